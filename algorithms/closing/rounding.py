@@ -286,9 +286,10 @@ def _rule(
         pool = found.pools[at]
 
         def last(left: int, pool: Pool = pool) -> list[tuple[int, NDArray[Any]]]:
-            return [(kind, np.array(options)) for kind, options in pool.last[-left:]]
+            return [(kind, np.array(options, dtype=object)) for kind, options in pool.last[-left:]]
 
-        differences = np.array(pool.differences)
+        # as they are: numpy makes floats of numbers on both sides of 2**63
+        differences = np.array(pool.differences, dtype=object)
         weights = [weight for _, weight in mixed[pool.group]]
         split = diffusion.split(pool.amount, differences, weights, last)
         splits[pool.group, pool.differences] = split.ends

@@ -30,7 +30,6 @@ from .search import (
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from ..problem.images import Image
     from ..problem.rows import Rows
     from .compiled import Part
 
@@ -174,7 +173,7 @@ def price_jobs(
     rows : Rows
         The jobs. Every one is priced on its exact row; only if more than a thousand rows of a large
         problem do not fit into 63 bits, these are priced on their outer image, so that the total is
-        at most the exact one, unless their options then would not serve them.
+        at most the exact one; where the option found there does not serve the exact row, on that.
     prices : sequence of k ints
         >= 0. Of :func:`price_bits` bits at most, nearly all rows are priced by compiled code.
     weights : ndarray of int64, shape (n,), optional
@@ -182,8 +181,7 @@ def price_jobs(
     want_options : bool, default False
         Whether to return each job's option.
     inner : bool, default False
-        Take the inner image in place of the outer one: the options then serve the exact rows, but
-        the total is no lower bound.
+        Take the inner image in place of the outer one: the total is then no lower bound.
     special : Mapping[int, sequence of int], optional
         Jobs with prices of their own (branches on one job's blocks).
     threads : int, optional
@@ -386,18 +384,17 @@ def _price_compiled(
     if len(by_hand) > FEW and len(rows) >= COMPILED_FROM:
         shrunk = np.setdiff1d(by_hand, [*special, *rows.far])
         image = rows.inner if inner else rows.outer
-        weights = None if tally.weights is None else tally.weights[shrunk]
-        given = image.demand[shrunk], image.supply[shrunk], weights
         marks_there = np.zeros(len(shrunk), dtype=np.int8)
         options = np.zeros((len(shrunk), rows.n_blocks), dtype=np.int64)
-        part = kernel.price(*given, marks_there, options)
+        weights = None if tally.weights is None else tally.weights[shrunk]
+        numbers = image.demand[shrunk], image.supply[shrunk], weights
+        part = kernel.price(*numbers, marks_there, options)
         if part is not None and not inner:
-            # What serves the outer image may fall short of the row: there the row itself is priced.
-            short = ~_served(rows.inner, shrunk, options) & (marks_there == PRICED)
-            if short.any():
-                marks_there = np.where(short, BY_HAND, 0).astype(np.int8)
-                options[:] = 0
-                part = kernel.price(*given, marks_there, options)
+            # What serves an outer image may fail its row by a little: such rows are few.
+            failed = _not_served(rows, shrunk, options, marks_there == PRICED)
+            if len(failed):
+                marks_there[failed], options[failed] = BY_HAND, 0
+                part = kernel.price(*numbers, marks_there, options)
         if part is None:
             return None
         _add(tally, part)
@@ -411,14 +408,22 @@ def _price_compiled(
     return tally.pricing()
 
 
-def _served(image: Image, jobs: NDArray[np.int64], options: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Tell which options serve the inner image of some rows, and so the rows themselves."""
-    demand, supply = image.demand[jobs], image.supply[jobs]
-    # d // f + 1 blocks of one type suffice by themselves: no more are counted.
-    enough = demand[:, None] // np.maximum(supply, 1) + 1
-    found = (np.minimum(options, enough) * supply).sum(axis=1) >= demand
-    # Beyond this the sum over types might not fit into 63 bits.
-    return np.asarray(found & (demand < SAFE // (2 * max(1, supply.shape[1]))))
+def _not_served(
+    rows: Rows, jobs: NDArray[np.int64], options: NDArray[np.int64], priced: NDArray[np.bool_]
+) -> NDArray[np.int64]:
+    """Return the places of priced jobs whose options do not serve their exact rows."""
+    # Most serve the inner image too, which is enough. Counts are cut so that no sum overflows.
+    demand, supply = rows.inner.demand[jobs], rows.inner.supply[jobs]
+    most = SAFE // (2 * max(1, rows.n_blocks)) // np.maximum(supply, 1)
+    sure = (np.minimum(options, most) * supply).sum(axis=1) >= demand
+    places = np.flatnonzero(priced & ~sure).tolist()
+    failed = []
+    for place in places:
+        row = rows.row(int(jobs[place]))
+        given = zip(row.supply, options[place].tolist(), strict=True)
+        if sum(f * blocks for f, blocks in given) < row.demand:
+            failed.append(place)
+    return np.array(failed, dtype=np.int64)
 
 
 def _add(tally: _Tally, part: Part) -> None:

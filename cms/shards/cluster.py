@@ -10,6 +10,7 @@ from __future__ import annotations
 import logging
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import CancelledError
 from contextlib import contextmanager
 from typing import Any
 
@@ -194,27 +195,63 @@ class Cluster:
                         done, left = wait(left, timeout=_LOOK, return_when="FIRST_COMPLETED")
                 except TimeoutError:
                     continue
+                except CancelledError as fault:
+                    raise _lost(what, fault) from fault
                 for future in done:
                     number = running[future]
-                    try:
-                        found = future.result()
-                    except distributed.KilledWorker as fault:
-                        raise ClusterError(
-                            f"{what} at {shards[number].name} has killed several workers: {fault}"
-                        ) from fault
+                    found = self._result(future, what, shards[number])
                     through += 1
                     self.watch(what, through, len(running))
                     yield number, found
         finally:
-            for future in left:
-                future.cancel()
+            # of a scheduler that is gone there is nothing to be cancelled
+            if self._client.status == "running":
+                for future in left:
+                    future.cancel()
+
+    def _result(self, future: Any, what: str, shard: Shard) -> Any:
+        """Return what a task found.
+
+        Raises
+        ------
+        ClusterError
+            If it has killed several workers, or the scheduler is gone.
+        """
+        import distributed
+
+        try:
+            return future.result()
+        except distributed.KilledWorker as fault:
+            raise ClusterError(
+                f"{what} at {shard.name} has killed several workers: {fault}"
+            ) from fault
+        except CancelledError as fault:
+            raise _lost(what, fault) from fault
+        finally:
+            if future.status != "finished":
+                # read anew by whoever asks next: a file may have been restored
+                self._held.pop(_whole(shard), None)
 
     def _rows(self, shard: Shard) -> Any:
         """Return the future of a shard's rows, which some worker holds."""
-        whole = shard.shard if isinstance(shard, Narrowed) else shard
+        whole = _whole(shard)
         if whole not in self._held:
             self._held[whole] = self._client.submit(_read, whole, pure=False)
         return self._held[whole]
+
+
+def _lost(what: str, fault: BaseException) -> ClusterError:
+    return ClusterError(
+        f"{what}: the scheduler is gone ({type(fault).__name__}); start one again, and go on from "
+        "the journal if there is one"
+    )
+
+
+def _whole(shard: Shard) -> Shard:
+    """Return the shard whose rows are held."""
+    while isinstance(shard, Narrowed):
+        shard = shard.shard
+    return shard
 
 
 def _read(shard: Shard) -> Any:

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 
-from ..errors import InvalidSchedule
 from ..problem.images import SAFE
 from ..values.numbers import shown
 
@@ -63,6 +62,12 @@ class CountsInMemory(NamedTuple):
         del loaded
         return self.table
 
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, CountsInMemory) and np.array_equal(self.table, other.table)
+
+    def __hash__(self) -> int:
+        return hash(self.table.shape)
+
 
 class Widened(NamedTuple):
     """Counts of a problem with fewer blocks, for one with all of them.
@@ -105,7 +110,8 @@ class Served(NamedTuple):
     load : list of int
         Blocks of each type in all.
     faults : list of (str, str, str)
-        The first jobs that do not get what they need: where, what they have, what they need.
+        Counts that are none, or the first jobs that do not get what they need: where, what is
+        there, what is needed.
     """
 
     load: list[int]
@@ -114,11 +120,6 @@ class Served(NamedTuple):
 
 def served(loaded: Loaded, counts: NDArray[Any]) -> Served:
     """Check the counts of a shard in exact arithmetic.
-
-    Raises
-    ------
-    InvalidSchedule
-        If they are not one whole number >= 0 for each job and block.
 
     Examples
     --------
@@ -130,15 +131,10 @@ def served(loaded: Loaded, counts: NDArray[Any]) -> Served:
     """
     rows = loaded.rows
     n, k = len(rows), rows.n_blocks
-    if counts.shape != (n, k) or counts.dtype.kind not in "iO":
-        raise InvalidSchedule(
-            f"the counts of shard {loaded.number} are {counts.dtype} of shape {counts.shape}; "
-            f"expected whole numbers of shape ({n}, {k})"
-        )
-    if counts.size and int(counts.min()) < 0:
-        raise InvalidSchedule(
-            f"the counts of shard {loaded.number} have {int(counts.min())}; expected numbers >= 0"
-        )
+    refused = _refused(counts, (n, k))
+    if refused is not None:
+        where = f"shard {loaded.number}"
+        return Served([0] * k, [(where, refused, f"whole numbers >= 0 of shape ({n}, {k})")])
     short: list[int] = []
     limit = SAFE // (2 * max(k, 1))
     for start in range(0, n, _ROWS):
@@ -164,6 +160,19 @@ def served(loaded: Loaded, counts: NDArray[Any]) -> Served:
         job = f"job 'j{loaded.first + j}'"
         told.append((job, f"{shown(has)} of its demand served", shown(needs)))
     return Served(column_sums(counts), told)
+
+
+def _refused(counts: NDArray[Any], shape: tuple[int, int]) -> str | None:
+    """Say what is there in the place of one whole number >= 0 for each job and block."""
+    if counts.shape != shape or counts.dtype.kind not in "iO":
+        return f"counts that are {counts.dtype} of shape {counts.shape}"
+    if counts.dtype.kind == "O":
+        bad = next((repr(number) for number in counts.flat if type(number) is not int), None)
+        if bad is not None:
+            return f"the count {bad}"
+    if counts.size and counts.min() < 0:
+        return f"the count {counts.min()}"
+    return None
 
 
 def column_sums(counts: NDArray[Any]) -> list[int]:

@@ -268,7 +268,4 @@ class Nothing:
 
 
 def _served_there(loaded: Loaded, cut: Cut) -> Served:
-    try:
-        return served(loaded, cut.of(loaded))
-    except InvalidSchedule as fault:
-        return Served([0] * loaded.rows.n_blocks, [(f"shard {loaded.number}", str(fault), "them")])
+    return served(loaded, cut.of(loaded))

@@ -17,7 +17,14 @@ from contextlib import contextmanager, suppress
 from fractions import Fraction
 from typing import Any, NamedTuple, Protocol
 
-from ..errors import AlgorithmError, InvalidOption, UnsupportedProblem, is_ours
+from ..errors import (
+    AlgorithmError,
+    ClusterError,
+    FileError,
+    InvalidOption,
+    UnsupportedProblem,
+    is_ours,
+)
 from ..plugin.algorithm import Algorithm
 from ..plugin.border import Border
 from ..referee.kinds import AnyProblem
@@ -146,6 +153,10 @@ class _Checked(NamedTuple):
     refusal: AlgorithmError | None
 
 
+#: No algorithm is to blame for what a problem is not, or for what a disk or a cluster does.
+_PASSING = UnsupportedProblem, InvalidOption, FileError, ClusterError
+
+
 class _Ended(NamedTuple):
     """The worker's last message: the algorithm is over, with an exception or without."""
 
@@ -196,7 +207,7 @@ class _Worker:
                 if close is not None:
                     close()
         except BaseException as fault:  # noqa: BLE001 (raised again in the caller's thread)
-            own = isinstance(fault, UnsupportedProblem | InvalidOption) and is_ours(fault)
+            own = isinstance(fault, _PASSING) and is_ours(fault)
             self.messages.put(_Ended(fault, in_words(fault), own))
         else:
             self.messages.put(_Ended())

@@ -9,7 +9,14 @@ from itertools import islice
 from typing import Any, NamedTuple
 
 from ..certificate.certificate import round_up
-from ..errors import AlgorithmError, InvalidCertificate, InvalidSchedule
+from ..errors import (
+    AlgorithmError,
+    ClusterError,
+    FileError,
+    InvalidCertificate,
+    InvalidSchedule,
+    is_ours,
+)
 from ..plugin.algorithm import Named, SolverBound
 from ..referee.check import referee_of
 from ..referee.kinds import AnyProblem, AnySchedule, is_one_of
@@ -200,9 +207,9 @@ job 'x' has 0 of its demand served, needs 3
                 news = self._solver_bound(claim)
             else:
                 raise self._wrong_type(claim)
-        except AlgorithmError:
-            raise
         except Exception as fault:
+            if isinstance(fault, AlgorithmError | FileError | ClusterError) and is_ours(fault):
+                raise  # a disk or a cluster is to blame for the latter, and no claim
             raise self._refusal(
                 f"claims {_kind(claim)} that cannot be checked: {in_words(fault)}"
             ) from fault

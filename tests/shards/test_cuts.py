@@ -270,3 +270,38 @@ def test_what_wants_all_jobs_at_once_says_so() -> None:
         solve(sharded, "greedy")
     with pytest.raises(InvalidOption, match="has no document"):
         problem_to_json(sharded)
+
+
+@pytest.mark.parametrize(
+    ("table", "words"),
+    [
+        (np.array([[2], [-1]]), "the count -1"),
+        (np.array([[2.0], [1.0]]), "float64"),
+        (np.array([[2], [1.5]], dtype=object), "the count 1.5"),
+        (np.array([[2], [None]], dtype=object), "the count None"),
+        (np.array([[2, 0], [1, 0]]), "shape (2, 2)"),
+    ],
+)
+def test_counts_that_are_none_are_told(table: NDArray[Any], words: str) -> None:
+    problem = Problem.from_arrays(demands=[7, 5], supply=[[4], [5]], configurations=[[2]])
+    sharded, pair = ShardedProblem.of(problem), problem.listed_configurations[0]
+    (fault,) = check(sharded, ShardedSchedule({pair: 5}, CountsInMemory(table)))
+    assert words in str(fault)
+    good = CountsInMemory(np.array([[2], [1]])), CountsInMemory(np.array([[2], [1]]))
+    assert ShardedSchedule({pair: 2}, good[0]) == ShardedSchedule({pair: 2}, good[1])
+    other = CountsInMemory(np.array([[2], [2]]))
+    assert ShardedSchedule({pair: 2}, good[0]) != ShardedSchedule({pair: 2}, other)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_options_on_both_sides_of_64_bits_keep_their_digits(seed: int) -> None:
+    rng = random.Random(seed)
+    problem = Problem.from_arrays(
+        demands=np.array([2**63 + rng.randint(-5, 5) for _ in range(8)], dtype=object),
+        supply=[[1, rng.choice([1, 2, 3])] for _ in range(8)],
+        configurations=[[1, 3], [4, 1]],
+    )
+    sharded = ShardedProblem.of(problem, size=3)
+    solution = solve(sharded, time_limit=5, threads=1)
+    assert solution.cost is not None
+    assert check(sharded, solution.schedule) == ()

@@ -181,7 +181,7 @@ SPOILED: dict[str, tuple[Spoil, str]] = {
     "a file less": (lambda f, p: (f / "jobs" / "000001.demand.npy").unlink(), "cannot be read"),
     "a count": (lambda f, p: _flip(p / "counts" / "000000.npy"), "SHA-256"),
     "a block, hashed anew": (_recount, "of its demand served"),
-    "shards swapped": (_swap, "the problem SHA-256"),
+    "shards swapped": (_swap, "other jobs than its leaves"),
     "a leaf": (
         lambda f, p: _edit(
             f / "problem.json",

@@ -47,7 +47,9 @@ def test_nothing_is_worked_out_twice_and_the_bytes_are_the_same(tmp_path: Path) 
     assert told(tmp_path / "plain") == told(tmp_path / "first") == told(tmp_path / "again")
 
 
-def test_a_torn_line_is_forgotten_and_another_problem_s_journal_refused(tmp_path: Path) -> None:
+def test_a_torn_or_spoiled_line_is_forgotten_and_another_problem_s_journal_refused(
+    tmp_path: Path,
+) -> None:
     fleet(tmp_path / "fleet", 70_000)
     one = open_problem(tmp_path / "fleet", journal=tmp_path / "run")
     solve(one, time_limit=None)
@@ -59,6 +61,14 @@ def test_a_torn_line_is_forgotten_and_another_problem_s_journal_refused(tmp_path
     engine: Any = two.engine
     assert engine.worked_out == 1
     assert path.read_bytes() == whole
+    lines = path.read_text().split("\n")
+    key, _, digest = json.loads(lines[2])
+    lines[2] = json.dumps([key, [7, []], digest])
+    path.write_text("\n".join(lines))
+    three = open_problem(tmp_path / "fleet", journal=tmp_path / "run")
+    solve(three, time_limit=None)
+    engine = three.engine
+    assert engine.worked_out == 1
     fleet(tmp_path / "other", 65_000)
     with pytest.raises(FileError, match="is not the journal of this problem"):
         open_problem(tmp_path / "other", journal=tmp_path / "run")

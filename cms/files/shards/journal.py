@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from ...errors import FileError
 from ...running.code import code_digest
 from ...running.stopping import never
+from ...shards.shard import Narrowed
 
 if TYPE_CHECKING:
     from ...shards.engine import Arguments, Engine, Watch
@@ -49,7 +50,7 @@ class Journal:
         head = {"format": "cms-journal", "schema": 1, "problem_sha256": sha256}
         try:
             folder.mkdir(exist_ok=True)
-            if self._path.exists():
+            if self._path.exists() and self._path.stat().st_size:
                 self._read(head)
             else:
                 self._path.write_text(json.dumps(head) + "\n")
@@ -59,7 +60,7 @@ class Journal:
             ) from None
 
     def _read(self, head: Mapping[str, Any]) -> None:
-        """Read what is known; a line that was torn when the run was cut off is left out."""
+        """Read what is known; lines that were torn or spoiled are left out."""
         text = self._path.read_text("ascii", errors="replace")
         whole = text.rfind("\n") + 1
         lines = text[:whole].split("\n")[:-1]
@@ -72,7 +73,7 @@ class Journal:
             )
         for line in lines[1:]:
             entry = _parsed(line)
-            if isinstance(entry, list) and len(entry) == 2 and isinstance(entry[0], str):
+            if isinstance(entry, list) and len(entry) == 3 and entry == _entry(*entry[:2]):
                 self._known[entry[0]] = entry[1]
         if whole < len(text):
             os.truncate(self._path, len(text[:whole].encode("ascii", errors="replace")))
@@ -114,19 +115,34 @@ class Journal:
         if not left:
             return
         found = self._engine.map(function, left, arguments, what=what, stopped=stopped)
-        with self._path.open("a", encoding="ascii") as file:
-            for number, value in found:
-                line = json.dumps([keys[number], value], separators=(",", ":"))
-                file.write(line + "\n")
-                file.flush()
-                self.worked_out += 1
-                # As it will be read: tuples are lists.
-                self._known[keys[number]] = json.loads(line)[1]
-                yield number, self._known[keys[number]]
+        for number, value in found:
+            line = json.dumps(_entry(keys[number], value), separators=(",", ":"))
+            try:
+                with self._path.open("a", encoding="ascii") as file:
+                    file.write(line + "\n")
+            except OSError as fault:
+                raise FileError(
+                    str(self._path),
+                    f"cannot be written: {fault.strerror or fault}",
+                    fix="free some space, or go on without it",
+                ) from None
+            self.worked_out += 1
+            # As it will be read: tuples are lists.
+            self._known[keys[number]] = json.loads(line)[1]
+            yield number, self._known[keys[number]]
+
+
+def _entry(key: Any, value: Any) -> list[Any]:
+    """Return what a line says, which ends with a digest of the rest."""
+    text = json.dumps([key, value], separators=(",", ":"))
+    return [key, value, hashlib.sha256(text.encode()).hexdigest()[:16]]
 
 
 def _key(function: Callable[..., Any], shard: Any, number: int, arguments: Any) -> str:
-    columns = getattr(shard, "columns", None)
+    columns = []
+    while isinstance(shard, Narrowed):
+        columns.append(shard.columns)
+        shard = shard.shard
     parts = (
         code_digest(), function.__module__, function.__qualname__, number, columns, tuple(arguments)
     )  # fmt: skip

@@ -55,7 +55,7 @@ def parquet_chunks(
         null; it names the row.
     """
     try:
-        from pyarrow import ArrowInvalid
+        from pyarrow import ArrowException
         from pyarrow.parquet import ParquetFile
     except ImportError:
         raise InvalidOption(
@@ -64,29 +64,41 @@ def parquet_chunks(
     wanted = ["demand", *problem.blocks]
     for path in paths:
         try:
-            file = ParquetFile(path)
-        except (OSError, ArrowInvalid) as fault:
+            yield from _chunks(path, ParquetFile(path), wanted)
+        except (OSError, ArrowException) as fault:
             raise FileError(path, f"cannot be read as Parquet: {fault}") from None
-        with file:
-            _refuse_columns(path, list(file.schema_arrow.names), wanted)
-            row = 0
-            for batch in file.iter_batches(batch_size=_ROWS, columns=wanted):
-                columns = []
-                for name in wanted:
-                    column = batch.column(name)
-                    if column.null_count:
-                        at = row + int(np.flatnonzero(column.is_null().to_numpy(False))[0])
-                        raise FileError(
-                            path,
-                            f"row {at} has no {name!r}",
-                            expected="a number; 0 for a block that gives nothing",
-                        )
-                    columns.append(_values(path, name, column))
-                row += len(batch)
-                yield columns[0], _side_by_side(columns[1:], len(columns[0]))
+
+
+def _chunks(
+    path: str | Path, opened: Any, wanted: list[str]
+) -> Iterator[tuple[NDArray[Any], NDArray[Any]]]:
+    """Yield the jobs of one file."""
+    with opened as file:
+        _refuse_columns(path, list(file.schema_arrow.names), wanted)
+        row = 0
+        for batch in file.iter_batches(batch_size=_ROWS, columns=wanted):
+            columns = []
+            for name in wanted:
+                column = batch.column(name)
+                if column.null_count:
+                    at = row + int(np.flatnonzero(column.is_null().to_numpy(False))[0])
+                    raise FileError(
+                        path,
+                        f"row {at} has no {name!r}",
+                        expected="a number; 0 for a block that gives nothing",
+                    )
+                columns.append(_values(path, name, column))
+            row += len(batch)
+            yield columns[0], _side_by_side(columns[1:], len(columns[0]))
 
 
 def _refuse_columns(path: str | Path, found: list[str], wanted: list[str]) -> None:
+    if "demand" in wanted[1:]:
+        raise FileError(
+            path,
+            "has one column 'demand', for a block of that name and for what jobs demand",
+            fix="give the block another name",
+        )
     if "name" in found:
         raise FileError(
             path,
@@ -103,6 +115,8 @@ def _refuse_columns(path: str | Path, found: list[str], wanted: list[str]) -> No
                 expected="columns " + ", ".join(repr(column) for column in wanted),
             )
     for name in found:
+        if found.count(name) > 1:
+            raise FileError(path, f"has several columns {name!r}", expected="one of each name")
         if name not in wanted:
             raise FileError(
                 path,
@@ -123,7 +137,7 @@ def _values(path: str | Path, name: str, column: Any) -> NDArray[Any]:
         return np.asarray(column.to_numpy(zero_copy_only=False))
     if types.is_decimal(kind):
         if kind.precision <= _EXACT_DIGITS and kind.scale >= 0:
-            return np.asarray(column.cast("float64").to_numpy(zero_copy_only=False))
+            return _floats(column)
         return _objects(column)
     if types.is_string(kind) or types.is_large_string(kind):
         return _objects(column)
@@ -132,6 +146,23 @@ def _values(path: str | Path, name: str, column: Any) -> NDArray[Any]:
         f"column {name!r} holds {kind}",
         expected="whole numbers, floats, decimals, or texts like '1/3'",
     )
+
+
+def _floats(column: Any) -> NDArray[Any]:
+    """Return decimals of few digits as the floats whose shortest decimals they are.
+
+    Arrow's own cast multiplies by a rounded power of ten: 0.3 becomes 0.30000000000000004.
+    """
+    from pyarrow import decimal128
+
+    kind = column.type
+    wide = column.cast(decimal128(kind.precision, kind.scale))
+    # of 16 bytes a number the lower 8 are all that so few digits need
+    words = np.frombuffer(wide.buffers()[1], "<i8")
+    start = 2 * wide.offset
+    whole = words[start : start + 2 * len(wide) : 2]
+    # correctly rounded, as both are exact
+    return np.asarray(whole / 10.0**kind.scale)
 
 
 def _objects(column: Any) -> NDArray[Any]:
@@ -149,17 +180,24 @@ def _side_by_side(columns: list[NDArray[Any]], n: int) -> NDArray[Any]:
     'f'
     >>> _side_by_side([np.array([2**60 + 1]), np.array([0.1])], 1).tolist()
     [[1152921504606846977, 0.1]]
+    >>> _side_by_side([np.array([2**60 + 1]), np.array([2**60 + 1], np.uint64)], 1).tolist()
+    [[1152921504606846977, 1152921504606846977]]
     """
     if not columns:
         return np.zeros((n, 0), dtype=np.int64)
+    # numpy puts signed and unsigned numbers of 64 bits side by side as floats
+    columns = [
+        column.astype(np.int64)
+        if column.dtype == np.uint64 and int(column.max(initial=0)) < 2**63
+        else column
+        for column in columns
+    ]
     kinds = {column.dtype for column in columns}
     whole = [column for column in columns if column.dtype.kind in "iu"]
     small = all(int(column.max(initial=0)) <= _EXACT_FLOATS for column in whole)
     floats = all(column.dtype.kind in "iu" or column.dtype == np.float64 for column in columns)
-    unsigned = any(
-        column.dtype == np.uint64 and int(column.max(initial=0)) >= 2**63 for column in whole
-    )
-    if len(kinds) == 1 or (len(whole) == len(columns) and not unsigned) or (floats and small):
+    signed = len(whole) == len(columns) and np.dtype(np.uint64) not in kinds
+    if len(kinds) == 1 or signed or (floats and small):
         return np.stack(columns, axis=1)
     table = np.empty((n, len(columns)), dtype=object)
     for at, column in enumerate(columns):

@@ -20,6 +20,7 @@ from ...values.arrays import number_array
 from ...values.names import NumberedNames
 from ..documents import FORMATS, check_head, head, read_document
 from ..layout import write_document
+from ..node import Node
 from ..problems import problem_from_json, problem_to_json
 from .journal import Journal
 from .stored import StoredShard, write_shard
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from ...shards.engine import Engine
-    from ..node import Node
     from ..source import StrPath
 
 FORMATS["cms-problem-folder"] = "a problem in a folder"
@@ -105,16 +105,32 @@ def pack(
         document = problem_to_json(problem) | head("cms-problem-folder")
         document["jobs"] = {"count": first, "in_a_shard": size, "shards": shards}
         write_document(lambda: document, aside / "problem.json")
-        os.replace(aside, folder)
+        move(aside, folder)
     except BaseException:
         shutil.rmtree(aside, ignore_errors=True)
         raise
     return open_problem(folder)
 
 
+def move(aside: Path, folder: Path) -> None:
+    """Let a folder that is written appear in its place.
+
+    Raises
+    ------
+    FileError
+        If something has come there meanwhile.
+    """
+    try:
+        os.replace(aside, folder)
+    except OSError as fault:
+        raise FileError(
+            str(folder), f"cannot be made: {fault.strerror or fault}", fix="name another place"
+        ) from None
+
+
 def refuse_existing(folder: Path) -> None:
     """Raise FileError if something is there already, or nothing can be put there."""
-    if folder.exists():
+    if os.path.lexists(folder):
         raise FileError(str(folder), "is there already", fix="name another folder, or remove it")
     if not folder.parent.is_dir():
         raise FileError(
@@ -190,7 +206,8 @@ def open_problem(
     >>> cms.open_problem(folder) == problem
     True
     """
-    folder = Path(path)
+    # wherever the process, or a worker, is when it reads
+    folder = Path(path).absolute()
     if not folder.is_dir():
         raise FileError(str(path), "is no folder", expected="a problem folder of cms pack")
     node = read_document(folder / "problem.json", "cms-problem-folder")
@@ -198,7 +215,7 @@ def open_problem(
     if journal is None:
         return problem
     inner: Any = Here() if engine is None else engine
-    return _read(node, folder, Journal(inner, Path(journal), problem.stated_sha256()))
+    return _read(node, folder, Journal(inner, Path(journal).absolute(), problem.stated_sha256()))
 
 
 def _read(node: Node, folder: Path, engine: Engine | None) -> ShardedProblem:
@@ -208,7 +225,8 @@ def _read(node: Node, folder: Path, engine: Engine | None) -> ShardedProblem:
     machines: Mapping[str, Any] = {
         key: node.value[key] for key in ("blocks", "machine_types", "configurations")
     }
-    problem = problem_from_json({**head("cms-problem"), **machines, "jobs": []})
+    frame = {**head("cms-problem"), **machines, "jobs": []}
+    problem = problem_from_json(Node(frame, node.source))
     assert isinstance(problem, Problem)
     jobs = fields["jobs"].object(("count", "in_a_shard", "shards"))
     size = jobs["in_a_shard"].integer(minimum=1)

@@ -17,8 +17,8 @@ from ...shards.schedule import ShardedSchedule, load_faults
 from ..documents import FORMATS
 from ..layout import write_document
 from ..schedules import configuration_from_json
-from .problems import digits, refuse_existing
-from .stored import array_bytes, lines_bytes, read_array, read_lines, write_file
+from .problems import digits, move, refuse_existing
+from .stored import array_bytes, lines_bytes, read_array, read_lines, refuse_strangers, write_file
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -77,6 +77,7 @@ class StoredCut(NamedTuple):
         """
         n, k = len(loaded.rows), loaded.rows.n_blocks
         base = Path(self.folder, "counts")
+        refuse_strangers(base / self.file, self.sha256, ("wide",))
         table = read_array(base / f"{self.file}.npy", self.sha256["npy"], (n, k))
         if "wide" in self.sha256:
             jobs = range(loaded.first, loaded.first + n)
@@ -133,7 +134,7 @@ def write_solution_folder(
             "schedule": {"machines": machines, "counts": counts},
         }  # fmt: skip
         write_document(lambda: whole, aside / "solution.json")
-        os.replace(aside, path)
+        move(aside, path)
     except BaseException:
         shutil.rmtree(aside, ignore_errors=True)
         raise
@@ -169,6 +170,8 @@ def _written(
     """Write the counts of a shard; return the files' hashes, the load and what is wrong."""
     table = cut.of(loaded)
     found = served(loaded, table)
+    if found.faults:
+        return [], found.load, found.faults
     base = Path(folder, "counts")
     files = {}
     if table.dtype.kind == "O":
@@ -217,4 +220,4 @@ def schedule_from_json(value: Node, folder: Path) -> ShardedSchedule:
 
 def schedule_reader(folder: Path) -> Callable[[Node], ShardedSchedule]:
     """Return what reads the schedule of a folder's document."""
-    return lambda value: schedule_from_json(value, folder)
+    return lambda value: schedule_from_json(value, folder.absolute())

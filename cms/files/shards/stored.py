@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import hashlib
+import math
 import os
-from collections.abc import Iterable, Mapping, Sequence
+import re
+from collections.abc import Container, Iterable, Mapping, Sequence
 from io import BytesIO
 from pathlib import Path
+from tokenize import TokenError
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -15,12 +18,16 @@ from ...errors import FileError
 from ...problem.row import Row
 from ...problem.rows import Rows
 from ...shards.shard import narrowest
+from ...values.numbers import LARGEST_DIGITS
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 #: Files whose bytes are known to be what their SHA-256 says, in this process.
 _VERIFIED: set[tuple[str, str, int, int]] = set()
+#: Of arrays, as files have them.
+_KINDS = ("|i1", "<i2", "<i4", "<i8")
+_LINE = re.compile("(0|[1-9][0-9]*)(:(0|[1-9][0-9]*))*")
 _PACK_AGAIN = "pack the folder again, or restore the file"
 
 
@@ -83,23 +90,48 @@ def read_array(path: Path, sha256: str, shape: tuple[int, ...]) -> NDArray[Any]:
     Raises
     ------
     FileError
-        If it has another shape or kind of numbers, or one is negative.
+        If it has another shape or kind of numbers, is not written row by row, or one is negative.
     """
+    data = BytesIO(read_bytes(path, sha256))
     try:
-        values = np.lib.format.read_array(BytesIO(read_bytes(path, sha256)), allow_pickle=False)
-    except ValueError as fault:
-        raise FileError(str(path), f"is no array: {fault}", fix=_PACK_AGAIN) from None
-    kind = values.dtype
-    if kind.kind != "i" or kind.str[0] == ">" or values.shape != shape:
+        version = np.lib.format.read_magic(data)
+        found, by_columns, kind = np.lib.format.read_array_header_1_0(data)
+    except (ValueError, SyntaxError, TokenError, RecursionError, MemoryError):
+        version, found, by_columns, kind = (0, 0), (), False, np.dtype("V")
+    if version != (1, 0):
+        raise FileError(str(path), "is no array", expected=".npy, version 1.0", fix=_PACK_AGAIN)
+    if kind.str not in _KINDS or found != shape:
         raise FileError(
             str(path),
-            f"holds {kind.str} of shape {values.shape}",
+            f"holds {kind.str} of shape {found}",
             expected=f"signed little-endian integers of shape {shape}",
             fix=_PACK_AGAIN,
         )
+    numbers = data.getbuffer()[data.tell() :]
+    if (by_columns and len(shape) > 1) or len(numbers) != kind.itemsize * math.prod(shape):
+        raise FileError(
+            str(path),
+            f"holds {len(numbers)} bytes" + (" by columns" if by_columns else ""),
+            expected=f"{kind.itemsize * math.prod(shape)} bytes row by row",
+            fix=_PACK_AGAIN,
+        )
+    values = np.frombuffer(numbers, kind).reshape(shape)
     if values.size and int(values.min()) < 0:
         raise FileError(str(path), f"holds the number {int(values.min())}", expected="numbers >= 0")
     return values
+
+
+def refuse_strangers(base: Path, known: Container[str], kinds: Iterable[str]) -> None:
+    """Refuse a file beside a shard's that the document does not name: others might read it.
+
+    Raises
+    ------
+    FileError
+    """
+    for kind in kinds:
+        path = base.with_name(f"{base.name}.{kind}")
+        if kind not in known and path.exists():
+            raise FileError(str(path), "is there, and the document has no SHA-256 of it")
 
 
 def lines_bytes(rows: Iterable[Sequence[int]]) -> bytes:
@@ -113,30 +145,45 @@ def read_lines(path: Path, sha256: str, length: int, jobs: range) -> dict[int, t
     Raises
     ------
     FileError
-        If a line is not of so many whole numbers, or its job is not one of those, or comes twice.
+        If a line is not of so many whole numbers, one of them long, or its job is not one of those
+        or not in order.
     """
     found: dict[int, tuple[int, ...]] = {}
-    for number, line in enumerate(read_bytes(path, sha256).decode("ascii", "replace").split("\n")):
-        if not line:
-            continue
+    *lines, end = read_bytes(path, sha256).decode("ascii", "replace").split("\n")
+    if end or not lines:
+        raise FileError(str(path), "does not end with a line", fix=_PACK_AGAIN)
+    last = -1
+    for at, line in enumerate(lines, 1):
         parts = line.split(":")
-        if len(parts) != length + 1 or not all(part.isascii() and part.isdigit() for part in parts):
+        if not _LINE.fullmatch(line) or len(parts) != length + 1 or _long(parts):
             raise FileError(
                 str(path),
-                f"line {number + 1} is no row",
+                f"line {at} is no row",
                 expected=f"{length + 1} whole numbers with colons between them",
                 fix=_PACK_AGAIN,
             )
         job, *numbers = map(int, parts)
-        if job not in jobs or job in found:
+        if job not in jobs or job <= last:
             raise FileError(
                 str(path),
-                f"line {number + 1} is about job {job}",
-                expected=f"each job at most once, from {jobs.start} to {jobs.stop - 1}",
+                f"line {at} is about job {job}",
+                expected=f"each job at most once, in order, from {jobs.start} to {jobs.stop - 1}",
+                fix=_PACK_AGAIN,
+            )
+        if max(numbers, default=0) < 2**63:
+            raise FileError(
+                str(path),
+                f"line {at} has no long number",
+                expected="one of 2**63 or more; other rows are in the arrays",
                 fix=_PACK_AGAIN,
             )
         found[job] = tuple(numbers)
+        last = job
     return found
+
+
+def _long(parts: Iterable[str]) -> bool:
+    return max(map(len, parts)) > LARGEST_DIGITS
 
 
 class Narrow(NamedTuple):
@@ -187,6 +234,7 @@ class StoredShard(NamedTuple):
             If one is not what the folder says.
         """
         sums, n = dict(self.sha256), self.n_jobs
+        refuse_strangers(Path(self.folder, "jobs", self.file), sums, ("denominator.npy", "wide"))
         denominator = None
         if "denominator.npy" in sums:
             denominator = read_array(self._path("denominator.npy"), sums["denominator.npy"], (n,))
@@ -236,17 +284,22 @@ class StoredShard(NamedTuple):
     def row(self, job: int) -> Row:
         """Return a single job's row; jobs count from the first of the shard."""
         sums = dict(self.sha256)
-        if "wide" in sums:
+        try:
+            demand, supply, denominator = (
+                np.load(self._path(f"{what}.npy"), mmap_mode="r")[job].tolist()
+                if f"{what}.npy" in sums
+                else 1
+                for what in ("demand", "supply", "denominator")
+            )
+        except (OSError, ValueError, IndexError) as fault:
+            raise FileError(self.name, f"cannot be read: {fault}", fix=_PACK_AGAIN) from None
+        if "wide" in sums and not demand and not any(supply):
             jobs = range(self.first, self.first + self.n_jobs)
             found = read_lines(self._path("wide"), sums["wide"], self.n_blocks + 2, jobs)
             if self.first + job in found:
                 numbers = found[self.first + job]
                 return Row(numbers[1], numbers[2:], numbers[0])
-        parts = [np.load(self._path(f"{what}.npy"), mmap_mode="r") for what in ("demand", "supply")]
-        denominator = 1
-        if "denominator.npy" in sums:
-            denominator = int(np.load(self._path("denominator.npy"), mmap_mode="r")[job])
-        return Row(int(parts[0][job]), tuple(parts[1][job].tolist()), denominator)
+        return Row(demand, tuple(supply), denominator)
 
 
 def write_shard(folder: Path, file: str, first: int, rows: Rows) -> dict[str, str]:

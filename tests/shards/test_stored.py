@@ -1,0 +1,94 @@
+"""Arrays and lines beside a document: read as docs/reference/files.md has them, or refused."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from cms import FileError, open_problem, read_solution, solve, write_solution
+from cms.files.shards.stored import read_array, read_lines
+from cms.solving.recheck import faults_of
+from tests.shards.folders import fleet
+
+TABLE = np.arange(6).reshape(3, 2)
+
+
+def npy(values: Any) -> bytes:
+    target = BytesIO()
+    np.save(target, values)
+    return target.getvalue()
+
+
+def written(place: Path, data: bytes) -> tuple[Path, str]:
+    (place / "it").write_bytes(data)
+    return place / "it", hashlib.sha256(data).hexdigest()
+
+
+@pytest.mark.parametrize(
+    ("data", "words"),
+    [
+        (npy(np.asfortranarray(TABLE)), "by columns"),
+        (npy(TABLE) + b"x", "holds 49 bytes"),
+        (npy(TABLE).replace(b"(3, 2), }" + b" " * 18, b"(3000000000000000, 2), }   "), "of shape"),
+        (npy(TABLE).replace(b"(3, 2), }", b"((((3, 2)"), "is no array"),
+        (npy(TABLE.astype(">i8")), "holds >i8"),
+        (npy(TABLE.astype(object)), "holds |O"),
+        (npy(-TABLE), "holds the number -5"),
+        (b"", "is no array"),
+    ],
+)
+def test_other_arrays_are_refused(tmp_path: Path, data: bytes, words: str) -> None:
+    with pytest.raises(FileError) as fault:
+        read_array(*written(tmp_path, data), (3, 2))
+    assert words in str(fault.value)
+    assert read_array(*written(tmp_path, npy(TABLE)), (3, 2)).tolist() == TABLE.tolist()
+
+
+@pytest.mark.parametrize(
+    ("lines", "words"),
+    [
+        ("0:1\n\n", "line 1 has no long number"),
+        (f"0:{2**63}\n\n", "line 2 is no row"),
+        (f"0:{2**63}", "does not end with a line"),
+        (f"0:0{2**63}\n", "line 1 is no row"),
+        (f"1:{2**63}\n0:{2**63}\n", "line 2 is about job 0"),
+        (f"0:{2**63}\n0:{2**63}\n", "line 2 is about job 0"),
+        (f"5:{2**63}\n", "line 1 is about job 5"),
+        (f"0:{'1' * 4301}\n", "line 1 is no row"),
+    ],
+)
+def test_other_lines_are_refused(tmp_path: Path, lines: str, words: str) -> None:
+    with pytest.raises(FileError) as fault:
+        read_lines(*written(tmp_path, lines.encode()), 1, range(2))
+    assert words in str(fault.value)
+    good = written(tmp_path, f"1:{2**63}\n".encode())
+    assert read_lines(*good, 1, range(2)) == {1: (2**63,)}
+
+
+def test_a_folder_is_read_wherever_the_process_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    fleet(Path("fleet"), 100)
+    problem = open_problem("fleet", journal="run")
+    solution = solve(problem)
+    write_solution(solution, "plan/")
+    again = read_solution("plan")
+    monkeypatch.chdir("/")
+    assert list(faults_of(problem, again)) == []
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "fleet" / "jobs" / "000000.wide").touch()
+    with pytest.raises(FileError, match="has no SHA-256 of it"):
+        solve(open_problem("fleet"))
+
+
+def test_what_is_there_as_a_link_to_nothing_is_there(tmp_path: Path) -> None:
+    os.symlink("nowhere", tmp_path / "fleet")
+    with pytest.raises(FileError, match="is there already"):
+        fleet(tmp_path / "fleet", 10)
