@@ -285,12 +285,13 @@ class StoredShard(NamedTuple):
         """Return a single job's row; jobs count from the first of the shard."""
         sums = dict(self.sha256)
         try:
-            demand, supply, denominator = (
+            demand, supply = (
                 np.load(self._path(f"{what}.npy"), mmap_mode="r")[job].tolist()
-                if f"{what}.npy" in sums
-                else 1
-                for what in ("demand", "supply", "denominator")
+                for what in ("demand", "supply")
             )
+            denominator = 1
+            if "denominator.npy" in sums:
+                denominator = int(np.load(self._path("denominator.npy"), mmap_mode="r")[job])
         except (OSError, ValueError, IndexError) as fault:
             raise FileError(self.name, f"cannot be read: {fault}", fix=_PACK_AGAIN) from None
         if "wide" in sums and not demand and not any(supply):
