@@ -351,7 +351,7 @@ class _Run:
         self, search: PriceSearch, shapes: Shapes, point: PricePoint, mixture: Fractional
     ) -> Iterator[Claim]:
         """Free all jobs, for a schedule that meets the bound and no other."""
-        if not self._step:
+        if not self._step or not self._jobs.listed:
             return
         neighbourhood = Neighbourhood(search, point, shapes, mixture, self._random)
         for alternatives in WIDTHS:
@@ -367,6 +367,8 @@ class _Run:
         """State what is left, with all that can matter; None if that is nothing, or too much."""
         cost = self._cost
         if self._met(point) or not shapes.complete or (cost is not None and not self._step):
+            return None
+        if not self._jobs.listed:
             return None
         least, task = self._least(point), None
         target = None if cost is None else next_below(cost, self._step)

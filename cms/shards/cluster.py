@@ -22,8 +22,8 @@ from .shard import Loaded, Narrowed, Shard
 
 #: How long to ask for a scheduler before it counts as none.
 PATIENCE = "10s"
-#: Seconds between two looks at whether the run is to end.
-_LOOK = 0.05
+#: Time between two looks at whether the run is to end.
+_LOOK = "50ms"
 
 
 @contextmanager

@@ -213,6 +213,15 @@ def sharded_faults(problem: ShardedProblem, schedule: ShardedSchedule) -> Iterat
     yield from machine_faults(problem, Schedule(groups).columns)
     load = [0] * len(problem.blocks)
     counts: Any = Nothing(len(load)) if schedule.counts is None else schedule.counts
+    n_shards = getattr(counts, "n_shards", len(problem.shards))
+    if n_shards > len(problem.shards):
+        yield Violation(
+            "blocks",
+            "the schedule",
+            f"counts of {n_shards} shards",
+            f"counts of the {len(problem.shards)} shards there are",
+        )
+        return
     try:
         cuts = [counts.cut(number, shard) for number, shard in enumerate(problem.shards)]
     except InvalidSchedule as fault:

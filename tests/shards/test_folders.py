@@ -171,6 +171,16 @@ def _recount(folder: Path, plan: Path) -> None:
     )
 
 
+def _one_more(path: Path) -> None:
+    """State the counts of the first shard as those of one more."""
+
+    def change(document: Any) -> None:
+        counts = document["schedule"]["counts"]
+        counts.append({**counts[0], "file": "000003"})
+
+    _edit(path, change)
+
+
 def _machines(document: Any) -> Any:
     return document["schedule"]["machines"][0]
 
@@ -218,6 +228,7 @@ SPOILED: dict[str, tuple[Spoil, str]] = {
         ),
         "SHA-256",
     ),
+    "counts of a shard more": (lambda f, p: _one_more(p / "solution.json"), "counts of 4 shards"),
     "counts of a shard less": (
         lambda f, p: _edit(p / "solution.json", lambda d: d["schedule"]["counts"].pop()),
         "no counts for shard",

@@ -46,6 +46,11 @@ class StoredCounts(NamedTuple):
     folder: str
     sha256: tuple[tuple[tuple[str, str], ...], ...]
 
+    @property
+    def n_shards(self) -> int:
+        """Of how many shards there are counts."""
+        return len(self.sha256)
+
     def cut(self, number: int, shard: Shard) -> StoredCut:
         """Return where the counts of a shard are.
 

@@ -284,14 +284,13 @@ class StoredShard(NamedTuple):
     def row(self, job: int) -> Row:
         """Return a single job's row; jobs count from the first of the shard."""
         sums = dict(self.sha256)
+
+        def at(what: str) -> Any:
+            return np.load(self._path(f"{what}.npy"), mmap_mode="r")[job].tolist()
+
         try:
-            demand, supply = (
-                np.load(self._path(f"{what}.npy"), mmap_mode="r")[job].tolist()
-                for what in ("demand", "supply")
-            )
-            denominator = 1
-            if "denominator.npy" in sums:
-                denominator = int(np.load(self._path("denominator.npy"), mmap_mode="r")[job])
+            demand, supply = at("demand"), at("supply")
+            denominator = at("denominator") if "denominator.npy" in sums else 1
         except (OSError, ValueError, IndexError) as fault:
             raise FileError(self.name, f"cannot be read: {fault}", fix=_PACK_AGAIN) from None
         if "wide" in sums and not demand and not any(supply):
