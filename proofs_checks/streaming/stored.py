@@ -20,11 +20,11 @@ Bits: TypeAlias = NDArray[np.bool_]
 _TYPES = ("|i1", "<i2", "<i4", "<i8")
 _MAGIC = b"\x93NUMPY\x01\x00"
 _HEADER = re.compile(
-    rb"\{'descr': (?P<type>'[^']*'|\[.*\]), 'fortran_order': (?P<order>True|False), "
-    rb"'shape': \((?P<shape>[0-9, ]*)\), \} *\n"
+    r"\{'descr': (?P<type>'[^']*'|\[.*\]), 'fortran_order': (?P<order>True|False), "
+    r"'shape': \((?P<shape>[0-9, ]*)\), \} *\n"
 )
 _SHA256 = re.compile("[0-9a-f]{64}")
-_LINE = re.compile(rb"(?:0|[1-9][0-9]*)(?::(?:0|[1-9][0-9]*))*")
+_LINE = re.compile(r"(?:0|[1-9][0-9]*)(?::(?:0|[1-9][0-9]*))*")
 _MOST_DIGITS = 4300
 _BEYOND = 2**63
 
@@ -57,16 +57,16 @@ def read_array(folder: Path, name: str, sha256: str, shape: tuple[int, ...]) -> 
     what = f"{folder.name}/{name}"
     data = _read(folder, name, sha256)
     start = 10 + int.from_bytes(data[8:10], "little")
-    header = _HEADER.fullmatch(data[10:start])
+    header = _HEADER.fullmatch(data[10:start].decode("latin-1"))
     if data[:8] != _MAGIC or header is None:
         raise Fault(f"{what} is not an array in the format .npy, version 1.0")
-    kind = header["type"].decode("ascii", "replace").strip("'")
+    kind = header["type"].strip("'")
     if kind not in _TYPES:
         raise Fault(f"{what} has numbers of the type {show(kind)}, not of {', '.join(_TYPES)}")
-    lengths = tuple(header["shape"].decode().replace(" ", "").removesuffix(",").split(","))
+    lengths = tuple(header["shape"].replace(" ", "").removesuffix(",").split(","))
     if lengths != tuple(map(str, shape)):
         raise Fault(f"{what} has the shape ({', '.join(lengths)}), not {shape}")
-    if len(shape) > 1 and header["order"] != b"False":
+    if len(shape) > 1 and header["order"] != "False":
         raise Fault(f"{what} is written column by column, not row by row")
     dtype: np.dtype[np.signedinteger[Any]] = np.dtype(kind)
     size = dtype.itemsize * prod(shape)
@@ -87,13 +87,13 @@ def read_lines(
     """
     what = f"{folder.name}/{name}"
     found: dict[int, tuple[int, ...]] = {}
-    *lines, end = _read(folder, name, sha256).split(b"\n")
+    *lines, end = _read(folder, name, sha256).decode("latin-1").split("\n")
     if end or not lines:
         raise Fault(f"{what} does not end with a line")
     last = -1
     for line in lines:
-        texts = line.split(b":")
-        shown = show(line[:60].decode("ascii", "replace"))
+        texts = line.split(":")
+        shown = show(line[:60])
         if not _LINE.fullmatch(line) or max(map(len, texts)) > _MOST_DIGITS:
             raise Fault(f"{what} has the line {shown}, not integers with colons between them")
         job, *numbers = map(int, texts)
