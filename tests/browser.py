@@ -21,7 +21,7 @@ MISSING = (
 _FLAGS = (
     "--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-sync",
     "--disable-background-networking", "--disable-component-update",
-    "--disable-dev-shm-usage",
+    "--disable-dev-shm-usage", "--hide-scrollbars",
 )  # fmt: skip
 _SECONDS = 120  # only a hang takes so long
 _OPENER = urllib.request.build_opener(urllib.request.ProxyHandler({}))  # the driver is here

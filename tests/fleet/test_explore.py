@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cms import load_instance, solve
+from cms import load_instance, solve, tidy
 from cms.errors import CmsError, InvalidOption, InvalidProblem
 from cms.fleet import OperatingPoint, Plan, Scenario, Service, as_problem
 from cms.fleet.explore import LIMITS, RATES, Question, asked_of, solved
@@ -49,7 +49,10 @@ def test_a_published_scenario_is_planned_as_it_stands(name: str) -> None:
     assert isinstance(scenario, Scenario)
     plan = solved(asked_of({"published": name}))
     assert (plan.answer.status, plan.answer.proof) == ("optimal", "checked")
-    assert plan.answer.cost == solve(scenario.as_problem().problem).cost
+    problem = scenario.as_problem().problem
+    command_line = tidy(problem, solve(problem))
+    assert plan.answer.schedule == command_line.schedule
+    assert plan.answer.cost == command_line.cost
 
 
 def test_without_anything_it_is_s5() -> None:

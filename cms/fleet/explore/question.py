@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from ...errors import InvalidOption
 from ...plugin.registry import load_instance
 from ...solving.solve import solve
+from ...tidying.tidy import tidy
 from ...values.numbers import Number, exact
 from ..hardware import Gpu, gpu, read_gpu
 from ..hardware.device_file import is_device_file
@@ -182,7 +183,7 @@ def _within(service: Service, times: Fraction) -> Service:
 
 
 def solved(question: Question, time_limit: float | None = 10.0, seed: int = 0) -> Plan:
-    """Plan it.
+    """Plan it, and take the tidier of the plans found, as ``cms plan`` does.
 
     Parameters
     ----------
@@ -205,7 +206,8 @@ def solved(question: Question, time_limit: float | None = 10.0, seed: int = 0) -
         question.services, question.operating_points, question.fleet, rule=question.rule,
         load_curves=question.load_curves, max_processes=question.max_processes,
     )  # fmt: skip
-    return Plan(serving, solve(serving.problem, time_limit=time_limit, seed=seed))
+    solution = solve(serving.problem, time_limit=time_limit, seed=seed)
+    return Plan(serving, tidy(serving.problem, solution))
 
 
 def asked_of(arguments: Mapping[str, Any]) -> Question:
