@@ -109,9 +109,9 @@ def test_ctrl_c_in_a_pass_ends_with_what_is_known(tmp_path: Path) -> None:
     slow = CLIENT.replace(
         "problem = open", "import cms.shards.engine as e\nimport time\n"
         "real = e.Here.map\n"
-        "def slowly(self, *a, **w):\n"
-        "    for found in real(self, *a, **w):\n"
-        "        time.sleep(0.3 if w['what'] == 'pricing' else 0)\n"
+        "def slowly(self, work):\n"
+        "    for found in real(self, work):\n"
+        "        time.sleep(0.3 if work.what == 'pricing' else 0)\n"
         "        yield found\n"
         "e.Here.map = slowly\nprint('ready', flush=True)\nproblem = open"
     )  # fmt: skip
