@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import re
-import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,6 +17,7 @@ from ...shards.shard import SHARD
 from ...values.arrays import number_array
 from ...values.names import NumberedNames
 from ..documents import FORMATS, check_head, head, read_document
+from ..folders import new_folder
 from ..layout import write_document
 from ..node import Node
 from ..problems import problem_from_json, problem_to_json
@@ -84,16 +83,7 @@ def pack(
         raise InvalidProblem(f"the head has {problem.n_jobs} jobs; expected none, they come after")
     if size % _LEAF or not 0 < size <= _LARGEST_SHARD:
         raise InvalidProblem(f"size is {size}; expected a multiple of {_LEAF} up to 2**30")
-    folder = Path(path)
-    refuse_existing(folder)
-    aside = folder.with_name(f".{folder.name}.{os.getpid()}")
-    try:
-        try:
-            (aside / "jobs").mkdir(parents=True)
-        except OSError as fault:
-            raise FileError(
-                str(folder), f"cannot be made: {fault.strerror or fault}", fix="name another place"
-            ) from None
+    with new_folder(path, "jobs") as aside:
         shards, first = [], 0
         for number, rows in enumerate(_shards(problem, chunks, size)):
             file = f"{number:06d}"
@@ -105,39 +95,7 @@ def pack(
         document = problem_to_json(problem) | head("cms-problem-folder")
         document["jobs"] = {"count": first, "in_a_shard": size, "shards": shards}
         write_document(lambda: document, aside / "problem.json")
-        move(aside, folder)
-    except BaseException:
-        shutil.rmtree(aside, ignore_errors=True)
-        raise
-    return open_problem(folder)
-
-
-def move(aside: Path, folder: Path) -> None:
-    """Let a folder that is written appear in its place.
-
-    Raises
-    ------
-    FileError
-        If something has come there meanwhile.
-    """
-    try:
-        os.replace(aside, folder)
-    except OSError as fault:
-        raise FileError(
-            str(folder), f"cannot be made: {fault.strerror or fault}", fix="name another place"
-        ) from None
-
-
-def refuse_existing(folder: Path) -> None:
-    """Raise FileError if something is there already, or nothing can be put there."""
-    if os.path.lexists(folder):
-        raise FileError(str(folder), "is there already", fix="name another folder, or remove it")
-    if not folder.parent.is_dir():
-        raise FileError(
-            str(folder),
-            f"there is no folder {str(folder.parent)!r} to put it into",
-            fix="create it",
-        )
+    return open_problem(path)
 
 
 def _shards(
