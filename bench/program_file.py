@@ -88,8 +88,9 @@ def write(problem: MachineProblem, path: Path) -> Written:
             f"a coefficient of {most:.3g} is beyond 2^53, where other solvers' floats are not "
             "exact; scale demands and throughputs of the job down"
         )
-    lines = _lp(program) if path.suffix == ".lp" else _mps(program)
-    head = "".join(f"{_COMMENTS[path.suffix]}{line}\n" for line in _comments(program, kind))
+    ending = path.suffix.lower()
+    lines = _lp(program) if ending == ".lp" else _mps(program)
+    head = "".join(f"{_COMMENTS[ending]}{line}\n" for line in _comments(program, kind))
     write_bytes((head + "".join(f"{line}\n" for line in lines)).encode(), path)
     rows, variables = program.matrix.shape
     return Written(kind, variables, rows, program.step)
