@@ -89,13 +89,22 @@ def test_json_and_quiet(tmp_path: Path, head: str, capsys: pytest.CaptureFixture
 
 
 BAD: dict[str, tuple[dict[str, Any], str]] = {
-    "a null": ({"demand": [1, None], "1g": [1, 2], "3g": [1, 2]}, "row 1 has no 'demand'"),
+    "a null": (
+        {"demand": [1, None], "1g": [1, 2], "3g": [1, 2]},
+        "row 1: job 'j1' has no 'demand'",
+    ),
     "a slip": ({"demand": [1], "1g": [1], "3G": [2]}, "no column '3g'; nearest: '3G'"),
     "names": ({"demand": [1], "1g": [1], "3g": [2], "name": ["x"]}, "jobs of a folder are called"),
     "a stranger": ({"demand": [1], "1g": [1], "3g": [2], "4g": [2]}, "'4g', which is no block"),
-    "below 0": ({"demand": [-1], "1g": [1], "3g": [2]}, "demand of job 'j0' is -1"),
+    "below 0": (
+        {"demand": [-1], "1g": [1], "3g": [2]},
+        "bad.parquet: row 0: demand of job 'j0' is -1",
+    ),
     "no number": ({"demand": ["many"], "1g": [1], "3g": [2]}, "'many'"),
-    "not finite": ({"demand": [1.0], "1g": [float("inf")], "3g": [2]}, "is inf"),
+    "not finite": (
+        {"demand": [1.0], "1g": [float("inf")], "3g": [2]},
+        "row 0: supply of block '1g' to job 'j0' is inf",
+    ),
     "truth": ({"demand": [True], "1g": [1], "3g": [2]}, "holds bool"),
 }
 
