@@ -8,6 +8,7 @@ import os
 import re
 from collections.abc import Container, Iterable, Mapping, Sequence
 from io import BytesIO
+from mmap import ACCESS_READ, mmap
 from pathlib import Path
 from tokenize import TokenError
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -23,8 +24,9 @@ from ...values.numbers import LARGEST_DIGITS
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-#: Files whose bytes are known to be what their SHA-256 says, in this process.
-_VERIFIED: set[tuple[str, str, int, int]] = set()
+#: Files whose bytes are known to be what their SHA-256 says, in this process: hashing takes as long
+#: as a pass. Whoever writes to one changes its times, of which nobody can set the last.
+_VERIFIED: set[tuple[str, str, tuple[int, ...]]] = set()
 #: Of arrays, as files have them.
 _KINDS = ("|i1", "<i2", "<i4", "<i8")
 _LINE = re.compile("(0|[1-9][0-9]*)(:(0|[1-9][0-9]*))*")
@@ -70,13 +72,15 @@ def read_bytes(path: Path, sha256: str) -> bytes:
         If it is not, or cannot be read.
     """
     try:
-        data = path.read_bytes()
-        stat = path.stat()
+        with path.open("rb") as file:
+            stat = os.fstat(file.fileno())  # before it is read: what is written meanwhile is hashed
+            data = file.read()
     except OSError as fault:
         raise FileError(
             str(path), f"cannot be read: {fault.strerror or fault}", fix=_PACK_AGAIN
         ) from None
-    key = str(path), sha256, stat.st_size, stat.st_mtime_ns
+    state = stat.st_dev, stat.st_ino, stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns
+    key = str(path), sha256, state
     if key not in _VERIFIED:
         if hashlib.sha256(data).hexdigest() != sha256:
             raise FileError(str(path), "its bytes are not what its SHA-256 says", fix=_PACK_AGAIN)
@@ -154,15 +158,7 @@ def read_lines(path: Path, sha256: str, length: int, jobs: range) -> dict[int, t
         raise FileError(str(path), "does not end with a line", fix=_PACK_AGAIN)
     last = -1
     for at, line in enumerate(lines, 1):
-        parts = line.split(":")
-        if not _LINE.fullmatch(line) or len(parts) != length + 1 or _long(parts):
-            raise FileError(
-                str(path),
-                f"line {at} is no row",
-                expected=f"{length + 1} whole numbers with colons between them",
-                fix=_PACK_AGAIN,
-            )
-        job, *numbers = map(int, parts)
+        job, *numbers = _numbers(path, f"line {at}", line, length)
         if job not in jobs or job <= last:
             raise FileError(
                 str(path),
@@ -182,8 +178,39 @@ def read_lines(path: Path, sha256: str, length: int, jobs: range) -> dict[int, t
     return found
 
 
-def _long(parts: Iterable[str]) -> bool:
-    return max(map(len, parts)) > LARGEST_DIGITS
+def read_line(path: Path, length: int, job: int) -> tuple[int, ...] | None:
+    """Read the row of one job alone; None if the file has none. Its hash is not looked at.
+
+    Raises
+    ------
+    FileError
+        If a line on the way to the job's is not of so many whole numbers.
+    """
+    with path.open("rb") as file, mmap(file.fileno(), 0, access=ACCESS_READ) as data:
+        low, high = 0, len(data)
+        while low < high:
+            start = max(low, data.rfind(b"\n", low, (low + high) // 2) + 1)
+            end = max(start, data.find(b"\n", start, high))
+            line = data[start:end].decode("ascii", "replace")
+            found, *numbers = _numbers(path, f"the line at byte {start}", line, length)
+            if found == job:
+                return tuple(numbers)
+            low, high = (end + 1, high) if found < job else (low, start)
+    return None
+
+
+def _numbers(path: Path, place: str, line: str, length: int) -> list[int]:
+    """Return the numbers of a line: a job and so many others."""
+    parts = line.split(":")
+    long = max(map(len, parts)) > LARGEST_DIGITS
+    if long or len(parts) != length + 1 or not _LINE.fullmatch(line):
+        raise FileError(
+            str(path),
+            f"{place} is no row",
+            expected=f"{length + 1} whole numbers with colons between them",
+            fix=_PACK_AGAIN,
+        )
+    return [*map(int, parts)]
 
 
 class Narrow(NamedTuple):
@@ -283,7 +310,7 @@ class StoredShard(NamedTuple):
 
     def row(self, job: int) -> Row:
         """Return a single job's row; jobs count from the first of the shard."""
-        sums = dict(self.sha256)
+        sums, wide = dict(self.sha256), None
 
         def at(what: str) -> Any:
             return np.load(self._path(f"{what}.npy"), mmap_mode="r")[job].tolist()
@@ -291,14 +318,14 @@ class StoredShard(NamedTuple):
         try:
             demand, supply = at("demand"), at("supply")
             denominator = at("denominator") if "denominator.npy" in sums else 1
+            if "wide" in sums and not demand and not any(supply):
+                wide = read_line(self._path("wide"), self.n_blocks + 2, self.first + job)
+        except FileError:
+            raise
         except (OSError, ValueError, IndexError) as fault:
             raise FileError(self.name, f"cannot be read: {fault}", fix=_PACK_AGAIN) from None
-        if "wide" in sums and not demand and not any(supply):
-            jobs = range(self.first, self.first + self.n_jobs)
-            found = read_lines(self._path("wide"), sums["wide"], self.n_blocks + 2, jobs)
-            if self.first + job in found:
-                numbers = found[self.first + job]
-                return Row(numbers[1], numbers[2:], numbers[0])
+        if wide is not None:
+            return Row(wide[1], wide[2:], wide[0])
         return Row(demand, tuple(supply), denominator)
 
 
