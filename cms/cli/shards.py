@@ -105,9 +105,10 @@ def check_folders(
     from .searching import heard
 
     if solution is None or not solution.is_dir():
+        what = "" if solution is None else f"{solution} is no folder; "
         raise usage_error(
-            f"{problem} is a problem folder; give its solution folder as well: cms check fleet/ "
-            "plan/"
+            f"{what}{problem} is a problem folder; give its solution folder as well: cms check "
+            "fleet/ plan/"
         )
     with opened(problem) as posed:
         answer = read_solution(solution)
@@ -122,7 +123,7 @@ def _counted(session: Session, problem: ShardedProblem) -> Iterator[None]:
     from .progress import CountProgress
 
     progress = CountProgress(None if session.quiet else sys.stderr, what="shards")
-    problem.engine.watch = lambda what, done, of: progress(done, of)
+    problem.engine.watch = lambda what, done, of: progress(done, of, what)
     try:
         yield
     finally:

@@ -129,6 +129,8 @@ def refuse_existing(path: Path) -> None:
     FileError
         If something is there already, or the folder around it does not exist.
     """
+    if str(path) == "-":
+        raise FileError("<stdout>", "a folder cannot be printed", fix="name a folder to write")
     if os.path.lexists(path):
         raise FileError(str(path), "is there already", fix="name another folder, or remove it")
     if not path.parent.is_dir():

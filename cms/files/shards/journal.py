@@ -46,6 +46,8 @@ class Journal:
         #: How many values were worked out, and how many found.
         self.worked_out, self.found = 0, 0
         head = {"format": "cms-journal", "schema": 1, "problem_sha256": sha256}
+        if folder.exists() and not folder.is_dir():
+            raise FileError(str(folder), "this is a file", expected="a folder")
         try:
             folder.mkdir(exist_ok=True)
             if self._path.exists() and self._path.stat().st_size:

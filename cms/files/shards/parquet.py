@@ -7,6 +7,7 @@ and whoever rechecks a folder would need the library that reads it.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -56,6 +57,25 @@ def parquet_chunks(
         If a file is no Parquet, a column is missing, unknown or of another kind, or a value is
         null or no number >= 0; it names the row and the job.
     """
+    wanted, jobs, paths = ["demand", *problem.blocks], 0, list(paths)
+    for path in paths:  # what is wrong with the last file is told before hours of reading
+        with _opened(path) as file:
+            _refuse_columns(path, list(file.schema_arrow.names), wanted)
+    for path in paths:
+        with _opened(path) as file:
+            for chunk in _chunks(path, file, wanted, jobs):
+                yield chunk
+                jobs += len(chunk[0])
+
+
+@contextmanager
+def _opened(path: str | Path) -> Iterator[Any]:
+    """Open a Parquet file.
+
+    Raises
+    ------
+    InvalidOption, FileError
+    """
     try:
         from pyarrow import ArrowException
         from pyarrow.parquet import ParquetFile
@@ -63,39 +83,36 @@ def parquet_chunks(
         raise InvalidOption(
             "Parquet files need the extra: `pip install 'configurable-machines[parquet]'`"
         ) from None
-    wanted, jobs = ["demand", *problem.blocks], 0
-    for path in paths:
-        try:
-            for chunk in _chunks(path, ParquetFile(path), wanted, jobs):
-                yield chunk
-                jobs += len(chunk[0])
-        except (OSError, ArrowException) as fault:
-            raise FileError(path, f"cannot be read as Parquet: {fault}") from None
+    try:
+        with ParquetFile(path) as file:
+            yield file
+    except FileNotFoundError:
+        raise FileError(path, "there is no such file") from None
+    except (OSError, ArrowException) as fault:
+        raise FileError(path, f"cannot be read as Parquet: {fault}") from None
 
 
 def _chunks(
-    path: str | Path, opened: Any, wanted: list[str], first: int
+    path: str | Path, file: Any, wanted: list[str], first: int
 ) -> Iterator[tuple[NDArray[Any], NDArray[Any]]]:
     """Yield the jobs of one file, whose first one has a number among those of all."""
-    with opened as file:
-        _refuse_columns(path, list(file.schema_arrow.names), wanted)
-        row = 0
-        for batch in file.iter_batches(batch_size=_ROWS, columns=wanted):
-            columns = []
-            for name in wanted:
-                column = batch.column(name)
-                if column.null_count:
-                    at = row + int(np.flatnonzero(column.is_null().to_numpy(False))[0])
-                    raise FileError(
-                        path,
-                        f"row {at}: job 'j{first + at}' has no {name!r}",
-                        expected="a number; 0 for a block that gives nothing",
-                    )
-                block = None if name == "demand" else name
-                values = _values(path, name, column)
-                columns.append(_numbers(path, row, first + row, values, block))
-            row += len(batch)
-            yield columns[0], _side_by_side(columns[1:], len(columns[0]))
+    row = 0
+    for batch in file.iter_batches(batch_size=_ROWS, columns=wanted):
+        columns = []
+        for name in wanted:
+            column = batch.column(name)
+            if column.null_count:
+                at = row + int(np.flatnonzero(column.is_null().to_numpy(False))[0])
+                raise FileError(
+                    path,
+                    f"row {at}: job 'j{first + at}' has no {name!r}",
+                    expected="a number; 0 for a block that gives nothing",
+                )
+            block = None if name == "demand" else name
+            values = _values(path, name, column)
+            columns.append(_numbers(path, row, first + row, values, block))
+        row += len(batch)
+        yield columns[0], _side_by_side(columns[1:], len(columns[0]))
 
 
 def _numbers(

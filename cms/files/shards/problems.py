@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ...errors import FileError, InvalidProblem
+from ...errors import InvalidProblem
 from ...problem.digest import leaf_digests
 from ...problem.problem import Problem
 from ...problem.rows import Rows
@@ -16,7 +16,7 @@ from ...shards.problem import ShardedProblem
 from ...shards.shard import SHARD
 from ...values.arrays import number_array
 from ...values.names import NumberedNames
-from ..documents import FORMATS, check_head, head, read_document
+from ..documents import check_head, head, read_folder_document
 from ..folders import new_folder
 from ..layout import write_document
 from ..node import Node
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from ...shards.engine import Engine
     from ..source import StrPath
 
-FORMATS["cms-problem-folder"] = "a problem in a folder"
 #: Shards begin where leaves do.
 _LEAF, _LARGEST_SHARD = 2**16, 2**30
 _HEXADECIMAL = re.compile(r"[0-9a-f]{64}")
@@ -164,11 +163,9 @@ def open_problem(
     >>> cms.open_problem(folder) == problem
     True
     """
+    node = read_folder_document(path, "problem.json", "cms-problem-folder")
     # wherever the process, or a worker, is when it reads
     folder = Path(path).absolute()
-    if not folder.is_dir():
-        raise FileError(str(path), "is no folder", expected="a problem folder of cms pack")
-    node = read_document(folder / "problem.json", "cms-problem-folder")
     problem = _read(node, folder, engine)
     if journal is None:
         return problem

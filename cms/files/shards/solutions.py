@@ -12,7 +12,6 @@ from ...errors import FileError, InvalidOption, InvalidSchedule
 from ...problem.parts import Configuration
 from ...shards.counts import served
 from ...shards.schedule import ShardedSchedule, load_faults
-from ..documents import FORMATS
 from ..folders import new_folder
 from ..layout import write_document
 from ..schedules import configuration_from_json
@@ -28,8 +27,6 @@ if TYPE_CHECKING:
     from ...shards.problem import ShardedProblem
     from ...shards.shard import Loaded, Shard
     from ..node import Node
-
-FORMATS["cms-solution-folder"] = "a solution in a folder"
 
 
 class StoredCounts(NamedTuple):
