@@ -122,6 +122,27 @@ def test_a_bad_table_is_refused_and_leaves_nothing(
     assert sorted(path.name for path in tmp_path.iterdir()) == ["bad.parquet", "head.json"]
 
 
+def test_what_is_not_where_it_is_looked_for_is_named(
+    tmp_path: Path, head: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    fleet, files = str(tmp_path / "fleet"), jobs(tmp_path)
+    assert run(["pack", *files, "--head", head, "-o", fleet, "-q"]) == 0
+    there = {path.name for path in tmp_path.iterdir()}
+    for arguments, words in (
+        (["pack", files[0], "nowhere", "--head", head, "-o", fleet + "2"], "nowhere: there is no"),
+        (["pack", *files, "--head", head, "-o", "-"], "a folder cannot be printed"),
+        (["solve", f"{fleet}/problem.json"], "give the folder that it is in"),
+        (["solve", fleet, "--journal", head], "head.json: this is a file"),
+        (["solve", str(tmp_path)], "has no problem.json"),
+        (["check", fleet, fleet], "has no solution.json"),
+    ):
+        assert run(arguments) == 1, arguments
+        error = capsys.readouterr().err
+        assert words in error, error
+        assert error.count("\n") == 1
+    assert {path.name for path in tmp_path.iterdir()} == there
+
+
 def test_what_does_not_fit_together_is_bad_usage(
     tmp_path: Path, head: str, problem: str, capsys: pytest.CaptureFixture[str]
 ) -> None:

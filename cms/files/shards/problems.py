@@ -205,7 +205,7 @@ def _shard(entry: Node, folder: Path, number: int, first: int, n_blocks: int) ->
     if fields["file"].value != f"{number:06d}":
         raise fields["file"].wrong(f'"{number:06d}"')
     n = fields["jobs"].integer(minimum=1)
-    sums = fields["sha256"].object(_FILES[:2], _FILES[2:])
+    sums = fields["sha256"].object(_FILES[:2], _FILES[2:], own=False)
     leaves = list(fields["leaves"].array(length=-(-n // _LEAF)))
     return StoredShard(
         str(folder),

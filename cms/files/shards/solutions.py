@@ -200,7 +200,7 @@ def schedule_from_json(value: Node, folder: Path) -> ShardedSchedule:
         parts = entry.object(("file", "sha256"))
         if parts["file"].value != f"{number:06d}":
             raise parts["file"].wrong(f'"{number:06d}"')
-        files = parts["sha256"].object(("npy",), ("wide",))
+        files = parts["sha256"].object(("npy",), ("wide",), own=False)
         sums.append(tuple((what, digits(node)) for what, node in files.items()))
     if not sums:
         return ShardedSchedule(machines)

@@ -30,7 +30,7 @@ _VERIFIED: set[tuple[str, str, tuple[int, ...]]] = set()
 #: Of arrays, as files have them.
 _KINDS = ("|i1", "<i2", "<i4", "<i8")
 _LINE = re.compile("(0|[1-9][0-9]*)(:(0|[1-9][0-9]*))*")
-_PACK_AGAIN = "pack the folder again, or restore the file"
+_RESTORE = "restore the file, or make the folder again"
 
 
 def write_file(path: Path, data: bytes) -> str:
@@ -77,13 +77,13 @@ def read_bytes(path: Path, sha256: str) -> bytes:
             data = file.read()
     except OSError as fault:
         raise FileError(
-            str(path), f"cannot be read: {fault.strerror or fault}", fix=_PACK_AGAIN
+            str(path), f"cannot be read: {fault.strerror or fault}", fix=_RESTORE
         ) from None
     state = stat.st_dev, stat.st_ino, stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns
     key = str(path), sha256, state
     if key not in _VERIFIED:
         if hashlib.sha256(data).hexdigest() != sha256:
-            raise FileError(str(path), "its bytes are not what its SHA-256 says", fix=_PACK_AGAIN)
+            raise FileError(str(path), "its bytes are not what its SHA-256 says", fix=_RESTORE)
         _VERIFIED.add(key)
     return data
 
@@ -103,13 +103,13 @@ def read_array(path: Path, sha256: str, shape: tuple[int, ...]) -> NDArray[Any]:
     except (ValueError, SyntaxError, TokenError, RecursionError, MemoryError):
         version, found, by_columns, kind = (0, 0), (), False, np.dtype("V")
     if version != (1, 0):
-        raise FileError(str(path), "is no array", expected=".npy, version 1.0", fix=_PACK_AGAIN)
+        raise FileError(str(path), "is no array", expected=".npy, version 1.0", fix=_RESTORE)
     if kind.str not in _KINDS or found != shape:
         raise FileError(
             str(path),
             f"holds {kind.str} of shape {found}",
             expected=f"signed little-endian integers of shape {shape}",
-            fix=_PACK_AGAIN,
+            fix=_RESTORE,
         )
     numbers = data.getbuffer()[data.tell() :]
     if (by_columns and len(shape) > 1) or len(numbers) != kind.itemsize * math.prod(shape):
@@ -117,7 +117,7 @@ def read_array(path: Path, sha256: str, shape: tuple[int, ...]) -> NDArray[Any]:
             str(path),
             f"holds {len(numbers)} bytes" + (" by columns" if by_columns else ""),
             expected=f"{kind.itemsize * math.prod(shape)} bytes row by row",
-            fix=_PACK_AGAIN,
+            fix=_RESTORE,
         )
     values = np.frombuffer(numbers, kind).reshape(shape)
     if values.size and int(values.min()) < 0:
@@ -155,7 +155,7 @@ def read_lines(path: Path, sha256: str, length: int, jobs: range) -> dict[int, t
     found: dict[int, tuple[int, ...]] = {}
     *lines, end = read_bytes(path, sha256).decode("ascii", "replace").split("\n")
     if end or not lines:
-        raise FileError(str(path), "does not end with a line", fix=_PACK_AGAIN)
+        raise FileError(str(path), "does not end with a line", fix=_RESTORE)
     last = -1
     for at, line in enumerate(lines, 1):
         job, *numbers = _numbers(path, f"line {at}", line, length)
@@ -164,14 +164,14 @@ def read_lines(path: Path, sha256: str, length: int, jobs: range) -> dict[int, t
                 str(path),
                 f"line {at} is about job {job}",
                 expected=f"each job at most once, in order, from {jobs.start} to {jobs.stop - 1}",
-                fix=_PACK_AGAIN,
+                fix=_RESTORE,
             )
         if max(numbers, default=0) < 2**63:
             raise FileError(
                 str(path),
                 f"line {at} has no long number",
                 expected="one of 2**63 or more; other rows are in the arrays",
-                fix=_PACK_AGAIN,
+                fix=_RESTORE,
             )
         found[job] = tuple(numbers)
         last = job
@@ -208,7 +208,7 @@ def _numbers(path: Path, place: str, line: str, length: int) -> list[int]:
             str(path),
             f"{place} is no row",
             expected=f"{length + 1} whole numbers with colons between them",
-            fix=_PACK_AGAIN,
+            fix=_RESTORE,
         )
     return [*map(int, parts)]
 
@@ -302,10 +302,10 @@ class StoredShard(NamedTuple):
             raise FileError(
                 str(self._path("wide")),
                 "its jobs are not those whose numbers are 0 in the arrays",
-                fix=_PACK_AGAIN,
+                fix=_RESTORE,
             )
         if any(row.denominator < 1 for row in wide.values()):
-            raise FileError(str(self._path("wide")), "a denominator is 0", fix=_PACK_AGAIN)
+            raise FileError(str(self._path("wide")), "a denominator is 0", fix=_RESTORE)
         return Rows.owned(demands, supplies, denominators, wide)
 
     def row(self, job: int) -> Row:
@@ -323,7 +323,7 @@ class StoredShard(NamedTuple):
         except FileError:
             raise
         except (OSError, ValueError, IndexError) as fault:
-            raise FileError(self.name, f"cannot be read: {fault}", fix=_PACK_AGAIN) from None
+            raise FileError(self.name, f"cannot be read: {fault}", fix=_RESTORE) from None
         if wide is not None:
             return Row(wide[1], wide[2:], wide[0])
         return Row(demand, tuple(supply), denominator)
