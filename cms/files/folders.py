@@ -116,8 +116,8 @@ def new_folder(path: StrPath, part: str) -> Iterator[Path]:
 def _telling(path: StrPath) -> Iterator[None]:
     try:
         yield
-    except OSError as fault:
-        why = fault.strerror or fault
+    except (OSError, ValueError) as fault:  # a NUL in the name
+        why = getattr(fault, "strerror", None) or fault
         raise FileError(os.fspath(path), f"cannot be made: {why}", fix="name another") from None
 
 

@@ -34,8 +34,8 @@ def write_program(problem: MachineProblem, path: StrPath) -> Any:
     UnknownInstance
         If nobody writes files of this ending; the message lists those there are.
     UnsupportedProblem
-        If jobs share blocks in time, a number is beyond what floats hold exactly, or there is
-        nothing to decide.
+        If jobs share blocks in time or are in shards, a number is beyond what floats hold exactly,
+        or there is nothing to decide.
     FileError
         If the file cannot be written.
 

@@ -78,10 +78,12 @@ def pack(
     >>> problem.n_jobs, cms.solve(problem).machine_count
     (3, 9)
     """
+    if not isinstance(problem, Problem):
+        raise InvalidProblem(f"the head is {problem!r}; expected a cms.Problem without jobs")
     if problem.n_jobs:
         raise InvalidProblem(f"the head has {problem.n_jobs} jobs; expected none, they come after")
-    if size % _LEAF or not 0 < size <= _LARGEST_SHARD:
-        raise InvalidProblem(f"size is {size}; expected a multiple of {_LEAF} up to 2**30")
+    if not isinstance(size, int) or size % _LEAF or not 0 < size <= _LARGEST_SHARD:
+        raise InvalidProblem(f"size is {size!r}; expected a multiple of {_LEAF} up to 2**30")
     with new_folder(path, "jobs") as aside:
         shards, first = [], 0
         for number, rows in enumerate(_shards(problem, chunks, size)):
