@@ -82,7 +82,7 @@ def pack(
         raise InvalidProblem(f"the head is {problem!r}; expected a cms.Problem without jobs")
     if problem.n_jobs:
         raise InvalidProblem(f"the head has {problem.n_jobs} jobs; expected none, they come after")
-    if not isinstance(size, int) or size % _LEAF or not 0 < size <= _LARGEST_SHARD:
+    if type(size) is not int or size % _LEAF or not 0 < size <= _LARGEST_SHARD:
         raise InvalidProblem(f"size is {size!r}; expected a multiple of {_LEAF} up to 2**30")
     with new_folder(path, "jobs") as aside:
         shards, first = [], 0
