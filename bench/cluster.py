@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 
 from cms.errors import ClusterError
 from cms.shards.cluster import connected
@@ -26,13 +26,10 @@ def cluster(address: str) -> Iterator[tuple[Executor, Callable[[], bool]]]:
     ResultsError
         If nobody answers there, or a worker cannot run what is here.
     """
-    connection = connected(address, "bench", "bench.environment", "bench")
-    try:
-        client = connection.__enter__()
-    except ClusterError as fault:
-        raise ResultsError(f"--dask: {fault}") from None
-    try:
+    with ExitStack() as stack:
+        try:
+            client = stack.enter_context(connected(address, "bench", "bench.environment", "bench"))
+        except ClusterError as fault:
+            raise ResultsError(f"--dask: {fault}") from None
         # A task whose worker dies runs again elsewhere: the scheduler sees to that.
         yield client.get_executor(pure=False), lambda: client.status not in ("closing", "closed")
-    finally:
-        connection.__exit__(None, None, None)

@@ -16,6 +16,7 @@ import numpy as np
 from cms.errors import UnsupportedProblem
 from cms.files.source import write_bytes
 from cms.problem.problem import Problem
+from cms.shards.problem import ShardedProblem
 from cms.values.numbers import shown
 
 from .peers.arc_flow import ArcFlowProgram
@@ -66,10 +67,13 @@ def write(problem: MachineProblem, path: Path) -> Written:
     Raises
     ------
     UnsupportedProblem
-        If jobs share blocks in time, a number does not fit, or there is nothing to decide.
+        If jobs share blocks in time or are in shards, a number does not fit, or there is nothing to
+        decide.
     FileError
         If the file cannot be written.
     """
+    if isinstance(problem, ShardedProblem):
+        raise UnsupportedProblem("the jobs are in shards; if they fit, write problem.load()")
     if not isinstance(problem, Problem):
         raise UnsupportedProblem(
             "jobs share blocks in time here, and there are too many mixes for a program to list; "
@@ -88,8 +92,9 @@ def write(problem: MachineProblem, path: Path) -> Written:
             f"a coefficient of {most:.3g} is beyond 2^53, where other solvers' floats are not "
             "exact; scale demands and throughputs of the job down"
         )
-    lines = _lp(program) if path.suffix == ".lp" else _mps(program)
-    head = "".join(f"{_COMMENTS[path.suffix]}{line}\n" for line in _comments(program, kind))
+    ending = path.suffix.lower()
+    lines = _lp(program) if ending == ".lp" else _mps(program)
+    head = "".join(f"{_COMMENTS[ending]}{line}\n" for line in _comments(program, kind))
     write_bytes((head + "".join(f"{line}\n" for line in lines)).encode(), path)
     rows, variables = program.matrix.shape
     return Written(kind, variables, rows, program.step)

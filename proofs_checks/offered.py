@@ -11,8 +11,8 @@ from cms.mixes.dearest import Search, dearest_mix, mixes_worth
 from cms.mixes.frames import FrameRule
 from cms.mixes.functions import PriceFunction
 from cms.mixes.model import Choice
-from cms.mixes.offering import Charge
 from cms.mixes.offers import Offer
+from cms.mixes.problem_offers import Charge
 
 from .checker.dearest import Dearer, Function, Offered, Place, dearer_mix
 from .finding import require

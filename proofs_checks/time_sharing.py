@@ -44,7 +44,7 @@ from typing import TypeAlias
 
 from cms import InvalidCertificate, MixPrices, PriceFunction, TimeSharedProblem
 from cms.mixes.dearest import dearest_mix
-from cms.mixes.offering import offers_of
+from cms.mixes.problem_offers import offers_of
 
 from .bounds import compact, lp_dw
 from .brute_force import optimum, options

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from cms.mixes.dearest import dearest_mix, mixes_worth
 from cms.mixes.functions import PriceFunction
-from cms.mixes.offering import charges_of, offers_of
 from cms.mixes.offers import amounts
 from cms.mixes.prices import MixPrices
+from cms.mixes.problem_offers import charges_of, offers_of
 from cms.schedule.contents import Mix
 
 from ..solvers.recognise import recognised

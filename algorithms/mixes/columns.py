@@ -7,7 +7,7 @@ from fractions import Fraction
 from math import ceil
 from typing import TYPE_CHECKING, NamedTuple
 
-from cms.mixes.offering import charges_of
+from cms.mixes.problem_offers import charges_of
 from cms.schedule.contents import Mix
 
 if TYPE_CHECKING:

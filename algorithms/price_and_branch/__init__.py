@@ -98,7 +98,7 @@ class PriceAndBranch:
     def support(
         self, problem: Problem | ShardedProblem | TimeSharedProblem, options: PriceAndBranchOptions
     ) -> Support:
-        """Take every problem of both kinds."""
+        """Take every problem of these kinds."""
         return Support(True)
 
     def guarantee(

@@ -58,8 +58,8 @@ def grid_bits_of(n: int, histogram: Sequence[int]) -> int:
 class Jobs:
     """Kinds of jobs, i.e. equal rows (up to a factor), with how many there are of each.
 
-    What each kind buys in every pass is kept. Where there are too many for that, see
-    :class:`~algorithms.prices.sharded_jobs.ShardedJobs`, the same door to jobs of which it is not.
+    What each kind buys in every pass is kept. Of jobs that are too many for that,
+    :class:`~algorithms.prices.sharded_jobs.ShardedJobs` is the same door.
 
     Parameters
     ----------

@@ -17,7 +17,7 @@ import numpy as np
 from cms.problem.problem import Problem
 from cms.running.stopping import Stopped, look
 from cms.schedule.schedule import Schedule
-from cms.shards.engine import Here
+from cms.shards.engine import Here, Work
 from cms.shards.schedule import ShardedSchedule, busy_machines
 from cms.shards.shard import Loaded, narrowest
 
@@ -219,15 +219,14 @@ class Ruled(NamedTuple):
             busy = busy_machines(machines, problem.blocks, self.total)
             return ShardedSchedule(busy, self.rule)
         shards = self.jobs.in_shards.shards
-        engine = Here()
-        parts = engine.map(
+        work = Work(
             _counted,
             dict(enumerate(shards)),
             lambda number: (self.rule.cut(number, shards[number]),),
-            what="building the schedule",
+            "building the schedule",
         )
         none = np.zeros((0, len(problem.blocks)), dtype=np.int8)
-        table = np.concatenate([none, *(counts for _, counts in parts)])
+        table = np.concatenate([none, *(counts for _, counts in Here().map(work))])
         at, blocks = np.nonzero(table)
         given = at, blocks, table[at, blocks]
         if given[2].dtype.kind == "i":

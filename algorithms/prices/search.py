@@ -217,7 +217,7 @@ class PriceSearch(Passes):
     def _is_told(self, passes: int) -> bool:
         """Whether after so many passes what is known counts: of large problems a claim is one more.
 
-        After 4, 16, 64 and so on, or after 32, 64 and so on of few jobs.
+        After 4, 16, 32, 64, 128 and so on; of few jobs from 32 on.
         """
         if passes & (passes - 1) or passes == 1:
             return False

@@ -11,7 +11,6 @@ import typer
 from cms.errors import cut
 
 from .documents import open_document
-from .folders import check_folders
 from .options import Json, Output, Quiet, usage_error
 from .rechecking import (
     recheck_deployment,
@@ -22,6 +21,7 @@ from .rechecking import (
     recheck_transition,
 )
 from .session import Exit, Session, refuse_two_readers, refuse_unwritable, session_of
+from .shards import check_folders
 
 if TYPE_CHECKING:
     from cms.files import Node

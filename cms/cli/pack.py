@@ -45,9 +45,9 @@ def pack(
     """Pack tables of very many jobs into a problem folder, for 'cms solve' and 'cms check'."""
     session = session_of(context)
     session.begin(None, json=json, quiet=quiet)
+    from cms.files.folders import refuse_existing
     from cms.files.shards.parquet import parquet_chunks
     from cms.files.shards.problems import pack as packed
-    from cms.files.shards.problems import refuse_existing
     from cms.values.words import count
 
     refuse_existing(output)

@@ -18,7 +18,7 @@ FIRST_LINE_SECONDS = 2.0
 EVERY_SECONDS = 5.0
 """The longest time between two lines."""
 _SHORTEST_PAUSE_SECONDS = 0.25
-_BAR_LETTERS = 30
+_BAR_LETTERS = 20
 
 
 class Progress:
@@ -169,8 +169,8 @@ class CountProgress:
         self._last = self._began + FIRST_LINE_SECONDS - self._every
         self._shown = False
 
-    def __call__(self, done: int, expected: int) -> None:
-        """Take note of how many there are, of how many."""
+    def __call__(self, done: int, expected: int, doing: str = "") -> None:
+        """Take note of how many there are, of how many, and in which part of a run."""
         self.begun = True
         now = self._clock()
         if self._stream is None or now - self._last < self._every:
@@ -178,10 +178,10 @@ class CountProgress:
         self._last, self._shown = now, True
         share = done / max(expected, 1)
         text = f"{now - self._began:>8.1f}s  {share:.0%}".replace("%", " %")
-        text += f" of {decimal(expected)} {self._what}"
+        text += f" of {decimal(expected)} {self._what}" + (f": {doing}" if doing else "")
         if self._bar:
             filled = round(share * _BAR_LETTERS)
-            text = f"\r[{'#' * filled}{'.' * (_BAR_LETTERS - filled)}]{text}"
+            text = f"\r[{'#' * filled}{'.' * (_BAR_LETTERS - filled)}]{text}\x1b[K"
         self._tell(text if self._bar else text + "\n")
 
     def end(self) -> None:

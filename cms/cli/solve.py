@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from . import folders, options
+from . import options, shards
 from .documents import open_document
 from .published import load_published, names_of
 from .searching import Search, lacking, search
@@ -53,8 +53,8 @@ def solve(
     seed: options.Seed = 0,
     threads: options.Threads = None,
     start: options.Start = None,
-    cluster: folders.Cluster = None,
-    journal: folders.Journal = None,
+    cluster: shards.Cluster = None,
+    journal: shards.Journal = None,
     picture: options.Picture = None,
     output: options.Output = None,
     json: options.Json = False,
@@ -71,7 +71,7 @@ def solve(
     if problem is not None and is_folder:
         if picture is not None:
             raise options.usage_error("of a problem folder there is no picture", "--picture")
-        return folders.solve_folder(session, problem, how, output, cluster, journal)
+        return shards.solve_folder(session, problem, how, output, cluster, journal)
     for value, name in ((cluster, "--cluster"), (journal, "--journal")):
         if value is not None:
             raise options.usage_error("is for problem folders, as cms pack writes them", name)

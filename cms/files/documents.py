@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
+from pathlib import Path
 from typing import Any
 
+from ..errors import FileError
 from ..values.names import nearest
 from .json_text import parse_json
 from .node import Node
@@ -13,7 +16,13 @@ from .source import StrPath, read_source
 #: The schema that this version writes, and the newest it reads.
 SCHEMA = 1
 #: What a document of each format holds; a layer adds its own with :func:`register_format`.
-FORMATS = {"cms-problem": "a problem", "cms-solution": "a solution", "cms-plan": "a plan"}
+FORMATS = {
+    "cms-problem": "a problem",
+    "cms-solution": "a solution",
+    "cms-plan": "a plan",
+    "cms-problem-folder": "a problem in a folder",
+    "cms-solution-folder": "a solution in a folder",
+}
 
 
 def register_format(kind: str, holds: str) -> None:
@@ -75,6 +84,22 @@ def read_document(path: StrPath, kind: str) -> Node:
     return node
 
 
+def read_folder_document(folder: StrPath, file: str, kind: str) -> Node:
+    """Read the document of a folder; see :func:`read_document`.
+
+    Raises
+    ------
+    FileError
+        If that is no folder, or has no such file; and as there.
+    """
+    name, place = os.fspath(folder), Path(folder)
+    if not place.is_dir():
+        raise FileError(name, "is no folder", expected=FORMATS[kind])
+    if not (place / file).exists():
+        raise FileError(name, f"has no {file}", expected=FORMATS[kind])
+    return read_document(place / file, kind)
+
+
 def check_head(node: Node, kind: str) -> None:
     """Refuse a document of another format, or of a schema that is not known yet.
 
@@ -93,6 +118,8 @@ def check_head(node: Node, kind: str) -> None:
         known = FORMATS.get(found.value) if isinstance(found.value, str) else None
         shown = found.shown + (f" ({known})" if known else "")
         hint = "" if known else nearest(found.value, FORMATS, lead="")
+        if known and found.value.endswith("-folder"):
+            hint = "give the folder that it is in"
         raise found.error(
             f"{found.label} is {shown}", expected=json.dumps(kind) + f" ({FORMATS[kind]})", fix=hint
         )

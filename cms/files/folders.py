@@ -11,7 +11,7 @@ import hashlib
 import os
 import shutil
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from ..errors import FileError
@@ -70,6 +70,73 @@ def write_folder(files: Mapping[str, str], path: StrPath, *, force: bool = False
             raise FileError(name, f"this folder cannot be written: {reason}") from None
     finally:  # it is still here if something went wrong, Ctrl-C included
         shutil.rmtree(new, ignore_errors=True)
+
+
+@contextmanager
+def new_folder(path: StrPath, part: str) -> Iterator[Path]:
+    """Yield a folder to write into, which appears in its place, where nothing is, in the end.
+
+    Parameters
+    ----------
+    path : str or path-like
+        Nothing may be there yet; see :func:`refuse_existing`.
+    part : str
+        A folder in it.
+
+    Raises
+    ------
+    FileError
+        If something is there, or the folder cannot be made.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> place = Path(tempfile.mkdtemp(), "fleet")
+    >>> with new_folder(place, "jobs") as aside:
+    ...     _ = (aside / "jobs" / "0").write_bytes(b"")
+    ...     place.exists()
+    False
+    >>> [entry.name for entry in (place / "jobs").iterdir()]
+    ['0']
+    """
+    folder = Path(path).absolute()
+    refuse_existing(Path(path))
+    aside = folder.with_name(f".{folder.name}.{os.urandom(4).hex()}")
+    try:
+        with _telling(path):
+            (aside / part).mkdir(parents=True)
+        yield aside
+        with _telling(path):
+            os.replace(aside, folder)
+    finally:  # it is still here if something went wrong, Ctrl-C included
+        shutil.rmtree(aside, ignore_errors=True)
+
+
+@contextmanager
+def _telling(path: StrPath) -> Iterator[None]:
+    try:
+        yield
+    except (OSError, ValueError) as fault:  # a NUL in the name
+        why = getattr(fault, "strerror", None) or fault
+        raise FileError(os.fspath(path), f"cannot be made: {why}", fix="name another") from None
+
+
+def refuse_existing(path: Path) -> None:
+    """Say that a new folder cannot be written, before a long run that is to end with it.
+
+    Raises
+    ------
+    FileError
+        If something is there already, or the folder around it does not exist.
+    """
+    if str(path) == "-":
+        raise FileError("<stdout>", "a folder cannot be printed", fix="name a folder to write")
+    if os.path.lexists(path):
+        raise FileError(str(path), "is there already", fix="name another folder, or remove it")
+    if not path.parent.is_dir():
+        raise FileError(
+            str(path), f"there is no folder {str(path.parent)!r} to put it into", fix="create it"
+        )
 
 
 def refuse_folder(path: StrPath, *, force: bool = False) -> None:

@@ -21,7 +21,7 @@ def write_program(problem: MachineProblem, path: StrPath) -> Any:
     ----------
     problem : Problem
     path : str or path-like
-        The file; its ending says how it is written: ``.mps`` or ``.lp``.
+        The file; its ending, in letters of any case, says how it is written: ``.mps`` or ``.lp``.
 
     Returns
     -------
@@ -34,8 +34,8 @@ def write_program(problem: MachineProblem, path: StrPath) -> Any:
     UnknownInstance
         If nobody writes files of this ending; the message lists those there are.
     UnsupportedProblem
-        If jobs share blocks in time, a number is beyond what floats hold exactly, or there is
-        nothing to decide.
+        If jobs share blocks in time or are in shards, a number is beyond what floats hold exactly,
+        or there is nothing to decide.
     FileError
         If the file cannot be written.
 
@@ -61,4 +61,4 @@ def write_program(problem: MachineProblem, path: StrPath) -> Any:
     Written(program='compact', variables=2, rows=2, step=Fraction(5, 2))
     """
     path = Path(path)
-    return load_program_writer(path.suffix.removeprefix("."))(problem, path)
+    return load_program_writer(path.suffix.removeprefix(".").lower())(problem, path)

@@ -17,7 +17,7 @@ from ..shortages.shortage import Shortage
 from ..solving.solution import Incumbent, Proof, Solution, Status, StopReason
 from .certificates import certificate_from_json
 from .contradictions import refuse_contradictions
-from .documents import check_head, head, read_document
+from .documents import check_head, head, read_document, read_folder_document
 from .layout import number_to_json, write_document
 from .node import Node
 from .schedules import schedule_from_json, schedule_to_json
@@ -41,7 +41,7 @@ def read_solution(path: StrPath) -> Solution:
     Parameters
     ----------
     path : str or path-like
-        The file; ``-`` is standard input.
+        The file; ``-`` is standard input. Or the folder of a solution in shards.
 
     Raises
     ------
@@ -63,7 +63,7 @@ def read_solution(path: StrPath) -> Solution:
     """
     folder = Path(os.fspath(path))
     if str(path) != "-" and folder.is_dir():
-        node = read_document(folder / "solution.json", "cms-solution-folder")
+        node = read_folder_document(path, "solution.json", "cms-solution-folder")
         return _solution(node, "cms-solution-folder", schedule_reader(folder))
     return solution_from_json(read_document(path, "cms-solution"))
 

@@ -156,7 +156,6 @@ def price_jobs(
     *,
     weights: NDArray[np.int64] | None = None,
     want_options: bool = False,
-    inner: bool = False,
     special: Mapping[int, Sequence[int]] | None = None,
     threads: int | None = None,
     stopped: Callable[[], bool] | None = None,
@@ -180,8 +179,6 @@ def price_jobs(
         How often each row counts (:func:`cms.knapsack.kinds.kinds`); >= 0, below 2**31 together.
     want_options : bool, default False
         Whether to return each job's option.
-    inner : bool, default False
-        Take the inner image in place of the outer one: the total is then no lower bound.
     special : Mapping[int, sequence of int], optional
         Jobs with prices of their own (branches on one job's blocks).
     threads : int, optional
@@ -227,7 +224,7 @@ def price_jobs(
         if tally.complete:
             return tally.pricing()
         tally = _Tally(prices, rows, weights, want_options)
-    return _price_compiled(tally, inner, special, threads, stopped, undisturbed)
+    return _price_compiled(tally, special, threads, stopped, undisturbed)
 
 
 def _loaded() -> bool:
@@ -363,7 +360,6 @@ class _Tally:
 
 def _price_compiled(
     tally: _Tally,
-    inner: bool,
     special: Mapping[int, Sequence[int]],
     threads: int | None,
     stopped: Callable[[], bool] | None,
@@ -383,13 +379,12 @@ def _price_compiled(
     by_hand = np.flatnonzero(marks == BY_HAND)
     if len(by_hand) > FEW and len(rows) >= COMPILED_FROM:
         shrunk = np.setdiff1d(by_hand, [*special, *rows.far])
-        image = rows.inner if inner else rows.outer
         marks_there = np.zeros(len(shrunk), dtype=np.int8)
         options = np.zeros((len(shrunk), rows.n_blocks), dtype=np.int64)
         weights = None if tally.weights is None else tally.weights[shrunk]
-        numbers = image.demand[shrunk], image.supply[shrunk], weights
+        numbers = rows.outer.demand[shrunk], rows.outer.supply[shrunk], weights
         part = kernel.price(*numbers, marks_there, options)
-        if part is not None and not inner:
+        if part is not None:
             # What serves an outer image may fail its row by a little: such rows are few.
             failed = _not_served(rows, shrunk, options, marks_there == PRICED)
             if len(failed):

@@ -22,10 +22,10 @@ from ..problem.parts import Block
 from ..problem.row import reduced
 from ..values.frozen import FrozenMap
 from .dearest import NODE_LIMIT, dearest_mix
-from .offering import Charge, charges_of, offers_of
 from .offers import Offer
 from .prices import MixPrices
 from .problem import TimeSharedProblem
+from .problem_offers import Charge, charges_of, offers_of
 
 __all__ = ["SharedJob", "shared_job"]
 

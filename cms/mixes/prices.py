@@ -19,8 +19,8 @@ from ..values.names import checked_names, nearest
 from ..values.numbers import Number, shown
 from .dearest import NODE_LIMIT, dearest_mix
 from .functions import PriceFunction, functions_table
-from .offering import charges_of, offers_of
 from .problem import TimeSharedProblem
+from .problem_offers import charges_of, offers_of
 
 
 @dataclass(frozen=True, slots=True, init=False)

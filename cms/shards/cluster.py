@@ -16,8 +16,8 @@ from typing import Any
 
 from ..errors import ClusterError
 from ..running.code import code_digest
-from ..running.stopping import Stopped, never
-from .engine import Arguments, Watch, nobody
+from ..running.stopping import Stopped
+from .engine import Watch, Work, nobody
 from .shard import Loaded, Narrowed, Shard
 
 #: How long to ask for a scheduler before it counts as none.
@@ -155,16 +155,7 @@ class Cluster:
         self._held: dict[Shard, Any] = {}
         self.watch: Watch = nobody
 
-    def map(
-        self,
-        function: Callable[..., Any],
-        shards: Mapping[int, Shard],
-        arguments: Arguments,
-        *,
-        what: str,
-        checking: bool = False,
-        stopped: Callable[[], bool] = never,
-    ) -> Iterator[tuple[int, Any]]:
+    def map(self, work: Work) -> Iterator[tuple[int, Any]]:
         """Yield what the function returns for each shard, as the workers are done.
 
         Raises
@@ -173,22 +164,21 @@ class Cluster:
         ClusterError
             If a task has killed several workers, or a worker has other code.
         """
-        del checking  # nothing is kept there but rows
         import distributed
 
         wait: Any = distributed.wait
 
         running = {
             self._client.submit(
-                _there, function, number, shard, self._rows(shard), tuple(arguments(number)),
-                code_digest(), pure=False,
+                _there, work.function, number, shard, self._rows(shard),
+                tuple(work.arguments(number)), code_digest(), pure=False,
             ): number
-            for number, shard in sorted(shards.items())
+            for number, shard in sorted(work.shards.items())
         }  # fmt: skip
         left, through = set(running), 0
         try:
             while left:
-                if stopped():
+                if work.stopped():
                     raise Stopped
                 try:
                     with self._client.as_current():
@@ -196,12 +186,12 @@ class Cluster:
                 except TimeoutError:
                     continue
                 except CancelledError as fault:
-                    raise _lost(what, fault) from fault
+                    raise _lost(work.what, fault) from fault
                 for future in done:
                     number = running[future]
-                    found = self._result(future, what, shards[number])
+                    found = self._result(future, work.what, work.shards[number])
                     through += 1
-                    self.watch(what, through, len(running))
+                    self.watch(work.what, through, len(running))
                     yield number, found
         finally:
             # of a scheduler that is gone there is nothing to be cancelled

@@ -14,6 +14,7 @@ import numpy as np
 
 from ..problem.images import SAFE
 from ..values.numbers import shown
+from .shard import Narrowed
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -69,6 +70,27 @@ class CountsInMemory(NamedTuple):
         return hash(self.table.shape)
 
 
+class Nothing:
+    """Counts of jobs that get no block.
+
+    Parameters
+    ----------
+    n_blocks : int
+    """
+
+    def __init__(self, n_blocks: int) -> None:
+        self._n_blocks = n_blocks
+
+    def cut(self, number: int, shard: Shard) -> Nothing:
+        """Return the part for a shard."""
+        del number, shard
+        return self
+
+    def of(self, loaded: Loaded) -> Any:
+        """Return zeros."""
+        return np.zeros((len(loaded.rows), self._n_blocks), dtype=np.int8)
+
+
 class Widened(NamedTuple):
     """Counts of a problem with fewer blocks, for one with all of them.
 
@@ -87,8 +109,6 @@ class Widened(NamedTuple):
 
     def cut(self, number: int, shard: Shard) -> Widened:
         """Return the part for a shard."""
-        from .shard import Narrowed
-
         return self._replace(counts=self.counts.cut(number, Narrowed(shard, self.columns)))
 
     def of(self, loaded: Loaded) -> NDArray[Any]:

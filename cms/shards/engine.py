@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from ..running.stopping import look, never
 from .shard import Loaded, Shard
@@ -25,43 +25,46 @@ def nobody(what: str, done: int, of: int) -> None:
     del what, done, of
 
 
+class Work(NamedTuple):
+    """What is to be done on shards.
+
+    Attributes
+    ----------
+    function : callable
+        Of a module, ``function(loaded, *arguments)``; pure.
+    shards : Mapping[int, Shard]
+        By their numbers.
+    arguments : callable
+        Returns the arguments for a shard's number: plain values.
+    what : str
+        What is done, for whoever watches.
+    checking : bool
+        Whether this is part of a check, which believes nothing that was computed before.
+    stopped : callable
+        Asked again and again.
+    """
+
+    function: Callable[..., Any]
+    shards: Mapping[int, Shard]
+    arguments: Arguments
+    what: str
+    checking: bool = False
+    stopped: Callable[[], bool] = never
+
+
 class Engine(Protocol):
     """Runs pure functions on shards."""
 
     #: Told of every shard that is through.
     watch: Watch
 
-    def map(
-        self,
-        function: Callable[..., Any],
-        shards: Mapping[int, Shard],
-        arguments: Arguments,
-        *,
-        what: str,
-        checking: bool = False,
-        stopped: Callable[[], bool] = never,
-    ) -> Iterator[tuple[int, Any]]:
+    def map(self, work: Work) -> Iterator[tuple[int, Any]]:
         """Yield what the function returns for each shard, once each, in any order.
-
-        Parameters
-        ----------
-        function : callable
-            Of a module, ``function(loaded, *arguments)``; pure.
-        shards : Mapping[int, Shard]
-            By their numbers.
-        arguments : callable
-            Returns the arguments for a shard's number: plain values.
-        what : str
-            What is done, for whoever watches.
-        checking : bool, default False
-            Whether this is part of a check, which believes nothing that was computed before.
-        stopped : callable, optional
-            Asked again and again.
 
         Raises
         ------
         Stopped
-            Once `stopped` is true.
+            Once the work is to be stopped.
         """
         ...
 
@@ -82,7 +85,7 @@ class Here:
     >>> def most(loaded, plus):
     ...     return int(loaded.rows.demands.max()) + plus
     >>> shards = dict(enumerate(shards_of(rows, 2)))
-    >>> list(Here().map(most, shards, lambda number: (10,), what="looking"))
+    >>> list(Here().map(Work(most, shards, lambda number: (10,), "looking")))
     [(0, 12), (1, 13)]
     """
 
@@ -90,32 +93,22 @@ class Here:
         self.threads = threads
         self.watch: Watch = nobody
 
-    def map(
-        self,
-        function: Callable[..., Any],
-        shards: Mapping[int, Shard],
-        arguments: Arguments,
-        *,
-        what: str,
-        checking: bool = False,
-        stopped: Callable[[], bool] = never,
-    ) -> Iterator[tuple[int, Any]]:
+    def map(self, work: Work) -> Iterator[tuple[int, Any]]:
         """Yield what the function returns for each shard, in their order."""
-        del checking  # nothing is kept here
+        shards = work.shards
         numbers = sorted(shards)
         with ThreadPoolExecutor(1, "cms reading ahead") as reader:
             ahead = [reader.submit(shards[number].read) for number in numbers[:1]]
             for at, number in enumerate(numbers):
-                look(stopped)
+                look(work.stopped)
                 narrow = ahead.pop().result()
                 ahead += [reader.submit(shards[n].read) for n in numbers[at + 1 : at + 2]]
                 shard = shards[number]
                 rows = shard.rows(narrow)
                 del narrow
-                found = function(
-                    Loaded(number, shard.first, rows, self.threads, stopped), *arguments(number)
-                )
-                del rows
-                look(stopped)
-                self.watch(what, at + 1, len(numbers))
+                loaded = Loaded(number, shard.first, rows, self.threads, work.stopped)
+                found = work.function(loaded, *work.arguments(number))
+                del rows, loaded
+                look(work.stopped)
+                self.watch(work.what, at + 1, len(numbers))
                 yield number, found

@@ -18,7 +18,7 @@ from ..problem.problem import Problem
 from ..problem.rows import Rows
 from ..running.stopping import Stopped, never
 from ..values.names import NumberedNames
-from .engine import Engine, Here
+from .engine import Engine, Here, Work
 from .shard import SHARD, Loaded, Narrowed, Shard, shards_of
 
 if TYPE_CHECKING:
@@ -131,7 +131,7 @@ class ShardedProblem(MachineProblem):
         checking: bool = False,
         stopped: Callable[[], bool] = never,
     ) -> dict[int, Any]:
-        """Return what a function returns for each shard; see :class:`Engine`.
+        """Return what a function returns for each shard; see :class:`Work`.
 
         Parameters
         ----------
@@ -139,15 +139,9 @@ class ShardedProblem(MachineProblem):
             The numbers of the shards; by default all.
         """
         wanted = range(len(self.shards)) if only is None else only
-        found = self.engine.map(
-            function,
-            {number: self.shards[number] for number in wanted},
-            arguments,
-            what=what,
-            checking=checking,
-            stopped=stopped,
-        )
-        return dict(sorted(found))
+        shards = {number: self.shards[number] for number in wanted}
+        work = Work(function, shards, arguments, what, checking, stopped)
+        return dict(sorted(self.engine.map(work)))
 
     def load(self) -> Problem:
         """Return the same problem in memory: jobs of a problem that fits.

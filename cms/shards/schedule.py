@@ -15,7 +15,7 @@ from ..schedule.faults import Violation, machine_faults
 from ..schedule.schedule import Excerpt, MachineGroup, Schedule, machine_cost
 from ..values.frozen import FrozenMap
 from ..values.numbers import shown
-from .counts import Counts, CountsInMemory, Served, served
+from .counts import Counts, CountsInMemory, Nothing, Served, served
 from .shard import Loaded
 
 if TYPE_CHECKING:
@@ -253,27 +253,6 @@ def load_faults(
                 f"{shown(given)} blocks {block!r} given to jobs",
                 f"at most the {shown(have)} of its machines",
             )
-
-
-class Nothing:
-    """Counts of jobs that get no block.
-
-    Parameters
-    ----------
-    n_blocks : int
-    """
-
-    def __init__(self, n_blocks: int) -> None:
-        self._n_blocks = n_blocks
-
-    def cut(self, number: int, shard: Any) -> Nothing:
-        """Return the part for a shard."""
-        del number, shard
-        return self
-
-    def of(self, loaded: Loaded) -> Any:
-        """Return zeros."""
-        return np.zeros((len(loaded.rows), self._n_blocks), dtype=np.int8)
 
 
 def _served_there(loaded: Loaded, cut: Cut) -> Served:

@@ -48,12 +48,13 @@ def faults_of(problem: MachineProblem, solution: Solution) -> Iterator[Violation
 def _bound_faults(problem: MachineProblem, solution: Solution) -> Iterator[Violation]:
     """What does not follow from the certificate; what is stated counts, not what could be."""
     try:
-        proved = round_up(solution.certificate.bound(problem), problem.cost_step)
-        infeasible = solution.certificate.proves_infeasible(problem)
+        found = solution.certificate.judged(problem)
     except InvalidCertificate as breach:
         yield Violation("certificate", "the certificate", f"a breach: {breach}", "none")
         return
-    if infeasible:
+    assert found is not None  # nobody stops it
+    proved = round_up(found.value, problem.cost_step)
+    if found.infeasible:
         # that no schedule was found is true then as well, if less than could be said
         if solution.cost is not None:
             yield Violation(

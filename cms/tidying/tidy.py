@@ -8,6 +8,7 @@ from ..errors import InvalidOption
 from ..problem.machine_problem import MachineProblem
 from ..problem.problem import Problem
 from ..referee.check import check
+from ..shards.problem import ShardedProblem
 from ..solving.solution import Solution
 from .evening import evened
 from .layouts import fewer_layouts
@@ -20,7 +21,7 @@ def tidy(problem: MachineProblem, solution: Solution) -> Solution:
 
     Parameters
     ----------
-    problem : Problem or TimeSharedProblem
+    problem : Problem, TimeSharedProblem or ShardedProblem
     solution : Solution
         Of the problem.
 
@@ -40,9 +41,9 @@ def tidy(problem: MachineProblem, solution: Solution) -> Solution:
     -----
     What is proved of the cost stays proved; of layouts and head-room nothing is. Both stages are
     heuristics that end after a fixed effort, counted in steps, not seconds: some tenths of a second
-    at most. Schedules of many thousand entries are returned as they are. The same solution gives
-    the same answer on every machine. How much all demands can grow together, with a proof, is for
-    :func:`cms.growth` to say; what it finds keeps that share here.
+    at most. Schedules of many thousand entries, or in shards, are returned as they are. The same
+    solution gives the same answer on every machine. How much all demands can grow together, with a
+    proof, is for :func:`cms.growth` to say; what it finds keeps that share here.
 
     References
     ----------
@@ -65,7 +66,7 @@ def tidy(problem: MachineProblem, solution: Solution) -> Solution:
     """
     if solution.problem_sha256 != problem.sha256:
         raise InvalidOption("solution is of another problem; give the answer to this one")
-    if solution.cost is None:
+    if solution.cost is None or isinstance(problem, ShardedProblem):
         return solution
     schedule = fewer_layouts(solution.schedule)
     if isinstance(problem, Problem):

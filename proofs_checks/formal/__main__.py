@@ -16,6 +16,7 @@ from proofs_checks.checker.reading import Fault, check_head, parse_document
 from proofs_checks.checker.schedule import Group
 from proofs_checks.checker.solution import examine
 from proofs_checks.checker.usable import round_up
+from proofs_checks.checker.verdict import unreadable
 
 from .grammar import problem_document, read_words
 from .program import KINDS, NotBuilt, verdicts
@@ -65,8 +66,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         try:
             documents.append(parse_document(path.read_text(encoding="utf-8-sig")))
         except (OSError, ValueError) as fault:
-            print(f"{path}: {fault}", file=sys.stderr)
-            return 2
+            return unreadable(path, fault)
     line = verdict = ""
 
     def prove(

@@ -119,7 +119,7 @@ def test_large_demands_are_exact_or_refused(tmp_path: Path) -> None:
 
 
 def test_each_name_is_said_at_the_head(tmp_path: Path) -> None:
-    path = tmp_path / "program.lp"
+    path = tmp_path / "program.LP"
     named = load_instance("non-irup")
     assert isinstance(named, NamedProblem)
     problem = named.make()
@@ -137,7 +137,7 @@ def test_each_name_is_said_at_the_head(tmp_path: Path) -> None:
 def test_what_is_no_program_is_refused(tmp_path: Path) -> None:
     problem = time_shared_toy(Random(1))
     with pytest.raises(UnsupportedProblem, match="share blocks in time"):
-        write_program(problem, tmp_path / "program.mps")
+        write_program(problem, tmp_path / "program.MPS")
     with pytest.raises(UnknownInstance, match="installed are lp, mps"):
         write_program(problem, tmp_path / "program.txt")
 

@@ -89,13 +89,22 @@ def test_json_and_quiet(tmp_path: Path, head: str, capsys: pytest.CaptureFixture
 
 
 BAD: dict[str, tuple[dict[str, Any], str]] = {
-    "a null": ({"demand": [1, None], "1g": [1, 2], "3g": [1, 2]}, "row 1 has no 'demand'"),
+    "a null": (
+        {"demand": [1, None], "1g": [1, 2], "3g": [1, 2]},
+        "row 1: job 'j1' has no 'demand'",
+    ),
     "a slip": ({"demand": [1], "1g": [1], "3G": [2]}, "no column '3g'; nearest: '3G'"),
     "names": ({"demand": [1], "1g": [1], "3g": [2], "name": ["x"]}, "jobs of a folder are called"),
     "a stranger": ({"demand": [1], "1g": [1], "3g": [2], "4g": [2]}, "'4g', which is no block"),
-    "below 0": ({"demand": [-1], "1g": [1], "3g": [2]}, "demand of job 'j0' is -1"),
+    "below 0": (
+        {"demand": [-1], "1g": [1], "3g": [2]},
+        "bad.parquet: row 0: demand of job 'j0' is -1",
+    ),
     "no number": ({"demand": ["many"], "1g": [1], "3g": [2]}, "'many'"),
-    "not finite": ({"demand": [1.0], "1g": [float("inf")], "3g": [2]}, "is inf"),
+    "not finite": (
+        {"demand": [1.0], "1g": [float("inf")], "3g": [2]},
+        "row 0: supply of block '1g' to job 'j0' is inf",
+    ),
     "truth": ({"demand": [True], "1g": [1], "3g": [2]}, "holds bool"),
 }
 
@@ -111,6 +120,27 @@ def test_a_bad_table_is_refused_and_leaves_nothing(
     assert words in error
     assert error.count("\n") == 1
     assert sorted(path.name for path in tmp_path.iterdir()) == ["bad.parquet", "head.json"]
+
+
+def test_what_is_not_where_it_is_looked_for_is_named(
+    tmp_path: Path, head: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    fleet, files = str(tmp_path / "fleet"), jobs(tmp_path)
+    assert run(["pack", *files, "--head", head, "-o", fleet, "-q"]) == 0
+    there = {path.name for path in tmp_path.iterdir()}
+    for arguments, words in (
+        (["pack", files[0], "nowhere", "--head", head, "-o", fleet + "2"], "nowhere: there is no"),
+        (["pack", *files, "--head", head, "-o", "-"], "a folder cannot be printed"),
+        (["solve", f"{fleet}/problem.json"], "give the folder that it is in"),
+        (["solve", fleet, "--journal", head], "head.json: this is a file"),
+        (["solve", str(tmp_path)], "has no problem.json"),
+        (["check", fleet, fleet], "has no solution.json"),
+    ):
+        assert run(arguments) == 1, arguments
+        error = capsys.readouterr().err
+        assert words in error, error
+        assert error.count("\n") == 1
+    assert {path.name for path in tmp_path.iterdir()} == there
 
 
 def test_what_does_not_fit_together_is_bad_usage(

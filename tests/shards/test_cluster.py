@@ -14,6 +14,7 @@ import pytest
 from algorithms.prices import jobs
 from cms import ClusterError, cluster, open_problem, solve, write_solution
 from cms.shards.cluster import Cluster, refuse_other_code
+from cms.shards.engine import Work
 from tests.shards.folders import fleet
 from tests.shards.test_journal import told
 
@@ -38,9 +39,9 @@ class Deadly(Cluster):
     pids: tuple[int, ...] = ()
     killed = 0
 
-    def map(self, *args: Any, **words: Any) -> Iterator[tuple[int, Any]]:
-        for number, found in super().map(*args, **words):
-            if words["what"] == self.deadly_at and not self.killed:
+    def map(self, work: Work) -> Iterator[tuple[int, Any]]:
+        for number, found in super().map(work):
+            if work.what == self.deadly_at and not self.killed:
                 self.killed = self.pids[0]
                 os.kill(self.killed, signal.SIGKILL)
             yield number, found

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 from fractions import Fraction
 from typing import Any
 
@@ -25,10 +25,9 @@ from cms import (
     solve,
 )
 from cms.files import problem_to_json
-from cms.running.stopping import never
 from cms.schedule.schedule import Schedule
 from cms.shards.counts import CountsInMemory
-from cms.shards.engine import Here
+from cms.shards.engine import Here, Work
 from cms.shards.problem import ShardedProblem
 from cms.shards.schedule import ShardedSchedule, busy_machines
 from cms.shards.shard import Loaded
@@ -163,22 +162,9 @@ def test_demands_of_any_length_keep_their_cut(demand: int) -> None:
 class Shuffled(Here):
     """Runs each function twice, in any order, as a cluster may."""
 
-    def map(
-        self,
-        function: Callable[..., Any],
-        shards: Mapping[int, Any],
-        arguments: Callable[[int], Any],
-        *,
-        what: str,
-        checking: bool = False,
-        stopped: Callable[[], bool] = never,
-    ) -> Iterator[tuple[int, Any]]:
+    def map(self, work: Work) -> Iterator[tuple[int, Any]]:
         for _ in range(2):
-            found = list(
-                super().map(
-                    function, shards, arguments, what=what, checking=checking, stopped=stopped
-                )
-            )
+            found = list(super().map(work))
         random.Random(len(found)).shuffle(found)
         yield from found
 
@@ -195,9 +181,9 @@ def test_shards_in_any_order_and_twice_are_the_same() -> None:
 class Lying(Here):
     """Adds something to what jobs are said to pay when the search asks, not when it is checked."""
 
-    def map(self, *args: Any, **words: Any) -> Iterator[tuple[int, Any]]:
-        for number, found in super().map(*args, **words):
-            if words["what"] == "pricing":
+    def map(self, work: Work) -> Iterator[tuple[int, Any]]:
+        for number, found in super().map(work):
+            if work.what == "pricing":
                 total, groups = found
                 yield number, (total + 10**30, groups)
             else:

@@ -110,9 +110,9 @@ def test_ctrl_c_in_a_pass_ends_with_what_is_known(tmp_path: Path) -> None:
 import os, signal
 from cms.shards.engine import Here
 real, passes = Here.map, []
-def interrupted(self, *a, **w):
-    passes.append(w["what"])
-    for found in real(self, *a, **w):
+def interrupted(self, work):
+    passes.append(work.what)
+    for found in real(self, work):
         yield found
         if passes.count("pricing") == 3 and "stopped" not in passes:
             passes.append("stopped")  # a second Ctrl-C would not wait

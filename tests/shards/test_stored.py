@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import time
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -86,6 +87,25 @@ def test_a_folder_is_read_wherever_the_process_is(
     (tmp_path / "fleet" / "jobs" / "000000.wide").touch()
     with pytest.raises(FileError, match="has no SHA-256 of it"):
         solve(open_problem("fleet"))
+
+
+def test_a_file_that_is_changed_and_keeps_its_time_is_hashed_again(tmp_path: Path) -> None:
+    path, sha256 = written(tmp_path, npy(TABLE))
+    read_array(path, sha256, (3, 2))
+    before = path.stat()
+    time.sleep(0.05)  # the clock of files ticks more slowly than that of processors
+    path.write_bytes(npy(TABLE + 1))
+    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+    with pytest.raises(FileError, match="SHA-256"):
+        read_array(path, sha256, (3, 2))
+
+
+def test_no_key_of_one_s_own_stands_among_the_hashes_of_files(tmp_path: Path) -> None:
+    fleet(tmp_path / "fleet", 10)
+    path = tmp_path / "fleet" / "problem.json"
+    path.write_text(path.read_text().replace('"demand.npy":', '"x-mine": 1, "demand.npy":'))
+    with pytest.raises(FileError, match='unknown key "x-mine"'):
+        open_problem(tmp_path / "fleet")
 
 
 def test_what_is_there_as_a_link_to_nothing_is_there(tmp_path: Path) -> None:

@@ -16,12 +16,10 @@ from typing import TYPE_CHECKING, Any
 
 from ...errors import FileError
 from ...running.code import code_digest
-from ...running.stopping import never
 from ...shards.shard import Narrowed
 
 if TYPE_CHECKING:
-    from ...shards.engine import Arguments, Engine, Watch
-    from ...shards.shard import Shard
+    from ...shards.engine import Engine, Watch, Work
 
 
 class Journal:
@@ -48,6 +46,8 @@ class Journal:
         #: How many values were worked out, and how many found.
         self.worked_out, self.found = 0, 0
         head = {"format": "cms-journal", "schema": 1, "problem_sha256": sha256}
+        if folder.exists() and not folder.is_dir():
+            raise FileError(str(folder), "this is a file", expected="a folder")
         try:
             folder.mkdir(exist_ok=True)
             if self._path.exists() and self._path.stat().st_size:
@@ -87,34 +87,23 @@ class Journal:
     def watch(self, watch: Watch) -> None:
         self._engine.watch = watch
 
-    def map(
-        self,
-        function: Callable[..., Any],
-        shards: Mapping[int, Shard],
-        arguments: Arguments,
-        *,
-        what: str,
-        checking: bool = False,
-        stopped: Callable[[], bool] = never,
-    ) -> Iterator[tuple[int, Any]]:
+    def map(self, work: Work) -> Iterator[tuple[int, Any]]:
         """Yield what the function returns for each shard: first what is known."""
-        if checking:
-            yield from self._engine.map(
-                function, shards, arguments, what=what, checking=True, stopped=stopped
-            )
+        if work.checking:
+            yield from self._engine.map(work)
             return
         keys = {
-            number: _key(function, shard, number, arguments(number))
-            for number, shard in shards.items()
+            number: _key(work.function, shard, number, work.arguments(number))
+            for number, shard in work.shards.items()
         }
-        left = {number: shards[number] for number in shards if keys[number] not in self._known}
-        for number in shards:
+        left = {n: shard for n, shard in work.shards.items() if keys[n] not in self._known}
+        for number in work.shards:
             if number not in left:
                 self.found += 1
                 yield number, self._known[keys[number]]
         if not left:
             return
-        found = self._engine.map(function, left, arguments, what=what, stopped=stopped)
+        found = self._engine.map(work._replace(shards=left))
         for number, value in found:
             line = json.dumps(_entry(keys[number], value), separators=(",", ":"))
             try:

@@ -7,13 +7,16 @@ and whoever rechecks a folder would need the library that reads it.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...errors import FileError, InvalidOption
+from ...errors import FileError, InvalidOption, InvalidProblem
 from ...problem.problem import Problem
+from ...values.arrays import described
 from ...values.names import nearest
+from ...values.numbers import exact
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -52,7 +55,26 @@ def parquet_chunks(
         If pyarrow is not installed.
     FileError
         If a file is no Parquet, a column is missing, unknown or of another kind, or a value is
-        null; it names the row.
+        null or no number >= 0; it names the row and the job.
+    """
+    wanted, jobs, paths = ["demand", *problem.blocks], 0, list(paths)
+    for path in paths:  # what is wrong with the last file is told before hours of reading
+        with _opened(path) as file:
+            _refuse_columns(path, list(file.schema_arrow.names), wanted)
+    for path in paths:
+        with _opened(path) as file:
+            for chunk in _chunks(path, file, wanted, jobs):
+                yield chunk
+                jobs += len(chunk[0])
+
+
+@contextmanager
+def _opened(path: str | Path) -> Iterator[Any]:
+    """Open a Parquet file.
+
+    Raises
+    ------
+    InvalidOption, FileError
     """
     try:
         from pyarrow import ArrowException
@@ -61,35 +83,60 @@ def parquet_chunks(
         raise InvalidOption(
             "Parquet files need the extra: `pip install 'configurable-machines[parquet]'`"
         ) from None
-    wanted = ["demand", *problem.blocks]
-    for path in paths:
-        try:
-            yield from _chunks(path, ParquetFile(path), wanted)
-        except (OSError, ArrowException) as fault:
-            raise FileError(path, f"cannot be read as Parquet: {fault}") from None
+    try:
+        with ParquetFile(path) as file:
+            yield file
+    except FileNotFoundError:
+        raise FileError(path, "there is no such file") from None
+    except (OSError, ArrowException) as fault:
+        raise FileError(path, f"cannot be read as Parquet: {fault}") from None
 
 
 def _chunks(
-    path: str | Path, opened: Any, wanted: list[str]
+    path: str | Path, file: Any, wanted: list[str], first: int
 ) -> Iterator[tuple[NDArray[Any], NDArray[Any]]]:
-    """Yield the jobs of one file."""
-    with opened as file:
-        _refuse_columns(path, list(file.schema_arrow.names), wanted)
-        row = 0
-        for batch in file.iter_batches(batch_size=_ROWS, columns=wanted):
-            columns = []
-            for name in wanted:
-                column = batch.column(name)
-                if column.null_count:
-                    at = row + int(np.flatnonzero(column.is_null().to_numpy(False))[0])
-                    raise FileError(
-                        path,
-                        f"row {at} has no {name!r}",
-                        expected="a number; 0 for a block that gives nothing",
-                    )
-                columns.append(_values(path, name, column))
-            row += len(batch)
-            yield columns[0], _side_by_side(columns[1:], len(columns[0]))
+    """Yield the jobs of one file, whose first one has a number among those of all."""
+    row = 0
+    for batch in file.iter_batches(batch_size=_ROWS, columns=wanted):
+        columns = []
+        for name in wanted:
+            column = batch.column(name)
+            if column.null_count:
+                at = row + int(np.flatnonzero(column.is_null().to_numpy(False))[0])
+                raise FileError(
+                    path,
+                    f"row {at}: job 'j{first + at}' has no {name!r}",
+                    expected="a number; 0 for a block that gives nothing",
+                )
+            block = None if name == "demand" else name
+            values = _values(path, name, column)
+            columns.append(_numbers(path, row, first + row, values, block))
+        row += len(batch)
+        yield columns[0], _side_by_side(columns[1:], len(columns[0]))
+
+
+def _numbers(
+    path: str | Path, row: int, job: int, values: NDArray[Any], block: str | None
+) -> NDArray[Any]:
+    """Return numbers >= 0, and those of texts: here it is known in which row of which file one is.
+
+    Raises
+    ------
+    FileError
+    """
+    suspects: Iterable[int] = range(len(values))
+    if values.dtype.kind != "O":
+        good = values >= 0
+        if values.dtype.kind == "f":
+            good &= np.isfinite(values)
+        suspects = np.flatnonzero(~good)[:1].tolist()
+    for at in suspects:
+        try:
+            number = exact(values[at], described(f"j{job + at}", block))
+        except InvalidProblem as fault:
+            raise FileError(path, f"row {row + at}: {fault}") from None
+        values[at] = number
+    return values
 
 
 def _refuse_columns(path: str | Path, found: list[str], wanted: list[str]) -> None:

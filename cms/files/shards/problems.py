@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import re
-import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ...errors import FileError, InvalidProblem
+from ...errors import InvalidProblem
 from ...problem.digest import leaf_digests
 from ...problem.problem import Problem
 from ...problem.rows import Rows
@@ -18,7 +16,8 @@ from ...shards.problem import ShardedProblem
 from ...shards.shard import SHARD
 from ...values.arrays import number_array
 from ...values.names import NumberedNames
-from ..documents import FORMATS, check_head, head, read_document
+from ..documents import check_head, head, read_folder_document
+from ..folders import new_folder
 from ..layout import write_document
 from ..node import Node
 from ..problems import problem_from_json, problem_to_json
@@ -31,7 +30,6 @@ if TYPE_CHECKING:
     from ...shards.engine import Engine
     from ..source import StrPath
 
-FORMATS["cms-problem-folder"] = "a problem in a folder"
 #: Shards begin where leaves do.
 _LEAF, _LARGEST_SHARD = 2**16, 2**30
 _HEXADECIMAL = re.compile(r"[0-9a-f]{64}")
@@ -80,20 +78,13 @@ def pack(
     >>> problem.n_jobs, cms.solve(problem).machine_count
     (3, 9)
     """
+    if not isinstance(problem, Problem):
+        raise InvalidProblem(f"the head is {problem!r}; expected a cms.Problem without jobs")
     if problem.n_jobs:
         raise InvalidProblem(f"the head has {problem.n_jobs} jobs; expected none, they come after")
-    if size % _LEAF or not 0 < size <= _LARGEST_SHARD:
-        raise InvalidProblem(f"size is {size}; expected a multiple of {_LEAF} up to 2**30")
-    folder = Path(path)
-    refuse_existing(folder)
-    aside = folder.with_name(f".{folder.name}.{os.getpid()}")
-    try:
-        try:
-            (aside / "jobs").mkdir(parents=True)
-        except OSError as fault:
-            raise FileError(
-                str(folder), f"cannot be made: {fault.strerror or fault}", fix="name another place"
-            ) from None
+    if type(size) is not int or size % _LEAF or not 0 < size <= _LARGEST_SHARD:
+        raise InvalidProblem(f"size is {size!r}; expected a multiple of {_LEAF} up to 2**30")
+    with new_folder(path, "jobs") as aside:
         shards, first = [], 0
         for number, rows in enumerate(_shards(problem, chunks, size)):
             file = f"{number:06d}"
@@ -105,39 +96,7 @@ def pack(
         document = problem_to_json(problem) | head("cms-problem-folder")
         document["jobs"] = {"count": first, "in_a_shard": size, "shards": shards}
         write_document(lambda: document, aside / "problem.json")
-        move(aside, folder)
-    except BaseException:
-        shutil.rmtree(aside, ignore_errors=True)
-        raise
-    return open_problem(folder)
-
-
-def move(aside: Path, folder: Path) -> None:
-    """Let a folder that is written appear in its place.
-
-    Raises
-    ------
-    FileError
-        If something has come there meanwhile.
-    """
-    try:
-        os.replace(aside, folder)
-    except OSError as fault:
-        raise FileError(
-            str(folder), f"cannot be made: {fault.strerror or fault}", fix="name another place"
-        ) from None
-
-
-def refuse_existing(folder: Path) -> None:
-    """Raise FileError if something is there already, or nothing can be put there."""
-    if os.path.lexists(folder):
-        raise FileError(str(folder), "is there already", fix="name another folder, or remove it")
-    if not folder.parent.is_dir():
-        raise FileError(
-            str(folder),
-            f"there is no folder {str(folder.parent)!r} to put it into",
-            fix="create it",
-        )
+    return open_problem(path)
 
 
 def _shards(
@@ -206,11 +165,9 @@ def open_problem(
     >>> cms.open_problem(folder) == problem
     True
     """
+    node = read_folder_document(path, "problem.json", "cms-problem-folder")
     # wherever the process, or a worker, is when it reads
     folder = Path(path).absolute()
-    if not folder.is_dir():
-        raise FileError(str(path), "is no folder", expected="a problem folder of cms pack")
-    node = read_document(folder / "problem.json", "cms-problem-folder")
     problem = _read(node, folder, engine)
     if journal is None:
         return problem
@@ -250,7 +207,7 @@ def _shard(entry: Node, folder: Path, number: int, first: int, n_blocks: int) ->
     if fields["file"].value != f"{number:06d}":
         raise fields["file"].wrong(f'"{number:06d}"')
     n = fields["jobs"].integer(minimum=1)
-    sums = fields["sha256"].object(_FILES[:2], _FILES[2:])
+    sums = fields["sha256"].object(_FILES[:2], _FILES[2:], own=False)
     leaves = list(fields["leaves"].array(length=-(-n // _LEAF)))
     return StoredShard(
         str(folder),

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import shutil
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -14,10 +12,10 @@ from ...errors import FileError, InvalidOption, InvalidSchedule
 from ...problem.parts import Configuration
 from ...shards.counts import served
 from ...shards.schedule import ShardedSchedule, load_faults
-from ..documents import FORMATS
+from ..folders import new_folder
 from ..layout import write_document
 from ..schedules import configuration_from_json
-from .problems import digits, move, refuse_existing
+from .problems import digits
 from .stored import array_bytes, lines_bytes, read_array, read_lines, refuse_strangers, write_file
 
 if TYPE_CHECKING:
@@ -29,8 +27,6 @@ if TYPE_CHECKING:
     from ...shards.problem import ShardedProblem
     from ...shards.shard import Loaded, Shard
     from ..node import Node
-
-FORMATS["cms-solution-folder"] = "a solution in a folder"
 
 
 class StoredCounts(NamedTuple):
@@ -117,18 +113,10 @@ def write_solution_folder(
     InvalidSchedule
         If the schedule does not hold after all.
     """
-    refuse_existing(path)
     problem = schedule.problem
     if problem is None and schedule.counts is not None:
         raise InvalidOption("a schedule without its problem cannot be written")
-    aside = path.with_name(f".{path.name}.{os.getpid()}").absolute()
-    try:
-        try:
-            (aside / "counts").mkdir(parents=True)
-        except OSError as fault:
-            raise FileError(
-                str(path), f"cannot be made: {fault.strerror or fault}", fix="name another place"
-            ) from None
+    with new_folder(path, "counts") as aside:
         counts = [] if problem is None else _write_counts(problem, schedule, aside)
         machines = [
             {"machine": shape.machine, "configuration": dict(shape.blocks), "count": number}
@@ -139,10 +127,6 @@ def write_solution_folder(
             "schedule": {"machines": machines, "counts": counts},
         }  # fmt: skip
         write_document(lambda: whole, aside / "solution.json")
-        move(aside, path)
-    except BaseException:
-        shutil.rmtree(aside, ignore_errors=True)
-        raise
 
 
 def _write_counts(
@@ -216,7 +200,7 @@ def schedule_from_json(value: Node, folder: Path) -> ShardedSchedule:
         parts = entry.object(("file", "sha256"))
         if parts["file"].value != f"{number:06d}":
             raise parts["file"].wrong(f'"{number:06d}"')
-        files = parts["sha256"].object(("npy",), ("wide",))
+        files = parts["sha256"].object(("npy",), ("wide",), own=False)
         sums.append(tuple((what, digits(node)) for what, node in files.items()))
     if not sums:
         return ShardedSchedule(machines)

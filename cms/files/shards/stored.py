@@ -8,6 +8,7 @@ import os
 import re
 from collections.abc import Container, Iterable, Mapping, Sequence
 from io import BytesIO
+from mmap import ACCESS_READ, mmap
 from pathlib import Path
 from tokenize import TokenError
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -23,12 +24,13 @@ from ...values.numbers import LARGEST_DIGITS
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-#: Files whose bytes are known to be what their SHA-256 says, in this process.
-_VERIFIED: set[tuple[str, str, int, int]] = set()
+#: Files whose bytes are known to be what their SHA-256 says, in this process: hashing takes as long
+#: as a pass. Whoever writes to one changes its times, of which nobody can set the last.
+_VERIFIED: set[tuple[str, str, tuple[int, ...]]] = set()
 #: Of arrays, as files have them.
 _KINDS = ("|i1", "<i2", "<i4", "<i8")
 _LINE = re.compile("(0|[1-9][0-9]*)(:(0|[1-9][0-9]*))*")
-_PACK_AGAIN = "pack the folder again, or restore the file"
+_RESTORE = "restore the file, or make the folder again"
 
 
 def write_file(path: Path, data: bytes) -> str:
@@ -70,16 +72,18 @@ def read_bytes(path: Path, sha256: str) -> bytes:
         If it is not, or cannot be read.
     """
     try:
-        data = path.read_bytes()
-        stat = path.stat()
+        with path.open("rb") as file:
+            stat = os.fstat(file.fileno())  # before it is read: what is written meanwhile is hashed
+            data = file.read()
     except OSError as fault:
         raise FileError(
-            str(path), f"cannot be read: {fault.strerror or fault}", fix=_PACK_AGAIN
+            str(path), f"cannot be read: {fault.strerror or fault}", fix=_RESTORE
         ) from None
-    key = str(path), sha256, stat.st_size, stat.st_mtime_ns
+    state = stat.st_dev, stat.st_ino, stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns
+    key = str(path), sha256, state
     if key not in _VERIFIED:
         if hashlib.sha256(data).hexdigest() != sha256:
-            raise FileError(str(path), "its bytes are not what its SHA-256 says", fix=_PACK_AGAIN)
+            raise FileError(str(path), "its bytes are not what its SHA-256 says", fix=_RESTORE)
         _VERIFIED.add(key)
     return data
 
@@ -99,13 +103,13 @@ def read_array(path: Path, sha256: str, shape: tuple[int, ...]) -> NDArray[Any]:
     except (ValueError, SyntaxError, TokenError, RecursionError, MemoryError):
         version, found, by_columns, kind = (0, 0), (), False, np.dtype("V")
     if version != (1, 0):
-        raise FileError(str(path), "is no array", expected=".npy, version 1.0", fix=_PACK_AGAIN)
+        raise FileError(str(path), "is no array", expected=".npy, version 1.0", fix=_RESTORE)
     if kind.str not in _KINDS or found != shape:
         raise FileError(
             str(path),
             f"holds {kind.str} of shape {found}",
             expected=f"signed little-endian integers of shape {shape}",
-            fix=_PACK_AGAIN,
+            fix=_RESTORE,
         )
     numbers = data.getbuffer()[data.tell() :]
     if (by_columns and len(shape) > 1) or len(numbers) != kind.itemsize * math.prod(shape):
@@ -113,7 +117,7 @@ def read_array(path: Path, sha256: str, shape: tuple[int, ...]) -> NDArray[Any]:
             str(path),
             f"holds {len(numbers)} bytes" + (" by columns" if by_columns else ""),
             expected=f"{kind.itemsize * math.prod(shape)} bytes row by row",
-            fix=_PACK_AGAIN,
+            fix=_RESTORE,
         )
     values = np.frombuffer(numbers, kind).reshape(shape)
     if values.size and int(values.min()) < 0:
@@ -151,39 +155,62 @@ def read_lines(path: Path, sha256: str, length: int, jobs: range) -> dict[int, t
     found: dict[int, tuple[int, ...]] = {}
     *lines, end = read_bytes(path, sha256).decode("ascii", "replace").split("\n")
     if end or not lines:
-        raise FileError(str(path), "does not end with a line", fix=_PACK_AGAIN)
+        raise FileError(str(path), "does not end with a line", fix=_RESTORE)
     last = -1
     for at, line in enumerate(lines, 1):
-        parts = line.split(":")
-        if not _LINE.fullmatch(line) or len(parts) != length + 1 or _long(parts):
-            raise FileError(
-                str(path),
-                f"line {at} is no row",
-                expected=f"{length + 1} whole numbers with colons between them",
-                fix=_PACK_AGAIN,
-            )
-        job, *numbers = map(int, parts)
+        job, *numbers = _numbers(path, f"line {at}", line, length)
         if job not in jobs or job <= last:
             raise FileError(
                 str(path),
                 f"line {at} is about job {job}",
                 expected=f"each job at most once, in order, from {jobs.start} to {jobs.stop - 1}",
-                fix=_PACK_AGAIN,
+                fix=_RESTORE,
             )
         if max(numbers, default=0) < 2**63:
             raise FileError(
                 str(path),
                 f"line {at} has no long number",
                 expected="one of 2**63 or more; other rows are in the arrays",
-                fix=_PACK_AGAIN,
+                fix=_RESTORE,
             )
         found[job] = tuple(numbers)
         last = job
     return found
 
 
-def _long(parts: Iterable[str]) -> bool:
-    return max(map(len, parts)) > LARGEST_DIGITS
+def read_line(path: Path, length: int, job: int) -> tuple[int, ...] | None:
+    """Read the row of one job alone; None if the file has none. Its hash is not looked at.
+
+    Raises
+    ------
+    FileError
+        If a line on the way to the job's is not of so many whole numbers.
+    """
+    with path.open("rb") as file, mmap(file.fileno(), 0, access=ACCESS_READ) as data:
+        low, high = 0, len(data)
+        while low < high:
+            start = max(low, data.rfind(b"\n", low, (low + high) // 2) + 1)
+            end = max(start, data.find(b"\n", start, high))
+            line = data[start:end].decode("ascii", "replace")
+            found, *numbers = _numbers(path, f"the line at byte {start}", line, length)
+            if found == job:
+                return tuple(numbers)
+            low, high = (end + 1, high) if found < job else (low, start)
+    return None
+
+
+def _numbers(path: Path, place: str, line: str, length: int) -> list[int]:
+    """Return the numbers of a line: a job and so many others."""
+    parts = line.split(":")
+    long = max(map(len, parts)) > LARGEST_DIGITS
+    if long or len(parts) != length + 1 or not _LINE.fullmatch(line):
+        raise FileError(
+            str(path),
+            f"{place} is no row",
+            expected=f"{length + 1} whole numbers with colons between them",
+            fix=_RESTORE,
+        )
+    return [*map(int, parts)]
 
 
 class Narrow(NamedTuple):
@@ -275,15 +302,15 @@ class StoredShard(NamedTuple):
             raise FileError(
                 str(self._path("wide")),
                 "its jobs are not those whose numbers are 0 in the arrays",
-                fix=_PACK_AGAIN,
+                fix=_RESTORE,
             )
         if any(row.denominator < 1 for row in wide.values()):
-            raise FileError(str(self._path("wide")), "a denominator is 0", fix=_PACK_AGAIN)
+            raise FileError(str(self._path("wide")), "a denominator is 0", fix=_RESTORE)
         return Rows.owned(demands, supplies, denominators, wide)
 
     def row(self, job: int) -> Row:
         """Return a single job's row; jobs count from the first of the shard."""
-        sums = dict(self.sha256)
+        sums, wide = dict(self.sha256), None
 
         def at(what: str) -> Any:
             return np.load(self._path(f"{what}.npy"), mmap_mode="r")[job].tolist()
@@ -291,14 +318,14 @@ class StoredShard(NamedTuple):
         try:
             demand, supply = at("demand"), at("supply")
             denominator = at("denominator") if "denominator.npy" in sums else 1
+            if "wide" in sums and not demand and not any(supply):
+                wide = read_line(self._path("wide"), self.n_blocks + 2, self.first + job)
+        except FileError:
+            raise
         except (OSError, ValueError, IndexError) as fault:
-            raise FileError(self.name, f"cannot be read: {fault}", fix=_PACK_AGAIN) from None
-        if "wide" in sums and not demand and not any(supply):
-            jobs = range(self.first, self.first + self.n_jobs)
-            found = read_lines(self._path("wide"), sums["wide"], self.n_blocks + 2, jobs)
-            if self.first + job in found:
-                numbers = found[self.first + job]
-                return Row(numbers[1], numbers[2:], numbers[0])
+            raise FileError(self.name, f"cannot be read: {fault}", fix=_RESTORE) from None
+        if wide is not None:
+            return Row(wide[1], wide[2:], wide[0])
         return Row(demand, tuple(supply), denominator)
 
 

@@ -25,7 +25,7 @@ from cms import (
 )
 from cms.mixes.dearest import dearest_mix
 from cms.mixes.functions import PriceFunction
-from cms.mixes.offering import offers_of
+from cms.mixes.problem_offers import offers_of
 from instances.families.time_sharing import larger_mix, random_mix, scenario_3
 from tests.references.mixes import expanded, serves, time_shared_toy
 from tests.samples import few

@@ -23,7 +23,7 @@ from cms import Configuration, TimeSharedJob, TimeSharedProblem, check, solve
 from cms.certificate.conditions import Condition
 from cms.certificate.quantity import BlocksOfJob, MachinesOf
 from cms.mixes.dearest import dearest_mix
-from cms.mixes.offering import offers_of
+from cms.mixes.problem_offers import offers_of
 from cms.solving.driver import RunBudget
 from cms.solving.ledger import Ledger
 from instances.families.time_sharing import random_mix

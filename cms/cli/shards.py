@@ -40,9 +40,12 @@ Journal = Annotated[
 
 @contextmanager
 def opened(
-    path: Path, cluster: str | None = None, journal: Path | None = None
+    path: Path,
+    cluster: str | None = None,
+    journal: Path | None = None,
+    threads: int | None = None,
 ) -> Iterator[ShardedProblem]:
-    """Open a problem folder, here or on a cluster.
+    """Open a problem folder, here or on a cluster, whose workers have threads of their own.
 
     Raises
     ------
@@ -51,7 +54,9 @@ def opened(
     from cms.files import open_problem
 
     if cluster is None:
-        yield open_problem(path, journal=journal)
+        from cms.shards.engine import Here
+
+        yield open_problem(path, engine=Here(threads), journal=journal)
         return
     from cms.shards.cluster import cluster as connect
 
@@ -69,7 +74,7 @@ def solve_folder(
 ) -> int:
     """Solve the problem of a folder, and write the solution to another one."""
     from cms.files import write_solution
-    from cms.files.shards.problems import refuse_existing
+    from cms.files.folders import refuse_existing
     from cms.files.solutions import solution_summary
 
     from .searching import heard, search
@@ -78,7 +83,7 @@ def solve_folder(
         raise usage_error("a problem folder is solved from nothing", "--start")
     if output is not None:
         refuse_existing(output)
-    with opened(path, cluster, journal) as problem:
+    with opened(path, cluster, journal, how.threads) as problem:
         solution = search(session, problem, how, counted="cost", report="cms.solving.words")
         if output is not None:
             with _counted(session, problem):
@@ -100,9 +105,10 @@ def check_folders(
     from .searching import heard
 
     if solution is None or not solution.is_dir():
+        what = "" if solution is None else f"{solution} is no folder; "
         raise usage_error(
-            f"{problem} is a problem folder; give its solution folder as well: cms check fleet/ "
-            "plan/"
+            f"{what}{problem} is a problem folder; give its solution folder as well: cms check "
+            "fleet/ plan/"
         )
     with opened(problem) as posed:
         answer = read_solution(solution)
@@ -117,7 +123,7 @@ def _counted(session: Session, problem: ShardedProblem) -> Iterator[None]:
     from .progress import CountProgress
 
     progress = CountProgress(None if session.quiet else sys.stderr, what="shards")
-    problem.engine.watch = lambda what, done, of: progress(done, of)
+    problem.engine.watch = lambda what, done, of: progress(done, of, what)
     try:
         yield
     finally:
