@@ -7,7 +7,7 @@ import pytest
 
 from proofs_checks.checker.knapsacks import cheapest_price
 from proofs_checks.checker.problem import Row
-from proofs_checks.streaming.coins import paid_by
+from proofs_checks.streaming.pricing import paid_by
 from proofs_checks.streaming.problem import Rows
 from proofs_checks.streaming.stored import exact_sum
 
