@@ -1,37 +1,38 @@
-"""What jobs pay at least, many at a time: branch and bound, a block type after the other.
+"""What jobs pay at least, many at a time: branch and bound, one block type after another.
 
 Prices are integers above 0 here, and a block that covers more than the demand covers the demand.
 
-**Why it is so.** Each job's block types are in the order of their price per unit, the lowest first.
-A node is what an option may start with: it has numbers of the types before one of price p that
-covers f, has ``paid`` for them, and they leave ``left`` > 0 to be covered; the root has none. With
-n = ceil(left / f) of this type it is an option, at ``paid`` + n p: the job's ``best``, if none
-before was cheaper. Every other option that starts like this has n - 1 - j of the type, for a j from
-0 to n - 1; let r = left - (n - 1) f, so that r + j f are still to be covered, and let s be what is
-paid for the n - 1. If there is no other type, that cannot be. Otherwise let q be the price of the
-next one, and g its cover; none of those to come is worth more per unit. The option costs at least
+**Why it is so.** A job's block types are in the order of their price per unit, the lowest first. A
+*node* is what options start with: numbers of the types before one of price p that covers f. They
+leave d > 0 to be covered; the root takes none and leaves the demand. With n = ceil(d / f) blocks of
+the type the node is an option, and ``best`` is the lowest price of the options met. All others that
+start so have n - 1 - j blocks of it, for a j from 0 to n - 1. Let s be the price with n - 1 blocks,
+and r = d - (n - 1) f what they leave; now r + j f are left, for s - j p. If no type follows, these
+are no options. Otherwise let q be the price and g the cover of the next one: none that follows has
+a lower price per unit. So they cost at least
 
-- s - j p + (r + j f) q / g, which does not fall with j, since p / f <= q / g. That is less than
-  ``best``, and hence at most ``best`` - 1, as long as j (f q - p g) <= (``best`` - 1 - s) g - r q;
-- s - j p and the lowest price of the types to come.
+- s - j p + (r + j f) q / g. That is at most ``best`` - 1 as long as
+  j (f q - p g) <= (``best`` - 1 - s) g - r q, and f q >= p g;
+- s - j p + the lowest price of those that follow, since r > 0.
 
-So the options cheaper than ``best``, if there are any, start with one of the nodes for the j that
-satisfy both; these are the nodes of the next type. When there are none left, ``best`` is the price
-of a cheapest option.
+Options cheaper than ``best`` start with one of the nodes of the next type for the j that satisfy
+both. When no node is left, ``best`` is the price of a cheapest option.
 
-The search starts at the root for the best type, of price P and cover F: of n of it, and of n - 1
-and blocks of one other type, the cheapest is ``best``. F times an option's price is P times what it
-covers, and p F - P f more for each block of price p that covers f. So where an option is cheaper
-than ``best``, its blocks have p F - P f <= F (``best`` - 1) - P d each, d being the demand: for
-most jobs this leaves the best type alone.
+Let P and F be the price and the cover of the first type. F times an option's price is P times what
+it covers, and p F - P f for each of its blocks. So an option cheaper than ``best``, at a demand D,
+has only blocks with p F - P f <= F (``best`` - 1) - P D. Where ``best`` is the price of n of the
+first type, or of n - 1 and blocks of one other, that leaves the first type alone for many jobs:
+nothing is cheaper.
 
-**Why it stays within 64 bits.** What is paid is told from n P on, which is as much as the best type
-costs by itself. So ``best`` lies between -P (no option costs less than P d / F) and 0. What the
-root's n - 1 - j blocks cost is at least -P (1 + j), and j stays below ``_MOST_NODES`` plus what the
-lowest price takes; more blocks only add to it, and it stays below 0. A price times a cover is at
-most 2^62, which p and f bound r q by; and as ``best`` <= s + p, the rest is at most p g in size or,
-where it is negative, P g. Demands enter no product. Jobs whose numbers are larger, and jobs with
-many nodes, are priced one by one by the checker's own search, equal ones once.
+**Why it stays within 64 bits.** Whatever is paid is counted from n P at the root. So s = -P there,
+and -P < ``best`` <= 0, as nothing costs less than P D / F. A block's price times any other's cover
+is at most 2^62. Since ``best`` <= s + p, the products above are at most p g, f q, and P g where the
+first one is negative. The root's nodes have paid at least -P - j P, where j is at most the lowest
+price that follows, over P, plus 1 and ``_MOST_NODES``; with prices up to 2^50 that is within 62
+bits. More blocks only add to it, and by the first bound it stays below 0. Demands enter no product.
+
+Jobs of larger numbers, and those of many nodes, are priced one by one by the checker's own search,
+equal ones once.
 """
 
 from __future__ import annotations
@@ -46,9 +47,9 @@ from proofs_checks.checker.knapsacks import cheapest_price
 from .problem import Rows
 from .stored import Bits, Integers, exact_sum
 
-# Prices times covers, and prices, up to which all numbers stay within 64 bits.
+# Prices times covers, and prices, that keep all numbers within 64 bits.
 _LARGEST = 2**62
-_DEAREST = 2**52
+_DEAREST = 2**50
 # From so many nodes on the checker's own search takes less for a job.
 _MOST_NODES = 2048
 # Jobs, covers and nodes at once.
@@ -96,9 +97,7 @@ def paid_by(rows: Rows, costs: Sequence[int], left_out: Collection[int]) -> int:
     return total + coin * (coins + _one_by_one(prices, rows, paid, np.concatenate(slow)))
 
 
-def _one_by_one(
-    prices: Sequence[int], rows: Rows, paid: Sequence[int], places: Integers
-) -> int:
+def _one_by_one(prices: Sequence[int], rows: Rows, paid: Sequence[int], places: Integers) -> int:
     demand = rows.demand[places].astype(np.int64)
     covers = np.minimum(rows.supply[places].T[paid], demand)
     different, times = np.unique(np.vstack([demand, covers]), axis=1, return_counts=True)
@@ -116,33 +115,35 @@ def _priced(prices: Sequence[int], demand: Integers, covers: Integers) -> tuple[
     most = _LARGEST // prices[-1] if prices[-1] <= _DEAREST else 0
     small = covers.max(axis=0) <= most
     others = np.flatnonzero(~small)
+    if len(others) == len(demand):
+        return 0, others
     if len(others):
         demand, covers = demand[small], covers[:, small]
     price, cover = _best_types(prices, covers)
-    number = (demand - 1) // cover
-    left = demand - number * cover
+    number = (demand - 1) // cover + 1
+    left = demand - (number - 1) * cover
     best = _one_more(prices, covers, price, left)
     room = price * (cover - left) + cover * (best - 1)
     useful = np.empty(covers.shape, dtype=bool)
     for p, f, fits in zip(prices, covers, useful, strict=True):
         np.less_equal(cover * p - price * f, room, out=fits)
-    searched = np.flatnonzero(useful.sum(axis=0, dtype=np.int32) > 1)
+    searched = np.flatnonzero(useful.sum(axis=0) > 1)
     if len(searched):
-        types = np.flatnonzero(useful.any(axis=1))
-        covers = (covers * useful)[types].take(searched, axis=1)
+        types = np.flatnonzero(useful.any(axis=1)).tolist()
+        covers = np.where(useful, covers, 0)[types].take(searched, axis=1)
         found = best.take(searched)
-        many = _search(
-            [prices[at] for at in types], covers, number.take(searched), left.take(searched), found
+        unsettled = _search(
+            [prices[at] for at in types],
+            covers,
+            number.take(searched) - 1,
+            left.take(searched),
+            found,
         )
         best[searched] = found
-        if many.any():
-            many = searched[many]
-            others = np.concatenate([others, np.flatnonzero(small)[many]])
-            best[many] = 0
-            number[many] = -1
-    number += 1
-    bought = sum(p * exact_sum(number * (price == p)) for p in set(prices))
-    return bought + exact_sum(best), others
+        late = searched[unsettled]
+        others = np.concatenate([others, np.flatnonzero(small)[late]])
+        best[late] = number[late] = 0
+    return exact_sum(best) + sum(p * exact_sum(number * (price == p)) for p in set(prices)), others
 
 
 def _best_types(prices: Sequence[int], covers: Integers) -> tuple[Integers, Integers]:
@@ -155,9 +156,7 @@ def _best_types(prices: Sequence[int], covers: Integers) -> tuple[Integers, Inte
     return price, cover
 
 
-def _one_more(
-    prices: Sequence[int], covers: Integers, price: Integers, left: Integers
-) -> Integers:
+def _one_more(prices: Sequence[int], covers: Integers, price: Integers, left: Integers) -> Integers:
     """What is to be paid, from a block of the best type on, if one type covers what is left."""
     best = np.zeros_like(left)
     for p, f in zip(prices, covers, strict=True):
@@ -181,9 +180,10 @@ def _in_order(prices: Sequence[int], covers: Integers) -> tuple[Integers, Intege
         worse = covers[at] * column[:at] <= covers[:at] * p
         rank[at] = worse.sum(axis=0)
         rank[:at] += ~worse
+    place = rank * covers.shape[1] + np.arange(covers.shape[1])
     price, cover = np.empty_like(covers), np.empty_like(covers)
-    np.put_along_axis(price, rank, column, axis=0)
-    np.put_along_axis(cover, rank, covers, axis=0)
+    price.ravel()[place] = column
+    cover.ravel()[place] = covers
     return price, cover
 
 
@@ -215,13 +215,14 @@ def _search(
         first = np.maximum(-((room - lowest[at].take(job)) // p), 0)
         nodes = np.maximum(np.minimum(end, number) + 1 - first, 0)
         np.minimum(nodes, _MOST_NODES, out=nodes)
+        np.add.at(taken, job, nodes)
         nodes[taken.take(job) >= _MOST_NODES] = 0
         if nodes.sum() > _NODES_AT_ONCE:
+            np.subtract.at(taken, job, nodes)
             half = len(job) // 2
             for part in (slice(half, None), slice(half)):
                 stack.append((at, job[part], number[part], left[part], spent[part]))
             continue
-        np.add.at(taken, job, nodes)
         parent = np.repeat(np.arange(len(job)), nodes)
         if not len(parent):
             continue
