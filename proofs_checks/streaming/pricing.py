@@ -79,21 +79,25 @@ def paid_by(rows: Rows, costs: Sequence[int], left_out: Collection[int]) -> int:
         elif gives.any():
             served |= gives
             paid.append(at)
-    places = np.flatnonzero(pays & served)
-    if not len(places):
+    pays &= served
+    if not pays.any():
         return total
     paid.sort(key=costs.__getitem__)
     coin = gcd(*(costs[at] for at in paid))
     prices = [costs[at] // coin for at in paid]
     coins, slow = 0, []
     size = max(1, min(_JOBS_AT_ONCE, _COVERS_AT_ONCE // len(prices)))
-    for start in range(0, len(places), size):
-        part = places[start : start + size]
-        demand = rows.demand[part].astype(np.int64)
-        covers = np.minimum(rows.supply[part].T[paid], demand, order="C")
+    for start in range(0, len(pays), size):
+        part = slice(start, start + size)
+        places = np.flatnonzero(pays[part])
+        demand, supply = rows.demand[part], rows.supply[part]
+        if len(places) < len(demand):
+            demand, supply = demand[places], supply[places]
+        demand = demand.astype(np.int64)
+        covers = np.minimum(supply.T[paid], demand, order="C")
         found, others = _priced(prices, demand, covers)
         coins += found
-        slow.append(part[others])
+        slow.append(start + places[others])
     return total + coin * (coins + _one_by_one(prices, rows, paid, np.concatenate(slow)))
 
 
@@ -130,11 +134,11 @@ def _priced(prices: Sequence[int], demand: Integers, covers: Integers) -> tuple[
     searched = np.flatnonzero(useful.sum(axis=0) > 1)
     if len(searched):
         types = np.flatnonzero(useful.any(axis=1)).tolist()
-        covers = np.where(useful, covers, 0)[types].take(searched, axis=1)
+        covers = covers.take(searched, axis=1) * useful.take(searched, axis=1)
         found = best.take(searched)
         unsettled = _search(
             [prices[at] for at in types],
-            covers,
+            covers[types],
             number.take(searched) - 1,
             left.take(searched),
             found,
