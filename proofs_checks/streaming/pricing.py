@@ -127,6 +127,7 @@ def _priced(prices: Sequence[int], demand: Integers, covers: Integers) -> tuple[
     number = (demand - 1) // cover + 1
     left = demand - (number - 1) * cover
     best = _one_more(prices, covers, price, left)
+    # F (best - 1) - P D, where ``best`` is counted from P times the number on.
     room = price * (cover - left) + cover * (best - 1)
     useful = np.empty(covers.shape, dtype=bool)
     for p, f, fits in zip(prices, covers, useful, strict=True):
@@ -161,7 +162,10 @@ def _best_types(prices: Sequence[int], covers: Integers) -> tuple[Integers, Inte
 
 
 def _one_more(prices: Sequence[int], covers: Integers, price: Integers, left: Integers) -> Integers:
-    """What is to be paid, from a block of the best type on, if one type covers what is left."""
+    """The lowest price of blocks of one type for what is left, less one block of the best type.
+
+    It is at most 0: one block of the best type covers what is left.
+    """
     best = np.zeros_like(left)
     for p, f in zip(prices, covers, strict=True):
         more = (left - 1) // np.maximum(f, 1) * p + p - price
