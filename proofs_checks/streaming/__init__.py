@@ -5,7 +5,7 @@ hold by the same definitions as the documents that ``proofs_checks.checker`` rea
 and judges all but the jobs. numpy does the rest, many jobs at a time, in exact integers; nothing of
 the package is imported. In the order in which to read them: ``stored`` reads files, ``problem`` the
 rows of jobs and their SHA-256, ``plan`` compares the blocks that jobs get with their demands and
-with the machines, ``coins`` prices jobs, ``totals`` adds up what a certificate asks of them all,
+with the machines, ``pricing`` prices jobs, ``totals`` adds up what a certificate asks of them all,
 and ``check`` says whether everything holds.
 
 **The schedule.** Machines of given configurations, and so many blocks of each type for each job,

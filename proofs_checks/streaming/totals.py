@@ -8,7 +8,7 @@ from fractions import Fraction
 from proofs_checks.checker.certificate import Leaf
 from proofs_checks.checker.knapsacks import integers
 
-from .coins import paid_by
+from .pricing import paid_by
 from .problem import Folder, Rows, Shard
 from .stored import exact_sum
 
