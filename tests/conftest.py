@@ -7,6 +7,8 @@ import os
 import sys
 import textwrap
 from collections.abc import Callable, Iterator
+from contextlib import suppress
+from importlib import import_module
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 
@@ -14,6 +16,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 import cms.plugin.registry
+from tests import samples
 
 Install = Callable[..., None]
 
@@ -25,6 +28,10 @@ settings.register_profile(
     "long", max_examples=10_000, deadline=None, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.load_profile(os.environ.get("CMS_HYPOTHESIS_PROFILE", "dev"))
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    samples.LONG_TOO = config.option.markexpr != "not long"
 
 
 def pytest_sessionstart() -> None:
@@ -41,6 +48,24 @@ def pytest_sessionstart() -> None:
             "run `make install`, or `pip install -e '.[test]'`.",
             returncode=4,
         )
+
+
+def pytest_collection(session: pytest.Session) -> None:
+    """Let each worker of a whole run begin to import the tests at another place of them.
+
+    What one has compiled, of ours and of what we stand on, the others read; if all began with the
+    first file, each would compile everything, for half a minute.
+    """
+    config = session.config
+    worker, workers = (os.environ.get(f"PYTEST_XDIST_WORKER{end}", "") for end in ("", "_COUNT"))
+    if not worker or config.args != config.getini("testpaths"):
+        return
+    paths = sorted((config.rootpath / "tests").rglob("test_*.py"))
+    first = len(paths) * int(worker.removeprefix("gw")) // int(workers)
+    for path in paths[first:] + paths[:first]:
+        # What fails here fails once more, and is told, where it is collected.
+        with suppress(Exception, pytest.skip.Exception):
+            import_module(".".join(path.relative_to(config.rootpath).with_suffix("").parts))
 
 
 def pytest_collection_finish() -> None:
