@@ -6,11 +6,12 @@ import gc
 import os
 import sys
 import textwrap
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import suppress
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -48,6 +49,15 @@ def pytest_sessionstart() -> None:
             "run `make install`, or `pip install -e '.[test]'`.",
             returncode=4,
         )
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collect_file(file_path: Path) -> Generator[None, list[Any], list[Any]]:
+    """Look for examples in those of the tests' files alone that have any: nearly none has."""
+    found = yield
+    if ">>> " in file_path.read_text("utf-8", errors="replace"):
+        return found
+    return [each for each in found if type(each).__name__ != "DoctestModule"]
 
 
 def pytest_collection(session: pytest.Session) -> None:
