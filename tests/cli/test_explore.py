@@ -114,6 +114,7 @@ def test_without_marimo_the_extra_is_named(
     assert not started
 
 
+@pytest.mark.long  # tests/fleet/test_explore.py runs the app without a browser
 @pytest.mark.skipif(bool(MISSING), reason=MISSING)
 def test_a_slider_is_moved_and_the_gpus_and_their_proof_follow(tmp_path: Path) -> None:
     pytest.importorskip("marimo")
