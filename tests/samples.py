@@ -23,22 +23,21 @@ def refusal(error: type[Exception], make: Callable[..., object], *args: Any, **n
     return str(caught.value)
 
 
+#: Whether this run may take tests of the long one; if not, these are not even made: there are more
+#: of them than of all others. ``tests/conftest.py`` says so.
+LONG_TOO = True
+
+
 def few(number: int, values: Iterable[Any]) -> list[Any]:
     """The first so many values for a test that is given all of them in the long run."""
-    return [
-        pytest.param(value, marks=[pytest.mark.long] if at >= number else [])
-        for at, value in enumerate(values)
-    ]
+    return _marked((value, at >= number) for at, value in enumerate(values))
 
 
 def spread(number: int, values: Iterable[Any]) -> list[Any]:
     """As ``few``, but no more than so many that lie evenly over the whole sweep."""
     every = list(values)
     step = -(-len(every) // number)
-    return [
-        pytest.param(value, marks=[pytest.mark.long] if at % step else [])
-        for at, value in enumerate(every)
-    ]
+    return _marked((value, at % step > 0) for at, value in enumerate(every))
 
 
 def in_turn(every: int, names: Iterable[Any], others: Iterable[Any]) -> list[Any]:
@@ -47,10 +46,19 @@ def in_turn(every: int, names: Iterable[Any], others: Iterable[Any]) -> list[Any
     Given as many names, every one of both kinds is among these.
     """
     others = list(others)
-    return [
-        pytest.param(name, other, marks=[pytest.mark.long] if (at + among) % every else [])
+    return _marked(
+        (name, other, (at + among) % every > 0)
         for at, name in enumerate(names)
         for among, other in enumerate(others)
+    )
+
+
+def _marked(cases: Iterable[tuple[Any, ...]]) -> list[Any]:
+    """The values of each case, marked if what stands behind them says that it is a long one."""
+    return [
+        pytest.param(*values, marks=[pytest.mark.long] if is_long else [])
+        for *values, is_long in cases
+        if LONG_TOO or not is_long
     ]
 
 

@@ -19,7 +19,10 @@ class Module(NamedTuple):
 
     name: str
     path: Path
-    tree: ast.Module
+
+    @property
+    def tree(self) -> ast.Module:
+        return _parsed(self.path)
 
     @property
     def is_package(self) -> bool:
@@ -35,15 +38,20 @@ class Import(NamedTuple):
 
 
 @cache
-def modules() -> dict[str, Module]:
-    # A million nodes that stay: going through them while they are made, and ever after, is in vain.
-    gc.collect()
+def _parsed(path: Path) -> ast.Module:
+    # All nodes stay: going through them while they are made, and ever after, is in vain.
     gc.disable()
     try:
-        return dict(_modules())
+        return ast.parse(path.read_text("utf-8"), str(path))
     finally:
         gc.freeze()
         gc.enable()
+
+
+@cache
+def modules() -> dict[str, Module]:
+    """All by name; what stands in them is read where a test asks, not while they are collected."""
+    return dict(_modules())
 
 
 def _modules() -> Iterator[tuple[str, Module]]:
@@ -51,7 +59,7 @@ def _modules() -> Iterator[tuple[str, Module]]:
         for path in sorted((ROOT / folder).rglob("*.py")):
             parts = path.relative_to(ROOT).with_suffix("").parts
             name = ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
-            yield name, Module(name, path, ast.parse(path.read_text("utf-8"), str(path)))
+            yield name, Module(name, path)
 
 
 def shipped() -> list[Module]:

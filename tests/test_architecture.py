@@ -211,7 +211,7 @@ def test_no_modules_import_each_other_in_a_circle() -> None:
     assert not circles
 
 
-def test_no_import_escapes_the_reading_of_the_syntax_trees() -> None:
+def test_no_import_escapes_the_reading_of_the_syntax_trees(tmp_path: Path) -> None:
     code = """
 from typing import TYPE_CHECKING
 from . import errors
@@ -222,7 +222,8 @@ if TYPE_CHECKING:
 def run():
     import algorithms.auto
 """
-    probe = Module("cms.probe", Path("probe.py"), ast.parse(code))
+    (tmp_path / "probe.py").write_text(code)
+    probe = Module("cms.probe", tmp_path / "probe.py")
     assert {i.target: i.lazy for i in imports(probe)} == {
         "typing": False,
         "cms.errors": False,

@@ -27,10 +27,10 @@ def test_the_cells_of_a_page_run(
     monkeypatch.setenv("MPLBACKEND", "module://matplotlib_inline.backend_inline")
     cells = blocks(page, "{code-cell} ipython3")
     assert cells
-    shell = InteractiveShell()  # type: ignore[no-untyped-call]
+    shell = InteractiveShell()
     with mpl.rc_context():
         for cell in cells:
-            shell.run_cell(cell).raise_error()  # type: ignore[no-untyped-call]
+            shell.run_cell(cell).raise_error()
 
 
 def test_the_notebooks_are_there_and_no_output_is_kept_in_them() -> None:

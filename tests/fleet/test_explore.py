@@ -120,3 +120,8 @@ def test_the_notebook_runs_from_top_to_bottom() -> None:
     assert isinstance(plan, Plan)
     assert (plan.answer.cost, plan.answer.proof) == (12, "checked")
     assert json.loads(found["plan_file"]())["format"] == "cms-plan"
+    # The plan follows the slider, as it does in a browser.
+    turned = pytest.importorskip("marimo").ui.slider(0, 4, value=2)
+    names = ("every", "gpus", "turned", "names")
+    _, found = app.run(defs={name: found[name] for name in names} | {"every": turned})
+    assert found["plan"].answer.cost == 24

@@ -15,6 +15,7 @@ from algorithms.prices import jobs
 from cms import ClusterError, cluster, open_problem, solve, write_solution
 from cms.shards.cluster import Cluster, refuse_other_code
 from cms.shards.engine import Work
+from tests.samples import so_many
 from tests.shards.folders import fleet
 from tests.shards.test_journal import told
 
@@ -52,7 +53,8 @@ def plain(tmp_path_factory: pytest.TempPathFactory) -> Path:
     place = tmp_path_factory.mktemp("plain")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(jobs, "MOST_LISTED", 0)
-        write_solution(solve(fleet(place / "fleet", 150_000), time_limit=None), place / "plan")
+        problem = fleet(place / "fleet", so_many(66_000, 150_000))
+        write_solution(solve(problem, time_limit=None), place / "plan")
     return place
 
 

@@ -13,7 +13,11 @@ import pytest
 
 from algorithms.prices import jobs
 from cms import FileError, open_problem, solve, write_solution
+from tests.samples import so_many
 from tests.shards.folders import bytes_of, fleet
+
+#: Of two shards, in the long run of three.
+JOBS = so_many(66_000, 140_000)
 
 
 @pytest.fixture(autouse=True)
@@ -32,7 +36,7 @@ def told(folder: Path) -> dict[str, Any]:
 
 
 def test_nothing_is_worked_out_twice_and_the_bytes_are_the_same(tmp_path: Path) -> None:
-    problem = fleet(tmp_path / "fleet", 140_000)
+    problem = fleet(tmp_path / "fleet", JOBS)
     write_solution(solve(problem, time_limit=None), tmp_path / "plain")
     first = open_problem(tmp_path / "fleet", journal=tmp_path / "run")
     write_solution(solve(first, time_limit=None), tmp_path / "first")
@@ -83,11 +87,11 @@ write_solution(solve(problem, time_limit=None, threads=1), sys.argv[3])
 
 
 def test_a_client_that_is_killed_goes_on_where_it_was(tmp_path: Path) -> None:
-    fleet(tmp_path / "fleet", 140_000)
+    fleet(tmp_path / "fleet", JOBS)
     journal = tmp_path / "run" / "journal.jsonl"
     command = [sys.executable, "-c", CLIENT, str(tmp_path / "fleet"), str(tmp_path / "run")]
     lines = 0
-    for number in range(4):
+    for number in range(so_many(2, 4)):
         process = subprocess.Popen([*command, str(tmp_path / f"killed{number}")])
         while process.poll() is None and (
             not journal.exists() or journal.read_bytes().count(b"\n") < lines + 3
@@ -103,7 +107,7 @@ def test_a_client_that_is_killed_goes_on_where_it_was(tmp_path: Path) -> None:
 
 
 def test_ctrl_c_in_a_pass_ends_with_what_is_known(tmp_path: Path) -> None:
-    fleet(tmp_path / "fleet", 140_000)
+    fleet(tmp_path / "fleet", JOBS)
     interrupting = CLIENT.replace(
         "problem = open",
         """

@@ -39,7 +39,7 @@ from cms.fleet.simulation.sharing_loop.fleet import Fleet
 from instances.families.sharing import daily_fleet, made_up_pairs
 from tests.files.test_schemas import require_valid
 from tests.fleet.simulation.shared import LONG, STILL, pair, posed, trace
-from tests.samples import few
+from tests.samples import few, so_many
 
 
 def test_a_quiet_hour_is_what_the_table_says() -> None:
@@ -259,7 +259,7 @@ def test_the_longest_wait_is_shorter_where_waiting_counts_and_a_little_less_is_d
     )
     truth = [pair("0.9"), replace_model(pair("0.5"), "index")]
 
-    def played(scale: int, name: str = "muxflow", hours: int = 24) -> SharedDay:
+    def played(scale: int, name: str = "muxflow", hours: int = so_many(12, 24)) -> SharedDay:
         terms = Terms(hours=hours, job_hours=1, sample=0, arrivals_per_hour=18, waiting_scale=scale)
         return share_day(problem, truth, activity=STILL, terms=terms, policies=[name])
 

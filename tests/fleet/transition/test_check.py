@@ -49,7 +49,7 @@ def test_a_wait_that_can_be_left_out_is_rare_and_idle(step: int) -> None:
     """What others wait for can make up for one: the second checker must say so too."""
     found, _ = chain()[step]
     needed = idle = 0
-    for at, action in enumerate(found.actions):
+    for at, action in [*enumerate(found.actions)][:: so_many(2, 1)]:
         for before in action.after[:: so_many(4, 1)]:
             fewer = tuple(other for other in action.after if other != before)
             cut = changed(found, at, after=fewer)
@@ -58,7 +58,7 @@ def test_a_wait_that_can_be_left_out_is_rare_and_idle(step: int) -> None:
             else:
                 assert not checker.check_transition(transition_to_json(cut))
                 idle += 1
-    assert needed > 10 > 5 * idle
+    assert needed > so_many(7, 10) > 5 * idle
 
 
 def _raised(found: Transition) -> Transition:
