@@ -232,13 +232,13 @@ WHY = {
 
 
 def test_a_bad_algorithm_leaves_failed_rows_and_the_suite_goes_on(bench: Bench, rows: Rows) -> None:
-    few = ("--suite", "size-bounded", "--seeds", 1, "--largest", 3)
+    few = ("--suite", "proof", "--instances", 1, "--largest", 3, "--peers", "none")
     run = bench(*few, "-a", "liar", "-a", "dies", "-a", "auto")
     assert run.returncode == 1
-    for words in ("size-bounded-mixed", "worst gap", "4 failed runs", "6 runs; their rows"):
+    for words in ("sparse", "worst gap", "2 failed runs", "3 runs; their rows"):
         assert words in run.stdout
-    found = {(row.family, row.algorithm): row for row in rows("size-bounded")}
-    assert len(found) == 6
+    found = {(row.family, row.algorithm): row for row in rows("proof")}
+    assert len(found) == 3
     for (_, algorithm), row in found.items():
         if algorithm == "auto":
             assert row.outcome is Outcome.ANSWERED
