@@ -104,6 +104,9 @@ def test_a_suite_runs_from_end_to_end(
         scenarios = getattr(bench.suites, name).SCENARIOS[: so_many(3, 6)]
         monkeypatch.setattr(f"bench.suites.{name}.SCENARIOS", scenarios)
     monkeypatch.setattr("bench.suites.small.WARM", so_many(2, 10))
+    loops = bench.suites.replay._LOOPS
+    fewer = {name: requests // so_many(50, 1) for name, requests in loops.items()}
+    monkeypatch.setattr("bench.suites.replay._LOOPS", fewer)
     run = here("--suite", suite, "--time-limit", 20, *SMALLEST[suite], "--json")
     assert (run.code, run.err) == (0, "")
     document = json.loads(run.out)
@@ -232,13 +235,13 @@ WHY = {
 
 
 def test_a_bad_algorithm_leaves_failed_rows_and_the_suite_goes_on(bench: Bench, rows: Rows) -> None:
-    few = ("--suite", "size-bounded", "--seeds", 1, "--largest", 3)
+    few = ("--suite", "proof", "--instances", 1, "--largest", 3, "--peers", "none")
     run = bench(*few, "-a", "liar", "-a", "dies", "-a", "auto")
     assert run.returncode == 1
-    for words in ("size-bounded-mixed", "worst gap", "4 failed runs", "6 runs; their rows"):
+    for words in ("sparse", "worst gap", "2 failed runs", "3 runs; their rows"):
         assert words in run.stdout
-    found = {(row.family, row.algorithm): row for row in rows("size-bounded")}
-    assert len(found) == 6
+    found = {(row.family, row.algorithm): row for row in rows("proof")}
+    assert len(found) == 3
     for (_, algorithm), row in found.items():
         if algorithm == "auto":
             assert row.outcome is Outcome.ANSWERED

@@ -29,7 +29,7 @@ from cms.fleet.report.transition_words import clock, ticks
 from cms.fleet.report.transitions import MOST_ROWS, transition_lines, transition_svg
 from tests.fleet.deployments import deployments, promises
 from tests.fleet.plans import NASTY, printed
-from tests.fleet.transition.cases import A30, chain
+from tests.fleet.transition.cases import A30, leg
 from tests.fleet.transitions import NOTHING, every_kind, fleet, growth, made, work
 from tests.property.problems import share
 
@@ -303,5 +303,5 @@ def test_lanes_hold_everything_once_without_overlap(spans: list[tuple[int, int]]
 @pytest.mark.long
 @pytest.mark.parametrize("step", range(4))
 def test_the_published_chain_is_legible(step: int) -> None:
-    for found in chain()[step]:
+    for found in leg(step):
         assert_legible(transition_svg(found))

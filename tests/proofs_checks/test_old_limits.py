@@ -9,19 +9,19 @@ import pytest
 from cms.fleet.deployment.recounting import outdated
 from cms.fleet.deployment.transition import transition_to_json
 from proofs_checks import checker
-from tests.fleet.transition.cases import chain
+from tests.fleet.transition.cases import leg
 from tests.proofs_checks.documents import Document, changed
 from tests.proofs_checks.test_kept_proofs import in_package
 
 
 @cache
 def document() -> Document:
-    return transition_to_json(chain()[0][0])
+    return transition_to_json(leg(0)[0])
 
 
 def old() -> tuple[int, str]:
     """The number and the name of a point that only the old limits admit."""
-    found = chain()[0][0]
+    found = leg(0)[0]
     works = outdated(found.start, found.target)
     points = {(w.service, w.point.profile, w.point.batch, w.point.processes) for w in works}
     return next(
@@ -32,7 +32,7 @@ def old() -> tuple[int, str]:
 
 
 def test_every_service_that_stays_has_a_floor_above_nothing() -> None:
-    found = chain()[0][0]
+    found = leg(0)[0]
     rates = [{s.name: s.rate_rps for s in side.services} for side in (found.start, found.target)]
     assert len(outdated(found.start, found.target)) > 5
     for name in rates[0].keys() & rates[1].keys():

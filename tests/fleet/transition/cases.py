@@ -32,19 +32,25 @@ SIZES = {1: "1g.6gb", 2: "2g.12gb", 4: "4g.24gb"}
 
 
 @cache
+def leg(step: int) -> tuple[Transition, Transition]:
+    """From a published scenario to the next: ours, and exchange and compact from there."""
+    if step:
+        now = leg(step - 1)[0].target
+    else:
+        cards = tuple(FleetGpu("a", index, A100) for index in range(24))
+        first = place(published(CHAIN[0]), Deployment((FleetNode("a", cards),)))
+        assert isinstance(first, Placed)
+        now = first.deployment
+    wanted = published(CHAIN[step + 1])
+    ours, other = transition(now, wanted), exchange_and_compact(now, wanted)
+    assert isinstance(ours, Transition), ours
+    assert isinstance(other, Transition), other
+    return ours, other
+
+
 def chain() -> tuple[tuple[Transition, Transition], ...]:
-    """From each published scenario to the next: ours, and exchange and compact from there."""
-    cards = tuple(FleetGpu("a", index, A100) for index in range(24))
-    first = place(published(CHAIN[0]), Deployment((FleetNode("a", cards),)))
-    assert isinstance(first, Placed)
-    now, found = first.deployment, []
-    for name in CHAIN[1:]:
-        ours, other = transition(now, published(name)), exchange_and_compact(now, published(name))
-        assert isinstance(ours, Transition), ours
-        assert isinstance(other, Transition), other
-        found.append((ours, other))
-        now = ours.target
-    return tuple(found)
+    """All the legs."""
+    return tuple(map(leg, range(len(CHAIN) - 1)))
 
 
 def work(service: str, profile: str) -> Work:

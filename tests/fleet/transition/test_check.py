@@ -30,7 +30,7 @@ from cms.solving.solution import Proof
 from proofs_checks import checker
 from tests.samples import few, so_many
 
-from .cases import Pair, chain, work
+from .cases import Pair, leg, work
 
 GROWTH, SHRINKING = 2, 3
 
@@ -47,7 +47,7 @@ def changed(found: Transition, at: int, **parts: object) -> Transition:
 @pytest.mark.parametrize("step", few(1, [0, SHRINKING]))
 def test_a_wait_that_can_be_left_out_is_rare_and_idle(step: int) -> None:
     """What others wait for can make up for one: the second checker must say so too."""
-    found, _ = chain()[step]
+    found, _ = leg(step)
     needed = idle = 0
     for at, action in [*enumerate(found.actions)][:: so_many(2, 1)]:
         for before in action.after[:: so_many(4, 1)]:
@@ -146,7 +146,7 @@ def _overlapping(found: Transition) -> Transition:
     ],
 )
 def test_planted_faults_are_refused(plant: Callable[[Transition], Transition], kind: str) -> None:
-    found, _ = chain()[SHRINKING]
+    found, _ = leg(SHRINKING)
     assert kind in kinds(plant(found))
 
 
@@ -176,7 +176,7 @@ def _one_more(document: dict[str, Any]) -> None:
 def test_points_are_counted_by_no_other_limits_than_the_target_states(
     forge: Callable[[dict[str, Any]], None], says: str
 ) -> None:
-    document = json.loads(json.dumps(transition_to_json(chain()[SHRINKING][0])))
+    document = json.loads(json.dumps(transition_to_json(leg(SHRINKING)[0])))
     forge(document)
     assert checker.check_transition(document)
     with pytest.raises(FileError, match=says):

@@ -24,7 +24,7 @@ from cms.fleet.deployment.transition.curves import (
     seconds_below,
     service_names,
 )
-from tests.fleet.transition.cases import chain
+from tests.fleet.transition.cases import leg
 from tests.fleet.transitions import every_kind, growth, pair
 from tests.property.problems import share
 from tests.samples import so_many
@@ -99,7 +99,7 @@ def test_the_published_growth_keeps_its_floors_in_any_execution() -> None:
 @pytest.mark.long
 @pytest.mark.parametrize("step", range(4))
 def test_the_published_chain_keeps_its_floors_in_any_execution(step: int) -> None:
-    for found in chain()[step]:
+    for found in leg(step):
         for seed in range(3):
             assert_curves(found, random_execution(found, random.Random(seed)))
 

@@ -26,7 +26,7 @@ from cms.fleet.report.transitions import transition_svg
 from cms.fleet.serving import RULES
 from cms.values.frozen import FrozenMap
 
-from .cases import A30, chain, work
+from .cases import A30, chain, leg, work
 from .test_whole_folder import planned, small
 
 
@@ -51,7 +51,7 @@ def test_a_schedule_respects_waits_and_one_change_at_a_time(most: int | None) ->
 
 @pytest.mark.parametrize("step", range(4))
 def test_capacities_go_from_start_to_target_above_the_floor(step: int) -> None:
-    found, _ = chain()[step]
+    found, _ = leg(step)
     plan = schedule(found)
     for name, floor in found.floors.items():
         steps = plan.capacity(found, name)
@@ -79,7 +79,7 @@ def test_durations_from_a_file_and_of_a_point(tmp_path: Path) -> None:
         read_durations(path)
     with pytest.raises(InvalidOption, match="stop_s"):
         Durations(stop_s=Fraction(-1))
-    found, _ = chain()[0]
+    found, _ = leg(0)
     create = next(action for action in found.actions if action.what is What.CREATE)
     (instance,) = create.adds
     assert instance.work is not None
@@ -90,7 +90,7 @@ def test_durations_from_a_file_and_of_a_point(tmp_path: Path) -> None:
 
 
 def test_nothing_to_do_takes_no_time() -> None:
-    found, _ = chain()[0]
+    found, _ = leg(0)
     idle = replace(found, actions=(), start=found.target)
     assert schedule(idle) == Schedule((), (), Fraction(0))
     with pytest.raises(InvalidOption, match="max_parallel is 0"):
@@ -146,7 +146,7 @@ def test_supplies_are_counted_by_the_new_limits() -> None:
 
 
 def test_a_transition_says_what_it_does() -> None:
-    found, _ = chain()[0]
+    found, _ = leg(0)
     assert isinstance(found, Transition)
     assert "0 spare GPUs" in str(found)
 

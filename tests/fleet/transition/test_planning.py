@@ -27,7 +27,7 @@ from proofs_checks.checker import check_transition as check_again
 from tests.references.transitions import is_reachable, run
 from tests.samples import few, so_many
 
-from .cases import A30, A100, Pair, chain, work
+from .cases import A30, A100, Pair, chain, leg, work
 
 #: Of the published chain: the fewest kept, the most actions.
 FIGURES = ((1, 53), (1, 47), (4, 52), (3, 67))
@@ -35,7 +35,7 @@ FIGURES = ((1, 53), (1, 47), (4, 52), (3, 67))
 
 @pytest.mark.parametrize("step", range(4))
 def test_published_chain_without_a_spare_gpu(step: int) -> None:
-    found, _ = chain()[step]
+    found, _ = leg(step)
     least_kept, most_actions = FIGURES[step]
     assert found.spare.count == 0
     assert found.kept.count >= least_kept
@@ -45,7 +45,7 @@ def test_published_chain_without_a_spare_gpu(step: int) -> None:
 
 @pytest.mark.parametrize("step", range(4))
 def test_exchange_and_compact_is_never_better(step: int) -> None:
-    ours, other = chain()[step]
+    ours, other = leg(step)
     assert check_transition(other) == ()
     assert ours.spare.count <= other.spare.count
     assert ours.kept.count >= other.kept.count
@@ -59,14 +59,14 @@ def test_the_kept_are_proved_most_where_all_that_both_have_is_kept() -> None:
 
 @pytest.mark.parametrize("step", few(1, [0, 2, 1, 3]))
 def test_random_executions_keep_the_floors(step: int) -> None:
-    for found in chain()[step]:
+    for found in leg(step):
         for seed in range(3):
             assert run(found, random.Random(seed)) == []
 
 
 @pytest.mark.parametrize("step", range(4))
 def test_the_way_back(step: int) -> None:
-    found, _ = chain()[step]
+    found, _ = leg(step)
     back = reversal(found)
     assert run(back, random.Random(step)) == []
     assert [c.instances for c in back.target.gpus()] == [c.instances for c in found.start.gpus()]

@@ -19,7 +19,7 @@ from cms.fleet.deployment.transition.ordering import sequences
 from cms.fleet.deployment.transition.state import Fleet
 from tests.samples import few, so_many
 
-from .cases import Pair, chain
+from .cases import Pair, leg
 
 _MOST_ACTIONS = 6
 
@@ -57,7 +57,7 @@ def test_no_order_is_shorter_than_the_bound() -> None:
 
 @pytest.mark.parametrize("step", few(1, [2, 3]))
 def test_equal_manners_go_equal_ways(step: int) -> None:
-    ours, _ = chain()[step]
+    ours, _ = leg(step)
     fleet = Fleet(ours.start, ours.target, ours.floors, is_late=True)
     most = most_gpus(ours.start, ours.target)
     first, second = (sequences(fleet, most, seed=3, restarts=4, limits=Limits()) for _ in range(2))
