@@ -15,6 +15,8 @@ from cms.certificate.certificate import BlockPrices, Branch
 from cms.certificate.quantity import MachinesOfType
 from cms.fleet.hardware import gpu
 from cms.fleet.report.catalogue import gpu_report
+from cms.fleet.report.page.parts import Grid
+from cms.fleet.report.page.worths import worth_parts
 from cms.fleet.report.problems import solution_report
 from cms.fleet.report.scarcity import scarcest_line, worth_line, worths
 from cms.problem.parts import Configuration, Job, MachineType, SizeBoundedConfigurations
@@ -170,6 +172,14 @@ def test_prices_of_a_proof_are_told_as_shares_of_a_machine() -> None:
     assert found.absolute
     assert dict(found.shares) == {"half": Fraction(1, 2), "whole": Fraction(1)}
     assert worth_line(found) == "Worth in machines, by the prices of the proof: half 1/2, whole 1"
+
+
+def test_a_page_says_of_a_price_whether_its_digits_are_all_of_it() -> None:
+    priced = solution(certificate=BlockPrices({"half": "0.460008463816848234", "whole": 1}))
+    *_, table = worth_parts(priced, halves(), "machine")
+    assert isinstance(table, Grid)
+    told = [[cell.text for cell in row] for row in table.rows]
+    assert told == [["whole", "1", "1"], ["half", "0.47", "about 0.46"]]
 
 
 def test_prices_of_a_branching_proof_are_told_relative_to_the_best_machine() -> None:

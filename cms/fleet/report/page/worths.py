@@ -65,9 +65,9 @@ def worth_parts(
         parts.append(f"{scarcest}.")
     parts.append(source)
     head = f"worth of one more, in {machine}s" if found.absolute else "worth"
-    columns = Column("instance"), Column(head, number=True), Column("exactly", number=True)
+    columns = Column("instance"), Column(head, number=True), Column("in the proof", number=True)
     rows = [
-        [Cell(block), Cell(_saved(share), share), Cell(fraction(share), share)]
+        [Cell(block), Cell(_saved(share), share), Cell(_priced(share), share)]
         for block, share in dearest
     ]
     return [*parts, Grid("What one more of each instance is worth", columns, rows)]
@@ -75,3 +75,8 @@ def worth_parts(
 
 def _saved(share: Fraction) -> str:
     return decimal(share, 2, math.ceil) if share else "0"
+
+
+def _priced(share: Fraction) -> str:
+    text = fraction(share)
+    return text if Fraction(text.replace(",", "")) == share else f"about {text}"
