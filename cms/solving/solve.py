@@ -78,7 +78,8 @@ def solve(
         seconds, if no time limit cuts the run short.
     threads : int, optional
         >= 1; by default the cores this process may use. They bound compiled pricing; how many
-        workers a solver inside a method has is the method's own option.
+        workers a solver inside a method has is the method's own option. A problem in a folder is
+        priced by its engine (:func:`cms.open_problem`), which has threads of its own.
     start : Schedule, optional
         A valid schedule to improve on.
     cancel : threading.Event, optional
