@@ -113,6 +113,7 @@ def test_ctrl_c_in_a_pass_ends_with_what_is_known(tmp_path: Path) -> None:
         """
 import os, signal, time
 from cms.shards.engine import Here
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background job ignores it
 real, passes = Here.map, []
 def interrupted(self, work):
     passes.append(work.what)
