@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 import threading
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
@@ -147,7 +148,7 @@ class IgnoresTheClock(OneByOne):
             self.let_go.wait()
 
 
-class GoesOn(OneByOne):
+class GoesOn(OneByOne, ABC):
     """Does not end for so many seconds after it was stopped."""
 
     def __init__(self, seconds: float) -> None:
@@ -160,8 +161,9 @@ class GoesOn(OneByOne):
         self.go_on()
         yield from ()
 
+    @abstractmethod
     def go_on(self) -> None:
-        raise NotImplementedError
+        """Do what there is to be done after all."""
 
 
 class WorksOn(GoesOn):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from fractions import Fraction
 from typing import Any, TypeAlias
@@ -16,7 +17,7 @@ Record: TypeAlias = "Mapping[str, Any]"
 _EXTRA = "an extra: pip install 'configurable-machines[tables]'"
 
 
-class Tabular:
+class Tabular(ABC):
     """An object of which there are tables.
 
     Exact numbers become floats in a table, since that is what tables are computed with; whoever
@@ -25,9 +26,9 @@ class Tabular:
 
     __slots__ = ()
 
+    @abstractmethod
     def _tables(self) -> Mapping[str, Iterable[Record]]:
         """Return the records of each table by its name, the most usual first."""
-        raise NotImplementedError
 
     def to_pandas(self, table: str | None = None) -> Any:
         """Return one of its tables as a :class:`pandas.DataFrame`.

@@ -13,7 +13,6 @@ from cms.testing import CHECKS
 from tests.conftest import Install
 from tests.documentation.pages import DOCS, DOCUMENTS, blocks, shown
 from tests.documentation.transcripts import Shell, difference, renewed, typed
-from tests.samples import so_many
 
 #: Typed where what it shows is installed, by the test of its own.
 PLUGIN = DOCS / "methods" / "write-an-algorithm.md"
@@ -23,17 +22,11 @@ TYPED = [
     if (blocks(page, "console") or blocks(page, "pycon")) and page != PLUGIN
 ]
 
-#: What takes ten seconds as it is typed; the short run types it with an hour in place of its day.
-LASTING, AN_HOUR = "cms simulate share.json", "--hours 1"
-
 
 def type_again(page: Path) -> None:
     """Commands first, then Python, which may read what they wrote."""
     shell = Shell()
     for command, said, *_ in typed(page.read_text("utf-8")):
-        if command.startswith(LASTING) and so_many(1, 0):
-            assert "the limit was kept" in shell.run(f"{command} {AN_HOUR}")
-            continue
         differs = difference(said, shell.run(command))
         assert not differs, f"$ {command}\n{differs}"
     told: list[str] = []

@@ -7,7 +7,7 @@ from fractions import Fraction
 
 import pytest
 
-from algorithms.greedy import opened, steps
+from algorithms.greedy import opened
 from algorithms.greedy.opened import Opened
 from algorithms.tables.integers import Tables
 from cms import (
@@ -27,22 +27,6 @@ from instances.families import generate
 PLAIN = {"variant": "units", "inner": "exact", "plain": True}
 
 
-def test_the_compiled_start_puts_jobs_into_the_trees_as_the_plain_one_does(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """A third of the loop's code, which compiles in a fourth of the time."""
-    monkeypatch.setattr(opened, "_COMPILED_FROM", 1)
-    tables = Tables.of(reduce(generate("real-rows", n=60, seed=2, m=5)).problem)
-    plain, compiled = (
-        Opened(tables, "greedy", Fraction(1, 7), by_job=True)._state for _ in range(2)
-    )
-    steps.start(plain, 0, tables.n)
-    steps.compiled()[0](compiled, 0, tables.n)
-    assert (plain.gains > 0).any()
-    assert [each.tolist() for each in compiled[3:]] == [each.tolist() for each in plain[3:]]
-
-
-@pytest.mark.long
 def test_the_compiled_loop_does_what_the_plain_one_does(monkeypatch: pytest.MonkeyPatch) -> None:
     problem = reduce(generate("real-rows", n=400, seed=2, m=5)).problem
     tables = Tables.of(problem)

@@ -170,9 +170,9 @@ def test_the_published_chain_arrives(tmp_path: Path, step: int) -> None:
 
 _SIDE_BY_SIDE = """
 on_node() {{ PATH="{folder}/$1/bin:$PATH" {state}="{folder}/$1/state.json" sh -s; }}
-start_work() {{ echo "$service $point" >"{folder}/work/$node-$gpu-$start"; }}
-stop_work() {{ rm -f "{folder}/work/$node-$gpu-$start"; }}
-is_ready() {{ [ "$(cat "{folder}/work/$node-$gpu-$start" 2>&1)" = "$service $point" ]; }}
+start_work() {{ echo "$service $point" >"{folder}/instances/$node-$gpu-$start"; }}
+stop_work() {{ rm -f "{folder}/instances/$node-$gpu-$start"; }}
+is_ready() {{ [ "$(cat "{folder}/instances/$node-$gpu-$start" 2>&1)" = "$service $point" ]; }}
 is_drained() {{ ! is_ready; }}
 """
 
@@ -183,7 +183,7 @@ def test_parts_side_by_side_arrive(tmp_path: Path, seed: int) -> None:
     """With the real executable of the stand-in: several run at once."""
     found = planned(seed)
     nodes = stand_ins(tmp_path, found.start)
-    (tmp_path / "work").mkdir()
+    (tmp_path / "instances").mkdir()
 
     def working(side: Deployment) -> dict[str, str]:
         works = [(card, each.start, each.work) for card, each in side.instances() if each.work]
@@ -193,7 +193,7 @@ def test_parts_side_by_side_arrive(tmp_path: Path, seed: int) -> None:
         }
 
     for name, doing in working(found.start).items():
-        (tmp_path / "work" / name).write_text(f"{doing}\n", encoding="utf-8")
+        (tmp_path / "instances" / name).write_text(f"{doing}\n", encoding="utf-8")
     hooks = tmp_path / "work.sh"
     hooks.write_text(_SIDE_BY_SIDE.format(folder=tmp_path, state=STATE), encoding="utf-8")
     write_folder(folder_of(found, FolderOptions(max_parallel=4)).files, tmp_path / "out")
@@ -203,7 +203,9 @@ def test_parts_side_by_side_arrive(tmp_path: Path, seed: int) -> None:
     )
     assert (ran.returncode, ran.stderr) == (0, "")
     assert difference(observed(nodes, found.target), found.target).is_empty
-    there = {each.name: each.read_text("utf-8").strip() for each in (tmp_path / "work").iterdir()}
+    there = {
+        each.name: each.read_text("utf-8").strip() for each in (tmp_path / "instances").iterdir()
+    }
     assert there == working(found.target)
 
 
