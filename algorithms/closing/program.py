@@ -265,7 +265,8 @@ def close(
         return Answer("too large", None, exact=False)
     found = None
     if nodes:
-        found = model.read(model.program.search(budget, nodes=nodes, cuts=len(shapes) <= _MOST_CUT))
+        hint = model.program.search(budget, nodes=nodes, cuts=len(shapes) <= _MOST_CUT)
+        found = model.read(hint.values)
         if not effort or (found is not None and found.cost <= task.least):
             status = "unknown" if found is None else "feasible"
             return Answer(status, found, None, not model.shortened)

@@ -94,7 +94,7 @@ class Run:
         task = self._task(contents, known)
         if not self._plain and _is_open(task):
             model = ContentProgram(task)
-            values = model.program.search(self._budget, nodes=_NODES)
+            values = model.program.search(self._budget, nodes=_NODES).values
             if values is not None:
                 yield self._schedule(model.read(values), f"integer program by SCIP, {columns}")
                 if self._settled(known):

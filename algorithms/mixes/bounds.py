@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from itertools import islice
 from math import ceil
 from typing import TYPE_CHECKING, NamedTuple
 
 from cms.mixes.dearest import dearest_mix, mixes_worth
 from cms.mixes.functions import PriceFunction
-from cms.mixes.offers import amounts
 from cms.mixes.prices import MixPrices
 from cms.mixes.problem_offers import charges_of, offers_of
 from cms.schedule.contents import Mix
@@ -30,8 +28,6 @@ if TYPE_CHECKING:
 _PARTS = 10**9
 #: Intervals and partial mixes of one search for a dearest mix.
 _NODES = 400_000
-#: Of the mixes that may be dearer, so many are looked at for some of different jobs.
-_LOOKED_AT = 40
 #: Dearer mixes of a block that join the columns at a time.
 _MOST_JOINING = 20
 
@@ -147,38 +143,6 @@ class Pricing:
             (condition.quantity, condition.sign * multiplier)
             for condition, multiplier in zip(self._region.path, multipliers, strict=True)
         ]
-
-    def guesses(self, point: Point, more: float, most: int) -> dict[int, list[Mix]]:
-        """Return some of the dearest mixes on each block of which all mixes are listed.
-
-        Parameters
-        ----------
-        point : Point
-        more : float
-            By how much they are to be worth more than the block, relatively.
-        most : int
-            How many of a block: of each set of jobs the dearest.
-        """
-        problem, unit = self._problem, self._region.unit
-        functions, counted = self.functions(point), self._counted(self._multipliers(point))
-        found: dict[int, list[Mix]] = {}
-        for i, block in enumerate(problem.blocks):
-            listed = problem.listed_mixes(block)
-            if listed is None:
-                continue
-            offers = offers_of(problem, block, functions, charges_of(problem, block, counted))
-            likely = listed.likely(offers, Fraction(point.blocks[i] * (1 + more) + more) * unit)
-            if likely is None:
-                continue
-            chosen: dict[frozenset[int], Mix] = {}
-            for picks, _ in islice(likely, _LOOKED_AT):
-                jobs = frozenset(pick.offer for pick in picks)
-                if jobs not in chosen:
-                    chosen[jobs] = Mix(amounts(offers, picks))
-                    if len(chosen) == most:
-                        break
-            found[i] = list(chosen.values())
-        return found
 
     def _dearer(
         self,

@@ -94,7 +94,7 @@ class Tree:
             region = self._root.region.below(node.path)
             root, known = self._root, cost - self._step
             search = PriceSearch(
-                root.columns, region, root.knapsacks, self._budget, known, self._master
+                root.columns, region, root.guessers, self._budget, known, self._master
             )
             for priced in search.prove(_ROUNDS):
                 if round_up(priced.bound, self._step) >= cost:

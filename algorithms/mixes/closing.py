@@ -70,20 +70,17 @@ class Closing:
         listed = self._cheapest()
         mixes = [self._columns.listed[number] for number in listed]
         rules = Rules(self._least, self._target(cost), self._steps)
-        found = self._found(listed, mixes, rules, _EFFORT if thorough else _LITTLE)
+        program = self._built(mixes, rules, self._around(listed))
+        found = None if program is None else self._found(program, thorough=thorough)
         if found is not None:
             yield Named(self.tidy(dict(zip(listed, found.mixes, strict=True)), found), part)
 
-    def _found(
-        self, listed: list[int], mixes: list[Column], rules: Rules, effort: float
-    ) -> Found | None:
-        program = self._built(mixes, rules, self._around(listed))
-        if program is None:
-            return None
+    def _found(self, program: MixProgram, *, thorough: bool) -> Found | None:
+        """Ask SCIP, then CP-SAT: only if SCIP did not come to an end, or all is to be tried."""
         few = len(self._columns.jobs) <= FEW_JOBS
-        found = program.search(self._budget, nodes=_NODES if few else _FEWER_NODES, cuts=few)
-        if found is None and not self._budget.stopped:
-            found, _ = program.solve(self._budget, effort=effort)
+        found, hint = program.search(self._budget, nodes=_NODES if few else _FEWER_NODES, cuts=few)
+        if found is None and (thorough or not hint.ended) and not self._budget.stopped:
+            found, _ = program.solve(self._budget, effort=_EFFORT if thorough else _LITTLE)
         return found
 
     def _built(
@@ -223,7 +220,9 @@ class Closing:
             mixes = [columns.listed[number] for number in listed]
             rules = Rules(found.cost, found.cost, fewest=True)
             program = self._built(mixes, rules)
-            tidiest = None if program is None else program.search(self._budget, nodes=_TIDY_NODES)
+            tidiest = None
+            if program is not None:
+                tidiest, _ = program.search(self._budget, nodes=_TIDY_NODES)
             if tidiest is not None and tidiest.cost <= found.cost:
                 again = tidied(columns, dict(zip(listed, tidiest.mixes, strict=True)))
                 if turns(columns.listed, again) < turns(columns.listed, best):

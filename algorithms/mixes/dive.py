@@ -111,9 +111,9 @@ class Diver:
             if point is None:
                 return None
             before = len(self._columns)
-            for i, knapsack in enumerate(self._search.knapsacks):
+            for i, guesser in enumerate(self._search.guessers):
                 above = point.blocks[i] * (1 + _IN_USE) + _IN_USE
-                for guess in knapsack.guesses(point.prices, above, _A_BLOCK, parts):
+                for guess in guesser.guesses(point.prices, above, _A_BLOCK, parts):
                     self._columns.add(i, guess.amounts)
             if len(self._columns) == before:
                 break

@@ -9,7 +9,7 @@ from cms.certificate.certificate import round_up
 
 from ..solvers.floats import near
 from .bounds import Priced, Pricing
-from .knapsack import BlockKnapsack, Prices
+from .knapsack import Prices
 from .master import Cuts, Master, Point
 
 if TYPE_CHECKING:
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from ..prices.region import Region
     from .columns import Columns
+    from .listing import Guesser
 
 #: Mixes of a block that join at a time, and by how much they must be worth more than the block.
 _A_BLOCK, _MORE = 6, 1e-6
@@ -42,7 +43,7 @@ class PriceSearch:
     columns : Columns
         With each job alone; what the search meets joins them.
     region : Region
-    knapsacks : list of BlockKnapsack
+    guessers : list of Guesser
         One a type of block.
     budget : Budget
     known : Fraction, optional
@@ -52,7 +53,7 @@ class PriceSearch:
 
     Attributes
     ----------
-    columns, region, knapsacks
+    columns, region, guessers
         As given.
     best : Priced or None
         What proves most so far.
@@ -66,18 +67,18 @@ class PriceSearch:
         self,
         columns: Columns,
         region: Region,
-        knapsacks: list[BlockKnapsack],
+        guessers: list[Guesser],
         budget: Budget,
         known: Fraction | None = None,
         master: Master | None = None,
     ) -> None:
         self._known = known
         self.columns, self.region, self._budget = columns, region, budget
-        self.knapsacks = knapsacks
+        self.guessers = guessers
         self.master = Master(columns, region) if master is None else master
         self.master.move(region)
         self._pricing = Pricing(columns, region, lambda: budget.stopped)
-        self._cuts, self._turns = Cuts(columns), columns.turns(region)
+        self._turns = columns.turns(region)
         self._step = columns.problem.cost_step
         self.best: Priced | None = None
         self.point: Point | None = None
@@ -104,9 +105,9 @@ class PriceSearch:
         ------
         Stopped
         """
-        idle, value = 0, 0.0
+        cuts, idle, value = Cuts(self.columns), 0, 0.0
         while self.point is not None and idle <= _MOST_IDLE:
-            broken = [s for s in self._cuts.broken(self.point) if s not in self.master.steps]
+            broken = [s for s in cuts.broken(self.point) if s not in self.master.steps]
             if not broken:
                 return
             idle = 0 if self.point.value > value * (1 + _GAIN) else idle + 1
@@ -156,17 +157,11 @@ class PriceSearch:
                 return
 
     def _joined(self, point: Point) -> bool:
-        """Let the mixes join that a knapsack finds at once, and the machines."""
+        """Let the mixes join that are found at once, and the machines."""
         before = len(self.columns), len(self.region.rows)
-        listed = self._pricing.guesses(point, _MORE, _A_BLOCK)
-        for i, mixes in listed.items():
-            for mix in mixes:
-                self.columns.add_mix(i, mix)
-        for i, knapsack in enumerate(self.knapsacks):
-            if i in listed:
-                continue
+        for i, guesser in enumerate(self.guessers):
             above = point.blocks[i] * (1 + _MORE) + _MORE
-            for guess in knapsack.guesses(self._charged(i, point), above, _A_BLOCK):
+            for guess in guesser.guesses(self._charged(i, point), above, _A_BLOCK):
                 self.columns.add(i, guess.amounts)
         if self.region.bounded:
             self.region.worth([Fraction(price) for price in point.blocks])

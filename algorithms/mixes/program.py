@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from cms.schedule.schedule import Schedule
 
 from ..closing.machine_variables import MachineVariables, within_limits
-from ..solvers.integer import LARGEST, Outcome, Program, Settings, TooLarge, terms_of
+from ..solvers.integer import LARGEST, Hint, Outcome, Program, Settings, TooLarge, terms_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -198,9 +198,10 @@ class MixProgram:
     def __len__(self) -> int:
         return len(self._program)
 
-    def search(self, budget: Budget, *, nodes: int, cuts: bool = True) -> Found | None:
+    def search(self, budget: Budget, *, nodes: int, cuts: bool = True) -> tuple[Found | None, Hint]:
         """Look for a good solution with SCIP; there may be none, and that proves nothing."""
-        return self.read(self._program.search(budget, nodes=nodes, cuts=cuts))
+        hint = self._program.search(budget, nodes=nodes, cuts=cuts)
+        return self.read(hint.values), hint
 
     def solve(self, budget: Budget, *, effort: float) -> tuple[Found | None, Outcome]:
         """Ask CP-SAT, for so much of its deterministic time (about seconds)."""

@@ -18,7 +18,7 @@ from .columns import Columns
 from .dive import Diver
 from .first_fit import FirstFit, MixFirstFit, MixFirstFitOptions
 from .hosting import Hosting
-from .knapsack import BlockKnapsack
+from .listing import guesser
 from .machines import schedule_of
 from .prices import PriceSearch
 
@@ -56,10 +56,10 @@ class _Run:
         problem, budget, columns = self._problem, self._budget, self._columns
         columns.add_alone()
         yield from self._start()
-        self._knapsacks = [BlockKnapsack(columns, i) for i in range(len(problem.blocks))]
+        self._guessers = [guesser(columns, i) for i in range(len(problem.blocks))]
         if any(machine.limit is not None for machine in problem.machine_types):
             yield from self._ray()
-        search = PriceSearch(columns, Region(problem), self._knapsacks, budget)
+        search = PriceSearch(columns, Region(problem), self._guessers, budget)
         for priced in search.run():
             yield self._certificate(search, priced)
         if self._met(search):
@@ -141,7 +141,7 @@ class _Run:
     def _ray(self) -> Iterator[Claim]:
         """Bring up mixes that serve all jobs within the limits, or prove that none do."""
         region = Region(self._problem, free_machines=True)
-        search = PriceSearch(self._columns, region, self._knapsacks, self._budget)
+        search = PriceSearch(self._columns, region, self._guessers, self._budget)
         for priced in search.run():
             if priced.bound > 0:
                 yield Named(priced.leaf, f"ray, {search.rounds} programs")

@@ -41,6 +41,17 @@ class Outcome(NamedTuple):
     bound: int | None
 
 
+class Hint(NamedTuple):
+    """What SCIP found, in floating-point numbers.
+
+    ``values`` are a solution's, which was checked; ``ended`` says whether SCIP calls them optimal,
+    or, without values, says that there are none. That proves nothing.
+    """
+
+    values: tuple[int, ...] | None
+    ended: bool
+
+
 @dataclass(frozen=True, slots=True)
 class Settings:
     """How CP-SAT is run.
@@ -196,7 +207,7 @@ class Program:
         bound = None if status == "infeasible" else int(response.inner_objective_lower_bound)
         return Outcome(status, values, bound)
 
-    def search(self, budget: Budget, *, nodes: int, cuts: bool = True) -> tuple[int, ...] | None:
+    def search(self, budget: Budget, *, nodes: int, cuts: bool = True) -> Hint:
         """Look for a good solution with SCIP; it may be none, and proves nothing.
 
         Where machines have costs SCIP's linear programs find in milliseconds what CP-SAT needs
@@ -208,7 +219,7 @@ class Program:
 
         left = budget.remaining()
         if left <= 0:
-            return None
+            return Hint(None, ended=False)
         solver = pywraplp.Solver.CreateSolver("SCIP")
         infinity = solver.infinity()
         variables = [solver.IntVar(0, high, "") for high in self._highs]
@@ -242,9 +253,11 @@ class Program:
         with budget.on_stop(solver.InterruptSolve):
             status = solver.Solve(parameters)
         if status not in (solver.OPTIMAL, solver.FEASIBLE):
-            return None
+            return Hint(None, ended=status == solver.INFEASIBLE)
         values = tuple(round(variable.solution_value()) for variable in variables)
-        return values if self._holds(values) else None
+        if not self._holds(values):
+            return Hint(None, ended=False)
+        return Hint(values, ended=status == solver.OPTIMAL)
 
     def _holds(self, values: Sequence[int]) -> bool:
         """Whether values keep all constraints, exactly."""

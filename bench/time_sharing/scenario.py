@@ -63,6 +63,8 @@ def scenario_3(
 def optima(asked: Asked) -> Iterator[Line]:
     """Figure 1: the least number of GPUs, proved at once."""
     expected = MADE_UP if asked.points is None else PUBLISHED
+    # The first solve of a process loads the solvers, which is no part of a proof.
+    solve(scenario_3(asked.tables, RATES[0], next(iter(expected))))
     for rule, (counts, _) in expected.items():
         found = [timed(scenario_3(asked.tables, rate, rule)) for rate in RATES]
         gpus = tuple(each.solution.machine_count for each in found)

@@ -74,6 +74,13 @@ class _Turns(NamedTuple):
 class ListedMixes:
     """The admitted mixes of some offers, whatever these pay; made by :meth:`of`.
 
+    Attributes
+    ----------
+    offers : sequence of Offer
+        As given.
+    picks : list of arrays (mixes, jobs)
+        Of mixes of 1, 2, ... jobs: their choices, numbered through all offers.
+
     Examples
     --------
     >>> from .functions import PriceFunction
@@ -110,7 +117,7 @@ class ListedMixes:
             return None
 
     def __init__(self, offers: Sequence[Offer], most_jobs: int | None, most: int) -> None:
-        self._offers = offers
+        self.offers = offers
         self._places = {offer.job: j for j, offer in enumerate(offers)}
         self._amounts = [
             {choice.amount: c for c, choice in enumerate(offer.choices)} for offer in offers
@@ -129,11 +136,10 @@ class ListedMixes:
         self._job_of = np.repeat(np.arange(len(offers)), [len(offer.choices) for offer in offers])
         #: Where the choices of each job begin among those of all, and where the last ones end.
         self._first = [*accumulate((len(offer.choices) for offer in offers), initial=0)]
-        #: Of mixes of 1, 2, ... jobs: their choices, of all jobs' one after the other.
-        self._picks: list[Places] = []
+        self.picks: list[Places] = []
         frames: list[Whole] = []
         for picks, own in self._levels(most):
-            self._picks.append(picks)
+            self.picks.append(picks)
             frames.append(own)
         self._sizes = [*accumulate(map(len, frames), initial=0)]
         self._turns = self._by_job(np.concatenate(frames))
@@ -151,7 +157,7 @@ class ListedMixes:
         frames, room, last = np.zeros(1, np.int64), np.full(1, 2**_FRAME), np.full(1, -1)
         for _ in range(self._most_jobs):
             grown: list[tuple[Places, Whole, Whole]] = []
-            for j in range(len(self._offers)):
+            for j in range(len(self.offers)):
                 end, own = np.searchsorted(last, j), slice(*self._first[j : j + 2])
                 longer = frames[:end, None] + lengths[own]
                 allowed = np.minimum(room[:end, None], longest[own])
@@ -177,20 +183,20 @@ class ListedMixes:
 
     def _choice(self, pick: int) -> Choice:
         j = int(self._job_of[pick])
-        return self._offers[j].choices[pick - self._first[j]]
+        return self.offers[j].choices[pick - self._first[j]]
 
     def _by_job(self, frames: Whole) -> list[_Turns]:
-        picks = np.concatenate([level.ravel() for level in self._picks])
+        picks = np.concatenate([level.ravel() for level in self.picks])
         mixes = np.concatenate(
             [
                 np.repeat(np.arange(start, start + len(level)), level.shape[1])
-                for start, level in zip(self._sizes, self._picks, strict=False)
+                for start, level in zip(self._sizes, self.picks, strict=False)
             ]
         )
         order = np.argsort(self._job_of[picks], kind="stable")
-        ends = np.searchsorted(self._job_of[picks[order]], np.arange(len(self._offers) + 1))
+        ends = np.searchsorted(self._job_of[picks[order]], np.arange(len(self.offers) + 1))
         found = []
-        for j, offer in enumerate(self._offers):
+        for j, offer in enumerate(self.offers):
             own = order[ends[j] : ends[j + 1]]
             turns = mixes[own], picks[own] - self._first[j], frames[mixes[own]]
             found.append(_Turns(*turns, *self._shares(offer, *turns[1:])))
@@ -288,7 +294,7 @@ class ListedMixes:
         known = self._counts.get(key)
         if known is not None:
             return known
-        turns, offer = self._turns[j], self._offers[j]
+        turns, offer = self._turns[j], self.offers[j]
         most = ceil(times * offer.demand)
         if most > _LARGEST_COUNT:
             return None
@@ -329,7 +335,7 @@ class ListedMixes:
 
     def _mix(self, mix: int) -> list[int]:
         level = bisect_right(self._sizes, mix) - 1
-        picks: list[int] = self._picks[level][mix - self._sizes[level]].tolist()
+        picks: list[int] = self.picks[level][mix - self._sizes[level]].tolist()
         return picks
 
 

@@ -13,6 +13,9 @@ from .model import Choice
 from .offers import Offer
 from .problem import TimeSharedProblem
 
+#: What jobs pay that are left out.
+_NOTHING = PriceFunction()
+
 
 class Charge(NamedTuple):
     """What a mix is worth more, or less, for a turn of a job that takes so long or longer."""
@@ -79,7 +82,7 @@ def offers_of(
     charges = {} if charges is None else charges
     for name, choices in problem.usable_choices(block).items():
         job, own = problem.job(name), charges.get(name, ())
-        function = functions.get(name, PriceFunction()) if job.demand else PriceFunction()
+        function = functions.get(name, _NOTHING) if job.demand else _NOTHING
         if own:
             every = problem.choices(block, name)
             charged = tuple(choice._replace(charge=_charged(choice, own)) for choice in every)

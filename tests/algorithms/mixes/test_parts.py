@@ -10,20 +10,21 @@ import numpy as np
 import pytest
 
 from algorithms.closing.shapes import Shapes
+from algorithms.mixes.closing import Closing
 from algorithms.mixes.columns import Columns, Step
 from algorithms.mixes.dive import Diver
 from algorithms.mixes.hosting import Hosting
-from algorithms.mixes.knapsack import BlockKnapsack, Prices
+from algorithms.mixes.knapsack import Prices
+from algorithms.mixes.listing import guesser
 from algorithms.mixes.master import Cuts, Master, Point
 from algorithms.mixes.prices import PriceSearch
 from algorithms.mixes.program import MixProgram, Rules, schedule_of
 from algorithms.mixes.tidy import smaller_mixes, tidied
 from algorithms.prices.region import Region
+from algorithms.solvers.integer import Hint
 from cms import Configuration, TimeSharedJob, TimeSharedProblem, check, solve
 from cms.certificate.conditions import Condition
 from cms.certificate.quantity import BlocksOfJob, MachinesOf
-from cms.mixes.dearest import dearest_mix
-from cms.mixes.problem_offers import offers_of
 from cms.solving.driver import RunBudget
 from cms.solving.ledger import Ledger
 from instances.families.time_sharing import random_mix
@@ -38,33 +39,11 @@ def unlimited(problem: TimeSharedProblem) -> RunBudget:
 def searched(problem: TimeSharedProblem) -> PriceSearch:
     columns = Columns(problem)
     columns.add_alone()
-    knapsacks = [BlockKnapsack(columns, i) for i in range(len(problem.blocks))]
-    search = PriceSearch(columns, Region(problem), knapsacks, unlimited(problem))
+    guessers = [guesser(columns, i) for i in range(len(problem.blocks))]
+    search = PriceSearch(columns, Region(problem), guessers, unlimited(problem))
     for priced in search.run():
         assert priced.leaf.bound(problem) == priced.bound
     return search
-
-
-@pytest.mark.parametrize("cap", [None, 2])
-def test_guesses_are_admitted_and_worth_what_they_say(cap: int | None) -> None:
-    problem = random_mix(4, most=6, max_jobs=cap)
-    columns = Columns(problem)
-    slopes = np.linspace(0.5, 1.5, problem.n_jobs)
-    prices = Prices(slopes, {0: [(2.0, 0.25)]})
-    for i, block in enumerate(problem.blocks):
-        guesses = BlockKnapsack(columns, i).guesses(prices, 0.0, 50)
-        assert guesses
-        for guess in guesses:
-            number = columns.add(i, guess.amounts)
-            assert number is not None
-            mix = columns.listed[number].mix
-            assert problem.frame(block, mix).admitted
-            assert cap is None or len(mix) <= cap
-            worth = sum(
-                float(prices.worth(job, np.array([float(share)]))[0])
-                for job, share in columns.listed[number].shares
-            )
-            assert guess.worth == pytest.approx(worth)
 
 
 @pytest.mark.parametrize("seed", few(2, range(12)))
@@ -85,9 +64,9 @@ def test_a_program_that_moves_on_is_worth_what_a_new_one_is(seed: int) -> None:
     for path in ((below,), (above,), (above, shared), (none, below, shared), (shared, turns), ()):
         region = search.region.below(path)
         kept.move(region)
-        for i, mixes in search.pricing.guesses(cheap, 0.0, 2).items():
-            for each in mixes:
-                search.columns.add_mix(i, each)
+        for i, own in enumerate(search.guessers):
+            for guess in own.guesses(cheap.prices, cheap.blocks[i], 2):
+                search.columns.add(i, guess.amounts)
         found, new = kept.solve(None), Master(search.columns, region, penalty=100.0).solve(None)
         assert found is not None
         assert new is not None
@@ -97,33 +76,6 @@ def test_a_program_that_moves_on_is_worth_what_a_new_one_is(seed: int) -> None:
         cheap = found._replace(blocks=[price / 2 for price in found.blocks], branches=[])
         counted = sum(c.sign * c.value * multiplier for c, multiplier in pairs)
         assert kept.paid(found) + counted == pytest.approx(found.value)
-
-
-@pytest.mark.parametrize("seed", few(2, range(12)))
-def test_mixes_of_the_list_that_join_are_worth_more_than_their_block(seed: int) -> None:
-    """And where none does, none is: the list is as good as the exact search."""
-    problem = random_mix(seed, most=5)
-    search = searched(problem)
-    assert search.point is not None
-    for part in (1, 0.5):
-        point = search.point._replace(blocks=[price * part for price in search.point.blocks])
-        functions, found = search.pricing.functions(point), search.pricing.guesses(point, 1e-6, 3)
-        assert sorted(found) == list(range(len(problem.blocks)))
-        for i, mixes in found.items():
-            above = Fraction(point.blocks[i] * (1 + 1e-6) + 1e-6)
-            dearest = dearest_mix(
-                offers_of(problem, problem.blocks[i], functions), above=above, most_jobs=3
-            )
-            assert bool(mixes) == bool(dearest.mixes)
-            assert len({frozenset(mix) for mix in mixes}) == len(mixes) <= 3
-            if mixes:
-                rates = problem.frame(problem.blocks[i], mixes[0]).rates
-                worths = (
-                    functions[name].worth(rate, problem.job(name).demand)
-                    for name, rate in rates.items()
-                    if name in functions
-                )
-                assert float(sum(worths)) == pytest.approx(float(dearest.mixes[0].worth), rel=1e-7)
 
 
 @pytest.mark.parametrize("seed", few(1, range(20)))
@@ -183,6 +135,27 @@ def test_shares_a_hair_short_of_a_demand_are_neither_found_nor_ruled_out_wrongly
         # A share a hair short, rounded up, is a whole one: then nothing is said.
         assert outcome.status == "infeasible" or hair
         assert solve(problem, time_limit=None).cost == needed
+
+
+@pytest.mark.parametrize(
+    ("ended", "thorough", "asked"),
+    [(True, False, False), (False, False, True), (True, True, True), (False, True, True)],
+)
+def test_cp_sat_is_asked_where_scip_came_to_no_end_or_all_is_tried(
+    ended: bool, thorough: bool, asked: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And what it finds then is told."""
+    problem, real, efforts = random_mix(4, most=4), MixProgram.solve, []
+
+    def solve_and_tell(program: MixProgram, budget: RunBudget, *, effort: float) -> object:
+        efforts.append(effort)
+        return real(program, budget, effort=effort)
+
+    monkeypatch.setattr(MixProgram, "search", lambda *_, **__: (None, Hint(None, ended)))
+    monkeypatch.setattr(MixProgram, "solve", solve_and_tell)
+    closing = Closing(searched(problem), unlimited(problem))
+    claims = list(closing.look(None, "test", thorough=thorough))
+    assert (len(efforts), len(claims)) == (asked, asked)
 
 
 def test_tidying_leaves_every_job_served() -> None:

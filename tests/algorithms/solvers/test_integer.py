@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import algorithms.solvers.integer
-from algorithms.solvers.integer import LARGEST, Outcome, Program, Settings, TooLarge
+from algorithms.solvers.integer import LARGEST, Hint, Outcome, Program, Settings, TooLarge
 from cms import load_instance
 from tests.algorithms.price_and_branch.parts import Unlimited
 
@@ -133,11 +133,12 @@ def test_a_fault_in_the_solver_s_thread_is_raised_in_the_caller_s(
 
 def test_both_solvers_find_the_optimum_and_no_solution_where_there_is_none() -> None:
     program, x = knapsack()
-    found = program.search(Unlimited(), nodes=1000)
+    found, ended = program.search(Unlimited(), nodes=1000)
     assert found is not None
+    assert ended
     assert 2 * found[0] + 2 * found[1] + 4 * found[2] == 12
     program.at_most(dict.fromkeys(x, 1), 3)
-    assert program.search(Unlimited(), nodes=1000) is None
+    assert program.search(Unlimited(), nodes=1000) == Hint(None, ended=True)
     assert program.solve(Unlimited(), Settings()) == Outcome("infeasible", None, None)
 
 
@@ -146,7 +147,7 @@ def test_without_time_nothing_is_solved() -> None:
     budget.stopped = True
     program, _ = knapsack()
     assert program.solve(budget, Settings()) == Outcome("unknown", None, None)
-    assert program.search(budget, nodes=1000) is None
+    assert program.search(budget, nodes=1000) == Hint(None, ended=False)
 
 
 # --- who stops a solver ---------------------------------------------------------------------------

@@ -1,0 +1,143 @@
+"""Mixes at rough prices: on a grid they are worth what they say, in a list none is dearer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from fractions import Fraction
+from itertools import combinations, product
+from random import Random
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from algorithms.mixes.columns import Columns
+from algorithms.mixes.knapsack import BlockKnapsack, Guess, Prices
+from algorithms.mixes.listing import Guesser, ListedGuesses, guesser
+from cms import Configuration, TimeSharedJob, TimeSharedProblem
+from cms.mixes import problem as problems
+from instances.families.time_sharing import random_mix
+from tests.samples import few
+
+
+def listed_guesses(columns: Columns, i: int) -> ListedGuesses:
+    found = guesser(columns, i)
+    assert isinstance(found, ListedGuesses)
+    return found
+
+
+def random_prices(rng: Random, columns: Columns, block: int) -> Prices:
+    """Slopes, steps and charges of either sign, some of them 0."""
+    jobs = range(len(columns.problem.jobs))
+    slopes = [rng.choice([0.0, rng.random(), rng.random()]) for _ in jobs]
+    steps = {
+        job: [(rng.uniform(0.5, 4), rng.random() / 2) for _ in range(rng.randint(1, 3))]
+        for job in jobs
+        if rng.random() < 0.4
+    }
+    lengths = [(job, float(length)) for (job, _), length in columns.lengths(block).items()]
+    turns: dict[int, list[tuple[float, float]]] = {}
+    for job, length in rng.sample(lengths, min(2, len(lengths))):
+        if rng.random() < 0.5:
+            turns[job] = [(length * rng.choice([0, 1]), rng.uniform(-1, 1))]
+    return Prices(np.array(slopes), steps, turns)
+
+
+def worth_of(
+    columns: Columns, block: int, amounts: dict[int, Fraction], prices: Prices, left: list[float]
+) -> float:
+    """What a mix is worth, job by job; those of which nothing is left pay nothing."""
+    frame = sum(columns.lengths(block)[pick] for pick in amounts.items())
+    total = 0.0
+    for job, amount in amounts.items():
+        if left[job]:
+            share = float(amount / (frame * columns.problem.jobs[job].demand)) / left[job]
+            total += float(prices.worth(job, np.array([min(share, 1.0)]))[0])
+            length = float(columns.lengths(block)[job, amount])
+            total += float(prices.charged(job, np.array([length]))[0])
+    return total
+
+
+def all_amounts(columns: Columns, block: int) -> Iterator[dict[int, Fraction]]:
+    """All admitted mixes of the points that best mixes are made of."""
+    problem, names = columns.problem, columns.problem.job_names
+    points: dict[int, list[Fraction]] = {}
+    for job, amount in columns.lengths(block):
+        points.setdefault(job, []).append(amount)
+    for n in range(1, min(problem.max_jobs or len(points), len(points)) + 1):
+        for jobs in combinations(points, n):
+            for chosen in product(*(points[job] for job in jobs)):
+                mix = {names[job]: amount for job, amount in zip(jobs, chosen, strict=True)}
+                if problem.frame(problem.blocks[block], mix).admitted:
+                    yield dict(zip(jobs, chosen, strict=True))
+
+
+def require_kept(columns: Columns, block: int, guess: Guess) -> None:
+    """The mix is admitted, of points that best mixes are made of, and within the cap."""
+    number = columns.number(block, guess.amounts)
+    mix, cap = columns.listed[number].mix, columns.problem.max_jobs
+    assert columns.problem.frame(columns.problem.blocks[block], mix).admitted
+    assert cap is None or len(mix) <= cap
+
+
+@pytest.mark.parametrize("kind", [guesser, BlockKnapsack])
+@pytest.mark.parametrize("cap", [None, 2])
+def test_guesses_are_admitted_and_worth_what_they_say(
+    cap: int | None, kind: Callable[[Columns, int], Guesser]
+) -> None:
+    problem = random_mix(4, most=6, max_jobs=cap)
+    columns, rng = Columns(problem), Random(f"guesses {cap}")
+    for i in range(len(problem.blocks)):
+        own = kind(columns, i)
+        left: list[list[float] | None] = [None, [rng.choice([0, 0.3, 1]) for _ in problem.jobs]]
+        for parts in left:
+            prices = random_prices(rng, columns, i)
+            given = None if parts is None else np.array(parts)
+            guesses = own.guesses(prices, 0.0, 50, given)
+            assert guesses
+            for guess in guesses:
+                require_kept(columns, i, guess)
+                whole = [1.0] * problem.n_jobs if parts is None else parts
+                worth = worth_of(columns, i, guess.amounts, prices, whole)
+                assert guess.worth == pytest.approx(worth)
+
+
+@pytest.mark.parametrize("seed", few(2, range(40)))
+def test_the_dearest_of_all_mixes_is_found_where_all_are_listed(seed: int) -> None:
+    rng = Random(f"listing {seed}")
+    rule = rng.choice(["round_robin", "collect_then_run"])
+    problem = random_mix(seed, most=4, max_jobs=rng.choice([None, 1, 2, 3]), rule=rule)
+    columns = Columns(problem)
+    for i in range(len(problem.blocks)):
+        own, every = listed_guesses(columns, i), list(all_amounts(columns, i))
+        for parts in (None, [rng.choice([0, 0.3, 1]) for _ in problem.jobs]):
+            prices = random_prices(rng, columns, i)
+            left: NDArray[np.float64] | None = None if parts is None else np.array(parts)
+            whole = [1.0] * problem.n_jobs if parts is None else parts
+            worths = [worth_of(columns, i, mix, prices, whole) for mix in every]
+            best = max(worths, default=0.0)
+            found = own.guesses(prices, 0.0, 4, left)
+            assert bool(found) == (best > 0)
+            if found:
+                assert found[0].worth == pytest.approx(best)
+            assert [g.worth for g in found] == sorted((g.worth for g in found), reverse=True)
+            assert len({frozenset(guess.amounts) for guess in found}) == len(found) <= 4
+            for guess in found:
+                require_kept(columns, i, guess)
+            assert not own.guesses(prices, max(best, 0.0) + 1e-9, 4, left)
+
+
+def test_who_has_no_demand_or_pays_nothing_takes_no_time_of_a_block() -> None:
+    points = {"a": [(8, 4)]}
+    jobs = [TimeSharedJob(name, d, 20, points) for name, d in (("x", 5), ("y", 5), ("no", 0))]
+    problem = TimeSharedProblem(configurations=Configuration({"a": 1}), jobs=jobs)
+    columns = Columns(problem)
+    own = listed_guesses(columns, 0)
+    (only,) = own.guesses(Prices(np.array([1.0, 0.0, 1.0]), {}), 0.0, 9)
+    assert (only.amounts, only.worth) == ({0: Fraction(8)}, pytest.approx(2 / 5))
+    assert own.guesses(Prices(np.zeros(3), {}), 0.0, 9) == []
+
+
+def test_mixes_that_are_too_many_are_guessed_on_a_grid(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(problems, "_LISTED", 5)
+    assert isinstance(guesser(Columns(random_mix(4)), 0), BlockKnapsack)
