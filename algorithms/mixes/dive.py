@@ -13,6 +13,7 @@ from cms.schedule.schedule import Schedule
 
 from ..prices.region import configuration_of
 from ..solvers.floats import near
+from .knapsack import BlockKnapsack
 from .master import Left, Master, Point
 from .tidy import tidied
 
@@ -61,6 +62,11 @@ class Diver:
         self._search, self._hosting, self._random, self._budget = search, hosting, random, budget
         self._columns, self._problem = search.columns, search.columns.problem
         self._region = search.region
+        # On a grid mixes of the same jobs differ: dives that have the choice need fewer machines.
+        self._knapsacks = [
+            own if isinstance(own, BlockKnapsack) else BlockKnapsack(self._columns, i)
+            for i, own in enumerate(search.guessers)
+        ]
 
     def schedules(self) -> Iterator[Schedule]:
         """Dive again and again; some dives end without a schedule."""
@@ -111,9 +117,9 @@ class Diver:
             if point is None:
                 return None
             before = len(self._columns)
-            for i, guesser in enumerate(self._search.guessers):
+            for i, knapsack in enumerate(self._knapsacks):
                 above = point.blocks[i] * (1 + _IN_USE) + _IN_USE
-                for guess in guesser.guesses(point.prices, above, _A_BLOCK, parts):
+                for guess in knapsack.guesses(point.prices, above, _A_BLOCK, parts):
                     self._columns.add(i, guess.amounts)
             if len(self._columns) == before:
                 break

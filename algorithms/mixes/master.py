@@ -213,6 +213,8 @@ class Master:
             terms += [(self._branches[at], float(n)) for at, n in self._known.row_terms(row)]
             cost = near(region.costs[row.machine] / self._unit)
             self._machines.append(program.column(cost, terms))
+        if len(self._mixes) == len(self._columns):
+            return
         counted = [(row, self._columns.counted(step)) for step, row in self._steps.items()]
         parts = self._left.parts
         for number, column in enumerate(self._columns.listed):

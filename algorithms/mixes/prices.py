@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from cms.plugin.algorithm import Budget
 
     from ..prices.region import Region
+    from .block_list import Guesser
     from .columns import Columns
-    from .listing import Guesser
 
 #: Mixes of a block that join at a time, and by how much they must be worth more than the block.
 _A_BLOCK, _MORE = 6, 1e-6

@@ -12,13 +12,13 @@ from cms.running.stopping import Stopped
 from cms.schedule.schedule import Schedule
 
 from ..prices.region import Region
+from .block_list import guesser_of
 from .branching import Tree
 from .closing import FEW_JOBS, Closing
 from .columns import Columns
 from .dive import Diver
 from .first_fit import FirstFit, MixFirstFit, MixFirstFitOptions
 from .hosting import Hosting
-from .listing import guesser
 from .machines import schedule_of
 from .prices import PriceSearch
 
@@ -56,7 +56,7 @@ class _Run:
         problem, budget, columns = self._problem, self._budget, self._columns
         columns.add_alone()
         yield from self._start()
-        self._guessers = [guesser(columns, i) for i in range(len(problem.blocks))]
+        self._guessers = [guesser_of(columns, i) for i in range(len(problem.blocks))]
         if any(machine.limit is not None for machine in problem.machine_types):
             yield from self._ray()
         search = PriceSearch(columns, Region(problem), self._guessers, budget)

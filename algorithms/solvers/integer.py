@@ -44,8 +44,9 @@ class Outcome(NamedTuple):
 class Hint(NamedTuple):
     """What SCIP found, in floating-point numbers.
 
-    ``values`` are a solution's, which was checked; ``ended`` says whether SCIP calls them optimal,
-    or, without values, says that there are none. That proves nothing.
+    ``values`` are those of a solution, which was checked; None as well where it did not hold.
+    ``ended`` says whether SCIP came to an end: calls them the best, or says that there are none. It
+    proves nothing.
     """
 
     values: tuple[int, ...] | None

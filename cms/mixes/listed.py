@@ -60,14 +60,25 @@ class _TooManyError(Exception):
     """There are more mixes than are listed, or they are too far apart."""
 
 
-class _Turns(NamedTuple):
-    """The mixes that have some job, each with its choice, frame and share of the demand."""
+class Turns(NamedTuple):
+    """The mixes that have some job: arrays of its turn in each of them.
+
+    Attributes
+    ----------
+    mixes, choices : arrays of int
+        By their places.
+    frames : array of int
+        Rounded down.
+    shares : array of int
+        Of the demand, rounded up: parts, ``2**_SHARE`` of which make the greatest.
+    greatest, greatest_rate : Fraction
+    """
 
     mixes: Places
     choices: Places
     frames: Whole
-    shares: Whole  # rounded up, of 2**_SHARE for the greatest
-    greatest: Fraction  # share
+    shares: Whole
+    greatest: Fraction
     greatest_rate: Fraction
 
 
@@ -78,8 +89,8 @@ class ListedMixes:
     ----------
     offers : sequence of Offer
         As given.
-    picks : list of arrays (mixes, jobs)
-        Of mixes of 1, 2, ... jobs: their choices, numbered through all offers.
+    turns : list of Turns
+        Of each offer.
 
     Examples
     --------
@@ -136,17 +147,23 @@ class ListedMixes:
         self._job_of = np.repeat(np.arange(len(offers)), [len(offer.choices) for offer in offers])
         #: Where the choices of each job begin among those of all, and where the last ones end.
         self._first = [*accumulate((len(offer.choices) for offer in offers), initial=0)]
-        self.picks: list[Places] = []
+        #: Of mixes of 1, 2, ... jobs: their choices, of all jobs' one after the other.
+        self._picks: list[Places] = []
         frames: list[Whole] = []
         for picks, own in self._levels(most):
-            self.picks.append(picks)
+            self._picks.append(picks)
             frames.append(own)
         self._sizes = [*accumulate(map(len, frames), initial=0)]
-        self._turns = self._by_job(np.concatenate(frames))
+        self.turns = self._by_job(np.concatenate(frames))
         self._counts: dict[tuple[int, int, int], Counts] = {}
 
     def __len__(self) -> int:
         return self._sizes[-1]
+
+    def mix(self, number: int) -> list[Pick]:
+        """Return a mix by its place among all."""
+        picks = self._mix(number)
+        return [Pick(j, pick - self._first[j]) for pick in picks for j in [int(self._job_of[pick])]]
 
     # -- all mixes ---------------------------------------------------------------------------------
 
@@ -185,12 +202,12 @@ class ListedMixes:
         j = int(self._job_of[pick])
         return self.offers[j].choices[pick - self._first[j]]
 
-    def _by_job(self, frames: Whole) -> list[_Turns]:
-        picks = np.concatenate([level.ravel() for level in self.picks])
+    def _by_job(self, frames: Whole) -> list[Turns]:
+        picks = np.concatenate([level.ravel() for level in self._picks])
         mixes = np.concatenate(
             [
                 np.repeat(np.arange(start, start + len(level)), level.shape[1])
-                for start, level in zip(self._sizes, self.picks, strict=False)
+                for start, level in zip(self._sizes, self._picks, strict=False)
             ]
         )
         order = np.argsort(self._job_of[picks], kind="stable")
@@ -199,7 +216,7 @@ class ListedMixes:
         for j, offer in enumerate(self.offers):
             own = order[ends[j] : ends[j + 1]]
             turns = mixes[own], picks[own] - self._first[j], frames[mixes[own]]
-            found.append(_Turns(*turns, *self._shares(offer, *turns[1:])))
+            found.append(Turns(*turns, *self._shares(offer, *turns[1:])))
         return found
 
     def _shares(
@@ -244,7 +261,7 @@ class ListedMixes:
             paid = self._paid(offer, unit)
             if paid is None:
                 return None
-            worth[self._turns[self._places[offer.job]].mixes] += paid
+            worth[self.turns[self._places[offer.job]].mixes] += paid
         offered = self._offered(offers)
         for mixes in self._others(offered):
             worth[mixes] = _NEVER
@@ -259,7 +276,7 @@ class ListedMixes:
         """Return what a job pays at most, or what it takes off."""
         most = max(abs(unit.parts(choice.charge)) for choice in offer.choices)
         if offer.demand:
-            turns, function = self._turns[self._places[offer.job]], offer.function
+            turns, function = self.turns[self._places[offer.job]], offer.function
             share, rate = turns.greatest, turns.greatest_rate
             most += -(-unit.parts(function.slope) * share.numerator // share.denominator)
             above, below = rate.numerator, rate.denominator
@@ -271,7 +288,7 @@ class ListedMixes:
     def _paid(self, offer: Offer, unit: _Unit) -> Whole | None:
         """Return what a job pays in each mix that has it, rounded up; None if none may say so."""
         j = self._places[offer.job]
-        turns, function = self._turns[j], offer.function
+        turns, function = self.turns[j], offer.function
         paid = np.zeros(len(turns.mixes), dtype=np.int64)
         if offer.demand:
             if function.slope:
@@ -294,7 +311,7 @@ class ListedMixes:
         known = self._counts.get(key)
         if known is not None:
             return known
-        turns, offer = self._turns[j], self.offers[j]
+        turns, offer = self.turns[j], self.offers[j]
         most = ceil(times * offer.demand)
         if most > _LARGEST_COUNT:
             return None
@@ -305,7 +322,8 @@ class ListedMixes:
         counts: Counts = np.minimum(-(-high // turns.frames), most).astype(np.int32)
         least = np.minimum(-(-low // frames), most)
         for at in np.flatnonzero(counts != least).tolist():
-            frame = sum(self._choice(pick).length for pick in self._mix(int(turns.mixes[at])))
+            picks = self.mix(int(turns.mixes[at]))
+            frame = sum(self.offers[i].choices[c].length for i, c in picks)
             amount = offer.choices[turns.choices[at]].amount
             counts[at] = min(ceil(times * amount / frame), most)
         if len(self._counts) >= _KEPT:
@@ -328,14 +346,14 @@ class ListedMixes:
         """Iterate over mixes with what is not offered."""
         absent = np.ones(len(self._job_of), dtype=np.bool_)
         absent[list(offered)] = False
-        for turns, first, end in zip(self._turns, self._first, self._first[1:], strict=False):
+        for turns, first, end in zip(self.turns, self._first, self._first[1:], strict=False):
             own = absent[first:end]
             if own.any():
                 yield turns.mixes[own[turns.choices]]
 
     def _mix(self, mix: int) -> list[int]:
         level = bisect_right(self._sizes, mix) - 1
-        picks: list[int] = self.picks[level][mix - self._sizes[level]].tolist()
+        picks: list[int] = self._picks[level][mix - self._sizes[level]].tolist()
         return picks
 
 

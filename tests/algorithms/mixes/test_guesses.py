@@ -2,27 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from fractions import Fraction
 from itertools import combinations, product
 from random import Random
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
+from algorithms.mixes.block_list import BlockList, guesser_of
 from algorithms.mixes.columns import Columns
 from algorithms.mixes.knapsack import BlockKnapsack, Guess, Prices
-from algorithms.mixes.listing import Guesser, ListedGuesses, guesser
 from cms import Configuration, TimeSharedJob, TimeSharedProblem
 from cms.mixes import problem as problems
 from instances.families.time_sharing import random_mix
 from tests.samples import few
 
 
-def listed_guesses(columns: Columns, i: int) -> ListedGuesses:
-    found = guesser(columns, i)
-    assert isinstance(found, ListedGuesses)
+def block_list(columns: Columns, i: int) -> BlockList:
+    found = guesser_of(columns, i)
+    assert isinstance(found, BlockList)
     return found
 
 
@@ -80,51 +79,73 @@ def require_kept(columns: Columns, block: int, guess: Guess) -> None:
     assert cap is None or len(mix) <= cap
 
 
-@pytest.mark.parametrize("kind", [guesser, BlockKnapsack])
-@pytest.mark.parametrize("cap", [None, 2])
-def test_guesses_are_admitted_and_worth_what_they_say(
-    cap: int | None, kind: Callable[[Columns, int], Guesser]
-) -> None:
-    problem = random_mix(4, most=6, max_jobs=cap)
-    columns, rng = Columns(problem), Random(f"guesses {cap}")
-    for i in range(len(problem.blocks)):
-        own = kind(columns, i)
-        left: list[list[float] | None] = [None, [rng.choice([0, 0.3, 1]) for _ in problem.jobs]]
-        for parts in left:
-            prices = random_prices(rng, columns, i)
-            given = None if parts is None else np.array(parts)
-            guesses = own.guesses(prices, 0.0, 50, given)
-            assert guesses
-            for guess in guesses:
-                require_kept(columns, i, guess)
-                whole = [1.0] * problem.n_jobs if parts is None else parts
-                worth = worth_of(columns, i, guess.amounts, prices, whole)
-                assert guess.worth == pytest.approx(worth)
+def test_guesses_on_a_grid_are_admitted_and_worth_what_they_say() -> None:
+    """Where all of the demands are left, and where some of them are, or nothing."""
+    for cap in (None, 2):
+        problem = random_mix(4, most=6, max_jobs=cap)
+        columns, rng = Columns(problem), Random(f"guesses {cap}")
+        for i in range(len(problem.blocks)):
+            whole, some = [1.0] * problem.n_jobs, [rng.choice([0, 0.3, 1]) for _ in problem.jobs]
+            for parts, given in ((whole, None), (some, np.array(some))):
+                prices = random_prices(rng, columns, i)
+                guesses = BlockKnapsack(columns, i).guesses(prices, 0.0, 50, given)
+                assert guesses
+                for guess in guesses:
+                    require_kept(columns, i, guess)
+                    worth = worth_of(columns, i, guess.amounts, prices, parts)
+                    assert guess.worth == pytest.approx(worth)
 
 
 @pytest.mark.parametrize("seed", few(2, range(40)))
 def test_the_dearest_of_all_mixes_is_found_where_all_are_listed(seed: int) -> None:
+    """Of each set of jobs, the dearest first."""
     rng = Random(f"listing {seed}")
     rule = rng.choice(["round_robin", "collect_then_run"])
     problem = random_mix(seed, most=4, max_jobs=rng.choice([None, 1, 2, 3]), rule=rule)
-    columns = Columns(problem)
+    columns, whole = Columns(problem), [1.0] * problem.n_jobs
     for i in range(len(problem.blocks)):
-        own, every = listed_guesses(columns, i), list(all_amounts(columns, i))
-        for parts in (None, [rng.choice([0, 0.3, 1]) for _ in problem.jobs]):
+        own, every = block_list(columns, i), list(all_amounts(columns, i))
+        for _ in range(3):
             prices = random_prices(rng, columns, i)
-            left: NDArray[np.float64] | None = None if parts is None else np.array(parts)
-            whole = [1.0] * problem.n_jobs if parts is None else parts
-            worths = [worth_of(columns, i, mix, prices, whole) for mix in every]
-            best = max(worths, default=0.0)
-            found = own.guesses(prices, 0.0, 4, left)
-            assert bool(found) == (best > 0)
+            best: dict[frozenset[int], float] = {}
+            for mix in every:
+                jobs = frozenset(mix)
+                best[jobs] = max(best.get(jobs, 0), worth_of(columns, i, mix, prices, whole))
+            dearest = max(best.values(), default=0.0)
+            found = own.guesses(prices, 0.0, 4)
+            assert bool(found) == (dearest > 0)
             if found:
-                assert found[0].worth == pytest.approx(best)
+                assert found[0].worth == pytest.approx(dearest)
             assert [g.worth for g in found] == sorted((g.worth for g in found), reverse=True)
             assert len({frozenset(guess.amounts) for guess in found}) == len(found) <= 4
             for guess in found:
                 require_kept(columns, i, guess)
-            assert not own.guesses(prices, max(best, 0.0) + 1e-9, 4, left)
+                assert guess.worth == pytest.approx(best[frozenset(guess.amounts)])
+            assert not own.guesses(prices, dearest + 1e-9, 4)
+
+
+def test_of_mixes_of_the_same_jobs_the_dearest_joins_with_those_of_others() -> None:
+    jobs = [TimeSharedJob(name, 90, 20, {"a": [(8, 4), (9, 5)]}) for name in ("x", "y")]
+    columns = Columns(TimeSharedProblem(configurations=Configuration({"a": 1}), jobs=jobs))
+    own = block_list(columns, 0)
+    prices = Prices(np.array([1.0, 1.0]), {}, {0: [(5.0, 0.5)]})
+    found = [guess.amounts for guess in own.guesses(prices, 0.0, 3)]
+    assert found == [{0: 9, 1: 8}, {0: 9}, {1: 8}]
+    assert len(own.guesses(prices, 0.0, 2)) == 2
+
+
+@pytest.mark.parametrize("scale", [Fraction(1, 10**330), Fraction(1, 10**250), Fraction(10**300)])
+def test_turns_as_short_or_long_as_none_are_proved_without_a_warning(scale: Fraction) -> None:
+    points = {"a": [(8, 4 * scale), (2, 3 * scale)]}
+    jobs = [
+        TimeSharedJob("x", 3 * scale, 20 * scale, points),
+        TimeSharedJob("y", 3 / scale, 20 * scale, points),
+    ]
+    problem = TimeSharedProblem(configurations=Configuration({"a": 1}), jobs=jobs)
+    columns = Columns(problem)
+    found = block_list(columns, 0).guesses(Prices(np.ones(2), {}), 0.0, 9)
+    assert all(0 < guess.worth <= 2 for guess in found)
+    assert any(guess.worth == pytest.approx(1) for guess in found) == (scale != 10**300)
 
 
 def test_who_has_no_demand_or_pays_nothing_takes_no_time_of_a_block() -> None:
@@ -132,7 +153,7 @@ def test_who_has_no_demand_or_pays_nothing_takes_no_time_of_a_block() -> None:
     jobs = [TimeSharedJob(name, d, 20, points) for name, d in (("x", 5), ("y", 5), ("no", 0))]
     problem = TimeSharedProblem(configurations=Configuration({"a": 1}), jobs=jobs)
     columns = Columns(problem)
-    own = listed_guesses(columns, 0)
+    own = block_list(columns, 0)
     (only,) = own.guesses(Prices(np.array([1.0, 0.0, 1.0]), {}), 0.0, 9)
     assert (only.amounts, only.worth) == ({0: Fraction(8)}, pytest.approx(2 / 5))
     assert own.guesses(Prices(np.zeros(3), {}), 0.0, 9) == []
@@ -140,4 +161,4 @@ def test_who_has_no_demand_or_pays_nothing_takes_no_time_of_a_block() -> None:
 
 def test_mixes_that_are_too_many_are_guessed_on_a_grid(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(problems, "_LISTED", 5)
-    assert isinstance(guesser(Columns(random_mix(4)), 0), BlockKnapsack)
+    assert isinstance(guesser_of(Columns(random_mix(4)), 0), BlockKnapsack)

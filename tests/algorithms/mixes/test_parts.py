@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 
 from algorithms.closing.shapes import Shapes
+from algorithms.mixes.block_list import guesser_of
 from algorithms.mixes.closing import Closing
 from algorithms.mixes.columns import Columns, Step
 from algorithms.mixes.dive import Diver
 from algorithms.mixes.hosting import Hosting
 from algorithms.mixes.knapsack import Prices
-from algorithms.mixes.listing import guesser
 from algorithms.mixes.master import Cuts, Master, Point
 from algorithms.mixes.prices import PriceSearch
 from algorithms.mixes.program import MixProgram, Rules, schedule_of
@@ -39,7 +39,7 @@ def unlimited(problem: TimeSharedProblem) -> RunBudget:
 def searched(problem: TimeSharedProblem) -> PriceSearch:
     columns = Columns(problem)
     columns.add_alone()
-    guessers = [guesser(columns, i) for i in range(len(problem.blocks))]
+    guessers = [guesser_of(columns, i) for i in range(len(problem.blocks))]
     search = PriceSearch(columns, Region(problem), guessers, unlimited(problem))
     for priced in search.run():
         assert priced.leaf.bound(problem) == priced.bound
@@ -64,8 +64,8 @@ def test_a_program_that_moves_on_is_worth_what_a_new_one_is(seed: int) -> None:
     for path in ((below,), (above,), (above, shared), (none, below, shared), (shared, turns), ()):
         region = search.region.below(path)
         kept.move(region)
-        for i, own in enumerate(search.guessers):
-            for guess in own.guesses(cheap.prices, cheap.blocks[i], 2):
+        for i, guesser in enumerate(search.guessers):
+            for guess in guesser.guesses(cheap.prices, cheap.blocks[i], 2):
                 search.columns.add(i, guess.amounts)
         found, new = kept.solve(None), Master(search.columns, region, penalty=100.0).solve(None)
         assert found is not None
@@ -145,7 +145,8 @@ def test_cp_sat_is_asked_where_scip_came_to_no_end_or_all_is_tried(
     ended: bool, thorough: bool, asked: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """And what it finds then is told."""
-    problem, real, efforts = random_mix(4, most=4), MixProgram.solve, []
+    problem, real = random_mix(4, most=4), MixProgram.solve
+    efforts: list[float] = []
 
     def solve_and_tell(program: MixProgram, budget: RunBudget, *, effort: float) -> object:
         efforts.append(effort)
@@ -155,7 +156,8 @@ def test_cp_sat_is_asked_where_scip_came_to_no_end_or_all_is_tried(
     monkeypatch.setattr(MixProgram, "solve", solve_and_tell)
     closing = Closing(searched(problem), unlimited(problem))
     claims = list(closing.look(None, "test", thorough=thorough))
-    assert (len(efforts), len(claims)) == (asked, asked)
+    assert efforts == [5.0 if thorough else 0.5] * asked
+    assert len(claims) == asked
 
 
 def test_tidying_leaves_every_job_served() -> None:
