@@ -207,7 +207,8 @@ def test_sharing_leaves_the_untruncated_linear_bound_as_it_is(seed: int) -> None
             vast, block, {n: f.scaled(Fraction(10**6)) for n, f in functions.items()}
         )
         assert not dearest_mix(offers, above=price).mixes
-    cost = solve(problem, time_limit=None).cost
+    # Mix 174 is open without a cap; any schedule so near the bound will do.
+    cost = solve(problem, time_limit=20).cost
     assert cost is not None
     assert cost <= -(-bound // 1) + problem.n_jobs - 1
 
