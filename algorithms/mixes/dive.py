@@ -62,7 +62,7 @@ class Diver:
         self._search, self._hosting, self._random, self._budget = search, hosting, random, budget
         self._columns, self._problem = search.columns, search.columns.problem
         self._region = search.region
-        # On a grid mixes of the same jobs differ: dives that have the choice need fewer machines.
+        # Measured: dives that guess on a grid end with fewer machines than those with all mixes.
         self._knapsacks = [
             own if isinstance(own, BlockKnapsack) else BlockKnapsack(self._columns, i)
             for i, own in enumerate(search.guessers)

@@ -115,7 +115,7 @@ def test_random_mixes_a_hair_short_of_a_machine_are_proved_by_trees(seed: int) -
 def test_many_jobs_of_one_point_each_are_proved_by_what_dives_find(
     jobs: int, seed: int, least: int
 ) -> None:
-    """All mixes are listed, but of all dives that look through lists none gets there."""
+    """All mixes are listed; with dives that looked through the list these were not proved."""
     rng, listed = Random(seed), []
     for at in range(jobs):
         own, more = rng.uniform(0.5, 1.5), rng.uniform(0.2, 0.6)
@@ -207,7 +207,7 @@ def test_sharing_leaves_the_untruncated_linear_bound_as_it_is(seed: int) -> None
             vast, block, {n: f.scaled(Fraction(10**6)) for n, f in functions.items()}
         )
         assert not dearest_mix(offers, above=price).mixes
-    # Mix 174 is open without a cap; any schedule so near the bound will do.
+    # Some mixes are open without a cap. A schedule so near the bound is known at once, and will do.
     cost = solve(problem, time_limit=20).cost
     assert cost is not None
     assert cost <= -(-bound // 1) + problem.n_jobs - 1

@@ -13,7 +13,8 @@ import pytest
 from algorithms.mixes.block_list import BlockList, guesser_of
 from algorithms.mixes.columns import Columns
 from algorithms.mixes.knapsack import BlockKnapsack, Guess, Prices
-from cms import Configuration, TimeSharedJob, TimeSharedProblem
+from bench.runs.solving import recheck
+from cms import Configuration, TimeSharedJob, TimeSharedProblem, solve
 from cms.mixes import problem as problems
 from instances.families.time_sharing import random_mix
 from tests.samples import few
@@ -135,17 +136,22 @@ def test_of_mixes_of_the_same_jobs_the_dearest_joins_with_those_of_others() -> N
 
 
 @pytest.mark.parametrize("scale", [Fraction(1, 10**330), Fraction(1, 10**250), Fraction(10**300)])
-def test_turns_as_short_or_long_as_none_are_proved_without_a_warning(scale: Fraction) -> None:
+def test_turns_of_any_length_are_guessed_and_proved_without_a_warning(scale: Fraction) -> None:
     points = {"a": [(8, 4 * scale), (2, 3 * scale)]}
     jobs = [
-        TimeSharedJob("x", 3 * scale, 20 * scale, points),
+        TimeSharedJob("x", 3 * min(scale, 1 / scale), 20 * scale, points),
         TimeSharedJob("y", 3 / scale, 20 * scale, points),
     ]
     problem = TimeSharedProblem(configurations=Configuration({"a": 1}), jobs=jobs)
     columns = Columns(problem)
     found = block_list(columns, 0).guesses(Prices(np.ones(2), {}), 0.0, 9)
-    assert all(0 < guess.worth <= 2 for guess in found)
-    assert any(guess.worth == pytest.approx(1) for guess in found) == (scale != 10**300)
+    worths = {tuple(sorted(guess.amounts)): guess.worth for guess in found}
+    both = 29 / 21 if scale < 1 else 2 / 3
+    expected = {(0,): min(1, both), (1,): 2 / 3, (0, 1): both}
+    assert worths == pytest.approx(expected)
+    solution = solve(problem, time_limit=None)
+    assert (solution.status.value, solution.proof.value) == ("optimal", "checked")
+    assert recheck(problem, solution) == ("independent", [])
 
 
 def test_who_has_no_demand_or_pays_nothing_takes_no_time_of_a_block() -> None:
