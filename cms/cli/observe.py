@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
     from cms.fleet.deployment import Deployment
+    from cms.fleet.deployment.observation.merge import Observed
 
 Sources = Annotated[
     list[str],
@@ -93,10 +94,10 @@ def observe(
     refuse_unwritable((output, "--output"), (picture, "--picture"))
     with session.reading():
         known = None if plan is None else read_known(plan)
-        found, warnings = seen(sources, node, known, gpu, service_label)
-        for warning in warnings:
+        observed = seen(sources, node, known, gpu, service_label)
+        for warning in observed.warnings:
             session.warn(warning)
-        found = _with_owners(found, known, adopt, release)
+        found = _with_owners(observed.deployment, known, adopt, release)
 
         def report() -> Iterable[RenderableType]:
             from cms.fleet.report.deployments import deployment_report, fragmentation_report
@@ -124,7 +125,8 @@ def seen(
     known: Deployment | None,
     gpu: list[str] | None,
     service_label: str | None,
-) -> tuple[Deployment, tuple[str, ...]]:
+    places: Deployment | None = None,
+) -> Observed:
     """Read what is there now, and what no source says of it."""
     from cms.fleet.deployment.observation.sources import Given, observe
 
@@ -139,6 +141,7 @@ def seen(
         devices={each.key: each for each in devices},
         device=devices[0] if len(devices) == 1 else None,
         service_label=service_label,
+        places=places,
     )
 
 

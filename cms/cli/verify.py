@@ -53,14 +53,16 @@ def verify(
     output = session.begin(output, json=json, quiet=quiet)
     refuse_unwritable((output, "--output"))
     with session.reading("reading and comparing"):
-        from cms.fleet.deployment.verifying import UNKNOWN_OWNER, verify
+        from cms.fleet.deployment.verifying import UNKNOWN_OWNER, settle_pods, verify
 
         path, target = _meant(against)
-        found, warnings = seen(sources, node, without_places(target), gpu, service_label)
-        for warning in warnings:
+        observed = seen(sources, node, without_places(target), gpu, service_label, target)
+        found = observed.deployment
+        for warning in observed.warnings:
             session.warn(warning)
         refuse_stale_now(session, found, max_age, written=True)
-        faults = verify(found, target)
+        faults = verify(found, target, observed.of_pods)
+        _, _, moved = settle_pods(found, target, observed.of_pods)
     gpus = {card.name for card in target.gpus()}
     unknown = _unknown(found, gpus, UNKNOWN_OWNER)
     document = {
@@ -76,6 +78,17 @@ def verify(
             session.warn(
                 f"what {unknown} of the instances do was not observed; their places were compared"
             )
+        if moved:
+            session.warn(
+                f"{moved} of the instances do what was placed on others, which their pods may: "
+                "they are tied to no node, or on their node to no GPU; counts were compared"
+            )
+        unnamed = _without_uuid(found, target)
+        if unnamed:
+            session.warn(
+                f"whether {unnamed[0]}{_more(unnamed)} is the GPU that was meant was not observed, "
+                "but its number alone: its UUID is told by nvidia-smi -L"
+            )
         if faults:
             session.print_text(fault_lines("not there", faults))
         else:
@@ -89,6 +102,16 @@ def verify(
 def _unknown(found: Deployment, gpus: set[str], owner: str) -> int:
     every = found.instances()
     return sum(card.name in gpus and each.owner == owner for card, each in every)
+
+
+def _without_uuid(found: Deployment, target: Deployment) -> list[str]:
+    """The GPUs of which the target knows a UUID, and the observation does not."""
+    seen_as = {card.name: card.uuid for card in found.gpus()}
+    return [c.name for c in target.gpus() if c.uuid and seen_as.get(c.name, c.uuid) is None]
+
+
+def _more(names: list[str]) -> str:
+    return f" (and {len(names) - 1} more)" if len(names) > 1 else ""
 
 
 def _meant(against: Path) -> tuple[Path, Deployment]:

@@ -69,7 +69,8 @@ def read_yaml_or_json(source: Source, *, holds: str = "a document") -> tuple[Nod
     Parameters
     ----------
     source : Source
-        It is JSON if it begins with a bracket and its name does not end in ``.yaml`` or ``.yml``.
+        It is JSON, of one document or several after each other, if it begins with a bracket and
+        its name does not end in ``.yaml`` or ``.yml``.
     holds : str
         What it should hold, for the errors.
 
@@ -97,11 +98,41 @@ def read_yaml_or_json(source: Source, *, holds: str = "a document") -> tuple[Nod
     """
     is_yaml = source.name.lower().endswith((".yaml", ".yml"))
     if not is_yaml and (source.text or "").lstrip().startswith(("{", "[")):
-        return (Node(parse_json(source), source),)
+        return tuple(Node(parse_json(part), part) for part in _json_parts(source))
     if len(source.text or "") > LONGEST_STREAM:
         raise _too_long(source, LONGEST_STREAM)
     documents = _sources(source, holds, one=False)
     return tuple(Node(parse_json(document), document) for document in documents)
+
+
+@dataclass(frozen=True, slots=True)
+class _Part(Source):
+    """A part of a file, whose positions are those in the file."""
+
+    whole: Source | None = None
+    begin: int = 0
+
+    def position(self, offset: int) -> tuple[int, int]:
+        """Turn an offset into the part into a line and a column of the file."""
+        return (self.whole or Source(self.name, self.text)).position(self.begin + offset)
+
+
+def _json_parts(source: Source) -> list[Source]:
+    """Return the JSON documents of a file, as ``cat`` and ``jq`` put them after each other."""
+    text = (source.text or "").rstrip()
+    parts: list[Source] = []
+    decoder, at = json.JSONDecoder(parse_int=str, parse_float=str), 0
+    while at < len(text):
+        at += len(text[at:]) - len(text[at:].lstrip())
+        try:
+            _, end = decoder.raw_decode(text, at)
+        except (ValueError, RecursionError):  # `parse_json` says what is wrong, and where
+            return [source]
+        if at == 0 and end == len(text):
+            return [source]
+        parts.append(_Part(source.name, text[at:end], source, at))
+        at = end
+    return parts
 
 
 def yaml_source(source: Source, *, holds: str = "a document") -> YamlSource:

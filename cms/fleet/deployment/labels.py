@@ -7,8 +7,10 @@ import re
 
 from .instance import Work
 
-__all__ = ["POINT_LABEL", "SERVICE_LABEL", "label_value", "point_label"]
+__all__ = ["HOSTNAME", "POINT_LABEL", "SERVICE_LABEL", "label_value", "point_label"]
 
+#: What ties a pod to a node.
+HOSTNAME = "kubernetes.io/hostname"
 SERVICE_LABEL = "cms.service"
 POINT_LABEL = "cms.point"
 _MOST = 63

@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from types import MappingProxyType
 
 from ...schedule.faults import Violation
 from .difference import GpuDifference, difference
 from .instance import Instance, Mode, Seen, State, Work
 from .model import Deployment, FleetGpu, FleetNode
 
-__all__ = ["UNKNOWN_OWNER", "settle_guesses", "verify"]
+__all__ = ["UNKNOWN_OWNER", "settle_guesses", "settle_pods", "verify"]
 
 #: Whose an instance is of which no source says what it does.
 UNKNOWN_OWNER = "unknown"
 
 
-def verify(observed: Deployment, target: Deployment) -> tuple[Violation, ...]:
+def verify(
+    observed: Deployment, target: Deployment, of_pods: Mapping[Work, bool] = MappingProxyType({})
+) -> tuple[Violation, ...]:
     """Say what of a target is not there.
 
     Parameters
@@ -29,12 +32,15 @@ def verify(observed: Deployment, target: Deployment) -> tuple[Violation, ...]:
         whether the node has it.
     target : Deployment
         What of the observed GPUs it does not have does not matter.
+    of_pods : Mapping[Work, bool]
+        Work that pods do, and whether they are tied to their nodes: how many do it, on the node or
+        on all nodes, is compared, since a scheduler chooses which of the instances each gets.
 
     Returns
     -------
     tuple of Violation
-        By node, GPU and start; empty if all is there. The kinds are "gpu", "device", "mode",
-        "count", "missing", "extra", "work" and "state".
+        By node, GPU and start, then what is of no GPU; empty if all is there. The kinds are
+        "gpu", "device", "mode", "count", "missing", "extra", "work" and "state".
 
     Examples
     --------
@@ -47,8 +53,9 @@ def verify(observed: Deployment, target: Deployment) -> tuple[Violation, ...]:
     >>> print(*verify(*fleets), sep="\\n")
     a/0 has nothing at 3g.40gb@0, needs 3g.40gb@0 idle
     """
+    observed, of_states, _ = settle_pods(settle_guesses(observed, target), target, of_pods)
     found: dict[str, list[Violation]] = {}
-    there = {card.name: card for card in settle_guesses(observed, target).gpus()}
+    there = {card.name: card for card in observed.gpus()}
     pairs: list[tuple[FleetGpu, FleetGpu]] = []
     counted: dict[str, list[tuple[FleetGpu, FleetGpu]]] = {}
     for card in target.gpus():
@@ -65,8 +72,12 @@ def verify(observed: Deployment, target: Deployment) -> tuple[Violation, ...]:
     for each in difference(seen, meant).gpus:
         found[each.then.name] = list(_of_instances(each))
     for alike in counted.values():
-        found[alike[0][1].name] = list(_of_counted(alike))
-    return tuple(fault for card in target.gpus() for fault in found.get(card.name, ()))
+        found[alike[0][1].name] = list(_of_counted(alike, of_pods))
+    return tuple(
+        fault
+        for name in (*(card.name for card in target.gpus()), *of_states)
+        for fault in (*found.pop(name, ()), *of_states.pop(name, ()))
+    )
 
 
 def _of_gpu(seen: FleetGpu | None, meant: FleetGpu) -> Iterator[Violation]:
@@ -91,12 +102,18 @@ def _counted(card: FleetGpu) -> str:
     return " + ".join(f"{count} x {profile}" for profile, count in counts) or "nothing"
 
 
-def _of_counted(pairs: Sequence[tuple[FleetGpu, FleetGpu]]) -> Iterator[Violation]:
+def _of_counted(
+    pairs: Sequence[tuple[FleetGpu, FleetGpu]], of_pods: Mapping[Work, bool]
+) -> Iterator[Violation]:
     """Compare what the instances of some GPUs of a node do, wherever on them they are."""
     seen = [each for card, _ in pairs for each in card.instances if each.owner != UNKNOWN_OWNER]
-    does = Counter((each.profile, each.work, each.owner) for each in seen)
-    should = Counter(
-        (each.profile, each.work, each.owner) for _, card in pairs for each in card.instances
+    does, should = (
+        Counter(
+            (each.profile, each.work, each.owner)
+            for each in instances
+            if not _is_loose(each, of_pods)  # those are counted by `settle_pods`
+        )
+        for instances in (seen, [each for _, card in pairs for each in card.instances])
     )
     names = ", ".join(card.name for _, card in pairs)
     if wrong := does - should:
@@ -163,6 +180,80 @@ def _settled(node: FleetNode, target: Deployment) -> Iterator[FleetGpu]:
     for card in node.gpus:
         instances = (settled.get((card.index, at), each) for at, each in enumerate(card.instances))
         yield replace(card, instances=tuple(instances))
+
+
+def settle_pods(
+    observed: Deployment, target: Deployment, of_pods: Mapping[Work, bool]
+) -> tuple[Deployment, dict[str, list[Violation]], int]:
+    """Let instances do what they should as far as enough pods do that, wherever these are.
+
+    Parameters
+    ----------
+    observed, target : Deployment
+    of_pods : Mapping[Work, bool]
+        As for `verify`.
+
+    Returns
+    -------
+    settled : Deployment
+    faults : dict
+        By GPU: pods that do not run yet, or no longer; by node, or for all nodes: too few pods of
+        a kind, or too many.
+    moved : int
+        How many instances do something else than they should, and are taken as if they did that.
+    """
+    if not of_pods:
+        return observed, {}, 0
+    wanted = {card.name: {each.place: each for each in card.instances} for card in target.gpus()}
+    there, needed = Counter[_Lot](), Counter[_Lot]()
+    inside, faults = Counter[_Lot](), dict[str, list[Violation]]()
+    for card, each in target.instances():
+        needed.update(_lots(card, each, of_pods))
+    moved, cards = 0, {}
+    for card in observed.gpus():
+        instances = []
+        for each in card.instances:
+            there.update(_lots(card, each, of_pods))
+            if card.name in wanted:
+                inside.update(_lots(card, each, of_pods))
+            should = wanted.get(card.name, {}).get(each.place)
+            if should and _is_loose(each, of_pods) and _is_loose(should, of_pods):
+                if each.state is not State.RUNNING and card.seen is not Seen.UNKNOWN:
+                    fault = Violation("state", card.name, str(each), "it running")
+                    faults.setdefault(card.name, []).append(fault)
+                moved += each.work not in (None, should.work)
+                each = replace(each, work=should.work, state=State.RUNNING)
+            instances.append(each)
+        cards[card.node, card.index] = replace(card, instances=tuple(instances))
+    for lot in sorted({*there, *needed}, key=_lot_order):
+        # more of them on GPUs that the target does not have are none of its business
+        has = min(there[lot], max(inside[lot], needed[lot]))
+        if has != needed[lot]:
+            node, _, profile, work = lot
+            says = (f"{n} x {profile} {work}" for n in (has, needed[lot]))
+            fault = Violation("work", node or "the fleet", *says)
+            faults.setdefault(node or "the fleet", []).append(fault)
+    return observed.with_gpus(cards), faults, moved
+
+
+#: Node, if pods are tied to it; type of GPU, profile and work: which pod is which does not matter.
+_Lot = tuple[str | None, str, str, Work]
+
+
+def _lots(card: FleetGpu, each: Instance, of_pods: Mapping[Work, bool]) -> Iterator[_Lot]:
+    if each.work is not None and each.work in of_pods and each.is_ours:
+        yield card.node if of_pods[each.work] else None, card.gpu.key, each.profile, each.work
+
+
+def _lot_order(lot: _Lot) -> tuple[str, str, str, str]:
+    return lot[0] or "", lot[1], lot[2], str(lot[3])
+
+
+def _is_loose(each: Instance, of_pods: Mapping[Work, bool]) -> bool:
+    """Whether a pod is on it that could as well be elsewhere, or it is free for one."""
+    if not of_pods or not each.is_ours or each.state is State.HOLLOW:
+        return False
+    return each.work is None or each.work in of_pods
 
 
 def _does(instance: Instance) -> tuple[Work | None, str | None]:

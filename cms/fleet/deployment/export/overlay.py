@@ -13,11 +13,11 @@ from ....files.node import Node
 from ....files.source import Source
 from ....files.yaml_text import read_yaml_or_json
 from ....values.numbers import shown
-from ..labels import POINT_LABEL, SERVICE_LABEL, label_value, point_label
+from ..labels import HOSTNAME, POINT_LABEL, SERVICE_LABEL, label_value, point_label
 from ..model import Deployment
 from .export import ExportOptions
 from .manifests import Value, dns_label, documents_in, kustomization, yaml_of
-from .workloads import HOSTNAME, Asked, Workload, host_of
+from .workloads import Asked, Workload, host_of
 
 __all__ = ["PLACEHOLDER", "WORKLOAD_LABEL", "Container", "Read", "overlay", "read_overlay"]
 

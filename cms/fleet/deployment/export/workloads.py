@@ -11,11 +11,11 @@ from typing import NamedTuple
 from ....errors import InvalidProblem
 from ....values.numbers import shown
 from ..instance import WHOLE, Instance, Mode, State, Work
+from ..labels import HOSTNAME
 from ..model import Deployment, FleetGpu
 from .manifests import dns_label
 
 __all__ = [
-    "HOSTNAME",
     "Asked",
     "Workload",
     "about_work",
@@ -24,8 +24,6 @@ __all__ = [
     "working",
     "workloads_of",
 ]
-
-HOSTNAME = "kubernetes.io/hostname"
 
 
 class Asked(NamedTuple):

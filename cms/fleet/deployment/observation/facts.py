@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from ....values.frozen import FrozenMap
 from ..instance import State
 
-__all__ = ["SHARED", "GpuFacts", "InstanceFacts", "NodeFacts", "PodFacts", "Stated"]
+__all__ = ["SHARED", "Counted", "GpuFacts", "InstanceFacts", "NodeFacts", "PodFacts", "Stated"]
 
 #: What a pod holds of a GPU that others may hold, too, in parts that the source does not know.
 SHARED = "shared"
@@ -75,6 +75,10 @@ class GpuFacts:
         All of them, placed.
     counts : Mapping[str, int], optional
         All of them, by profile.
+    unclaimed : Stated, optional
+        What MIG is if no source says so: nobody holds any of it, and its driver cuts it as asked.
+    is_guessed : bool
+        Whether what it holds may be what another GPU of the node holds, and the reverse.
     listing : str, optional
         Where `instances` are listed, or said to be none, if that is not `where`.
     """
@@ -88,6 +92,8 @@ class GpuFacts:
     instances: tuple[InstanceFacts, ...] | None = None
     counts: Mapping[str, int] | None = None
     listing: str | None = field(default=None, compare=False)
+    unclaimed: Stated | None = None
+    is_guessed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +114,8 @@ class PodFacts:
     state : State
     places : tuple of (int, str, int or None), optional
         Exactly which (GPU's index, profile, start) it holds, where the cluster knows (DRA).
+    is_tied : bool
+        Whether it can run on this node alone.
     """
 
     name: str
@@ -117,6 +125,28 @@ class PodFacts:
     point: str | None = None
     state: State = State.RUNNING
     places: tuple[tuple[int, str, int | None], ...] = ()
+    is_tied: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """What a device plug-in counts on a node: of its GPUs it tells nothing one by one.
+
+    Parameters
+    ----------
+    where : str
+    number : int, optional
+        How many GPUs there are; None if only how many instances, of one profile on all of them.
+    totals : Mapping[str, int]
+        By profile, those that are out of order included.
+    is_uncut : bool
+        Whether none of the GPUs is cut, whatever is counted.
+    """
+
+    where: str = field(compare=False)
+    number: int | None
+    totals: Mapping[str, int]
+    is_uncut: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,6 +171,9 @@ class NodeFacts:
     allocatable : Mapping[str, int], optional
         How many instances of each profile (and :data:`~cms.fleet.deployment.WHOLE` GPUs) the
         cluster can give away, those in use included.
+    capacity : Mapping[str, int], optional
+        The same with those that are out of order.
+    counted : Counted, optional
     mig_state : Stated, optional
         ``success``, ``pending``, ``rebooting`` or ``failed``: what the last change came to.
     unknown : tuple of str
@@ -156,5 +189,7 @@ class NodeFacts:
     gpus: tuple[GpuFacts, ...] = ()
     pods: tuple[PodFacts, ...] | None = None
     allocatable: Mapping[str, int] | None = None
+    capacity: Mapping[str, int] | None = None
+    counted: Counted | None = None
     mig_state: Stated | None = None
     unknown: tuple[str, ...] = ()

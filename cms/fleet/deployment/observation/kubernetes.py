@@ -6,23 +6,26 @@ What a device plugin gives a pod is known by profile and node; what a claim give
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from ....files.node import Node
 from ....values.frozen import FrozenMap
 from ..instance import WHOLE
-from .facts import SHARED, GpuFacts, NodeFacts, Stated
+from .facts import SHARED, Counted, NodeFacts, Stated
 from .kubernetes_devices import Device, devices_of, gpus_of, where
 from .kubernetes_objects import (
+    ASK,
     PREFIX,
     Cluster,
     Names,
+    array_of,
     count_of,
     entries_of,
     labels_of,
     profile_of,
     text_of,
+    value_at,
 )
 from .kubernetes_pods import Held, held_in
 
@@ -76,7 +79,8 @@ def facts_of_kubernetes(
     ------
     FileError
         With path and line: what is malformed, a pod that holds GPUs of a node that is not there or
-        more than the node has, a claim on a device that no slice lists.
+        more than the node has, a claim on a device that no slice lists, a slice of a node that is
+        not there.
 
     Examples
     --------
@@ -111,23 +115,35 @@ def facts_of_kubernetes(
     listed: dict[str, list[Device]] = {}
     for device in devices.values():
         listed.setdefault(device.node, []).append(device)
-    spaces = {name.partition("/")[0] for name in cluster.pods}
+    for name, own in listed.items():
+        if name not in cluster.nodes:
+            raise documents[0].error(
+                f"a ResourceSlice lists devices of node {name!r} ({own[0].where}), which is not "
+                "told of",
+                expected=ASK,
+            )
     found = []
     for name, node in sorted(cluster.nodes.items()):
         own, mine = listed.get(name, []), held.get(name, [])
         if not own and not _is_nvidia(node):
             continue
-        facts = _node_facts(name, node, names[name], own, mine, source, cluster)
-        if len(spaces) == 1:
+        found.append(_node_facts(name, node, names[name], own, mine, source, cluster))
+    return _with_doubt(found, {name.partition("/")[0] for name in cluster.pods})
+
+
+def _with_doubt(found: list[NodeFacts], spaces: set[str]) -> list[NodeFacts]:
+    """Say once that pods may be missing, if all are of one namespace and something seems free."""
+    for at, facts in enumerate(found):
+        held = sum(len(pod.profiles) for pod in facts.pods or ())
+        if len(spaces) == 1 and (not facts.allocatable or held < sum(facts.allocatable.values())):
             (space,) = spaces
-            said = f"all pods told of are of namespace {space}; pods of others count as if absent"
-            facts = _also(facts, f"{said} (kubectl get pods -A lists them)")
-        found.append(facts)
+            said = (
+                f"all pods told of are of namespace {space}: unless they were listed with -A, "
+                "what pods of other namespaces hold counts as free"
+            )
+            found[at] = replace(facts, unknown=(*facts.unknown, said))
+            break
     return found
-
-
-def _also(facts: NodeFacts, said: str) -> NodeFacts:
-    return replace(facts, unknown=(*facts.unknown, said))
 
 
 # --- objects --------------------------------------------------------------------------------------
@@ -203,14 +219,13 @@ def _node_facts(
     if zone := texts.get("topology.kubernetes.io/zone"):
         texts.setdefault("zone", zone)
     _refuse_shared_parts(name, labels, names)
-    allocatable: Counter[str] = Counter()
-    for resource, count in node.at("status").at("allocatable").entries():
-        profile = names.profile(resource)
-        if profile is not None:
-            allocatable[profile] += count_of(count)
-    _refuse_more_than_there_is(name, allocatable, held)
+    allocatable = _counts(names, node.at("status").at("allocatable").entries())
+    capacity = allocatable | _counts(names, entries_of(node, "status", "capacity"))
+    _refuse_more_than_there_is(name, capacity, held)
     gpus = gpus_of(devices, [each for pod in held for each in pod.devices])
-    unknown = []
+    unknown = [*_hindrances(node, devices)]
+    counted = None if gpus else _counted(node, texts, names, capacity)
+    capacity.pop(SHARED, 0)
     if allocatable.pop(SHARED, 0):
         how = texts.get(f"{PREFIX}gpu.sharing-strategy", "some way")
         unknown.append(
@@ -226,9 +241,11 @@ def _node_facts(
         driver=_driver(labels, devices),
         product=None if gpus else _product(labels),
         labels=FrozenMap(texts),
-        gpus=gpus or _counted(node, texts, names, allocatable),
+        gpus=gpus,
         pods=tuple(each.pod for each in held) if cluster.lists_pods else None,
         allocatable=dict(sorted(allocatable.items())),
+        capacity=dict(sorted(capacity.items())),
+        counted=counted,
         mig_state=None if state is None else Stated(state.text(), where(state)),
         unknown=tuple(unknown),
     )
@@ -266,37 +283,72 @@ def _driver(labels: Mapping[str, Node], devices: Sequence[Device]) -> Stated | N
     return next(filter(None, (each.stated("driverVersion") for each in devices)), None)
 
 
+def _counts(names: Names, resources: Iterable[tuple[str, Node]]) -> Counter[str]:
+    """Count what resources stand for, by profile."""
+    found: Counter[str] = Counter()
+    for resource, count in resources:
+        profile = names.profile(resource)
+        if profile is not None:
+            found[profile] += count_of(count)
+    return found
+
+
+def _hindrances(node: Node, devices: Iterable[Device]) -> Iterator[str]:
+    """Say why no new pod may come to a node, or to some of its devices."""
+    closed = value_at(node, "spec", "unschedulable")
+    if closed is not None and closed.boolean():
+        yield "it is cordoned: no new pod comes to it"
+    for each in array_of(node, "status", "conditions"):
+        if each.at("type").text() == "Ready" and (said := each.at("status").text()) != "True":
+            yield f"it is not ready (Ready is {said}): what is told of it may be old"
+    tainted: dict[str, list[str]] = {}
+    for device in devices:
+        if device.taint is not None:
+            tainted.setdefault(device.taint, []).append(device.where)
+    for taint, places in tainted.items():
+        more = f" and {len(places) - 1} more" if len(places) > 1 else ""
+        yield f"no new pod is given {places[0]}{more}: taint {taint}"
+
+
 def _counted(
-    node: Node, labels: Mapping[str, str], names: Names, allocatable: Mapping[str, int]
-) -> tuple[GpuFacts, ...]:
-    """Return the GPUs of a node where counts alone tell how each is: none is cut, or it is one."""
-    count = labels.get(f"{PREFIX}gpu.count", "")
-    if names.single is not None or not count.isdigit() or not int(count):
-        return ()
-    at, number = where(node), int(count)
-    is_off = labels.get(f"{PREFIX}mig.capable") == "false"
-    is_mixed = labels.get(f"{PREFIX}mig.strategy") == "mixed"
-    if is_off or (is_mixed and allocatable.get(WHOLE) == number):
-        return tuple(GpuFacts(index, at, mig=Stated("off", at)) for index in range(number))
-    counts = {name: n for name, n in allocatable.items() if n and name != WHOLE}
-    if number == 1 and is_mixed and counts:
-        return (GpuFacts(0, at, mig=Stated("on", at), counts=counts),)
-    return ()
+    node: Node, labels: Mapping[str, str], names: Names, capacity: Mapping[str, int]
+) -> Counted | None:
+    """Return what the counts of a node may tell of its GPUs; None where they tell nothing."""
+    at, written = where(node), labels.get(f"{PREFIX}gpu.count", "")
+    totals = {name: count for name, count in capacity.items() if name != SHARED}
+    if names.single is not None:  # its gpu.count counts instances as well
+        return Counted(at, None, {name: n for name, n in totals.items() if name == names.single})
+    if not (written.isascii() and written.isdigit() and int(written)):
+        return None
+    strategy, product = labels.get(f"{PREFIX}mig.strategy"), labels.get(f"{PREFIX}gpu.product")
+    # Under the strategy single all GPUs are cut, which their product then says, or none is.
+    is_uncut = labels.get(f"{PREFIX}mig.capable") == "false" or (
+        strategy == "single" and product is not None and "-MIG-" not in product
+    )
+    if strategy != "mixed" and not is_uncut:
+        return None
+    replicas = labels.get(f"{PREFIX}gpu.replicas", "")
+    if shared := capacity.get(SHARED, 0):
+        by = int(replicas) if replicas.isascii() and replicas.isdigit() else 0
+        if by < 1 and not is_uncut:
+            return None
+        totals[WHOLE] = totals.get(WHOLE, 0) + shared // max(by, 1)
+    return Counted(at, int(written), totals, is_uncut)
 
 
 def _refuse_more_than_there_is(
-    name: str, allocatable: Mapping[str, int], held: Sequence[Held]
+    name: str, capacity: Mapping[str, int], held: Sequence[Held]
 ) -> None:
     taken: Counter[str] = Counter()
     for each in held:
         placed = Counter(profile for _, profile, _ in each.pod.places)
         for profile, count in (Counter(each.pod.profiles) - placed).items():
             taken[profile] += count
-            if taken[profile] > allocatable.get(profile, 0):
+            if taken[profile] > capacity.get(profile, 0):
                 raise each.at.error(
                     f"{each.at.label}: pod {each.pod.name} holds {profile}, and then "
                     f"{taken[profile]} of these are held of node {name!r}, whose allocatable has "
-                    f"{allocatable.get(profile, 0)}",
+                    f"{capacity.get(profile, 0)}",
                     expected="nodes and pods of one time; a change of the GPUs may have left a "
                     "stale key",
                 )  # fmt: skip

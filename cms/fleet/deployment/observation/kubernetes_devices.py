@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from ....files.node import Node
 from ...hardware import Placement
 from .facts import GpuFacts, InstanceFacts, Stated
-from .kubernetes_objects import array_of, value_at
+from .kubernetes_objects import array_of, text_of, value_at
 
 __all__ = ["DRIVER", "Device", "devices_of", "gpus_of", "results_of", "where"]
 
@@ -39,6 +39,8 @@ class Device:
     is_possible : bool
         Whether it is one that the driver would make, and not one that is there.
     where : str
+    taint : str, optional
+        What keeps new pods from it.
     """
 
     node: str
@@ -47,6 +49,7 @@ class Device:
     attributes: Mapping[str, str]
     is_possible: bool
     where: str
+    taint: str | None = None
 
     def stated(self, name: str) -> Stated | None:
         """Return an attribute, if it has it."""
@@ -111,7 +114,18 @@ def _device(node: str, entry: Node) -> Device | None:
             raise name.wrong(f"the name of a part with the profile {profile!r}, as it says")
         place = Placement(profile, int(numbers[-1]))
     is_possible = any(array_of(entry, "consumesCounters"))
-    return Device(node, int(match[1]), place, attributes, is_possible, where(entry))
+    taint = next(_taints(entry), None)
+    return Device(node, int(match[1]), place, attributes, is_possible, where(entry), taint)
+
+
+def _taints(entry: Node) -> Iterator[str]:
+    """Say what keeps a device from pods: what has the effect None is no more than a remark."""
+    for each in array_of(entry, "taints"):
+        effect = each.at("effect").text()
+        if effect != "None":
+            value = text_of(each, "value")
+            said = each.at("key").text() + (f"={value}" if value else "")
+            yield f"{said} ({effect})"
 
 
 def gpus_of(devices: Iterable[Device], held: Iterable[Device]) -> tuple[GpuFacts, ...]:
@@ -147,9 +161,15 @@ def _gpu(index: int, devices: list[Device], given: set[tuple[int, Placement | No
         for each in parts
         if each.place is not None
     )
-    # of a GPU that the driver may cut as it likes and nobody holds, nothing says how it is cut
-    mig = Stated("on", first.where) if parts else None
-    return GpuFacts(index, first.where, uuid, product, mig, None, instances if parts else None)
+    if parts:
+        return GpuFacts(
+            index, first.where, uuid, product, Stated("on", first.where), None, instances
+        )
+    # Nobody holds any of it, so the driver has taken its parts away. Where it lists the GPU as a
+    # whole beside them, it switches MIG as asked, and has switched it off.
+    is_off = any(each.place is None for each in devices)
+    unclaimed = Stated("off" if is_off else "on", first.where)
+    return GpuFacts(index, first.where, uuid, product, instances=(), unclaimed=unclaimed)
 
 
 def results_of(claim: Node, devices: Mapping[tuple[str, str], Device]) -> Iterator[Device]:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from ....files.node import Node
 from ..instance import WHOLE, State
-from ..labels import POINT_LABEL, SERVICE_LABEL
+from ..labels import HOSTNAME, POINT_LABEL, SERVICE_LABEL
 from .facts import PodFacts
 from .kubernetes_devices import Device, results_of, where
 from .kubernetes_objects import (
@@ -116,6 +116,7 @@ def _pod_facts(
             None if point is None else point.text(),
             _state(pod),
             places,
+            value_at(pod, "spec", "nodeSelector", HOSTNAME) is not None,
         ),
         tuple(devices),
         pod,

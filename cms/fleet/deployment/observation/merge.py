@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import NamedTuple
 
 from ....errors import CmsError, FileError, InvalidProblem
@@ -11,11 +12,12 @@ from ....values.frozen import FrozenMap
 from ...hardware import Gpu, Layout
 from ...hardware import gpu as catalogue_gpu
 from ..checking import check_gpu
-from ..instance import Instance, Mode, Seen, State
+from ..instance import WHOLE, Instance, Mode, Seen, State, Work
 from ..model import Deployment, FleetGpu, FleetNode, Observation, driver_branch
-from .facts import GpuFacts, InstanceFacts, NodeFacts, Stated
+from .counting import Content, contents_of, facts_of_contents
+from .facts import Counted, GpuFacts, InstanceFacts, NodeFacts, Stated
 from .merging import Merging, fault_at
-from .pods import as_known, compare_allocatable, with_pods
+from .pods import as_known, compare_allocatable, stale_key, with_pods
 
 __all__ = ["Observed", "merge"]
 
@@ -28,10 +30,13 @@ class Observed(NamedTuple):
     deployment : Deployment
     warnings : tuple of str
         What no source says, and what that means.
+    of_pods : Mapping[Work, bool]
+        ``{work: whether all pods that do it are tied to their nodes}``.
     """
 
     deployment: Deployment
     warnings: tuple[str, ...]
+    of_pods: Mapping[Work, bool] = MappingProxyType({})
 
 
 def merge(
@@ -40,6 +45,7 @@ def merge(
     *,
     devices: Mapping[str, Gpu] | None = None,
     device: Gpu | None = None,
+    places: Deployment | None = None,
 ) -> Observed:
     """Join what sources say of nodes.
 
@@ -54,6 +60,9 @@ def merge(
         Devices of one's own by key, beside the catalogue's.
     device : Gpu, optional
         What a GPU is of which no source says so.
+    places : Deployment, optional
+        What was meant to be where, if not `known`: of what may be on any of a node's GPUs, each
+        has what it was meant to have.
 
     Returns
     -------
@@ -76,7 +85,7 @@ def merge(
     >>> print(*merge([told], device=gpu("a100-80gb")).deployment.gpus())
     a/0 a100-80gb: 3g.40gb@4 of unknown
     """
-    merging = Merging(known or Deployment(()), devices or {}, device)
+    merging = Merging(known or Deployment(()), devices or {}, device, places or known)
     names: dict[str, list[NodeFacts]] = {}
     for each in facts:
         if each.node is None:
@@ -87,7 +96,7 @@ def merge(
         names.setdefault(each.node.value, []).append(each)
     nodes = tuple(_node(merging, name, told) for name, told in sorted(names.items()))
     found = Deployment(nodes, merging.known.services, merging.known.rule)
-    return Observed(found, tuple(merging.warnings))
+    return Observed(found, tuple(merging.warnings), MappingProxyType(merging.of_pods))
 
 
 # --- one node -------------------------------------------------------------------------------------
@@ -111,25 +120,111 @@ def _node(merging: Merging, name: str, told: Sequence[NodeFacts]) -> FleetNode:
     for each in told:
         labels |= each.labels
     product = _agreed(f"product of {name}", [each.product for each in told])
+    told, unclear = _with_counted(merging, name, told, product)
     indices = sorted({card.index for each in told for card in each.gpus})
     cards = [_gpu(merging, name, index, told, product) for index in indices]
-    pods = [pod for each in told for pod in each.pods or ()]
-    if any(each.pods is not None for each in told):
-        cards = with_pods(merging, name, cards, pods)
-        compare_allocatable(name, cards, told)
-    else:
-        cards = [as_known(merging, card) for card in cards]
     if not cards:
         where = ", ".join(each.source for each in told)
         raise FileError(
-            where, f"no GPU of node {name!r} is told of",
+            where, f"no GPU of node {name!r} is told of{unclear}",
             expected="what a device plugin does not tell: nvidia-smi mig -lgi and -L of the node",
         )  # fmt: skip
+    pods = [pod for each in told for pod in each.pods or ()]
+    if any(each.pods is not None for each in told):
+        cards = with_pods(merging, name, cards, pods, _resources(told))
+        compare_allocatable(merging, name, cards, told, _resources(told))
+    else:
+        cards = [as_known(merging, card) for card in cards]
     times = [each.at for each in told if each.at is not None]
     seen = Observation(min(times), tuple(each.source for each in told)) if times else None
     return FleetNode(
         name, tuple(cards), FrozenMap(labels), driver.value if driver else None, seen
     )  # fmt: skip
+
+
+def _resources(told: Sequence[NodeFacts]) -> set[str]:
+    """Return the profiles of which a device plug-in has some under their own names."""
+    every = (each.capacity or each.allocatable or {} for each in told)
+    return {name for counts in every for name, count in counts.items() if count}
+
+
+def _with_counted(
+    merging: Merging, name: str, told: Sequence[NodeFacts], product: Stated | None
+) -> tuple[Sequence[NodeFacts], str]:
+    """Add what the counts of a node tell of GPUs of which nothing else does; else say why not."""
+    source = next((each for each in told if each.counted is not None), None)
+    if source is None or source.counted is None:
+        return told, ""
+    counted = source.counted
+    facts: dict[int, list[GpuFacts]] = {}
+    for each in told:
+        for one in each.gpus:
+            facts.setdefault(one.index, []).append(one)
+    clear = {index for index, own in facts.items() if any(map(_tells_cuts, own))}
+    card = _device(merging, f"{name}/0", [GpuFacts(0, counted.where)], product)
+    contents = [_content(merging, name, i, told, product) for i in sorted(clear)]
+    found, stale = contents_of(card, counted, contents, source.allocatable or {})
+    if len(found) != 1:
+        if counted.number is not None and facts and counted.number > len(facts):
+            merging.warnings.append(
+                f"{name}: of its {counted.number} GPUs, {len(facts)} are told of; what the others "
+                "hold tells: nvidia-smi mig -lgi"
+            )
+        return told, _unclear(counted, found)
+    (only,) = found
+    numbers = range(len(clear) + len(only))
+    indices = [index for index in numbers if index not in clear]
+    is_alike = len({*only}) < 2
+    if len(indices) != len(only) or not {*facts} <= {*numbers} or (not is_alike and facts):
+        return told, ""
+    for profile in stale:
+        merging.warnings.append(stale_key(name, profile, counted.totals[profile]))
+    if not is_alike:
+        merging.warnings.append(
+            f"{name}: which of its GPUs holds which of "
+            f"{', '.join(_said(each) for each in dict.fromkeys(only))} is not known, since the "
+            "device plug-in does not tell; nvidia-smi mig -lgi does"
+        )
+    meant = {
+        each.index: FrozenMap(each.counts if each.mode is Mode.MIG else {WHOLE: 1})
+        for node in (merging.places.nodes if merging.places else ())
+        if node.name == name
+        for each in node.gpus
+    }
+    more = facts_of_contents(only, indices, meant, counted.where)
+    return [*told, NodeFacts(source.source, source.node, gpus=tuple(more))], ""
+
+
+def _tells_cuts(facts: GpuFacts) -> bool:
+    said = facts.mig, facts.instances, facts.counts, facts.unclaimed
+    return any(each is not None for each in said)
+
+
+def _content(
+    merging: Merging, name: str, index: int, told: Sequence[NodeFacts], product: Stated | None
+) -> Content:
+    card = _gpu(merging, name, index, told, product)
+    return FrozenMap(card.counts if card.mode is Mode.MIG else {WHOLE: 1})
+
+
+def _said(content: Content) -> str:
+    if WHOLE in content:
+        return "a GPU that is not cut"
+    return " + ".join(_of(content)) or "nothing"
+
+
+def _unclear(counted: Counted, found: Sequence[Sequence[Content]]) -> str:
+    totals = {each: count for each, count in counted.totals.items() if count}
+    if not totals:
+        return ""
+    there = "its GPUs" if counted.number is None else f"its {counted.number} GPUs"
+    held = f": on {there} together are {', '.join(_of(totals))}"
+    if not found:
+        return f"{held}, which they cannot hold"
+    ways = (
+        " | ".join(f"{n} x ({_said(each)})" for each, n in Counter(way).items()) for way in found
+    )
+    return f"{held}, which can be {' or '.join(ways)}"
 
 
 def _refuse_half_changed(name: str, told: Sequence[NodeFacts]) -> None:
@@ -160,7 +255,7 @@ def _agreed(
             raise fault_at(
                 each.where,
                 f"the {what} is {each.value} here, and {first.value} in {first.where}",
-                "sources that agree; observe both again",
+                "sources of the same node, read at the same time",
             )
         first = first or each
     return first
@@ -178,6 +273,7 @@ def _gpu(
     uuid = _agreed(f"UUID of {name}", [card.uuid for card in facts])
     card = _device(merging, name, facts, product)
     mig = _agreed(f"MIG mode of {name}", [each.mig for each in facts])
+    mig = mig or next((each.unclaimed for each in facts if each.unclaimed), None)
     pending = _agreed(f"pending MIG mode of {name}", [each.pending for each in facts])
     if mig is not None and pending is not None and mig.value != pending.value:
         merging.warnings.append(
@@ -195,9 +291,12 @@ def _gpu(
                 raise fault_at(
                     held.where,
                     f"{name} has {held.profile} here, and MIG is off in {mig.where}",
-                    "sources that agree; observe both again",
+                    "sources of the same node, read at the same time",
                 )
-        return FleetGpu(node, index, card, Mode.WHOLE, uuid=uuid.value if uuid else None)
+        seen = Seen.UNKNOWN if any(each.is_guessed for each in facts) else Seen.SEEN
+        return FleetGpu(
+            node, index, card, Mode.WHOLE, uuid=uuid.value if uuid else None, seen=seen
+        )  # fmt: skip
     if mig is None and not any(each.instances or each.counts for each in facts):
         raise fault_at(
             where, f"{name} has no instances, and whether MIG is on is said nowhere",
@@ -229,7 +328,7 @@ def _device(merging: Merging, name: str, facts: Sequence[GpuFacts], product: Sta
             raise fault_at(
                 each.where,
                 f"{name} is a {card.key} here, and a {found[0][0].key} in {found[0][1].where}",
-                "sources that agree; observe both again",
+                "sources of the same node, read at the same time",
             )
         found.append((card, each))
     if found:
@@ -253,7 +352,7 @@ def _instances(
                 where,
                 f"{name} has {_listed(_places(layout))} here, and {_listed(_places(first))} in "
                 f"{before}",
-                "sources that agree; observe both again",
+                "sources of the same node, read at the same time",
             )
     for each in counted:
         counts = {card.profile(p).name: n for p, n in (each.counts or {}).items() if n}
@@ -262,7 +361,7 @@ def _instances(
                 each.where,
                 f"{name} has {_listed(_of(counts))} here, and "
                 f"{_listed(_places(layouts[0][0]))} in {layouts[0][1]}",
-                "sources that agree; observe both again",
+                "sources of the same node, read at the same time",
             )
     if layouts:
         # the one that says most: identifiers, and what is hollow
@@ -314,7 +413,7 @@ def _from_counts(name: str, card: Gpu, facts: GpuFacts) -> tuple[tuple[Instance,
         raise fault_at(facts.where, f"{name}: {fault}") from None
     if not layouts:
         raise fault_at(facts.where, f"what {name} is said to hold cannot be: {why}")
-    if len(layouts) == 1:
+    if len(layouts) == 1 and not facts.is_guessed:
         only = (Instance(p.profile, p.start, owner="unknown") for p in layouts[0])
         return tuple(only), Seen.ONLY_ONE
     names = (card.profile(p).name for p, n in counts.items() for _ in range(n))

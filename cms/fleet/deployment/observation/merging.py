@@ -21,6 +21,8 @@ class Merging:
     known: Deployment
     devices: Mapping[str, Gpu]
     device: Gpu | None
+    places: Deployment | None = None
+    of_pods: dict[Work, bool] = field(default_factory=dict)
     warnings: list[str] = field(default_factory=list)
 
     def work(

@@ -9,10 +9,11 @@ from dataclasses import replace
 from ....errors import FileError
 from ..instance import WHOLE, Instance, Mode, State
 from ..model import FleetGpu
+from .counting import base_of
 from .facts import SHARED, NodeFacts, PodFacts
 from .merging import Merging, fault_at
 
-__all__ = ["as_known", "compare_allocatable", "with_pods"]
+__all__ = ["as_known", "compare_allocatable", "stale_key", "with_pods"]
 
 
 def as_known(merging: Merging, card: FleetGpu) -> FleetGpu:
@@ -38,7 +39,11 @@ def _with(instance: Instance, meant: Mapping[str, Instance]) -> Instance:
 
 
 def with_pods(
-    merging: Merging, node: str, cards: Sequence[FleetGpu], pods: Sequence[PodFacts]
+    merging: Merging,
+    node: str,
+    cards: Sequence[FleetGpu],
+    pods: Sequence[PodFacts],
+    resources: Collection[str],
 ) -> list[FleetGpu]:
     """Give the instances of a node to its pods; which GPU it is, a plug-in does not tell."""
     held = {card.index: list(card.instances) for card in cards}
@@ -74,7 +79,8 @@ def with_pods(
     if SHARED in by_profile:
         _share(cards, held, by_profile.pop(SHARED), [p for p in pods if SHARED in p.profiles])
     for profile, doing_all in sorted(by_profile.items()):
-        _deal(merging, node, held, free, profile, doing_all, pods, cards)
+        names = _advertised_as(cards, profile, resources)
+        _deal(merging, node, held, free, profile, doing_all, pods, cards, names)
     for index, at in free:
         held[index][at] = replace(held[index][at], owner=None, work=None)
     return [replace(card, instances=tuple(held[card.index])) for card in cards]
@@ -124,6 +130,7 @@ def _doing(merging: Merging, pod: PodFacts, types: Collection[str]) -> Instance:
     """Return an instance without a place that does what a pod does."""
     work = merging.work(pod.service, pod.point, pod.profiles, types) if pod.service else None
     if work is not None:
+        merging.of_pods[work] = merging.of_pods.get(work, True) and pod.is_tied
         return Instance("", work=work, state=pod.state)
     if pod.service:
         merging.warnings.append(
@@ -153,21 +160,20 @@ def _deal(
     doing: Sequence[Instance],
     pods: Sequence[PodFacts],
     cards: Sequence[FleetGpu],
+    names: Collection[str],
 ) -> None:
     if profile == WHOLE:
         for card in cards:
             if card.mode is Mode.WHOLE and not held[card.index]:
                 held[card.index].append(Instance(WHOLE))
                 free.add((card.index, 0))
-    own = sorted(
-        (index, at) for index, at in free if held[index][at].profile in _called(cards, profile)
-    )
+    own = sorted((index, at) for index, at in free if held[index][at].profile in names)
     if len(own) < len(doing):
         where = next(pod.where for pod in pods if profile in pod.profiles)
         raise fault_at(
             where,
             f"{len(doing)} pods of node {node!r} hold {profile}, but it has {len(own)} of these",
-            "sources of one time; observe again",
+            "sources of one time, and a device plug-in that has looked since the GPUs were cut",
         )
     kinds = {(each.work, each.is_ours) for each in doing}
     is_guess = len(own) > 1 and (len(own) > len(doing) or len(kinds) > 1)
@@ -204,20 +210,63 @@ def _called(cards: Sequence[FleetGpu], profile: str) -> set[str]:
     return names
 
 
-def compare_allocatable(node: str, cards: Sequence[FleetGpu], told: Sequence[NodeFacts]) -> None:
-    """What the cluster can give away must be what the GPUs hold."""
-    found: Counter[str] = Counter()
+def _advertised_as(cards: Sequence[FleetGpu], profile: str, resources: Collection[str]) -> set[str]:
+    """Return the profiles that a resource stands for: also those with media engines of their own.
+
+    The device plug-in counts ``1g.10gb+me`` as ``nvidia.com/mig-1g.10gb`` where it has no resource
+    of its own.
+    """
+    names = _called(cards, profile)
+    others = {each.name for card in cards for each in card.gpu.profiles}
+    own = {name for resource in resources for name in _called(cards, resource)}
+    return names | {each for each in others - own if base_of(each) in names}
+
+
+def stale_key(node: str, profile: str, count: int) -> str:
+    """Say that a cluster counts what is not there."""
+    what = "nvidia.com/gpu" if profile == WHOLE else profile
+    return (
+        f"{node}: {count} x {what} of what it can give away are stale: its GPUs do not hold them; "
+        "restart its device plug-in, or pods are sent to what is not there"
+    )
+
+
+def compare_allocatable(
+    merging: Merging,
+    node: str,
+    cards: Sequence[FleetGpu],
+    told: Sequence[NodeFacts],
+    resources: Collection[str],
+) -> None:
+    """Compare what the cluster can give away with what the GPUs hold; less is no contradiction."""
+    found = Counter({WHOLE: sum(card.mode is not Mode.MIG for card in cards)})
     for card in cards:
-        for each in card.instances:
-            if card.mode is Mode.MIG and each.state is not State.HOLLOW:
-                found[each.profile] += 1
+        if card.mode is Mode.MIG:
+            found.update(i.profile for i in card.instances if i.state is not State.HOLLOW)
     for facts in told:
-        for profile, count in sorted((facts.allocatable or {}).items()):
-            names = _called(cards, profile)
-            here = sum(found[name] for name in names)
-            if profile != WHOLE and here != count:
+        given, capacity = facts.allocatable or {}, facts.capacity or {}
+        # A device plug-in that gives anything away is to give away all; claims are told of apart.
+        parts = {name for name in found if name != WHOLE} if given and not facts.gpus else set()
+        done: set[str] = set()
+        for profile in sorted({*given, *capacity, *parts}, key=lambda p: (p not in given, p)):
+            names = _advertised_as(cards, profile, resources) - done
+            if not names:
+                continue
+            done |= names
+            here, count = sum(found[name] for name in names), given.get(profile, 0)
+            if count > here and profile != WHOLE:
                 raise FileError(
                     facts.source,
                     f"node {node!r} can give away {count} x {profile}, but its GPUs hold {here}",
-                    expected="sources that agree; observe both again",
+                    expected="what they hold; if nobody has cut them since the one was read, "
+                    "restart the device plug-in of the node, which has not looked since",
+                )
+            if count > here:
+                merging.warnings.append(stale_key(node, profile, count - here))
+            elif (most := max(here, capacity.get(profile, 0))) > count:
+                what = "GPUs that are not cut" if profile == WHOLE else profile
+                merging.warnings.append(
+                    f"{node}: {most - count} of its {most} x {what} cannot be given away: out of "
+                    "order, or not registered since they were made; the log of its device plug-in "
+                    "says which"
                 )

@@ -25,6 +25,7 @@ from ..model import Deployment, FleetGpu, FleetNode
 from .age import written
 from .facts import GpuFacts, NodeFacts, Stated
 from .kubernetes import facts_of_kubernetes, is_kubernetes
+from .kubernetes_objects import ASK
 from .merge import Observed, merge
 from .nvidia_smi import is_nvidia_smi, read_nvidia_smi
 
@@ -77,6 +78,7 @@ def observe(
     devices: Mapping[str, Gpu] | None = None,
     device: Gpu | None = None,
     service_label: str | None = None,
+    places: Deployment | None = None,
     now: datetime | None = None,
 ) -> Observed:
     """Read what is there now from files of any known kind.
@@ -95,6 +97,8 @@ def observe(
         What a GPU is of which no source says so.
     service_label : str, optional
         A label of one's own that names a pod's service.
+    places : Deployment, optional
+        What was meant to be where, if not `known`; see `merge`.
     now : datetime, optional
         When standard input was read; the clock's time by default. A file that has no time in it
         counts as of when it was last changed.
@@ -129,7 +133,7 @@ def observe(
         gpus = _gpus_of(name, facts, known, devices or {}, device)
         cut = _cut_facts(source, entries, name, gpus)
         facts.append(NodeFacts(source.name, Stated(name, source.name), at, gpus=tuple(cut)))
-    return _with_own(merge(facts, known, devices=devices, device=device), read.own)
+    return _with_own(merge(facts, known, devices=devices, device=device, places=places), read.own)
 
 
 @dataclass
@@ -183,7 +187,14 @@ class _Read:
         documents = [each for _, own, _ in self.cluster for each in own]
         name = ", ".join(source.name for source, _, _ in self.cluster)
         at = min(at for _, _, at in self.cluster)
-        for told in facts_of_kubernetes(documents, name, service_label):
+        found = facts_of_kubernetes(documents, name, service_label)
+        if not found:
+            raise documents[0].error(
+                "no node with GPUs of NVIDIA is told of",
+                expected="nodes with nvidia.com/gpu.product among their labels, or nvidia.com/gpu "
+                f"among what they can give away: {ASK}",
+            )
+        for told in found:
             yield replace(told, at=told.at or at)
 
     def _time_of(self, path: str) -> str:
@@ -329,4 +340,4 @@ def _with_own(merged: Observed, own: Sequence[tuple[str, Deployment]]) -> Observ
     plan = own[0][1].plan if len(own) == 1 and not found.nodes else None
     nodes = [*found.nodes, *(node for _, each in own for node in each.nodes)]
     every = tuple(service for service, _ in services.values())
-    return Observed(Deployment(tuple(nodes), every, rule, plan), merged.warnings)
+    return merged._replace(deployment=Deployment(tuple(nodes), every, rule, plan))

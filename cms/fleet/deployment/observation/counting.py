@@ -1,0 +1,193 @@
+"""What each GPU of a node holds, as far as counts for the node as a whole tell it."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from itertools import islice
+
+from ....errors import CmsError
+from ....values.frozen import FrozenMap
+from ...hardware import Gpu
+from ..instance import WHOLE
+from .facts import Counted, GpuFacts, Stated
+from .merging import fault_at
+
+__all__ = ["Content", "base_of", "contents_of", "facts_of_contents", "possible_contents"]
+
+#: How many instances of each profile a GPU holds; of :data:`WHOLE` one, if it is not cut.
+Content = FrozenMap[str, int]
+_VARIANT = re.compile(r"[+-].*")
+
+
+def base_of(profile: str) -> str:
+    """Return a profile without what marks its media engines: ``1g.10gb`` of ``1g.10gb+me``."""
+    return _VARIANT.sub("", profile)
+
+
+def possible_contents(
+    card: Gpu, number: int, totals: Mapping[str, int], *, some_empty: bool
+) -> Iterator[tuple[Content, ...]]:
+    """Yield what equal GPUs can hold together, apart from which GPU is which.
+
+    Parameters
+    ----------
+    card : Gpu
+    number : int
+        How many there are.
+    totals : Mapping[str, int]
+        What all of them hold together; GPUs that are not cut count as :data:`WHOLE`.
+    some_empty : bool
+        Whether a GPU may be cut into nothing.
+
+    Raises
+    ------
+    InvalidOption
+        If the GPU has no such profile.
+
+    Examples
+    --------
+    >>> from cms.fleet import gpu
+    >>> a100 = gpu("a100-80gb")
+    >>> for found in possible_contents(a100, 2, {"3g.40gb": 3, "whole": 0}, some_empty=True):
+    ...     print(*found)
+    {'3g.40gb': 2} {'3g.40gb': 1}
+    """
+    wanted: Counter[str] = Counter()
+    for name, count in totals.items():
+        if count:
+            wanted[name if name == WHOLE else card.profile(name).name] += count
+    names = tuple(sorted(wanted))
+    kinds = [tuple(each.get(name, 0) for name in names) for each in _kinds(card, names)]
+    kinds = [kind for kind in dict.fromkeys(kinds) if some_empty or any(kind)]
+    most = [max((kind[at] for kind in kinds), default=0) for at in range(len(names))]
+    sizes = [(0, 0) if name == WHOLE else _size(card, name) for name in names]
+    hopeless: set[tuple[int, int, tuple[int, ...]]] = set()
+
+    def fits(left: int, rest: tuple[int, ...]) -> bool:
+        """Whether the rest is not too much for what is left, counted in slices."""
+        uncut = sum(count for name, count in zip(names, rest, strict=True) if name == WHOLE)
+        compute, memory = (
+            sum(count * size[which] for count, size in zip(rest, sizes, strict=True))
+            for which in (0, 1)
+        )
+        return (
+            all(count <= left * high for count, high in zip(rest, most, strict=True))
+            and compute <= (left - uncut) * card.compute_slices
+            and memory <= (left - uncut) * card.memory_slices
+        )
+
+    def fill(first: int, left: int, rest: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
+        if left == 0:
+            if not any(rest):
+                yield ()
+            return
+        if (first, left, rest) in hopeless or not fits(left, rest):
+            return
+        none = True
+        for at in range(first, len(kinds)):
+            after = tuple(count - own for count, own in zip(rest, kinds[at], strict=True))
+            if min(after, default=0) >= 0:
+                for more in fill(at, left - 1, after):
+                    none = False
+                    yield (at, *more)
+        if none:
+            hopeless.add((first, left, rest))
+
+    start = tuple(wanted[name] for name in names)
+    for found in fill(0, number, start):
+        yield tuple(
+            FrozenMap({n: c for n, c in zip(names, kinds[at], strict=True) if c}) for at in found
+        )
+
+
+def _kinds(card: Gpu, names: Sequence[str]) -> Iterator[Mapping[str, int]]:
+    """Yield what a GPU can hold of some profiles, the most first; nothing is the last."""
+    if WHOLE in names:
+        yield {WHOLE: 1}
+    parts = [name for name in names if name != WHOLE]
+    yield from card.multisets(parts) if parts else ()
+    yield {}
+
+
+def _size(card: Gpu, name: str) -> tuple[int, int]:
+    profile = card.profile(name)
+    return profile.compute, profile.memory
+
+
+def contents_of(
+    card: Gpu, counted: Counted, told: Sequence[Content], allocatable: Mapping[str, int]
+) -> tuple[list[tuple[Content, ...]], tuple[str, ...]]:
+    """Find what the GPUs hold of which nothing else tells.
+
+    Parameters
+    ----------
+    card : Gpu
+    counted : Counted
+    told : sequence of Content
+        Those of the other GPUs of the node.
+    allocatable : Mapping[str, int]
+        What is left by when only what works is counted.
+
+    Returns
+    -------
+    found : list of tuple of Content
+        None, the only answer there is, or two of several. Where counts are more than the GPUs can
+        hold, those of ``nvidia.com/gpu`` and those of which none can be given away are dropped.
+    stale : tuple of str
+        The profiles that were dropped.
+    """
+    if counted.is_uncut:
+        rest = (counted.number or 0) - len(told)
+        return ([(FrozenMap({WHOLE: 1}),) * rest] if rest > 0 else []), ()
+    totals = Counter(counted.totals)
+    for content in told:
+        for name, count in content.items():
+            totals[name if name in totals else base_of(name)] -= count
+    totals = +totals
+    gone = tuple(name for name in totals if name != WHOLE and not allocatable.get(name))
+    for stale in dict.fromkeys(((), (WHOLE,) * (WHOLE in totals), gone, (*gone, WHOLE))):
+        left = {name: count for name, count in totals.items() if name not in stale}
+        if not left:
+            continue
+        numbers: Collection[int] = range(1, sum(left.values()) + 1)
+        if counted.number is not None:
+            numbers = (counted.number - len(told),)
+        try:
+            found = list(islice(_ways(card, numbers, left, counted.number is not None), 2))
+        except CmsError as fault:
+            raise fault_at(counted.where, str(fault)) from None
+        if found:
+            return found, tuple(sorted(stale))
+    return [], ()
+
+
+def _ways(
+    card: Gpu, numbers: Collection[int], totals: Mapping[str, int], some_empty: bool
+) -> Iterator[tuple[Content, ...]]:
+    for number in numbers:
+        if number > 0:
+            yield from possible_contents(card, number, totals, some_empty=some_empty)
+
+
+def facts_of_contents(
+    contents: Sequence[Content], indices: Sequence[int], meant: Mapping[int, Content], where: str
+) -> list[GpuFacts]:
+    """Say which GPU holds what: as was meant where one of the contents is what was meant there."""
+    left = Counter(contents)
+    held: dict[int, Content] = {}
+    for index in indices:
+        content = meant.get(index)
+        if content is not None and left[content] > 0:
+            held[index] = content
+            left[content] -= 1
+    more = left.elements()
+    is_guessed = len({*contents}) > 1
+    found = []
+    for index in indices:
+        content = held[index] if index in held else next(more)
+        mig = Stated("off" if WHOLE in content else "on", where)
+        counts = None if WHOLE in content else content
+        found.append(GpuFacts(index, where, mig=mig, counts=counts, is_guessed=is_guessed))
+    return found
