@@ -9,7 +9,7 @@ from types import MappingProxyType
 
 from ...schedule.faults import Violation
 from .difference import GpuDifference, difference
-from .instance import Instance, Mode, Seen, State, Work
+from .instance import WHOLE, Instance, Mode, Seen, State, Work
 from .model import Deployment, FleetGpu, FleetNode
 
 __all__ = ["UNKNOWN_OWNER", "settle_guesses", "settle_pods", "verify"]
@@ -204,7 +204,7 @@ def settle_pods(
     """
     if not of_pods:
         return observed, {}, 0
-    wanted = {card.name: {each.place: each for each in card.instances} for card in target.gpus()}
+    wanted = {c.name: {each.place: each for each in _parts(c)} for c in target.gpus()}
     there, needed = Counter[_Lot](), Counter[_Lot]()
     inside, faults = Counter[_Lot](), dict[str, list[Violation]]()
     for card, each in target.instances():
@@ -212,7 +212,7 @@ def settle_pods(
     moved, cards = 0, {}
     for card in observed.gpus():
         instances = []
-        for each in card.instances:
+        for each in _parts(card):
             there.update(_lots(card, each, of_pods))
             if card.name in wanted:
                 inside.update(_lots(card, each, of_pods))
@@ -234,6 +234,11 @@ def settle_pods(
             fault = Violation("work", node or "the fleet", *says)
             faults.setdefault(node or "the fleet", []).append(fault)
     return observed.with_gpus(cards), faults, moved
+
+
+def _parts(card: FleetGpu) -> tuple[Instance, ...]:
+    """Return what pods may be on: of a GPU that is not cut all of it, also while nothing is."""
+    return card.instances or ((Instance(WHOLE),) if card.mode is Mode.WHOLE else ())
 
 
 #: Node, if pods are tied to it; type of GPU, profile and work: which pod is which does not matter.

@@ -91,7 +91,7 @@ echo "$*" >>log
 case $1 in
 cordon) echo true >closed ;;
 uncordon) : >closed ;;
-drain) exit "$(cat drain)" ;;
+drain) cat drain_says >&2; exit "$(cat drain)" ;;
 label)
     for word; do
         case $word in
@@ -174,7 +174,7 @@ class FakeCluster(FakeNode):
         self.folder = folder
         _tool(folder, "kubectl", _KUBECTL)
         self.put(log="", state="success\n", config="all-disabled\n", closed="", cordoned="")
-        self.put(answer=f"{answer}\n", drain="0")
+        self.put(answer=f"{answer}\n", drain="0", drain_says="")
 
     def says(self, name: str) -> str:
         return (self.folder / name).read_text(encoding="utf-8").strip()

@@ -266,6 +266,36 @@ def test_a_node_stays_closed_where_something_fails_and_opens_when_it_is_mended(
     assert (fake.says("config"), fake.says("closed")) == (wanted, "")
 
 
+DRAINS = {
+    "cannot delete Pods with local storage (use --delete-emptydir-data to override): team/a": [
+        "--delete-emptydir-data'"
+    ],
+    "cannot delete Pods that declare no controller (use --force to override): team/b": ["--force'"],
+    "cannot delete Pods with local storage (use --delete-emptydir-data to override): team/a, "
+    "cannot delete Pods that declare no controller (use --force to override): team/b": [
+        "--delete-emptydir-data'", "--force'"
+    ],
+    'error when evicting pods/"c" -n "team" (will retry after 5s): Cannot evict pod as it would '
+    "violate the pod's disruption budget.": ["PodDisruptionBudget"],
+    "Unable to connect to the server: dial tcp: i/o timeout": [],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("complaint", "helps"), DRAINS.items(), ids=range(len(DRAINS)))
+def test_a_drain_that_fails_is_told_what_helps_against_its_reason_alone(
+    tmp_path: Path, complaint: str, helps: list[str]
+) -> None:
+    path, _, _ = operator_script(tmp_path)
+    fake = FakeCluster(tmp_path)
+    fake.put(drain="1", drain_says=f"error: {complaint}\n")
+    told = run(fake, path)
+    advice = told.stderr.replace(complaint, "")
+    assert (told.returncode, complaint in told.stderr) == (1, True), told
+    every = ("--delete-emptydir-data'", "--force'", "PodDisruptionBudget")
+    assert [each for each in every if each in advice] == helps, told
+    assert "kubectl uncordon" in advice
+
+
 def test_a_node_that_somebody_else_cordoned_stays_so(tmp_path: Path) -> None:
     path, _, _ = operator_script(tmp_path)
     fake = FakeCluster(tmp_path)

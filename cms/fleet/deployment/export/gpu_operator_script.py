@@ -69,6 +69,32 @@ close_it() {
     fi
 }
 
+# Says what helps where kubectl's complaint has $1.
+hint() { case $drain_said in *"$1"*) drain_help="$drain_help $2" ;; esac; }
+
+# Sends all pods of the node away. What kubectl complains of is shown when it ends.
+drain_node() {
+    # shellcheck disable=SC2086 # several words on purpose
+    {
+        drain_said=$(kubectl drain "$node" $drain_flags 2>&1 >&3 </dev/null)
+        drain_code=$?
+    } 3>&1
+    [ -z "$drain_said" ] || echo "$drain_said" >&2
+    [ "$drain_code" != 0 ] || return 0
+    drain_help=
+    drain_with="are given so: CMS_DRAIN_FLAGS='$drain_flags"
+    hint "local storage" "Pods with emptyDir data lose it; flags that let them go \
+$drain_with --delete-emptydir-data'."
+    hint "(use --force" "Pods without a controller are not started again elsewhere: delete them \
+yourself, or let them go; flags $drain_with --force'."
+    hint "disruption budget" "A PodDisruptionBudget keeps pods there, and no flag should overrule \
+it: kubectl get pdb -A shows which. Have more of its pods ready elsewhere, then run this again."
+    hint "(use --ignore-daemonsets" "Pods of DaemonSets can stay; flags \
+$drain_with --ignore-daemonsets'."
+    fail "it could not be drained and stays cordoned.${drain_help:- kubectl says why above.}" \
+        "To give up: kubectl uncordon $node; kubectl label node $node cms.cordoned-"
+}
+
 # Takes the node through all that it needs to be cut as $1 has it.
 change() {
     if is_cut "$1"; then
@@ -77,11 +103,7 @@ change() {
         return 0
     fi
     close_it
-    # shellcheck disable=SC2086 # several words on purpose
-    kubectl drain "$node" $drain_flags </dev/null ||
-        fail "it could not be drained and stays cordoned. Pods with emptyDir data go with" \
-            "CMS_DRAIN_FLAGS='--ignore-daemonsets --delete-emptydir-data'." \
-            "To give up: kubectl uncordon $node; kubectl label node $node cms.cordoned-"
+    drain_node
     is_config=$(config) || exit 1
     is_state=$(state) || exit 1
     if [ "$is_config" = "$1" ] && [ "$is_state" = failed ]; then

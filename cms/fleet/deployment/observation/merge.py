@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -170,7 +170,7 @@ def _with_counted(
                 f"{name}: of its {counted.number} GPUs, {len(facts)} are told of; what the others "
                 "hold tells: nvidia-smi mig -lgi"
             )
-        return told, _unclear(counted, found)
+        return told, _unclear(counted, found, stale)
     (only,) = found
     numbers = range(len(clear) + len(only))
     indices = [index for index in numbers if index not in clear]
@@ -209,22 +209,28 @@ def _content(
 
 def _said(content: Content) -> str:
     if WHOLE in content:
-        return "a GPU that is not cut"
+        return "MIG off"
     return " + ".join(_of(content)) or "nothing"
 
 
-def _unclear(counted: Counted, found: Sequence[Sequence[Content]]) -> str:
-    totals = {each: count for each, count in counted.totals.items() if count}
+def _unclear(counted: Counted, found: Sequence[Sequence[Content]], stale: Collection[str]) -> str:
+    totals = {name: n for name, n in counted.totals.items() if n and name not in stale}
     if not totals:
         return ""
     there = "its GPUs" if counted.number is None else f"its {counted.number} GPUs"
-    held = f": on {there} together are {', '.join(_of(totals))}"
+    gone = f" (beside stale {', '.join(map(_resource, stale))})" if stale else ""
+    held = f": {', '.join(_of(totals))} are counted on {there} together{gone}"
     if not found:
-        return f"{held}, which they cannot hold"
+        return f"{held}, more than they can hold"
     ways = (
-        " | ".join(f"{n} x ({_said(each)})" for each, n in Counter(way).items()) for way in found
+        " + ".join(f"{n} GPUs with {_said(each)}" for each, n in Counter(way).items())
+        for way in found
     )
-    return f"{held}, which can be {' or '.join(ways)}"
+    return f"{held}, which can be {', or '.join(ways)}"
+
+
+def _resource(profile: str) -> str:
+    return "nvidia.com/gpu" if profile == WHOLE else profile
 
 
 def _refuse_half_changed(name: str, told: Sequence[NodeFacts]) -> None:
