@@ -16,7 +16,7 @@ from cms.fleet.deployment import (
 )
 from tests.cli.fleets import CUT, LGI, QUERY, flat, fleet, written
 from tests.cli.shared import error_of
-from tests.fleet.cluster import node, pod
+from tests.fleet.cluster import device, node, pod, slices
 
 # --- observe --------------------------------------------------------------------------------------
 
@@ -120,6 +120,51 @@ def test_a_file_without_a_time_in_it_is_as_old_as_it_is(
     assert run(["observe", *listings, "--json"]) == 0
     (node,) = json.loads(capsys.readouterr().out)["nodes"]
     assert node["observed"]["at"] == "2023-11-14T22:13:20Z"
+
+
+def test_what_kubectl_prints_is_read_in_any_form(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A single object, typed and untyped lists, one after the other, JSON and YAML."""
+    labels = {"nvidia.com/gpu.count": "1", "nvidia.com/mig.strategy": "mixed"}
+    one = node("node-a", {**labels, "nvidia.com/gpu.product": "NVIDIA-A30"}, **{"mig-2g.12gb": "2"})
+    nothing = {"apiVersion": "v1", "kind": "List", "items": []}
+    several = {"apiVersion": "v1", "kind": "NodeList", "items": [one]}
+    forms = {
+        "one.json": json.dumps(one, indent=4),
+        "cat.json": json.dumps(nothing) + "\n" + json.dumps(several, indent=2),
+        "jq.json": json.dumps(one) + json.dumps(pod(resource=None)) + "\n",
+        "list.yaml": f"apiVersion: v1\nitems:\n- {json.dumps(one)}\nkind: List\n---\n"
+        "apiVersion: v1\nitems: []\nkind: List\nmetadata: {resourceVersion: ''}\n",
+    }
+    for name, text in forms.items():
+        (tmp_path / name).write_text(text, "utf-8")
+        assert run(["observe", str(tmp_path / name), "--json"]) == 0, name
+        (found,) = json.loads(capsys.readouterr().out)["nodes"]
+        assert [i["profile"] for i in found["gpus"][0]["instances"]] == ["2g.12gb"] * 2
+    bad = json.dumps(nothing) + "\n\n" + json.dumps({**one, "status": 7})
+    (tmp_path / "bad.json").write_text(bad, "utf-8")
+    assert run(["observe", str(tmp_path / "bad.json")]) == 1
+    assert "bad.json:3:" in error_of(capsys)
+
+
+def test_a_cluster_without_gpus_is_an_error_and_no_empty_fleet(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    plain = {
+        "apiVersion": "v1", "kind": "Node", "metadata": {"name": "cpu"},
+        "status": {"allocatable": {"cpu": "64"}},
+    }  # fmt: skip
+    part = device("gpu-0-mig-3g40gb-9-4", profile="3g.40gb", parentUUID="GPU-0")
+    for items, says in (
+        ([], "no node with GPUs"), ([plain], "no node with GPUs"), ([slices(part)], "node 'a'"),
+    ):  # fmt: skip
+        listed = {"apiVersion": "v1", "kind": "List", "items": items}
+        (tmp_path / "cluster.json").write_text(json.dumps(listed), "utf-8")
+        assert run(["observe", str(tmp_path / "cluster.json")]) == 1
+        said = error_of(capsys)
+        assert says in said
+        assert "kubectl get nodes" in said
 
 
 NOT_OBSERVED = {

@@ -66,8 +66,40 @@ def test_of_the_devices_that_a_driver_could_make_those_given_are_there() -> None
     given = [claim("c-1", HIGH["name"]), claiming("chat-1", "c-1")]
     (card,) = merge(told(*objects, *given), known()).deployment.gpus()
     assert [(i.place, i.work) for i in card.instances] == [("3g.40gb@4", CHAT)]
-    with pytest.raises(FileError, match="whether MIG is on is said nowhere"):
-        merge(told(*objects))
+
+
+@pytest.mark.parametrize(("listed_whole", "mode"), [(True, Mode.WHOLE), (False, Mode.MIG)])
+def test_a_gpu_that_its_driver_may_cut_and_nobody_holds_is_free(
+    listed_whole: bool, mode: Mode
+) -> None:
+    """An A100 with MIG on is not listed as a whole, since only a reset would switch MIG off."""
+    parts = [
+        device(each["name"], True, profile="3g.40gb", parentUUID="GPU-0") for each in (LOW, HIGH)
+    ]
+    whole = [device("gpu-0", True, uuid="GPU-0")] if listed_whole else []
+    counters = slices()  # as they come from Kubernetes 1.35 on: apart from the devices
+    counters["metadata"]["name"], counters["spec"]["pool"]["resourceSliceCount"] = "counters", 2
+    counters["spec"]["sharedCounters"] = [{"name": "gpu-0-counter-set", "counters": {}}]
+    objects = [node("a", {}), slices(*whole, *parts, count=2), counters, ELSEWHERE]
+    found = merge(told(*objects)).deployment
+    (card,) = found.gpus()
+    assert (card.mode, card.instances, card.uuid) == (mode, (), "GPU-0")
+    assert found.free_gpus() == (card,)
+    switched = GpuFacts(0, "L", mig=Stated("on", "L"))
+    listing = NodeFacts("L", Stated("a", ""), gpus=(switched,))
+    (card,) = merge([*told(*objects), listing]).deployment.gpus()
+    assert (card.mode, card.instances) == (Mode.MIG, ())
+
+
+def test_devices_that_are_kept_from_pods_are_named() -> None:
+    lost = {
+        **HIGH,
+        "taints": [{"key": "gpu.nvidia.com/xid", "value": "79", "effect": "NoSchedule"}],
+    }
+    fine = {**LOW, "taints": [{"key": "gpu.nvidia.com/unmonitored", "effect": "None"}]}
+    found = merge(told(node("a", {}), slices(fine, lost), ELSEWHERE))
+    (said,) = [each for each in found.warnings if "taint" in each]
+    assert "devices[1]: taint gpu.nvidia.com/xid=79 (NoSchedule)" in said
 
 
 def test_an_older_generation_of_a_pool_is_passed_over() -> None:

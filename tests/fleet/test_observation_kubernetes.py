@@ -6,6 +6,7 @@ import json
 from collections import Counter
 from contextlib import suppress
 from dataclasses import replace
+from itertools import combinations_with_replacement
 from typing import Any
 
 import pytest
@@ -16,7 +17,16 @@ from cms.errors import CmsError, FileError
 from cms.files.node import Node
 from cms.files.source import Source
 from cms.files.yaml_text import read_yaml_or_json
-from cms.fleet.deployment import Mode, State
+from cms.fleet import gpu
+from cms.fleet.deployment import (
+    Deployment,
+    FleetGpu,
+    FleetNode,
+    Instance,
+    Mode,
+    Seen,
+    State,
+)
 from cms.fleet.deployment.observation.facts import Stated
 from cms.fleet.deployment.observation.kubernetes import facts_of_kubernetes, is_kubernetes
 from cms.fleet.deployment.observation.merge import merge
@@ -36,6 +46,7 @@ from .cluster import (
     Object,
     claim,
     claiming,
+    cut,
     known,
     node,
     pod,
@@ -104,6 +115,87 @@ def test_whole_gpus_are_counted_and_one_cut_gpu_is_known_by_its_counts() -> None
     assert whose == [("pod prod/chat-1", True), (None, True)]  # either may be the pod's
     with pytest.raises(FileError, match="no GPU of node 'a' is told of"):
         merge(told(node("a", two, **{"mig-3g.40gb": "2"})))
+
+
+def counting(number: int, capacity: Any = None, /, **allocatable: int) -> Object:
+    """A node whose device plug-in counts, and tells nothing of its GPUs one by one."""
+    counts = {name.replace("mig_", "mig-").replace("_", "."): n for name, n in allocatable.items()}
+    told_of = node("a", {"nvidia.com/gpu.count": str(number), **MIXED}, **counts)
+    for name, count in (capacity or {}).items():
+        told_of["status"]["capacity"][f"nvidia.com/{name}"] = str(count)
+    return told_of
+
+
+HALF, WHOLE_CARD = {"3g.40gb": 2}, None
+COUNTED: dict[str, tuple[Object, list[Any]]] = {
+    "full": (counting(4, gpu=0, mig_3g_40gb=8), [HALF] * 4),
+    "none is cut": (counting(2, gpu=2), [WHOLE_CARD] * 2),
+    "one of each": (counting(2, gpu=1, mig_7g_80gb=1), [{"7g.80gb": 1}, WHOLE_CARD]),
+    "in several places": (counting(1, gpu=0, mig_1g_10gb=2), [{"1g.10gb": 2}]),
+    "out of order": (counting(1, {"mig-3g.40gb": 2}, mig_3g_40gb=1), [HALF]),
+    "stale GPUs": (counting(4, gpu=4, mig_3g_40gb=8), [HALF] * 4),
+    "stale parts": (counting(1, {"mig-1g.10gb": 7}, mig_1g_10gb=0, mig_3g_40gb=2), [HALF]),
+}
+
+
+@pytest.mark.parametrize(("counted", "held"), COUNTED.values(), ids=COUNTED)
+def test_counts_tell_the_gpus_where_they_can_be_so_in_one_way(
+    counted: Object, held: list[Any]
+) -> None:
+    cards = list(merge(told(counted, ELSEWHERE)).deployment.gpus())
+    assert [card.counts if card.mode is Mode.MIG else None for card in cards] == held
+    distinct = len({str(each) for each in held}) > 1
+    assert all(card.seen is Seen.UNKNOWN for card in cards) or not distinct
+
+
+@given(
+    st.lists(st.sampled_from([None, {}, *gpu("a30-24gb").multisets()]), min_size=1, max_size=3),
+)
+def test_counts_are_enough_just_where_no_other_gpus_have_them(held: list[Any]) -> None:
+    kinds = [{}, {"whole": 1}, *(dict(each) for each in gpu("a30-24gb").multisets())]
+    mine = sum((Counter(each if each is not None else {"whole": 1}) for each in held), Counter())
+    ways = {
+        tuple(sorted(map(str, way)))
+        for way in combinations_with_replacement(kinds, len(held))
+        if sum(map(Counter, way), Counter()) == mine
+    }
+    counts = {"gpu": mine["whole"]} | {f"mig-{p}": n for p, n in mine.items() if p != "whole"}
+    labels = {"nvidia.com/gpu.count": str(len(held)), **MIXED, "nvidia.com/gpu.product": "A30"}
+    facts = told(node("a", labels, **counts))
+    if not mine or len(ways) > 1:
+        with pytest.raises(FileError, match="no GPU of node 'a' is told of") as fault:
+            merge(facts)
+        assert "nvidia-smi mig -lgi" in str(fault.value)
+    else:
+        cards = merge(facts).deployment.gpus()
+        assert sorted(str(c.counts if c.mode is Mode.MIG else {"whole": 1}) for c in cards) == [
+            *next(iter(ways))
+        ]
+
+
+def test_what_counts_leave_open_is_said_with_two_ways_and_never_guessed() -> None:
+    for counted in (counting(4, gpu=0, mig_3g_40gb=4), counting(2, gpu=1, mig_3g_40gb=9)):
+        with pytest.raises(FileError, match="no GPU of node 'a' is told of") as fault:
+            merge(told(counted, ELSEWHERE))
+        assert "nvidia-smi mig -lgi" in str(fault.value)
+        assert "observe" not in str(fault.value)
+    rest = merge([HALVES, *told(counting(2, gpu=1, mig_3g_40gb=2), ELSEWHERE)]).deployment
+    assert [card.mode for card in rest.gpus()] == [Mode.MIG, Mode.WHOLE]
+    found = merge([HALVES, *told(counting(4, gpu=0, mig_3g_40gb=2), ELSEWHERE)])
+    assert any("of its 4 GPUs, 1 are told of" in said for said in found.warnings)
+
+
+def test_which_gpu_is_which_is_as_meant_where_counts_do_not_tell() -> None:
+    facts = told(counting(2, gpu=1, mig_7g_80gb=1), ELSEWHERE)
+    large = Instance("7g.80gb", 0)
+    for cards in ((None, large), (large, None)):
+        meant = tuple(
+            FleetGpu("a", at, A100, Mode.MIG if each else Mode.WHOLE, (each,) if each else ())
+            for at, each in enumerate(cards)
+        )
+        found = merge(facts, Deployment((FleetNode("a", meant),)))
+        assert [c.mode for c in found.deployment.gpus()] == [c.mode for c in meant]
+        assert any("which of its GPUs holds which of" in said for said in found.warnings)
 
 
 def test_under_the_strategy_single_a_gpu_is_an_instance() -> None:
@@ -216,7 +308,9 @@ def test_what_containers_hold_adds_up_and_those_before_do_not() -> None:
 
 
 def test_pods_of_one_namespace_may_not_be_all() -> None:
-    assert any("of namespace prod" in said for said in seen(TWO, pod()).warnings)
+    (said,) = [each for each in seen(TWO, pod()).warnings if "of namespace prod" in each]
+    assert "unless they were listed with -A" in said
+    assert not any("namespace" in said for said in seen(TWO, pod("1"), pod("2")).warnings)
     assert not any("of namespace" in said for said in seen(TWO, pod(), ELSEWHERE).warnings)
 
 
@@ -235,6 +329,7 @@ def test_pods_of_one_namespace_may_not_be_all() -> None:
             [node("a", {"nvidia.com/mig-3g.40gb.sharing-strategy": "time-slicing"})],
             "node 'a' shares parts of its GPUs by time-slicing",
         ),
+        ([slices(LOW, on="b"), TWO], "lists devices of node 'b' .*, which is not told of"),
         ([{"kind": "Node"}], r'items\[0\] has no "metadata"'),
         ([{**TWO, "status": {}}], 'items.0..status has no "allocatable"'),
         ([{**TWO, "metadata": {"name": "a", "labels": []}}], "expected an object"),
@@ -258,8 +353,62 @@ def test_what_cannot_be_is_refused_with_its_line(objects: list[Any], message: st
 
 
 def test_a_node_that_gives_away_what_its_gpus_do_not_hold() -> None:
-    with pytest.raises(FileError, match="can give away 3 x 3g.40gb, but its GPUs hold 2"):
+    with pytest.raises(FileError, match="can give away 3 x 3g.40gb, but its GPUs hold 2") as fault:
         seen(node("a", **{"mig-3g.40gb": "3"}), pod(), ELSEWHERE)
+    assert "restart the device plug-in" in str(fault.value)
+
+
+@pytest.mark.parametrize(
+    ("allocatable", "capacity", "says"),
+    [
+        (1, 2, "a: 1 of its 2 x 3g.40gb cannot be given away"),
+        (0, 2, "a: 2 of its 2 x 3g.40gb cannot be given away"),
+        (1, 1, "a: 1 of its 2 x 3g.40gb cannot be given away"),
+        (2, 3, "a: 1 of its 3 x 3g.40gb cannot be given away"),
+        (2, 2, None),
+    ],
+)
+def test_less_to_give_away_than_there_is_is_said_with_the_count(
+    allocatable: int, capacity: int, says: str | None
+) -> None:
+    known_of = node("a", **{"mig-3g.40gb": allocatable})
+    known_of["status"]["capacity"] = {"nvidia.com/mig-3g.40gb": capacity}
+    held = [pod(f"chat-{at}") for at in range(min(2, capacity))]  # they run on what broke as well
+    found = seen(known_of, *held, ELSEWHERE)
+    assert len([*found.deployment.instances()]) == 2
+    said = [each for each in found.warnings if "given away" in each]
+    assert len(said) == (says is not None)
+    assert (says or "") in "".join(said)
+
+
+def test_media_engines_are_counted_as_the_profile_without_them() -> None:
+    """As the device plug-in does, unless it has a resource for them."""
+    places = [*(("1g.10gb", at) for at in range(5)), ("1g.10gb+me", 5), ("1g.20gb", 6)]
+    listing = replace(HALVES, gpus=(cut(*places),))
+    ours = {"mig-1g.10gb": 6, "mig-1g.20gb": 1}, {"mig-1g.10gb": 5, "mig-1g.10gb.me": 1}
+    for counts, most in ((ours[0], 6), ({**ours[1], "mig-1g.20gb": 1}, 5)):
+        pods = [pod(f"p-{at}", "mig-1g.10gb") for at in range(most)]
+        found = seen(node("a", **counts), *pods, ELSEWHERE, gpus=listing)
+        taken = [i.profile for _, i in found.deployment.instances() if i.owner]
+        assert Counter(taken)["1g.10gb+me"] == most - 5
+        assert not any("given away" in said for said in found.warnings)
+
+
+def test_gpus_that_are_counted_though_they_are_cut_are_stale() -> None:
+    found = seen(node("a", **{"mig-3g.40gb": 2, "gpu": 2}), ELSEWHERE)
+    (said,) = [each for each in found.warnings if "stale" in each]
+    assert said.startswith("a: 2 x nvidia.com/gpu")
+
+
+def test_a_node_that_takes_no_pods_is_named() -> None:
+    closed = node("a", **{"mig-3g.40gb": 2})
+    closed["spec"] = {"unschedulable": True}
+    closed["status"]["conditions"] = [
+        {"type": "MemoryPressure", "status": "False"}, {"type": "Ready", "status": "Unknown"}
+    ]  # fmt: skip
+    assert [word for word in ("cordoned", "Ready is Unknown") if any(
+        word in each for each in seen(closed, ELSEWHERE, pod()).warnings
+    )] == ["cordoned", "Ready is Unknown"]  # fmt: skip
 
 
 EVERYTHING = [

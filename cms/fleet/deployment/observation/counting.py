@@ -58,24 +58,23 @@ def possible_contents(
     for name, count in totals.items():
         if count:
             wanted[name if name == WHOLE else card.profile(name).name] += count
-    names = tuple(sorted(wanted))
-    kinds = [tuple(each.get(name, 0) for name in names) for each in _kinds(card, names)]
-    kinds = [kind for kind in dict.fromkeys(kinds) if some_empty or any(kind)]
+    names = tuple(sorted(wanted, key=lambda name: (-_size(card, name)[1], name)))
+    every = {tuple(each.get(name, 0) for name in names) for each in _kinds(card, names)}
+    kinds = sorted((kind for kind in every if some_empty or any(kind)), reverse=True)
     most = [max((kind[at] for kind in kinds), default=0) for at in range(len(names))]
-    sizes = [(0, 0) if name == WHOLE else _size(card, name) for name in names]
+    sizes = [_size(card, name) for name in names]
     hopeless: set[tuple[int, int, tuple[int, ...]]] = set()
 
     def fits(left: int, rest: tuple[int, ...]) -> bool:
         """Whether the rest is not too much for what is left, counted in slices."""
-        uncut = sum(count for name, count in zip(names, rest, strict=True) if name == WHOLE)
         compute, memory = (
             sum(count * size[which] for count, size in zip(rest, sizes, strict=True))
             for which in (0, 1)
         )
         return (
             all(count <= left * high for count, high in zip(rest, most, strict=True))
-            and compute <= (left - uncut) * card.compute_slices
-            and memory <= (left - uncut) * card.memory_slices
+            and compute <= left * card.compute_slices
+            and memory <= left * card.memory_slices
         )
 
     def fill(first: int, left: int, rest: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
@@ -86,9 +85,13 @@ def possible_contents(
         if (first, left, rest) in hopeless or not fits(left, rest):
             return
         none = True
+        biggest = next((at for at, count in enumerate(rest) if count), None)
         for at in range(first, len(kinds)):
             after = tuple(count - own for count, own in zip(rest, kinds[at], strict=True))
             if min(after, default=0) >= 0:
+                # No later kind has one of the biggest that are left either.
+                if biggest is not None and not kinds[at][biggest]:
+                    break
                 for more in fill(at, left - 1, after):
                     none = False
                     yield (at, *more)
@@ -103,7 +106,7 @@ def possible_contents(
 
 
 def _kinds(card: Gpu, names: Sequence[str]) -> Iterator[Mapping[str, int]]:
-    """Yield what a GPU can hold of some profiles, the most first; nothing is the last."""
+    """Yield what a GPU can hold of some profiles."""
     if WHOLE in names:
         yield {WHOLE: 1}
     parts = [name for name in names if name != WHOLE]
@@ -112,6 +115,8 @@ def _kinds(card: Gpu, names: Sequence[str]) -> Iterator[Mapping[str, int]]:
 
 
 def _size(card: Gpu, name: str) -> tuple[int, int]:
+    if name == WHOLE:
+        return card.compute_slices, card.memory_slices
     profile = card.profile(name)
     return profile.compute, profile.memory
 
