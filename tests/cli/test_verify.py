@@ -70,13 +70,13 @@ def running(*pods: str, profile: str = HALF, tied: bool = False, by_claim: bool 
     return {"apiVersion": "v1", "kind": "List", "items": objects}
 
 
-FREE = "a:chat", "a:code", "b:chat", "b:code"
+FREE = "a:code", "a:code", "b:chat", "b:code"
 PODS: dict[str, tuple[Any, int]] = {
-    "as placed": (running("a:chat", "a:chat", "b:code", "b:code"), 0),
+    "as placed": (running("a:chat", "a:code", "b:code", "b:code"), 0),
     "elsewhere": (running(*FREE), 0),
     "elsewhere, by claims": (running(*FREE, by_claim=True), 0),
     "on other GPUs of its node, by claims": (
-        running("a:chat", "a:chat", "b:code", "b:code", by_claim=True, tied=True), 0,
+        running("a:code", "a:chat", "b:code", "b:code", by_claim=True, tied=True), 0,
     ),
     "one is missing": (running(*FREE[:3]), 1),
     "one is missing, by claims": (running(*FREE[:3], by_claim=True), 1),
@@ -91,7 +91,7 @@ PODS: dict[str, tuple[Any, int]] = {
 def test_pods_that_are_tied_to_no_node_are_compared_in_total(
     cluster: Any, faults: int, is_listed: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    target = written(two_nodes(("chat", "chat"), ("code", "code")), tmp_path / "target.json")
+    target = written(two_nodes(("chat", "code"), ("code", "code")), tmp_path / "target.json")
     (tmp_path / "cluster.json").write_text(json.dumps(cluster), "utf-8")
     (tmp_path / "lgi").write_text(HALVES, "utf-8")
     sources = [str(tmp_path / "cluster.json")]

@@ -14,10 +14,14 @@ from ..instance import WHOLE
 from .facts import Counted, GpuFacts, Stated
 from .merging import fault_at
 
-__all__ = ["Content", "base_of", "contents_of", "facts_of_contents", "possible_contents"]
+__all__ = [
+    "MOST_GPUS", "Content", "base_of", "contents_of", "facts_of_contents", "possible_contents",
+]  # fmt: skip
 
 #: How many instances of each profile a GPU holds; of :data:`WHOLE` one, if it is not cut.
 Content = FrozenMap[str, int]
+#: No node has more.
+MOST_GPUS = 128
 _VARIANT = re.compile(r"[+-].*")
 
 
@@ -156,7 +160,7 @@ def contents_of(
         left = {name: count for name, count in totals.items() if name not in stale}
         if not left:
             continue
-        numbers: Collection[int] = range(1, sum(left.values()) + 1)
+        numbers: Collection[int] = range(1, min(sum(left.values()), MOST_GPUS) + 1)
         if counted.number is not None:
             numbers = (counted.number - len(told),)
         try:

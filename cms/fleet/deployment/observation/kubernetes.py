@@ -12,6 +12,7 @@ from dataclasses import replace
 from ....files.node import Node
 from ....values.frozen import FrozenMap
 from ..instance import WHOLE
+from .counting import MOST_GPUS
 from .facts import SHARED, Counted, NodeFacts, Stated
 from .kubernetes_devices import Device, devices_of, gpus_of, where
 from .kubernetes_objects import (
@@ -318,7 +319,7 @@ def _counted(
     totals = {name: count for name, count in capacity.items() if name != SHARED}
     if names.single is not None:  # its gpu.count counts instances as well
         return Counted(at, None, {name: n for name, n in totals.items() if name == names.single})
-    if not (written.isascii() and written.isdigit() and int(written)):
+    if not (written.isascii() and written.isdigit() and 0 < int(written) <= MOST_GPUS):
         return None
     strategy, product = labels.get(f"{PREFIX}mig.strategy"), labels.get(f"{PREFIX}gpu.product")
     # Under the strategy single all GPUs are cut, which their product then says, or none is.
