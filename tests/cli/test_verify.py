@@ -111,6 +111,29 @@ def test_whole_gpus_of_pods_that_are_tied_to_no_node_are_compared_in_total(tmp_p
         assert run(said) == code, pods
 
 
+def test_counts_alone_verify_a_node_whose_gpus_differ(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """One GPU is not cut, the other is; which is which, the device plug-in does not tell."""
+    uncut = FleetGpu("a", 0, A100, Mode.WHOLE, (Instance("whole", None, work("whole")),))
+    cut = FleetGpu("a", 1, A100, instances=(Instance(HALF, 0, work()), Instance(HALF, 4)))
+    alike = {**MIXED, "nvidia.com/gpu.count": "2"}
+    every = [
+        pod(profile, resource, "a", metadata={"labels": {
+            "cms.service": "chat", "cms.point": point_label(work(profile))}})
+        for profile, resource in (("whole", "gpu"), (HALF, f"mig-{HALF}"))
+    ]  # fmt: skip
+    for pods, code in ((every, 0), (every[:1], 1), (every[1:], 1)):
+        items = [node("a", alike, **{"gpu": 1, f"mig-{HALF}": 2}), *pods, ELSEWHERE]
+        cluster = {"apiVersion": "v1", "kind": "List", "items": items}
+        (tmp_path / "cluster.json").write_text(json.dumps(cluster), "utf-8")
+        for cards in ((uncut, cut), (replace(cut, index=0), replace(uncut, index=1))):
+            meant = replace(two_nodes((), ()), nodes=(FleetNode("a", cards),))
+            target = written(meant, tmp_path / "target.json")
+            said = ["verify", str(tmp_path / "cluster.json"), "--against", target]
+            assert run(said) == code, capsys.readouterr()
+
+
 def test_a_swapped_gpu_is_named_by_whichever_source_tells_uuids(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -109,9 +109,9 @@ def _of_counted(
     seen = [each for card, _ in pairs for each in card.instances if each.owner != UNKNOWN_OWNER]
     does, should = (
         Counter(
-            (each.profile, each.work, each.owner)
+            # which of those that pods may be on they are on does not matter: `settle_pods` counts
+            (each.profile, None if _is_loose(each, of_pods) else each.work, each.owner)
             for each in instances
-            if not _is_loose(each, of_pods)  # those are counted by `settle_pods`
         )
         for instances in (seen, [each for _, card in pairs for each in card.instances])
     )
@@ -223,7 +223,8 @@ def settle_pods(
                     faults.setdefault(card.name, []).append(fault)
                 moved += each.work not in (None, should.work)
                 each = replace(each, work=should.work, state=State.RUNNING)
-            instances.append(each)
+            if each.profile != WHOLE or each.work or each.owner:  # a free GPU has nothing on it
+                instances.append(each)
         cards[card.node, card.index] = replace(card, instances=tuple(instances))
     for lot in sorted({*there, *needed}, key=_lot_order):
         # more of them on GPUs that the target does not have are none of its business

@@ -277,6 +277,9 @@ DRAINS = {
     ],
     'error when evicting pods/"c" -n "team" (will retry after 5s): Cannot evict pod as it would '
     "violate the pod's disruption budget.": ["PodDisruptionBudget"],
+    'error when waiting for pod "d" in namespace "team" to terminate: global timeout reached: 8s': [
+        "--timeout allows"
+    ],
     "Unable to connect to the server: dial tcp: i/o timeout": [],
 }  # fmt: skip
 
@@ -291,7 +294,7 @@ def test_a_drain_that_fails_is_told_what_helps_against_its_reason_alone(
     told = run(fake, path)
     advice = told.stderr.replace(complaint, "")
     assert (told.returncode, complaint in told.stderr) == (1, True), told
-    every = ("--delete-emptydir-data'", "--force'", "PodDisruptionBudget")
+    every = ("--delete-emptydir-data'", "--force'", "PodDisruptionBudget", "--timeout allows")
     assert [each for each in every if each in advice] == helps, told
     assert "kubectl uncordon" in advice
 

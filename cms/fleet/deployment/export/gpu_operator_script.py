@@ -89,6 +89,11 @@ $drain_with --delete-emptydir-data'."
 yourself, or let them go; flags $drain_with --force'."
     hint "disruption budget" "A PodDisruptionBudget keeps pods there, and no flag should overrule \
 it: kubectl get pdb -A shows which. Have more of its pods ready elsewhere, then run this again."
+    case $drain_help in *PodDisruptionBudget*) ;; *)
+        hint "global timeout reached" "Pods take longer to end than --timeout allows: run this \
+again, or give them more time; flags $drain_with'."
+        ;;
+    esac
     hint "(use --ignore-daemonsets" "Pods of DaemonSets can stay; flags \
 $drain_with --ignore-daemonsets'."
     fail "it could not be drained and stays cordoned.${drain_help:- kubectl says why above.}" \
