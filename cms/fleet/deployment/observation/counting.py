@@ -56,7 +56,7 @@ def possible_contents(
     >>> a100 = gpu("a100-80gb")
     >>> for found in possible_contents(a100, 2, {"3g.40gb": 3, "whole": 0}, some_empty=True):
     ...     print(*found)
-    {'3g.40gb': 2} {'3g.40gb': 1}
+    FrozenMap({'3g.40gb': 2}) FrozenMap({'3g.40gb': 1})
     """
     wanted: Counter[str] = Counter()
     for name, count in totals.items():

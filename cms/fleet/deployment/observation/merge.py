@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from ....errors import CmsError, FileError, InvalidProblem
 from ....values.frozen import FrozenMap
+from ....values.words import count
 from ...hardware import Gpu, Layout
 from ...hardware import gpu as catalogue_gpu
 from ..checking import check_gpu
@@ -223,7 +224,7 @@ def _unclear(counted: Counted, found: Sequence[Sequence[Content]], stale: Collec
     if not found:
         return f"{held}, more than they can hold"
     ways = (
-        " + ".join(f"{n} GPUs with {_said(each)}" for each, n in Counter(way).items())
+        " + ".join(f"{count(n, 'GPU')} with {_said(each)}" for each, n in Counter(way).items())
         for way in found
     )
     return f"{held}, which can be {', or '.join(ways)}"
