@@ -264,7 +264,7 @@ def compare_allocatable(
             if count > here:
                 merging.warnings.append(stale_key(node, profile, count - here))
             elif (most := max(here, capacity.get(profile, 0))) > count:
-                what = "GPUs that are not cut" if profile == WHOLE else profile
+                what = "nvidia.com/gpu" if profile == WHOLE else profile
                 merging.warnings.append(
                     f"{node}: {most - count} of its {most} x {what} cannot be given away: out of "
                     "order, or not registered since they were made; the log of its device plug-in "
