@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from cms.files.source import write_bytes
 from cms.fleet.serving.loads import digest
 from proofs_checks.checker.loads import why_not
 
@@ -343,7 +344,7 @@ def main() -> None:
     table = certified_table() if certified else simulated_table(options.requests)
     text = json.dumps(table, indent=1)
     # a row of numbers is a line
-    options.file.write_text(_rows_on_lines(text) + "\n", "utf-8")
+    write_bytes(f"{_rows_on_lines(text)}\n".encode(), options.file)
 
 
 def _rows_on_lines(text: str) -> str:

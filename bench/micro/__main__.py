@@ -13,6 +13,7 @@ from typing import Any
 
 from bench.environment import versions
 from bench.tables import Column, Table, seconds, times
+from cms.files.source import write_bytes
 from cms.solving.arguments import available_cores
 
 BASELINE = Path(__file__).parent / "baseline.json"
@@ -39,7 +40,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     found = in_yardsticks(medians)
     if options.save:
         facts = {"versions": versions(), "cores": available_cores(), "in_yardsticks": found}
-        options.baseline.write_text(json.dumps(facts, indent=2) + "\n", "utf-8")
+        write_bytes(f"{json.dumps(facts, indent=2)}\n".encode(), options.baseline)
     kept = json.loads(options.baseline.read_text("utf-8"))["in_yardsticks"]
     table = compared(medians, kept, options.slower)
     from rich.console import Console

@@ -5,8 +5,11 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from cms.files.source import write_bytes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -90,7 +93,9 @@ def draw(plots: Sequence[Plot], folder: Path) -> list[Path]:
             figure.set_layout_engine("none")
             for ending, facts in (("png", {}), ("svg", {"Date": None})):
                 path = folder / f"{plot.name}.{ending}"
-                figure.savefig(path, metadata=facts)
+                picture = BytesIO()
+                figure.savefig(picture, format=ending, metadata=facts)
+                write_bytes(picture.getvalue(), path)
                 written.append(path)
     return written
 

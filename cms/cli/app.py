@@ -12,6 +12,7 @@ from typing import Annotated
 import typer
 
 from cms.errors import CmsError, InvalidOption, UnknownMethod, UnsupportedProblem
+from cms.files.source import noting_reads
 from cms.plugin.registry import UnknownInstance
 from cms.running.interrupt import CommandCtrlC, Interrupted
 
@@ -110,9 +111,10 @@ def run(arguments: Sequence[str], interrupts: CommandCtrlC | None = None) -> int
     session = Session(interrupts)
     as_json = "--json" in arguments
     try:
-        code = _application()(
-            args=list(arguments), prog_name="cms", standalone_mode=False, obj=session
-        )
+        with noting_reads():
+            code = _application()(
+                args=list(arguments), prog_name="cms", standalone_mode=False, obj=session
+            )
     except Interrupted:
         return _say_interrupted(arguments)
     except SystemExit as leaving:  # Typer's way out when the reader of a help page has gone

@@ -11,7 +11,7 @@ import typer
 from . import options
 from .progress import CountProgress
 from .searching import heard
-from .session import Exit, refuse_unwritable, session_of
+from .session import Exit, session_of
 
 _Points = Annotated[
     Path, typer.Argument(metavar="P.csv", help="The table of operating points; '-' is stdin.")
@@ -59,7 +59,7 @@ def capacity(
     session = session_of(context)
     session.begin(None, json=json, quiet=quiet)
     share = options.share(late_share, "--late-share")
-    refuse_unwritable((output, "--output"))
+    session.refuse_unwritable((output, "--output"))
     with session.reading():
         from cms.files.source import write_bytes
         from cms.fleet.serving import read_operating_points

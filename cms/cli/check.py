@@ -20,7 +20,7 @@ from .rechecking import (
     recheck_solution,
     recheck_transition,
 )
-from .session import Exit, Session, refuse_two_readers, refuse_unwritable, session_of
+from .session import Exit, Session, refuse_two_readers, session_of
 from .shards import check_folders
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ def check(
 
     session = session_of(context)
     output = session.begin(output, json=json, quiet=quiet)
-    refuse_unwritable((output, "--output"))
+    session.refuse_unwritable((output, "--output"))
     refuse_two_readers((problem, "problem.json"), (solution, "solution.json"))
     if problem.is_dir():
         answer, faults = check_folders(session, problem, solution)

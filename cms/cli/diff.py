@@ -11,7 +11,7 @@ import typer
 
 from . import options
 from .fleets import MaxAge, read_fleet, refuse_stale_now
-from .session import Exit, refuse_two_readers, refuse_unwritable, session_of
+from .session import Exit, refuse_two_readers, session_of
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -51,7 +51,7 @@ def diff(
     """
     session = session_of(context)
     output = session.begin(output, json=json, quiet=quiet)
-    refuse_unwritable((output, "--output"), (picture, "--picture"))
+    session.refuse_unwritable((output, "--output"), (picture, "--picture"))
     refuse_two_readers((now, "now.json"), (target, "target.json"))
     with session.reading():
         from cms.fleet.deployment import difference

@@ -11,7 +11,7 @@ import typer
 from . import options
 from .plans import read_rechecked
 from .searching import heard
-from .session import refuse_unwritable, session_of
+from .session import session_of
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -37,7 +37,7 @@ def explain(
     """
     session = session_of(context)
     output = session.begin(output, json=json, quiet=quiet)
-    refuse_unwritable((output, "--output"))
+    session.refuse_unwritable((output, "--output"))
     with session.reading():
         found = read_rechecked(session, plan, "explained")
     if isinstance(found, int):

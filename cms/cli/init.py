@@ -42,7 +42,7 @@ def init(
     """
     session = session_of(context)
     session.begin(None, json=json, quiet=quiet)
-    from cms.files.source import write_bytes
+    from cms.files.source import write_files
     from cms.fleet.hardware.device_file import is_device_file
     from cms.fleet.serving.gpus_used import DEFAULT_GPU
     from cms.fleet.serving.templates import points_template, services_template
@@ -57,8 +57,12 @@ def init(
             f"{' and '.join(there)} {are} there already; --force writes over, or name another "
             "folder: cms init DIR"
         )
-    write_bytes(services_template().encode(), services)
-    write_bytes(points_template(gpu).encode(), points)
+    try:
+        write_files({services: services_template().encode(), points: points_template(gpu).encode()})
+    except BaseException:
+        if is_new:
+            folder.rmdir()
+        raise
     command = ["cms", "plan", "-s", str(services), "-p", str(points)]
     if device is not None and is_device_file(device):
         command += ["--gpu", device]  # no catalogue has it

@@ -14,7 +14,7 @@ from cms.errors import InvalidOption
 from . import options
 from .catalogue import find_gpu, gpu_keys
 from .fleets import read_known
-from .session import Exit, refuse_unwritable, session_of
+from .session import Exit, session_of
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -91,7 +91,7 @@ def observe(
     """Tell what runs where now, and what is free: per GPU its slices, and the largest that fits."""
     session = session_of(context)
     output = session.begin(output, json=json, quiet=quiet)
-    refuse_unwritable((output, "--output"), (picture, "--picture"))
+    session.refuse_unwritable((output, "--output"), (picture, "--picture"))
     with session.reading():
         known = None if plan is None else read_known(plan)
         observed = seen(sources, node, known, gpu, service_label)

@@ -19,7 +19,6 @@ from .session import (
     Exit,
     Session,
     refuse_two_readers,
-    refuse_unwritable,
     report_error,
     session_of,
 )
@@ -119,7 +118,7 @@ def place(
     """
     session = session_of(context)
     output = session.begin(output, json=json, quiet=quiet)
-    refuse_unwritable((output, "--output"), (picture, "--picture"))
+    session.refuse_unwritable((output, "--output"), (picture, "--picture"))
     refuse_two_readers((plan, "plan.json"), (nodes, "--nodes"), (now, "--now"))
     if nodes is None and now is None:
         raise options.usage_error("give --nodes nodes.csv, --now now.json, or both")

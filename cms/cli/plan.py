@@ -19,7 +19,7 @@ from .fleets import MaxAge
 from .near import ExtraGpus, Near, read_near, show_nearest
 from .published import load_published, names_of
 from .searching import Search, bounded_beside, lacking, search, spread
-from .session import refuse_two_readers, refuse_unwritable, session_of
+from .session import refuse_two_readers, session_of
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -277,7 +277,7 @@ def plan(
         gpu, rule, max_processes, options.limits(max_gpus), options.costs(cost), load_curves,
         options.share(rate_margin, "--rate-margin"), terms, options.scales(scale), drop or [],
     )  # fmt: skip
-    refuse_unwritable((output, "--output"), (picture, "--picture"))
+    session.refuse_unwritable((output, "--output"), (picture, "--picture"))
     refuse_two_readers(
         (services, "--services"), (operating_points, "--operating-points"),
         (load_curves, "--load-curves"), (start, "--start"), (near, "--near"),

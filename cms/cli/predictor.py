@@ -11,9 +11,7 @@ from . import options
 from .searching import heard
 from .session import (
     Exit,
-    refuse_overwriting,
     refuse_two_readers,
-    refuse_unwritable,
     session_of,
 )
 
@@ -95,9 +93,8 @@ def train(
     session.begin(None, json=json, quiet=quiet)
     outputs = (output, "--output"), (write_profiles, "--write-profiles")
     read = (pairs, "P.csv"), (profiles, "--profiles")
-    refuse_unwritable(*outputs)
+    session.refuse_unwritable(*outputs)
     refuse_two_readers(*read)
-    refuse_overwriting(read, outputs)
     if write_profiles is not None and not probe:
         raise options.usage_error("it goes with --probe", "--write-profiles")
     with session.reading("reading and fitting"):

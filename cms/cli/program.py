@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from . import options
-from .session import Exit, refuse_unwritable, session_of
+from .session import Exit, session_of
 from .solve import Published, posed_of
 
 _File = Annotated[
@@ -36,7 +36,7 @@ def program(
     """
     session = session_of(context)
     session.begin(None, json=json, quiet=quiet)
-    refuse_unwritable((output, "--output"))
+    session.refuse_unwritable((output, "--output"))
     with session.reading():
         _, posed = posed_of(file, published, plans=True)
     from cms.files import number_to_json

@@ -19,7 +19,6 @@ from .session import (
     Exit,
     Session,
     refuse_two_readers,
-    refuse_unwritable,
     report_error,
     session_of,
 )
@@ -220,7 +219,7 @@ def reconcile(
     session = session_of(context)
     output = session.begin(output, json=json, quiet=quiet)
     if trace is not None:
-        refuse_unwritable((output, "--output"))
+        session.refuse_unwritable((output, "--output"))
     elif output is not None:
         from cms.files.folders import refuse_folder
 

@@ -23,7 +23,7 @@ from .rechecking import (
     recheck_transition,
 )
 from .searching import heard
-from .session import Exit, Session, refuse_two_readers, refuse_unwritable, session_of
+from .session import Exit, Session, refuse_two_readers, session_of
 from .transition import DurationsFile
 
 if TYPE_CHECKING:
@@ -92,7 +92,7 @@ def report(
         raise usage_error("'-' prints the page, and --json something else; name a file", "--output")
     session.begin(output, json=json, quiet=quiet)
     session.json = json  # a page goes into a pipe as it is
-    refuse_unwritable((output, "--output"))
+    session.refuse_unwritable((output, "--output"))
     refuse_two_readers((file, "FILE"), (solution, "SOLUTION"), (durations, "--durations"))
     asked = _Asked(
         title or ("report" if str(file) == "-" else file.name), file, solution, durations,

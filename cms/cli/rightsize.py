@@ -14,7 +14,7 @@ from .plans import read_rechecked
 from .progress import CountProgress
 from .published import load_published
 from .searching import heard
-from .session import Exit, refuse_two_readers, refuse_unwritable, report_error, session_of
+from .session import Exit, refuse_two_readers, report_error, session_of
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -83,7 +83,7 @@ def rightsize(
     """
     session = session_of(context)
     output = session.begin(output, json=json, quiet=quiet)
-    refuse_unwritable((output, "--output"))
+    session.refuse_unwritable((output, "--output"))
     refuse_two_readers(
         (plan, "plan.json"),
         (operating_points, "--operating-points"),

@@ -74,6 +74,8 @@ class Session:
         self.quiet = False
         self.has_answered = False
         self._doing: Doing | None = None
+        self.context: typer.Context | None = None
+        self._written: list[tuple[Path, str]] = []
 
     def begin(self, output: Path | None, *, json: bool = False, quiet: bool = False) -> Path | None:
         """Take note of the command's own output options; return the file to write, if any.
@@ -91,6 +93,70 @@ class Session:
         self.json = json or to_pipe
         self.quiet = self.interrupts.quiet = quiet
         return None if to_pipe else output
+
+    def refuse_unwritable(self, *files: tuple[Path | None, str]) -> None:
+        """Say before a long run, not after it, that a file cannot be written.
+
+        Raises
+        ------
+        UsageError
+            If a path is a folder, its folder does not exist, or a picture is to be no SVG; or if
+            one file, or standard output, is to be written twice.
+        """
+        printed = ["--output"] if self.json else []
+        self._written = []
+        taken: dict[Path, str] = {}
+        for path, option in files:
+            if path is None:
+                continue
+            if str(path) == "-":
+                printed += [option] if option not in printed else []
+                continue
+            if path.is_dir():
+                raise usage_error(f"{str(path)!r} is a folder; expected a file to write", option)
+            if option == "--picture" and path.suffix.lower() != ".svg":
+                raise usage_error(
+                    f"{str(path)!r}: pictures are SVG; expected a name that ends in .svg", option
+                )
+            if not path.parent.is_dir():
+                raise usage_error(
+                    f"there is no folder {str(path.parent)!r} to write {path.name!r} to; create it",
+                    option,
+                )
+            place = path.resolve()
+            if place in taken and (path.is_file() or not path.exists()):  # not /dev/null
+                raise usage_error(
+                    f"{str(path)!r}: {taken[place]} writes it, too; name another file", option
+                )
+            taken[place] = option
+            self._written.append((path, option))
+        if len(printed) > 1:
+            raise usage_error(f"only one of {' and '.join(printed)} can be standard output")
+
+    def _refuse_lost(self) -> None:
+        """Say that a file would be lost that was read just now.
+
+        Raises
+        ------
+        UsageError
+        """
+        from cms.files.source import read_before
+
+        for path, option in self._written:
+            if (name := read_before(path)) is not None:
+                lost = f"it is read as {self._asked_as(name)}, and would be lost"
+                raise usage_error(f"{str(path)!r}: {lost}; name another file", option)
+
+    def _asked_as(self, name: str) -> str:
+        """Return the option that names a file, or the file's name itself."""
+        assert self.context is not None
+        written = {option for _, option in self._written}
+        path = Path("-" if name == "<stdin>" else name)
+        for each in self.context.command.params:
+            is_read = each.param_type_name == "option" and not written & set(each.opts)
+            if is_read and self.context.params.get(each.name or "") == path:
+                return max(each.opts, key=len)
+        return path.name
 
     def print_json(self, make: Callable[[], Mapping[str, Any]]) -> None:
         """Make a document and write it to stdout, exactly as ``--output`` writes it to a file."""
@@ -200,6 +266,7 @@ class Session:
         """Say so likewise, and let Ctrl-C end it at once."""
         with self.doing(what), self.interrupts.abortable():
             yield
+        self._refuse_lost()
 
     def warn(self, text: str) -> None:
         """Write a warning to stderr; where JSON is wanted, the document holds it."""
@@ -257,61 +324,8 @@ def session_of(context: typer.Context) -> Session:
     """Return the session a command runs in."""
     session = context.obj
     assert isinstance(session, Session)
+    session.context = context
     return session
-
-
-def refuse_unwritable(*files: tuple[Path | None, str]) -> None:
-    """Say before a long run, not after it, that a file cannot be written.
-
-    Raises
-    ------
-    UsageError
-        If a path is a folder, its folder does not exist, or a picture is to be no SVG.
-    """
-    for path, option in files:
-        if path is None or str(path) == "-":
-            continue
-        if path.is_dir():
-            raise usage_error(f"{str(path)!r} is a folder; expected a file to write", option)
-        if option == "--picture" and path.suffix.lower() != ".svg":
-            raise usage_error(
-                f"{str(path)!r}: pictures are SVG; expected a name that ends in .svg", option
-            )
-        if not path.parent.is_dir():
-            raise usage_error(
-                f"there is no folder {str(path.parent)!r} to write {path.name!r} to; create it",
-                option,
-            )
-
-
-def refuse_overwriting(
-    read: Iterable[tuple[Path | None, str]], written: Iterable[tuple[Path | None, str]]
-) -> None:
-    """Say that a file would be lost: one that is read, or one that is written twice.
-
-    Raises
-    ------
-    UsageError
-        If a path that is written is also read, or written under another option; of standard output
-        the latter.
-    """
-    taken = {
-        path.resolve(): f"it is read as {option}"
-        for path, option in read
-        if path is not None and str(path) != "-"
-    }
-    printed = [option for path, option in written if path is not None and str(path) == "-"]
-    if len(printed) > 1:
-        raise usage_error(f"only one of {' and '.join(printed)} can be standard output")
-    for path, option in written:
-        if path is None or str(path) == "-":
-            continue
-        place = path.resolve()
-        if place in taken and (path.is_file() or not path.exists()):  # not /dev/null
-            raise usage_error(
-                f"{str(path)!r}: {taken[place]}, and would be lost; name another file", option
-            )
-        taken[place] = f"{option} writes it, too"
 
 
 def refuse_two_readers(*files: tuple[Path | None, str]) -> None:

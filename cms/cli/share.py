@@ -13,9 +13,7 @@ from . import options
 from .searching import Search, heard, option_values
 from .session import (
     Exit,
-    refuse_overwriting,
     refuse_two_readers,
-    refuse_unwritable,
     session_of,
 )
 from .weights import By, LimitBy, Weights
@@ -122,19 +120,16 @@ def share(
 ) -> int:
     """Find which workload runs beside which service, with a proof that no plan is worth more."""
     session = session_of(context)
-    first = output or (Path("-") if json else None)  # what standard output is for
     output = session.begin(output, json=json, quiet=quiet)
     how = Search.read(method, option, time_limit, "0", seed, None, None)
-    written = (
-        (first, "--output"), (problem, "--problem"), (assign, "--assign"), (picture, "--picture"),
-    )  # fmt: skip
     read = (
         (online, "--online"), (offline, "--offline"), (pairs, "--pairs"),
         (predictor, "--predictor"), (profiles, "--profiles"),
     )  # fmt: skip
-    refuse_unwritable(*written)
+    session.refuse_unwritable(
+        (output, "--output"), (problem, "--problem"), (assign, "--assign"), (picture, "--picture")
+    )
     refuse_two_readers(*read)
-    refuse_overwriting(read, written)
     by = By(pairs, predictor, lower_end, limit_by, profiles)
     by.refuse_the_rest()
     with session.reading():

@@ -16,7 +16,7 @@ from cms.values.words import count
 from . import options
 from .progress import CountProgress
 from .searching import heard
-from .session import Exit, Session, refuse_overwriting, refuse_two_readers
+from .session import Exit, Session, refuse_two_readers
 from .weights import LimitBy, limit_by_option
 
 if TYPE_CHECKING:
@@ -135,7 +135,6 @@ class Given:
         document: Node,
         others: Mapping[str, object],
         seed: int,
-        output: Path | None,
     ) -> dict[str, Any]:
         """Read what is given, and return the arguments of ``share_day``.
 
@@ -155,7 +154,6 @@ class Given:
             (self.problem, "--problem"),
         )  # fmt: skip
         refuse_two_readers(*read)
-        refuse_overwriting(read, [(output, "--output")])
         return self._arguments(kind, path, document, seed)
 
     def _arguments(self, kind: str, path: Path, document: Node, seed: int) -> dict[str, Any]:

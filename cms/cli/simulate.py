@@ -16,7 +16,7 @@ from . import framed, options, shared_day
 from .documents import open_document
 from .progress import CountProgress
 from .searching import heard
-from .session import Exit, Session, refuse_two_readers, refuse_unwritable, session_of
+from .session import Exit, Session, refuse_two_readers, session_of
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -144,7 +144,7 @@ def simulate(
     """
     session = session_of(context)
     output = session.begin(output, json=json, quiet=quiet)
-    refuse_unwritable((output, "--output"), (picture, "--picture"))
+    session.refuse_unwritable((output, "--output"), (picture, "--picture"))
     refuse_two_readers((plan, "plan.json"), (events, "--events"))
     with session.reading():
         from cms.fleet.serving import SharedServing
@@ -164,7 +164,7 @@ def simulate(
                 "--events": events, "--surge": surge, "--on-failure": on_failure != "retry",
                 "--threads": threads, "--picture": picture,
             }  # fmt: skip
-            day = sharing.prepared(kind, plan, node, others, seed, output)
+            day = sharing.prepared(kind, plan, node, others, seed)
     if day is not None:
         return shared_day.simulate_day(session, day, plan.name, output)
     with session.reading():

@@ -12,7 +12,7 @@ from . import options, shards
 from .documents import open_document
 from .published import load_published, names_of
 from .searching import Search, lacking, search
-from .session import refuse_two_readers, refuse_unwritable, session_of
+from .session import refuse_two_readers, session_of
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -75,7 +75,7 @@ def solve(
     for value, name in ((cluster, "--cluster"), (journal, "--journal")):
         if value is not None:
             raise options.usage_error("is for problem folders, as cms pack writes them", name)
-    refuse_unwritable((output, "--output"), (picture, "--picture"))
+    session.refuse_unwritable((output, "--output"), (picture, "--picture"))
     refuse_two_readers((problem, "problem.json"), (start, "--start"))
     with session.reading():
         title, posed = posed_of(problem, published)

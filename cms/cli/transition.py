@@ -16,13 +16,7 @@ from .documents import open_document
 from .export import ConfigMap, Merge, OperatorNamespace, SlurmNodes, SlurmTypes
 from .fleets import Force, MaxAge, read_fleet, refuse_stale_now
 from .searching import heard
-from .session import (
-    Exit,
-    Session,
-    refuse_two_readers,
-    report_error,
-    session_of,
-)
+from .session import Exit, Session, refuse_two_readers, report_error, session_of
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -214,6 +208,7 @@ def transition(
             "exchange_and_compact takes one --floor for all; leave out --spare and --as-grouped",
             "--method",
         )
+    session.refuse_unwritable((picture, "--picture"))
     if output is not None:
         from cms.files.folders import refuse_folder
 

@@ -13,7 +13,7 @@ from . import options
 from .check import fault_lines
 from .fleets import MaxAge, read_fleet, refuse_stale_now, without_places
 from .observe import Gpus, NodeName, ServiceLabel, Sources, seen
-from .session import Exit, refuse_unwritable, session_of
+from .session import Exit, session_of
 
 if TYPE_CHECKING:
     from cms.fleet.deployment import Deployment
@@ -51,7 +51,7 @@ def verify(
     """
     session = session_of(context)
     output = session.begin(output, json=json, quiet=quiet)
-    refuse_unwritable((output, "--output"))
+    session.refuse_unwritable((output, "--output"))
     with session.reading("reading and comparing"):
         from cms.fleet.deployment.verifying import UNKNOWN_OWNER, settle_pods, verify
 

@@ -11,11 +11,12 @@ import hashlib
 import os
 import shutil
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 from ..errors import FileError
-from .source import StrPath
+from .replacing import beside, held, rename, sync_folder, write_synced
+from .source import StrPath, read_before
 
 #: The file of check sums: ``sha256sum -c .cms-sha256``.
 SUMS = ".cms-sha256"
@@ -60,16 +61,15 @@ def write_folder(files: Mapping[str, str], path: StrPath, *, force: bool = False
         if odd or file == SUMS:
             raise FileError(name, f"no file in this folder can be called {file!r}")
     refuse_folder(path, force=force)
-    new = folder.with_name(f".{folder.name}.{os.urandom(4).hex()}")
     try:
-        try:
+        with beside(folder, folder=True) as new:
             _write_all(files, new)
             return _put(new, folder)
-        except (OSError, ValueError) as fault:  # half of a surrogate pair in a text
-            reason = getattr(fault, "strerror", None) or str(fault)
-            raise FileError(name, f"this folder cannot be written: {reason}") from None
-    finally:  # it is still here if something went wrong, Ctrl-C included
-        shutil.rmtree(new, ignore_errors=True)
+    except (OSError, ValueError) as fault:  # half of a surrogate pair in a text
+        if isinstance(fault, FileError):
+            raise
+        reason = getattr(fault, "strerror", None) or str(fault)
+        raise FileError(name, f"this folder cannot be written: {reason}") from None
 
 
 @contextmanager
@@ -101,15 +101,15 @@ def new_folder(path: StrPath, part: str) -> Iterator[Path]:
     """
     folder = Path(path).absolute()
     refuse_existing(Path(path))
-    aside = folder.with_name(f".{folder.name}.{os.urandom(4).hex()}")
-    try:
+    with ExitStack() as stack:
         with _telling(path):
-            (aside / part).mkdir(parents=True)
+            aside = stack.enter_context(beside(folder, folder=True))
+            (aside / part).mkdir()
         yield aside
         with _telling(path):
-            os.replace(aside, folder)
-    finally:  # it is still here if something went wrong, Ctrl-C included
-        shutil.rmtree(aside, ignore_errors=True)
+            sync_folder(aside)
+            sync_folder(aside / part)
+            rename(aside, folder)
 
 
 @contextmanager
@@ -201,35 +201,40 @@ def _sum_of(file: Path) -> str:
 
 
 def _write_all(files: Mapping[str, str], new: Path) -> None:
-    new.mkdir()
     sums = []
     for file, text in sorted(files.items()):
         data, target = text.encode(), new / file
         target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_bytes(data)
+        write_synced(target, data)
         if text.startswith("#!"):
             mode = target.stat().st_mode
             target.chmod(mode | (mode & 0o444) >> 2)
         sums.append(f"{hashlib.sha256(data).hexdigest()}  {file}\n")
-    (new / SUMS).write_bytes("".join(sums).encode())
+    write_synced(new / SUMS, "".join(sums).encode())
+    for folder in {(new / file).parent for file in (*files, SUMS)}:
+        sync_folder(folder)
 
 
 def _put(new: Path, folder: Path) -> Path | None:
-    """Rename the new folder to its place; the old one goes if it is ours, else it is kept."""
+    """Rename the new folder to its place; the old one goes if it is ours, else it is kept.
+
+    It is kept, too, if the running command has read a file in it.
+    """
     if not folder.exists():
-        new.rename(folder)
+        rename(new, folder)
         return None
-    is_ours = next(_not_ours(folder), None) is None
+    is_ours = next(_not_ours(folder), None) is None and read_before(folder) is None
     number = 1
     while (kept := folder.with_name(f"{folder.name}.{number}")).exists():
         number += 1
     old = new.with_name(f"{new.name}.old") if is_ours else kept
-    try:
-        folder.rename(old)
-        new.rename(folder)
-    finally:
-        if not folder.exists():  # Ctrl-C as well: what was there is there again
-            old.rename(folder)
-        elif is_ours:
-            shutil.rmtree(old, ignore_errors=True)
+    with held(folder):
+        try:
+            folder.rename(old)
+            rename(new, folder)
+        finally:
+            if not folder.exists():  # Ctrl-C as well: what was there is there again
+                old.rename(folder)
+            elif is_ours:
+                shutil.rmtree(old, ignore_errors=True)
     return None if is_ours else kept

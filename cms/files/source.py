@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import os
 import re
+import stat
 import sys
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeAlias
+from typing import TextIO, TypeAlias
 
 from ..errors import FileError
 from ..values.names import nearest
+from .replacing import rename, written_beside
 
 StrPath: TypeAlias = "str | os.PathLike[str]"
 
@@ -110,8 +114,12 @@ def _read_bytes(path: StrPath, name: str, holds: str) -> bytes:
         raise FileError(name, "standard input is closed", expected=holds)
     try:
         if is_stdin:
+            with suppress(OSError, ValueError):  # a stream without a number
+                note_read(sys.stdin.fileno(), name)
             return sys.stdin.buffer.read()
-        return Path(path).read_bytes()
+        with Path(path).open("rb") as file:
+            note_read(file.fileno(), name)
+            return file.read()
     except FileNotFoundError:
         hint = nearest(Path(path).name, _names_in(Path(path).parent), lead="")
         raise FileError(name, "there is no such file", fix=hint) from None
@@ -130,24 +138,130 @@ def _names_in(folder: Path) -> list[str]:
         return []
 
 
+#: What the running command has read, by device and number: its name. None outside of a command.
+_read: dict[tuple[int, int], tuple[str, str]] | None = None
+
+
+@contextmanager
+def noting_reads() -> Iterator[None]:
+    """Take note of every file that is read meanwhile: nothing may be written over it."""
+    global _read
+    _read = {}
+    try:
+        yield
+    finally:
+        _read = None
+
+
+def note_read(number: int, name: str) -> None:
+    """Take note of an open file that is read, under the name by which a user knows it."""
+    if _read is not None and stat.S_ISREG((found := os.fstat(number)).st_mode):
+        _read[found.st_dev, found.st_ino] = name, os.path.realpath(name)
+
+
+def read_before(path: StrPath) -> str | None:
+    """Return the name under which the running command has read a file, or one in a folder.
+
+    None if it has not. Links and other spellings of a path do not matter.
+    """
+    if not _read:
+        return None
+    try:
+        there = os.stat(path)
+    except (OSError, ValueError):
+        return None
+    if stat.S_ISDIR(there.st_mode):
+        folder = Path(os.path.realpath(path))
+        return next((name for name, at in _read.values() if folder in Path(at).parents), None)
+    return _read.get((there.st_dev, there.st_ino), (None, ""))[0]
+
+
 def write_bytes(data: bytes, path: StrPath) -> None:
-    """Write a file as a whole, or to standard output if the path is ``-``.
+    """Write a file as a whole, or to standard output if the path is ``-``; see `write_files`."""
+    write_files({path: data})
+
+
+def write_files(files: Mapping[StrPath, bytes]) -> None:
+    """Write files as a whole, all of them or none.
+
+    Each is written beside its place first, and renamed when the disk has it: until then the file
+    that is there stays as it is. A link stays, and what it leads to is replaced; a file keeps its
+    mode. Standard output (``-``), pipes and devices are written to as they are.
 
     Raises
     ------
     FileError
-        If the folder does not exist or the file may not be written.
+        If a folder does not exist, a file may not be written, or the running command has read it.
     """
+    with ExitStack() as stack:
+        finished = []
+        for path, data in files.items():
+            with _telling(path):
+                place = None if _stream_of(path) else _place(path)
+                if place is not None:
+                    new = stack.enter_context(written_beside(place, data))
+                    finished.append((path, new, place))
+        for path, new, place in finished:
+            with _telling(path):
+                rename(new, place)
+        done = {path for path, _, _ in finished}
+        for path, data in files.items():
+            if path not in done:
+                _write_through(data, path)
+
+
+def _place(path: StrPath) -> Path | None:
+    """Where the file is that is to be replaced or made; None of what is only written to."""
+    place = Path(os.path.realpath(path))
+    try:
+        there = os.stat(path)
+    except FileNotFoundError:
+        return place
+    if stat.S_ISDIR(there.st_mode):
+        raise IsADirectoryError
+    if not stat.S_ISREG(there.st_mode):
+        return None
+    if not (place.exists() and os.path.samestat(there, place.stat())):
+        return None  # an open file that has no name any more: /dev/fd/3
+    if (name := read_before(path)) is not None:
+        raise FileError(
+            os.fspath(path), f"is read as {name}, and would be lost", fix="name another file"
+        )
+    os.close(os.open(place, os.O_WRONLY))  # what may not be written may not be replaced
+    return place
+
+
+def _stream_of(path: StrPath) -> TextIO | None:
+    """Return the stream of this process that a path leads to: ``-``, ``/dev/stdout > file``."""
     if os.fspath(path) == "-":
         if sys.stdout is None:
             raise FileError("<stdout>", "standard output is closed", fix="name a file to write")
-        sys.stdout.flush()  # what was printed as text before must stay before
-        sys.stdout.buffer.write(data)
-        sys.stdout.buffer.flush()
+        return sys.stdout
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(OSError, ValueError, AttributeError):  # none, or one without a number
+            if os.path.samestat(os.stat(path), os.fstat(stream.fileno())):
+                return stream
+    return None
+
+
+def _write_through(data: bytes, path: StrPath) -> None:
+    if (stream := _stream_of(path)) is not None:
+        stream.flush()  # what was printed as text before must stay before
+        stream.buffer.write(data)
+        stream.buffer.flush()
         return
+    with _telling(path):
+        Path(path).write_bytes(data)
+
+
+@contextmanager
+def _telling(path: StrPath) -> Iterator[None]:
+    """Say which file it is that cannot be written."""
     name = os.fspath(path)
     try:
-        Path(path).write_bytes(data)
+        yield
+    except FileError:
+        raise
     except FileNotFoundError:
         folder = str(Path(path).parent)
         raise FileError(
@@ -156,7 +270,11 @@ def write_bytes(data: bytes, path: StrPath) -> None:
     except IsADirectoryError:
         raise FileError(name, "this is a folder", expected="a file to write") from None
     except PermissionError:
-        raise FileError(name, "this file may not be written", fix="check its permissions") from None
+        what, fix = "this file may not be written", "check its permissions"
+        if os.access(path, os.W_OK):  # but not beside it, where it would be until it is whole
+            what = f"no file may be made in the folder {str(Path(path).parent)!r}"
+            fix = "write to another folder"
+        raise FileError(name, what, fix=fix) from None
     except (OSError, ValueError) as fault:
         raise FileError(name, f"cannot be written: {_reason(fault)}") from None
 

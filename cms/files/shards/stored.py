@@ -20,6 +20,8 @@ from ...problem.row import Row
 from ...problem.rows import Rows
 from ...shards.shard import narrowest
 from ...values.numbers import LARGEST_DIGITS
+from ..replacing import write_synced
+from ..source import note_read
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -43,7 +45,7 @@ def write_file(path: Path, data: bytes) -> str:
     """
     aside = path.with_name(f".{path.name}.{os.getpid()}")
     try:
-        aside.write_bytes(data)
+        write_synced(aside, data, "wb")
         os.replace(aside, path)
     except OSError as fault:
         aside.unlink(missing_ok=True)
@@ -74,6 +76,7 @@ def read_bytes(path: Path, sha256: str) -> bytes:
     try:
         with path.open("rb") as file:
             stat = os.fstat(file.fileno())  # before it is read: what is written meanwhile is hashed
+            note_read(file.fileno(), str(path))
             data = file.read()
     except OSError as fault:
         raise FileError(

@@ -1,0 +1,249 @@
+"""What a command writes is there as a whole, or what was there before; and never over its input."""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import json
+import os
+import resource
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from cms.cli.app import run
+from cms.errors import FileError
+from cms.files.source import write_bytes
+from tests.cli.shared import COMMAND, ROOT, error_of
+
+BEFORE = b"what stood there before\n"
+
+#: Each kind of file that a command writes: the words before the file's name.
+WRITERS = {
+    "plan.json": ["plan", "-s", "s.csv", "-p", "p.csv", "--rule", "parvagpu", "-q", "-o"],
+    "plan.svg": ["plan", "-s", "s.csv", "-p", "p.csv", "--rule", "parvagpu", "-q", "--picture"],
+    "solution.json": ["solve", "--published", "three-thirds", "-q", "-o"],
+    "fleet.svg": ["place", "plan.json", "--nodes", "nodes.csv", "-q", "--picture"],
+    "page.html": ["report", "plan.json", "--no-curve", "-q", "-o"],
+    "program.mps": ["program", "--published", "three-thirds", "-q", "-o"],
+    "curves.csv": ["capacity", "p.csv", "--requests", "1000", "-q", "-o"],
+    "explained.json": ["explain", "plan.json", "chat", "-q", "-o"],
+    "simulation.json": ["simulate", "plan.json", "--requests", "50", "-q", "-o"],
+}
+
+
+@pytest.fixture
+def here(plan: Path, nodes: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    for name in ("s.csv", "p.csv", "plan.json"):
+        (tmp_path / name).write_bytes((plan.parent / name).read_bytes())
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def full(*_: object) -> None:
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+def hidden(folder: Path) -> list[str]:
+    return [name for name in os.listdir(folder) if name.startswith(".")]
+
+
+@pytest.mark.parametrize("name", WRITERS)
+def test_a_full_disk_leaves_what_was_there(
+    name: str, here: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (here / name).write_bytes(BEFORE) if not (here / name).exists() else None
+    before = (here / name).read_bytes()
+    with monkeypatch.context() as broken:
+        broken.setattr("os.fsync", full)
+        assert run([*WRITERS[name], name]) == 1
+    assert name in capsys.readouterr().err
+    assert (here / name).read_bytes() == before
+    assert hidden(here) == []
+    assert run([*WRITERS[name], name]) in (0, 1)  # 1: a limit is broken
+    assert (here / name).read_bytes() != BEFORE
+
+
+def test_a_file_larger_than_may_be_is_not_begun(here: Path) -> None:
+    """As a quota or a full disk is met: in the middle of the writing."""
+    target = here / "kept.json"
+    target.write_bytes(BEFORE)
+
+    def limit() -> None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
+
+    for command in (["plan", "--published", "S1", "-q", "-o", str(target)], ["init", "new"]):
+        done = subprocess.run(
+            [*COMMAND, *command], cwd=here, env={**os.environ, "PYTHONPATH": str(ROOT)},
+            capture_output=True, text=True, preexec_fn=limit, check=False,
+        )  # fmt: skip
+        assert (done.returncode, done.stderr.count("\n")) == (1, 1), done.stderr
+        assert "File too large" in done.stderr
+    assert target.read_bytes() == BEFORE
+    assert hidden(here) == []
+    assert not (here / "new").exists(), "or a second 'cms init' would be refused"
+
+
+@pytest.mark.parametrize(
+    ("name", "command"),
+    [
+        ("s.csv", ["plan", "-s", "s.csv", "-p", "p.csv", "-o"]),
+        ("p.csv", ["plan", "-s", "s.csv", "-p", "p.csv", "-o"]),
+        ("p.csv", ["capacity", "p.csv", "--requests", "1000", "-o"]),
+        ("plan.json", ["explain", "plan.json", "chat", "-o"]),
+        ("plan.json", ["report", "plan.json", "--no-curve", "-o"]),
+        ("plan.json", ["check", "plan.json", "-o"]),
+        ("nodes.csv", ["place", "plan.json", "--nodes", "nodes.csv", "-o"]),
+        ("events.csv", ["simulate", "plan.json", "--events", "events.csv", "-o"]),
+        ("trace.csv", ["simulate", "plan.json", "--arrivals", "trace.csv", "-o"]),
+        ("plan.json", ["plan", "-s", "s.csv", "-p", "p.csv", "--start", "plan.json", "-o"]),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("spelling", ["same", "dotted", "absolute", "symbolic", "hard"])
+def test_no_file_is_written_over_one_that_is_read(
+    name: str, command: list[str], spelling: str, here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (here / "events.csv").write_text("seconds,what,target,value\n1,rate,chat,1.3\n")
+    (here / "trace.csv").write_text("seconds\n0\n1\n2\n")
+    path = here / name
+    other = {"same": name, "dotted": f"./{name}", "absolute": str(path)}.get(spelling, "other")
+    if spelling == "symbolic":
+        Path("other").symlink_to(path)
+    elif spelling == "hard":
+        Path("other").hardlink_to(path)
+    before = path.read_bytes()
+    assert run([*command, other]) == 2
+    assert "would be lost" in error_of(capsys)
+    assert path.read_bytes() == before
+
+
+def test_standard_input_is_read_from_a_file_too(here: Path) -> None:
+    before = (here / "p.csv").read_bytes()
+    words = [*COMMAND, "capacity", "-", "--requests", "1000", "-o", "p.csv"]
+    with (here / "p.csv").open("rb") as given:
+        done = subprocess.run(words, stdin=given, capture_output=True, text=True, check=False,
+                              env={**os.environ, "PYTHONPATH": str(ROOT)})  # fmt: skip
+    assert done.returncode == 2, done.stderr
+    assert (here / "p.csv").read_bytes() == before
+
+
+def test_one_file_is_not_written_twice(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["plan", "--published", "S1", "-o", "x.svg", "--picture", "./x.svg"]) == 2
+    assert "x.svg" in error_of(capsys)
+
+
+def test_mode_and_links_stay_and_what_may_not_be_written_is_not_replaced(here: Path) -> None:
+    real, link = here / "real.json", here / "link.json"
+    real.write_bytes(BEFORE)
+    real.chmod(0o640)
+    link.symlink_to("real.json")
+    assert run(["solve", "--published", "three-thirds", "-q", "-o", "link.json"]) == 0
+    assert link.is_symlink()
+    assert real.read_bytes() != BEFORE
+    assert real.stat().st_mode & 0o777 == 0o640
+    dangling = here / "dangling.json"
+    dangling.symlink_to("made.json")
+    assert run(["solve", "--published", "three-thirds", "-q", "-o", "dangling.json"]) == 0
+    assert dangling.is_symlink()
+    assert (here / "made.json").is_file()
+    if os.geteuid():
+        real.chmod(0o440)
+        assert run(["solve", "--published", "three-thirds", "-q", "-o", "link.json"]) == 1
+
+
+def test_pipes_devices_and_open_files_are_written_to(here: Path) -> None:
+    solve = f"{' '.join(COMMAND)} solve --published three-thirds"
+    shell = f"""
+        set -e; export PYTHONPATH={ROOT}
+        mkfifo pipe; cat pipe >from_pipe & {solve} -q -o pipe; wait
+        {solve} -q -o /dev/stdout >redirected
+        {solve} -q -o /dev/stdout | cat >piped
+        {solve} -q -o /dev/null
+        {solve} -q -o /dev/fd/3 3>third
+        {solve} -o /dev/stdout >both
+        {solve} -q -o plain
+    """
+    subprocess.run(["bash", "-c", shell], cwd=here, check=True, timeout=600)
+    plain = json.loads((here / "plain").read_text())
+    for name in ("from_pipe", "redirected", "piped", "third", "both"):
+        report, start, document = (here / name).read_text().partition("{")
+        assert json.loads(start + document)["problem_sha256"] == plain["problem_sha256"], name
+        assert bool(report) == (name == "both"), name
+
+
+@pytest.mark.parametrize("kind", ["file", "folder"])
+def test_what_killed_runs_left_is_removed_and_what_runs_is_not(
+    kind: str, here: Path, target: Path
+) -> None:
+    export = ["export", str(target), "--to", "mig-parted", "-q", "-o", "out"]
+    command = [*WRITERS["plan.json"], "out"] if kind == "file" else export
+    dead, running, strange = (here / f".out.{name}" for name in ("0badc0de", "12345678", "notes"))
+    for path in (dead, running, strange):
+        path.mkdir() if kind == "folder" else path.write_bytes(b"")
+    number = os.open(running, os.O_RDONLY)
+    fcntl.flock(number, fcntl.LOCK_EX)
+    assert run(command) == 0
+    assert (here / "out").exists()
+    assert sorted(hidden(here)) == [running.name, strange.name]
+    os.close(number)
+    assert run(command) == 0
+    assert hidden(here) == [strange.name]
+
+
+KILLED = """
+import os, signal
+from pathlib import Path
+from cms.files.{module} import {name}
+os.{at} = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
+{call}
+"""
+
+
+@pytest.mark.parametrize(
+    ("module", "name", "at", "call"),
+    [
+        ("source", "write_bytes", "fsync", "write_bytes(b'new', 'out')"),
+        ("source", "write_bytes", "replace", "write_bytes(b'new', 'out')"),
+        ("folders", "write_folder", "fsync", "write_folder({'a': 'new'}, 'out')"),
+        ("folders", "write_folder", "replace", "write_folder({'a': 'new'}, 'out')"),
+    ],
+)
+def test_a_kill_at_any_moment_loses_nothing(
+    module: str, name: str, at: str, call: str, here: Path
+) -> None:
+    """Between two renames a folder is hidden for a moment; the next run brings it back."""
+    from cms.files import folders
+
+    def write(text: str) -> None:
+        if name == "write_bytes":
+            write_bytes(text.encode(), "out")
+        else:
+            folders.write_folder({"a": text}, "out")
+
+    def text() -> str:
+        return (here / "out" if name == "write_bytes" else here / "out" / "a").read_text()
+
+    write("old")
+    code = KILLED.format(module=module, name=name, at=at, call=call)
+    done = subprocess.run([COMMAND[0], "-c", code], env={**os.environ, "PYTHONPATH": str(ROOT)})
+    assert done.returncode == -9
+    assert hidden(here)
+    with pytest.MonkeyPatch.context() as broken:
+        broken.setattr("os.fsync", full)
+        with pytest.raises(FileError):
+            write("newer")
+    assert text() == "old"
+    assert hidden(here) == []
+    write("newest")
+    assert text() == "newest"
+
+
+def test_a_folder_of_which_a_file_is_read_is_kept(here: Path, target: Path) -> None:
+    words = ["transition", str(target), str(target), "-q", "-o", "steps"]
+    assert run(words) == 0
+    inside = here / "steps" / "target.json"
+    before = inside.read_bytes()
+    words[1] = str(inside)
+    assert run(words) == 0
+    assert (here / "steps.1" / "target.json").read_bytes() == before
