@@ -87,7 +87,7 @@ class Worker:
         # In a session of its own, so that Ctrl-C in the terminal is for this process alone, and
         # all that it starts can be ended at once.
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "bench.worker"],
+            [sys.executable, "-P", "-m", "bench.worker"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._errors,

@@ -59,7 +59,7 @@ def page(path: Path, title: str) -> tuple[Page, list[Violation]]:
     faults = [fault for number, row in enumerate(rows, 1) for fault in row_faults(row, number)]
     sections = [Section("algorithms", "Algorithms", list(_algorithms(rows)))]
     for name, own in grouped(rows, lambda row: row.suite).items():
-        sections += _suite(name, own)
+        sections += _suite(path, name, own)
     sections.append(Section("runs", "Every run", [_runs(rows)]))
     sections.append(_recheck(path))
     suites = ", ".join(sorted({row.suite for row in rows})) or "no suite"
@@ -177,12 +177,19 @@ def _figure(value: float | None, write: Any) -> Cell:
     return Cell("-", math.nan) if value is None else Cell(write(value), value)
 
 
-def _suite(name: str, rows: Sequence[RunRow]) -> Iterator[Section]:
+def _suite(path: Path, name: str, rows: Sequence[RunRow]) -> Iterator[Section]:
     """The tables that the suite itself makes, of its default settings."""
     if name not in SUITES:
         return
     suite = SUITES[name]
-    tables = [*suite.tables(rows, suite.defaults)]
+    try:
+        tables = [*suite.tables(rows, suite.defaults)]
+        [table.texts() for table in tables]
+    except (KeyError, TypeError, ValueError, ArithmeticError, IndexError) as fault:
+        raise FileError(
+            path, f"the rows of suite {name} do not hold what it measures ({fault!r})",
+            fix="python -m bench writes them",
+        ) from None  # fmt: skip
     failed = failures(rows)
     parts: list[Part] = []
     for table in [*tables, *([failed] if failed else [])]:

@@ -7,12 +7,18 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from enum import StrEnum
 from fractions import Fraction
-from typing import Any
+from types import UnionType
+from typing import Any, cast, get_args, get_origin, get_type_hints
 
+from cms.errors import cut
 from cms.files import number_to_json
+from cms.values.numbers import exact
 
 from .task import Task
 
+#: No count, seed or time of a run is as large; a float of JSON can be infinite.
+_MOST = 2**63
+_MEASURED = Mapping[str, float | list[float]]
 _EXACT = ("cost", "lower_bound", "claimed_bound", "gap")
 
 
@@ -192,13 +198,43 @@ class RunRow:
         ValueError
             If the line is no row.
         """
-        document = json.loads(line)
-        known = {spec.name for spec in fields(RunRow)}
-        if not isinstance(document, dict) or set(document) != known:
+        try:
+            document = json.loads(line, parse_constant=_refuse)
+        except RecursionError:
+            raise ValueError("it is nested too deeply") from None
+        hints = get_type_hints(RunRow)
+        if not isinstance(document, dict) or set(document) != set(hints):
             raise ValueError("it is no row of this version of bench")
         for name in _EXACT:
             value = document[name]
-            document[name] = None if value is None else Fraction(value)
+            document[name] = None if value is None else exact(value, name, nonnegative=False)
         document["outcome"] = Outcome(document["outcome"])
-        document["history"] = tuple(tuple(entry) for entry in document["history"])
+        if isinstance(document["history"], list):
+            document["history"] = tuple(
+                tuple(entry) if isinstance(entry, list) else entry for entry in document["history"]
+            )
+        for name, hint in hints.items():
+            if not _is_of(document[name], _MEASURED if name == "measurements" else hint):
+                raise ValueError(f"{name} is {cut(json.dumps(document[name], default=str))}")
         return RunRow(**document)
+
+
+def _refuse(constant: str) -> None:
+    raise ValueError(f"{constant} is no number of JSON")
+
+
+def _is_of(value: object, hint: Any) -> bool:
+    """Whether a value is of an annotated type; numbers are finite."""
+    if hint is Any:
+        return True
+    kind, inside = get_origin(hint), get_args(hint)
+    if kind is UnionType:
+        return any(_is_of(value, each) for each in inside)
+    if kind is Mapping:
+        return isinstance(value, dict) and all(_is_of(each, inside[1]) for each in value.values())
+    if kind in (list, tuple):
+        return isinstance(value, kind) and all(_is_of(each, inside[0]) for each in value)
+    if hint in (int, float):
+        is_number = type(value) is int or (hint is float and type(value) is float)
+        return is_number and abs(cast("float", value)) < _MOST
+    return isinstance(value, hint)

@@ -1,4 +1,4 @@
-"""The command line: ``python -m proofs_checks``."""
+"""The command line: ``cms-check --theorems``."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="python -m proofs_checks",
+        prog="cms-check --theorems",
         description="Check the theorems by machine: one line each, and what failed.",
     )
     parser.add_argument(

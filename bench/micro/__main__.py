@@ -51,7 +51,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _pytest(*arguments: str) -> list[str]:
     return [
-        sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--no-header",
+        sys.executable, "-P", "-m", "pytest", "-q", "-p", "no:cacheprovider", "--no-header",
         "-o", "python_files=hot_paths.py", "-o", "addopts=--import-mode=importlib",
         *arguments, str(_HERE / "hot_paths.py"),
     ]  # fmt: skip

@@ -56,8 +56,8 @@ def run_cold(task: Task, problem: Problem, threads: int, tell: Tell) -> Facts:
 
     NAME is that of a registered scenario, the task's source.
     """
-    plan = [sys.executable, "-m", "cms", "plan", "--published", task.source.family]
-    imports = [sys.executable, "-c", "import numpy, scipy.optimize"]
+    plan = [sys.executable, "-P", "-m", "cms", "plan", "--published", task.source.family]
+    imports = [sys.executable, "-P", "-c", "import numpy, scipy.optimize"]
 
     def ours() -> None:
         _run([*plan, "--method", task.method])

@@ -318,7 +318,7 @@ def error_figure(children: int, kills: int, without: int) -> Iterator[Line]:
         return
     counts = {"--children": children, "--kills": kills, "--without": without}
     options = [word for name, count in counts.items() for word in (name, str(count))]
-    command = [sys.executable, "-m", "bench.sharing_figures.errors", *options]
+    command = [sys.executable, "-P", "-m", "bench.sharing_figures.errors", *options]
     done = subprocess.run(
         command, env=os.environ | ONE_THREAD, stdout=subprocess.PIPE, text=True, check=False
     )
@@ -343,7 +343,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if os.name != "posix":
         parser.error("this system has no fork and no such signals; expected a POSIX system")
     if ONE_THREAD.items() - os.environ.items():  # numpy has started threads: begin without them
-        command = [sys.executable, "-m", "bench.sharing_figures.errors", *given]
+        command = [sys.executable, "-P", "-m", "bench.sharing_figures.errors", *given]
         os.execve(sys.executable, command, os.environ | ONE_THREAD)
     found = figures(options.children, options.kills, options.without, options.seed)
     Console(soft_wrap=True).out(json.dumps(found, indent=2), highlight=False)

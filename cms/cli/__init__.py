@@ -23,6 +23,8 @@ def main() -> int:
         in time; 130 interrupted.
     """
     _keep_numbers_of_streams()
+    # A Python that we start does not import what lies in the folder where we are.
+    os.environ["PYTHONSAFEPATH"] = "1"
     interrupts = CommandCtrlC()
     interrupts.install()  # before anything else is imported: from here on Ctrl-C is ours
     others = set(threading.enumerate())

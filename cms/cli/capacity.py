@@ -88,7 +88,7 @@ def capacity(
     if json:
         session.print_json(lambda: {"load_curves": curves_to_json(found)})
     elif not to_file:
-        session.print_text(text)
+        session.print_text(text, is_document=True)
     if output is not None and to_file:
         write_bytes(text.encode(), output)
     return Exit.ANSWER

@@ -53,8 +53,8 @@ def explore(
 ) -> NoReturn:
     """Move rates, limits and GPUs in a browser; the plan and its proof follow.
 
-    Give the two CSV files, or --published NAME (default S5). It runs on this machine alone, until
-    Ctrl-C.
+    Give the two CSV files, or --published NAME (default S5). It runs on this machine alone, for
+    whoever has the address with its token, until Ctrl-C.
     """
     session_of(context).begin(None, json=False, quiet=False)
     if importlib.util.find_spec("marimo") is None:
@@ -78,9 +78,10 @@ def explore(
     app = Path(room.__file__).with_name("app.py")
     how = ["run", str(app)]
     if notebook is not None:
-        how = ["edit", str(_copied(app, notebook))]
+        how = ["edit", str(_copied(app, notebook).absolute())]
     words = [
-        sys.executable, "-m", "marimo", "--yes", *how, "--host", "127.0.0.1",
+        sys.executable, "-P", "-m", f"{room.__name__}.server", "--yes", *how,
+        "--host", "127.0.0.1", "--token",
         *([] if port is None else ["--port", str(port)]), *([] if browser else ["--headless"]),
         "--",
     ]  # fmt: skip

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import json
 import os
 import re
 import sys
@@ -21,7 +20,8 @@ from ..running.interrupt import EXIT_CODE, CommandCtrlC
 from .options import usage_error
 
 if TYPE_CHECKING:
-    from rich.console import Console, RenderableType
+    from rich.console import Console, ConsoleOptions, RenderableType
+    from rich.segment import Segment
 
     from cms.solving.solution import Solution
 
@@ -169,13 +169,22 @@ class Session:
         console = self.console(sys.stdout)
         with _naming_stdout(), console.capture() as capture:
             for part in report:
-                console.print(part)
+                console.print(_Printable(part))
         # Rich fills every table cell up to its column's width.
         lines = capture.get().split("\n")
-        self.print_text("\n".join(line.rstrip(" ") for line in lines))
+        self._print("\n".join(line.rstrip(" ") for line in lines))
 
-    def print_text(self, text: str) -> None:
-        """Write text to stdout; a reader that has gone away is no error."""
+    def print_text(self, text: str, *, is_document: bool = False) -> None:
+        """Write text to stdout; a reader that has gone away is no error.
+
+        Nothing in it steers a terminal; a document goes into a file or a pipe as it is.
+        """
+        from cms.values.words import printable_lines
+
+        as_it_is = is_document and not (sys.stdout is not None and sys.stdout.isatty())
+        self._print(text if as_it_is else printable_lines(text))
+
+    def _print(self, text: str) -> None:
         self._make_way()
         with _naming_stdout():
             _write(sys.stdout, text)
@@ -272,13 +281,13 @@ class Session:
         """Write a warning to stderr; where JSON is wanted, the document holds it."""
         if not (self.quiet or self.json):
             self._make_way()
-            _tell(f"warning: {text}\n")
+            _tell(f"warning: {text}")
 
     def note(self, text: str) -> None:
         """Write what is going on to stderr, as the log of a long run does."""
         if not self.quiet:
             self._make_way()
-            _tell(f"{text}\n")
+            _tell(text)
 
     @staticmethod
     def console(stream: TextIO | None) -> Console:
@@ -294,6 +303,21 @@ class Session:
             emoji=False,
             legacy_windows=False,
         )
+
+
+class _Printable:
+    """Part of a report, of which only its own colours reach a terminal, not what names hold."""
+
+    def __init__(self, part: RenderableType) -> None:
+        self._part = part
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[Segment]:
+        from rich.segment import Segment
+
+        from cms.values.words import printable_lines
+
+        for text, style, control in console.render(self._part, options):
+            yield Segment(text if control else printable_lines(text), style, control)
 
 
 @contextmanager
@@ -356,21 +380,29 @@ def report_error(error: BaseException | str, code: int, *, as_json: bool, kind: 
         What to call it in JSON; by default the exception's class.
     """
     message = cut(str(error))
+    if kind == "UsageError":
+        message = " ".join(message.split())  # what may be chosen stands on lines of its own
     if as_json:
         about: dict[str, object] = {"kind": kind or type(error).__name__, "message": message}
         for name in ("path", "line", "column", "expected", "fix", "algorithm"):
             if (value := getattr(error, name, None)) is not None:
                 about[name] = value
-        text = json.dumps({"error": about, "exit_code": code}, ensure_ascii=False)
+        from cms.files.layout import json_line
+
+        text = json_line({"error": about, "exit_code": code})
     else:
-        text = f"error: {message}"
-    _tell(text + "\n")
+        from cms.values.words import printable
+
+        text = f"error: {printable(message)}"
+    _tell(text)
 
 
 def _tell(text: str) -> None:
     """Write to stderr; where that cannot be, nobody can be told, and the exit code still counts."""
+    from cms.values.words import printable_lines
+
     with suppress(OSError):
-        _write(sys.stderr, text)
+        _write(sys.stderr, f"{printable_lines(text)}\n")
 
 
 def _write(stream: TextIO | None, text: str) -> None:

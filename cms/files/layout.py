@@ -123,4 +123,19 @@ def _is_spread(value: Any) -> bool:
 
 
 def _compact(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False, allow_nan=False)
+    return _escaped(json.dumps(value, ensure_ascii=False, allow_nan=False))
+
+
+def json_line(value: Any) -> str:
+    """Write a value on one line, which no terminal obeys: what steers one is an escape."""
+    return _escaped(json.dumps(value, ensure_ascii=False))
+
+
+def _escaped(text: str) -> str:
+    if text.isprintable():
+        return text
+    # Halves of surrogate pairs stay, and are refused: no reader takes them.
+    return "".join(
+        char if char.isprintable() or "\ud800" <= char <= "\udfff" else json.dumps(char)[1:-1]
+        for char in text
+    )

@@ -128,8 +128,14 @@ def count(number: int, what: str, rounding: Callable[[Fraction], int] = round) -
     return f"{decimal(number, rounding=rounding)} {what}{ending}"
 
 
-def printable(name: str) -> str:
-    """Return a name with characters that would steer a terminal written as escapes.
+def printable(name: str, keep: str = "") -> str:
+    """Return a text with characters that would steer a terminal written as escapes.
+
+    Parameters
+    ----------
+    name : str
+    keep : str, optional
+        Characters that stay as they are nevertheless.
 
     Examples
     --------
@@ -139,5 +145,17 @@ def printable(name: str) -> str:
     if name.isprintable():
         return name
     return "".join(
-        char if char.isprintable() else char.encode("unicode_escape").decode() for char in name
+        char if char.isprintable() or char in keep else char.encode("unicode_escape").decode()
+        for char in name
     )
+
+
+def printable_lines(text: str) -> str:
+    """Return lines likewise: their ends stay, as do tabs and the blanks that do not break.
+
+    Examples
+    --------
+    >>> printable_lines("one\\ntwo\\x9b2J\\n")
+    'one\\ntwo\\\\x9b2J\\n'
+    """
+    return printable(text, "\n\t\xa0\u2007\u2009\u202f")

@@ -23,7 +23,7 @@ schedule costs at least the sum of the h_j. ``certificate.py`` adds limits and b
 **A transition.** Actions on GPUs, each with those that it waits for: no execution that respects the
 waits may break a floor or a layout, and the last state is the target. ``replay.py`` says how.
 
-Run ``python -m proofs_checks.checker problem.json solution.json``, or give it one plan file: of
+Run ``cms-check problem.json solution.json``, or give it one plan file: of
 that it reads the problem and the solution inside and nothing else, so it says nothing about the
 services, operating points and GPUs they were made from; but under interference the pairs as well,
 as ``interference.py`` says. Or give it a deployment or a transition:

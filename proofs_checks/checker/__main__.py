@@ -1,4 +1,4 @@
-"""The command line: ``python -m proofs_checks.checker``."""
+"""The command line of ``cms-check`` for files."""
 
 from __future__ import annotations
 
@@ -32,9 +32,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         0 if everything holds, 1 if something does not, 2 if a file cannot be read.
     """
     parser = argparse.ArgumentParser(
-        prog="python -m proofs_checks.checker",
+        prog="cms-check",
         description="Check a solution of a problem, a plan, a deployment or a transition, by the "
         "definition.",
+        epilog="Folders of problems with more jobs than fit into memory: cms-check FOLDER [FOLDER] "
+        "[--shards A:B]. By the checker that is proved in Coq: cms-check --proved FILE [FILE]. A "
+        "table of sustainable loads: cms-check --loads FILE. The theorems: cms-check --theorems.",
     )
     parser.add_argument(
         "problem", type=Path, help="a problem file, or one of the others but a solution alone"

@@ -22,12 +22,13 @@ waiting: W' = max(W + A - b, 0).
    place of a2, until it is not positive.
 
 What F is tried is a guess in floating point; whether it satisfies step 2 is decided in integers,
-rounded to the safe side. ``python -m proofs_checks.checker.loads FILE`` checks a whole table, which
+rounded to the safe side. ``cms-check --loads FILE`` checks a whole table, which
 takes some minutes; the exit status is 1 if an entry cannot be proved.
 """
 
 from __future__ import annotations
 
+import argparse
 import cmath
 import json
 import math
@@ -37,6 +38,8 @@ from fractions import Fraction
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
+
+from .verdict import printable, unreadable
 
 #: Probabilities are whole multiples of 2^-192.
 BITS = 192
@@ -354,14 +357,19 @@ def _transform(values: list[Any], sign: int) -> list[Any]:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Check a table file; print what cannot be proved."""
-    (path,) = sys.argv[1:] if arguments is None else arguments
-    document = json.loads(Path(path).read_text("utf-8"))
+    parser = argparse.ArgumentParser(prog="cms-check --loads", description=main.__doc__)
+    parser.add_argument("file", metavar="FILE")
+    path = parser.parse_args(arguments).file
+    try:
+        document = json.loads(Path(path).read_text("utf-8"))
+    except (OSError, ValueError) as fault:
+        return unreadable(Path(path), fault)
     found = 0
     for fault in faults(document):
-        print(f"{path}: {fault}", file=sys.stderr)
+        print(printable(f"{path}: {fault}"), file=sys.stderr)
         found += 1
     if not found:
-        print(f"{path}: every entry is proved")
+        print(printable(f"{path}: every entry is proved"))
     return 1 if found else 0
 
 

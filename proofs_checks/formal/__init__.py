@@ -6,7 +6,7 @@ trusted, and this folder holds it: ``words`` turns documents into numbered lists
 them back, ``program`` runs the program, ``theorem`` writes a plan as a theorem for Coq itself.
 ``docs/methods/proofs.md`` says what is proved and what is not.
 
-``make formal`` builds the program; ``python -m proofs_checks.formal plan.json`` runs it. It may
+``make formal`` builds the program; ``cms-check --proved plan.json`` runs it. It may
 import :mod:`proofs_checks.checker`, whose reading of documents and whose rules about what they may
 claim it shares, and nothing else of ours.
 """

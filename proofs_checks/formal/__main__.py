@@ -1,4 +1,4 @@
-"""The command line: ``python -m proofs_checks.formal``."""
+"""The command line: ``cms-check --proved``."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from proofs_checks.checker.reading import Fault, check_head, parse_document
 from proofs_checks.checker.schedule import Group
 from proofs_checks.checker.solution import examine
 from proofs_checks.checker.usable import round_up
-from proofs_checks.checker.verdict import unreadable
+from proofs_checks.checker.verdict import printable, unreadable
 
 from .grammar import problem_document, read_words
 from .program import KINDS, NotBuilt, verdicts
@@ -47,7 +47,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         or the program is not there.
     """
     parser = argparse.ArgumentParser(
-        prog="python -m proofs_checks.formal",
+        prog="cms-check --proved",
         description="Check a plan, or a solution of a problem, by the checker that is proved in "
         "Coq.",
     )
@@ -86,14 +86,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"the program stopped: {fault.stderr.strip() or fault}", file=sys.stderr)
         return 2
     except ValueError as fault:
-        print(f"{paths[-1]}: {fault}", file=sys.stderr)
+        print(printable(f"{paths[-1]}: {fault}"), file=sys.stderr)
         return 1
     if options.theorem and verdict not in ("", "rejected"):
         print(theorem(read_words(line), verdict))
     elif verdict:
-        print(f"{paths[-1]}: {said(verdict)}", file=sys.stderr if missing else sys.stdout)
+        print(
+            printable(f"{paths[-1]}: {said(verdict)}"), file=sys.stderr if missing else sys.stdout
+        )
     for sentence in missing:
-        print(f"{paths[-1]}: {sentence}", file=sys.stderr)
+        print(printable(f"{paths[-1]}: {sentence}"), file=sys.stderr)
     return 1 if missing else 0
 
 

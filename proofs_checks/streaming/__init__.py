@@ -12,7 +12,7 @@ and ``check`` says whether everything holds.
 can be put together if and only if no type has more blocks in use than the machines have: line the
 blocks of a type up, on any machines, and hand them out.
 
-Run ``python -m proofs_checks.streaming fleet/ plan/``, or without ``plan/`` for the problem alone;
+Run ``cms-check fleet/ plan/``, or without ``plan/`` for the problem alone;
 ``--shards 0:100`` reads only these shards' files. The exit status is 0 if everything holds, 1 if
 something does not, 2 if a file cannot be read.
 """

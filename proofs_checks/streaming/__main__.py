@@ -1,4 +1,4 @@
-"""The command line: ``python -m proofs_checks.streaming``."""
+"""The command line of ``cms-check`` for folders."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         0 if everything holds, 1 if something does not, 2 if a file cannot be read.
     """
     parser = argparse.ArgumentParser(
-        prog="python -m proofs_checks.streaming",
+        prog="cms-check",
         description="Check a solution folder of a problem folder, shard by shard, by the "
         "definition.",
     )

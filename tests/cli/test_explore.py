@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import http.client
 import subprocess
 import sys
 import time
+from contextlib import closing, suppress
 from pathlib import Path
+from types import SimpleNamespace
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -55,19 +59,19 @@ def typed(started: list[list[str]], *words: str) -> list[str]:
 
 def test_it_hands_over_to_marimo(started: list[list[str]], tmp_path: Path) -> None:
     words = typed(started, "--published", "S1", "--no-browser", "--port", "2999", "-g", "a100-80gb")
-    assert words[:4] == [sys.executable, "-m", "marimo", "--yes"]
-    assert words[4] == "run"
-    assert Path(words[5]).name == "app.py"
-    assert words[6:] == [
-        "--host", "127.0.0.1", "--port", "2999", "--headless", "--", "--published", "S1", "--gpu",
-        "a100-80gb",
+    assert words[:5] == [sys.executable, "-P", "-m", "cms.fleet.explore.server", "--yes"]
+    assert words[5] == "run"
+    assert Path(words[6]).name == "app.py"
+    assert words[7:] == [
+        "--host", "127.0.0.1", "--token", "--port", "2999", "--headless", "--",
+        "--published", "S1", "--gpu", "a100-80gb",
     ]  # fmt: skip
 
 
 def test_a_notebook_is_a_copy_that_is_kept(started: list[list[str]], tmp_path: Path) -> None:
     mine = tmp_path / "mine.py"
     words = typed(started, "--notebook", str(mine))
-    assert words[4:6] == ["edit", str(mine)]
+    assert words[5:7] == ["edit", str(mine)]
     assert "marimo.App" in mine.read_text()
     mine.write_text("import marimo\napp = marimo.App()\n")
     typed(started, "--notebook", str(mine))
@@ -112,6 +116,76 @@ def test_without_marimo_the_extra_is_named(
     assert run(["explore"]) == 2
     assert "configurable-machines[explore]" in error_of(capsys)
     assert not started
+
+
+#: Modules that Python, marimo or the plan would import, if the current folder came first.
+_SHADOWS = ("cms", "json", "marimo", "multiprocessing", "numpy", "question", "uvicorn")
+_UPGRADE = {
+    "Connection": "Upgrade", "Upgrade": "websocket", "Sec-WebSocket-Version": "13",
+    "Sec-WebSocket-Key": "dGhlIHNhbXBsZSBub25jZQ==",
+}  # fmt: skip
+
+
+def test_nothing_in_the_folder_is_run_and_no_other_page_is_answered(tmp_path: Path) -> None:
+    pytest.importorskip("marimo")
+    for name in _SHADOWS:
+        (tmp_path / f"{name}.py").write_text("open('ran', 'a')\nraise SystemExit(9)\n")
+    (tmp_path / ".marimo.toml").write_text('[runtime]\npythonpath = ["."]\n')
+    command = [Path(sys.executable).with_name("cms"), "explore", "--published", "S1"]
+    app = subprocess.Popen(
+        [*command, "--no-browser"], cwd=tmp_path, stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT, text=True,
+    )  # fmt: skip
+    try:
+        assert app.stdout is not None
+        address = urlsplit(next(line.split()[-1] for line in app.stdout if "URL:" in line))
+        assert address.port is not None
+        own = f"localhost:{address.port}"
+
+        def status(path: str, host: str = own, **headers: str) -> int:
+            asking = http.client.HTTPConnection("127.0.0.1", address.port, timeout=300)
+            asking.request("GET", path, headers={"Host": host, **headers})
+            with closing(asking):
+                return asking.getresponse().status
+
+        def socket(token: bool, host: str = own, **headers: str) -> int:
+            query = f"&{address.query}" if token else ""
+            return status(f"/ws?session_id=a{query}", host, **_UPGRADE, **headers)
+
+        for _ in range(_MOST_LOOKS):  # it says where it is before it is there
+            with suppress(ConnectionRefusedError):
+                status("/")
+                break
+            time.sleep(0.05)
+        front = f"/?{address.query}"
+        assert len(address.query) > len("access_token=") + 20
+        assert status(front) == 303  # to the page without the token, with a cookie
+        assert status("/") == 303  # to the page that asks for the token
+        assert status(front, Origin="http://a.example") == 403
+        assert status(front, f"a.example:{address.port}") == 403
+        assert socket(True, Origin=f"http://{own}") == 101
+        assert socket(False, Origin=f"http://{own}") == 403
+        for origin in ("http://a.example", "http://localhost:9", "null", f"http://a.{own}"):
+            assert socket(True, Origin=origin) == 403, origin
+        assert socket(True, "a.example", Origin="http://a.example") == 403
+        assert not (tmp_path / "ran").exists()
+    finally:
+        app.terminate()
+        app.communicate()
+
+
+@pytest.mark.parametrize("name", ["table.csv", "../table.csv", ".."])
+def test_two_tables_of_one_name_are_two_tables(name: str, tmp_path: Path) -> None:
+    pytest.importorskip("marimo")
+    from cms.fleet.explore.app import read
+
+    assert run(["init", str(tmp_path), "-q"]) == 0
+    files = [
+        SimpleNamespace(value=[SimpleNamespace(name=name, contents=path.read_bytes())])
+        for path in (tmp_path / "services.csv", tmp_path / "operating_points.csv")
+    ]
+    _, defined = read.run(services_file=files[0], points_file=files[1])
+    assert defined["question"].services
 
 
 @pytest.mark.skipif(bool(MISSING), reason=MISSING)

@@ -91,7 +91,7 @@ def test_a_plan_is_rechecked_and_planned_again_at_other_rates(
     assert said == f"{page}: {page.stat().st_size:,} bytes, rechecked before they were drawn\n"
     text = page.read_text("utf-8")
     for words in ("every point rechecked: all proved fewest", "chat", "The proof of the bound",
-                  f"cms check {plan}", f"python -m proofs_checks.checker {plan}"):  # fmt: skip
+                  f"cms check {plan}", f"cms-check {plan}"):  # fmt: skip
         assert words in text
 
 

@@ -279,14 +279,37 @@ def test_a_file_that_cannot_be_read_is_refused_without_a_traceback(tmp_path: Pat
         assert main([str(tmp_path / name)]) == 2
 
 
-def test_it_runs_as_a_module_of_its_own(tmp_path: Path) -> None:
-    files = [write(tmp_path / "problem.json", SERVICES), write(tmp_path / "s.json", SOLUTION)]
+def test_the_command_imports_nothing_from_the_folder_where_it_runs(tmp_path: Path) -> None:
+    write(tmp_path / "problem.json", SERVICES)
+    write(tmp_path / "s.json", SOLUTION)
+    for name in ("argparse", "fractions", "json", "numpy", "proofs_checks", "re"):
+        (tmp_path / f"{name}.py").write_text("raise SystemExit(9)\n")
+    command = Path(sys.executable).with_name("cms-check")
     run = subprocess.run(
-        [sys.executable, "-W", "error", "-m", "proofs_checks.checker", *files],
-        capture_output=True, text=True, check=False, cwd=ROOT,
+        [command, "problem.json", "s.json"], capture_output=True, text=True, check=False,
+        cwd=tmp_path,
     )  # fmt: skip
     assert (run.returncode, run.stderr) == (0, "")
     assert "the schedule is valid" in run.stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "says"),
+    [
+        (["--theorems", "rounding_lemma", "--cases", "2"], 0, "ok  "),
+        (["--loads", "missing.json"], 2, "missing.json"),
+        (["--proved", "missing.json"], 2, "missing.json"),
+        (["--shards", "0:1", "missing"], 2, "missing"),
+        ([str(ROOT)], 2, "problem.json"),
+    ],
+)  # fmt: skip
+def test_one_command_leads_to_every_checker(
+    words: list[str], code: int, says: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from proofs_checks.command import main as command
+
+    assert command(words) == code
+    assert says in "".join(capsys.readouterr())
 
 
 def test_the_documents_shown_in_the_documentation_hold() -> None:

@@ -48,18 +48,18 @@ def _(mo):
 
 
 @app.cell
-def _(CmsError, Path, asked_of, mo, points_file, services_file, tempfile):
+def read(CmsError, Path, asked_of, mo, points_file, services_file, tempfile):
     def _read():
         files = [services_file.value, points_file.value]
         if not all(files):
             return asked_of(mo.cli_args())
         with tempfile.TemporaryDirectory() as folder:
-            paths = []
-            for (file,) in files:
-                paths.append(Path(folder, Path(file.name).name))
-                paths[-1].write_bytes(file.contents)
-            named = {"services": str(paths[0]), "operating-points": str(paths[1])}
-            return asked_of({**named, "title": paths[0].stem})
+            named = {"title": Path(files[0][0].name).stem}
+            for table, (file,) in zip(("services", "operating-points"), files, strict=True):
+                path = Path(folder, f"{table}.csv")  # both files may have one name
+                path.write_bytes(file.contents)
+                named[table] = str(path)
+            return asked_of(named)
 
     try:
         question, _wrong = _read(), ""

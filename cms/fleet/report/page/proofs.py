@@ -73,6 +73,6 @@ def recheck(*sources: str) -> Commands:
     return Commands(
         (
             (f"cms check {names}", "everything the file says, exactly"),
-            (f"python -m proofs_checks.checker {names}", "the same by an independent checker"),
+            (f"cms-check {names}", "the same by an independent checker"),
         )
     )
