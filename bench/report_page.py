@@ -32,6 +32,8 @@ from .tables import AtLeast, Table, exact, failures, grouped, plain, ratio, seco
 
 __all__ = ["page", "read_rows", "row_faults"]
 
+_MOST_RATIO = Fraction(10**300)
+"""As a float has it; a cost may be of any length."""
 MOST_LINES = 8
 """Algorithms whose proofs are drawn over time: those that proved most."""
 
@@ -145,7 +147,7 @@ def _algorithms(rows: Sequence[RunRow]) -> Iterator[Part]:
         answered = [row for row in own if row.outcome is Outcome.ANSWERED]
         times = [row.seconds for row in answered if row.seconds is not None]
         ratios = [
-            float(row.cost / best[row.instance_sha256])
+            float(min(row.cost / best[row.instance_sha256], _MOST_RATIO))
             for row in answered
             if row.cost is not None and row.instance_sha256 in best
         ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from fractions import Fraction
 from pathlib import Path
@@ -283,6 +284,37 @@ def test_a_line_that_is_no_row_is_named(tmp_path: Path, capsys: pytest.CaptureFi
     rows.write_text(f'{row().to_line()}\n{{"a": 1}}\n', "utf-8")
     assert run(["report", str(rows), "-o", str(tmp_path / "page.html")]) == 1
     assert f"{rows}:2: this is no row of a benchmark" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", [each.name for each in dataclasses.fields(RunRow)])
+def test_a_value_of_another_type_is_no_row(
+    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = tmp_path / "rows.jsonl"
+    good = json.loads(row(measurements={"ours": [0.5]}).to_line())
+    odd = (
+        None,
+        True,
+        "x",
+        1.5,
+        10**400,
+        -1,
+        [],
+        [1],
+        [[1]],
+        [None],
+        {},
+        {"a": [{}]},
+        "1e999999999",
+    )
+    for value in odd:
+        rows.write_text(f"{json.dumps(good)}\n{json.dumps({**good, name: value})}\n", "utf-8")
+        code = run(["report", str(rows), "-o", str(tmp_path / "page.html")])
+        out, err = capsys.readouterr()
+        assert "bug" not in err, value
+        assert code == 0 or "row 2" in out or f"{rows}:2: this is no row" in err or "rows of" in err
+    rows.write_text(json.dumps({**good, "seconds": float("nan")}) + "\n", "utf-8")
+    assert run(["report", str(rows), "-o", str(tmp_path / "page.html")]) == 1
 
 
 def test_a_day_of_shared_gpus_is_a_page(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

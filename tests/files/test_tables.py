@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from cms.errors import FileError
 from cms.files import Source, Table, is_missing, number_hint, number_in, read_table
+from cms.files.csv_records import csv_text
 
 COLUMNS = ("service", "rate_rps")
 
@@ -264,3 +265,18 @@ def test_a_value_that_is_not_there_is_told_from_a_number(text: str) -> None:
 )
 def test_what_only_looks_like_a_number_is_none(text: str) -> None:
     assert number_in(text) is None
+
+
+@pytest.mark.parametrize(
+    "name", ["=1+1", "+x", "-x", "@cf/m", "'=1", "''=1", "'n1", "n=1", "=HYPERLINK(\"a\",\"b\")"]
+)  # fmt: skip
+def test_no_name_is_a_formula_in_a_table_and_ours_are_read_as_written(
+    name: str, tmp_path: Path
+) -> None:
+    written = csv_text([("name", "count"), (name, 3)])
+    (tmp_path / "t.csv").write_text(written, "utf-8")
+    ((cell, count),) = ((row["name"].text, row["count"].integer()) for row in
+                        read_table(tmp_path / "t.csv", ["name", "count"]))  # fmt: skip
+    assert (cell, count) == (name, 3)
+    first = next(iter(csv.reader(written.splitlines()[1:])))[0]
+    assert not first.startswith(("=", "+", "-", "@"))

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import accumulate, pairwise
 from typing import Any, TypeAlias
 
 from ...errors import InvalidProblem
+from ...files.csv_records import csv_text
 from ...files.layout import number_to_json
 from ...files.source import StrPath
 from ...files.tables import read_table
@@ -217,14 +216,12 @@ def load_curves_text(curves: Mapping[PointKey, LoadCurve]) -> str:
     model,device,profile,processes,batch,late_share,evidence,rates_rps,latencies_ms
     bert,a100-80gb,1g.10gb,1,8,0.01,simulated,100 200,60 75.5
     """
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(CURVE_COLUMNS)
+    rows: list[Sequence[object]] = [CURVE_COLUMNS]
     for point, curve in curves.items():
         rates, latencies = (
             " ".join(map(format_exact, numbers))
             for numbers in (curve.rates_rps, curve.latencies_ms)
         )
         share = format_exact(curve.late_share)
-        writer.writerow([*point, share, curve.evidence, rates, latencies])
-    return text.getvalue()
+        rows.append([*point, share, curve.evidence, rates, latencies])
+    return csv_text(rows)

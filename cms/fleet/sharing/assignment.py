@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
+from ...files.csv_records import csv_text
 from ...files.source import StrPath, write_bytes
 from ...schedule.faults import Violation
 from ...values.numbers import shown
@@ -184,10 +183,8 @@ def write_assignment(assigned: Iterable[Assigned], path: StrPath) -> None:
     >>> path.read_text().splitlines()
     ['gpu,workload,share,count,stays', 'n1/0,train,40,1,yes']
     """
-    text = io.StringIO()
-    rows = csv.writer(text, lineterminator="\n")
-    rows.writerow(_COLUMNS)
-    for each in assigned:
-        stays = "yes" if each.stays else "no"
-        rows.writerow((each.gpu, each.workload or "", each.share, each.count, stays))
-    write_bytes(text.getvalue().encode(), path)
+    rows = (
+        (each.gpu, each.workload or "", each.share, each.count, "yes" if each.stays else "no")
+        for each in assigned
+    )
+    write_bytes(csv_text([_COLUMNS, *rows]).encode(), path)

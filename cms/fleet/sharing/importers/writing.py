@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Iterable, Sequence
 
+from ....files.csv_records import csv_text
 from ....files.source import StrPath, write_bytes
 from ....values.numbers import format_exact
 from ..profiles import Profiles
@@ -63,6 +62,4 @@ def write_profiles(profiles: Profiles, path: StrPath) -> None:
 
 
 def _write(rows: Iterable[Sequence[object]], path: StrPath) -> None:
-    text = io.StringIO()
-    csv.writer(text, lineterminator="\n").writerows(rows)
-    write_bytes(text.getvalue().encode(), path)
+    write_bytes(csv_text(rows).encode(), path)
