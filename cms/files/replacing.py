@@ -11,14 +11,13 @@ import os
 import re
 import shutil
 import stat
+import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
-try:
+if sys.platform != "win32":  # there, nobody's leftovers are known to be a dead run's
     import fcntl
-except ImportError:  # not on Windows: there, nobody's leftovers are known to be a dead run's
-    fcntl = None  # type: ignore[assignment]
 
 #: Longer names would be too long with what is added to them.
 _LONGEST_NAME = 200
@@ -68,7 +67,7 @@ def held(path: Path, *, wait: bool = False) -> Iterator[bool]:
 
     On Windows, and where a file system knows no locks, none is held, and none is taken for dead.
     """
-    if fcntl is None:
+    if sys.platform == "win32":
         yield True
         return
     try:
@@ -126,7 +125,7 @@ def _lock(number: int, *, wait: bool) -> bool:
 def _clear(place: Path) -> None:
     """Remove what runs that no longer live left; a folder that was to come back comes back."""
     pattern = re.compile(re.escape(_beginning(place)) + r"[0-9a-f]{8}(\.old)?", re.ASCII)
-    if fcntl is None:
+    if sys.platform == "win32":
         return
     with suppress(OSError):  # a folder that may not be listed, or that is not there
         for name in os.listdir(place.parent):

@@ -362,8 +362,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     path = parser.parse_args(arguments).file
     try:
         document = json.loads(Path(path).read_text("utf-8"))
-    except (OSError, ValueError) as fault:
-        return unreadable(Path(path), fault)
+    except (OSError, ValueError) as reason:
+        return unreadable(Path(path), reason)
     found = 0
     for fault in faults(document):
         print(printable(f"{path}: {fault}"), file=sys.stderr)

@@ -131,7 +131,7 @@ def test_nothing_in_the_folder_is_run_and_no_other_page_is_answered(tmp_path: Pa
     for name in _SHADOWS:
         (tmp_path / f"{name}.py").write_text("open('ran', 'a')\nraise SystemExit(9)\n")
     (tmp_path / ".marimo.toml").write_text('[runtime]\npythonpath = ["."]\n')
-    command = [Path(sys.executable).with_name("cms"), "explore", "--published", "S1"]
+    command = [str(Path(sys.executable).with_name("cms")), "explore", "--published", "S1"]
     app = subprocess.Popen(
         [*command, "--no-browser"], cwd=tmp_path, stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT, text=True,

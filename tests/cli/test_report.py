@@ -292,7 +292,7 @@ def test_a_value_of_another_type_is_no_row(
 ) -> None:
     rows = tmp_path / "rows.jsonl"
     good = json.loads(row(measurements={"ours": [0.5]}).to_line())
-    odd = (
+    odd: tuple[object, ...] = (
         None,
         True,
         "x",
