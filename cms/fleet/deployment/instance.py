@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from enum import StrEnum
 from fractions import Fraction
 
+from ...errors import InvalidProblem
 from ...values.numbers import shown
 from ..serving.operating_point import OperatingPoint
 from ..serving.service import require_name
 
-__all__ = ["WHOLE", "Instance", "Kind", "Mode", "Seen", "State", "Work"]
+__all__ = [
+    "UUID", "WHOLE", "Instance", "Kind", "Mode", "Seen", "State", "Work", "require_uuid",
+]  # fmt: skip
+
+#: What drivers call GPUs and their parts: ``GPU-...``, ``MIG-...``, and ``MIG-GPU-.../3/0`` of old.
+UUID = re.compile(r"(GPU|MIG)-[0-9A-Za-z][0-9A-Za-z/-]*", re.ASCII)
+_UUID_WORD = re.compile(r"[0-9A-Za-z][0-9A-Za-z/._-]*", re.ASCII)
 
 #: What stands in the place of a profile where work has a GPU that is not cut for itself.
 WHOLE = "whole"
@@ -39,6 +47,18 @@ class State(StrEnum):
     RUNNING = "running"
     DRAINING = "draining"
     HOLLOW = "hollow"  # without a compute instance: what a creation that failed half-way leaves
+
+
+def require_uuid(uuid: str | None, what: str) -> None:
+    """Refuse a UUID that is not one word: it stands in a column of the tables of scripts.
+
+    Raises
+    ------
+    InvalidProblem
+        If it has anything else in it.
+    """
+    if uuid is not None and not (isinstance(uuid, str) and _UUID_WORD.fullmatch(uuid)):
+        raise InvalidProblem(f"{what} is {uuid!r}; expected one word, such as GPU-1b2c3d4e")
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,9 +151,9 @@ class Instance:
 
     def __post_init__(self) -> None:
         # What an owner is called stands in scripts and reports: a line end would end a comment.
-        for text, what in ((self.owner, "owner"), (self.uuid, "UUID")):
-            if text is not None:
-                require_name(text, what)
+        if self.owner is not None:
+            require_name(self.owner, "owner")
+        require_uuid(self.uuid, "the UUID of an instance")
 
     @property
     def is_ours(self) -> bool:

@@ -16,7 +16,7 @@ from ..hardware import Gpu, Layout, Placement, Profile
 from ..serving.plan import Plan
 from ..serving.queueing import QueueingRule
 from ..serving.service import Service, require_name
-from .instance import Instance, Kind, Mode, Seen
+from .instance import Instance, Kind, Mode, Seen, require_uuid
 
 __all__ = ["Deployment", "FleetGpu", "FleetNode", "Observation", "driver_branch"]
 
@@ -55,8 +55,7 @@ class FleetGpu:
     seen: Seen = Seen.SEEN
 
     def __post_init__(self) -> None:
-        if self.uuid is not None:
-            require_name(self.uuid, "UUID")
+        require_uuid(self.uuid, f"the UUID of {self.name}")
         ordered = tuple(sorted(self.instances, key=lambda each: each.order))
         object.__setattr__(self, "instances", ordered)
 

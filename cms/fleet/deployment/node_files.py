@@ -23,7 +23,7 @@ from ..serving.part_files import (
 from ..serving.queueing import QueueingRule
 from ..serving.rule_files import curve_from_json, rule_from_json
 from ..serving.service import Service
-from .instance import Instance, Mode, Seen, State, Work
+from .instance import UUID, Instance, Mode, Seen, State, Work
 from .model import FleetGpu, FleetNode, Observation, driver_branch
 
 __all__ = [
@@ -262,9 +262,16 @@ def _gpu(node: Node, name: str, parts: Parts) -> FleetGpu:
         parts.devices[fields["gpu"].one_of(parts.devices)],
         Mode(fields["mode"].one_of([each.value for each in Mode])),
         tuple(instance_from_json(entry, parts.works) for entry in fields["instances"].array()),
-        fields["uuid"].name_or_null("UUID"),
+        _uuid(fields["uuid"]),
         Seen(fields["seen"].one_of([each.value for each in Seen])),
     )
+
+
+def _uuid(node: Node) -> str | None:
+    uuid = node.text_or_null()
+    if uuid is not None and not UUID.fullmatch(uuid):
+        raise node.wrong("a UUID as nvidia-smi -L prints it (GPU-..., MIG-...), or null")
+    return uuid
 
 
 def instance_from_json(node: Node, works: Mapping[str, Work]) -> Instance:
@@ -284,6 +291,6 @@ def instance_from_json(node: Node, works: Mapping[str, Work]) -> Instance:
         fields["owner"].name_or_null("owner"),
         State(fields["state"].one_of([each.value for each in State])),
         fields["gpu_instance"].integer_or_null(minimum=0),
-        fields["uuid"].name_or_null("UUID"),
+        _uuid(fields["uuid"]),
         fields["is_guessed"].boolean(),
     )

@@ -179,6 +179,11 @@ def former(deployment: Deployment, now: Deployment | None) -> dict[str, FleetGpu
             raise InvalidProblem(
                 f"{card.name} is not in the deployment of today; expected one that has every GPU"
             )
+        if None not in (uuids := (found[card.name].uuid, card.uuid)) and uuids[0] != uuids[1]:
+            raise InvalidProblem(
+                f"{card.name} is {uuids[0]} in the deployment of today and {uuids[1]} here; "
+                "expected the same GPUs in both"
+            )
         if found[card.name].gpu.key != card.gpu.key:
             raise InvalidProblem(
                 f"{card.name} is a {card.gpu.key}, and a {found[card.name].gpu.key} in the "

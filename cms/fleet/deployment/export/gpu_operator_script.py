@@ -22,9 +22,9 @@ pause=${CMS_PAUSE:-5}
 #: Functions of ``node``, ``tries`` and ``pause``.
 FUNCTIONS = r"""
 drain_flags=${CMS_DRAIN_FLAGS---ignore-daemonsets --timeout=600s}
-say() { echo "$node: $*"; }
+say() { printf '%s\n' "$node: $*"; }
 fail() {
-    echo "$node: $*" >&2
+    say "$*" >&2
     exit 1
 }
 

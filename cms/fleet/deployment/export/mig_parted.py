@@ -34,6 +34,7 @@ from .mig_parted_file import (
 )
 
 __all__ = [
+    "CONFIG",
     "as_seen",
     "changed_nodes",
     "configs_text",
@@ -41,35 +42,49 @@ __all__ = [
     "node_table",
     "read",
     "read_cuts",
+    "uuid_table",
     "write",
 ]
 
 _FILE, _TABLE = "mig-parted.yaml", "nodes.csv"
-_APPLY = """\
+#: What a node takes, once its GPUs are found to be those that are meant; by ``here``, ``node``,
+#: ``fail``, ``ask``, which runs nvidia-smi there, and the table ``uuids``.
+CONFIG = r"""
+config=$(awk -F, -v node="$node" '$1 "" == node "" { print $2 }' "$here/nodes.csv")
+[ -n "$config" ] || fail "it is not in nodes.csv"
+uuids | while read -r where gpu uuid; do
+    [ "$where" = "$node" ] || continue
+    told=$(ask -i "$gpu" --query-gpu=uuid --format=csv,noheader 2>&1 </dev/null)
+    printf '%s\n' "$told" | grep -Fqx -e "$uuid" ||
+        fail "GPU $gpu is not $uuid, nvidia-smi says: $told. The numbers have changed; observe" \
+            "the node again. Nothing was done"
+done || exit 1
+"""
+_HEAD = r"""
 # Usage: apply.sh NODE. On that node, as root, after its work has been drained.
 # It does nothing where the GPUs are as they should be, and looks again after it has changed them.
-set -u
-here=$(cd "$(dirname "$0")" && pwd) || exit 1
+set -uf
+here=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd) || exit 1
 tool=${MIG_PARTED:-nvidia-mig-parted}
 node=${1:?usage: apply.sh NODE}
-config=$(awk -F, -v node="$node" '$1 "" == node "" { print $2 }' "$here/nodes.csv")
-if [ -z "$config" ]; then
-    echo "$node: it is not in nodes.csv" >&2
+ask() { "${NVIDIA_SMI:-nvidia-smi}" "$@"; }
+fail() {
+    printf '%s\n' "$node: $*" >&2
     exit 1
-fi
+}
+"""
+_MAIN = """
 # That they are not is no failure yet, though the tool calls it a fatal one.
 if "$tool" assert -f "$here/mig-parted.yaml" -c "$config" >/dev/null 2>&1; then
     echo "$node: the GPUs are as $config has them"
     exit 0
 fi
 "$tool" apply -f "$here/mig-parted.yaml" -c "$config"
-if ! "$tool" assert -f "$here/mig-parted.yaml" -c "$config"; then
-    echo "$node: after 'apply' the GPUs are not as $config has them; what it printed says why." >&2
-    echo "If all orderings failed, run this again: the driver's starts left no room this time." >&2
-    echo "If a GPU is in use by another client and no process shows, restart the telemetry" >&2
-    echo "agent (DCGM) and run this again." >&2
-    exit 1
-fi
+"$tool" assert -f "$here/mig-parted.yaml" -c "$config" ||
+    fail "after 'apply' the GPUs are not as $config has them; what it printed says why. If all" \\
+        "orderings failed, run this again: the driver's starts left no room this time. If a GPU" \\
+        "is in use by another client and no process shows, restart the telemetry agent (DCGM)" \\
+        "and run this again."
 echo "$node: the GPUs are as $config has them"
 """
 
@@ -103,6 +118,13 @@ def node_table(deployment: Deployment) -> str:
     """Write which configuration each node takes, as CSV."""
     rows = [f"{node},{name_of(cuts)}\n" for node, cuts in _nodes(deployment)]
     return "node,config\n" + "".join(rows)
+
+
+def uuid_table(deployment: Deployment) -> str:
+    """Write the table ``uuids`` of a script: the GPUs of which it is known which are meant."""
+    known = (card for card in deployment.gpus() if card.uuid is not None)
+    rows = "".join(f"{card.node} {card.index} {card.uuid}\n" for card in known)
+    return f"uuids() {{ cat <<'END'\n{rows}END\n}}\n"
 
 
 def changed_nodes(deployment: Deployment, now: Deployment | None) -> list[FleetNode]:
@@ -151,9 +173,13 @@ def losses(deployment: Deployment) -> tuple[str, ...]:
         ),
         *about_others(deployment, "they are in the counts, and stop where these change"),
         *about_states(deployment),
-        "UUIDs: GPUs are meant by their index.",
         *about_nodes(deployment),
     )
+
+
+def _about_uuids(deployment: Deployment) -> Iterator[str]:
+    if any(card.uuid is None for card in deployment.gpus()):
+        yield "UUIDs that are not known: these GPUs are meant by their index, whatever is there."
 
 
 def write(deployment: Deployment, options: ExportOptions) -> Export:
@@ -162,7 +188,7 @@ def write(deployment: Deployment, options: ExportOptions) -> Export:
     files = {
         _FILE: configs_text(deployment, options),
         _TABLE: node_table(deployment),
-        "apply.sh": _APPLY,
+        "apply.sh": _HEAD.lstrip() + uuid_table(deployment) + CONFIG + _MAIN,
     }
     order = (
         "Drain each node whose GPUs change: mig-parted stops what runs on them and asks nobody.",
@@ -174,7 +200,7 @@ def write(deployment: Deployment, options: ExportOptions) -> Export:
         + _back(deployment, options.now)
     )
     what = "How the GPUs of each node are cut, as counts."
-    said = losses(deployment)
+    said = (*losses(deployment), *_about_uuids(deployment))
     return assembled("mig-parted", what, files, said, order, back, ["apply.sh"])
 
 

@@ -42,9 +42,10 @@ smi=${NVIDIA_SMI:-nvidia-smi}
 tries=${CMS_TRIES:-10} # looks at a listing that may lag behind
 pause=${CMS_PAUSE:-1}  # seconds between them
 
-say() { echo "$node: $*"; }
+set -f # what is split into words is no pattern of file names
+say() { printf '%s\n' "$node: $*"; }
 fail() {
-    echo "$node: $*" >&2
+    say "$*" >&2
     exit 1
 }
 
@@ -94,7 +95,7 @@ instances() {
     *[Nn]"o GPU instances found"* | *[Nn]"o MIG-enabled devices found"*) return 0 ;;
     esac
     [ "$ended" -eq 0 ] || fail_as_told "the instances of GPU $1 cannot be listed"
-    echo "$told" | awk -v gpu="$1" '
+    printf '%s\n' "$told" | awk -v gpu="$1" '
         { gsub(/[|]/, " ") }
         NF == 6 && $1 $4 $5 ~ /^[0-9]+$/ && $2 == "MIG" && $6 ~ /^[0-9]+:[0-9]+$/ {
             split($6, place, ":")
@@ -114,7 +115,7 @@ has_compute() {
     *[Nn]"o compute instances found"* | *[Nn]"o GPU instances found"*) return 1 ;;
     esac
     [ "$ended" -eq 0 ] || fail_as_told "the compute instances of GPU $1 cannot be listed"
-    echo "$told" | awk -v gpu="$1" -v id="$2" '
+    printf '%s\n' "$told" | awk -v gpu="$1" -v id="$2" '
         { gsub(/[|]/, " ") }
         $1 == gpu && $2 == id && $3 == "MIG" { found = 1 }
         END { exit !found }
@@ -167,10 +168,8 @@ plan_of() {
 # Fails if GPU $1 is not the one with the UUID $2, or - if that is not known.
 recognise() {
     tell -i "$1" --query-gpu=uuid --format=csv,noheader || fail_as_told "there is no GPU $1"
-    case $2 in
-    - | "$told") ;;
-    *) fail "GPU $1 is $told, not $2: the numbers have changed; observe the node again" ;;
-    esac
+    [ "$2" = - ] || printf '%s\n' "$told" | grep -Fqx -e "$2" ||
+        fail "GPU $1 is $told, not $2: the numbers have changed; observe the node again"
 }
 
 # Says what would be done, and fails if something is in the way. $1 and $2 as in change.
@@ -329,6 +328,7 @@ change() {
 # Whether everything is as table $1 has it, and nothing is left of table $2.
 stand_as() {
     gpus | while read -r gpu uuid on before reset; do
+        recognise "$gpu" "$uuid"
         [ "$1" = wanted ] || on=$before
         has_mode "$gpu" "$on" || fail "GPU $gpu: MIG is $mode, not $on"
         steps=$(plan_of "$gpu" "$1" "$2") || exit 1

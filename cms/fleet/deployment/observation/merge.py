@@ -13,7 +13,7 @@ from ....values.words import count
 from ...hardware import Gpu, Layout
 from ...hardware import gpu as catalogue_gpu
 from ..checking import check_gpu
-from ..instance import WHOLE, Instance, Mode, Seen, State, Work
+from ..instance import UUID, WHOLE, Instance, Mode, Seen, State, Work
 from ..model import Deployment, FleetGpu, FleetNode, Observation, driver_branch
 from .counting import Content, contents_of, facts_of_contents
 from .facts import Counted, GpuFacts, InstanceFacts, NodeFacts, Stated
@@ -278,6 +278,8 @@ def _gpu(
     facts = [card for each in told for card in each.gpus if card.index == index]
     name = f"{node}/{index}"
     uuid = _agreed(f"UUID of {name}", [card.uuid for card in facts])
+    if uuid is not None:
+        _require_uuid(name, uuid.value, uuid.where)
     card = _device(merging, name, facts, product)
     mig = _agreed(f"MIG mode of {name}", [each.mig for each in facts])
     mig = mig or next((each.unclaimed for each in facts if each.unclaimed), None)
@@ -319,6 +321,11 @@ def _gpu(
     return FleetGpu(
         node, index, card, Mode.MIG, instances, uuid.value if uuid else None, seen
     )  # fmt: skip
+
+
+def _require_uuid(name: str, uuid: str, where: str) -> None:
+    if not UUID.fullmatch(uuid):
+        raise fault_at(where, f"the UUID of {name} is {uuid!r} here", "GPU-... or MIG-...")
 
 
 def _device(merging: Merging, name: str, facts: Sequence[GpuFacts], product: Stated | None) -> Gpu:
@@ -396,6 +403,8 @@ def _placed(name: str, card: Gpu, facts: GpuFacts) -> tuple[Instance, ...]:
             )  # fmt: skip
         state = State.HOLLOW if each.is_hollow else State.RUNNING
         owner = None if state is State.HOLLOW else "unknown"
+        if each.uuid is not None:
+            _require_uuid(f"{name} {each.profile}", each.uuid, each.where)
         more = each.gpu_instance, each.uuid
         found.append(Instance(profile, each.start, None, owner, state, *more))
     for violation in check_gpu(FleetGpu(name, facts.index, card, instances=tuple(found))):

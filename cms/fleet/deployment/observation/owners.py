@@ -99,7 +99,9 @@ def _find(deployment: Deployment, place: str) -> tuple[FleetGpu, int]:
 
 
 def _work(card: FleetGpu, instance: Instance, doing: str, works: Iterable[Work]) -> Work:
-    service, _, point = doing.partition("@")
+    service, at, point = doing.rpartition("@")
+    service = service if at else point
+    point = point if at else ""
     every = sorted({*works}, key=lambda work: (work.service, point_label(work)))
     fits = [
         work

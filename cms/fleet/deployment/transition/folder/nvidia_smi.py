@@ -40,7 +40,8 @@ on_gpu() {
         apply) echo 'change wanted former' ;;
         verify) echo 'stand_as wanted former' ;;
         undo) echo 'change back wanted && stand_as back wanted' ;;
-        places) echo "{ wanted; former; } | sort -u | while read -r index profile start size names
+        places) echo "gpus | while read -r gpu uuid more; do recognise \$gpu \$uuid; done || exit 1
+            { wanted; former; } | sort -u | while read -r index profile start size names
             do id=\$(id_of \$index \"\$names\" \$start) || exit 1
             [ -z \"\$id\" ] || echo \"\$index \$profile \$start -\"; done" ;;
         esac
@@ -115,7 +116,8 @@ def tables(part: Part, options: ExportOptions) -> dict[str, tuple[str, ...]]:
     card = part.card
     changes_mode = part.mode is not part.mode_before
     if not changes_mode and part.mode is not Mode.MIG:
-        return dict.fromkeys(("gpus", "wanted", "former", "back", "others"), ())
+        nothing = dict.fromkeys(("wanted", "former", "back", "others"), ())
+        return {**nothing, "gpus": () if card.uuid is None else (gpu_row(card, None, None),)}
     own = {(p.instance.profile, p.instance.start) for p in (*part.adds, *part.removes)}
     rest = tuple(
         place

@@ -63,9 +63,9 @@ pause=${CMS_PAUSE:-1}         # seconds between looks
 patience=${CMS_PATIENCE:-900} # looks at work that is to start or to end
 tab=$(printf '\t')
 columns='mark gpu uuid profile start number processes batch supply point back service model'
-report() { echo "$step: $*"; }
+report() { printf '%s\n' "$step: $*"; } # never echo, which makes something of \033 in a name
 give_up() {
-    echo "$step: $*" >&2
+    report "$*" >&2
     exit 1
 }
 refuse() { give_up "work.sh does not say yet $*. Fill it in, or name your own with CMS_WORK"; }
@@ -83,7 +83,7 @@ for_each() {
 described() {
     place=$profile@$start
     [ "$number" = - ] || place="$profile number $number"
-    echo "$service ($point) on GPU $gpu, $place"
+    printf '%s\n' "$service ($point) on GPU $gpu, $place"
 }
 
 # Waits until $1 says yes.
@@ -164,7 +164,17 @@ undo() {
 
 # What serves on the places of this step, as arguments of cms observe. What else is on its GPUs is
 # not spoken of: that nothing this step knows of serves there does not mean that it may go.
-serving_here() { if is_ready; then echo "--adopt $node/$here=$service@${processes}x$batch"; fi; }
+# They are split by the shell that takes them: a name that would not stay one word is not told.
+serving_here() {
+    is_ready || return 0
+    case $service in
+    *[[:space:]*?\\[]*)
+        give_up "$(described) serves, and such a name cannot be told so; give it to cms observe:" \
+            "--adopt '$node/$here=SERVICE@${processes}x$batch', the whole in quotes"
+        ;;
+    esac
+    printf '%s\n' "--adopt $node/$here=$service@${processes}x$batch"
+}
 serving() {
     listed=$(on_gpu places) || return 1
     [ -n "$listed" ] || return 0
@@ -174,14 +184,15 @@ serving() {
         [ "$number" = - ] || start=-
         place="$index $profile $start $number"
         seat_rows | grep -Fqx -e "$place" || continue
-        serves=$(here=$at each_here </dev/null | head -n 1)
+        serves=$(here=$at each_here </dev/null) || exit 1
+        serves=$(printf '%s\n' "$serves" | head -n 1)
         if [ -z "$serves" ] && [ "$profile" = whole ]; then continue; fi # it is seen to be empty
-        echo "${serves:---release $node/$at}"
+        printf '%s\n' "${serves:---release $node/$at}"
     done
 }
 each_here() {
     work_rows | while IFS=$tab read -r $columns; do
-        [ "$gpu $profile $start $number" != "$place" ] || serving_here </dev/null
+        [ "$gpu $profile $start $number" != "$place" ] || serving_here </dev/null || exit 1
     done
 }
 
@@ -205,8 +216,8 @@ RUN = r"""
 #   --serving    prints what serves now, as arguments of cms observe
 # What is done already is seen by looking, and not done again. It stops at the first step that is
 # not as it should be afterwards; what has begun is ended first.
-set -u
-folder=$(cd "$(dirname "$0")" && pwd) || exit 1
+set -uf
+folder=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd) || exit 1
 # step, what is done, whether that shows, whether it may be hidden later, what it waits for, what
 # it changes back, what changes it back
 table() { cat <<'END'
@@ -214,7 +225,7 @@ table() { cat <<'END'
 }
 mode=run first=1 last=%(steps)s parallel=%(parallel)s
 usage() {
-    sed -n 's/^# \(usage.*\|  .*\)/\1/p' "$0" >&2
+    sed -n 's/^# \(usage.*\|  .*\)/\1/p' "$folder/run.sh" >&2
     exit 2
 }
 number() {
@@ -240,7 +251,14 @@ while [ $# -gt 0 ]; do
     esac
     shift
 done
-say() { echo "run.sh: $*"; }
+say() { printf '%%s\n' "run.sh: $*"; }
+# A path as a shell takes it back.
+quoted() {
+    case $1 in
+    *[!A-Za-z0-9/._+-]*) printf "'%%s'" "$(printf %%s "$1" | sed "s/'/'\\\\''/g")" ;;
+    *) printf %%s "$1" ;;
+    esac
+}
 do_step() { sh "$folder/steps/$1.sh" ${2+"$2"}; }
 
 scratch=$(mktemp -d) || exit 1
@@ -344,17 +362,18 @@ fi
 
 failed() {
     number=$(step_of "$1")
+    run=$(quoted "$0") plan=$(quoted "$folder/transition.json")
     say "step $number ($1) is not as it should be; nothing more is begun. What can be done:" >&2
-    say "  go on:   $0 --from $number" >&2
-    say "  go back: $0 --undo 1" >&2
-    say "  or plan anew: cms observe ... --plan $folder/transition.json \$($0 --serving)" >&2
+    say "  go on:   $run --from $number" >&2
+    say "  go back: $run --undo 1" >&2
+    say "  or plan anew: cms observe ... --plan $plan \$($run --serving)" >&2
 }
 
 if [ "$mode" = undo ]; then
     for name in $chosen; do
         [ -z "$stopping" ] || exit 130
         do_step "$name" undo </dev/null || {
-            say "$name could not be undone; again: $0 --undo $first" >&2
+            say "$name could not be undone; again: $(quoted "$0") --undo $first" >&2
             exit 1
         }
     done
@@ -392,7 +411,8 @@ done
 for name in $waiting; do
     for before in $(after_of "$name" | tr ',' ' '); do
         has "$finished" "$before" || {
-            say "$name waits for $before; begin there: $0 --from $(step_of "$before")" >&2
+            say "$name waits for $before; begin there:" \
+                "$(quoted "$0") --from $(step_of "$before")" >&2
             exit 1
         }
     done

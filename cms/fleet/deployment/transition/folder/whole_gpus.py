@@ -67,6 +67,7 @@ amiss() {
 # Whether each GPU is cut as table $1 has it.
 stand_as() {
     gpus | while read -r gpu uuid on before reset; do
+        recognise "$gpu" "$uuid"
         [ "$1" = wanted ] || on=$before
         mode=$(mode_of "$gpu") || exit 1
         [ "$mode" = "$on" ] || fail "GPU $gpu: MIG is $mode, not $on"
@@ -136,6 +137,7 @@ change() {
 # Every instance that is there: GPU, profile by its usual name, start, and its number.
 places() {
     gpus | while read -r gpu uuid on before reset; do
+        recognise "$gpu" "$uuid"
         mode=$(mode_of "$gpu") || exit 1
         if [ "$mode" = off ]; then
             echo "$gpu whole - 1"
@@ -160,7 +162,7 @@ places() {
 uuid_of() {
     names=$(profiles | awk -v profile="$2" '$1 == profile { print $2 }')
     tell -L || fail_as_told "the devices cannot be listed"
-    echo "$told" | awk -v gpu="$1:" -v names="|$names|" -v number="$3" '
+    printf '%s\n' "$told" | awk -v gpu="$1:" -v names="|$names|" -v number="$3" '
         $1 == "GPU" { here = $2 == gpu }
         here && $1 == "MIG" && index(names, "|" $2 "|") && ++n == number {
             sub(/[)]$/, "", $NF)

@@ -238,7 +238,7 @@ def _script(
         said.append(f"# It waits for {', '.join(part.after)}.")
     lines = [
         "#!/bin/sh", *said, "#",
-        'folder=$(cd "$(dirname "$0")/.." && pwd) || exit 1',
+        """folder=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd) || exit 1""",
         f"step={part.name} node={part.node} cuts={'yes' if part.rewrites else 'no'}",
     ]  # fmt: skip
     tables = {
