@@ -109,12 +109,13 @@ cd "$FAKE" || exit 9
 tool=${0##*/}
 [ "$tool" != ssh ] || { shift; tool=$1; shift; }
 case $tool,$1 in
+nvidia-smi,*) awk -v g="$2" '$1 == g { print $2; f = 1 } END { exit !f }' gpu ;;
 sinfo,*) cat state ;;
 scontrol,reconfigure)
     said=$(sed -n 's/.*Gres=//p' conf/cms/*.conf); echo "offer ${said:-none}" >>log ;;
 scontrol,update)
     case $3 in
-    state=drain) echo drain >>log; echo "drained ${4#*=}" >state ;;
+    state=drain) echo drain >>log; echo "idle+drain    ${4#*=}" >state ;;
     *) echo resume >>log; echo "idle none" >state ;;
     esac ;;
 *,assert) cat >/dev/null; [ "$(cat config)" = "$5" ] ;;
@@ -185,9 +186,9 @@ class FakeSlurm(FakeNode):
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        for name in ("sinfo", "scontrol", "ssh", "nvidia-mig-parted"):
+        for name in ("sinfo", "scontrol", "ssh", "nvidia-mig-parted", "nvidia-smi"):
             _tool(folder, name, _SLURM)
-        self.put(log="", state="idle none\n", config="", fault="none")
+        self.put(log="", state="idle    none\n", config="", fault="none", gpu="0 GPU-0\n1 GPU-1\n")
 
 
 def _tool(folder: Path, name: str, text: str) -> None:

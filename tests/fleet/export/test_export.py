@@ -176,7 +176,8 @@ def test_slurms_lines_shrink_to_what_stays_as_it_is_cut() -> None:
     )
     assert body(files["cms-slurm.conf"]) == (
         "GresTypes=gpu,mps\n"
-        "AccountingStorageTRES=gres/gpu,gres/gpu:a100,gres/gpu:a100_1g.10gb,gres/gpu:a100_2g.20gb,"
+        "# With slurmdbd alone: AccountingStorageTRES=gres/gpu,gres/gpu:a100,"
+        "gres/gpu:a100_1g.10gb,gres/gpu:a100_2g.20gb,"
         "gres/gpu:a100_3g.40gb,gres/gpu:a100_4g.40gb,gres/mps\n"
         "Include cms/node-a.conf\n"
     )

@@ -334,7 +334,7 @@ def test_slurm_does_not_resume_what_somebody_else_drains_nor_what_is_not_cut(
     tmp_path: Path,
 ) -> None:
     fake = slurm_folder(tmp_path)
-    fake.put(state="drained broken fan\n", fault="noop")
+    fake.put(state="idle+drain broken fan\n", fault="noop")
     told = run(fake, tmp_path / "slurm.sh", "node-a")
     assert told.returncode == 1
     assert "it stays drained" in told.stderr

@@ -1,8 +1,9 @@
 """A stand-in for Slurm's controller: nodes that drain, lines that promise devices, and jobs.
 
-After the documents: a node that is to be drained is `draining` while jobs run there, and `drained`
-after; `reconfigure` reads the nodes' lines, and a node that has fewer devices than its line
-promises becomes invalid and drained, with a reason of Slurm's own.
+As slurmctld and slurmd 22.05, 24.11 and 26.05 were seen to do: `reconfigure` reads the lines of the
+nodes, and each slurmd answers a little later with what it finds; a node that has fewer devices than
+its line promises is `idle+drain+invalid_reg`, whatever it was before, and `sinfo` calls it `inval`.
+Before 23.11 counts that grow are taken only by a slurmctld that starts.
 """
 
 from __future__ import annotations
@@ -17,23 +18,29 @@ from pathlib import Path
 UNKNOWN = "Invalid node name specified"
 
 
+SHORT = "gres/gpu count reported lower than configured"
+
+
 @dataclass
 class SlurmNode:
     """A node as the controller has it."""
 
     devices: Callable[[], Counter[str]]  # the profiles that are really there
     promised: Counter[str] = field(default_factory=Counter)
+    taken: Counter[str] = field(default_factory=Counter)  # what an old slurmctld has room for
     jobs: set[str] = field(default_factory=set)
     drain: str = ""  # the reason
     invalid: bool = False
+    unheard: int = 0  # so many looks until slurmd has answered
 
     @property
     def state(self) -> str:
-        if self.invalid:
-            return "inval"
-        if self.drain:
-            return "draining" if self.jobs else "drained"
-        return "mixed" if self.jobs else "idle"
+        base = "unknown" if self.unheard else "mixed" if self.jobs else "idle"
+        return base + "+drain" * bool(self.drain) + "+invalid_reg" * self.invalid
+
+    @property
+    def is_open(self) -> bool:
+        return self.state in ("idle", "mixed")
 
 
 class Slurm:
@@ -52,8 +59,13 @@ class Slurm:
         self.nodes = {name: SlurmNode(devices) for name, devices in nodes.items()}
         self.log: list[str] = []
         self.refuse = 0  # so many changes to come are refused
+        self.lag = 0  # so many looks until a slurmd has answered
+        self.version = "23.11.4"
+        self.deaf = False  # whether sinfo fails
 
     def scontrol(self, words: Sequence[str]) -> tuple[int, str, str]:
+        if list(words) == ["-V"]:
+            return 0, f"slurm {self.version}\n", ""
         self.log.append(" ".join(words))
         if self.refuse:
             self.refuse -= 1
@@ -67,17 +79,33 @@ class Slurm:
             return 1, "", UNKNOWN
         if told["state"] == "drain":
             node.drain = told["reason"]
-        elif told["state"] == "resume" and not node.invalid:
+        elif told["state"] == "resume" and not node.unheard and node.drain:
             node.drain = ""
+            self._register(node)
         else:
             return 1, "", "slurm_update error: Invalid node state specified"
         return 0, "", ""
 
     def sinfo(self, words: Sequence[str]) -> tuple[int, str, str]:
+        """A line for each of two partitions, in columns as wide as asked for."""
         assert list(words[:3]) == ["-h", "-N", "-n"]
-        assert list(words[4:]) == ["-o", "%T %E"]
+        assert words[4] == "-O"
+        if self.deaf:
+            return 1, "", "slurm_load_node error: Unable to contact slurm controller"
         node = self.nodes.get(words[3])
-        return 0, f"{node.state} {node.drain or 'none'}\n" if node else "", ""
+        if node is None:
+            return 0, "", ""
+        said = {"StateComplete": node.state, "Reason": node.drain or "none"}
+        if node.unheard:
+            node.unheard -= 1
+            self._register(node)
+        fields = [column.partition(":") for column in words[5].split(",")]
+        line = "".join(said[name].ljust(int(width)) for name, _, width in fields)
+        return 0, f"{line}\n" * 2, ""
+
+    @property
+    def _is_old(self) -> bool:
+        return tuple(map(int, self.version.split(".")[:2])) < (23, 11)
 
     def _reconfigure(self) -> None:
         for name, node in self.nodes.items():
@@ -85,15 +113,34 @@ class Slurm:
             assert line.startswith(f"NodeName={name}")
             offers = re.findall(r"gpu:\w+?_([0-9a-z.+]+):(\d+)", line)
             node.promised = Counter({profile: int(count) for profile, count in offers})
-            there = node.devices()
-            node.invalid = any(there[profile] < count for profile, count in node.promised.items())
-            if node.invalid:
-                node.drain = "gres/gpu count reported lower than configured"
+            node.unheard = self.lag
+            self._register(node)
+
+    def _register(self, node: SlurmNode) -> None:
+        """What slurmd finds is compared with what was promised."""
+        if node.unheard:
+            return
+        there, kept = node.devices(), node.taken if self._is_old else node.promised
+        node.invalid = not node.promised <= there or not node.promised <= kept
+        node.taken &= node.promised
+        if node.invalid and (not node.drain or not self._is_old):
+            node.drain = f"{SHORT} ({there.total()} < {node.promised.total()})"
+
+    def restart(self) -> None:
+        """The slurmctld starts anew, with all that the lines say."""
+        for node in self.nodes.values():
+            node.taken = Counter(node.promised)
+        self._reconfigure()
+
+    def reboot(self, name: str) -> None:
+        """A node comes back; whose devices are gone is for the caller."""
+        self.nodes[name].jobs.clear()
+        self._register(self.nodes[name])
 
     def begin(self, name: str, job: str) -> bool:
         """A job of a user begins on a node, if it may."""
         node = self.nodes[name]
-        if node.state in ("idle", "mixed"):
+        if node.is_open:
             node.jobs.add(job)
             return True
         return False

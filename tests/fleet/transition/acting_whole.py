@@ -72,7 +72,7 @@ class WholeSite(Site):
         if uuid not in found:
             self.refused += what == "start"
             return int(what != "stop"), "", "there is no such device"
-        is_open = self.actuator != "slurm" or self.slurm.nodes[node].state in ("idle", "mixed")
+        is_open = self.actuator != "slurm" or self.slurm.nodes[node].is_open
         if what == "start" and not is_open:
             self.refused += 1
             return 1, "", "the node takes no jobs"

@@ -34,7 +34,7 @@ def write(deployment: Deployment, options: ExportOptions) -> Export:
     files = {
         "mig-parted.yaml": mig_parted.configs_text(deployment, options),
         "nodes.csv": mig_parted.node_table(deployment),
-        "slurm.sh": HEAD.lstrip() + FUNCTIONS + MAIN,
+        "slurm.sh": HEAD.lstrip() + mig_parted.uuid_table(deployment) + FUNCTIONS + MAIN,
         _SLURM: _slurm_conf(deployment, options),
         _GRES: "".join(line for node in deployment.nodes for line in _gres(node)),
     }
@@ -49,11 +49,15 @@ def write(deployment: Deployment, options: ExportOptions) -> Export:
             files[f"shrunk/{node.name}.conf"] = node_line(node, stays, options)
     order = (
         "Once: put the lines of `cms-slurm.conf` into slurm.conf, with an `Include` for each node "
-        "in place of its own NodeName line, and `gres.conf` into gres.conf on every node.",
+        "in place of its own NodeName line, and `gres.conf` into gres.conf on every node. Where "
+        "there is slurmdbd, its line AccountingStorageTRES as well.",
         "Once: compare the types with what `slurmd -G` prints on a node: each must be part of one "
         "that it detects.",
-        "`slurm.sh NODE`, node after node: drain, `shrunk/`, mig-parted, `nodes/`, resume.",
-        "After a reboot `slurm.sh NODE` again: instances do not survive one.",
+        "`slurm.sh NODE`, node after node: drain, `shrunk/`, mig-parted, `nodes/`, resume. Before "
+        "Slurm 23.11, where slurmctld takes more devices only when it starts, say how to start it "
+        "again: `CMS_SLURM_RESTART='systemctl restart slurmctld'`.",
+        "After a reboot `slurm.sh NODE` again: instances do not survive one, and Slurm drains the "
+        "node as it finds less than promised.",
     )
     back = "Export the deployment of before, and run its `slurm.sh NODE`" + (
         f": {', '.join(_back(options.now))}." if options.now is not None else "."
@@ -172,7 +176,9 @@ def _slurm_conf(deployment: Deployment, options: ExportOptions) -> str:
         counts += offered(node.gpus, options)
     kinds = sorted({"gpu", *(name.partition(":")[0] for name in counts)})
     tracked = sorted({f"gres/{name}" for name in (*kinds, *counts)})
-    return f"GresTypes={','.join(kinds)}\nAccountingStorageTRES={','.join(tracked)}\n" + "".join(
+    # where there is no slurmdbd, slurmctld does not start with a TRES of gres
+    tres = f"# With slurmdbd alone: AccountingStorageTRES={','.join(tracked)}\n"
+    return f"GresTypes={','.join(kinds)}\n{tres}" + "".join(
         f"Include cms/{node.name}.conf\n" for node in deployment.nodes if node.gpus
     )
 

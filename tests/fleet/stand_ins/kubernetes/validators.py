@@ -114,6 +114,8 @@ def slurm(gres: str, conf: str, nodes: Nodes) -> list[str]:
         tres |= set(filter(None, fields.get("AccountingStorageTRES", "").split(",")))
         if "NodeName" in fields:
             words[fields["NodeName"]] = fields.get("Gres", "")
+    if any(each.startswith("gres/") for each in tres):
+        said.append("slurm.conf: with TRES of gres slurmctld starts beside slurmdbd alone")
     if not types & {"gpu"}:
         said.append("slurm.conf: GresTypes without gpu")
     for name, gpus in nodes.items():
@@ -134,8 +136,6 @@ def slurm(gres: str, conf: str, nodes: Nodes) -> list[str]:
             if count == 0 or len(fits) != count:
                 said.append(f"{name}: {item} beside {len(fits)} devices of that type: {detected}")
             detected = [each for each in detected if each not in fits]
-            if kind and f"gres/gpu:{kind}" not in tres:
-                said.append(f"slurm.conf: AccountingStorageTRES without gres/gpu:{kind}")
         if detected:
             said.append(f"{name}: not in Gres: {', '.join(detected)}")
     return said

@@ -40,7 +40,7 @@ on_gpu() {
             close) examine >/dev/null && close_it ;;
             apply | undo) change ;;
             stands | verify) stand ;;
-            undone) is_cut && ! is_ours ;;
+            undone) must_look && is_cut && ! is_ours ;;
             esac
         )
         ;;
@@ -61,17 +61,18 @@ cut() {
 }
 
 # What a line says of a node beside its GPUs, a word each.
-beside() { sed '/^#/d' | tr -s ' \t' '\n\n' | grep -vi '^gres=' | LC_ALL=C sort; }
+beside() {
+    sed '/^#/d' | tr -s ' \t' '\n\n' | grep -vi '^gres=' | LC_ALL=C sort | paste -s -d ' ' -
+}
 
 examine() {
-    [ -n "$(said)" ] || fail "Slurm has no such node"
+    must_look
     [ -f "$conf/cms/$node.conf" ] ||
         fail "there is no $conf/cms/$node.conf, which slurm.conf is to include: cms export" \
             "now.json --to slurm, once"
     has=$(beside <"$conf/cms/$node.conf")
-    # shellcheck disable=SC2046,SC2086 # several words on purpose
     [ "$has" = "$(line_of nodes | beside)" ] ||
-        fail "$conf/cms/$node.conf has:" $has "and would have:" $(line_of nodes | beside) \
+        fail "$conf/cms/$node.conf has: $has and would have: $(line_of nodes | beside)" \
             "(cms transition ... --slurm-node '$node=...' says what is to stand there)"
     parted "examine $goal $other"
 }
@@ -80,10 +81,9 @@ examine() {
 stand() {
     parted "stand_as $goal" || exit 1
     is_offered nodes || fail "$conf/cms/$node.conf is not what it should be:" "$(line_of nodes)"
+    must_look
     ! is_ours || fail "it is cut and offered as it should be, but still drained"
-    case $(said) in
-    inval*) fail "Slurm finds fewer devices there than its line offers:" "$(said)" ;;
-    esac
+    ! is_invalid || fail "Slurm finds fewer devices there than its line offers: $state, $why"
 }
 """
 
