@@ -57,6 +57,18 @@ def test_claims_say_exactly_which_and_slices_what_there_is() -> None:
     assert not found.warnings
 
 
+@pytest.mark.parametrize(
+    ("one", "said"),
+    [
+        (device("gpu-0", uuid="- off off no"), "UUID of a/0 is '- off off no'"),
+        ({**LOW, "attributes": {**LOW["attributes"], "uuid": {"string": "no"}}}, "3g.40gb is 'no'"),
+    ],
+)
+def test_what_is_no_uuid_is_not_taken_for_one(one: Object, said: str) -> None:
+    with pytest.raises(FileError, match=said):
+        merge(told(node("a", {}), slices(one), ELSEWHERE), known())
+
+
 def test_of_the_devices_that_a_driver_could_make_those_given_are_there() -> None:
     possible = [
         device(each["name"], True, profile="3g.40gb", parentUUID="GPU-0") for each in (LOW, HIGH)

@@ -338,6 +338,16 @@ class Deployment(Viewed, Tabular):
         )
         return replace(self, nodes=nodes)
 
+    def with_uuids_of(self, other: Deployment) -> Deployment:
+        """Return the same with the UUIDs that another one knows of the same GPUs."""
+        known = {card.name: card.uuid for card in other.gpus()}
+        return self.with_gpus(
+            {
+                (card.node, card.index): replace(card, uuid=card.uuid or known.get(card.name))
+                for card in self.gpus()
+            }
+        )
+
     def __str__(self) -> str:
         cards, nodes = sum(1 for _ in self.gpus()), len(self.nodes)
         held = sum(1 for _ in self.instances())

@@ -335,6 +335,14 @@ def test_a_name_cannot_end_a_comment_of_a_script() -> None:
     with pytest.raises(FileError, match="owner"):
         deployment_from_json(document)
     document["nodes"][0]["gpus"][0]["instances"][0]["owner"] = None
+    for part in (gpu_of := document["nodes"][0]["gpus"][0], gpu_of["instances"][0]):
+        for uuid in ("- off off no", "", "GPU-0\nEND", "GPU-0 x", "off", "$(reboot)"):
+            part["uuid"] = uuid
+            with pytest.raises(FileError, match="uuid"):
+                deployment_from_json(document)
+            with pytest.raises(InvalidProblem, match="UUID"):
+                replace(card(0), uuid=uuid if uuid != "off" else "-")
+        part["uuid"] = None
     document["devices"][0]["profiles"][0]["other_names"] = ["1g\nEND\n}\ntouch /tmp/x"]
     with pytest.raises(FileError, match="other_names"):
         deployment_from_json(document)

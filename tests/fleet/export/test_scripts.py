@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import shutil
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from cms.errors import InvalidProblem
 from cms.fleet import gpu
 from cms.fleet.deployment import Deployment, FleetGpu, FleetNode, Instance, Mode
 from cms.fleet.deployment.export import ExportOptions, export
@@ -356,6 +358,26 @@ def test_mig_parted_is_asked_before_and_after(tmp_path: Path) -> None:
     assert run(fake, tmp_path / "apply.sh", "node-a").returncode == 0
     assert fake.done() == []
     assert "not in nodes.csv" in run(fake, tmp_path / "apply.sh", "node-b").stderr
+
+
+@pytest.mark.parametrize("name", ["apply.sh", "slurm.sh"])
+def test_a_node_with_another_gpu_is_not_cut(tmp_path: Path, name: str) -> None:
+    """Nor drained for it; what is known today alone says which GPUs are meant, too."""
+    fake = slurm_folder(tmp_path)
+    bare = replace(next(NOW.gpus()), uuid=None)
+    written = export(Deployment((FleetNode("node-a", (bare,)),)), "mig-parted", ExportOptions(NOW))
+    (tmp_path / "apply.sh").write_text(written.files["apply.sh"], encoding="utf-8")
+    for others in ("0 GPU-9\n", ""):
+        fake.put(gpu=others)
+        told = run(fake, tmp_path / name, "node-a")
+        assert (told.returncode, fake.done()) == (1, [])
+        assert "GPU 0 is not GPU-0" in told.stderr
+
+
+def test_two_deployments_of_other_gpus_are_not_written_over_each_other() -> None:
+    card = replace(next(NEXT.gpus()), uuid="GPU-9")
+    with pytest.raises(InvalidProblem, match="GPU-0 in the deployment of today and GPU-9 here"):
+        export(NEXT.with_gpus({("node-a", 0): card}), "nvidia-smi", ExportOptions(NOW))
 
 
 # --- all of them ----------------------------------------------------------------------------------

@@ -340,6 +340,13 @@ class StandInNode:
         with self._driver() as driver:
             driver.state["faults"], driver.state["shadow"] = [], None
 
+    def swap(self, gpu: int, uuid: str) -> str:
+        """Another card is in the place of a GPU, cut alike; the former's UUID is the answer."""
+        with self._driver() as driver:
+            former: str = driver.gpus[gpu]["uuid"]
+            driver.gpus[gpu]["uuid"] = uuid
+        return former
+
     def reboot(self) -> None:
         """MIG mode stays or becomes what was pending; instances and processes are gone."""
         with self._driver() as driver:

@@ -141,6 +141,37 @@ class Site:
         return difference(found, target).is_empty
 
 
+def known_by_uuid(site: Site, deployment: Deployment) -> Deployment:
+    """The same GPUs, of which it is known which they are."""
+    return deployment.with_gpus(
+        {
+            (card.node, card.index): replace(card, uuid=site.nodes[card.node].uuid(card.index))
+            for card in deployment.gpus()
+        }
+    )
+
+
+def swapped_gpus_are_left_alone(site: Site, found: Transition) -> None:
+    """Whatever other card is in the place of one that is touched: nothing is done, and none is."""
+
+    def there() -> object:
+        works = {place: work for place, work in site.works.items() if place[:2] == (node, index)}
+        return works, site.nodes[node].instances(index), site.nodes[node].mode(index)
+
+    out = site.write(found)
+    node, index = found.actions[0].gpu
+    former, before = site.nodes[node].swap(index, "GPU-another"), there()
+    for words in ((), ("--undo", "1"), ("--serving",)):
+        ran = site.run(out, *words)
+        assert (ran.code, there()) == (1, before), ran
+    assert f"GPU {index} is GPU-another, not {former}" in ran.error
+    site.nodes[node].swap(index, former)
+    ran = site.run(out)
+    assert (ran.code, ran.error) == (0, ""), ran
+    site.nodes[node].swap(index, "GPU-another")
+    assert site.run(out).code == 1, "what stands on another GPU is taken for what was done"
+
+
 def _called(work: Work) -> tuple[str, str]:
     from cms.fleet.deployment.labels import point_label
 

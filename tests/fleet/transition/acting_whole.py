@@ -99,6 +99,11 @@ class WholeSite(Site):
         if self.actuator == "slurm":
             stack.enter_context(served(self.folder, "scontrol", self.slurm.scontrol))
             stack.enter_context(served(self.folder, "sinfo", self.slurm.sinfo))
+            stack.enter_context(served(self.folder, "slurmctld-again", self._start_slurmctld))
+
+    def _start_slurmctld(self, words: Sequence[str]) -> tuple[int, str, str]:
+        self.slurm.restart()
+        return 0, "", ""
 
     def write(self, transition: Transition, name: str = "out", **options: object) -> Path:
         return super().write(transition, name, actuator=self.actuator, **options)

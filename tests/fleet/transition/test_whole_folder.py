@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 import subprocess
+from collections import Counter
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
@@ -34,6 +35,7 @@ from cms.fleet.deployment.transition.folder import (
 from cms.values.frozen import FrozenMap
 from tests.samples import few
 
+from .acting import known_by_uuid, swapped_gpus_are_left_alone
 from .acting_whole import WholeSite, adopted, lowest_of, released
 from .cases import A30, A100, Pair, work
 
@@ -118,6 +120,46 @@ def test_slurm_drains_shrinks_cuts_grows_and_resumes(tmp_path: Path) -> None:
     assert site.slurm.nodes["n"].promised == {"2g.12gb": 2, "1g.6gb": 1}
 
 
+@pytest.mark.parametrize("version", ["22.05.8", "24.11.5"])
+def test_a_node_of_slurm_that_has_rebooted_comes_back(
+    tmp_path: Path, version: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is inval and drained, its instances are gone, and slurmd answers late."""
+    found = small("slurm")
+    site = WholeSite(tmp_path, found.target, "slurm")
+    out = site.write(found)
+    site.slurm.restart()
+    site.slurm.version, site.slurm.lag = version, 2
+    site.nodes["n"].reboot()
+    site.works.clear()
+    site.slurm.reboot("n")
+    assert site.slurm.nodes["n"].state.endswith("+drain+invalid_reg")
+    if version.startswith("22"):
+        ran = site.run(out)
+        assert (ran.code, site.slurm.log, site.changes()) == (1, [], 0), ran
+        assert "Slurm 22.05.8, where slurmctld has to start again" in ran.error
+        monkeypatch.setenv("CMS_SLURM_RESTART", "slurmctld-again")
+    ran = site.run(out)
+    assert ran.code == 0, ran
+    assert site.is_as(found, found.target)
+    assert site.slurm.nodes["n"].is_open
+
+
+def test_slurm_is_not_said_to_be_done_where_it_finds_less_or_says_nothing(tmp_path: Path) -> None:
+    found = small("slurm")
+    site = WholeSite(tmp_path, found.start, "slurm")
+    out = site.write(found)
+    site.slurm.deaf = True
+    ran = site.run(out)
+    assert (ran.code, site.slurm.log, site.changes()) == (1, [], 0), ran
+    site.slurm.deaf, site.slurm.lag = False, 1
+    site.slurm.nodes["n"].devices = Counter
+    ran = site.run(out)
+    assert ran.code == 1
+    assert "Slurm finds fewer devices there than its line offers" in ran.error
+    assert not site.slurm.nodes["n"].is_open
+
+
 def test_what_a_nodes_line_says_beside_its_gpus_is_not_lost(tmp_path: Path) -> None:
     found = small("slurm")
     site = WholeSite(tmp_path, found.start, "slurm")
@@ -132,6 +174,16 @@ def test_what_a_nodes_line_says_beside_its_gpus_is_not_lost(tmp_path: Path) -> N
     ran = site.run(site.write(found, "told", export=told))
     assert (ran.code, ran.error) == (0, ""), ran
     assert line.read_text("utf-8").endswith(" CPUs=64\n")
+
+
+@pytest.mark.parametrize("tool", ["mig-parted", pytest.param("slurm", marks=pytest.mark.long)])
+def test_another_gpu_in_the_place_of_one_is_left_alone(tmp_path: Path, tool: str) -> None:
+    found = small(tool)
+    site = WholeSite(tmp_path, found.start, tool)
+    now = known_by_uuid(site, found.start)
+    again = transition(now, found.target, actuator=tool, floor=0)
+    assert isinstance(again, Transition)
+    swapped_gpus_are_left_alone(site, again)
 
 
 @pytest.mark.long

@@ -172,6 +172,9 @@ recognise() {
         fail "GPU $1 is $told, not $2: the numbers have changed; observe the node again"
 }
 
+# Fails if a GPU is another.
+recognise_all() { gpus | while read -r gpu uuid more; do recognise "$gpu" "$uuid"; done; }
+
 # Says what would be done, and fails if something is in the way. $1 and $2 as in change.
 examine() {
     gpus | while read -r gpu uuid on before reset; do

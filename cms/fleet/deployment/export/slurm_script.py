@@ -95,6 +95,11 @@ offer() {
 # Lets nothing new begin on the node, unless somebody else has seen to that.
 close_it() {
     must_look
+    if is_old && [ -z "${CMS_SLURM_RESTART-}" ]; then
+        fail "this is Slurm $version, where slurmctld has to start again before it takes more" \
+            "devices than before (23.11 does not need that); nothing has changed. Say how:" \
+            "CMS_SLURM_RESTART='systemctl restart slurmctld'"
+    fi
     if is_closed && ! is_ours; then
         say "somebody else drains it ($why), so it stays drained at the end"
     elif ! is_closed || [ "${why#"$reason"}" = "$why" ]; then
@@ -108,8 +113,7 @@ close_it() {
 # its file, may refuse, or take it back.
 is_open() {
     look || return 1
-    is_ours || return 0
-    scontrol update nodename="$node" state=resume </dev/null
+    ! is_ours || scontrol update nodename="$node" state=resume </dev/null
     is_found && ! is_ours
 }
 
@@ -119,11 +123,6 @@ change() {
     if is_cut && is_offered nodes && ! is_invalid; then
         say "it is cut and offered as it should be"
     else
-        if is_old && [ -z "${CMS_SLURM_RESTART-}" ]; then
-            fail "this is Slurm $version, where slurmctld has to start again before it takes more" \
-                "devices than before (23.11 does not need that); nothing has changed. Say how:" \
-                "CMS_SLURM_RESTART='systemctl restart slurmctld'"
-        fi
         close_it
         wait_until is_drained ||
             fail "its jobs have not ended; it goes on draining. Run this again to go on waiting," \

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 
 from ....errors import InvalidOption, InvalidProblem
 from ....values.names import nearest
@@ -70,12 +69,6 @@ def export(deployment: Deployment, target: str, options: ExportOptions | None = 
         raise InvalidProblem(f"{faults[0]}{more}: it cannot be written for any tool")
     for node in deployment.nodes:
         word(node.name, "node")
-    if options is not None and options.now is not None:  # what is known today of the same GPUs
-        today = {card.name: card.uuid for card in options.now.gpus()}
-        deployment = deployment.with_gpus(
-            {
-                (card.node, card.index): replace(card, uuid=card.uuid or today.get(card.name))
-                for card in deployment.gpus()
-            }
-        )
+    if options is not None and options.now is not None:
+        deployment = deployment.with_uuids_of(options.now)
     return TARGETS[target].write(deployment, options or ExportOptions())

@@ -59,6 +59,7 @@ class Asked:
             raise InvalidOption(f"spare is {self.spare}; expected 0 or more, or 'auto'")
         if isinstance(self.to, Deployment):
             _require_possible(self.start, self.to)
+            object.__setattr__(self, "start", self.start.with_uuids_of(self.to))
 
     def most_spare(self, free: int) -> int:
         """Return how many of the GPUs that are free may be borrowed."""

@@ -19,12 +19,10 @@ __all__ = ["files", "losses", "order", "refuse", "refuse_part", "tables"]
 
 _ON_GPU = r"""
 # Runs what the node's part of a step is there, by on_node of work.sh: check, apply, verify, undo
-# or places. Nothing is closed for it, and what stands is seen place by place.
+# or places. Nothing is closed for it, but no work stops for another GPU than was meant; what stands
+# is seen place by place.
 on_gpu() {
-    case $1 in
-    close) return 0 ;;
-    stands | undone) return 1 ;;
-    esac
+    case $1 in stands | undone) return 1 ;; esac
     [ -n "$(gpus)" ] || return 0 # nothing is cut on this GPU
     {
         echo "node='$node' CMS_TRIES=$tries CMS_PAUSE=$pause"
@@ -36,11 +34,12 @@ on_gpu() {
         done
         cat "$folder/lib/nvidia-smi.sh"
         case $1 in
+        close) echo recognise_all ;;
         check) echo 'examine wanted former' ;;
         apply) echo 'change wanted former' ;;
         verify) echo 'stand_as wanted former' ;;
         undo) echo 'change back wanted && stand_as back wanted' ;;
-        places) echo "gpus | while read -r gpu uuid more; do recognise \$gpu \$uuid; done || exit 1
+        places) echo "recognise_all || exit 1
             { wanted; former; } | sort -u | while read -r index profile start size names
             do id=\$(id_of \$index \"\$names\" \$start) || exit 1
             [ -z \"\$id\" ] || echo \"\$index \$profile \$start -\"; done" ;;

@@ -8,7 +8,7 @@ rest of its step; so parts, and not steps, can run side by side.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from ...export.export import word
 from ...instance import Mode, State
@@ -218,12 +218,8 @@ def _parts(
         own = [actions[at] for at in positions]
         on_node.setdefault(own[0].node, {})[name] = own
     made = {}
-    uuids = {card.name: card.uuid for card in transition.target.gpus()}
     for node, parts in on_node.items():
-        cards = tuple(
-            replace(card, uuid=card.uuid or uuids.get(card.name))
-            for card in transition.start.node(node).gpus
-        )
+        cards = transition.start.node(node).gpus
         chains = Chains(cards, parts, by_start=by_start)
         for name, own in parts.items():
             indices = {action.index for action in own}
