@@ -57,7 +57,7 @@ def require_uuid(uuid: str | None, what: str) -> None:
     InvalidProblem
         If it has anything else in it.
     """
-    if uuid is not None and not (isinstance(uuid, str) and _UUID_WORD.fullmatch(uuid)):
+    if uuid is not None and not _UUID_WORD.fullmatch(uuid):
         raise InvalidProblem(f"{what} is {uuid!r}; expected one word, such as GPU-1b2c3d4e")
 
 
