@@ -53,18 +53,18 @@ def verify(
     output = session.begin(output, json=json, quiet=quiet)
     session.refuse_unwritable((output, "--output"))
     with session.reading("reading and comparing"):
-        from cms.fleet.deployment.verifying import UNKNOWN_OWNER, settle_pods, verify
+        from cms.fleet.deployment import verifying
 
         path, target = _meant(against)
         observed = seen(sources, node, without_places(target), gpu, service_label, target)
-        found = observed.deployment
+        found = verifying.settle_guesses(observed.deployment, target)
         for warning in observed.warnings:
             session.warn(warning)
         refuse_stale_now(session, found, max_age, written=True)
-        faults = verify(found, target, observed.of_pods)
-        _, _, moved = settle_pods(found, target, observed.of_pods)
+        faults = verifying.verify(found, target, observed.of_pods)
+        _, _, moved = verifying.settle_pods(found, target, observed.of_pods)
     gpus = {card.name for card in target.gpus()}
-    unknown = _unknown(found, gpus, UNKNOWN_OWNER)
+    unknown = _unknown(found, gpus, verifying.UNKNOWN_OWNER)
     document = {
         "verified": not faults,
         "gpus": len(gpus),

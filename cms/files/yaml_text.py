@@ -31,6 +31,7 @@ _TAG = "tag:yaml.org,2002:"
 DEEPEST, LONGEST = 50, 50_000
 #: Characters of a stream of documents, and of the JSON after which an alias is one too many.
 LONGEST_STREAM = 500_000
+_NOT_BLANK = re.compile(r"\S")
 _JSON_NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]+)?", re.ASCII)
 
 
@@ -105,33 +106,30 @@ def read_yaml_or_json(source: Source, *, holds: str = "a document") -> tuple[Nod
     return tuple(Node(parse_json(document), document) for document in documents)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class _Part(Source):
     """A part of a file, whose positions are those in the file."""
 
-    whole: Source | None = None
-    begin: int = 0
+    whole: Source
+    begin: int
 
     def position(self, offset: int) -> tuple[int, int]:
         """Turn an offset into the part into a line and a column of the file."""
-        return (self.whole or Source(self.name, self.text)).position(self.begin + offset)
+        return self.whole.position(self.begin + offset)
 
 
 def _json_parts(source: Source) -> list[Source]:
     """Return the JSON documents of a file, as ``cat`` and ``jq`` put them after each other."""
-    text = (source.text or "").rstrip()
+    text, end = source.text or "", 0
     parts: list[Source] = []
-    decoder, at = json.JSONDecoder(parse_int=str, parse_float=str), 0
-    while at < len(text):
-        at += len(text[at:]) - len(text[at:].lstrip())
+    decoder = json.JSONDecoder(parse_int=str, parse_float=str)
+    while match := _NOT_BLANK.search(text, end):
+        begin = match.start()
         try:
-            _, end = decoder.raw_decode(text, at)
+            _, end = decoder.raw_decode(text, begin)
         except (ValueError, RecursionError):  # `parse_json` says what is wrong, and where
-            return [source]
-        if at == 0 and end == len(text):
-            return [source]
-        parts.append(_Part(source.name, text[at:end], source, at))
-        at = end
+            end = len(text)
+        parts.append(_Part(source.name, text[begin:end], whole=source, begin=begin))
     return parts
 
 

@@ -324,7 +324,7 @@ def test_pods_of_one_namespace_may_not_be_all() -> None:
         ([pod()], r"spec.nodeName: pod prod/chat-1 holds GPUs of node 'a', which is not told of"),
         ([node("a", **{"mig-3g.40gb": "x"})], r'status.allocatable\["nvidia.com/mig-3g.40gb"\] is'),
         ([TWO, pod("1"), pod("2"), pod("3")], r"items\[3\]: pod prod/3 holds 3g.40gb, and then 3"),
-        ([node("a", gpu=1), pod()], "whose allocatable has 0"),
+        ([node("a", gpu=1), pod()], "held of node 'a', which has 0"),
         (
             [node("a", {"nvidia.com/mig-3g.40gb.sharing-strategy": "time-slicing"})],
             "node 'a' shares parts of its GPUs by time-slicing",

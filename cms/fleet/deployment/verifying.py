@@ -218,7 +218,7 @@ def settle_pods(
                 inside.update(_lots(card, each, of_pods))
             should = wanted.get(card.name, {}).get(each.place)
             if should and _is_loose(each, of_pods) and _is_loose(should, of_pods):
-                if each.state is not State.RUNNING and card.seen is not Seen.UNKNOWN:
+                if each.state is not State.RUNNING:
                     fault = Violation("state", card.name, str(each), "it running")
                     faults.setdefault(card.name, []).append(fault)
                 moved += each.work not in (None, should.work)

@@ -16,6 +16,7 @@ from .merging import fault_at
 
 __all__ = [
     "MOST_GPUS", "Content", "base_of", "contents_of", "facts_of_contents", "possible_contents",
+    "resource_of",
 ]  # fmt: skip
 
 #: How many instances of each profile a GPU holds; of :data:`WHOLE` one, if it is not cut.
@@ -28,6 +29,11 @@ _VARIANT = re.compile(r"[+-].*")
 def base_of(profile: str) -> str:
     """Return a profile without what marks its media engines: ``1g.10gb`` of ``1g.10gb+me``."""
     return _VARIANT.sub("", profile)
+
+
+def resource_of(profile: str) -> str:
+    """Return what a device plug-in calls it; of a part its profile says enough."""
+    return "nvidia.com/gpu" if profile == WHOLE else profile
 
 
 def possible_contents(
@@ -150,10 +156,14 @@ def contents_of(
     if counted.is_uncut:
         rest = (counted.number or 0) - len(told)
         return ([(FrozenMap({WHOLE: 1}),) * rest] if rest > 0 else []), ()
-    totals = Counter(counted.totals)
+    totals = +Counter(counted.totals)
+    try:
+        names = {name if name == WHOLE else card.profile(name).name: name for name in totals}
+    except CmsError as fault:
+        raise fault_at(counted.where, str(fault)) from None
     for content in told:
         for name, count in content.items():
-            totals[name if name in totals else base_of(name)] -= count
+            totals[names.get(name) or names.get(base_of(name), name)] -= count
     totals = +totals
     gone = tuple(name for name in totals if name != WHOLE and not allocatable.get(name))
     for stale in dict.fromkeys(((), (WHOLE,) * (WHOLE in totals), gone, (*gone, WHOLE))):
@@ -163,10 +173,10 @@ def contents_of(
         numbers: Collection[int] = range(1, min(sum(left.values()), MOST_GPUS) + 1)
         if counted.number is not None:
             numbers = (counted.number - len(told),)
-        try:
-            found = list(islice(_ways(card, numbers, left, counted.number is not None), 2))
-        except CmsError as fault:
-            raise fault_at(counted.where, str(fault)) from None
+        found = list(islice(_ways(card, numbers, left, counted.number is not None), 2))
+        if WHOLE in stale and found and not all(found[0]):
+            # GPUs that hold nothing may as well be some of those that are counted
+            found = [found[0], tuple(each or FrozenMap({WHOLE: 1}) for each in found[0])]
         if found:
             return found, tuple(sorted(stale))
     return [], ()

@@ -123,6 +123,14 @@ def facts_of_kubernetes(
                 "told of",
                 expected=ASK,
             )
+        if not (cluster.lists_pods or cluster.lists_claims):
+            for device in own:
+                if device.is_possible:
+                    raise documents[0].error(
+                        f"node {name!r} has what somebody claims of it ({device.where}), and no "
+                        "claim or pod is told of",
+                        expected=ASK,
+                    )
     found = []
     for name, node in sorted(cluster.nodes.items()):
         own, mine = listed.get(name, []), held.get(name, [])
@@ -191,8 +199,10 @@ def _gathered(documents: Sequence[Node]) -> Cluster:
 
 def _is_nvidia(node: Node) -> bool:
     resources = entries_of(node, "status", "allocatable")
-    return f"{PREFIX}gpu.product" in labels_of(node) or any(
-        name.startswith((f"{PREFIX}gpu", f"{PREFIX}mig-")) for name, _ in resources
+    return (
+        f"{PREFIX}gpu.product" in labels_of(node)
+        or text_of(node, "metadata", "labels", f"{PREFIX}gpu.present") == "true"
+        or any(name.startswith((f"{PREFIX}gpu", f"{PREFIX}mig-")) for name, _ in resources)
     )
 
 
@@ -226,8 +236,10 @@ def _node_facts(
     gpus = gpus_of(devices, [each for pod in held for each in pod.devices])
     unknown = [*_hindrances(node, devices)]
     counted = None if gpus else _counted(node, texts, names, capacity)
-    capacity.pop(SHARED, 0)
-    if allocatable.pop(SHARED, 0):
+    shared, given = capacity.pop(SHARED, 0), allocatable.pop(SHARED, 0)
+    if given < shared:
+        unknown.append(f"{shared - given} of {shared} shares of its GPUs cannot be given away")
+    if given:
         how = texts.get(f"{PREFIX}gpu.sharing-strategy", "some way")
         unknown.append(
             f"its GPUs are shared by {how}: which pods share which of them, and in what parts, is "
@@ -348,7 +360,7 @@ def _refuse_more_than_there_is(
             if taken[profile] > capacity.get(profile, 0):
                 raise each.at.error(
                     f"{each.at.label}: pod {each.pod.name} holds {profile}, and then "
-                    f"{taken[profile]} of these are held of node {name!r}, whose allocatable has "
+                    f"{taken[profile]} of these are held of node {name!r}, which has "
                     f"{capacity.get(profile, 0)}",
                     expected="nodes and pods of one time; a change of the GPUs may have left a "
                     "stale key",

@@ -82,8 +82,7 @@ def held_in(
         ]
         if own or profiles:
             yield _pod_facts(name, pod, node, profiles, own, service_label)
-    if cluster.lists_pods:
-        yield from _others(cluster, given, users)
+    yield from _others(cluster, given, users)
 
 
 def _pod_facts(

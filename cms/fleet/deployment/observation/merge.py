@@ -15,10 +15,10 @@ from ...hardware import gpu as catalogue_gpu
 from ..checking import check_gpu
 from ..instance import UUID, WHOLE, Instance, Mode, Seen, State, Work
 from ..model import Deployment, FleetGpu, FleetNode, Observation, driver_branch
-from .counting import Content, contents_of, facts_of_contents
+from .counting import Content, contents_of, facts_of_contents, resource_of
 from .facts import Counted, GpuFacts, InstanceFacts, NodeFacts, Stated
 from .merging import Merging, fault_at
-from .pods import as_known, compare_allocatable, stale_key, with_pods
+from .pods import as_known, compare_allocatable, with_pods
 
 __all__ = ["Observed", "merge"]
 
@@ -178,8 +178,6 @@ def _with_counted(
     is_alike = len({*only}) < 2
     if len(indices) != len(only) or not {*facts} <= {*numbers} or (not is_alike and facts):
         return told, ""
-    for profile in stale:
-        merging.warnings.append(stale_key(name, profile, counted.totals[profile]))
     if not is_alike:
         merging.warnings.append(
             f"{name}: which of its GPUs holds which of "
@@ -219,19 +217,15 @@ def _unclear(counted: Counted, found: Sequence[Sequence[Content]], stale: Collec
     if not totals:
         return ""
     there = "its GPUs" if counted.number is None else f"its {counted.number} GPUs"
-    gone = f" (beside stale {', '.join(map(_resource, stale))})" if stale else ""
+    gone = f" (beside stale {', '.join(map(resource_of, stale))})" if stale else ""
     held = f": {', '.join(_of(totals))} are counted on {there} together{gone}"
     if not found:
         return f"{held}, more than they can hold"
     ways = (
-        " + ".join(f"{count(n, 'GPU')} with {_said(each)}" for each, n in Counter(way).items())
+        " and ".join(f"{count(n, 'GPU')} with {_said(each)}" for each, n in Counter(way).items())
         for way in found
     )
     return f"{held}, which can be {', or '.join(ways)}"
-
-
-def _resource(profile: str) -> str:
-    return "nvidia.com/gpu" if profile == WHOLE else profile
 
 
 def _refuse_half_changed(name: str, told: Sequence[NodeFacts]) -> None:

@@ -9,11 +9,11 @@ from dataclasses import replace
 from ....errors import FileError
 from ..instance import WHOLE, Instance, Mode, State
 from ..model import FleetGpu
-from .counting import base_of
+from .counting import base_of, resource_of
 from .facts import SHARED, NodeFacts, PodFacts
 from .merging import Merging, fault_at
 
-__all__ = ["as_known", "compare_allocatable", "stale_key", "with_pods"]
+__all__ = ["as_known", "compare_allocatable", "with_pods"]
 
 
 def as_known(merging: Merging, card: FleetGpu) -> FleetGpu:
@@ -222,15 +222,6 @@ def _advertised_as(cards: Sequence[FleetGpu], profile: str, resources: Collectio
     return names | {each for each in others - own if base_of(each) in names}
 
 
-def stale_key(node: str, profile: str, count: int) -> str:
-    """Say that a cluster counts what is not there."""
-    what = "nvidia.com/gpu" if profile == WHOLE else profile
-    return (
-        f"{node}: {count} x {what} of what it can give away are stale: its GPUs do not hold them; "
-        "restart its device plug-in, or pods are sent to what is not there"
-    )
-
-
 def compare_allocatable(
     merging: Merging,
     node: str,
@@ -254,6 +245,7 @@ def compare_allocatable(
                 continue
             done |= names
             here, count = sum(found[name] for name in names), given.get(profile, 0)
+            most, what = max(here, capacity.get(profile, 0)), resource_of(profile)
             if count > here and profile != WHOLE:
                 raise FileError(
                     facts.source,
@@ -261,10 +253,15 @@ def compare_allocatable(
                     expected="what they hold; if nobody has cut them since the one was read, "
                     "restart the device plug-in of the node, which has not looked since",
                 )
-            if count > here:
-                merging.warnings.append(stale_key(node, profile, count - here))
-            elif (most := max(here, capacity.get(profile, 0))) > count:
-                what = "nvidia.com/gpu" if profile == WHOLE else profile
+            if count > here or (most and not here):
+                are_all = facts.labels.get("nvidia.com/gpu.count") == str(len(cards))
+                unless = "" if are_all else " (unless it has GPUs that no source tells of)"
+                merging.warnings.append(
+                    f"{node}: {most - here} x {what} that are counted are stale{unless}: its GPUs "
+                    "do not hold them; restart its device plug-in, or pods may be sent to what is "
+                    "not there"
+                )
+            elif most > count:
                 merging.warnings.append(
                     f"{node}: {most - count} of its {most} x {what} cannot be given away: out of "
                     "order, or not registered since they were made; the log of its device plug-in "
