@@ -80,8 +80,8 @@ def verify(
             )
         if moved:
             session.warn(
-                f"{moved} of the instances do what was placed on others, which their pods may: "
-                "they are tied to no node, or on their node to no GPU; counts were compared"
+                f"{moved} of the instances do not do what was placed on them: its pods are tied to "
+                "no node, or on their node to no GPU, so that how many do it was compared"
             )
         unnamed = _without_uuid(found, target)
         if unnamed:

@@ -146,6 +146,9 @@ def test_what_kubectl_prints_is_read_in_any_form(
     (tmp_path / "bad.json").write_text(bad, "utf-8")
     assert run(["observe", str(tmp_path / "bad.json")]) == 1
     assert "bad.json:3:" in error_of(capsys)
+    (tmp_path / "cut.json").write_text(json.dumps(one) + "\n\n" + json.dumps(one)[:-1], "utf-8")
+    assert run(["observe", str(tmp_path / "cut.json")]) == 1
+    assert "cut.json:3:" in error_of(capsys)
 
 
 def test_a_cluster_without_gpus_is_an_error_and_no_empty_fleet(

@@ -123,7 +123,8 @@ def test_counts_alone_verify_a_node_whose_gpus_differ(
             "cms.service": "chat", "cms.point": point_label(work(profile))}})
         for profile, resource in (("whole", "gpu"), (HALF, f"mig-{HALF}"))
     ]  # fmt: skip
-    for pods, code in ((every, 0), (every[:1], 1), (every[1:], 1)):
+    not_yet = {**every[0], "status": {"phase": "Running"}}
+    for pods, code in ((every, 0), (every[:1], 1), (every[1:], 1), ([not_yet, every[1]], 1)):
         items = [node("a", alike, **{"gpu": 1, f"mig-{HALF}": 2}), *pods, ELSEWHERE]
         cluster = {"apiVersion": "v1", "kind": "List", "items": items}
         (tmp_path / "cluster.json").write_text(json.dumps(cluster), "utf-8")

@@ -78,6 +78,11 @@ def test_of_the_devices_that_a_driver_could_make_those_given_are_there() -> None
     given = [claim("c-1", HIGH["name"]), claiming("chat-1", "c-1")]
     (card,) = merge(told(*objects, *given), known()).deployment.gpus()
     assert [(i.place, i.work) for i in card.instances] == [("3g.40gb@4", CHAT)]
+    claims = [claim("c-1", HIGH["name"], pods=("chat-1",))]
+    (card,) = merge(told(*objects[:-1], *claims)).deployment.gpus()
+    assert [i.place for i in card.instances] == ["3g.40gb@4"], "pods were not asked for"
+    with pytest.raises(FileError, match="no claim or pod is told of"):
+        told(*objects[:-1])
 
 
 @pytest.mark.parametrize(("listed_whole", "mode"), [(True, Mode.WHOLE), (False, Mode.MIG)])

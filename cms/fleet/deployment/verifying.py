@@ -200,7 +200,7 @@ def settle_pods(
         By GPU: pods that do not run yet, or no longer; by node, or for all nodes: too few pods of
         a kind, or too many.
     moved : int
-        How many instances do something else than they should, and are taken as if they did that.
+        How many instances do not do the work that they should, and are taken as if they did.
     """
     if not of_pods:
         return observed, {}, 0
@@ -221,7 +221,7 @@ def settle_pods(
                 if each.state is not State.RUNNING:
                     fault = Violation("state", card.name, str(each), "it running")
                     faults.setdefault(card.name, []).append(fault)
-                moved += each.work not in (None, should.work)
+                moved += should.work not in (None, each.work)
                 each = replace(each, work=should.work, state=State.RUNNING)
             if each.profile != WHOLE or each.work or each.owner:  # a free GPU has nothing on it
                 instances.append(each)

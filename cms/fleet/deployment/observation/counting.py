@@ -191,21 +191,12 @@ def _ways(
 
 
 def facts_of_contents(
-    contents: Sequence[Content], indices: Sequence[int], meant: Mapping[int, Content], where: str
+    contents: Sequence[Content], indices: Sequence[int], where: str
 ) -> list[GpuFacts]:
-    """Say which GPU holds what: as was meant where one of the contents is what was meant there."""
-    left = Counter(contents)
-    held: dict[int, Content] = {}
-    for index in indices:
-        content = meant.get(index)
-        if content is not None and left[content] > 0:
-            held[index] = content
-            left[content] -= 1
-    more = left.elements()
+    """Say of GPUs what they hold; if not all hold the same, each may hold what another does."""
     is_guessed = len({*contents}) > 1
     found = []
-    for index in indices:
-        content = held[index] if index in held else next(more)
+    for index, content in zip(indices, contents, strict=True):
         mig = Stated("off" if WHOLE in content else "on", where)
         counts = None if WHOLE in content else content
         found.append(GpuFacts(index, where, mig=mig, counts=counts, is_guessed=is_guessed))

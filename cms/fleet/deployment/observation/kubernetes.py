@@ -127,8 +127,8 @@ def facts_of_kubernetes(
             for device in own:
                 if device.is_possible:
                     raise documents[0].error(
-                        f"node {name!r} has what somebody claims of it ({device.where}), and no "
-                        "claim or pod is told of",
+                        f"the GPUs of node {name!r} are cut as they are claimed ({device.where}), "
+                        "and no claim or pod is told of",
                         expected=ASK,
                     )
     found = []

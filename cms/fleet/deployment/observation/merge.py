@@ -62,8 +62,8 @@ def merge(
     device : Gpu, optional
         What a GPU is of which no source says so.
     places : Deployment, optional
-        What was meant to be where, if not `known`: of what may be on any of a node's GPUs, each
-        has what it was meant to have.
+        What was meant to be where, if not `known`: GPUs of a node that differ, of which only
+        counts are told, are taken for what they were meant to be, and refused if they cannot be.
 
     Returns
     -------
@@ -165,32 +165,35 @@ def _with_counted(
     card = _device(merging, f"{name}/0", [GpuFacts(0, counted.where)], product)
     contents = [_content(merging, name, i, told, product) for i in sorted(clear)]
     found, stale = contents_of(card, counted, contents, source.allocatable or {})
-    if len(found) != 1:
+    contents = found[0] if len(found) == 1 else ()
+    numbers = range(len(clear) + len(contents))
+    indices = [index for index in numbers if index not in clear]
+    is_known = len(indices) == len(contents) > 0 and {*facts} <= {*numbers}
+    if len({*contents}) > 1:
+        meant = {
+            each.index: FrozenMap(each.counts if each.mode is Mode.MIG else {WHOLE: 1})
+            for node in (merging.places.nodes if merging.places else ())
+            if node.name == name
+            for each in node.gpus
+        }
+        as_meant = tuple(meant[index] for index in indices if index in meant)
+        is_known = is_known and Counter(as_meant) == Counter(contents)
+        contents = as_meant
+    if not is_known:
         if counted.number is not None and facts and counted.number > len(facts):
             merging.warnings.append(
                 f"{name}: of its {counted.number} GPUs, {len(facts)} are told of; what the others "
                 "hold tells: nvidia-smi mig -lgi"
             )
         return told, _unclear(counted, found, stale)
-    (only,) = found
-    numbers = range(len(clear) + len(only))
-    indices = [index for index in numbers if index not in clear]
-    is_alike = len({*only}) < 2
-    if len(indices) != len(only) or not {*facts} <= {*numbers} or (not is_alike and facts):
-        return told, ""
-    if not is_alike:
+    if len({*contents}) > 1:
         merging.warnings.append(
             f"{name}: which of its GPUs holds which of "
-            f"{', '.join(_said(each) for each in dict.fromkeys(only))} is not known, since the "
-            "device plug-in does not tell; nvidia-smi mig -lgi does"
+            f"{', '.join(_said(each) for each in dict.fromkeys(contents))} is not known, since the "
+            "device plug-in does not tell: they are taken for what they were meant to hold; "
+            "nvidia-smi mig -lgi tells"
         )
-    meant = {
-        each.index: FrozenMap(each.counts if each.mode is Mode.MIG else {WHOLE: 1})
-        for node in (merging.places.nodes if merging.places else ())
-        if node.name == name
-        for each in node.gpus
-    }
-    more = facts_of_contents(only, indices, meant, counted.where)
+    more = facts_of_contents(contents, indices, counted.where)
     return [*told, NodeFacts(source.source, source.node, gpus=tuple(more))], ""
 
 
@@ -218,14 +221,15 @@ def _unclear(counted: Counted, found: Sequence[Sequence[Content]], stale: Collec
         return ""
     there = "its GPUs" if counted.number is None else f"its {counted.number} GPUs"
     gone = f" (beside stale {', '.join(map(resource_of, stale))})" if stale else ""
-    held = f": {', '.join(_of(totals))} are counted on {there} together{gone}"
+    counts = ", ".join(f"{n} x {resource_of(name)}" for name, n in sorted(totals.items()))
+    held = f": {counts} are counted on {there} together{gone}"
     if not found:
         return f"{held}, more than they can hold"
     ways = (
         " and ".join(f"{count(n, 'GPU')} with {_said(each)}" for each, n in Counter(way).items())
         for way in found
     )
-    return f"{held}, which can be {', or '.join(ways)}"
+    return f"{held}, which can be {', or '.join(ways)}, in any order"
 
 
 def _refuse_half_changed(name: str, told: Sequence[NodeFacts]) -> None:

@@ -250,8 +250,9 @@ def compare_allocatable(
                 raise FileError(
                     facts.source,
                     f"node {node!r} can give away {count} x {profile}, but its GPUs hold {here}",
-                    expected="what they hold; if nobody has cut them since the one was read, "
-                    "restart the device plug-in of the node, which has not looked since",
+                    expected="what all of them hold (nvidia-smi mig -lgi); if nobody has cut them "
+                    "since the one was read, restart the device plug-in of the node, which has "
+                    "not looked since",
                 )
             if count > here or (most and not here):
                 are_all = facts.labels.get("nvidia.com/gpu.count") == str(len(cards))
