@@ -102,13 +102,18 @@ def test_pods_that_are_tied_to_no_node_are_compared_in_total(
     assert len(document["faults"]) == faults, document
 
 
-def test_whole_gpus_of_pods_that_are_tied_to_no_node_are_compared_in_total(tmp_path: Path) -> None:
+def test_whole_gpus_of_pods_that_are_tied_to_no_node_are_compared_in_total(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     target = written(two_nodes(("chat",), (), "whole"), tmp_path / "target.json")
     for pods, code in ((("a:chat",), 0), (("b:chat",), 0), (("a:chat", "b:chat"), 1), ((), 1)):
         cluster = running(*pods, profile="whole")
         (tmp_path / "cluster.json").write_text(json.dumps(cluster), "utf-8")
         said = ["verify", str(tmp_path / "cluster.json"), "--against", target, "-q"]
         assert run(said) == code, pods
+        run(said[:-1])
+        is_said = "not do what was placed on them" in flat(capsys.readouterr().err)
+        assert is_said == (pods == ("b:chat",)), pods
 
 
 def test_counts_alone_verify_a_node_whose_gpus_differ(

@@ -277,6 +277,9 @@ DRAINS = {
     "cannot delete Pods that declare no controller (use --force to override): team/b": [
         "--delete-emptydir-data'", "--force'"
     ],
+    "Warning: deleting Pods that declare no controller: team/b; deleting Pods with local storage: "
+    """team/a; ignoring DaemonSet-managed Pods: kube-system/d; error when evicting pods/"c": """
+    "Cannot evict pod as it would violate the pod's disruption budget.": ["PodDisruptionBudget"],
     'error when evicting pods/"c" -n "team" (will retry after 5s): Cannot evict pod as it would '
     "violate the pod's disruption budget.": ["PodDisruptionBudget"],
     'error when waiting for pod "d" in namespace "team" to terminate: global timeout reached: 8s': [

@@ -83,7 +83,7 @@ drain_node() {
     [ "$drain_code" != 0 ] || return 0
     drain_help=
     drain_with="are given so: CMS_DRAIN_FLAGS='$drain_flags"
-    hint "local storage" "Pods with emptyDir data lose it; flags that let them go \
+    hint "local storage (use --delete" "Pods with emptyDir data lose it; flags that let them go \
 $drain_with --delete-emptydir-data'."
     hint "(use --force" "Pods without a controller are not started again elsewhere: delete them \
 yourself, or let them go; flags $drain_with --force'."
