@@ -435,6 +435,7 @@ def test_gpus_that_are_counted_though_they_are_cut_are_stale() -> None:
 
 
 def test_a_node_that_takes_no_pods_is_named() -> None:
+    assert "no device plug-in" in "".join(seen(node("a"), pod(resource=None), ELSEWHERE).warnings)
     closed = node("a", **{"mig-3g.40gb": 2})
     closed["spec"] = {"unschedulable": True}
     closed["status"]["conditions"] = [

@@ -226,7 +226,7 @@ def settle_pods(
             if each.profile != WHOLE or each.work or each.owner:  # a free GPU has nothing on it
                 instances.append(each)
         cards[card.node, card.index] = replace(card, instances=tuple(instances))
-    for lot in sorted({*there, *needed}, key=_lot_order):
+    for lot in sorted({*there, *needed}, key=str):
         # more of them on GPUs that the target does not have are none of its business
         has = min(there[lot], max(inside[lot], needed[lot]))
         if has != needed[lot]:
@@ -249,10 +249,6 @@ _Lot = tuple[str | None, str, str, Work]
 def _lots(card: FleetGpu, each: Instance, of_pods: Mapping[Work, bool]) -> Iterator[_Lot]:
     if each.work is not None and each.work in of_pods and each.is_ours:
         yield card.node if of_pods[each.work] else None, card.gpu.key, each.profile, each.work
-
-
-def _lot_order(lot: _Lot) -> tuple[str, str, str, str]:
-    return lot[0] or "", lot[1], lot[2], str(lot[3])
 
 
 def _is_loose(each: Instance, of_pods: Mapping[Work, bool]) -> bool:

@@ -153,9 +153,6 @@ def contents_of(
     stale : tuple of str
         The profiles that were dropped.
     """
-    if counted.is_uncut:
-        rest = (counted.number or 0) - len(told)
-        return ([(FrozenMap({WHOLE: 1}),) * rest] if rest > 0 else []), ()
     totals = +Counter(counted.totals)
     try:
         names = {name if name == WHOLE else card.profile(name).name: name for name in totals}

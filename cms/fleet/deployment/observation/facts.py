@@ -139,14 +139,11 @@ class Counted:
         How many GPUs there are; None if only how many instances, of one profile on all of them.
     totals : Mapping[str, int]
         By profile, those that are out of order included.
-    is_uncut : bool
-        Whether none of the GPUs is cut, whatever is counted.
     """
 
     where: str = field(compare=False)
     number: int | None
     totals: Mapping[str, int]
-    is_uncut: bool = False
 
 
 @dataclass(frozen=True, slots=True)

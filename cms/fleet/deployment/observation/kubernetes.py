@@ -236,6 +236,8 @@ def _node_facts(
     gpus = gpus_of(devices, [each for pod in held for each in pod.devices])
     unknown = [*_hindrances(node, devices)]
     counted = None if gpus else _counted(node, texts, names, capacity)
+    if not (gpus or +allocatable or +capacity):
+        unknown.append("no pod is given any of its GPUs: it has no device plug-in that runs")
     shared, given = capacity.pop(SHARED, 0), allocatable.pop(SHARED, 0)
     if given < shared:
         unknown.append(f"{shared - given} of {shared} shares of its GPUs cannot be given away")
@@ -338,15 +340,17 @@ def _counted(
     is_uncut = labels.get(f"{PREFIX}mig.capable") == "false" or (
         strategy == "single" and product is not None and "-MIG-" not in product
     )
-    if strategy != "mixed" and not is_uncut:
+    if is_uncut:  # whatever is counted
+        return Counted(at, int(written), {WHOLE: int(written)})
+    if strategy != "mixed":
         return None
     replicas = labels.get(f"{PREFIX}gpu.replicas", "")
     if shared := capacity.get(SHARED, 0):
         by = int(replicas) if replicas.isascii() and replicas.isdigit() else 0
-        if by < 1 and not is_uncut:
+        if by < 1:
             return None
-        totals[WHOLE] = totals.get(WHOLE, 0) + shared // max(by, 1)
-    return Counted(at, int(written), totals, is_uncut)
+        totals[WHOLE] = totals.get(WHOLE, 0) + shared // by
+    return Counted(at, int(written), totals)
 
 
 def _refuse_more_than_there_is(

@@ -163,15 +163,15 @@ def _with_counted(
             facts.setdefault(one.index, []).append(one)
     clear = {index for index, own in facts.items() if any(map(_tells_cuts, own))}
     card = _device(merging, f"{name}/0", [GpuFacts(0, counted.where)], product)
-    contents = [_content(merging, name, i, told, product) for i in sorted(clear)]
-    found, stale = contents_of(card, counted, contents, source.allocatable or {})
+    others = [_content(_gpu(merging, name, index, told, product)) for index in sorted(clear)]
+    found, stale = contents_of(card, counted, others, source.allocatable or {})
     contents = found[0] if len(found) == 1 else ()
     numbers = range(len(clear) + len(contents))
     indices = [index for index in numbers if index not in clear]
     is_known = len(indices) == len(contents) > 0 and {*facts} <= {*numbers}
     if len({*contents}) > 1:
         meant = {
-            each.index: FrozenMap(each.counts if each.mode is Mode.MIG else {WHOLE: 1})
+            each.index: _content(each)
             for node in (merging.places.nodes if merging.places else ())
             if node.name == name
             for each in node.gpus
@@ -202,10 +202,7 @@ def _tells_cuts(facts: GpuFacts) -> bool:
     return any(each is not None for each in said)
 
 
-def _content(
-    merging: Merging, name: str, index: int, told: Sequence[NodeFacts], product: Stated | None
-) -> Content:
-    card = _gpu(merging, name, index, told, product)
+def _content(card: FleetGpu) -> Content:
     return FrozenMap(card.counts if card.mode is Mode.MIG else {WHOLE: 1})
 
 
