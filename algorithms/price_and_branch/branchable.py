@@ -5,10 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from cms.problem.problem import Problem
-from cms.reduction.reduction import Reduction, held_blocks
+from cms.reduction.reduction import Reduction, held_blocks, let_stand_in
+from cms.reduction.replacement import NOTHING_REPLACED, replaced
+from cms.running.stopping import never
 
 
-def branchable(problem: Problem) -> Reduction:
+def branchable(problem: Problem, *, replace: bool = False) -> Reduction:
     """Leave out what cannot matter below any branch.
 
     Below a branch on machines or blocks a configuration that another beats may be worth more than
@@ -19,6 +21,9 @@ def branchable(problem: Problem) -> Reduction:
     Parameters
     ----------
     problem : Problem
+    replace : bool, default False
+        Whether blocks go that smaller ones replace, too: then certificates may branch on machines
+        of a type, and on nothing else.
 
     Returns
     -------
@@ -41,6 +46,8 @@ def branchable(problem: Problem) -> Reduction:
     held = set(held_blocks(problem.configurations))
     useful: list[int] = np.flatnonzero(problem.serving_blocks()).tolist()
     kept = [i for i in useful if problem.blocks[i] in held]
+    replacement = replaced(problem, kept, never) if replace else NOTHING_REPLACED
+    kept = [i for i in kept if i not in replacement.gone]
     small = Problem._rebuild(
         tuple(problem.blocks[i] for i in kept),
         tuple(dict.fromkeys(problem.configurations)),
@@ -48,8 +55,9 @@ def branchable(problem: Problem) -> Reduction:
         tuple(problem.job_names[j] for j in jobs.tolist()),
         rows.select(np.arange(len(jobs)), kept),
     )
+    let_stand_in(problem, small, replacement)
     lost = tuple(problem.blocks[i] for i in useful if problem.blocks[i] not in held)
-    return Reduction(problem, small, lost, ())
+    return Reduction(problem, small, lost, (), replacement)
 
 
 def is_branchable(reduction: Reduction) -> bool:
@@ -76,4 +84,5 @@ def is_branchable(reduction: Reduction) -> bool:
     before = reduction.original
     sets = dict.fromkeys(before.size_bounded_configurations)
     kept = reduction.problem.size_bounded_configurations
-    return len(kept) == len(sets) and not before.listed_configurations
+    whole = len(kept) == len(sets) and not before.listed_configurations
+    return whole and not reduction.replacement.gone

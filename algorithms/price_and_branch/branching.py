@@ -55,6 +55,7 @@ def prove_cost(
     cost: Fraction | None = None,
     *,
     most_nodes: int,
+    replace: bool = False,
 ) -> Iterator[Certificate | Schedule]:
     """Prove that no schedule is cheaper, or find one.
 
@@ -67,6 +68,8 @@ def prove_cost(
         The cost of the best schedule known.
     most_nodes : int
         Price searches before it gives up.
+    replace : bool, default False
+        Whether to leave out blocks that smaller ones replace, and to branch on machines alone.
 
     Yields
     ------
@@ -99,17 +102,19 @@ def prove_cost(
     Branch 2
     """
     if problem.cost_step:
-        yield from _Search(problem, budget, cost, most_nodes, free_machines=False).run()
+        yield from _Search(
+            problem, budget, cost, most_nodes, free_machines=False, replace=replace
+        ).run()
 
 
 def prove_infeasible(
-    problem: Problem, budget: Budget, *, most_nodes: int
+    problem: Problem, budget: Budget, *, most_nodes: int, replace: bool = False
 ) -> Iterator[Certificate | Schedule]:
     """Prove that there is no schedule at all, or find one.
 
     Parameters
     ----------
-    problem, budget, most_nodes
+    problem, budget, most_nodes, replace
         As for :func:`prove_cost`.
 
     Yields
@@ -140,7 +145,9 @@ def prove_infeasible(
     ...     print(type(claim).__name__, claim.proves_infeasible(given))
     Branch True
     """
-    yield from _Search(problem, budget, None, most_nodes, free_machines=True).run()
+    yield from _Search(
+        problem, budget, None, most_nodes, free_machines=True, replace=replace
+    ).run()
 
 
 class _Search:
@@ -154,11 +161,12 @@ class _Search:
         most_nodes: int,
         *,
         free_machines: bool,
+        replace: bool,
     ) -> None:
         self._problem, self._budget = problem, budget
         self._cost, self._most = cost, most_nodes
         self._free = free_machines
-        self._given = branchable(problem)
+        self._given = branchable(problem, replace=replace)
         self._jobs = Jobs(self._given.problem)
         self._pool, self._schedules = Pool(self._jobs), NodeSchedules(self._jobs, budget)
         self._grower = Grower(self._given, self._jobs, budget, free_machines=free_machines)
@@ -283,7 +291,9 @@ class _Search:
         cutoff = self._cutoff()
         gap = None if cutoff is None or self._free else max(cutoff - node.point.bound, self._step)
         node.splits = _undecided(splits(search, found, gap), node.path)
-        if not node.splits:
+        if self._given.replacement.gone:
+            node.splits = [split for split in node.splits if split.rank in (TYPES, SUMS)]
+        elif not node.splits:
             self._keep(schedule_of(search, found, self._problem, self._budget, self._cost))
         if self._closed(node):
             return  # that was as cheap as a schedule below can be

@@ -411,13 +411,18 @@ class _Run:
         listed = self._jobs.listed
         if self._met(point) or nodes < 2 or self._numbers_are_huge or not listed:
             return
-        given, budget, cost = self._reduction.original, self._budget, self._cost
-        if cost is None:
-            claims = prove_infeasible(given, budget, most_nodes=nodes)
-        else:
-            claims = prove_cost(given, budget, cost, most_nodes=nodes)
-        for claim in claims:
-            yield Named(claim, "branching")
+        given, budget = self._reduction.original, self._budget
+        # With few blocks a node takes little time, but branches on blocks need them all.
+        for replace in (True, False) if self._reduction.replacement.gone else (False,):
+            cost = self._cost
+            if self._met(point):
+                return
+            if cost is None:
+                claims = prove_infeasible(given, budget, most_nodes=nodes, replace=replace)
+            else:
+                claims = prove_cost(given, budget, cost, most_nodes=nodes, replace=replace)
+            for claim in claims:
+                yield Named(claim, "branching")
 
 
 def _part(task: Task) -> str:

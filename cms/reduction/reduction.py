@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, overload
 import numpy as np
 
 from ..certificate.certificate import BlockPrices
+from ..knapsack.pricing import common_denominator
 from ..problem.parts import AnyConfiguration, Block, Configuration, SizeBoundedConfigurations
 from ..problem.problem import Problem
 from ..problem.rows import Rows
@@ -24,6 +25,7 @@ from ..shards.counts import Widened
 from ..shards.problem import ShardedProblem
 from ..shards.schedule import ShardedSchedule
 from .dominance import beaten
+from .replacement import NOTHING_REPLACED, Replacement, replaced
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -43,29 +45,39 @@ class Reduction:
         Before and after; jobs and blocks keep their names.
     lost : tuple of str
         Blocks that serve some job but that no machine can have.
+    replacement : Replacement
+        Blocks that other blocks replace, by the original's columns.
     """
 
     original: Any
     problem: Any
     lost: tuple[Block, ...]
     _origins: tuple[tuple[Configuration, Configuration], ...]
+    replacement: Replacement = NOTHING_REPLACED
 
     def restore_prices(self, leaf: BlockPrices, worth: Fraction) -> BlockPrices:
-        """Add prices for the blocks that no machine has, so that no job prefers these.
+        """Add prices for the blocks that went, so that no job prefers these.
+
+        What replaces a block fits wherever that does, so that the block may cost as much.
 
         Parameters
         ----------
         leaf : BlockPrices
-            Of the reduced problem, below no branch but on blocks of jobs.
+            Of the reduced problem, below no branch but on blocks of jobs; where blocks were
+            replaced below none but on machines of a type.
         worth : Fraction
             What all jobs together pay at these prices; nobody pays that much for one block.
         """
-        if not self.lost:
+        if not self.lost and not self.replacement.gone:
             return leaf
-        dear = dict.fromkeys(self.lost, max(1, ceil(worth)))
-        return BlockPrices(
-            {**leaf.prices, **dear}, leaf.limit_prices, leaf.multipliers, leaf.proper
-        )
+        prices = {**leaf.prices, **dict.fromkeys(self.lost, Fraction(max(1, ceil(worth))))}
+        blocks = self.original.blocks
+        numbers, scale = common_denominator([prices.get(block, Fraction(0)) for block in blocks])
+        for i, ways in self.replacement.ways:
+            numbers[i] = max(numbers[i], *(sum(n * numbers[p] for p, n in way) for way in ways))
+            if numbers[i]:
+                prices[blocks[i]] = Fraction(numbers[i], scale)
+        return BlockPrices(prices, leaf.limit_prices, leaf.multipliers, leaf.proper)
 
     @overload
     def restore(self, schedule: Schedule) -> Schedule: ...
@@ -75,9 +87,9 @@ class Reduction:
         """Translate a schedule of the reduced problem into one of the original.
 
         A certificate needs no translation but :meth:`restore_prices` as long as it branches on
-        nothing but blocks of jobs: its prices hold for the original problem as they are. (Below
-        another branch a configuration that was left out may be worth more than the one that beats
-        it.)
+        nothing but blocks of jobs, and no blocks were replaced: its prices hold for the original
+        problem as they are. (Below another branch a configuration that was left out may be worth
+        more than the one that beats it, and below one on blocks those that they replace.)
         """
         origin = dict(self._origins)
         if isinstance(schedule, ShardedSchedule):
@@ -97,9 +109,11 @@ def reduce(problem: Problem | ShardedProblem, stopped: Callable[[], bool] = neve
     """Leave out what cannot matter.
 
     In this order: jobs without demand; supply beyond a job's demand (a single such block finishes
-    the job anyway); blocks that serve no job or that no machine can have; configurations that
-    another one beats (no fewer blocks of any type at no higher cost, on the same machine type or on
-    one without a limit; of tens of thousands some of these stay).
+    the job anyway); blocks that serve no job or that no machine can have; blocks of size-bounded
+    sets that smaller ones replace, for every job some that give it no less (not in shards, nor of
+    very many jobs); configurations that another one beats (no fewer blocks of any type at no higher
+    cost, on the same machine type or on one without a limit; of tens of thousands some of these
+    stay).
 
     Parameters
     ----------
@@ -131,6 +145,10 @@ def reduce(problem: Problem | ShardedProblem, stopped: Callable[[], bool] = neve
     held = set(held_blocks(problem.configurations))
     useful: list[int] = np.flatnonzero(problem.serving_blocks(stopped)).tolist()
     kept = [i for i in useful if problem.blocks[i] in held]
+    replacement = NOTHING_REPLACED
+    if isinstance(problem, Problem):
+        replacement = replaced(problem, kept, stopped)
+        kept = [i for i in kept if i not in replacement.gone]
     trimmed = list(_trimmed(problem, {problem.blocks[i] for i in kept}, stopped))
     shapes = [small for small, _ in trimmed]
     listed = [at for at, shape in enumerate(shapes) if isinstance(shape, Configuration)]
@@ -162,8 +180,25 @@ def reduce(problem: Problem | ShardedProblem, stopped: Callable[[], bool] = neve
         if len(jobs) < problem.n_jobs:
             names = tuple(names[j] for j in jobs.tolist())
         reduced = Problem._rebuild(*head, names, rows.select(jobs, kept, cut=True, stopped=stopped))
+        let_stand_in(problem, reduced, replacement)
     lost = (problem.blocks[i] for i in useful if problem.blocks[i] not in held)
-    return Reduction(problem, reduced, tuple(lost), origins)
+    return Reduction(problem, reduced, tuple(lost), origins, replacement)
+
+
+def let_stand_in(original: Problem, reduced: Problem, replacement: Replacement) -> None:
+    """Have a machine with as many blocks as fit, where these stand in for others.
+
+    What others of the user's problem take the place of is no more than jobs can use of those.
+    """
+    parts = {p for _, ways in replacement.ways for way in ways for p, _ in way}
+    if not parts:
+        return
+    useful = dict(zip(reduced.blocks, reduced.useful_blocks(), strict=True))
+    for shape in reduced.size_bounded_configurations:
+        for block in shape.sizes:
+            if block in useful and original.block_index[block] in parts:
+                useful[block] = max(useful[block], shape.largest_count(block))
+    reduced._cache["useful_blocks"] = tuple(useful.values())
 
 
 def held_blocks(shapes: Iterable[AnyConfiguration]) -> Iterator[Block]:

@@ -1,0 +1,197 @@
+"""Which blocks of size-bounded sets smaller ones replace, for every job.
+
+Where a share of a GPU gives no more than smaller shares of the same size together, as shares with a
+supply in proportion to their size do, a machine with the smaller ones serves whom it served. Of a
+hundred shares one may be left.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from math import lcm
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+
+import numpy as np
+
+from ..problem.parts import Configuration, SizeBoundedConfigurations
+from ..running.stopping import look
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from ..problem.problem import Problem
+    from ..problem.rows import Rows
+
+#: What a block can be cut into: other blocks by their columns, and how many of each.
+Way: TypeAlias = "tuple[tuple[int, int], ...]"
+#: Numbers of a table of supply that are compared at once.
+_AT_ONCE = 2**18
+#: Numbers that are compared in all, some tenths of a second's work: beyond that all blocks stay.
+_IN_ALL = 2**26
+#: Of so many blocks in the place of one there are never too few.
+_MANY = 2**40
+
+
+class Replacement(NamedTuple):
+    """Blocks that go, and what they and others are worth at least.
+
+    Attributes
+    ----------
+    gone : frozenset of int
+        Columns of blocks that no schedule needs.
+    ways : tuple of (int, tuple of Way)
+        What some job takes in the place of a block, which fits wherever the block does. Each block
+        comes after those that it can be cut into.
+    """
+
+    gone: frozenset[int]
+    ways: tuple[tuple[int, tuple[Way, ...]], ...]
+
+
+NOTHING_REPLACED = Replacement(frozenset(), ())
+
+
+def replaced(problem: Problem, kept: Sequence[int], stopped: Callable[[], bool]) -> Replacement:
+    """Find the blocks that others replace: for each job some that give it no less.
+
+    The others fit into the place of the block in all sets that have it; a block of a listed
+    configuration stays. Several blocks take the place of one only where the number of blocks on a
+    machine is no limit.
+
+    Parameters
+    ----------
+    problem : Problem
+    kept : sequence of int
+        The columns of blocks that serve some job and that some machine can have.
+    stopped : callable
+
+    Raises
+    ------
+    Stopped
+
+    Notes
+    -----
+    A block is cut into blocks of one type, or into two blocks that are cut further; where jobs and
+    blocks are so many that this takes long, all blocks stay.
+
+    Examples
+    --------
+    >>> from cms import Job, Problem, SizeBoundedConfigurations
+    >>> shares = SizeBoundedConfigurations({"1": 1, "2": 2, "3": 3}, capacity=6)
+    >>> jobs = [Job("even", 9, {"1": 1, "2": 2, "3": 3}), Job("slow", 9, {"2": 2, "3": 3})]
+    >>> replaced(Problem(configurations=shares, jobs=jobs), [0, 1, 2], lambda: False)
+    Replacement(gone=frozenset(), ways=())
+    >>> replaced(Problem(configurations=shares, jobs=jobs[:1]), [0, 1, 2], lambda: False).gone
+    frozenset({1, 2})
+    """
+    groups = [*_groups(problem, kept)]
+    if sum(len(group) ** 2 for group, *_ in groups) * problem.n_jobs > _IN_ALL:
+        return NOTHING_REPLACED
+    cuts = [cut for group in groups for cut in _cuts(*group)]
+    gone = {cut.block for cut in cuts}
+    ways: list[set[int]] = [set() for _ in cuts]
+    for demands, supplies in _slices(problem.rows):
+        best = np.minimum(supplies, demands[:, None])
+        for cut, mine in zip(cuts, ways, strict=True):
+            if not gone:
+                return NOTHING_REPLACED
+            look(stopped)
+            _compare(cut, best, demands, gone, mine)
+    named = zip(cuts, ways, strict=True)
+    found = ((cut.block, tuple(map(cut.way, sorted(mine)))) for cut, mine in named if mine)
+    return Replacement(frozenset(gone), tuple(found)) if gone else NOTHING_REPLACED
+
+
+class _Cut(NamedTuple):
+    """What a block can be cut into: ``number`` of one type, or else two of two types."""
+
+    block: int
+    one: NDArray[np.int64]
+    number: NDArray[np.int64]
+    first: NDArray[np.int64]
+    second: NDArray[np.int64]
+
+    def way(self, at: int) -> Way:
+        """Name the parts of one way."""
+        if at < len(self.one):
+            return ((int(self.one[at]), int(self.number[at])),)
+        at -= len(self.one)
+        return (int(self.first[at]), 1), (int(self.second[at]), 1)
+
+
+def _compare(
+    cut: _Cut, best: NDArray[Any], demands: NDArray[Any], gone: set[int], ways: set[int]
+) -> None:
+    """Put what jobs get from a block cut up, where that is more, into its column."""
+    one, wanted = best[:, cut.one], demands[:, None]
+    # No products beyond the demand: they might be too long.
+    several = np.where(one > (wanted - 1) // cut.number, wanted, one * cut.number)
+    both = np.minimum(best[:, cut.first] + best[:, cut.second], wanted)
+    gained = np.concatenate([several, both], axis=1)
+    which = gained.argmax(axis=1)
+    most, own = gained[np.arange(len(gained)), which], best[:, cut.block]
+    if (most < own).any():
+        gone.discard(cut.block)
+    ways.update(which[(most >= own) & (most > 0)].tolist())
+    best[:, cut.block] = np.maximum(most, own)
+
+
+def _slices(rows: Rows) -> Iterator[tuple[NDArray[Any], NDArray[Any]]]:
+    """Yield demands and supplies of some jobs each, those of many digits last."""
+    size = max(1, _AT_ONCE // max(1, rows.n_blocks))
+    for start in range(0, len(rows), size):
+        yield rows.demands[start : start + size], rows.supplies[start : start + size]
+    for row in rows.wide.values():
+        yield np.array([row.demand], dtype=object), np.array([row.supply], dtype=object)
+
+
+def _groups(
+    problem: Problem, kept: Sequence[int]
+) -> Iterator[tuple[list[int], list[NDArray[Any]], bool]]:
+    """Yield blocks that are in the same sets and nowhere else, by their size.
+
+    With their sizes, as integers, in each of these sets, and whether a machine may have any number
+    of blocks that fits.
+    """
+    index, wanted = problem.block_index, set(kept)
+    places: dict[int, list[int]] = {}
+    sizes: list[dict[int, int]] = []
+    limited: list[bool] = []
+    for shape in problem.configurations:
+        if isinstance(shape, SizeBoundedConfigurations):
+            mine = {index[b]: s for b, s in shape.sizes.items() if s <= shape.capacity}
+            mine = {i: size for i, size in mine.items() if i in wanted}
+            scale = lcm(*(size.denominator for size in mine.values()))
+            for i in mine:
+                places.setdefault(i, []).append(len(sizes))
+            fits = shape.capacity // min(mine.values(), default=shape.capacity + 1)
+            limited.append(shape.max_blocks is not None and shape.max_blocks < fits)
+            sizes.append({i: int(size * scale) for i, size in mine.items()})
+        else:
+            wanted.difference_update(map(index.__getitem__, shape.blocks))
+    groups: dict[tuple[int, ...], list[int]] = {}
+    for i in sorted(wanted):
+        groups.setdefault(tuple(places[i]), []).append(i)
+    for sets, group in groups.items():
+        group.sort(key=lambda i: [sizes[at][i] for at in sets])
+        columns = [np.array([sizes[at][i] for i in group]) for at in sets]
+        yield group, columns, not any(limited[at] for at in sets)
+
+
+def _cuts(group: list[int], sizes: list[NDArray[Any]], several: bool) -> Iterator[_Cut]:
+    """Yield what each block of a group can be cut into, after what its parts can be."""
+    blocks = np.array(group)
+    for at in range(1, len(group)):
+        numbers = np.array([size[at] // size[:at] for size in sizes]).min(axis=0)
+        number = np.minimum(numbers, _MANY if several else 1).astype(np.int64)
+        one = np.flatnonzero(number)
+        # With one block the largest that there is room for is best: it is worth what smaller ones
+        # are, by the time it is asked.
+        first = np.arange(at if several else 0)
+        second = np.searchsorted(sizes[0], sizes[0][at] - sizes[0][first], side="right") - 1
+        fits = (second >= first) & (second < at)
+        for size in sizes[1:]:
+            fits &= size[first] + size[second] <= size[at]
+        first, second = first[fits], second[fits]
+        if len(one):
+            yield _Cut(group[at], blocks[one], number[one], blocks[first], blocks[second])
