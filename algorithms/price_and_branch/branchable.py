@@ -10,7 +10,7 @@ from cms.reduction.replacement import NOTHING_REPLACED, replaced
 from cms.running.stopping import never
 
 
-def branchable(problem: Problem, *, replace: bool = False) -> Reduction:
+def branchable(problem: Problem, *, fewer: bool = False) -> Reduction:
     """Leave out what cannot matter below any branch.
 
     Below a branch on machines or blocks a configuration that another beats may be worth more than
@@ -21,7 +21,7 @@ def branchable(problem: Problem, *, replace: bool = False) -> Reduction:
     Parameters
     ----------
     problem : Problem
-    replace : bool, default False
+    fewer : bool, default False
         Whether blocks go that smaller ones replace, too: then certificates may branch on machines
         of a type, and on nothing else.
 
@@ -46,7 +46,7 @@ def branchable(problem: Problem, *, replace: bool = False) -> Reduction:
     held = set(held_blocks(problem.configurations))
     useful: list[int] = np.flatnonzero(problem.serving_blocks()).tolist()
     kept = [i for i in useful if problem.blocks[i] in held]
-    replacement = replaced(problem, kept, never) if replace else NOTHING_REPLACED
+    replacement = replaced(problem, kept, never) if fewer else NOTHING_REPLACED
     kept = [i for i in kept if i not in replacement.gone]
     small = Problem._rebuild(
         tuple(problem.blocks[i] for i in kept),

@@ -55,7 +55,7 @@ def prove_cost(
     cost: Fraction | None = None,
     *,
     most_nodes: int,
-    replace: bool = False,
+    fewer: bool = False,
 ) -> Iterator[Certificate | Schedule]:
     """Prove that no schedule is cheaper, or find one.
 
@@ -68,7 +68,7 @@ def prove_cost(
         The cost of the best schedule known.
     most_nodes : int
         Price searches before it gives up.
-    replace : bool, default False
+    fewer : bool, default False
         Whether to leave out blocks that smaller ones replace, and to branch on machines alone.
 
     Yields
@@ -103,18 +103,18 @@ def prove_cost(
     """
     if problem.cost_step:
         yield from _Search(
-            problem, budget, cost, most_nodes, free_machines=False, replace=replace
+            problem, budget, cost, most_nodes, free_machines=False, fewer=fewer
         ).run()
 
 
 def prove_infeasible(
-    problem: Problem, budget: Budget, *, most_nodes: int, replace: bool = False
+    problem: Problem, budget: Budget, *, most_nodes: int, fewer: bool = False
 ) -> Iterator[Certificate | Schedule]:
     """Prove that there is no schedule at all, or find one.
 
     Parameters
     ----------
-    problem, budget, most_nodes, replace
+    problem, budget, most_nodes, fewer
         As for :func:`prove_cost`.
 
     Yields
@@ -145,9 +145,7 @@ def prove_infeasible(
     ...     print(type(claim).__name__, claim.proves_infeasible(given))
     Branch True
     """
-    yield from _Search(
-        problem, budget, None, most_nodes, free_machines=True, replace=replace
-    ).run()
+    yield from _Search(problem, budget, None, most_nodes, free_machines=True, fewer=fewer).run()
 
 
 class _Search:
@@ -161,12 +159,12 @@ class _Search:
         most_nodes: int,
         *,
         free_machines: bool,
-        replace: bool,
+        fewer: bool,
     ) -> None:
         self._problem, self._budget = problem, budget
         self._cost, self._most = cost, most_nodes
         self._free = free_machines
-        self._given = branchable(problem, replace=replace)
+        self._given = branchable(problem, fewer=fewer)
         self._jobs = Jobs(self._given.problem)
         self._pool, self._schedules = Pool(self._jobs), NodeSchedules(self._jobs, budget)
         self._grower = Grower(self._given, self._jobs, budget, free_machines=free_machines)
@@ -216,6 +214,8 @@ class _Search:
             fresh = self._children(node)
             if not fresh:
                 # No proof gets past this node, but a schedule may still get down to it.
+                if self._given.replacement.gone:
+                    break
                 worth = self._rounded(node.point.bound)
                 most = worth if most is None else min(most, worth)
         yield from self._last(root, told)

@@ -26,6 +26,7 @@ from ..closing.rounding import Rounded, rounded
 from ..closing.shapes import Shapes
 from ..closing.undecided import Undecided
 from ..opening.first import first_schedule
+from ..opening.one_by_one import Machinewise
 from ..prices import jobs as jobs_module
 from ..prices.certificates import certificate, ray
 from ..prices.choices import Choices
@@ -75,6 +76,8 @@ _FIRST_TREE_NODES = 200
 _LONGEST = 200
 #: Variables of the compact program, beyond which it is not tried.
 _MOST_BLOCKS = 5_000
+#: ... and up to which it is tried first of all; SCIP's nodes then.
+_SMALL, _SMALL_NODES = 400, 2_000
 #: In larger exact programs SCIP finds nothing that a search below branches would not find sooner.
 _MOST_LOOKED_AT = 2_000
 
@@ -145,6 +148,10 @@ class _Run:
     def claims(self) -> Iterator[Claim]:
         """Yield certificates and schedules of the user's problem."""
         budget = self._budget
+        if isinstance(self._problem, Problem) and Machinewise.worth_while(self._problem):
+            opened = Machinewise(self._problem, lambda: budget.stopped)
+            for schedule in opened.schedules(self._cost):
+                yield Named(self._reduction.restore(schedule), "one machine after the other")
         if budget.best is None:
             no_way = ray(self._reduction, self._jobs, budget)
             if no_way is not None:
@@ -241,6 +248,17 @@ class _Run:
     ) -> Iterator[Claim]:
         """Close the gap, by the cheap means first."""
         fine = self._step < search.region.unit
+        fewer = bool(self._reduction.replacement.gone)
+        small = self._jobs.listed and shapes.complete and self._compact_size <= _SMALL
+        if small and not self._met(point):
+            # All jobs and all blocks: what takes SCIP less than a first look at some of them.
+            task = every_block(self._jobs, self._least(point), self._target)
+            answer = close(shapes, self._jobs, task, self._budget, nodes=_SMALL_NODES)
+            yield from self._claim(shapes, answer.found, _part(task))
+            if fewer:
+                yield from self._tree(point, fewer=True)
+                yield from self._word(shapes, point)
+                fewer = False
         for rungs in _FINE_FIRST if fine else (FIRST_RUNGS,):
             yield from self._climb(search, shapes, point, mixture, 0, rungs)
             if self._cost is not None:
@@ -250,21 +268,19 @@ class _Run:
             # Costs that differ by less than a machine are reached by few fleets, which branches
             # tell apart; no program finds what the fleet it has in sight cannot do.
             if self._cost is not None:
-                yield from self._tree(point, _FIRST_TREE_NODES)
+                yield from self._tree(point, _FIRST_TREE_NODES, fewer=fewer)
             yield from self._climb(search, shapes, point, mixture, 0, FIRST_RUNGS)
         if diver is not None:
             yield from self._dived(diver, search, mixture, _MORE_DIVES)
         task = self._exact_task(shapes, point)
-        if task is not None and task.size <= _MOST_LOOKED_AT:
+        if task is not None and task.size <= _MOST_LOOKED_AT and not small:
             answer = close(shapes, self._jobs, task, self._budget, nodes=_EXACT_NODES)
             yield from self._claim(shapes, answer.found, _part(task))
         early = _CLIMBS if len(self._jobs) >= _CLIMB_FIRST else 0
         for climb in range(1, 1 + early):
             yield from self._climb(search, shapes, point, mixture, climb, _LADDER)
-        yield from self._tree(point)
-        task = self._exact_task(shapes, point)
-        if task is not None:
-            yield from self._exact_word(shapes, task)
+        yield from self._tree(point, fewer=fewer)
+        yield from self._word(shapes, point)
         for climb in range(1 + early, 1 + early + _CLIMBS):
             yield from self._climb(search, shapes, point, mixture, climb, _LADDER)
 
@@ -280,6 +296,16 @@ class _Run:
     def _cost(self) -> Fraction | None:
         best = self._budget.best
         return None if best is None else best.cost(self._reduction.original)
+
+    @property
+    def _target(self) -> Fraction | None:
+        """The highest cost of interest; None if there is no schedule yet."""
+        cost = self._cost
+        return None if cost is None else next_below(cost, self._step)
+
+    @property
+    def _compact_size(self) -> int:
+        return self._problem.n_jobs * len(self._problem.blocks)
 
     def _claim(self, shapes: Shapes, found: Found | None, part: str) -> Iterator[Claim]:
         if found is None:
@@ -335,9 +361,8 @@ class _Run:
         for number, rung in enumerate(ladder):
             if self._met(point):
                 return
-            cost, least = self._cost, self._least(point)
+            least, target = self._least(point), self._target
             origin = self._best if number % 2 and self._best is not None else start
-            target = None if cost is None else next_below(cost, self._step)
             found, free = neighbourhood.look(
                 rung,
                 origin,
@@ -370,16 +395,18 @@ class _Run:
             return None
         if not self._jobs.listed:
             return None
-        least, task = self._least(point), None
-        target = None if cost is None else next_below(cost, self._step)
+        least, target, task = self._least(point), self._target, None
         if target is not None:
             task = every_option(shapes, self._jobs, point, least, target, self._budget)
-        if task is None and self._problem.n_jobs * len(self._problem.blocks) <= _MOST_BLOCKS:
+        if task is None and self._compact_size <= _MOST_BLOCKS:
             task = every_block(self._jobs, least, target)
         return task
 
-    def _exact_word(self, shapes: Shapes, task: Task) -> Iterator[Claim]:
+    def _word(self, shapes: Shapes, point: PricePoint) -> Iterator[Claim]:
         """Let CP-SAT decide; what it finds nothing below is a proof, on its word."""
+        task = self._exact_task(shapes, point)
+        if task is None:
+            return
         answer = close(shapes, self._jobs, task, self._budget, effort=_EXACT_EFFORT)
         yield from self._claim(shapes, answer.found, _part(task))
         word = solver_bound(answer, task, self._step)
@@ -405,24 +432,25 @@ class _Run:
         """Whether numbers are so long that branches would be too: no tree has ended there yet."""
         return self._jobs.longest > _LONGEST
 
-    def _tree(self, point: PricePoint, most: int = _TREE_NODES) -> Iterator[Claim]:
-        """Branch, with prices at every leaf: a proof that is checked."""
+    def _tree(
+        self, point: PricePoint, most: int = _TREE_NODES, *, fewer: bool = False
+    ) -> Iterator[Claim]:
+        """Branch, with prices at every leaf: a proof that is checked.
+
+        With ``fewer`` blocks, without those that others replace, a node takes little time, but only
+        machines are branched on.
+        """
         nodes = min(most, _TREE_WORK // max(1, len(self._jobs)))
         listed = self._jobs.listed
         if self._met(point) or nodes < 2 or self._numbers_are_huge or not listed:
             return
-        given, budget = self._reduction.original, self._budget
-        # With few blocks a node takes little time, but branches on blocks need them all.
-        for replace in (True, False) if self._reduction.replacement.gone else (False,):
-            cost = self._cost
-            if self._met(point):
-                return
-            if cost is None:
-                claims = prove_infeasible(given, budget, most_nodes=nodes, replace=replace)
-            else:
-                claims = prove_cost(given, budget, cost, most_nodes=nodes, replace=replace)
-            for claim in claims:
-                yield Named(claim, "branching")
+        given, budget, cost = self._reduction.original, self._budget, self._cost
+        if cost is None:
+            claims = prove_infeasible(given, budget, most_nodes=nodes, fewer=fewer)
+        else:
+            claims = prove_cost(given, budget, cost, most_nodes=nodes, fewer=fewer)
+        for claim in claims:
+            yield Named(claim, "branching")
 
 
 def _part(task: Task) -> str:

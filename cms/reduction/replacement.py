@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from ..problem.parts import Configuration, SizeBoundedConfigurations
+from ..problem.parts import SizeBoundedConfigurations
 from ..running.stopping import look
 
 if TYPE_CHECKING:

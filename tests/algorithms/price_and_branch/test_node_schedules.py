@@ -113,7 +113,7 @@ def test_where_costs_are_fine_branching_follows_the_first_schedule(
             done.append("all kinds")
             yield from ()
 
-        def _tree(self, *_: Any) -> Iterator[Claim]:
+        def _tree(self, *_: Any, **__: Any) -> Iterator[Claim]:
             done.append("branching")
             yield from ()
 
