@@ -17,6 +17,8 @@ from cms.knapsack.pricing import cheapest_option, common_denominator
 from cms.problem.parts import Configuration
 from cms.schedule.schedule import Schedule
 
+from ..solvers.floats import near
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
@@ -25,8 +27,18 @@ if TYPE_CHECKING:
     from cms.problem.parts import AnyConfiguration
     from cms.problem.problem import Problem
 
-#: Entries of the table of supply up to which it is tried, and machines opened one after the other.
+#: Entries of the table of supply up to which it is tried, and steps of one try.
 _MOST_ENTRIES, _MOST_STEPS = 20_000, 1_000
+#: So many jobs at most are few, and so many block types at least are many: then what jobs are worth
+#: is drawn so often, so far from what they cost, and as long as so many entries were looked at.
+_FEW_JOBS, _MANY_BLOCKS = 100, 40
+_DRAWS, _SPREADS, _WORK = 40, (0.25, 0.5), 20_000_000
+#: A machine that costs nothing counts as one of this cost.
+_LEAST = 1e-100
+#: Sizes that floats tell apart.
+_LARGEST = 2**50
+#: What a look at the table counts as, beside its entries.
+_LOOK = 1_000
 #: Of blocks that are worth the same for their size the largest is taken.
 _LARGER = 1e-9
 
@@ -54,6 +66,7 @@ class Machinewise:
     problem : Problem
         Reduced: every block serves some job.
     stopped : callable
+    seed : int, default 0
 
     Examples
     --------
@@ -66,8 +79,9 @@ class Machinewise:
     ['11']
     """
 
-    def __init__(self, problem: Problem, stopped: Callable[[], bool]) -> None:
-        self._problem, self._stopped = problem, stopped
+    def __init__(self, problem: Problem, stopped: Callable[[], bool], seed: int = 0) -> None:
+        self._problem, self._stopped, self._seed = problem, stopped, seed
+        self._work = 0
         rows = [problem.rows.row(j) for j in range(problem.n_jobs)]
         self._demand = [row.demand for row in rows]
         self._supply = [row.supply for row in rows]
@@ -79,9 +93,10 @@ class Machinewise:
 
     @staticmethod
     def worth_while(problem: Problem) -> bool:
-        """Whether jobs are few, and some set of blocks is there."""
-        entries = problem.n_jobs * len(problem.blocks)
-        return 0 < entries <= _MOST_ENTRIES and bool(problem.size_bounded_configurations)
+        """Whether jobs are few, without numbers of many digits, and some set is there."""
+        n, k = problem.n_jobs, len(problem.blocks)
+        few = n <= _FEW_JOBS and 0 < n * k <= _MOST_ENTRIES and not problem.rows.wide
+        return few and bool(problem.size_bounded_configurations)
 
     def _read(self) -> Iterator[_Kind]:
         index = self._problem.block_index
@@ -96,13 +111,22 @@ class Machinewise:
             numbers = common_denominator([shape.capacity, *(shape.sizes[b] for b in names)])[0]
             columns, slots = [index[b] for b in names], shape.max_blocks
             limit = machine.limit
+            if numbers[0] > _LARGEST:
+                continue
             yield _Kind(shape, machine.cost, limit, columns, numbers[1:], numbers[0], slots)
 
     def schedules(self, below: Fraction | None) -> Iterator[Schedule]:
         """Yield cheaper and cheaper schedules, all cheaper than ``below``."""
         names = [machine.name for machine in self._problem.machine_types]
-        for weights in (self._costs(), np.ones(len(self._demand))):
-            for only in (None, *(names if len(names) > 1 else ())):
+        costs, random = self._costs(), np.random.default_rng(self._seed)
+        drawn = []
+        if len(self._problem.blocks) >= _MANY_BLOCKS:
+            spreads = (_SPREADS[number % len(_SPREADS)] for number in range(_DRAWS))
+            drawn = [costs * random.lognormal(0, spread, len(costs)) for spread in spreads]
+        for number, weights in enumerate((costs, np.ones(len(costs)), *drawn)):
+            if number > 1 and self._work > _WORK:
+                return
+            for only in (None, *(names if len(names) > 1 and number < 2 else ())):
                 chosen = [k for k in self._kinds if only is None or k.shape.machine == only]
                 found = self._opened(chosen, weights, below)
                 if found is not None:
@@ -114,11 +138,10 @@ class Machinewise:
         best = np.full(len(self._demand), np.inf)
         for kind in self._kinds:
             parts = np.minimum(self._parts[:, kind.columns], 1)
-            full = kind.room or sum(kind.sizes)
-            sizes = np.array(kind.sizes if kind.room else [1] * len(kind.sizes)) / full
+            sizes = [size / kind.room if kind.room else 1 / sum(kind.sizes) for size in kind.sizes]
             with np.errstate(divide="ignore"):
                 best = np.minimum(
-                    best, (float(kind.cost) * sizes / parts).min(axis=1, initial=np.inf)
+                    best, (near(kind.cost) * np.array(sizes) / parts).min(axis=1, initial=np.inf)
                 )
         return np.where(np.isfinite(best), best, 0.0)
 
@@ -144,7 +167,7 @@ class Machinewise:
                 if kind.limit is not None and used.get(kind.shape.machine, 0) >= kind.limit:
                     continue
                 filling, gain = self._fill(kind, left, weights)
-                ratio = gain / max(float(kind.cost), 1e-300)
+                ratio = gain / max(near(kind.cost), _LEAST)
                 if gain and (choice is None or ratio > choice[0]):
                     choice = ratio, kind, filling
             if choice is None:
@@ -182,6 +205,7 @@ class Machinewise:
         sizes = np.array(kind.sizes, dtype=np.float64)
         room, slots, counts = kind.room, kind.slots, list(kind.sizes)
         while slots is None or slots > 0:
+            self._work += _LOOK + table.size
             worth = np.minimum(table, missing[:, None]) * weights[:, None]
             if kind.room:
                 ratio = np.where(sizes <= room, worth / sizes * (1 + _LARGER * sizes), 0.0)

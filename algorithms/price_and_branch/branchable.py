@@ -55,9 +55,10 @@ def branchable(problem: Problem, *, fewer: bool = False) -> Reduction:
         tuple(problem.job_names[j] for j in jobs.tolist()),
         rows.select(np.arange(len(jobs)), kept),
     )
-    let_stand_in(problem, small, replacement)
     lost = tuple(problem.blocks[i] for i in useful if problem.blocks[i] not in held)
-    return Reduction(problem, small, lost, (), replacement)
+    reduction = Reduction(problem, small, lost, (), replacement)
+    let_stand_in(reduction, small)
+    return reduction
 
 
 def is_branchable(reduction: Reduction) -> bool:

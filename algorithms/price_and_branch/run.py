@@ -86,7 +86,9 @@ def claims(problem: Problem | ShardedProblem, budget: Budget) -> Iterator[Claim]
     """Yield certificates and schedules of a problem: first of all a schedule, made at once."""
     if isinstance(problem, ShardedProblem) and problem.n_jobs <= jobs_module.MOST_LISTED:
         for claim in claims(problem.load(), budget):
-            yield in_shards(claim, problem)
+            if isinstance(claim, Named) and isinstance(claim.claim, Schedule):
+                claim = Named(ShardedSchedule.of(claim.claim, problem), claim.part)
+            yield claim
         return
     if isinstance(problem, Problem):
         first = first_schedule(problem, lambda: budget.stopped)
@@ -94,7 +96,7 @@ def claims(problem: Problem | ShardedProblem, budget: Budget) -> Iterator[Claim]
             yield Named(first, "first schedule")
             del first
     try:
-        reduction = reduce(problem, lambda: budget.stopped)
+        reduction = reduce(problem, lambda: budget.stopped, fewer=True)
         jobs = jobs_of(reduction.problem, budget)
         yield from _Run(reduction, jobs, budget).claims()
     except Stopped:
@@ -117,13 +119,6 @@ def jobs_of(problem: Problem | ShardedProblem, budget: Budget) -> AnyJobs:
     return ShardedJobs(problem, stopped, budget.threads)
 
 
-def in_shards(claim: Claim, problem: ShardedProblem) -> Claim:
-    """Say of a problem in shards what is claimed of the same in memory."""
-    if isinstance(claim, Named) and isinstance(claim.claim, Schedule):
-        return Named(ShardedSchedule.of(claim.claim, problem), claim.part)
-    return claim
-
-
 class _Run:
     """A run on a reduced problem.
 
@@ -144,12 +139,13 @@ class _Run:
         # The best answer of a program, to go on from.
         self._best: Found | None = None
         self._branched_on_totals = False
+        self._compact_size = self._problem.n_jobs * len(self._problem.blocks)
 
     def claims(self) -> Iterator[Claim]:
         """Yield certificates and schedules of the user's problem."""
         budget = self._budget
         if isinstance(self._problem, Problem) and Machinewise.worth_while(self._problem):
-            opened = Machinewise(self._problem, lambda: budget.stopped)
+            opened = Machinewise(self._problem, lambda: budget.stopped, budget.seed)
             for schedule in opened.schedules(self._cost):
                 yield Named(self._reduction.restore(schedule), "one machine after the other")
         if budget.best is None:
@@ -302,10 +298,6 @@ class _Run:
         """The highest cost of interest; None if there is no schedule yet."""
         cost = self._cost
         return None if cost is None else next_below(cost, self._step)
-
-    @property
-    def _compact_size(self) -> int:
-        return self._problem.n_jobs * len(self._problem.blocks)
 
     def _claim(self, shapes: Shapes, found: Found | None, part: str) -> Iterator[Claim]:
         if found is None:

@@ -105,15 +105,18 @@ class Reduction:
         )
 
 
-def reduce(problem: Problem | ShardedProblem, stopped: Callable[[], bool] = never) -> Reduction:
+def reduce(
+    problem: Problem | ShardedProblem,
+    stopped: Callable[[], bool] = never,
+    *,
+    fewer: bool = False,
+) -> Reduction:
     """Leave out what cannot matter.
 
     In this order: jobs without demand; supply beyond a job's demand (a single such block finishes
-    the job anyway); blocks that serve no job or that no machine can have; blocks of size-bounded
-    sets that smaller ones replace, for every job some that give it no less (not in shards, nor of
-    very many jobs); configurations that another one beats (no fewer blocks of any type at no higher
-    cost, on the same machine type or on one without a limit; of tens of thousands some of these
-    stay).
+    the job anyway); blocks that serve no job or that no machine can have; configurations that
+    another one beats (no fewer blocks of any type at no higher cost, on the same machine type or on
+    one without a limit; of tens of thousands some of these stay).
 
     Parameters
     ----------
@@ -121,6 +124,9 @@ def reduce(problem: Problem | ShardedProblem, stopped: Callable[[], bool] = neve
         In shards jobs without a demand stay, and buy nothing.
     stopped : callable, optional
         Asked a few times a second, however large the problem is.
+    fewer : bool, default False
+        Whether blocks of size-bounded sets go, too, that smaller ones replace: for every job some
+        that give it no less. Not in shards, nor where jobs and blocks are very many.
 
     Returns
     -------
@@ -146,7 +152,7 @@ def reduce(problem: Problem | ShardedProblem, stopped: Callable[[], bool] = neve
     useful: list[int] = np.flatnonzero(problem.serving_blocks(stopped)).tolist()
     kept = [i for i in useful if problem.blocks[i] in held]
     replacement = NOTHING_REPLACED
-    if isinstance(problem, Problem):
+    if fewer and isinstance(problem, Problem):
         replacement = replaced(problem, kept, stopped)
         kept = [i for i in kept if i not in replacement.gone]
     trimmed = list(_trimmed(problem, {problem.blocks[i] for i in kept}, stopped))
@@ -180,23 +186,26 @@ def reduce(problem: Problem | ShardedProblem, stopped: Callable[[], bool] = neve
         if len(jobs) < problem.n_jobs:
             names = tuple(names[j] for j in jobs.tolist())
         reduced = Problem._rebuild(*head, names, rows.select(jobs, kept, cut=True, stopped=stopped))
-        let_stand_in(problem, reduced, replacement)
-    lost = (problem.blocks[i] for i in useful if problem.blocks[i] not in held)
-    return Reduction(problem, reduced, tuple(lost), origins, replacement)
+    lost = tuple(problem.blocks[i] for i in useful if problem.blocks[i] not in held)
+    reduction = Reduction(problem, reduced, lost, origins, replacement)
+    if isinstance(reduced, Problem):
+        let_stand_in(reduction, reduced)
+    return reduction
 
 
-def let_stand_in(original: Problem, reduced: Problem, replacement: Replacement) -> None:
-    """Have a machine with as many blocks as fit, where these stand in for others.
+def let_stand_in(reduction: Reduction, reduced: Problem) -> None:
+    """Have machines of a reduced problem with as many blocks as fit, where these replace others.
 
-    What others of the user's problem take the place of is no more than jobs can use of those.
+    Of most blocks a machine needs no more than all jobs can use; those that replace others may be
+    more, in the place of blocks of the original that jobs use to a small part.
     """
-    parts = {p for _, ways in replacement.ways for way in ways for p, _ in way}
+    parts = {p for _, ways in reduction.replacement.ways for way in ways for p, _ in way}
     if not parts:
         return
     useful = dict(zip(reduced.blocks, reduced.useful_blocks(), strict=True))
     for shape in reduced.size_bounded_configurations:
-        for block in shape.sizes:
-            if block in useful and original.block_index[block] in parts:
+        for block in useful.keys() & shape.sizes.keys():
+            if reduction.original.block_index[block] in parts:
                 useful[block] = max(useful[block], shape.largest_count(block))
     reduced._cache["useful_blocks"] = tuple(useful.values())
 
