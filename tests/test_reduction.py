@@ -7,10 +7,14 @@ from fractions import Fraction
 
 import pytest
 
+from algorithms.prices.certificates import certificate
+from algorithms.prices.jobs import Jobs
+from algorithms.prices.search import PriceSearch
 from cms import (
     BlockPrices,
     Configuration,
     Job,
+    MachineType,
     Problem,
     SizeBoundedConfigurations,
     check,
@@ -18,6 +22,7 @@ from cms import (
 )
 from cms.certificate.first import first_certificate
 from cms.reduction.reduction import reduce
+from tests.algorithms.price_and_branch.parts import Unlimited
 from tests.families import FAMILIES, instance
 from tests.oracle import optimum
 from tests.property.schedules import random_schedule
@@ -62,6 +67,65 @@ def test_prices_of_the_reduced_problem_hold_for_the_original(family: str) -> Non
         restored = reduction.restore_prices(certificate, bound + rent)
         assert restored.proves_infeasible(problem) == certificate.proves_infeasible(small)
         assert restored.bound(problem) == bound
+
+
+def _shares(random: random.Random) -> Problem:
+    """Draw shares of two machine types: in proportion, concave, with a least one, or any."""
+    blocks, shapes = [], []
+    for machine in "mn"[: random.randint(1, 2)]:
+        sizes = {f"{machine}{size}": size for size in range(1, random.randint(3, 5))}
+        most = random.choice([None, None, 2])
+        shapes.append(SizeBoundedConfigurations(sizes, random.randint(3, 6), machine, most))
+        blocks += list(sizes.items())
+    listed = [Configuration({random.choice(blocks)[0]: 2}, "m")] if random.random() < 0.3 else []
+    jobs = []
+    for number in range(random.randint(1, 2)):
+        curve = random.choice(
+            [
+                lambda size: 3 * size,
+                lambda size: 10 * size // (size + 3),
+                lambda size: 3 * size if size > 1 else 0,
+                lambda size: random.randint(0, 9),
+            ]
+        )
+        supply = {name: Fraction(curve(size), 3) for name, size in blocks}
+        if any(supply.values()):
+            jobs.append(Job(f"j{number}", random.randint(1, 4), supply))
+    machines = [MachineType(m, random.randint(1, 4)) for m in {s.machine: 0 for s in shapes}]
+    return Problem(configurations=[*shapes, *listed], jobs=jobs, machine_types=machines)
+
+
+def test_where_smaller_blocks_replace_others_all_stays_as_it_was() -> None:
+    went = 0
+    for number in range(so_many(20, 1_000)):
+        problem = _shares(random.Random(number))
+        reduction = reduce(problem, fewer=True)
+        small = reduction.problem
+        went += len(problem.blocks) > len(small.blocks)
+        assert optimum(small) == optimum(problem), number
+        schedule = random_schedule(random.Random(number), small)
+        if schedule is None or first_certificate(problem).proves_infeasible(problem):
+            continue
+        assert check(problem, reduction.restore(schedule)) == (), number
+        search = PriceSearch(Jobs(small), Unlimited())
+        points = list(search.run())
+        if points:
+            claim = certificate(reduction, search, points[-1]).claim
+            assert claim.bound(problem) == points[-1].bound, number
+    assert went > so_many(4, 250)
+
+
+def test_of_shares_in_proportion_the_smallest_is_left_and_prices_come_back() -> None:
+    sizes = {str(share): share for share in (1, 2, 3, 7)}
+    problem = Problem(
+        configurations=SizeBoundedConfigurations(sizes, 10),
+        jobs=[Job("x", 10**30, {name: f"{share}/3" for name, share in sizes.items()})],
+    )
+    reduction = reduce(problem, fewer=True)
+    assert reduction.problem.blocks == ("1",)
+    assert reduce(problem).problem.blocks == ("1", "2", "3", "7")
+    leaf = reduction.restore_prices(BlockPrices({"1": "1/10"}), Fraction(0))
+    assert leaf.bound(problem) == Fraction(3 * 10**30, 10)
 
 
 def test_a_block_that_no_machine_has_is_left_out_and_gets_a_price_nobody_pays() -> None:

@@ -33,6 +33,8 @@ _MOST_ENTRIES, _MOST_STEPS = 20_000, 1_000
 #: is drawn so often, so far from what they cost, and as long as so many entries were looked at.
 _FEW_JOBS, _MANY_BLOCKS = 100, 40
 _DRAWS, _SPREADS, _WORK = 40, (0.25, 0.5), 20_000_000
+#: So many block types serve a job on average: with fewer there is little to choose.
+_CHOICES = 5
 #: A machine that costs nothing counts as one of this cost.
 _LEAST = 1e-100
 #: Sizes that floats tell apart.
@@ -93,10 +95,12 @@ class Machinewise:
 
     @staticmethod
     def worth_while(problem: Problem) -> bool:
-        """Whether jobs are few, without numbers of many digits, and some set is there."""
+        """Whether few jobs have many block types to choose from, some of a set."""
         n, k = problem.n_jobs, len(problem.blocks)
-        few = n <= _FEW_JOBS and 0 < n * k <= _MOST_ENTRIES and not problem.rows.wide
-        return few and bool(problem.size_bounded_configurations)
+        if not (0 < n <= _FEW_JOBS and n * k <= _MOST_ENTRIES) or problem.rows.wide:
+            return False
+        choices = int((problem.rows.supplies > 0).sum())
+        return choices >= _CHOICES * n and bool(problem.size_bounded_configurations)
 
     def _read(self) -> Iterator[_Kind]:
         index = self._problem.block_index

@@ -10,12 +10,14 @@ from fractions import Fraction
 import pytest
 
 from algorithms.closing.shapes import Shapes
+from algorithms.opening.one_by_one import Machinewise
 from algorithms.prices.region import Row
 from algorithms.tables.machines import listed
 from cms import (
     Configuration,
     Incumbent,
     Job,
+    MachineType,
     Problem,
     SizeBoundedConfigurations,
     Solution,
@@ -108,3 +110,49 @@ def test_more_block_types_than_python_has_frames() -> None:
     assert check(problem, solution.schedule) == ()
     assert solution.cost is not None
     assert 0 < solution.lower_bound <= solution.cost
+
+
+def _hundred_shares(costs: tuple[str, str], least: int = 0, step: int = 1) -> Problem:
+    """Four jobs on shares of two machine types: a share gives nothing up to ``least`` per cent."""
+    rates = {"small": (2, 1, 5, 2), "large": (20, 20, 40, 20)}
+    steps = range(step, 101, step)
+    jobs = [
+        Job(
+            f"j{number}",
+            demand,
+            {
+                f"{machine}:{share}": Fraction(rate[number] * max(0, share - least), 100 - least)
+                for machine, rate in rates.items()
+                for share in steps
+            },
+        )
+        for number, demand in enumerate((6, 3, 15, 6))
+    ]
+    sizes = {machine: {f"{machine}:{share}": share for share in steps} for machine in rates}
+    return Problem(
+        configurations=[SizeBoundedConfigurations(sizes[m], 100, m) for m in rates],
+        jobs=jobs,
+        machine_types=[MachineType(m, cost) for m, cost in zip(rates, costs, strict=True)],
+    )
+
+
+@pytest.mark.parametrize(("costs", "cost"), [(("1.01", "3.67"), "4.68"), (("1", "4"), "5")])
+def test_few_jobs_on_shares_in_steps_of_one_per_cent_are_proved(
+    costs: tuple[str, str], cost: str
+) -> None:
+    problem = _hundred_shares(costs)
+    solution = solve(problem, threads=1, time_limit=None)
+    assert (solution.cost, solution.proof) == (Fraction(cost), "checked")
+    assert solution.certificate.bound(problem) <= Fraction(cost)
+
+
+def test_where_no_share_replaces_another_it_starts_no_dearer_than_greedy_ends() -> None:
+    problem = _hundred_shares(("1.01", "3.67"), least=4, step=5)
+    greedy = solve(problem, "greedy", threads=1, time_limit=None)
+    assert greedy.cost is not None
+    began: list[Fraction] = []
+    for schedule in Machinewise(problem, lambda: False).schedules(None):
+        assert check(problem, schedule) == ()
+        began.append(schedule.cost(problem))
+    assert began == sorted(began, reverse=True)
+    assert began[-1] <= greedy.cost
