@@ -31,15 +31,14 @@ class PriceAndBranch:
     A first schedule comes at once, in a few passes over jobs and configurations; where few jobs
     have many block types to choose from others follow, of machines opened one after the other. Of
     blocks of size-bounded sets those go that smaller ones replace for every job: of shares with a
-    supply in proportion the smallest is left. Block prices
-    follow: a cutting-plane method over one price a block type, in which every pass over the jobs is
-    one tiny knapsack a job. They certify the lower bound, and the passes' weights
-    make a fractional schedule. Rounding it by error diffusion, with one small integer program over
-    the machines and the few undecided jobs, mostly meets the bound. What gap is left is closed by
-    larger programs, over all jobs with the few options each that cost hardly more than its best or
+    supply in proportion the smallest is left. Block prices follow: a cutting-plane method over one
+    price a block type, in which every pass over the jobs is one tiny knapsack a job. They certify
+    the lower bound, and the passes' weights make a fractional schedule. Rounding it by error
+    diffusion, with one small integer program over the machines and the few undecided jobs, mostly
+    meets the bound. What gap is left is closed by larger programs, the compact one first where it
+    is small, then over all jobs with the few options each that cost hardly more than its best or
     over dozens with all of theirs, then by branching on machines and blocks with prices at every
-    leaf, so that the proof is checked; a program of some hundreds of variables is tried whole before
-    all of that. Where that ends without a proof CP-SAT's word is asked, and
+    leaf, so that the proof is checked. Where that ends without a proof CP-SAT's word is asked, and
     what time is left goes into better schedules.
 
     Where machines have size-bounded sets the schedule is dived for first: jobs that the fractional
