@@ -248,9 +248,9 @@ class _Run:
         small = self._jobs.listed and shapes.complete and self._compact_size <= _SMALL
         if small and not self._met(point):
             # All jobs and all blocks: what takes SCIP less than a first look at some of them.
-            task = every_block(self._jobs, self._least(point), self._target)
-            answer = close(shapes, self._jobs, task, self._budget, nodes=_SMALL_NODES)
-            yield from self._claim(shapes, answer.found, _part(task))
+            compact = every_block(self._jobs, self._least(point), self._target)
+            answer = close(shapes, self._jobs, compact, self._budget, nodes=_SMALL_NODES)
+            yield from self._claim(shapes, answer.found, _part(compact))
             if fewer:
                 yield from self._tree(point, fewer=True)
                 yield from self._word(shapes, point)
