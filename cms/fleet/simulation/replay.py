@@ -196,19 +196,15 @@ class _Run:
     def feed(self, times: NDArray[np.int64]) -> None:
         """Let requests arrive, and what is due before them happen."""
         while self._actions and len(times) and times[-1] >= self._actions[-1].at:
-            action = self._actions.pop()
-            cut = int(np.searchsorted(times, action.at))
-            self._work(times[:cut], action.at)
-            self._act(action)
+            cut = int(np.searchsorted(times, self._actions[-1].at))
+            self._act(times[:cut])
             times = times[cut:]
         self._work(times, 0)
 
     def finish(self) -> None:
         """Let everything happen that is still to come."""
         while self._actions:
-            action = self._actions.pop()
-            self._work(_NONE, action.at)
-            self._act(action)
+            self._act(_NONE)
         self._work(_NONE, NEVER)
 
     def _work(self, times: NDArray[np.int64], until: int, tags: NDArray[np.int64] = _NONE) -> None:
@@ -248,7 +244,12 @@ class _Run:
         if self.on_answers is not None:
             self.on_answers(tags, ends)
 
-    def _act(self, action: Action) -> None:
+    def _act(self, times: NDArray[np.int64]) -> None:
+        """Let the last requests before the next action arrive, and it happen."""
+        action = self._actions[-1]
+        # it still stands among the actions: what it undoes must stay in the log until it has
+        self._work(times, action.at)
+        self._actions.pop()
         hit = []
         for station in action.stations:
             if action.kind == "weigh":
