@@ -265,6 +265,29 @@ def test_a_point_of_the_curve_is_the_plan_of_services_with_such_rates(rates: lis
         )  # fmt: skip
 
 
+def test_a_bound_never_falls_along_the_curve_and_too_much_is_said_to_be_too_much() -> None:
+    """With two GPUs at most: what is beyond them was proved with bounds of 0 and 1."""
+    serving = as_problem(
+        [Service("s", "bert", 500, 400)], [point("bert", "7g.80gb", 400)], rule="plain",
+        limits={"a100-80gb": 2},
+    )  # fmt: skip
+    plan = Plan(serving, solve(serving.problem))
+    curve = rate_curve(plan, ["0.5", 1, "1.5", 2, 3, 4], time_limit=None)
+    bounds = [each.bound for each in curve]
+    assert bounds == sorted(bounds)
+    assert [(each.cost, each.status) for each in curve] == [
+        (1, "optimal"), (2, "optimal"), (2, "optimal"), *[(None, "infeasible")] * 3
+    ]  # fmt: skip
+    page = html(plan_page(plan, "x", curve=curve))
+    assert "3 without a plan (3 cannot be served, proved)" in page
+    assert page.count(">cannot be served<") == 3
+    # without time nothing is proved of half the rate, nor found
+    unknown = RatePoint(Fraction(1, 2), None, Fraction(0), Status.NO_SCHEDULE)
+    page = html(plan_page(plan, "x", curve=[unknown, *curve[1:3]]))
+    assert ">not known<" in page
+    assert "cannot be served" not in page
+
+
 def test_services_that_share_in_time_are_planned_again_too() -> None:
     points = [OperatingPoint("bert", "a100-80gb", "mps:50", 1, 8, 800, 10)]
     services = [Service("chat", "bert", 300, 60), Service("search", "bert", 100, 60)]

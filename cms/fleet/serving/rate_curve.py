@@ -12,7 +12,7 @@ from ...mixes.model import TimeSharedJob
 from ...problem.machine_problem import MachineProblem
 from ...shortages.variants import PARTS, at_share
 from ...solving.driver import CancelEvent
-from ...solving.solution import Solution, Status
+from ...solving.solution import Proof, Solution, Status
 from ...solving.solve import solve
 from ...values.numbers import Number, exact, shown
 from .neighbours import NeighbourServing
@@ -36,8 +36,11 @@ class RatePoint:
     cost : Fraction or None
         Of the schedule that was found and checked; None if there is none.
     bound : Fraction
-        What no schedule costs less than, by a checked certificate.
+        What no schedule costs less than, by a checked certificate of this multiple or a lower one:
+        what serves more serves less.
     status : Status
+        ``INFEASIBLE``: such rates cannot be served, by a checked certificate of this multiple or a
+        lower one. ``NO_SCHEDULE``: whether they can is not known.
     """
 
     rate: Fraction
@@ -103,8 +106,11 @@ def rate_curve(
     for at, rate in enumerate(wanted):
         if cancel is not None and cancel.is_set():
             break
-        if rate == 1:
-            found.append(_point(rate, plan.solution))
+        before = found[-1] if found else None
+        if before is not None and before.status is Status.INFEASIBLE:
+            found.append(replace(before, rate=rate))
+        elif rate == 1:
+            found.append(_point(rate, plan.solution, before))
         else:
             left = None
             if until is not None:
@@ -114,7 +120,7 @@ def rate_curve(
             answer = solve(
                 _at(plan, rate), method, time_limit=left, seed=seed, threads=threads, cancel=cancel
             )
-            found.append(_point(rate, answer))
+            found.append(_point(rate, answer, before))
         if on_point is not None:
             on_point(at + 1, len(wanted))
     return tuple(found)
@@ -130,8 +136,14 @@ def _multiple(given: Number) -> Fraction:
     return rate
 
 
-def _point(rate: Fraction, answer: Solution) -> RatePoint:
-    return RatePoint(rate, answer.cost, answer.lower_bound, answer.status)
+def _point(rate: Fraction, answer: Solution, before: RatePoint | None) -> RatePoint:
+    bound = max(answer.lower_bound, before.bound if before else Fraction(0))
+    status = answer.status
+    if status is Status.INFEASIBLE and answer.proof is not Proof.CHECKED:
+        status = Status.NO_SCHEDULE  # by a solver's word alone
+    elif answer.cost == bound:
+        status = Status.OPTIMAL
+    return RatePoint(rate, answer.cost, bound, status)
 
 
 def _at(plan: Plan, rate: Fraction) -> MachineProblem:

@@ -94,6 +94,7 @@ def rates_chart(points: Sequence[RatePoint], unit: str) -> Canvas:
     """
     canvas = Canvas()
     known = [each for each in points if each.cost is not None]
+    bounded = [each for each in points if each.status != "infeasible"]
     values = [Fraction(0), *(each.cost or Fraction(0) for each in known)]
     across = float(points[0].rate), float(points[-1].rate)
     sheet = _Sheet(canvas, across, _span(values), f"{unit} over the multiple of all rates")
@@ -101,7 +102,9 @@ def rates_chart(points: Sequence[RatePoint], unit: str) -> Canvas:
     for one, other in pairwise(points):
         if None not in (one.cost, other.cost):
             sheet.between(one, other)
-    sheet.line([(float(each.rate), each.bound) for each in points], "bound", broken=True)
+    sheet.line([(float(each.rate), each.bound) for each in bounded], "bound", broken=True)
+    if len(bounded) < len(points):
+        sheet.end(float(points[len(bounded)].rate), "from here on they cannot be served")
     sheet.line([(float(each.rate), each.cost or Fraction(0)) for each in known], "best")
     for each in known:
         assert each.cost is not None
@@ -109,7 +112,7 @@ def rates_chart(points: Sequence[RatePoint], unit: str) -> Canvas:
         least = "proved fewest" if proved else f"proved >= {at_least(each.bound)}"
         tip = f"{decimal(each.rate)} times all rates: {decimal(each.cost)} {unit}, {least}"
         sheet.dot((float(each.rate), each.cost), tip, filled=proved)
-    last = points[-1]
+    last = bounded[-1]
     if known:
         together = known[-1] is last and last.cost == last.bound
         found = (known[-1].cost or Fraction(0), "found, proved" if together else "found", "best")
@@ -205,6 +208,15 @@ class _Sheet:
             f'<path d="{path}" class="line {look}" fill="none" stroke-width="2.2"{dashes}/>'
         )
 
+    def end(self, at: float, words: str) -> None:
+        """Say from where on there is nothing."""
+        x, left = self._x(at), self._x(at) > (_LEFT + _RIGHT) / 2
+        self._canvas.add(
+            f'<path d="M{x:.1f} {self._top:g}V{self._bottom:g}" stroke="#8b949e" '
+            f'stroke-dasharray="2 3"/><text x="{x + (-4 if left else 4):.1f}" '
+            f'y="{self._top + 12:g}" class="small soft{" right" if left else ""}">{words}</text>'
+        )
+
     def between(self, one: RatePoint, other: RatePoint) -> None:
         """Fill what is open between two points."""
         corners = [
@@ -254,9 +266,10 @@ def _ticks(low: Fraction, high: Fraction) -> list[Fraction]:
 def words_of(points: Sequence[RatePoint], unit: str) -> str:
     """Describe a chart of rates for those who cannot see it."""
     found = [
-        f"{decimal(each.rate)} times: {decimal(each.cost)}"
+        f"{decimal(each.rate)} times: "
+        + ("cannot be served" if each.cost is None else decimal(each.cost))
         for each in points
-        if each.cost is not None
+        if each.cost is not None or each.status == "infeasible"
     ]
     return f"{unit} by the multiple of all rates, {count(len(points), 'point')}: {', '.join(found)}"
 

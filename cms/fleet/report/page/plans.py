@@ -229,6 +229,14 @@ def _bounds(plan: Plan) -> Section:
     return Section("bounds", "Both bounds over time", [run, Picture(canvas, said), grid])
 
 
+def _found(point: RatePoint) -> Cell:
+    if point.cost is not None:
+        return Cell(decimal(point.cost), point.cost)
+    if point.status == "infeasible":
+        return Cell("cannot be served", math.inf)
+    return Cell("not known", _NOT_KNOWN)
+
+
 def _rates(plan: Plan, curve: Sequence[RatePoint] | str) -> Iterator[Part]:
     if isinstance(curve, str):
         yield curve
@@ -236,10 +244,12 @@ def _rates(plan: Plan, curve: Sequence[RatePoint] | str) -> Iterator[Part]:
     unit = "GPUs" if plan.solution.cost == plan.solution.machine_count else "cost"
     open_ = sum(each.cost is not None and each.cost != each.bound for each in curve)
     lost = sum(each.cost is None for each in curve)
+    never = sum(each.status == "infeasible" for each in curve)
     said = "planned again at each multiple of all rates, every point rechecked: "
     if open_ or lost:
         said += f"{count(len(curve) - open_ - lost, 'point')} proved fewest, {open_:,} open "
         said += f"(hollow, with the bound below), {lost:,} without a plan"
+        said += f" ({never:,} cannot be served, proved)" if never else ""
     else:
         said += "all proved fewest"
     if missing := len(set(MULTIPLES) - {each.rate for each in curve}):
@@ -254,8 +264,10 @@ def _rates(plan: Plan, curve: Sequence[RatePoint] | str) -> Iterator[Part]:
     rows = [
         [
             Cell(f"{decimal(each.rate)} ×", each.rate),
-            Cell("-", _NOT_KNOWN) if each.cost is None else Cell(decimal(each.cost), each.cost),
-            Cell(at_least(each.bound), each.bound),
+            _found(each),
+            Cell("-", math.inf)
+            if each.status == "infeasible"
+            else Cell(at_least(each.bound), each.bound),
             Cell(each.status.replace("_", " ")),
         ]
         for each in curve
