@@ -331,9 +331,10 @@ class _Run:
         if random:
             verdict, interval = tally.verdict(tolerated), tally.interval()
         else:
-            tolerated, share = Fraction(0), short(tally.late, tally.requests)
+            tolerated, millionths = Fraction(0), tally.late_share * 10**6
             verdict = Verdict.BROKEN if tally.late else Verdict.KEPT
-            interval = Interval(share, share)
+            ends = math.floor(millionths), math.ceil(millionths)
+            interval = Interval(*(Fraction(each, 10**6) for each in ends))
         if verdict is Verdict.KEPT and self.rate and tally.requests < self.wanted:
             verdict = Verdict.UNDECIDED  # the run was ended: what is left may be another instance
         p50, p90, p99 = (tally.quantile(Fraction(share, 100)) for share in (50, 90, 99))
