@@ -55,6 +55,21 @@ def broken(document: Path) -> Iterator[str]:
             yield f"{link}: a page of the site links to a folder"
 
 
+#: A file of the repository, named with its folder.
+_FILE = re.compile(
+    r"(?:algorithms|bench|cms|docs|examples|instances|proofs_checks|tests)/[\w./-]+\.\w+"
+)
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=shown)
+def test_a_file_that_a_document_names_is_there(document: Path) -> None:
+    named = (
+        token.content.split("::")[0] for token in parsed(document) if token.type == "code_inline"
+    )
+    files = [each for each in named if _FILE.fullmatch(each)]
+    assert not [each for each in files if not (ROOT / each).exists()]
+
+
 @pytest.mark.parametrize("document", DOCUMENTS, ids=shown)
 def test_a_link_in_a_document_leads_somewhere(document: Path) -> None:
     assert not list(broken(document))
