@@ -52,7 +52,7 @@ def capacity(
     json: options.Json = False,
     quiet: options.Quiet = False,
 ) -> int:
-    """Simulate every operating point at up to 16 rates, for 'cms plan --load-curves'.
+    """Simulate every operating point at up to 31 rates, for 'cms plan --load-curves'.
 
     A latency in the table is the upper end of a 99 % interval.
     """

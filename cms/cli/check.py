@@ -178,7 +178,11 @@ def _check_simulation(session: Session, document: Node, output: Path | None) -> 
     found, faults = recheck_simulation(document)
     said = {
         "valid": not faults,
-        **{each.value: found.count(each) for each in Verdict if each is not Verdict.NO_LIMIT},
+        **{
+            each.value.replace(" ", "_"): found.count(each)
+            for each in Verdict
+            if each is not Verdict.NO_LIMIT
+        },
         "faults": [{**fault._asdict(), "text": str(fault)} for fault in faults],
     }
     if session.json:

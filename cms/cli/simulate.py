@@ -140,7 +140,7 @@ def simulate(
 
     Of a plan of sharing ('cms share'), a day is simulated: activities change, jobs are matched anew
     every quarter of an hour, a monitor takes them away. Exit code 0: all limits are kept; 1: one is
-    broken.
+    broken, or could not be replayed, as of a service that counts on a measured load curve.
     """
     session = session_of(context)
     output = session.begin(output, json=json, quiet=quiet)
@@ -216,8 +216,8 @@ def simulate(
     session.show(document, report, draw, output, picture)
     if found.stopped:
         return Exit.INTERRUPTED
-    broken = any(each.verdict == "broken" for each in found.services)
-    return Exit.FAILED if broken else Exit.ANSWER
+    failed = any(each.verdict in ("broken", "not replayed") for each in found.services)
+    return Exit.FAILED if failed else Exit.ANSWER
 
 
 def _replayed(session: Session, plan: Plan, how: dict[str, Any]) -> Simulation:

@@ -2,9 +2,12 @@
 
 A rule about batches says it outright: all that the point works off, if one batch takes no more than
 a share of the latency limit. By a rule about load a point supplies what it sustains within the
-limit. A load curve beside the point says what that is; without one it is proved here, for each
-process alone and fed at random, by the steps of :mod:`~proofs_checks.checker.loads`. Several
-processes on one queue sustain more, which was simulated: such a figure is taken from the file.
+limit. A load curve beside the point says what that is: the last of its rates before its latencies
+are beyond the limit, since between two rates nothing is known; of one that was simulated by batches
+a point of the line to the next rate, where lines get steeper. Without a curve it is proved here,
+for each process alone and fed at random, by the steps of :mod:`~proofs_checks.checker.loads`.
+Several processes on one queue sustain more, which was simulated: such a figure is taken from the
+file.
 """
 
 from __future__ import annotations
@@ -12,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from fractions import Fraction
 from functools import cache
-from itertools import accumulate, pairwise
+from itertools import pairwise
 from typing import NamedTuple
 
 from .fleet import boolean, one_of, text_or_null
@@ -28,6 +31,7 @@ _TEXTS = ("model", "device", "profile")
 _WHOLES = ("processes", "batch")
 _NUMBERS = ("throughput_rps", "latency_ms", "supply_rps")
 _QUEUES = ("instance", "process")
+_CURVES = ("measured", "simulated")
 #: Limits are rounded down to so many batch times: whoever is in time within less is within more.
 _LARGEST_RATIO = 16
 
@@ -54,6 +58,15 @@ class Point(NamedTuple):
     throughput: Fraction
     latency: Fraction
     supply: Fraction
+
+
+class _Curve(NamedTuple):
+    """Rates, and the latency that all but a share of the requests keep at each."""
+
+    rates: list[Fraction]
+    latencies: list[Fraction]
+    late_share: Fraction
+    by_batches: bool
 
 
 class Rule(NamedTuple):
@@ -170,10 +183,13 @@ def read_points(
     return points, faults, taken
 
 
-def _curve(value: object, what: str) -> tuple[list[Fraction], list[Fraction], Fraction] | None:
+def _curve(value: object, what: str) -> _Curve | None:
     if value is None:
         return None
-    fields = record(value, what, "late_share evidence rates_rps latencies_ms")
+    fields = record(value, what, "late_share evidence rates_rps latencies_ms", "batches_sha256")
+    evidence = one_of(_CURVES, fields["evidence"], f"the evidence of {what}")
+    if evidence == "measured" and "batches_sha256" in fields:
+        raise Fault(f"{what} is measured, and says which batches were simulated")
     rates, latencies = (
         [number(each, f"a figure of {what}") for each in as_a(list, fields[k], f"{k} of {what}")]
         for k in ("rates_rps", "latencies_ms")
@@ -184,14 +200,15 @@ def _curve(value: object, what: str) -> tuple[list[Fraction], list[Fraction], Fr
         or any(a >= b for a, b in pairwise([ZERO, *rates]))
     ):
         raise Fault(f"{what} does not have one latency at each of ascending rates")
-    return rates, latencies, number(fields["late_share"], f"the late_share of {what}")
+    share = number(fields["late_share"], f"the late_share of {what}")
+    return _Curve(rates, latencies, share, "batches_sha256" in fields)
 
 
 def _too_much(
     point: Point,
     service: Service,
     rule: Rule | None,
-    curve: tuple[list[Fraction], list[Fraction], Fraction] | None,
+    curve: _Curve | None,
 ) -> str | None:
     """Why the rule does not grant a supply; nothing if it does, None if nobody can tell."""
     if rule is None:
@@ -209,7 +226,11 @@ def _too_much(
         return "" if point.supply <= most else f"it works off {show(most)}"
     share = rule.late_share if service.late_share is None else service.late_share
     queue = service.queue or rule.queue
-    if curve is not None and curve[2] <= share and (queue == "instance" or point.processes == 1):
+    if (
+        curve is not None
+        and curve.late_share <= share
+        and (queue == "instance" or point.processes == 1)
+    ):
         if rule.certified:
             return "the rule takes no load curves"
         most = _sustained(curve, service.limit)
@@ -231,15 +252,28 @@ def _batch_ms(point: Point) -> Fraction:
     return point.latency if longer else steady
 
 
-def _sustained(curve: tuple[list[Fraction], list[Fraction], Fraction], limit: Fraction) -> Fraction:
-    rates, latencies, _ = curve
-    highest = list(accumulate(latencies, max))
-    if highest[0] > limit:
+def _sustained(curve: _Curve, limit: Fraction) -> Fraction:
+    """The last rate before latencies are first beyond a limit, or a point of the line from there.
+
+    Of three lines that get steeper the middle one lies above latencies that bend at most once from
+    one way to the other; whoever simulated batches tried rates enough to see that.
+    """
+    within = 0
+    while within < len(curve.rates) and curve.latencies[within] <= limit:
+        within += 1
+    if not within:
         return ZERO
-    for (low, below), (high, above) in pairwise(zip(rates, highest, strict=True)):
-        if above > limit:
-            return low + (high - low) * (limit - below) / (above - below)
-    return rates[-1]
+    rate = curve.rates[within - 1]
+    if not curve.by_batches or within < 2 or within + 2 > len(curve.rates):
+        return rate
+    corners = [
+        (r, max(curve.latencies[: nth + 1])) for nth, r in enumerate(curve.rates[: within + 2])
+    ][-4:]
+    steps = [(high - low, above - below) for (low, below), (high, above) in pairwise(corners)]
+    if any(rise * further > more * run for (run, rise), (further, more) in pairwise(steps)):
+        return rate
+    run, rise = steps[1]
+    return rate + (limit - corners[1][1]) * run / rise
 
 
 def _unproved(point: Point, batch_ms: Fraction, limit: Fraction, share: Fraction) -> str:

@@ -284,3 +284,148 @@ def test_what_frames_do_not_heed_is_refused_by_name(
 def test_even_arrivals_are_for_frames(plan: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["simulate", plan, "--arrivals", "even"]) == 2
     assert "evenly spaced arrivals are for plans whose services share" in error_of(capsys)
+
+
+# --- load curves: of what instances they are ------------------------------------------------------
+
+
+MEASURED = (
+    "model,device,profile,processes,batch,late_share,evidence,rates_rps,latencies_ms\n"
+    "bert,a100-80gb,1g.10gb,3,4,0.01,measured,5 20 80,11 18 30\n"
+)
+
+
+def planned_with_curves(folder: Path, curves: str = "") -> str:
+    """A service with a limit of 1.25 batch times; curves of `cms capacity`, if none are given."""
+    (folder / "s.csv").write_text(SERVICES + "chat,bert,100,25\nmail,bert,20,\n")
+    (folder / "p.csv").write_text(
+        POINTS + "bert,a100-80gb,1g.10gb,3,4,600,20\nbert,a100-80gb,1g.10gb,3,1,180,17\n"
+    )
+    points, table, made = (str(folder / each) for each in ("p.csv", "c.csv", "plan.json"))
+    if curves:
+        (folder / "c.csv").write_text(curves)
+    else:
+        assert run(["capacity", points, "--requests", "20000", "-q", "-o", table]) == 0
+    asked = ["-s", str(folder / "s.csv"), "-p", points, "--load-curves", table]
+    assert run(["plan", *asked, "-q", "-o", made]) == 0
+    return made
+
+
+def test_what_counts_on_a_measured_curve_is_not_replayed_by_batches(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    made, sim = planned_with_curves(tmp_path, MEASURED), tmp_path / "sim.json"
+    assert run(["simulate", made, *QUICK, "-o", str(sim)]) == 1
+    out = " ".join(capsys.readouterr().out.split())
+    assert "NOT REPLAYED: chat counts on a measured curve" in out
+    assert "0 of 1 limits kept" in out
+    document = json.loads(sim.read_text())
+    assert (document["kept"], document["broken"], document["not_replayed"]) == (0, 0, 1)
+    chat, mail = document["services"]
+    assert (chat["verdict"], chat["requests"]) == ("not replayed", 0)
+    assert (mail["verdict"], mail["requests"]) == ("no limit", 1500)  # its supply is no curve's
+    assert run(["check", str(sim), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["not_replayed"] == 1
+    assert run(["report", str(sim), "-q", "-o", str(tmp_path / "page.html")]) == 0
+    assert "NOT REPLAYED" in (tmp_path / "page.html").read_text()
+
+
+def test_a_curve_that_is_called_simulated_is_replayed_only_by_the_batches_it_names(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    forged = planned_with_curves(tmp_path, MEASURED.replace("measured", "simulated"))
+    assert run(["simulate", forged, *QUICK]) == 1
+    assert "does not say for which batch times" in " ".join(capsys.readouterr().out.split())
+    made = planned_with_curves(tmp_path)
+    assert run(["simulate", made, *QUICK]) == 0
+    # points that were measured anew after their curves were simulated are other instances
+    points = (tmp_path / "p.csv").read_text().replace("600", "580").replace("180", "175")
+    (tmp_path / "p.csv").write_text(points)
+    asked = ["-s", str(tmp_path / "s.csv"), "-p", str(tmp_path / "p.csv")]
+    assert run(["plan", *asked, "--load-curves", str(tmp_path / "c.csv"), "-q", "-o", made]) == 0
+    capsys.readouterr()
+    assert run(["simulate", made, *QUICK]) == 1
+    assert "other batch times than the plan's" in " ".join(capsys.readouterr().out.split())
+    # and what names batches is not measured
+    curves = (tmp_path / "c.csv").read_text().replace("simulated", "measured")
+    (tmp_path / "c.csv").write_text(curves)
+    assert run(["plan", *asked, "--load-curves", str(tmp_path / "c.csv")]) == 1
+    assert "c.csv:2" in capsys.readouterr().err
+
+
+# --- documents that contradict themselves ---------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "kind"),
+    [
+        ("late", 900, "late"),
+        ("late", 1501, None),
+        ("lost", 1, None),
+        ("requests", 700, "timeline"),
+        ("requests", 10**6, "requests"),
+        ("retried", 10**6, "retried"),
+        ("late_share", ["0.2", "0.3"], "late"),
+        ("late_share", ["0", "1.5"], "late"),
+        ("tolerated", "0", "verdict"),
+        ("verdict", "undecided", None),
+        ("verdict", "no limit", None),
+        ("verdict", "not replayed", None),
+        ("overloaded", True, "verdict"),
+        ("limit_ms", 1, "late"),
+        ("p50_ms", 0, "latency"),
+        ("p90_ms", 1, "latency"),
+        ("p99_ms", 10**4, "latency"),
+        ("max_ms", 10**9, "seconds"),
+        ("mean_ms", 10**6, "latency"),
+        ("mean_ms", 0, "latency"),
+        ("mean_fill", "0.5", "fill"),
+        ("utilisation", 2, "utilisation"),
+        ("seconds", 0, "seconds"),
+        ("load", None, "load"),
+        ("deepest_queue", 10**6, "queue"),
+        ("recoveries.0.event", 7, "event"),
+        ("recoveries.0.seconds", 3, "event"),
+        ("recoveries.1.seconds", 1, "event"),
+        ("recoveries", [], "timeline"),
+        ("timeline", None, "timeline"),
+        ("timeline.requests.0", 77, "timeline"),
+        ("timeline.late.0", 77, "timeline"),
+        ("timeline.mean_ms.0", 10**6, "timeline"),
+        ("timeline.mean_ms", "swapped", "timeline"),
+        ("timeline.cell_seconds", 10, "timeline"),
+    ],
+)
+def test_a_simulation_that_contradicts_itself_is_refused_with_its_place(
+    replays: str, tmp_path: Path, path: str, value: Any, kind: str | None,
+    capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    document = json.loads(Path(replays).read_text())
+    inside: Any = document["services"][0]
+    *way, last = path.split(".")
+    for step in way:
+        inside = inside[int(step)] if isinstance(inside, list) else inside[step]
+    key: Any = int(last) if isinstance(inside, list) else last
+    inside[key] = [2000 * i for i, _ in enumerate(inside[key])] if value == "swapped" else value
+    edited = tmp_path / "edited.json"
+    edited.write_text(json.dumps(document))
+    code = run(["check", str(edited), "--json"])
+    said = capsys.readouterr()
+    if kind is None:  # the reader's own error, with line and column
+        assert (code, "edited.json:" in said.out + said.err) == (1, True)
+        return
+    faults = json.loads(said.out)["faults"]
+    assert code == 1
+    assert kind in [each["kind"] for each in faults]
+    assert "service 'chat'" in faults[0]["where"]
+
+
+@pytest.fixture(scope="module")
+def replays(plan: str, tmp_path_factory: pytest.TempPathFactory) -> str:
+    """Of two events; nothing is wrong with it."""
+    folder = tmp_path_factory.mktemp("replays")
+    (folder / "e.csv").write_text("seconds,what,target,value\n2,fail,chat:0,1\n")
+    wish = ["--events", str(folder / "e.csv"), "--surge", "2@4+1", *QUICK, "--rate", "0.1"]
+    assert run(["simulate", plan, *wish, "-q", "-o", str(folder / "sim.json")]) == 0
+    assert run(["check", str(folder / "sim.json"), "-q"]) == 0
+    return str(folder / "sim.json")

@@ -191,7 +191,7 @@ def test_a_clearly_longer_latency_counts_and_is_warned_about() -> None:
 def test_a_load_curve_goes_before_the_table() -> None:
     curve = LoadCurve([100, 200, 310], ["30.5", 45, 90])
     serving = as_problem([chat()], [point()], load_curves={KEY: curve})
-    assert serving.supply("chat", "1g.10gb") == Fraction("236.666")  # a third of the way
+    assert serving.supply("chat", "1g.10gb") == 200  # nothing is known of a third of the way on
     assert RULES["capacity"].supply(chat(), point()) != serving.supply("chat", "1g.10gb")
     rule = serving.rule
     # a stricter service is beyond the curve, a laxer one is not
@@ -207,13 +207,6 @@ def test_a_load_curve_goes_before_the_table() -> None:
         as_problem([chat()], [point()], rule="half", load_curves={KEY: curve})
 
 
-def test_a_curve_that_falls_counts_as_its_running_maximum() -> None:
-    curve = LoadCurve([1, 2, 4], [30, 20, 60])
-    assert curve.sustained(Fraction(30)) == 2
-    assert curve.sustained(Fraction(29)) == 0
-    assert curve.sustained(Fraction(45)) == 3
-
-
 @pytest.mark.parametrize(
     ("make", "message"),
     [
@@ -223,6 +216,8 @@ def test_a_curve_that_falls_counts_as_its_running_maximum() -> None:
         (lambda: LoadCurve([0, 1], [1, 1]), "not > 0 and ascending"),
         (lambda: LoadCurve([1], [1], evidence="hope"), "expected measured or simulated"),
         (lambda: LoadCurve([1], [1], late_share=1), "expected a number > 0 and < 1"),
+        (lambda: LoadCurve([1], [1], batches_sha256="0" * 64), "that was measured"),
+        (lambda: LoadCurve([1], [1], evidence="simulated", batches_sha256="0"), "64 hexadecimal"),
         (lambda: FillTimes({}), "expected ascending"),
         (lambda: FillTimes({2: Fraction(1), 1: Fraction(2)}), "expected ascending"),
         (lambda: FillTimes({1: Fraction(2), 2: Fraction(1)}), "never fall"),
@@ -271,7 +266,7 @@ def planned(rule: str | CapacityRule = "capacity", **more: Any) -> Plan:
     return Plan(serving, solve(serving.problem))
 
 
-CURVES = {KEY: LoadCurve([100, 200, 310], ["30.5", 45, 90], evidence="simulated")}
+CURVES = {KEY: LoadCurve([100, 200, 310], ["30.5", 45, 90], CENT, "simulated", "a" * 64)}
 
 
 @pytest.mark.parametrize(
@@ -317,6 +312,8 @@ def test_a_plan_says_what_it_promises_and_comes_back(
         ("operating_points.0.load_curve", None, "load_curve is null, expected a load curve"),
         ("operating_points.0.load_curve.rates_rps.1", 210, "second load curve"),
         ("operating_points.0.load_curve.latencies_ms.1", -1, "expected a number >= 0"),
+        ("operating_points.0.load_curve.evidence", "measured", "a load curve that was measured"),
+        ("operating_points.0.load_curve.batches_sha256", "b" * 64, "second load curve"),
         ("promise.late_share", "0.02", r"late_share is \"0.02\", expected 0.01, what the rule"),
         ("promise", None, "promise"),
         ("rate_margin", "0.2", "rate_rps is 100, expected .* as in the problem"),

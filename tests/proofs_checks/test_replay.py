@@ -302,10 +302,14 @@ def test_supplies_under_load_are_proved_again() -> None:
     assert "nothing is proved of several processes on one queue" in fault
     curve = {"late_share": "1/100", "evidence": "measured", "rates_rps": [100, 200],
              "latencies_ms": [30, 40]}  # fmt: skip
-    measured = changed(certified(8, 150), "points", 0, "load_curve", to=curve)
+    measured = changed(certified(8, 100), "points", 0, "load_curve", to=curve)
     assert check_deployment(measured) == []
-    (fault,) = check_deployment(changed(measured, "points", 0, "supply_rps", to=151))
-    assert "its load curve has 150 within the limit" in fault
+    # half the way to a rate that is beyond the limit, where nothing was measured
+    (fault,) = check_deployment(changed(measured, "points", 0, "supply_rps", to=150))
+    assert "its load curve has 100 within the limit" in fault
+    named = changed(measured, "points", 0, "load_curve", to={**curve, "batches_sha256": "a" * 64})
+    (fault,) = check_deployment(named)
+    assert "is measured, and says which batches were simulated" in fault
 
 
 def test_what_cannot_be_proved_again_is_taken_and_said() -> None:

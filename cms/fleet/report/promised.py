@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ...values.words import count, printable
-from ..serving.capacity import CapacityRule
 from ..serving.latency_rule import LatencyRule
 from ..serving.neighbours import NeighbourServing
+from ..serving.queueing import evidence_of
 from ..serving.time_sharing import SharedServing
 
 if TYPE_CHECKING:
@@ -65,7 +65,8 @@ many requests are late under load; 'cms simulate' tries that, '--rule capacity' 
         f"{'; services with a late share or queue of their own keep to that' if own else ''}"
         f"{_evidence(serving)}. Not promised: "
         f"{f'any latency of {_free(len(free))} without a limit, ' if free else ''}"
-        "other arrivals, higher rates, equal shares; 'cms simulate' tries them"
+        "other arrivals, higher rates, equal shares; "
+        f"{_TRIED if 'measured' not in _kinds(serving) else _NOT_TRIED}"
     )
 
 
@@ -121,16 +122,22 @@ _SAID = {
 }
 
 
+_TRIED = "'cms simulate' tries them"
+_NOT_TRIED = "'cms simulate' replays batches, so no service that counts on a measured curve"
+
+
+def _kinds(serving: ServingProblem) -> set[str]:
+    """What the promises of points rest on."""
+    found = (
+        evidence_of(serving.rule, serving.service(service), point)
+        for (service, _), points in serving.points.items()
+        for point in points
+    )
+    return {each.kind for each in found if each is not None}
+
+
 def _evidence(serving: ServingProblem) -> str:
     """What a promise rests on, best first."""
-    rule = serving.rule
-    if not isinstance(rule, CapacityRule):
-        return ""
-    kinds = {
-        rule.evidence(serving.service(service), point).kind
-        for (service, _), points in serving.points.items()
-        if serving.service(service).latency_limit_ms is not None
-        for point in points
-    }
+    kinds = _kinds(serving)
     by = ", ".join(said for kind, said in _SAID.items() if kind in kinds)
     return f" (by {by})" if by else ""

@@ -22,7 +22,10 @@ SHOWN_OF_MANY = 20
 """Rows where there are more: those that come nearest to their limits, or go beyond them most."""
 _WIDE, _WIDEST = 72, 88  # columns that the table takes, beside long names; with the interval
 _OVERLOADED = " (overloaded)"
-_STYLES = {"kept": "green", "broken": "bold red", "undecided": "yellow", "no limit": "dim"}
+_STYLES = {
+    "kept": "green", "broken": "bold red", "undecided": "yellow", "no limit": "dim",
+    "not replayed": "bold red",
+}  # fmt: skip
 
 
 def simulation_report(simulation: Simulation, title: str, width: int) -> list[RenderableType]:
@@ -78,7 +81,7 @@ def simulation_report(simulation: Simulation, title: str, width: int) -> list[Re
         report.append(Text(note, "dim"))
     if notes := notes_of(simulation):
         report += [Text(), hanging(*(("-", note) for note in notes))]
-    broken = any(each.verdict == "broken" for each in simulation.services)
+    broken = any(each.verdict in ("broken", "not replayed") for each in simulation.services)
     style = "bold red" if broken else "bold green"
     report.append(Text(f"\n{printable(simulation.sentence)}", style))
     return report
@@ -90,19 +93,21 @@ def _limit(each: ServiceResult) -> str:
 
 def _p99(each: ServiceResult) -> str:
     """As a share of the limit; where there is none, in milliseconds."""
+    if each.verdict == "not replayed":
+        return "-"
     share = each.p99_share
     return f"{each.p99_ns / 10**6:.4g} ms" if share is None else percent(share, up=True)
 
 
 def _interval(each: ServiceResult) -> str:
-    if each.limit_ns is None:
+    if each.limit_ns is None or each.verdict == "not replayed":
         return "-"
     low, high = (f"{float(end):.3%}".removesuffix("%") for end in each.interval)
     return f"{low} - {high} %"
 
 
 def _late(each: ServiceResult) -> str:
-    if each.limit_ns is None and not each.late:
+    if (each.limit_ns is None and not each.late) or each.verdict == "not replayed":
         return "-"
     return f"{float(each.late_share):.3%}".replace("%", " %")
 
@@ -131,7 +136,8 @@ def notes_of(simulation: Simulation) -> list[str]:
 def _causes(simulation: Simulation) -> Iterator[str]:
     for each in simulation.services:
         if each.cause:
-            yield f"{each.name}: {each.cause}"
+            whose = "NOT REPLAYED" if each.verdict == "not replayed" else each.name
+            yield f"{whose}: {each.cause}"
 
 
 def _recoveries(simulation: Simulation) -> Iterator[str]:

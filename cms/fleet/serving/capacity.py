@@ -68,7 +68,7 @@ class CapacityRule:
     Fraction(5584, 25)
     >>> curve = LoadCurve([100, 200, 300], [40, 50, 70])
     >>> CAPACITY.with_curves({("bert", "a100-80gb", "1g.10gb", 1, 8): curve}).supply(service, point)
-    Fraction(250, 1)
+    Fraction(200, 1)
     """
 
     name: str
@@ -170,7 +170,7 @@ class CapacityRule:
         return self._asked(service)[0]
 
     def evidence(self, service: Service, point: OperatingPoint) -> Evidence:
-        """What the supply of a point rests on."""
+        """What the supply of a point rests on, for a service with a limit."""
         if (curve := self._curve(service, point)) is not None:
             return Evidence(curve.evidence, curve)
         return Evidence("certified" if self.certified else "table")

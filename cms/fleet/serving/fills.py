@@ -7,6 +7,7 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from hashlib import sha256
 from itertools import pairwise
 
 from ...errors import InvalidProblem
@@ -73,6 +74,18 @@ class FillTimes:
             found += [-(-(first + rise * n) // steps) for n in range(1, high - low + 1)]
             low, start = high, end
         return found
+
+    def digest(self, processes: int) -> str:
+        """Return the SHA-256 of what a replay by batches knows: the processes and T(n), in ns.
+
+        Examples
+        --------
+        >>> one, same = FillTimes({8: Fraction(10)}), FillTimes({1: Fraction(10), 8: Fraction(10)})
+        >>> one.digest(2) == same.digest(2) != one.digest(1)
+        True
+        """
+        known = " ".join(map(str, (processes, *self.rounded_up(10**6))))
+        return sha256(known.encode()).hexdigest()
 
 
 def fills_of(

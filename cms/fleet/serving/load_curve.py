@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -19,6 +20,7 @@ from .operating_point import OperatingPoint
 from .service import require_late_share
 
 __all__ = [
+    "BATCHES",
     "CURVE_COLUMNS",
     "LoadCurve",
     "PointKey",
@@ -31,6 +33,7 @@ __all__ = [
 #: What names an operating point: model, device, profile, processes and batch.
 PointKey: TypeAlias = tuple[str, str, str, int, int]
 _EVIDENCE = ("measured", "simulated")
+_DIGEST = re.compile("[0-9a-f]{64}")
 CURVE_COLUMNS = (
     "model",
     "device",
@@ -42,6 +45,8 @@ CURVE_COLUMNS = (
     "rates_rps",
     "latencies_ms",
 )
+#: A further column, of curves that were simulated by batches.
+BATCHES = "batches_sha256"
 
 
 @dataclass(frozen=True, slots=True, init=False)
@@ -58,18 +63,31 @@ class LoadCurve:
         So many requests may be later; 0.01 makes the latencies the 99th percentiles.
     evidence : str, default ``"measured"``
         ``measured`` or ``simulated``.
+    batches_sha256 : str, default ``""``
+        Of a curve that was simulated by batches, which ones: the digest of their times
+        (:meth:`~cms.fleet.serving.fills.FillTimes.digest`). A replay of the same batches may judge
+        what rests on the curve; of any other curve, it would be another instance that it replays.
+
+    Notes
+    -----
+    Nothing is known between two rates: a straight line promises too much where latencies bend
+    downwards, as they do where limits are near one batch time. So only the rates of a curve count.
+    Those that ``cms capacity`` simulated lie so close that it can be seen which way latencies bend:
+    a line counts where they bend upwards, the line before being no steeper and the one after no
+    flatter. If they change from one way to the other at most once within the three, they are below.
 
     Examples
     --------
     >>> curve = LoadCurve([10, 20, 40], [30, 35, 80])
-    >>> curve.sustained(Fraction(50))
-    Fraction(80, 3)
+    >>> [str(curve.sustained(Fraction(limit))) for limit in (29, 33, 50, 90)]
+    ['0', '10', '20', '40']
     """
 
     rates_rps: tuple[Fraction, ...]
     latencies_ms: tuple[Fraction, ...]
     late_share: Fraction
     evidence: str
+    batches_sha256: str
     _highest: tuple[Fraction, ...] = field(init=False, repr=False, compare=False)
 
     def __init__(
@@ -78,6 +96,7 @@ class LoadCurve:
         latencies_ms: Iterable[Number],
         late_share: Number = Fraction(1, 100),
         evidence: str = "measured",
+        batches_sha256: str = "",
     ) -> None:
         put = object.__setattr__
         put(self, "rates_rps", tuple(exact(rate, "a rate of a load curve") for rate in rates_rps))
@@ -86,6 +105,7 @@ class LoadCurve:
         put(self, "_highest", tuple(accumulate(latencies, max)))
         put(self, "late_share", require_late_share(late_share, "a load curve"))
         put(self, "evidence", evidence)
+        put(self, "batches_sha256", batches_sha256)
         if len(latencies) != len(self.rates_rps) or not latencies:
             raise InvalidProblem(
                 f"a load curve has {len(self.rates_rps)} rates and {len(latencies)} latencies; "
@@ -97,45 +117,55 @@ class LoadCurve:
             raise InvalidProblem(
                 f"the evidence of a load curve is {evidence!r}; expected {' or '.join(_EVIDENCE)}"
             )
+        if batches_sha256 and not (evidence == "simulated" and _DIGEST.fullmatch(batches_sha256)):
+            raise InvalidProblem(
+                f"the batches_sha256 of a load curve that was {evidence} is {batches_sha256!r}; "
+                "expected 64 hexadecimal digits, as 'cms capacity' writes them into the curves "
+                "that it simulates, and none if it was measured"
+            )
 
     def sustained(self, limit_ms: Fraction) -> Fraction:
-        """Return the largest rate within a limit: linear between two rates, exact.
+        """Return the largest rate that is known to be within a limit; 0 if the lowest is too much.
 
-        Latencies count as the largest up to their rate. 0 if the lowest rate is too much; at most
-        the highest rate.
+        Latencies count as the largest up to their rate.
         """
-        highest, rates = self._highest, self.rates_rps
-        at = bisect_right(highest, limit_ms)
-        if at == 0:
+        at = bisect_right(self._highest, limit_ms) - 1
+        if at < 0:
             return Fraction(0)
-        if at == len(rates):
-            return rates[-1]
-        share = (limit_ms - highest[at - 1]) / (highest[at] - highest[at - 1])
-        return rates[at - 1] + (rates[at] - rates[at - 1]) * share
+        slope = self._slope(at)
+        return self.rates_rps[at] + ((limit_ms - self._highest[at]) / slope if slope else 0)
 
     def least_limit(self, rate: Fraction) -> Fraction | None:
         """Return the least limit within which a rate > 0 is sustained; None if none is.
 
         Examples
         --------
-        >>> curve = LoadCurve([10, 20, 40], [30, 35, 80])
-        >>> [str(curve.least_limit(Fraction(rate))) for rate in (1, 10, 30, 41)]
-        ['30', '30', '115/2', 'None']
+        >>> close = LoadCurve([10, 20, 40, 50], [30, 35, 80, 180], "0.01", "simulated", "a" * 64)
+        >>> [str(close.least_limit(Fraction(rate))) for rate in (1, 10, 11, 30, 41, 51)]
+        ['30', '30', '35', '115/2', '180', 'None']
         """
-        highest, rates = self._highest, self.rates_rps
-        at = bisect_left(rates, rate)
-        if at == len(rates):
+        at = bisect_left(self.rates_rps, rate)
+        if at == len(self.rates_rps):
             return None
-        if at == 0 or rates[at] == rate:
-            return highest[at]
-        share = (rate - rates[at - 1]) / (rates[at] - rates[at - 1])
-        return highest[at - 1] + (highest[at] - highest[at - 1]) * share
+        slope = self._slope(at - 1)
+        return self._highest[at] - (slope * (self.rates_rps[at] - rate) if slope else 0)
+
+    def _slope(self, at: int) -> Fraction | None:
+        """The slope of the line from a rate to the next; None where latencies may be above it."""
+        if not (self.batches_sha256 and 0 < at < len(self.rates_rps) - 2):
+            return None
+        rates, highest = self.rates_rps[at - 1 :], self._highest[at - 1 :]
+        before, own, after = (
+            (highest[nth + 1] - highest[nth]) / (rates[nth + 1] - rates[nth]) for nth in range(3)
+        )
+        return own if before <= own <= after else None
 
     def to_json(self) -> dict[str, Any]:
         """The curve as a JSON object."""
         return {
             "late_share": number_to_json(self.late_share),
             "evidence": self.evidence,
+            **({BATCHES: self.batches_sha256} if self.batches_sha256 else {}),
             "rates_rps": [number_to_json(rate) for rate in self.rates_rps],
             "latencies_ms": [number_to_json(latency) for latency in self.latencies_ms],
         }
@@ -152,8 +182,10 @@ def read_load_curves(path: StrPath) -> dict[PointKey, LoadCurve]:
     Parameters
     ----------
     path : str or path-like
-        Columns ``model,device,profile,processes,batch,late_share,evidence,rates_rps,latencies_ms``:
-        one row a point; the last two are numbers with blanks or semicolons between them.
+        Columns ``model,device,profile,processes,batch,late_share,evidence,rates_rps,latencies_ms``,
+        one row a point: the last two are numbers with blanks or semicolons between them. With
+        ``batches_sha256``, as :func:`load_curves_text` writes it, a curve says of which batches it
+        was simulated.
 
     Returns
     -------
@@ -177,7 +209,7 @@ def read_load_curves(path: StrPath) -> dict[PointKey, LoadCurve]:
     [(Fraction(60, 1), Fraction(75, 1))]
     """
     curves: dict[PointKey, LoadCurve] = {}
-    for row in read_table(path, CURVE_COLUMNS):
+    for row in read_table(path, CURVE_COLUMNS, (BATCHES,)):
         point = (
             row["model"].word(), row["device"].word(), row["profile"].word(),
             row["processes"].integer(minimum=1), row["batch"].integer(minimum=1),
@@ -192,6 +224,7 @@ def read_load_curves(path: StrPath) -> dict[PointKey, LoadCurve]:
                 row["latencies_ms"].numbers(),
                 row["late_share"].number(),
                 row["evidence"].word(),
+                row[BATCHES].text if BATCHES in row else "",
             )
         except InvalidProblem as fault:
             raise row.error(str(fault)) from None
@@ -216,12 +249,14 @@ def load_curves_text(curves: Mapping[PointKey, LoadCurve]) -> str:
     model,device,profile,processes,batch,late_share,evidence,rates_rps,latencies_ms
     bert,a100-80gb,1g.10gb,1,8,0.01,simulated,100 200,60 75.5
     """
-    rows: list[Sequence[object]] = [CURVE_COLUMNS]
+    batches = any(curve.batches_sha256 for curve in curves.values())
+    rows: list[Sequence[object]] = [[*CURVE_COLUMNS, *[BATCHES] * batches]]
     for point, curve in curves.items():
         rates, latencies = (
             " ".join(map(format_exact, numbers))
             for numbers in (curve.rates_rps, curve.latencies_ms)
         )
         share = format_exact(curve.late_share)
-        rows.append([*point, share, curve.evidence, rates, latencies])
+        described = share, curve.evidence, rates, latencies
+        rows.append([*point, *described, *[curve.batches_sha256] * batches])
     return csv_text(rows)

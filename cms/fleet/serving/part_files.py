@@ -12,10 +12,9 @@ from ...files.layout import number_to_json
 from ...files.node import Node
 from ..hardware import Evidence, Gpu, Profile
 from ..hardware.device_file import SCHEMA as DEVICE_SCHEMA
-from .capacity import CapacityRule
 from .operating_point import OperatingPoint
 from .promise import QUEUES
-from .queueing import QueueingRule
+from .queueing import QueueingRule, evidence_of
 from .service import Service
 
 __all__ = [
@@ -122,9 +121,9 @@ def point_from_json(node: Node, fields: Mapping[str, Node]) -> OperatingPoint:
 
 def evidence_to_json(rule: QueueingRule, service: Service, point: OperatingPoint) -> dict[str, Any]:
     """Write what a supply rests on: a load curve of the point, or a table of the rule's."""
-    if not isinstance(rule, CapacityRule) or service.latency_limit_ms is None:
+    found = evidence_of(rule, service, point)
+    if found is None:
         return {"evidence": None, "load_curve": None}
-    found = rule.evidence(service, point)
     curve = None if found.curve is None else found.curve.to_json()
     return {"evidence": found.kind, "load_curve": curve}
 

@@ -14,13 +14,13 @@ from typing import Any, Protocol, runtime_checkable
 
 from ...errors import InvalidOption
 from ...values.names import nearest
-from .capacity import CAPACITY, CERTIFIED
+from .capacity import CAPACITY, CERTIFIED, CapacityRule, Evidence
 from .latency_rule import HALF, PARVAGPU, PLAIN
 from .operating_point import OperatingPoint
 from .promise import Promise
 from .service import Service
 
-__all__ = ["DEFAULT_RULE", "RULES", "QueueingRule", "queueing_rule"]
+__all__ = ["DEFAULT_RULE", "RULES", "QueueingRule", "evidence_of", "queueing_rule"]
 
 DEFAULT_RULE = "capacity"
 
@@ -111,3 +111,10 @@ def queueing_rule(rule: str | QueueingRule) -> QueueingRule:
         f"the queueing rule is {rule!r}; expected a name ({', '.join(RULES)}) or an object with "
         "name, promise, supply, refusal and to_json"
     )
+
+
+def evidence_of(rule: QueueingRule, service: Service, point: OperatingPoint) -> Evidence | None:
+    """Return what a supply rests on: None if the rule knows nothing of load, or without a limit."""
+    if not isinstance(rule, CapacityRule) or service.latency_limit_ms is None:
+        return None
+    return rule.evidence(service, point)

@@ -8,7 +8,7 @@ from ...errors import CmsError
 from ...files.node import Node
 from .capacity import CapacityRule
 from .latency_rule import LatencyRule
-from .load_curve import LoadCurve, PointKey
+from .load_curve import BATCHES, LoadCurve, PointKey
 from .promise import QUEUES
 from .queueing import RULES, QueueingRule
 
@@ -75,13 +75,14 @@ def curve_from_json(node: Node) -> LoadCurve:
     FileError
         If it is none.
     """
-    fields = node.object(("late_share", "evidence", "rates_rps", "latencies_ms"))
+    fields = node.object(("late_share", "evidence", "rates_rps", "latencies_ms"), (BATCHES,))
     try:
         return LoadCurve(
             [entry.number() for entry in fields["rates_rps"].array()],
             [entry.number() for entry in fields["latencies_ms"].array()],
             fields["late_share"].number(),
             fields["evidence"].text(),
+            fields[BATCHES].text() if BATCHES in fields else "",
         )
     except CmsError as fault:
         raise node.refused(fault) from None

@@ -113,6 +113,7 @@ def simulation_to_json(simulation: Simulation) -> dict[str, Any]:
         "kept": simulation.count(Verdict.KEPT),
         "broken": simulation.count(Verdict.BROKEN),
         "undecided": simulation.count(Verdict.UNDECIDED),
+        "not_replayed": simulation.count(Verdict.NOT_REPLAYED),
         "warnings": list(simulation.warnings),
         "services": [_service_to_json(each) for each in simulation.services],
     }
@@ -176,7 +177,8 @@ def simulation_from_json(document: Node | Mapping[str, Any]) -> Simulation:
             "format", "schema", "rule", "promised", "problem_sha256", "arrivals", "routing", "seed",
             "rate", "seconds", "requests", "on_failure", "events", "stopped", "kept", "broken",
             "undecided", "warnings", "services",
-        )
+        ),
+        ("not_replayed",),
     )  # fmt: skip
     names: set[str] = set()
     found = Simulation(
@@ -197,6 +199,9 @@ def simulation_from_json(document: Node | Mapping[str, Any]) -> Simulation:
     )
     for verdict in _JUDGED:
         fields[verdict.value].agree(found.count(verdict), "as its services say")
+    left = found.count(Verdict.NOT_REPLAYED)
+    if "not_replayed" in fields or left:
+        node.at("not_replayed").agree(left, "as its services say")
     return found
 
 

@@ -13,12 +13,12 @@ from .model import SECOND, ModelledService
 from .replay import Outcome
 from .result import Recovery, ServiceResult, Timeline
 from .routing import Routing
-from .statistics import NEVER_ENOUGH, Tally, Verdict
+from .statistics import NEVER_ENOUGH, Interval, Tally, Verdict
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["result_of", "short", "tells_too_little", "works_off"]
+__all__ = ["left_out", "result_of", "short", "tells_too_little", "works_off"]
 
 # The late share is back when so many spans of time in a row are fine, each of at least so many
 # requests on average.
@@ -74,6 +74,36 @@ def result_of(
         cause=_CAUSES[verdict](service, script, routing, found) if verdict in _CAUSES else "",
         recoveries=tuple(_recoveries(service, script, found)),
         timeline=_timeline(tally.cells, tally.cell_ns) if script.marks else None,
+    )
+
+
+def left_out(service: ModelledService) -> ServiceResult:
+    """Say of a service that it was not replayed, and why."""
+    zero = Fraction(0)
+    return ServiceResult(
+        name=service.name,
+        rate_rps=service.rate,
+        limit_ns=service.limit_ns,
+        tolerated=service.late_share,
+        instances=len(service.instances),
+        seconds=zero,
+        requests=0,
+        late=0,
+        lost=0,
+        retried=0,
+        interval=Interval(zero, Fraction(1)),
+        mean_ns=0,
+        p50_ns=0,
+        p90_ns=0,
+        p99_ns=0,
+        max_ns=0,
+        load=None,
+        utilisation=zero,
+        mean_fill=zero,
+        deepest_queue=0,
+        verdict=Verdict.NOT_REPLAYED,
+        overloaded=False,
+        cause=service.not_replayed,
     )
 
 

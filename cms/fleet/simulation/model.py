@@ -89,6 +89,8 @@ class ModelledService:
     late_share : Fraction
         How many may be late.
     instances : tuple of ModelledInstance
+    not_replayed : str, default ""
+        Why a replay by batches says nothing of whether its limit is kept; empty: it does.
     """
 
     name: str
@@ -96,6 +98,7 @@ class ModelledService:
     limit_ns: int | None
     late_share: Fraction
     instances: tuple[ModelledInstance, ...]
+    not_replayed: str = ""
 
     def __post_init__(self) -> None:
         # no batch takes less than a nanosecond, and shares of the limit are printed

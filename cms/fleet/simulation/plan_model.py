@@ -10,6 +10,8 @@ from ...values.numbers import shown
 from ..serving.fills import FillTimes
 from ..serving.operating_point import OperatingPoint
 from ..serving.plan import Plan
+from ..serving.queueing import QueueingRule, evidence_of
+from ..serving.service import Service
 from .model import MOST_STATIONS, ModelledInstance, ModelledService
 
 __all__ = ["batch_ns", "services_of"]
@@ -60,6 +62,7 @@ def services_of(plan: Plan) -> tuple[tuple[ModelledService, ...], tuple[str, ...
     share, queue = (promise.late_share, promise.queue) if promise else (LATE_SHARE, "instance")
     queues = {each.name: each.queue or queue for each in plan.serving.services}
     fills: dict[tuple[str, str], tuple[int, ...]] = {}
+    reasons: dict[str, str] = {}
     first, total = 0, 0
     for group in plan.groups:
         total += group.count * sum(each.count for each in group.instances)
@@ -72,6 +75,9 @@ def services_of(plan: Plan) -> tuple[tuple[ModelledService, ...], tuple[str, ...
                 if (pair := (served.service, kind.block)) not in fills:
                     times = serving.fill_times(*pair)
                     fills[pair] = _fill_ns(times, served.point, warnings)
+                    service = serving.service(served.service)
+                    if why := _not_replayed(serving.rule, service, served.point, times):
+                        reasons.setdefault(service.name, why)
                 instances[served.service] += [
                     ModelledInstance(
                         served.rate_rps, served.point.processes, fills[pair],
@@ -88,10 +94,32 @@ def services_of(plan: Plan) -> tuple[tuple[ModelledService, ...], tuple[str, ...
             None if (ms := each.latency_limit_ms) is None else math.floor(ms * _MILLISECOND),
             share if each.late_share is None else each.late_share,
             tuple(sorted(instances[each.name], key=lambda one: one.gpu)),
+            reasons.get(each.name, ""),
         )
         for each in plan.serving.services
     )
     return services, tuple(warnings)
+
+
+def _not_replayed(
+    rule: QueueingRule, service: Service, point: OperatingPoint, times: FillTimes
+) -> str:
+    """Say why a replay by batches is of another instance than the one that was promised for.
+
+    A curve tells what an instance sustained, whatever goes on in it; only one that was simulated by
+    these very batches is about them.
+    """
+    found = evidence_of(rule, service, point)
+    curve = None if found is None else found.curve
+    if curve is None or curve.batches_sha256 == times.digest(point.processes):
+        return ""
+    which, fix = "a measured curve, which says nothing of batches", "plan without --load-curves"
+    if curve.evidence != "measured":
+        fix = "make it with 'cms capacity' from the plan's operating points"
+        which = "a simulated curve that does not say for which batch times"
+        if curve.batches_sha256:
+            which = "a curve that was simulated for other batch times than the plan's"
+    return f"{service.name} counts on {which}; {fix}"
 
 
 def _fill_ns(times: FillTimes, point: OperatingPoint, warnings: dict[str, None]) -> tuple[int, ...]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 import numpy as np
 
 from .arrivals import NEVER, PIECE, Arrivals, EachItsOwn, RateClock
-from .events import Action, Script
+from .events import Script
 from .model import ModelledService
 from .routing import Alias, Routing, whole_weights
 from .state import UNDER_WAY, State, finished, lose, new_state, with_room
@@ -159,7 +159,7 @@ def _within(
             verdict = run.tally.verdict(service.late_share)
             if until.requests is None or end >= NEVER or verdict != Verdict.UNDECIDED:
                 return
-            end *= 2
+            end = min(2 * end, NEVER)
         yield times
         if left <= 0:
             return
@@ -264,6 +264,8 @@ class _Run:
             self._resend(np.concatenate(hit), action.at)
 
     def _resend(self, tags: NDArray[np.int64], now: int) -> None:
+        if len(tags):
+            self.now = max(self.now, now)  # until then they were worked on
         again = tags & 1 == 1 if self._retry else np.ones(len(tags), dtype=np.bool_)
         self._lose(tags[again])
         tags = np.sort(tags[~again]) | 1

@@ -86,8 +86,8 @@ class ServiceResult:
     overloaded : bool
         Whether the queues grew throughout.
     cause : str
-        Why the limit was broken, where that can be told, or that the run was too short for its
-        load; else empty.
+        Why the limit was broken, where that can be told, that the run was too short for its load,
+        or why the service was not replayed; else empty.
     recoveries : tuple of Recovery
         One for each event that concerns it.
     timeline : Timeline or None
@@ -132,6 +132,8 @@ class ServiceResult:
 
     def __str__(self) -> str:
         said = f"{self.verdict.upper()}{' (overloaded)' if self.overloaded else ''}"
+        if self.verdict is Verdict.NOT_REPLAYED:
+            return f"{said}: {self.cause}"
         if self.limit_ns is None:
             lost = f", {self.lost:,} of {self.requests:,} requests lost" if self.lost else ""
             return f"{self.name}: {said}: p99 is {self.p99_ns / 10**6:.4g} ms{lost}"
@@ -208,9 +210,10 @@ class Simulation:
         under = f"{self.arrivals} arrivals, {self.routing} routing"
         length = [] if self.seconds is None else [f"{shown(self.seconds)} s each"]
         if self.requests is not None:
-            fewer = any(
-                each.requests < self.requests for each in self.services
-            )  # a trace has an end
+            fewer = any(  # a trace has an end
+                each.requests < self.requests and each.verdict is not Verdict.NOT_REPLAYED
+                for each in self.services
+            )
             least = "at most " if self.seconds is not None or fewer else ""
             length.append(f"{least}{self.requests:,} requests each")
         more = [] if self.rate == 1 else [f"rates x {shown(self.rate)}"]
@@ -219,6 +222,8 @@ class Simulation:
         said = ", ".join([f"{kept} of {total} limits kept under {under}", *more, *length])
         if opened := self.count(Verdict.UNDECIDED):
             said += f"; {opened} undecided"
+        if left := self.count(Verdict.NOT_REPLAYED):
+            said += f"; {left} not replayed"
         if free:
             said += f"; {free} service{'s' * (free > 1)} without a limit"
         if self.stopped:

@@ -26,12 +26,13 @@ from .events import (
     nanoseconds,
     script_of,
 )
-from .judging import result_of
+from .judging import left_out, result_of
 from .model import FASTEST, LARGEST_BATCH, LONGEST_NS, MOST_STATIONS, SECOND, ModelledService
 from .plan_model import services_of
 from .replay import Loop, Until, replay
 from .result import ServiceResult, Simulation
 from .routing import routing_of
+from .statistics import Verdict
 from .traces import Replay
 
 __all__ = ["REQUESTS", "SECONDS", "simulate"]
@@ -63,6 +64,9 @@ def simulate(
     Requests of a service are spread over its instances; one with an idle process begins at once,
     alone; else requests wait, and a process that gets idle takes as many as its batch holds.
     Nothing waits for a batch to get full.
+
+    A service that counts on a curve of something else than these batches, as a measured one is, is
+    not replayed, and said to be ``NOT REPLAYED``.
 
     Parameters
     ----------
@@ -132,12 +136,15 @@ def simulate(
     if factor != 1:
         _refuse_recorded(process)
     services = [replace(each, rate=each.rate * factor) for each in modelled]
-    _refuse_extremes(services, until, events)
-    expected = sum(until.expected(each.rate) for each in services if each.rate)
+    replayed = [each for each in services if not each.not_replayed]
+    _refuse_extremes(replayed, until, events)
+    expected = sum(until.expected(each.rate) for each in replayed if each.rate)
     loop = _loop(expected < _WORTH_COMPILING if plain is None else plain)
     count = _Count(expected, on_progress, cancel)
 
     def one(service: ModelledService) -> ServiceResult:
+        if service.not_replayed:
+            return left_out(service)
         script = script_of(service, events)
         found = replay(
             service, script, process, how, until, loop, seed=seed, retry=on_failure == "retry",
@@ -310,9 +317,13 @@ def _too_late(
     found = []
     for event in events:
         whose = None if isinstance(event, Failure) and event.gpu is not None else event.service
-        ends = [each.seconds for each in results if whose in (None, each.name)]
+        ends = [
+            each.seconds
+            for each in results
+            if whose in (None, each.name) and each.verdict is not Verdict.NOT_REPLAYED
+        ]
         end = max(ends, default=Fraction(0)) if until.ns is None else Fraction(until.ns, SECOND)
-        if exact(event.seconds, "a time") >= end:
+        if ends and exact(event.seconds, "a time") >= end:
             found.append(
                 f"{in_words(event)}: the run ends before, after {shown(end, BRIEF)} s; let it last "
                 "longer"

@@ -42,12 +42,14 @@ class Verdict(StrEnum):
 
     ``UNDECIDED``: the interval holds the tolerated share, or is below it after fewer requests than
     tell of rare long queues; a longer run would tell. ``NO_LIMIT``: there is none to keep.
+    ``NOT_REPLAYED``: what it counts on is about something else than batches.
     """
 
     KEPT = "kept"
     BROKEN = "broken"
     UNDECIDED = "undecided"
     NO_LIMIT = "no limit"
+    NOT_REPLAYED = "not replayed"
 
 
 class Interval(NamedTuple):

@@ -1,4 +1,4 @@
-"""The model of docs/guides/simulation.md as one event loop, written anew: it shares no code with cms.
+"""The model of docs/guides/simulation.md as one event loop that shares no code with cms.
 
 It is slow and keeps everything: batches as lists of requests, weights as fractions, one list of
 what is to happen. What it is given are the service, the events, the times of the requests and the
@@ -11,7 +11,7 @@ import heapq
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from cms.fleet.simulation import Change, Event, Failure, ModelledService, RateChange, Weights
 
@@ -58,15 +58,15 @@ def replayed(
     retry: bool,
 ) -> Replayed:
     """Replay a service; arrivals are at the service's own rate, and events change that."""
-    instances, gpus, absent = list(service.instances), [], set[int]()
+    instances, absent = list(service.instances), set[int]()
     happens: list[tuple[int, str, list[int], Fraction]] = []
     rates: list[tuple[int, Fraction]] = []
     for event in events:
         at = _ns(event.seconds)
         if isinstance(event, RateChange):
-            rates.append((at, Fraction(event.factor)))
+            rates.append((at, _number(event.factor)))
         elif isinstance(event, Weights):
-            happens.append((at, "weigh", [event.instance], Fraction(event.factor)))
+            happens.append((at, "weigh", [event.instance], _number(event.factor)))
         elif isinstance(event, Failure):
             gpus = [each.gpu for each in instances]
             hit = [i for i, gpu in enumerate(gpus) if event.gpu is not None and gpu == event.gpu]
@@ -127,7 +127,7 @@ def replayed(
         elif routing.endswith("random"):
             at = draw(weights)
         else:
-            choice = range(len(stations))
+            choice = list(range(len(stations)))
             if routing.endswith("two_choices"):
                 choice = sorted([draw(weights), draw(weights)])
             turns = routing.endswith("round_robin")
@@ -182,8 +182,12 @@ def replayed(
     return found._replace(sent_again=sent_again)
 
 
-def _ns(seconds: object) -> int:
-    return round(Fraction(seconds) * SECOND)  # type: ignore[arg-type]
+def _number(given: Any) -> Fraction:
+    return Fraction(given)
+
+
+def _ns(seconds: Any) -> int:
+    return round(_number(seconds) * SECOND)
 
 
 def _clock(at: int, rates: list[tuple[int, Fraction]]) -> int | None:

@@ -120,11 +120,15 @@ def _event(chance: random.Random, at: int, instances: Sequence[ModelledInstance]
 def both(given: Case, loop: Loop = reference.advance) -> tuple[Replayed, Replayed, list[int]]:
     """Replay a case in the simulator and in the event loop; also the simulator's counts."""
     answers: list[tuple[int, int]] = []
+
+    def hear(tags: np.typing.NDArray[np.int64], ends: np.typing.NDArray[np.int64]) -> None:
+        answers.extend(zip(tags.tolist(), ends.tolist(), strict=True))
+
     found = replay(
         given.service, script_of(given.service, given.events), Given(given.times),
         routing_of(given.routing), Until(None, len(given.times)), loop, seed=given.seed,
         retry=given.retry,
-        on_answers=lambda tags, ends: answers.extend(zip(tags.tolist(), ends.tolist(), strict=True)),
+        on_answers=hear,
     )  # fmt: skip
     expected = replayed(
         given.service, given.events, given.routing, given.times,
@@ -168,11 +172,9 @@ def test_a_failure_hits_the_batch_under_way(plain: bool) -> None:
     asked = ModelledService("chat", Fraction(1), 12 * MS, Fraction(1, 100), (one, one))
     dies = Failure("0.005", service="chat", instance=0)
 
-    def run(**how: str) -> tuple[int, int, int, int]:
+    for how, counts in (("retry", (1, 0, 1, 15 * MS)), ("lose", (0, 1, 1, 0))):
         (found,) = simulate(
-            [asked], Given((0,)), "round_robin", requests=1, events=[dies], plain=plain, **how
-        ).services  # type: ignore[arg-type]
-        return found.retried, found.lost, found.late, found.max_ns
-
-    assert run() == (1, 0, 1, 15 * MS)
-    assert run(on_failure="lose") == (0, 1, 1, 0)
+            [asked], Given((0,)), "round_robin", requests=1, events=[dies], plain=plain,
+            on_failure=how,
+        ).services  # fmt: skip
+        assert (found.retried, found.lost, found.late, found.max_ns) == counts

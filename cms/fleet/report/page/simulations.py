@@ -19,7 +19,9 @@ if TYPE_CHECKING:
 
 __all__ = ["simulation_page"]
 
-_TONES = {"kept": "good", "broken": "bad", "undecided": "fair", "no limit": ""}
+_TONES = {
+    "kept": "good", "broken": "bad", "not replayed": "bad", "undecided": "fair", "no limit": "",
+}  # fmt: skip
 _SHOWN = ("limit", "rate/s", "p99 / limit", "late", "99 % interval", "load", "fill")
 
 
