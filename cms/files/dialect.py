@@ -15,11 +15,12 @@ from ..errors import FileError
 from .csv_records import records
 from .source import Source
 
-__all__ = ["DELIMITERS", "delimiter_of", "folded", "is_table"]
+__all__ = ["DELIMITERS", "bare", "delimiter_of", "folded", "is_table"]
 
 #: What may stand between cells, and what one of it is called; of equal ones the first is taken.
 DELIMITERS: Mapping[str, str] = MappingProxyType({",": "comma", ";": "semicolon", "\t": "tab"})
 _GAPS = re.compile(r"[\s_-]+")
+_BETWEEN = re.compile(r"[\s_()\[\]-]+")
 
 
 def folded(name: str) -> str:
@@ -31,6 +32,19 @@ def folded(name: str) -> str:
     ('rate_rps', 'rate_rps')
     """
     return _GAPS.sub("_", name.strip().casefold())
+
+
+def bare(name: str) -> str:
+    """Write a header without what stands between its words, to look for a known one.
+
+    Never to tell unknown ones apart: ``chat-1-11`` and ``chat-11-1`` are two services.
+
+    Examples
+    --------
+    >>> bare("Latency (ms)"), bare("latencyMs"), bare("latency_ms")
+    ('latencyms', 'latencyms', 'latencyms')
+    """
+    return _BETWEEN.sub("", name.casefold())
 
 
 def is_table(source: Source) -> bool:
@@ -78,14 +92,14 @@ def delimiter_of(source: Source, known: Collection[str]) -> str:
     >>> delimiter_of(Source("s.csv", "service;rate, in items/s\nchat;12,5\n"), ["service"])
     ';'
     """
-    wanted = {folded(name) for name in known}
+    wanted = {bare(name) for name in known}
     best, most = ",", (-1, -1)
     for delimiter in DELIMITERS:
         try:
             _, cells = next(records(source, delimiter), (1, []))
         except FileError:  # its quotes fit another one, or none: then the reader says so
             continue
-        found = len(wanted.intersection(map(folded, cells))), len(cells)
+        found = len(wanted.intersection(map(bare, cells))), len(cells)
         if found > most:
             best, most = delimiter, found
     return best

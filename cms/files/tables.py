@@ -3,7 +3,7 @@
 What is read: cells with commas, semicolons or tabs between them, quoted as RFC 4180 has it; LF,
 CRLF or CR line ends, with or without one at the end; a byte order mark; blank lines; comment lines
 that start with ``#``; empty columns at the end. The first other line is the header, whose names may
-be written ``Rate RPS`` or ``rate-rps``. Columns nobody asked for are kept.
+be written ``Rate RPS``, ``rate-rps`` or ``Rate (rps)``. Columns nobody asked for are kept.
 
 Decimal commas are read where semicolons or tabs stand between cells, thousands separators
 everywhere. Where ``1,234`` could be either, the rest of its column tells, or nobody does: an error.
@@ -21,7 +21,7 @@ from ..errors import FileError
 from ..values.names import nearest
 from ..values.numbers import format_exact
 from .csv_records import cell_offset, records
-from .dialect import DELIMITERS, delimiter_of, folded
+from .dialect import DELIMITERS, bare, delimiter_of, folded
 from .numerals import is_missing, number_hint, number_in, readings
 from .source import Source, StrPath, read_source
 from .wording import plain, quoted, shortened
@@ -288,7 +288,10 @@ class Table:
 
 
 def read_table(
-    path: StrPath | Source, columns: Collection[str], optional: Collection[str] = ()
+    path: StrPath | Source,
+    columns: Collection[str],
+    optional: Collection[str] = (),
+    kept: Collection[str] = (),
 ) -> Table:
     """Read a CSV table with a header line.
 
@@ -298,9 +301,11 @@ def read_table(
         The file; ``-`` is standard input. Or text that was read already.
     columns : collection of str
         The columns that must be there, in any order; case does not count, nor whether blanks,
-        hyphens or underscores stand between words.
+        hyphens, underscores, brackets or nothing stand between words.
     optional : collection of str
         Columns that may be there; others are kept as :attr:`TableRow.extra`.
+    kept : collection of str
+        Of these others, those that somebody will look for under just this name.
 
     Returns
     -------
@@ -326,13 +331,13 @@ def read_table(
     mail 1200
     """
     source = path if isinstance(path, Source) else read_source(path, holds="a CSV table")
-    delimiter = delimiter_of(source, [*columns, *optional])
+    delimiter = delimiter_of(source, [*columns, *optional, *kept])
     found = records(source, delimiter)
     line, cells = next(found, (0, []))
     if not line:
         raise FileError(source.name, "the file has nothing but comments", expected="a CSV table")
     names = [cell.strip() for cell in cells]
-    header = _header(source, line, names, columns, optional, delimiter)
+    header = _header(source, line, names, columns, optional, kept, delimiter)
     rows, width = header.rows, len(header.index)
     for line, cells in found:
         if len(cells) != width and (len(cells) < width or any(map(str.strip, cells[width:]))):
@@ -371,6 +376,7 @@ def _header(
     names: list[str],
     required: Collection[str],
     optional: Collection[str],
+    kept: Collection[str],
     delimiter: str,
 ) -> Header:
     def error(what: str, expected: str | None, fix: str | None) -> FileError:
@@ -381,21 +387,22 @@ def _header(
         raise error(what, "commas, semicolons or tabs", "save it as comma-separated text")
     while names and not names[-1]:  # what a spreadsheet leaves of columns that were cleared
         names.pop()
-    asked = {folded(name): name for name in (*optional, *required)}
+    asked = {bare(name): name for name in (*kept, *optional, *required)}
     index: dict[str, int] = {}
     seen: dict[str, str] = {}
     for at, name in enumerate(names):
         if not name:
             fix = f"name it, or remove the {DELIMITERS[delimiter]} that begins it"
             raise error(f"column {at + 1} has no name", None, fix)
-        same = folded(name)
+        meant = asked.get(bare(name), name)
+        same = folded(meant)
         if same in seen:
             one, other = shortened(repr(seen[same])), shortened(repr(name))
             both = one if one == other else f"alike: {one} and {other}"
             raise error(f"two columns are called {both}", None, "rename or remove one of them")
         seen[same] = name
-        index[asked.get(same, name)] = at
-    extra = tuple(name for name in index if folded(name) not in asked)
+        index[meant] = at
+    extra = tuple(name for name in index if name in kept or bare(name) not in asked)
     for name in required:
         if name not in index:
             expected = f"a header with {', '.join(required)}"

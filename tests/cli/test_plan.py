@@ -33,6 +33,20 @@ def test_a_plan_prints_bars_a_table_the_bound_and_the_proof(
     assert max(map(len, lines)) <= 100
 
 
+def test_a_plan_without_limits_never_says_that_any_are_kept(
+    tables: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    services = Path(tables[2])
+    rows = services.read_text("utf-8").splitlines()
+    free = [rows[0], *(row[: row.rindex(",") + 1] for row in rows[1:])]
+    tables[tables.index("parvagpu")] = "capacity"
+    services.write_text("\n".join(free), "utf-8")
+    assert run(tables) == 0
+    out = capsys.readouterr().out
+    assert "no service has a latency limit" in out
+    assert "99 %" not in out
+
+
 def test_a_published_scenario_is_planned_by_its_name(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["plan", "--published", "S1"]) == 0
     out = capsys.readouterr().out

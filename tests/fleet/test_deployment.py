@@ -226,3 +226,11 @@ def test_bad_tables_of_nodes(rows: str, says: str, tmp_path: Path) -> None:
     path.write_text(f"node,gpu,count,driver,zone\n{rows}")
     with pytest.raises(FileError, match=says):
         read_nodes(path)
+
+
+@pytest.mark.parametrize("column", ["gpu_index", "index", "uuid", "zones", "gpu driver"])
+def test_a_column_of_nodes_that_is_no_label(column: str, tmp_path: Path) -> None:
+    path = tmp_path / "nodes.csv"
+    path.write_text(f"node,gpu,count,{column}\na,a100-80gb,2,4\n")
+    with pytest.raises(FileError, match=f":1: the column '{column}' "):
+        read_nodes(path)

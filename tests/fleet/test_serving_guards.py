@@ -120,16 +120,6 @@ def test_numbers_that_no_float_holds_are_compared_all_the_same() -> None:
     assert "check both units" in warning
 
 
-def test_columns_that_ask_for_what_no_plan_heeds_are_warned_about() -> None:
-    wishes = {"min_replicas": "2", "max_replicas": "2", "slo_percentile": "99", "team": "a"}
-    wishes["slots"] = "x"
-    wanted = Service("chat", "bert", 1000, 100, extra=wishes)
-    assert as_problem([wanted], measured(Fraction(1)), rule="plain").warnings == (
-        "service columns that are kept but have no effect on the plan: max_replicas, "
-        "slo_percentile",
-    )
-
-
 def test_one_slip_among_sound_points_is_named() -> None:
     points = [*measured(Fraction(1)), point("7g.80gb", 8000, "0.001", batch=8)]
     (warning,) = warnings(points)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from fractions import Fraction
 from pathlib import Path
 
@@ -50,6 +51,54 @@ def test_other_columns_are_kept_as_they_were_written(tmp_path: Path) -> None:
     assert dict(service.extra) == {"team": "search"}
     (point,) = read_operating_points(write(tmp_path, POINTS + ",source", GOOD_POINT + ",run 7"))
     assert dict(point.extra) == {"source": "run 7"}
+
+
+ASKING = (
+    *("ttft_ms", "target_ms", "latency (ms)", "slo", "p99", "P99Ms", "maxLatency", "deadline_s"),
+    *(
+        "TPOT",
+        "timeout",
+        "wait_us",
+        "e2e",
+        "qps",
+        "rps",
+        "Rate",
+        "peakRps",
+        "requests",
+        "min_replica",
+    ),
+    *("replicas", "priority", "max_per_gpu", "Weight"),
+)
+
+
+@pytest.mark.parametrize("column", ASKING)
+def test_a_limit_a_rate_or_a_wish_under_another_name_is_never_dropped(
+    tmp_path: Path, column: str
+) -> None:
+    for header, row in ((SERVICES, "chat,bert,1,1"), (SERVICES[:22], "chat,bert,1")):
+        with pytest.raises(FileError, match=f":1: the column '{re.escape(column)}' is not known"):
+            read_services(write(tmp_path, f"{header},{column}", f"{row},80"))
+
+
+@pytest.mark.parametrize(
+    "column", ["owner", "comment", "team", "tier", "items", "slot_count", "channel_id", "rooms"]
+)
+def test_a_column_that_asks_for_nothing_is_a_note(tmp_path: Path, column: str) -> None:
+    (service,) = read_services(write(tmp_path, f"{SERVICES},{column},limit_owner", "a,b,1,1,7,us"))
+    assert dict(service.extra) == {column: "7", "limit_owner": "us"}
+
+
+def test_a_known_column_is_known_however_its_words_are_joined(tmp_path: Path) -> None:
+    header = "\ufeffService,MODEL,Rate (rps),LatencyLimitMs,Min Replicas,late-share"
+    (service,) = read_services(write(tmp_path, header, "chat,bert,1,80,2,5%"))
+    assert service == Service("chat", "bert", 1, 80, None, {"min_replicas": "2"}, None, "0.05")
+    (point,) = read_operating_points(write(tmp_path, POINTS + ",Cold Start [s]", GOOD_POINT + ",9"))
+    assert dict(point.extra) == {"cold_start_s": "9"}
+    for wrong in ("cold_start_ms", "latency_limit_ms"):
+        with pytest.raises(FileError, match=f"'{wrong}' is not known"):
+            read_operating_points(write(tmp_path, f"{POINTS},{wrong}", GOOD_POINT + ",9"))
+    measured = write(tmp_path, POINTS + ",p99_ms", GOOD_POINT + ",9")  # more than is asked for
+    assert len(read_operating_points(measured)) == 1
 
 
 @pytest.mark.parametrize("end", ["\n", "\r\n"])

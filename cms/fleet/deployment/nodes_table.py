@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from ...errors import CmsError
+import re
+
+from ...errors import CmsError, FileError
+from ...files.dialect import folded
 from ...files.source import StrPath
 from ...files.tables import Cell, TableRow, read_table
+from ...files.unknown_columns import refuse_unknown_columns
 from ...values.frozen import FrozenMap
 from ...values.names import nearest
 from ..hardware import Gpu, gpu
@@ -17,6 +21,8 @@ NODE_COLUMNS = ("node", "gpu", "count")
 _OPTIONAL = ("driver", "zone")
 #: GPUs in a row of the table: one object each, so that a slip of a key takes no machine's memory.
 _MOST = 10_000
+#: Labels have no order among a node's GPUs.
+_NUMBERS = re.compile(r"(gpu_)?(index|indices|idx|minor|minor_number|number|id|ids|uuid)")
 
 
 def read_nodes(path: StrPath, devices: dict[str, Gpu] | None = None) -> Deployment:
@@ -26,8 +32,8 @@ def read_nodes(path: StrPath, devices: dict[str, Gpu] | None = None) -> Deployme
     ----------
     path : str or path-like
         Columns ``node,gpu,count`` and, if wanted, ``driver`` and ``zone``; further columns become
-        labels. A node with GPUs of several types has a row for each; its GPUs are numbered in the
-        order of the rows.
+        labels, but for a GPU's ``index``, which is refused. A node with GPUs of several types
+        has a row for each; its GPUs are numbered in the order of the rows.
     devices : dict, optional
         ``{key: Gpu}``: devices of one's own, beside the catalogue's.
 
@@ -48,7 +54,18 @@ def read_nodes(path: StrPath, devices: dict[str, Gpu] | None = None) -> Deployme
     """
     found: dict[str, list[FleetGpu]] = {}
     facts: dict[str, tuple[int, dict[str, str]]] = {}
-    for row in read_table(path, NODE_COLUMNS, _OPTIONAL):
+    table = read_table(path, NODE_COLUMNS, _OPTIONAL)
+    refuse_unknown_columns(table, _OPTIONAL, kinds=())
+    for column in table.header.extra:
+        if _NUMBERS.fullmatch(folded(column)):
+            raise FileError(
+                table.header.source.name,
+                f"the column {column!r} looks like the number of a GPU, which is no label",
+                line=table.header.line,
+                expected="a row a node and type of GPU: they are numbered from 0 as they stand",
+                fix="remove it; 'cms observe' reads GPUs with the numbers that they have",
+            )
+    for row in table:
         name = row["node"].word()
         cards = found.setdefault(name, [])
         card = _device(row["gpu"], devices or {})

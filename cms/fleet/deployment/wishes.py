@@ -16,8 +16,7 @@ from ...errors import InvalidOption, InvalidProblem
 from ...values.frozen import FrozenMap
 from ...values.names import nearest
 from ...values.numbers import shown
-from ..serving.guards import HEEDED
-from ..serving.service import Service
+from ..serving.service import HEEDED, Service
 from .instance import Kind, Work
 from .keeping import Crowd, Demand, KeepingProgram, Pool, Rules
 from .model import Deployment

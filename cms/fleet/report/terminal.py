@@ -116,6 +116,11 @@ def subject_line(plan: Plan) -> str:
             rule += f"; {beside_one_another(serving)}"
     elif isinstance(serving.rule, LatencyRule | CapacityRule):
         rule = f"{serving.rule}"
+    free = sum(service.latency_limit_ms is None for service in serving.services)
+    if free == len(serving.services):
+        rule = "no service has a latency limit"
+    elif free:
+        rule += f" ({free:,} without a limit)"
     keys = ", ".join(gpu.key for gpu in serving.gpus)
     return f"{count(len(serving.services), 'service')} on {keys}, {rule}"
 

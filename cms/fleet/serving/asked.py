@@ -11,7 +11,6 @@ from ...values.numbers import Number
 from ..hardware import Gpu
 from .guards import (
     batch_time_warnings,
-    column_warnings,
     limit_warnings,
     shrinking_warnings,
     unit_warnings,
@@ -70,7 +69,7 @@ def warnings_of(asked: Asked, *, batches: bool) -> tuple[str, ...]:
     odd_limits = () if units else limit_warnings(services, mine)
     slow = batch_time_warnings(asked.points) if batches and not units else ()
     shrinking = shrinking_warnings(mine, asked.fleet)
-    return (*units, *slow, *odd_limits, *shrinking, *column_warnings(services))
+    return (*units, *slow, *odd_limits, *shrinking)
 
 
 def unique(services: Iterable[Service]) -> tuple[Service, ...]:

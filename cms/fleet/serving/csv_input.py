@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from fractions import Fraction
 from typing import Any, TypeVar, cast
 
-from ...errors import FileError, InvalidProblem
-from ...files.dialect import folded
+from ...errors import InvalidProblem
 from ...files.numerals import number_in
 from ...files.source import StrPath
-from ...files.tables import Cell, Table, TableRow, read_table
-from ...values.names import nearest
-from .operating_point import OperatingPoint
-from .service import Service
+from ...files.tables import Cell, TableRow, read_table
+from ...files.unknown_columns import refuse_unknown_columns
+from .operating_point import COLD_START, OperatingPoint
+from .service import HEEDED, Service
 
 __all__ = ["POINT_COLUMNS", "SERVICE_COLUMNS", "read_operating_points", "read_services"]
 
@@ -33,8 +32,6 @@ T = TypeVar("T")
 _ALLOWED = "allowed_profiles"
 _LIMIT = "latency_limit_ms"
 _OPTIONAL = (_LIMIT, _ALLOWED, "late_share", "queue")
-# What a column of limits may be called by those who do not call it as we do.
-_LIMITS = re.compile(r"latenc|limit|deadline|timeout|(^|_)(slo|sla|p\d\d)(_|$)")
 _SEPARATORS = re.compile(r"[;,\s]+")
 
 
@@ -47,7 +44,7 @@ def read_services(path: StrPath) -> tuple[Service, ...]:
         Columns ``service,model,rate_rps`` and, if wanted, ``latency_limit_ms`` (empty for none),
         ``allowed_profiles`` (names with blanks, commas or semicolons between them, empty for all),
         ``late_share`` and ``queue`` (empty for what the rule says). Further columns are kept in
-        ``Service.extra``.
+        ``Service.extra``; those that look like a limit, a rate or a wish are refused.
 
     Returns
     -------
@@ -57,7 +54,8 @@ def read_services(path: StrPath) -> tuple[Service, ...]:
     Raises
     ------
     FileError
-        With file, line and column: a number that is none, a service that is there twice, ...
+        With file, line and column: a number that is none, a service that is there twice, a column
+        ``ttft_ms``, ...
 
     Examples
     --------
@@ -67,9 +65,10 @@ def read_services(path: StrPath) -> tuple[Service, ...]:
     >>> print(*read_services(path))
     chat (bert): 19 items/s within 6434 ms
     """
-    table = read_table(path, SERVICE_COLUMNS, _OPTIONAL)
-    refuse_near_misses(table, _OPTIONAL)
-    _refuse_other_limits(table)
+    table = read_table(path, SERVICE_COLUMNS, _OPTIONAL, kept=HEEDED)
+    refuse_unknown_columns(
+        table, (*_OPTIONAL, *HEEDED), {"limit": _LIMIT, "rate": SERVICE_COLUMNS[-1]}
+    )
     lines: dict[str, int] = {}
     services = []
     for row in table:
@@ -109,7 +108,7 @@ def read_operating_points(path: StrPath) -> tuple[OperatingPoint, ...]:
     path : str or path-like
         Columns ``model,device,profile,processes,batch,throughput_rps,latency_ms``: throughput of
         the whole instance in items per second, latency of a batch in milliseconds. Further columns
-        are kept in ``OperatingPoint.extra``.
+        are kept in ``OperatingPoint.extra``; those that look like a limit to keep are refused.
 
     Returns
     -------
@@ -132,7 +131,8 @@ def read_operating_points(path: StrPath) -> tuple[OperatingPoint, ...]:
     >>> print(*read_operating_points(path))
     bert on 1g.10gb, 2 processes, batch 1: 104.84 items/s at 19 ms
     """
-    table = read_table(path, POINT_COLUMNS)
+    table = read_table(path, POINT_COLUMNS, kept=(COLD_START,))
+    refuse_unknown_columns(table, (COLD_START,), kinds=["order"])
     lines: dict[tuple[str, str, str, int, int], int] = {}
     memory: dict[tuple[str, str], Any] = {}
     points = []
@@ -196,38 +196,3 @@ def _at_least_1(cell: Cell) -> int:
 
 def _above_0(cell: Cell) -> Fraction:
     return cell.number(above=0)
-
-
-def _refuse_other_limits(table: Table) -> None:
-    """Limits under another name would be left aside in silence, now that there need be none."""
-    for name in table.header.extra if _LIMIT not in table.columns else ():
-        if _LIMITS.search(folded(name)):
-            raise FileError(
-                table.header.source.name,
-                f"there is no column {_LIMIT!r}, and {name!r} looks like one",
-                line=table.header.line,
-                expected=f"limits in milliseconds under {_LIMIT!r}",
-                fix=f"call it {_LIMIT}, or add that column, empty where there is no limit",
-            )
-
-
-def refuse_near_misses(table: Table, optional: Sequence[str]) -> None:
-    """Refuse a column that is nearly an optional one: it would change the plan in silence.
-
-    Any other column is kept.
-
-    Raises
-    ------
-    FileError
-        With the name that may have been meant.
-    """
-    absent = [name for name in optional if name not in table.columns]
-    for name in table.header.extra:
-        if hint := nearest(name, absent, lead=""):
-            raise FileError(
-                table.header.source.name,
-                f"the column {name!r} is not known",
-                line=table.header.line,
-                expected="a known column, or a name that is unlike one",
-                fix=hint,
-            )

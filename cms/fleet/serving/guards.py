@@ -7,7 +7,6 @@ by some ten per cent; a mistaken unit moves it by a factor of 1000.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
 
@@ -18,9 +17,7 @@ from .operating_point import OperatingPoint, mps_share
 from .service import Service
 
 __all__ = [
-    "HEEDED",
     "batch_time_warnings",
-    "column_warnings",
     "limit_warnings",
     "shrinking_warnings",
     "unit_warnings",
@@ -49,12 +46,6 @@ _LIMIT_IN_MICROSECONDS = (
     f"the latency limit is more than {_LENIENT} times every measured latency; latency_limit_ms "
     "looks like microseconds"
 )
-_IS_A_WISH = re.compile(
-    r"replica|percentile|priority|affinity|(^|_)(p\d\d|slo|sla|min|max|instances?|weight|spread)(_|$)",
-    re.IGNORECASE,
-)
-#: Columns of the services that placing a plan heeds.
-HEEDED = ("min_replicas", "spread", "anti_affinity")
 _SCATTER = Fraction(21, 20)  # repeated measurements differ by a few per cent
 
 
@@ -161,21 +152,6 @@ def limit_warnings(services: Sequence[Service], measured: Measured) -> tuple[str
     return tuple(
         f"{len(own)} of {len(services)} services: {verdict}; for example: {own[0]}"
         for verdict, own in found.items()
-    )
-
-
-def column_warnings(services: Iterable[Service]) -> tuple[str, ...]:
-    """Name columns of the services that ask for something no plan heeds; others are just notes."""
-    idle = [
-        name
-        for service in services
-        for name in service.extra
-        if _IS_A_WISH.search(name) and name not in HEEDED
-    ]
-    if not idle:
-        return ()
-    return (
-        f"service columns that are kept but have no effect on the plan: {_some(idle, 'columns')}",
     )
 
 

@@ -12,9 +12,11 @@ from ...values.frozen import FrozenMap
 from ...values.numbers import Number, exact, shown
 from .service import NO_EXTRA, require_name
 
-__all__ = ["MPS_PREFIX", "OperatingPoint", "mps_share"]
+__all__ = ["COLD_START", "MPS_PREFIX", "OperatingPoint", "mps_share"]
 
 MPS_PREFIX = "mps:"
+#: The further column that says how many seconds its server takes to come up.
+COLD_START = "cold_start_s"
 
 
 @dataclass(frozen=True, slots=True, init=False)

@@ -12,9 +12,11 @@ from ...values.names import checked_names
 from ...values.numbers import Number, exact, shown
 from .promise import QUEUES
 
-__all__ = ["NO_EXTRA", "Service", "require_late_share", "require_name"]
+__all__ = ["HEEDED", "NO_EXTRA", "Service", "require_late_share", "require_name"]
 
 NO_EXTRA: FrozenMap[str, str] = FrozenMap()
+#: Further columns that placing a plan heeds.
+HEEDED = ("min_replicas", "spread", "anti_affinity")
 
 
 @dataclass(frozen=True, slots=True, init=False)

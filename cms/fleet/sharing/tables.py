@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from ...errors import InvalidProblem
 from ...files.source import StrPath
 from ...files.tables import Cell, TableRow, read_table
+from ...files.unknown_columns import refuse_unknown_columns
 from ...values.numbers import exact, shown
-from ..serving.csv_input import refuse_near_misses
 from .assignment import NamedGpus
 from .bucketing import merged, rounded
 from .classes import HIGHEST_PRIORITY, OfflineClass, OnlineClass
@@ -38,7 +38,7 @@ def read_online(path: StrPath, *, slowdown_limit: Number | None = None) -> tuple
         Columns ``gpu,device,sm_activity,memory_used_mib``: a GPU's name, or that of several that
         are alike; per cent of the SMs; MiB. There may be ``count`` (1), ``memory_total_mib``,
         ``model``, ``slowdown_limit`` and ``running``, the offline class that is there now. Other
-        columns are left aside.
+        columns are left aside, unless they look like a limit, a rate or a wish.
     slowdown_limit : number, optional
         Of the GPUs whose rows give none.
 
@@ -91,7 +91,7 @@ def read_named_gpus(
     """
     limit = None if slowdown_limit is None else exact(slowdown_limit, "slowdown_limit")
     table = read_table(path, ONLINE_COLUMNS, ONLINE_OPTIONAL)
-    refuse_near_misses(table, ONLINE_OPTIONAL)
+    refuse_unknown_columns(table, ONLINE_OPTIONAL, {"limit": "slowdown_limit"})
     lines: dict[str, int] = {}
     found = []
     for row in table:
@@ -120,7 +120,8 @@ def read_offline(path: StrPath, *, waiting_scale: Number | None = None) -> tuple
     ----------
     path : str or path-like
         Columns ``workload,memory_mib``; there may be ``count`` (1), ``model`` (the workload's
-        name), ``priority`` (1) and ``waiting_s`` (0). Other columns are left aside.
+        name), ``priority`` (1) and ``waiting_s`` (0). Other columns are left aside,
+        unless they look like a limit, a rate or a wish.
     waiting_scale : number, optional
         In seconds, > 0: priorities are then raised for waiting, :func:`waited_priority`. By default
         ``waiting_s`` counts for nothing.
@@ -141,7 +142,7 @@ def read_offline(path: StrPath, *, waiting_scale: Number | None = None) -> tuple
     """
     waits = () if waiting_scale is None else ("waiting_s",)
     table = read_table(path, (*OFFLINE_COLUMNS, *waits), OFFLINE_OPTIONAL)
-    refuse_near_misses(table, OFFLINE_OPTIONAL)
+    refuse_unknown_columns(table, OFFLINE_OPTIONAL)
     lines: dict[str, int] = {}
     found = []
     for row in table:
@@ -195,7 +196,9 @@ def read_measured_pairs(path: StrPath) -> tuple[MeasuredPair, ...]:
     """
     lines: dict[tuple[str, str, str, int], int] = {}
     found = []
-    for row in read_table(path, PAIR_COLUMNS):
+    table = read_table(path, PAIR_COLUMNS)
+    refuse_unknown_columns(table, kinds=["order"])
+    for row in table:
         share = row["share"].integer(minimum=1)
         if share > 100:
             raise row["share"].error(f"share is {share}", expected="whole per cent, 1 to 100")

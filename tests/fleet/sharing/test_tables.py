@@ -67,6 +67,7 @@ def test_tables_become_a_problem_that_is_solved(tmp_path: Path) -> None:
         (read_online, ONLINE.replace("20.2", "0.2"), "table.csv:2: sm_activity of online class"),
         (read_online, ONLINE.replace("n1/1", "n1/0"), 'gpu "n1/0" is there twice, first on line 2'),
         (read_online, ONLINE.replace("model", "modell"), "the column 'modell' is not known"),
+        (read_online, ONLINE.replace("rack", "p99_ms"), "the column 'p99_ms' is not known"),
         (read_online, ONLINE.replace("1.2,r1", "0.9,r1"), "expected a factor >= 1, such as 1.2"),
         (
             read_online,
@@ -81,6 +82,11 @@ def test_tables_become_a_problem_that_is_solved(tmp_path: Path) -> None:
             read_measured_pairs,
             PAIRS.replace("0.7", "1.7"),
             "is 1.7, expected at most 1: a part",
+        ),
+        (
+            read_measured_pairs,
+            PAIRS.replace("\n", ",1\n").replace("slowdown,1", "slowdown,slo"),
+            "the column 'slo' is not known",
         ),
         (read_measured_pairs, PAIRS.replace("70", "20"), "at a share of 20; the first is line 2"),
         (read_measured_pairs, PAIRS.replace("70", "170"), "share is 170, expected whole per cent"),

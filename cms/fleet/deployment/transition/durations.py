@@ -16,15 +16,13 @@ from ....errors import InvalidOption
 from ....files.source import StrPath, read_source
 from ....files.yaml_text import read_yaml_or_json
 from ....values.numbers import exact
+from ...serving.operating_point import COLD_START
 from ..instance import Instance, Mode
 from ..model import Deployment
 from .least_time import least
 from .model import Action, Transition, What
 
 __all__ = ["Durations", "Schedule", "read_durations", "schedule"]
-
-#: The column of an operating point that says how long its server takes to come up.
-COLD_START = "cold_start_s"
 
 
 @dataclass(frozen=True, slots=True)

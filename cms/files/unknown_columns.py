@@ -1,0 +1,117 @@
+"""Columns that a reader does not know: notes are kept, what looks like an order is refused.
+
+A limit under another name would otherwise be dropped in silence, and the plan would still say that
+it keeps the limits.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Mapping
+from types import MappingProxyType
+
+from ..errors import FileError
+from ..values.names import nearest
+from .tables import Table
+from .wording import shortened
+
+__all__ = ["refuse_unknown_columns"]
+
+#: What a column of each kind says in its name, as a word of it; ``$``: as the last one.
+_WORDS = {
+    "limit": (
+        "latency latencies limit limits slo sla slos deadline timeout ttft tpot itl tbt e2e e2el "
+        "percentile quantile response delay$ target$ goal$ objective$ rt$ wait$ waiting$ "
+        "ms msec msecs milliseconds millis us usec usecs microseconds micros µs μs ns nanoseconds "
+        "sec secs seconds second$ s$ mins$ minute$ minutes$ h$ hour$ hours$"
+    ),
+    "rate": (
+        "rate rates rps qps tps rpm qpm ips throughput requests$ queries$ reqs$ req$ load$ traffic$"
+        " demand$ concurrency"
+    ),
+    # What else than a limit can have in a table of measurements, which are latencies and rates.
+    "order": "limit limits slo sla slos deadline",
+    "wish": (
+        "replica replicas priority affinity weight min max minimum maximum instances instance "
+        "spread"
+    ),
+}
+_SAID = {"order": "limit"}
+#: The same within a word: ``MAXLATENCYMS``, ``p99ttft``.
+_WITHIN = {
+    "limit": re.compile(r"latenc|deadline|timeout|ttft|tpot|percentile|e2e|(^|\W|_)p\d\d+(_|\W|$)"),
+    "rate": re.compile(r"throughput|qps|rps(_|\W|$)"),
+    "wish": re.compile(r"replica|priorit|affinit"),
+}
+_WORD = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[^\W\d_A-Z]+\d*|[A-Z]+\d*")
+_NONE: Mapping[str, str] = MappingProxyType({})
+
+
+def refuse_unknown_columns(
+    table: Table,
+    known: Collection[str] = (),
+    nearest_of: Mapping[str, str] = _NONE,
+    kinds: Collection[str] = ("limit", "rate", "wish"),
+) -> None:
+    """Refuse columns nobody asked for whose names look as if they should count.
+
+    Any other column is a note. Limits and rates are numbers: a column without one is a note too.
+
+    Parameters
+    ----------
+    table : Table
+    known : collection of str
+        Columns that may be there; one nearly called so is refused, whatever it holds.
+    nearest_of : mapping, optional
+        ``{"limit": "latency_limit_ms"}``: which known column holds what looks like a limit, a
+        rate or a wish.
+    kinds : collection of str
+        Which of these are refused. Tables of measurements may hold more rates and latencies than
+        anybody asks for; only an "order" is wrong there.
+
+    Raises
+    ------
+    FileError
+        With the column and the name that may have been meant.
+
+    Examples
+    --------
+    >>> from cms.files.source import Source
+    >>> from cms.files.tables import read_table
+    >>> table = read_table(Source("s.csv", "service,owner,ttft_ms\\nchat,us,80\\n"), ["service"])
+    >>> refuse_unknown_columns(table, nearest_of={"limit": "latency_limit_ms"})
+    Traceback (most recent call last):
+    ...
+    cms.errors.FileError: s.csv:1: the column 'ttft_ms' is not known and looks like a limit, \
+expected a known column, or a name that is unlike one; nearest: 'latency_limit_ms'
+    """
+    absent = [name for name in known if name not in table.columns]
+    for name in table.header.extra:
+        if name in known:
+            continue
+        kind = next((kind for kind in kinds if _looks_like(name, kind)), "")
+        if kind in ("limit", "rate") and not _has_number(table, name):
+            kind = ""
+        meant = nearest_of.get(kind)
+        hint = f"nearest: {meant!r}" if meant else nearest(name, absent, lead="")
+        if kind or hint:
+            raise FileError(
+                table.header.source.name,
+                f"the column {shortened(repr(name))} is not known"
+                + (f" and looks like a {_SAID.get(kind, kind)}" if kind else ""),
+                line=table.header.line,
+                expected="a known column, or a name that is unlike one",
+                fix=hint or "rename or remove it",
+            )
+
+
+def _looks_like(name: str, kind: str) -> bool:
+    if kind in _WITHIN and _WITHIN[kind].search(name.casefold()):
+        return True
+    words = [word.casefold() for word in _WORD.findall(name.replace("'", ""))]
+    wanted = _WORDS[kind].split()
+    return any(word in wanted for word in words) or f"{words[-1] if words else ''}$" in wanted
+
+
+def _has_number(table: Table, name: str) -> bool:
+    return any(re.search(r"\d", row[name].text) for row in table)
