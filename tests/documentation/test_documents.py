@@ -13,8 +13,11 @@ from types import ModuleType
 import pytest
 
 from cms.cli.app import run
-from cms.fleet import RULES, as_problem, read_operating_points, read_services
+from cms.fleet import RULES, as_problem, read_operating_points, read_services, simulate
+from cms.fleet.serving import read_plan
 from cms.fleet.serving.csv_input import POINT_COLUMNS, SERVICE_COLUMNS
+from cms.fleet.serving.whole_gpus import whole_gpus
+from cms.fleet.simulation import Verdict
 from tests.documentation.pages import DOCUMENTS, README, blocks, shown
 from tests.source_tree import ROOT
 
@@ -112,6 +115,36 @@ def test_the_demo_says_how_the_command_is_found_afterwards() -> None:
     )
     assert ". .venv/bin/activate" in run.stdout
     assert ". .venv/bin/activate" in README.read_text("utf-8")
+
+
+@pytest.mark.parametrize("requests", [0, pytest.param(100_000, marks=pytest.mark.long)])
+def test_the_headline_and_its_picture_are_what_the_command_plans(
+    tmp_path: Path, requests: int
+) -> None:
+    text = README.read_text("utf-8")
+    gpus, whole, published, kept = (
+        int(re.findall(pattern, text)[0])
+        for pattern in (
+            r"(\d+) GPUs inst",
+            r"instead of (\d+)",
+            r"plans (\d+) GPUs",
+            r"s (\d+) of 11",
+        )
+    )
+    (command,) = re.findall(r"^cms (plan --published S5 .*?) *#", text, re.M)
+    assert f"cms {command} --picture" in (ROOT / "Makefile").read_text("utf-8")
+    for words, found in (command, gpus), ("plan --published S5", published):
+        path, picture = tmp_path / "plan.json", tmp_path / "plan.svg"
+        assert run([*words.split(), "-q", "-o", str(path), "--picture", str(picture)]) == 0
+        plan = read_plan(path)
+        assert (plan.solution.status, plan.solution.machine_count) == ("optimal", found)
+        if found == gpus:
+            assert whole_gpus(plan).gpus == whole
+            title = re.findall("<title>.*</title>", picture.read_text("utf-8"))[0]
+            assert title in (ROOT / "docs" / "images" / "plan-s5.svg").read_text("utf-8")
+        if requests:
+            replayed = simulate(plan, requests=requests)
+            assert replayed.count(Verdict.KEPT) == (11 if found == gpus else kept)
 
 
 def test_the_readme_is_one_screen() -> None:
