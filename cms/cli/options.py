@@ -135,12 +135,12 @@ def pairs(texts: Sequence[str] | None, option: str, example: str) -> dict[str, s
 
 
 def share(text: str, option: str) -> Fraction:
-    """Read a share: ``10%``, ``0.1`` or ``1/10``.
+    """Read a share: ``10%``, ``0.1`` or ``1/10``; above 1 only with its sign: ``120%``.
 
     Raises
     ------
     UsageError
-        If it is no number >= 0.
+        If it is no number >= 0, or one above 1 without a sign, which is most likely per cent.
 
     Examples
     --------
@@ -154,7 +154,14 @@ def share(text: str, option: str) -> Fraction:
     try:
         if rest:
             raise usage_error(f"{text!r}: expected a share such as 10% or 0.1", option)
-        return exact(number.strip(), "the share") / (100 if percent else 1)
+        value = exact(number.strip(), "the share")
+        if value > 1 and not percent:
+            raise usage_error(
+                f"{text!r} is more than the whole; expected a share such as 0.2, or with its sign: "
+                f"{number.strip()}%",
+                option,
+            )
+        return value / (100 if percent else 1)
     except CmsError as fault:
         raise usage_error(str(fault), option) from None
 

@@ -38,6 +38,7 @@ def test_no_schedule_in_time_exits_with_4(capsys: pytest.CaptureFixture[str]) ->
     assert "no schedule was found" in capsys.readouterr().out
 
 
+RATES = ["--rates", "r.csv", "--services", "s.csv", "--operating-points", "p.csv"]
 WRONG_USAGE = {
     "no command": ([], ""),
     "unknown command": (["frob"], "frob"),
@@ -90,6 +91,16 @@ WRONG_USAGE = {
         "twice",
     ),
     "unknown rule": (["plan", "--published", "S1", "--rule", "hope"], "parvagpu"),
+    **{
+        f"no share, {command[0]} {option}": ([*command, option, text], f"{option}: '{value}'")
+        for command, option, text, value in (
+            (["plan", "--published", "S1"], "--rate-margin", "20", "20"),
+            (["capacity", "p.csv"], "--late-share", "5", "5"),
+            (["transition", "a", "b"], "--floor", "chat=80", "80"),
+            (["reconcile", "a", *RATES], "--margin", "5", "5"),
+            (["reconcile", "a", *RATES], "--hysteresis", "1.5", "1.5"),
+        )
+    },
     "no folder to write to": (["plan", "--published", "S1", "-o", "no/x.json"], "no folder 'no'"),
     "a folder to write": (["plan", "--published", "S1", "--picture", "."], "is a folder"),
 }

@@ -117,7 +117,7 @@ def test_the_demo_says_how_the_command_is_found_afterwards() -> None:
     assert ". .venv/bin/activate" in README.read_text("utf-8")
 
 
-@pytest.mark.parametrize("requests", [0, pytest.param(100_000, marks=pytest.mark.long)])
+@pytest.mark.parametrize("requests", [0, pytest.param(400_000, marks=pytest.mark.long)])
 def test_the_headline_and_its_picture_are_what_the_command_plans(
     tmp_path: Path, requests: int
 ) -> None:
