@@ -272,6 +272,8 @@ def reconcile(
         path = trace or rates
         assert path is not None
         known = read_rates(path, service_label)
+        for warning in known.warnings:
+            session.warn(f"{path}: {warning}")
         for gap in known.gaps:
             session.warn(f"{path}: {gap.said(known.is_clock)}")
     if now is None:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
 from fractions import Fraction
 from itertools import pairwise
 
 from ...errors import FileError
 from ...files.node import Node
 from ...values.numbers import shown
+from .counters import counted_per_s
 from .rates import Rates
 from .sampling import Sample, on_even_steps
+from .times import NoTime, moment_of
 
 __all__ = ["SERVICE_LABEL", "rates_from_matrix"]
 
@@ -17,6 +21,8 @@ __all__ = ["SERVICE_LABEL", "rates_from_matrix"]
 SERVICE_LABEL = "service"
 #: What the names of counters end in, by Prometheus' own rules of naming.
 _COUNTERS = ("_total", "_count")
+#: What holds no rate of requests even where it is made one: sums of what was measured, and bins.
+_SUMS = ("_sum", "_bucket")
 _NO_NUMBERS = ("NaN", "+Inf", "-Inf", "Inf")
 
 
@@ -25,7 +31,8 @@ def rates_from_matrix(document: Node, label: str = SERVICE_LABEL) -> Rates:
 
     A series whose name ends in ``_total`` or ``_count`` is a counter: its rate at a moment is its
     growth since the moment before, a step away; where it falls it was reset, and the rate there is
-    not known. All others (``rate()`` takes the name off) are rates as they are.
+    not known. All others (``rate()`` takes the name off) are rates as they are, unless they grow
+    like a counter: :func:`cms.fleet.reconciling.counters.counted_per_s`.
 
     Parameters
     ----------
@@ -38,7 +45,7 @@ def rates_from_matrix(document: Node, label: str = SERVICE_LABEL) -> Rates:
     ------
     FileError
         With its place: another result type, a series without the label, two of one service, a
-        negative rate, ...
+        counter that is taken for a rate, a negative rate, ...
 
     Examples
     --------
@@ -50,28 +57,66 @@ def rates_from_matrix(document: Node, label: str = SERVICE_LABEL) -> Rates:
     kind = data.at("resultType")
     if kind.text() != "matrix":
         raise kind.wrong('"matrix"', "ask /api/v1/query_range, with start, end and step")
-    series: dict[str, tuple[Node, bool]] = {}
+    series: dict[str, tuple[Node, dict[str, str]]] = {}
     for entry in data.at("result").array():
-        name, is_counter = _whose(entry, label)
+        name, labels = _whose(entry, label)
         if name in series:
             raise entry.error(
                 f"{entry.label} is a second series of {name!r}",
                 expected="one series a service",
                 fix=f"add them up in the query: sum by ({label}) (...)",
             )
-        series[name] = entry, is_counter
+        series[name] = entry, labels
     if not series:
         raise data.at("result").error("the result has no series", expected="one a service")
     read = {name: _values(entry.at("values")) for name, (entry, _) in series.items()}
-    on_grid = on_even_steps(read, True, lambda what: document.error(what, expected="two or more"))
-    counters = [name for name, (_, is_counter) in series.items() if is_counter]
-    if not counters:
-        return on_grid
-    grown = {
-        name: _growth(own, on_grid.step_s) if name in counters else own
-        for name, own in read.items()
+
+    def too_few(what: str) -> FileError:
+        return document.error(what, expected="two or more")
+
+    rates = on_even_steps(read, True, too_few)
+    counters = {
+        name for name, (_, labels) in series.items() if labels.get("", "").endswith(_COUNTERS)
     }
-    return on_even_steps(grown, True, lambda what: document.error(what, expected="two or more"))
+    for name, (entry, labels) in series.items():
+        if name not in counters:
+            _refuse_counter(entry, name, read[name], labels, label)
+    if counters:
+        grown = {
+            name: _growth(own, rates.step_s) if name in counters else own
+            for name, own in read.items()
+        }
+        rates = on_even_steps(grown, True, too_few)
+    return replace(rates, warnings=_warnings(document))
+
+
+def _refuse_counter(
+    entry: Node, name: str, own: list[Sample], labels: Mapping[str, str], label: str
+) -> None:
+    """Refuse what counts requests since some beginning, which is no rate."""
+    called = [text for text in labels.values() if text.endswith((*_COUNTERS, *_SUMS))]
+    known = [(each.at_s, each.rate_rps) for each in own if each.rate_rps is not None]
+    grown = counted_per_s(known, bool(called))
+    if grown is None and not labels.get("", "").endswith(_SUMS):
+        return
+    said = f" ({called[0]})" if called else ""
+    asked = next((text for text in called if text.endswith(_COUNTERS)), "requests_total")
+    raise entry.error(
+        f"the series of {name!r}{said} is a counter, which grows on and on",
+        expected="items per second",
+        fix=f"ask for sum by ({label}) (rate({asked}[5m])), or give rates as a CSV table",
+    )
+
+
+def _warnings(document: Node) -> tuple[str, ...]:
+    """What the server says of its own answer."""
+    found = document.value if isinstance(document.value, dict) else {}
+    return tuple(
+        f"Prometheus: {text.text()}"
+        for key in ("warnings", "infos")
+        if found.get(key) is not None
+        for text in document.at(key).array()
+    )
 
 
 def _data(document: Node) -> Node:
@@ -85,7 +130,8 @@ def _data(document: Node) -> Node:
     return document
 
 
-def _whose(entry: Node, label: str) -> tuple[str, bool]:
+def _whose(entry: Node, label: str) -> tuple[str, dict[str, str]]:
+    """The service, and the other labels; the series' name is under the empty one."""
     labels = entry.at("metric")
     found = {key: value.text() for key, value in labels.entries()}
     if label not in found:
@@ -95,7 +141,9 @@ def _whose(entry: Node, label: str) -> tuple[str, bool]:
             expected=f"the service's name there; its labels are: {others}",
             fix="name another with --service-label",
         )
-    return labels.at(label).name("service"), found.get("__name__", "").endswith(_COUNTERS)
+    name = labels.at(label).name("service")
+    found[""] = found.pop("__name__", "")
+    return name, {key: text for key, text in found.items() if key != label}
 
 
 def _values(values: Node) -> list[Sample]:
@@ -107,8 +155,15 @@ def _values(values: Node) -> list[Sample]:
             return at.error(what, expected=expected, fix=fix)
 
         known = None if value.value in _NO_NUMBERS else value.number()
-        found.append(Sample(time.number(), known, refuse))
+        found.append(Sample(_time(time), known, refuse))
     return found
+
+
+def _time(time: Node) -> Fraction:
+    try:
+        return moment_of(time.value if isinstance(time.value, str) else time.number()).at_s
+    except NoTime as fault:
+        raise time.wrong(str(fault)) from None
 
 
 def _growth(samples: list[Sample], step: Fraction) -> list[Sample]:

@@ -57,6 +57,8 @@ class Rates:
         Whether times are of a clock.
     gaps : tuple of Gap
         Why rates are not known; found here where nothing is given.
+    warnings : tuple of str
+        What the server that answered said of its answer.
 
     Raises
     ------
@@ -77,6 +79,7 @@ class Rates:
     rates_rps: Mapping[str, tuple[Fraction | None, ...]]
     is_clock: bool = False
     gaps: tuple[Gap, ...] = ()
+    warnings: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         counts = {len(own) for own in self.rates_rps.values()}

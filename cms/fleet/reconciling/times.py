@@ -42,12 +42,12 @@ class NoTime(ValueError):
     """A text is no time; the message says what was expected."""
 
 
-def moment_of(text: str) -> Moment:
+def moment_of(text: str | Fraction) -> Moment:
     """Read a time.
 
     Parameters
     ----------
-    text : str
+    text : str or Fraction
         ``3600``, ``1764000000``, ``2026-11-23T10:15:00Z``, ``2026-11-23 11:15+01:00``; without a
         zone it is taken as UTC, which the clock says.
 
@@ -61,10 +61,10 @@ def moment_of(text: str) -> Moment:
     >>> moment_of("90").at_s, moment_of("1970-01-01T01:00:30+01:00").at_s
     (Fraction(90, 1), Fraction(30, 1))
     """
-    number = number_in(text)
+    number = text if isinstance(text, Fraction) else number_in(text)
     if number is not None:
         return _of_number(number)
-    match = _CLOCK.fullmatch(text.strip())
+    match = _CLOCK.fullmatch(str(text).strip())
     if match is None:
         raise NoTime("seconds, or a date and time: 2026-11-23T10:15:00Z")
     day, minute, second, rest, utc, sign, hours, minutes = match.groups()

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from fractions import Fraction
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -127,9 +129,67 @@ def test_counters_become_rates_and_their_resets_are_named() -> None:
     assert [gap.reason for gap in rates.gaps] == ["counter reset (160 to 30)"]
 
 
+def at_every(step: int, values: Iterable[float], **labels: str) -> Node:
+    drawn = [[1764000000 + step * n, f"{value:.10g}"] for n, value in enumerate(values)]
+    return matrix(one(drawn, **labels))
+
+
+def counted(step: int, moments: int, mean: float, begin: int = 0, reset: int = 0) -> list[int]:
+    """Requests counted since some beginning, once begun anew."""
+    drawn = np.random.default_rng(moments).poisson(mean * step, moments)
+    return [
+        int(drawn[reset:n].sum() if reset and n >= reset else begin + drawn[:n].sum())
+        for n in range(moments)
+    ]
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        at_every(60, counted(60, 60, 5)),
+        at_every(60, counted(60, 60, 0.5, 10_000)),
+        at_every(15, counted(15, 240, 80)),
+        at_every(300, counted(300, 288, 0.1)),
+        at_every(3600, counted(3600, 24, 300, 10**9)),
+        at_every(60, counted(60, 120, 20, 5000, reset=60)),
+        at_every(60, [7, 9, 15], metric="requests_total"),
+        at_every(60, [7.5, 9.25, 8], __name__="request_seconds_sum"),
+    ],
+)
+def test_a_counter_that_is_taken_for_a_rate_is_refused(document: Node) -> None:
+    with pytest.raises(FileError, match=r"'chat'.* is a counter.*rate\(requests_total\[5m\]\)"):
+        rates_from_matrix(document)
+
+
+@pytest.mark.parametrize("high", [3.0, 40.0, 900.0, 5000.0])
+def test_rates_that_grow_or_stay_are_no_counters(high: float) -> None:
+    random = np.random.default_rng(1)
+    for step, moments in ((3600, 13), (300, 145), (60, 60)):
+        part = np.arange(moments) / (moments - 1)
+        night_to_noon = high * (0.55 - 0.45 * np.cos(np.pi * part))
+        for drawn in (night_to_noon, high * (0.1 + 0.9 * part), np.full(moments, high)):
+            if drawn[-1] - drawn[0] > step * moments / 2:
+                continue  # thousands of items per second more within the hour
+            measured = random.poisson(drawn * 300) / 300
+            for values in (drawn, measured):
+                assert rates_from_matrix(at_every(step, values)).count == moments
+    round_figures = np.rint(high * (0.55 - 0.45 * np.cos(np.pi * np.arange(145) / 144)))
+    assert rates_from_matrix(at_every(300, round_figures)).count == 145
+
+
+def test_what_the_server_says_of_its_answer_is_kept() -> None:
+    said = {"warnings": ["one store did not answer"], "infos": ["might not be a counter"]}
+    rates = rates_from_matrix(Node({**at_every(60, [5.5, 7.25]).value, **said}))
+    assert [warning.split(": ")[1] for warning in rates.warnings] == [
+        *said["warnings"],
+        *said["infos"],
+    ]
+
+
 @pytest.mark.parametrize(
     ("document", "said"),
     [
+        (matrix(one([[1764000000000, "1"], [1764000060000, "1"]])), "look like milliseconds"),
         (matrix(), "the result has no series"),
         (matrix(status="error"), 'status is "error", expected "success"'),
         (Node({"resultType": "vector", "result": []}), "ask /api/v1/query_range"),
