@@ -6,10 +6,10 @@ from fractions import Fraction
 
 from ...errors import FileError
 from ...files.source import Source
-from ...files.tables import Cell, Table, TableRow, read_table
+from ...files.tables import Cell, Table, read_table
 from .rates import Rates
 from .sampling import Sample, on_even_steps
-from .times import Clock, NoTime, moment_of
+from .times import OneClock
 
 __all__ = ["rates_from_table"]
 
@@ -38,7 +38,7 @@ def rates_from_table(source: Source) -> Rates:
     """
     table = read_table(source, ("time",), _LONG)
     there = [name for name in _LONG if name in table.columns]
-    clock = _OneClock()
+    clock = OneClock()
     samples: dict[str, list[Sample]] = {}
     if len(there) == 1:
         raise FileError(
@@ -57,7 +57,7 @@ def rates_from_table(source: Source) -> Rates:
     return on_even_steps(samples, clock.is_clock, lambda what: _too_few(source, table, what))
 
 
-def _fill_from_columns(table: Table, clock: _OneClock, samples: dict[str, list[Sample]]) -> None:
+def _fill_from_columns(table: Table, clock: OneClock, samples: dict[str, list[Sample]]) -> None:
     names = [name for name in table.columns if name != "time"]
     if not names:
         raise FileError(
@@ -77,34 +77,6 @@ def _sample(at: Fraction, cell: Cell) -> Sample:
         return cell.row.error(what, expected=expected, fix=fix)
 
     return Sample(at, None if cell.is_missing else cell.number(), refuse)
-
-
-class _OneClock:
-    """Reads the times of a table, which are all meant in one way."""
-
-    def __init__(self) -> None:
-        self.first: tuple[Clock, TableRow] | None = None
-
-    @property
-    def is_clock(self) -> bool:
-        return self.first is not None and self.first[0] is not Clock.SECONDS
-
-    def time_of(self, cell: Cell) -> Fraction:
-        try:
-            moment = moment_of(cell.text)
-        except NoTime as fault:
-            raise cell.error(f"time is {cell.text!r}", expected=str(fault)) from None
-        if self.first is None:
-            self.first = moment.clock, cell.row
-        known, row = self.first
-        if moment.clock is not known:
-            raise cell.error(
-                f"time {cell.text!r} is {moment.clock.value}, that of line {row.line} is "
-                f"{known.value}",
-                expected="times of one kind",
-                fix="give every time its zone: 2026-11-23T10:15:00Z",
-            )
-        return moment.at_s
 
 
 def _too_few(source: Source, table: Table, what: str) -> FileError:

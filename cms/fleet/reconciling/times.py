@@ -9,15 +9,19 @@ from fractions import Fraction
 from typing import NamedTuple
 
 from ...files.numerals import number_in
+from ...files.tables import Cell, TableRow
+from ...files.wording import plain, shortened
 
-__all__ = ["Clock", "Moment", "NoTime", "moment_of"]
+__all__ = ["Clock", "Moment", "NoTime", "OneClock", "moment_of"]
 
 _CLOCK = re.compile(
-    r"(\d{4}-\d\d-\d\d)[ T](\d\d:\d\d)(:\d\d)?(?:[.,](\d{1,9}))?(?:(Z)|([+-])(\d\d):?(\d\d))?",
-    re.ASCII,
+    r"(\d{4})([-/])(\d\d)\2(\d\d)[ T](\d\d:\d\d)(:\d\d)?(?:[.,](\d{1,18}))?"
+    r" ?(?:(Z|UTC)|([+-])(\d\d)(?::?(\d\d))?)?",
+    re.ASCII | re.IGNORECASE,
 )
+_NUMBER = re.compile(r"[-+]?[\d.,' \u00a0\u202f_/]*\d([eE][-+]?\d+)?", re.ASCII)
 #: From here on seconds are of a clock: since 1970, in 2001 and later.
-_UNIX = 10**9
+UNIX_S = 10**9
 #: Seconds since 1970 are as many in the year 5138; what is more is milliseconds.
 _LATEST = 10**11
 
@@ -48,8 +52,8 @@ def moment_of(text: str | Fraction) -> Moment:
     Parameters
     ----------
     text : str or Fraction
-        ``3600``, ``1764000000``, ``2026-11-23T10:15:00Z``, ``2026-11-23 11:15+01:00``; without a
-        zone it is taken as UTC, which the clock says.
+        ``3600``, ``1764000000``, ``2026-11-23T10:15:00Z``, ``2026-11-23 11:15:07,25+01``,
+        ``2026/11/23 10:15:00 UTC``; without a zone it is taken as UTC, which the clock says.
 
     Raises
     ------
@@ -67,18 +71,57 @@ def moment_of(text: str | Fraction) -> Moment:
     match = _CLOCK.fullmatch(str(text).strip())
     if match is None:
         raise NoTime("seconds, or a date and time: 2026-11-23T10:15:00Z")
-    day, minute, second, rest, utc, sign, hours, minutes = match.groups()
+    year, _, month, day, minute, second, rest, utc, sign, hours, minutes = match.groups()
     try:
         zone = UTC
         if sign is not None:
-            away = int(hours) * 60 + int(minutes)
+            away = int(hours) * 60 + int(minutes or 0)
             zone = timezone(timedelta(minutes=-away if sign == "-" else away))
-        moment = datetime.fromisoformat(f"{day} {minute}{second or ':00'}").replace(tzinfo=zone)
+        moment = datetime.fromisoformat(f"{year}-{month}-{day} {minute}{second or ':00'}").replace(
+            tzinfo=zone
+        )
     except ValueError:
-        raise NoTime("a date and time that exist") from None
+        raise NoTime("a date and a time of day: a date and time that exist") from None
     whole = moment - datetime(1970, 1, 1, tzinfo=UTC)
     at_s = Fraction(whole.days * 86_400 + whole.seconds) + Fraction(f"0.{rest or 0}")
     return Moment(at_s, Clock.ZONED if utc or sign else Clock.NAIVE)
+
+
+class OneClock:
+    """Reads the times of a table, which are all meant in one way."""
+
+    def __init__(self) -> None:
+        self.first: tuple[Clock, TableRow] | None = None
+
+    @property
+    def is_clock(self) -> bool:
+        """Whether its times are of a clock, and not since some beginning."""
+        return self.first is not None and self.first[0] is not Clock.SECONDS
+
+    def time_of(self, cell: Cell) -> Fraction:
+        """Return a time in seconds.
+
+        Raises
+        ------
+        FileError
+            If it is none, or meant in another way than the first one.
+        """
+        said = f"{plain(cell.name)} is {shortened(repr(cell.text))}"
+        try:
+            # what a comma or a point in a number is, its column tells
+            moment = moment_of(cell.number() if _NUMBER.fullmatch(cell.text) else cell.text)
+        except NoTime as fault:
+            raise cell.error(said, expected=str(fault)) from None
+        if self.first is None:
+            self.first = moment.clock, cell.row
+        known, row = self.first
+        if moment.clock is not known:
+            raise cell.error(
+                f"{said}: {moment.clock.value}, that of line {row.line} is {known.value}",
+                expected="times of one kind",
+                fix="give every time its zone: 2026-11-23T10:15:00Z",
+            )
+        return moment.at_s
 
 
 def _of_number(number: Fraction) -> Moment:
@@ -86,4 +129,4 @@ def _of_number(number: Fraction) -> Moment:
         raise NoTime("seconds >= 0")
     if number >= _LATEST:
         raise NoTime("seconds; these look like milliseconds or less: divide them")
-    return Moment(number, Clock.UNIX if number >= _UNIX else Clock.SECONDS)
+    return Moment(number, Clock.UNIX if number >= UNIX_S else Clock.SECONDS)

@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
@@ -18,8 +17,9 @@ import numpy as np
 from ...errors import FileError, InvalidOption
 from ...files.dialect import folded
 from ...files.source import StrPath, read_source
-from ...files.tables import Cell, Table, read_table
+from ...files.tables import Table, read_table
 from ...values.names import nearest
+from ..reconciling.times import OneClock
 from .arrivals import NEVER, PIECE
 from .model import LONGEST_NS, SECOND
 
@@ -31,10 +31,8 @@ __all__ = ["Replay", "read_trace"]
 # What published traces call the time of an arrival: Azure's of language models (TIMESTAMP),
 # BurstGPT's (Timestamp).
 _KNOWN = ("timestamp", "arrival_seconds", "seconds")
-#: No clock says so many seconds, nor so many nanoseconds.
-_LATEST = 10**21
 _END, _DURATION = "end_timestamp", "duration"  # of Azure Functions 2021
-_CLOCK = re.compile(r"(\d{4}-\d\d-\d\d)[ T](\d\d:\d\d:\d\d)([.,]\d{1,9})?Z?")
+_UNIT = re.compile(r"(?:^|_)\W?((?:milli|micro|nano)s?(?:ec(?:ond)?s?)?|[mun\u00b5]s(?:ecs?)?)\W?$")
 
 
 @dataclass(frozen=True)
@@ -100,7 +98,8 @@ def read_trace(
     ----------
     path : str or path-like
     column : str, optional
-        Where the times are: seconds, or ``2023-11-16 18:15:46.68``. By default a column that a
+        Where the times are: seconds, or ``2024-05-10 00:00:00.009930+00:00``, with or without a
+        zone. By default a column that a
         published trace has: ``TIMESTAMP`` (Azure LLM inference), ``Timestamp`` (BurstGPT), or
         ``end_timestamp`` less ``duration`` (Azure Functions 2021).
     service_column : str, optional
@@ -173,9 +172,13 @@ def _table(path: StrPath, column: str | None, service_column: str | None) -> Tab
 
 def _times(table: Table, column: str | None) -> Sequence[int]:
     """The arrivals' times in nanoseconds, in the order of the rows."""
+    clock = OneClock()
     if column is None:
         if _END in table.columns and _DURATION in table.columns:
-            return [_time(row[_END]) - _time(row[_DURATION]) for row in table]
+            return [
+                round((clock.time_of(row[_END]) - row[_DURATION].number()) * SECOND)
+                for row in table
+            ]
         known = [name for name in _KNOWN if name in table.columns]
         if not known:
             raise table.rows[0].error(
@@ -184,21 +187,15 @@ def _times(table: Table, column: str | None) -> Sequence[int]:
                 fix="name the column with --column",
             )
         column = known[0]
-    return [_time(row[column]) for row in table]
-
-
-def _time(cell: Cell) -> int:
-    if match := _CLOCK.fullmatch(cell.text):
-        day, clock, rest = match.groups()
-        try:
-            moment = datetime.fromisoformat(f"{day} {clock}+00:00")
-        except ValueError:
-            raise cell.error(f"{cell.text!r} is no time", expected="a date and a time") from None
-        return int(moment.timestamp()) * SECOND + int((rest or ".")[1:].ljust(9, "0"))
-    seconds = cell.number()
-    if seconds > _LATEST:
-        raise cell.error(f"{cell.text!r} is no time", expected=f"seconds, at most {_LATEST:.0e}")
-    return round(seconds * SECOND)
+    if unit := _UNIT.search(folded(column)):
+        raise FileError(
+            table.header.source.name,
+            f"the column {column!r} holds times in {unit[1]}, by its name",
+            line=table.header.line,
+            expected="seconds, or a date and time",
+            fix="divide them, or rename the column if they are seconds",
+        )
+    return [round(clock.time_of(row[column]) * SECOND) for row in table]
 
 
 def _spread(times: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -53,6 +53,19 @@ def test_a_table_that_cannot_be_meant_is_refused_with_its_line(rows: str, said: 
     assert caught.value.line is not None
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "2024-05-10 00:00:30.009930+00:00", "2024-05-10T02:00:30,0099300+02", "1715299230.00993",
+        "2024-05-10 00:00:30.009930Z", "2024/05/10 00:00:30.009930 UTC", "1715299230009930e-6",
+        "2024-05-09 19:30:30.009930000000-0430",
+    ],
+)  # fmt: skip
+def test_a_time_is_read_however_it_is_written(text: str) -> None:
+    assert moment_of(text).at_s == Fraction(171529923000993, 100_000)
+    assert moment_of(text).clock in (Clock.ZONED, Clock.UNIX)
+
+
 def test_zones_are_heeded() -> None:
     rates = table(LONG + "2026-11-23T10:00:00+01:00,chat,5\n2026-11-23 09:30:00Z,chat,6\n")
     assert str(rates).endswith("every 1800 s from 2026-11-23 09:00:00Z to 2026-11-23 09:30:00Z")

@@ -50,6 +50,8 @@ def test_a_table_of_events_says_what_happens_when(write: Write) -> None:
         ("60,rat,chat,1.3", "table.csv:2:4: what is 'rat', expected one of rate, fail, weight"),
         ("60,rate,chat,x", "table.csv:2:14"),
         ("-1,rate,chat,1", "table.csv:2:1"),
+        ("1715299230,rate,chat,1", "table.csv:2:1"),
+        ("1715299230009,rate,chat,1", "table.csv:2:1"),
         ("60,fail,chat,1", "from 0 on"),
         ("60,weight,gpu:-1,1", "from 0 on"),
     ],
@@ -93,6 +95,11 @@ def test_a_trace_is_replayed_as_recorded_or_at_the_services_rate(write: Write) -
 def test_published_traces_are_known_by_their_columns(write: Write) -> None:
     functions = "app,func,end_timestamp,duration\na,f,10.5,0.5\na,f,11.25,1\n"
     assert read_trace(write(functions)).times_ns[""].tolist() == [0, 250_000_000]
+    zoned = (
+        "TIMESTAMP,ContextTokens,GeneratedTokens\n2024-05-10 00:00:00.009930+00:00,2162,5\n"
+        "2024-05-10 00:00:00.017335+00:00,2399,6\n2024-05-10 00:00:01+00:00,7,7\n"
+    )
+    assert read_trace(write(zoned)).times_ns[""].tolist() == [0, 7_405_000, 990_070_000]
     burst = "Timestamp,Model\n5,x\n5,x\n6,x\n"  # whole seconds are spread over the second
     assert read_trace(write(burst)).times_ns[""].tolist() == [
         250_000_000, 750_000_000, 1_500_000_000,
@@ -106,6 +113,11 @@ def test_published_traces_are_known_by_their_columns(write: Write) -> None:
         ("t\n1\n", "tt", "there is no column 'tt'"),
         ("t\nsoon\n", "t", "table.csv:2:1"),
         ("t\n2023-13-16 18:15:46\n", "t", "expected a date and a time"),
+        ("TIMESTAMP\n1715299230009\n1715299230999\n", None, "table.csv:2:1"),
+        ("TIMESTAMP\n1715299230009930123\n", None, "table.csv:2:1"),
+        ("TIMESTAMP\n2024-05-10 00:00:00Z\n2024-05-10 00:00:01\n", None, "table.csv:3:1"),
+        ("arrival (ms)\n5\n", "arrival (ms)", "table.csv:1: the column 'arrival (ms)'"),
+        ("at_us\n5\n", "at_us", "table.csv:1: the column 'at_us'"),
     ],
 )
 def test_a_wrong_trace_is_named_with_its_place(
