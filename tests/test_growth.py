@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -47,6 +48,13 @@ def test_slack_goes_where_all_demands_have_the_same_share_of_it() -> None:
     assert grown.too_much == Fraction(2001, 1000)
     assert str(grown) == "all demands may grow by 100 % together on these machines (proved most)"
     assert grown.machines == {"machine": 1}
+
+
+def test_growth_that_was_not_found_in_time_is_not_called_none() -> None:
+    problem = one(4)
+    grown = growth(problem, solve(problem).schedule)
+    assert grown.sentence().startswith("all demands may grow by 0 % ")
+    assert "0 %" not in replace(grown, proof=Proof.NONE).sentence()
 
 
 @pytest.mark.parametrize("demand", [0, "1/3", 1, 4])

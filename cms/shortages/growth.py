@@ -64,6 +64,8 @@ class Growth:
         """
         if self.share is None:
             return ""
+        if self.share == 1 and self.proof is Proof.NONE:
+            return f"by how much all {demand}s may grow on these {machine}s was not found in time"
         more = 100 * (self.share - 1)
         by = f"{float(more):.1f}".removesuffix(".0")
         proved = {"checked": " (proved most)", "solver": " (most on a solver's word)"}

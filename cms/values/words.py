@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from fractions import Fraction
 
-from .numbers import power_of_ten
+from .numbers import format_exact, power_of_ten
 
 _LARGEST_READABLE_DENOMINATOR = 999
 
@@ -77,6 +77,21 @@ def percent(share: Fraction, *, up: bool = False) -> str:
     """
     tenths = math.ceil(share * 1000) if up else math.floor(share * 1000)
     return f"{decimal(Fraction(tenths, 10), digits=9)} %"
+
+
+def short(value: Fraction, rounding: Callable[[Fraction], int] = round) -> str:
+    """Print a number for a message: exactly if that is a short decimal, else in six digits.
+
+    Examples
+    --------
+    >>> short(Fraction("12.5")), short(Fraction(320_000, 53)), short(Fraction(1, 3), math.ceil)
+    ('12.5', '6037.74', '0.333334')
+    """
+    if max(value.numerator, value.denominator) < 10**9:
+        text = format_exact(value)
+        if len(text) <= 9 and "/" not in text:
+            return text
+    return decimal(value, 6, rounding).replace(",", "")
 
 
 def fraction(value: Fraction) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
 
 import pytest
@@ -102,6 +103,20 @@ def test_compute_instances_of_older_drivers_have_no_placement() -> None:
     assert observed(QUERY, LGI, old) == observed(QUERY, LGI, LCI)
     part = "|   0      2       MIG 1c.3g.40gb       0         0   |\n"  # of a cut instance
     assert observed(QUERY, LGI, part) == observed(QUERY, LGI, LCI)
+
+
+@pytest.mark.parametrize(("zone", "hour"), [("UTC0", 10), ("XXX-2", 8), ("XXX+5", 15)])
+def test_a_timestamp_is_of_the_clock_of_the_node(
+    zone: str, hour: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TZ", zone)
+    time.tzset()
+    try:
+        listing = read_nvidia_smi(Source("x", "index, timestamp\n0, 2026/11/23 10:15:00.250\n"))
+    finally:
+        monkeypatch.undo()
+        time.tzset()
+    assert listing.at == f"2026-11-23T{hour:02}:15:00Z"
 
 
 def test_what_is_recognised() -> None:

@@ -10,6 +10,7 @@ import threading
 from dataclasses import replace
 from fractions import Fraction
 from html.parser import HTMLParser
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -64,11 +65,11 @@ class Read(HTMLParser):
         return [attributes for name, attributes in self.tags if name == tag]
 
 
-def served(*rates: int, rule: str = "plain") -> Plan:
+def served(*rates: int, rule: str = "plain", costs: Any = None) -> Plan:
     """Services on a model that was measured on a third of a GPU, and on a whole one."""
     services = [Service(f"s{n}", "bert", rate, 400) for n, rate in enumerate(rates)]
     points = [point("bert", "3g.40gb", 400), point("bert", "7g.80gb", 800)]
-    serving = as_problem(services, points, rule=rule)
+    serving = as_problem(services, points, rule=rule, costs=costs)
     return Plan(serving, solve(serving.problem))
 
 
@@ -176,6 +177,12 @@ def test_the_head_of_a_page_says_gpus_bound_proof_and_saving() -> None:
     assert (facts["Proof"].value, facts["Proof"].tone) == ("optimal", "good")
     assert facts["Saving"].value == "33.3 %"
     assert "3 whole GPUs" in facts["Saving"].note
+
+
+def test_a_saving_in_cost_is_not_said_of_a_number_of_gpus() -> None:
+    dear = served(100, 300, 350, costs={"a100-80gb": "1.5"})
+    fact = next(fact for fact in plan_page(dear, "x").facts if fact.name == "Saving")
+    assert "of the cost, 3 of 4.5 " in fact.note
 
 
 def test_a_bound_that_is_not_met_is_not_called_a_proof() -> None:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import dataclass
 from enum import StrEnum
 from fractions import Fraction
 
 from ...errors import InvalidProblem
-from ...values.numbers import shown
+from ...values.words import short
 from ..serving.operating_point import OperatingPoint
 from ..serving.service import require_name
 
@@ -80,7 +81,9 @@ class Work:
 
     def __str__(self) -> str:
         processes, batch = self.point.processes, self.point.batch
-        return f"{self.service} ({processes}p b{batch}, {shown(self.supply_rps)} items/s)"
+        return (
+            f"{self.service} ({processes}p b{batch}, {short(self.supply_rps, math.floor)} items/s)"
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,12 +10,13 @@ keeps `collect_then_run` keeps it, too: two frames are at least a frame and a ba
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator
 from fractions import Fraction
 
 from ...errors import UnsupportedProblem
 from ...schedule.faults import Violation
-from ...values.numbers import shown
+from ...values.words import short
 from ..serving.service import Service
 from ..serving.time_sharing import amount_of, slot_ms
 from .instance import Instance, Mode, Work
@@ -100,20 +101,22 @@ def _faults(
         return
     frames = {1000 * amount_of(work.point) / work.supply_rps for work in works}
     if len(frames) > 1:
-        has = f"frames of {' and '.join(f'{shown(each)} ms' for each in sorted(frames))} in {place}"
+        has = f"frames of {' and '.join(f'{short(each)} ms' for each in sorted(frames))} in {place}"
         yield Violation("turn", card.name, has, "one frame for all that take turns")
         return
     (frame,) = frames
     taken = sum((slot_ms(work.point) for work in works), Fraction(0))
     if taken > frame:
-        has = f"batches of {shown(taken)} ms in a frame of {shown(frame)} ms of {place}"
+        has = f"batches of {short(taken)} ms in a frame of {short(frame)} ms of {place}"
         yield Violation("turn", card.name, has, "batches that fit into the frame")
     for work in works:
         limit, length = limits.get(work.service), slot_ms(work.point)
         if limit is not None and frame + length > limit:
             has = (
-                f"{work.service} in {place} with frames of {shown(frame)} ms and batches of "
-                f"{shown(length)} ms"
+                f"{work.service} in {place} with frames of {short(frame)} ms and batches of "
+                f"{short(length)} ms"
             )
-            needs = f"a limit of {shown(frame + length)} ms or more; it is {shown(limit)}"
+            needs = (
+                f"a limit of {short(frame + length, math.ceil)} ms or more; it is {short(limit)}"
+            )
             yield Violation("turn", card.name, has, needs)

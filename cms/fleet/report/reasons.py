@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
@@ -9,8 +10,7 @@ from ...mixes.problem import TimeSharedProblem
 from ...problem.problem import Problem
 from ...shortages.shortage import unservable_lines
 from ...shortages.variants import unservable_jobs
-from ...values.numbers import shown
-from ...values.words import count, decimal, printable
+from ...values.words import count, decimal, printable, short
 
 if TYPE_CHECKING:
     from ...mixes.model import TimeSharedJob
@@ -97,8 +97,8 @@ def _too_slow(job: TimeSharedJob) -> str:
         return f"job {job.name!r}: no batch of it was measured on any block"
     needed, block = min(points)
     return (
-        f"job {job.name!r}: no batch keeps its latency limit {shown(job.limit)}, even alone; the "
-        f"quickest, on {block}, needs {shown(needed)}"
+        f"job {job.name!r}: no batch keeps its latency limit {short(job.limit, math.floor)}, "
+        f"even alone; the quickest, on {block}, needs {short(needed, math.ceil)}"
     )
 
 

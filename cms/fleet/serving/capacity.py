@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
@@ -11,7 +12,8 @@ from ...errors import InvalidOption
 from ...files.layout import number_to_json
 from ...values.frozen import FrozenMap
 from ...values.numbers import shown
-from .latency_rule import NO_LIMIT, Breakpoint, short
+from ...values.words import short
+from .latency_rule import NO_LIMIT, Breakpoint
 from .load_curve import LoadCurve, PointKey, key_of
 from .loads import LEAST_RATIO, late_shares, next_ratio, sustainable_load
 from .operating_point import OperatingPoint
@@ -193,9 +195,9 @@ would do'
         if (curve := self._curve(service, point)) is not None:
             lowest = curve.latencies_ms[0]
             return (
-                f"its load curve has {short(lowest)} ms at {short(curve.rates_rps[0])} items/s, "
-                f"its lowest rate, which is not within {short(limit)} ms; a limit of "
-                f"{_up(lowest)} ms would do"
+                f"its load curve has {short(lowest, math.ceil)} ms at "
+                f"{short(curve.rates_rps[0])} items/s, its lowest rate, which is not within "
+                f"{short(limit)} ms; a limit of {_up(lowest)} ms would do"
             )
         if self.certified and queue != "process":
             return "the rule is proved for a queue a process, and the service wants one an instance"
@@ -208,8 +210,8 @@ would do'
         needed = _up(LEAST_RATIO * point.batch_ms)
         times = shown(Fraction(int(100 * ratio), 100))
         return (
-            f"{short(point.batch_ms)} ms a batch is {times} times within {short(limit)} ms; the "
-            f"rule needs {LEAST_RATIO}: a limit of {needed} ms would do"
+            f"{short(point.batch_ms, math.ceil)} ms a batch is {times} times within "
+            f"{short(limit)} ms; the rule needs {LEAST_RATIO}: a limit of {needed} ms would do"
         )
 
     def to_json(self) -> dict[str, Any]:

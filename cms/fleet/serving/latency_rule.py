@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
-from decimal import Decimal
 from fractions import Fraction
 from typing import Any, NamedTuple
 
 from ...errors import InvalidOption
 from ...values.numbers import Number, exact, format_exact, shown
+from ...values.words import short
 from .operating_point import OperatingPoint
 from .service import Service
 
-__all__ = ["HALF", "NO_LIMIT", "PARVAGPU", "PLAIN", "Breakpoint", "LatencyRule", "short"]
+__all__ = ["HALF", "NO_LIMIT", "PARVAGPU", "PLAIN", "Breakpoint", "LatencyRule"]
 
 
 class Breakpoint(NamedTuple):
@@ -120,7 +121,8 @@ class LatencyRule:
         relaxed = Fraction(-(-needed * 100 // 1), 100)
         words = "a limit above" if self.strict and relaxed == needed else "a limit of"
         return (
-            f"{short(point.latency_ms)} ms is not {sign} {product}{short(allowed)} ms; "
+            f"{short(point.latency_ms, math.ceil)} ms is not {sign} {product}"
+            f"{short(allowed, math.floor)} ms; "
             f"{words} {shown(relaxed)} ms would do"
         )
 
@@ -141,16 +143,6 @@ class LatencyRule:
 
 #: Of a point that a rule admits, since there is nothing that it could miss.
 NO_LIMIT = "the service has no latency limit"
-
-
-def short(value: Fraction) -> str:
-    """Print a number for a message: exactly if that is short, else with a few decimals."""
-    if max(value.numerator, value.denominator) < 10**9 and len(text := format_exact(value)) <= 9:
-        return text
-    if 1 <= value * 10**300 <= 10**600:
-        return f"{float(value):.6g}"
-    ratio = Decimal(value.numerator) / value.denominator  # 1e399 is no float
-    return f"{ratio.normalize():.6g}"
 
 
 PARVAGPU = LatencyRule("parvagpu", Fraction(9, 20), strict=True, source="ParvaGPU, SC '24")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -14,11 +15,11 @@ from ...problem.parts import Block
 from ...schedule.contents import Content
 from ...values.frozen import FrozenMap
 from ...values.names import nearest
-from ...values.numbers import shown, whole
+from ...values.numbers import whole
+from ...values.words import short
 from .asked import Asked, warnings_of
 from .gpus_used import SPLITS, block_prefixes, machine_types_of, shapes
 from .headroom import Headroom
-from .latency_rule import short
 from .measurements import InstanceKind, points_for
 from .operating_point import OperatingPoint
 from .posed import Posed, Served
@@ -327,9 +328,9 @@ def _why_unservable(
     if needed <= limit:
         return ""
     return (
-        f"{service.name}: no batch fits into {shown(limit)} ms even alone, under the rule "
-        f"'{sharing.rule}'; best: {nearest_one.setting}: {short(length)} ms a batch, which needs a "
-        f"limit of {short(needed)} ms"
+        f"{service.name}: no batch fits into {short(limit, math.floor)} ms even alone, under the "
+        f"rule '{sharing.rule}'; best: {nearest_one.setting}: {short(length, math.ceil)} ms a "
+        f"batch, which needs a limit of {short(needed, math.ceil)} ms"
     )
 
 

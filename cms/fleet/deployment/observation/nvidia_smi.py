@@ -11,10 +11,11 @@ import csv
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
+from datetime import datetime
 
 from ....errors import FileError
 from ....files.source import Source
+from .age import written as in_utc
 from .facts import GpuFacts, InstanceFacts, NodeFacts, Stated
 from .merging import fault_at
 
@@ -300,10 +301,11 @@ def _row(read: _Read, number: int, row: dict[str, str]) -> None:
 def _time(read: _Read, number: int, written: str) -> str:
     for form in ("%Y/%m/%d %H:%M:%S.%f", "%Y/%m/%d %H:%M:%S"):
         try:
-            moment = datetime.strptime(written, form).replace(tzinfo=UTC)
-        except ValueError:
+            # The tool prints the clock of its node, without a zone: taken to be that of this
+            # machine. Where it is another one, hours are wrong, and refused as too old or to come.
+            return in_utc(datetime.strptime(written, form).astimezone())
+        except (ValueError, OverflowError):
             continue
-        return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
     raise _fault(read, number, f"the timestamp is {written!r}", "2026/11/23 10:15:00.000")
 
 
