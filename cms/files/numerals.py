@@ -16,6 +16,7 @@ from ..values.numbers import LARGEST_DIGITS, parse_exact
 from .wording import shortened
 
 NUMBER_FORMS = 'a number such as 12, "12.5" or "1/3"'
+_COUNTED_DIGITS = 18
 _MISSING = frozenset({"", "-", "--", "?", "n/a", "na", "nan", "none", "null", "nil", "#n/a"})
 _COMMA = re.compile(r"([+-]?\d+),(\d+)", re.ASCII)
 _THOUSANDS = re.compile(r"[+-]?\d{1,3}([,' _\u00a0\u202f\u2009])\d{3}(\1\d{3})*(\.\d+)?", re.ASCII)
@@ -43,6 +44,17 @@ def is_missing(text: str) -> bool:
     (True, False)
     """
     return text.strip().casefold() in _MISSING
+
+
+def is_whole(text: str) -> bool:
+    """Tell whether a text is decimal digits, and so few that any program counts so far.
+
+    Examples
+    --------
+    >>> is_whole("550"), is_whole("\u00b2"), is_whole("9" * 5000)
+    (True, False, False)
+    """
+    return text.isascii() and text.isdigit() and len(text) <= _COUNTED_DIGITS
 
 
 def number_in(text: str) -> Fraction | None:

@@ -218,6 +218,7 @@ def test_a_node_of_two_gpu_types(tmp_path: Path) -> None:
         ("a,a100-80gb,0,,\n", "count"),
         ("a,a100-80gb,10001,,\n", "10001 GPUs, expected at most 10000"),
         ("a,a100-80gb,1,new,\n", "driver is 'new'"),
+        (f"a,a100-80gb,1,{'9' * 5000}.1,\n", "nodes.csv:2:15: the driver is"),
         ("a,a100-80gb,1,,x\na,a100-80gb,1,,y\n", "zone 'y' here and 'x' in line 2"),
     ],
 )

@@ -187,6 +187,11 @@ BAD = {
     "two cards": ((QUERY, LIST.replace("GPU 0: NVIDIA A100-SXM4-80GB", "GPU 0: NVIDIA A30")),
                   "the product of GPU 0 is NVIDIA A30 here and NVIDIA A100"),
     "no instances": ((QUERY,), "MIG is on on a/0, and its instances are listed nowhere"),
+    "a long index": ((f"index, timestamp\n{'9' * 5000}, x\n",), "^file0.txt:2: the index is"),
+    "a long card": ((f"GPU {'9' * 5000}: NVIDIA A30 (UUID: GPU-0)\n" + LIST,), "not understood"),
+    "a long place": ((QUERY, f"| 0 MIG 1g.10gb 19 7 {'9' * 5000}:1 |\n"), "no placement"),
+    "a long instance": ((QUERY, f"| 0 MIG 1g.10gb 19 {'9' * 5000} 0:1 |\n"), "no placement"),
+    "a small 2 above": ((QUERY, "| \u00b2 MIG 1g.10gb 19 7 0:1 |\n"), "not understood"),
     "an odd time": (("index, timestamp\n0, yesterday\n",), "the timestamp is 'yesterday'"),
     "too many media engines": ((QUERY, "| 0 MIG 1g.10gb+me 20 1 0:1 |\n"
                                        "| 0 MIG 1g.10gb+me 20 2 1:1 |\n"), "at most 1"),

@@ -201,6 +201,7 @@ def test_columns_of_the_services_are_wishes_unless_others_are_given() -> None:
     ("extra", "says"),
     [
         ({"min_replicas": "two"}, "s.csv:2: min_replicas of 'chat' is 'two'"),
+        ({"min_replicas": "9" * 5000}, "s.csv:2: min_replicas of 'chat' is '9"),
         ({"spread": "rack"}, "s.csv:2: spread of 'chat' is 'rack'; expected node or zone"),
         ({"anti_affinity": "chat"}, "s.csv:2: anti_affinity has chat and chat"),
     ],

@@ -9,6 +9,7 @@ from fractions import Fraction
 from functools import cached_property
 
 from ...errors import InvalidProblem
+from ...files.numerals import is_whole
 from ...values.frozen import FrozenMap
 from ...values.tabular import Record, Tabular
 from ...values.viewed import Viewed
@@ -188,7 +189,7 @@ def driver_branch(driver: str) -> int:
         If it is none.
     """
     written = driver.removeprefix("R").partition(".")[0]
-    if not (written.isascii() and written.isdigit()):
+    if not is_whole(written):
         raise InvalidProblem(
             f"the driver is {driver!r}; expected its version, as nvidia-smi prints it: 550.54.15"
         )

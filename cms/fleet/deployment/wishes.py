@@ -13,6 +13,7 @@ from math import ceil, floor
 from typing import cast
 
 from ...errors import InvalidOption, InvalidProblem
+from ...files.numerals import is_whole
 from ...values.frozen import FrozenMap
 from ...values.names import nearest
 from ...values.numbers import shown
@@ -189,7 +190,7 @@ def wishes_of(services: Iterable[Service]) -> Wishes:
     for service in services:
         cells = {name: service.extra.get(name, "").strip() for name in HEEDED}
         replicas, spread, others = (cells[name] for name in HEEDED)
-        if replicas and not (replicas.isascii() and replicas.isdigit()):
+        if replicas and not is_whole(replicas):
             raise service.fault(
                 f"min_replicas of {service.name!r} is {replicas!r}; expected a whole number"
             )

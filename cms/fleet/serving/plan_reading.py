@@ -9,6 +9,7 @@ from typing import Any, TypeAlias, TypeVar
 from ...errors import CmsError
 from ...files.documents import check_head, read_document
 from ...files.node import Node
+from ...files.numerals import is_whole
 from ...files.problems import problem_from_json
 from ...files.solutions import solution_from_json
 from ...files.source import StrPath
@@ -268,7 +269,7 @@ def _fill_times(node: Node, point: OperatingPoint) -> FillTimes:
     for written, entry in node.entries():
         if written.startswith("x-"):  # a key of the user's own
             continue
-        if not (written.isascii() and written.isdigit() and written == str(int(written))):
+        if not (is_whole(written) and written == str(int(written))):
             raise entry.error(
                 f"{node.label} has the key {written!r}", expected="a number of requests",
                 at_key=True,

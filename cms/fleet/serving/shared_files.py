@@ -9,6 +9,7 @@ from typing import Any
 from ...errors import CmsError
 from ...files.layout import number_to_json
 from ...files.node import Node
+from ...files.numerals import is_whole
 from ...mixes.frames import FrameRule
 from ...mixes.problem import TimeSharedProblem
 from ...problem.parts import Block
@@ -76,7 +77,7 @@ def _headroom(node: Node) -> Headroom:
     if overheads.value is not None:
         table = {}
         for written, entry in overheads.entries():
-            if not (written.isascii() and written.isdigit() and written == str(int(written))):
+            if not (is_whole(written) and written == str(int(written))):
                 raise entry.error(
                     f"{overheads.label} has the key {written!r}", expected="a batch", at_key=True
                 )

@@ -203,6 +203,7 @@ def test_what_the_server_says_of_its_answer_is_kept() -> None:
     ("document", "said"),
     [
         (matrix(one([[1764000000000, "1"], [1764000060000, "1"]])), "look like milliseconds"),
+        (matrix(one([[10**300, "1"], [60, "1"]])), "look like milliseconds"),
         (matrix(), "the result has no series"),
         (matrix(status="error"), 'status is "error", expected "success"'),
         (Node({"resultType": "vector", "result": []}), "ask /api/v1/query_range"),

@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Mapping
 
 from ....errors import FileError, InvalidProblem
+from ....files.numerals import is_whole
 from ....values.frozen import FrozenMap
 from ..instance import Mode
 from ..model import Deployment, FleetGpu, FleetNode
@@ -234,7 +235,7 @@ def _offer_of(node: str, path: str, text: str) -> FrozenMap[str, int]:
     offered = {}
     for part in filter(None, gres.removeprefix("Gres=").split(",")):
         name, _, count = part.rpartition(":")
-        if not (name and count.isascii() and count.isdigit()):
+        if not (name and is_whole(count)):
             raise FileError(path, f"Gres has {part!r}", expected="name:type:count")
         offered[name] = int(count)
     return FrozenMap(offered)

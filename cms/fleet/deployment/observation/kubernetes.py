@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from ....files.node import Node
+from ....files.numerals import is_whole
 from ....values.frozen import FrozenMap
 from ..instance import WHOLE
 from .counting import MOST_GPUS
@@ -333,7 +334,7 @@ def _counted(
     totals = {name: count for name, count in capacity.items() if name != SHARED}
     if names.single is not None:  # its gpu.count counts instances as well
         return Counted(at, None, {name: n for name, n in totals.items() if name == names.single})
-    if not (written.isascii() and written.isdigit() and 0 < int(written) <= MOST_GPUS):
+    if not (is_whole(written) and 0 < int(written) <= MOST_GPUS):
         return None
     strategy, product = labels.get(f"{PREFIX}mig.strategy"), labels.get(f"{PREFIX}gpu.product")
     # Under the strategy single all GPUs are cut, which their product then says, or none is.
@@ -346,7 +347,7 @@ def _counted(
         return None
     replicas = labels.get(f"{PREFIX}gpu.replicas", "")
     if shared := capacity.get(SHARED, 0):
-        by = int(replicas) if replicas.isascii() and replicas.isdigit() else 0
+        by = int(replicas) if is_whole(replicas) else 0
         if by < 1:
             return None
         totals[WHOLE] = totals.get(WHOLE, 0) + shared // by

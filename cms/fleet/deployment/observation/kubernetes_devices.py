@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from ....files.node import Node
+from ....files.numerals import is_whole
 from ...hardware import Placement
 from .facts import GpuFacts, InstanceFacts, Stated
 from .kubernetes_objects import array_of, text_of, value_at
@@ -15,8 +16,8 @@ __all__ = ["DRIVER", "Device", "devices_of", "gpus_of", "results_of", "where"]
 
 DRIVER = "gpu.nvidia.com"
 _SHAPES = ("resource.k8s.io/v1", "resource.k8s.io/v1beta2")  # older ones are built otherwise
-_CARD = re.compile(r"gpu-(\d+)", re.ASCII)
-_PART = re.compile(r"gpu-(\d+)-mig-(.*)", re.ASCII)
+_CARD = re.compile(r"gpu-(\d{1,9})", re.ASCII)
+_PART = re.compile(r"gpu-(\d{1,9})-mig-(.*)", re.ASCII)
 
 
 def where(node: Node) -> str:
@@ -105,7 +106,7 @@ def _device(node: str, entry: Node) -> Device | None:
     name = entry.at("name")
     match = (_CARD if kind == "gpu" else _PART).fullmatch(name.text())
     letters, *numbers = match[2].rsplit("-", 2) if match and kind == "mig" else ("", "0", "0")
-    if match is None or len(numbers) < 2 or not (numbers[-1].isascii() and numbers[-1].isdigit()):
+    if match is None or len(numbers) < 2 or not is_whole(numbers[-1]):
         raise name.wrong("gpu-0, or gpu-0-mig-3g40gb-9-4: profile, its number, start")
     place = None
     if kind == "mig":

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from ....files.node import Node
+from ....files.numerals import is_whole
 from ..instance import WHOLE
 from .facts import SHARED
 
@@ -99,6 +100,6 @@ def labels_of(node: Node) -> dict[str, Node]:
 
 def count_of(node: Node) -> int:
     """Read a count of devices: ``2`` or ``"2"``."""
-    if isinstance(node.value, str) and node.value.isascii() and node.value.isdigit():
+    if isinstance(node.value, str) and is_whole(node.value):
         return int(node.value)
     return node.integer()

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from ....errors import FileError
+from ....files.numerals import is_whole
 from ....files.source import Source
 from .age import written as in_utc
 from .facts import GpuFacts, InstanceFacts, NodeFacts, Stated
@@ -21,9 +22,9 @@ from .merging import fault_at
 
 __all__ = ["is_nvidia_smi", "read_nvidia_smi"]
 
-_CARD = re.compile(r"GPU +(\d+): ([^(]+)\(UUID: *(GPU-[^)]+)\)")
+_CARD = re.compile(r"GPU +([0-9]{1,9}): ([^(]+)\(UUID: *(GPU-[^)]+)\)")
 _DEVICE = re.compile(r"MIG\s+(\S+)\s+Device\s+(\d+):\s+\(UUID:\s*(MIG-\S+)\)\s*")
-_PLACE = re.compile(r"(\d+):(\d+)")
+_PLACE = re.compile(r"([0-9]{1,9}):([0-9]{1,9})")
 _NO_MIG = "No MIG-enabled devices found"
 _NO_INSTANCES = "No GPU instances found"
 _NO_COMPUTE = "No compute instances found"
@@ -206,7 +207,7 @@ def _line(read: _Read, number: int, line: str) -> None:
         read.found, read.computes = True, read.computes or set()
     elif "instances:" in words:
         read.found, read.listing = True, read.listing or f"{read.source.name}:{number}"
-    if "MIG" in words and words[0].isdigit():
+    if "MIG" in words and is_whole(words[0]):
         _instance(read, number, words)
     elif not (_FRAME.fullmatch(line) or {word.lower() for word in words} <= _WORDS):
         raise _fault(
@@ -222,7 +223,7 @@ def _instance(read: _Read, number: int, words: list[str]) -> None:
         _compute_instance(read, number, words, numbers, rest)
         return
     place = _PLACE.fullmatch(rest[-1]) if rest else None
-    if place is None or not all(word.isdigit() for word in (*numbers, *rest[1:-1])):
+    if place is None or not all(map(is_whole, (*numbers, *rest[1:-1]))):
         raise _fault(read, number, "this line has no placement Start:Size", "nvidia-smi mig -lgi")
     read.found = True
     if len(numbers) != 1 or len(rest) != 4:  # GPU, name, profile, instance, place
@@ -246,7 +247,7 @@ def _compute_instance(
     """Read GPU, GPU instance, name, profile, instance and, from newer drivers, the placement."""
     if len(rest) == 4 and _PLACE.fullmatch(rest[-1]):
         rest = rest[:-1]
-    if len(rest) != 3 or not all(word.isdigit() for word in (*numbers, *rest[1:])):
+    if len(rest) != 3 or not all(map(is_whole, (*numbers, *rest[1:]))):
         raise _fault(read, number, f"{' '.join(words)!r} is not understood", "nvidia-smi mig -lci")
     read.found = True
     where, gpu = f"{read.source.name}:{number}", f"GPU {numbers[0]}"
@@ -268,7 +269,7 @@ def _is_row(read: _Read, number: int, line: str, names: list[str]) -> bool:
     if len(cells) != len(names):
         raise _fault(read, number, f"{len(cells)} cells under {len(names)} names", _ASK)
     row = dict(zip(names, cells, strict=True))
-    if not row["index"].isdigit():
+    if not is_whole(row["index"]):
         raise _fault(read, number, f"the index is {row['index']!r}, which is no number", _ASK)
     read.found = True
     _row(read, number, row)

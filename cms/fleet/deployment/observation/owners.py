@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 
 from ....errors import InvalidOption
+from ....files.numerals import is_whole
 from ....values.names import nearest
 from ...serving.measurements import is_called
 from ..instance import Instance, Work
@@ -83,7 +84,7 @@ def _find(deployment: Deployment, place: str) -> tuple[FleetGpu, int]:
         name, written = place, ""
     _, slash, index = name.rpartition("/")
     numbers = [index, *([written] if colon else [])]
-    if not slash or not all(number.isascii() and number.isdigit() for number in numbers):
+    if not slash or not all(map(is_whole, numbers)):
         raise InvalidOption(f"{place!r}: expected NODE/GPU:START, for example node-a/3:4")
     cards = {card.name: card for card in deployment.gpus()}
     if name not in cards:

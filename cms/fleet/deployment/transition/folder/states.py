@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
+from .....files.numerals import is_whole
 from ...instance import Kind, Mode, Seen, State, Work
 from ...model import Deployment
 from ..model import Transition, What
@@ -47,7 +48,7 @@ def state_after(transition: Transition, name: str) -> Deployment | None:
         None if there is no such step.
     """
     every = states(transition)
-    if name.isascii() and name.isdigit():
+    if is_whole(name):
         number = int(name)
         return open_starts(transition, every[number]) if 0 < number < len(every) else None
     for tool in (Actuator.NVIDIA_SMI, Actuator.MIG_PARTED, Actuator.SLURM):
