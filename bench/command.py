@@ -218,7 +218,7 @@ def _can_draw(wanted: bool | None) -> bool:
         return False
     there = importlib.util.find_spec("matplotlib") is not None
     if wanted and not there:
-        raise UsageError("--figures needs matplotlib: `pip install 'configurable-machines[plot]'`")
+        raise UsageError("--figures needs matplotlib: `pip install '.[plot]'`")
     return there
 
 
@@ -262,7 +262,7 @@ def _refuse_missing_peers(groups: Sequence[str]) -> None:
                 cure = (
                     "install gurobipy, which needs a licence"
                     if group == "gurobi"
-                    else "install the extra with `pip install 'configurable-machines[bench]'`"
+                    else "install the extra with `pip install '.[bench]'`"
                 )
                 raise UsageError(
                     f"--peers: {group} cannot be loaded ({fault}); {cure}, or leave it out"

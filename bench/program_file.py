@@ -81,7 +81,7 @@ def write(problem: MachineProblem, path: Path) -> Written:
         )
     if find_spec("scipy") is None:
         raise UnsupportedProblem(
-            "a program is built with scipy, of an extra: pip install 'configurable-machines[bench]'"
+            "a program is built with scipy, of an extra: pip install '.[bench]'"
         )
     program, kind = _program(problem)
     values = np.abs(program.matrix.data)

@@ -260,6 +260,8 @@ def __getattr__(name: str) -> object:
         found: object = import_module("importlib.metadata").version("configurable-machines")
     elif name in _HOME:
         found = getattr(import_module(f".{_HOME[name]}", __name__), name)
+    elif name == "fleet":  # the wing, which nobody has to import before it is used
+        found = import_module(".fleet", __name__)
     else:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     globals()[name] = found
@@ -267,4 +269,5 @@ def __getattr__(name: str) -> object:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__, "__version__"})
+    dunders = (name for name in globals() if name.startswith("__"))
+    return sorted({*dunders, *__all__, "__version__"})

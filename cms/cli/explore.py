@@ -58,9 +58,7 @@ def explore(
     """
     session_of(context).begin(None, json=False, quiet=False)
     if importlib.util.find_spec("marimo") is None:
-        raise usage_error(
-            "explore needs marimo, an extra: pip install 'configurable-machines[explore]'"
-        )
+        raise usage_error("explore needs marimo, an extra: pip install '.[explore]'")
     from cms.fleet import Scenario
     from cms.fleet import explore as room
 

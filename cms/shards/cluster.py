@@ -79,9 +79,7 @@ def connected(
     try:
         from distributed import Client
     except ImportError:
-        raise ClusterError(
-            f"a cluster needs the extra: `pip install 'configurable-machines[{extra}]'`"
-        ) from None
+        raise ClusterError(f"a cluster needs the extra: `pip install '.[{extra}]'`") from None
     # What it logs as an error reaches us as an exception, and is told then.
     for name in ("distributed", "distributed.client", "distributed.core", "tornado.application"):
         logging.getLogger(name).setLevel(logging.CRITICAL)

@@ -14,7 +14,7 @@ __all__ = ["Record", "Tabular"]
 
 #: A row: what stands in each column.
 Record: TypeAlias = "Mapping[str, Any]"
-_EXTRA = "an extra: pip install 'configurable-machines[tables]'"
+_EXTRA = "an extra: pip install '.[tables]'"
 
 
 class Tabular(ABC):

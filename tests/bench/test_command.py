@@ -409,4 +409,4 @@ def test_a_peer_that_is_not_installed_is_refused_with_the_fix(
 ) -> None:
     monkeypatch.setitem(sys.modules, "pyscipopt", None)
     assert main([*TINY, "--out", str(tmp_path), "--suite", "peers", "--peers", "scip"]) == 2
-    assert "pip install 'configurable-machines[bench]'" in capsys.readouterr().err
+    assert "pip install '.[bench]'" in capsys.readouterr().err

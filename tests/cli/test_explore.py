@@ -114,7 +114,7 @@ def test_without_marimo_the_extra_is_named(
 ) -> None:
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     assert run(["explore"]) == 2
-    assert "configurable-machines[explore]" in error_of(capsys)
+    assert ".[explore]" in error_of(capsys)
     assert not started
 
 

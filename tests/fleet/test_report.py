@@ -89,7 +89,9 @@ def test_shares_of_a_gpu_under_mps_are_drawn_in_per_cent() -> None:
     assert [(cell.start, cell.width, cell.service) for cell in bar.cells] == [
         (0, 40, "a"), (40, 40, "a"), (80, 15, "b"), (95, 5, None),
     ]  # fmt: skip
-    assert "1 x a100-80gb, all shared by MPS" in printed(plan_report(plan, "x", 100))
+    text = printed(plan_report(plan, "x", 100))
+    assert "1 x a100-80gb, all shared by MPS" in text
+    assert "memory slices" not in text + plan_picture(plan, "x")
 
 
 def test_gpus_of_two_types_stand_under_a_headline_each() -> None:

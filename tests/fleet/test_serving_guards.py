@@ -120,6 +120,12 @@ def test_numbers_that_no_float_holds_are_compared_all_the_same() -> None:
     assert "check both units" in warning
 
 
+def test_a_length_in_a_sentence_is_a_decimal_rounded_up() -> None:
+    odd = OperatingPoint("bert", "a100-80gb", "3g.40gb", 1, 8, "1.325", 6037)
+    said = RULES["capacity"].refusal(service("a", 50), odd)
+    assert said.startswith("6037.74 ms a batch")  # 320000/53
+
+
 def test_one_slip_among_sound_points_is_named() -> None:
     points = [*measured(Fraction(1)), point("7g.80gb", 8000, "0.001", batch=8)]
     (warning,) = warnings(points)

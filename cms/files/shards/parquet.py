@@ -80,9 +80,7 @@ def _opened(path: str | Path) -> Iterator[Any]:
         from pyarrow import ArrowException
         from pyarrow.parquet import ParquetFile
     except ImportError:
-        raise InvalidOption(
-            "Parquet files need the extra: `pip install 'configurable-machines[parquet]'`"
-        ) from None
+        raise InvalidOption("Parquet files need the extra: `pip install '.[parquet]'`") from None
     try:
         with ParquetFile(path) as file:
             yield file

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, NamedTuple
@@ -164,6 +164,14 @@ def _slices(gpu: Gpu, group: GpuGroup) -> Iterator[Cell]:
         at = placed.start + width
     if at < gpu.memory_slices:
         yield Cell(at, gpu.memory_slices - at)
+
+
+def widths_of(drawn: Iterable[Bar]) -> str:
+    """Say what the widths in some bars are: slices where GPUs are cut, shares under MPS."""
+    shared = {bar.shared for bar in drawn}
+    if shared == {True}:
+        return "per cent of a GPU, under MPS"
+    return "memory slices" + (", under MPS per cent" if shared == {True, False} else "")
 
 
 def _shares(group: GpuGroup) -> Iterator[Cell]:

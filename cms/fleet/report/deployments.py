@@ -13,7 +13,7 @@ from ...values.words import count, decimal, percent, printable
 from ..deployment.instance import Mode, Seen
 from ..deployment.room import Fragmentation, fragmentation, room_of
 from ..deployment.wanted import wanted_of
-from .bars import MARKS, STATES, Bar
+from .bars import MARKS, STATES, Bar, widths_of
 from .drawing import draw, draw_line
 from .fleet_bars import Folded, fold, fold_differences, names
 from .palette import colour
@@ -234,14 +234,13 @@ def legend(
 ) -> str:
     """Say what signs and hatchings mean, those that there are."""
     drawn = list(drawn)
-    shared = any(bar.shared for each in drawn for bar in each.bars)
     cells = {
         (cell.profile == "", cell.owner != "", cell.service is None, cell.point != "", cell.sign)
         for each in drawn
         for bar in each.bars
         for cell in bar.cells
     }
-    parts = ["width: memory slices" + (", under MPS per cent" if shared else "")]
+    parts = [f"width: {widths_of(bar for each in drawn for bar in each.bars)}"]
     if any(point for _, _, _, point, _ in cells):
         parts.append("p processes, b batch")
     if any(bare for bare, *_ in cells):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from ...solving.words import circumstances, verdict
 from ...values.words import count, decimal
 from ..serving.neighbours import NeighbourServing
-from .bars import Bar, bars, occupancy
+from .bars import Bar, bars, occupancy, widths_of
 from .canvas import (
     EDGE,
     FONT,
@@ -106,7 +106,7 @@ def plan_picture(plan: Plan, title: str, shortage: Shortage | None = None) -> st
             canvas.paragraph(beside_one_another(plan.serving), 11, "small soft")
         else:
             _worth(canvas, plan.solution, plan.serving.problem, "GPU")
-        note = "p: processes, b: batch size; an instance is as wide as the memory slices it takes"
+        note = f"p: processes, b: batch size; width: {widths_of(drawn)}"
         if any(cell.slots for bar in drawn for cell in bar.cells):
             note += ", and where services take turns on it, a slot as wide as its part of the frame"
         if tightest := tightest_line(plan):

@@ -14,7 +14,7 @@ from ..serving.latency_rule import LatencyRule
 from ..serving.neighbours import NeighbourServing
 from ..serving.operating_point import mps_share
 from ..serving.time_sharing import SharedServing
-from .bars import Bar, bars, occupancy
+from .bars import Bar, bars, occupancy, widths_of
 from .drawing import draw
 from .promised import beside_one_another, between_classes, promised
 from .reasons import plan_reasons
@@ -151,7 +151,7 @@ def _gpus(plan: Plan, drawn: Sequence[Bar], width: int) -> Iterator[RenderableTy
             if rest := group[len(shown) :]:
                 gpus = count(sum(bar.count for bar in rest), "GPU")
                 yield Text(f"      ... and {count(len(rest), 'more layout')} on {gpus}", "dim")
-    note = "width: memory slices; p processes, b batch; /// no instance"
+    note = f"width: {widths_of(drawn)}; p processes, b batch; /// no instance"
     if any(cell.profile and not cell.service for bar in drawn for cell in bar.cells):
         note += "; ░░░ idle"
     if any(cell.slots for bar in drawn for cell in bar.cells):

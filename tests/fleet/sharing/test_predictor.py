@@ -356,7 +356,7 @@ print(read_predictor(sys.argv[1]).predict([Place("m1", "m2", "slow", 60)]).throu
 def test_training_without_scikit_learn_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("threadpoolctl", "sklearn", "sklearn.ensemble"):
         monkeypatch.setitem(sys.modules, name, None)
-    words = "pip install 'configurable-machines[muxflow]', or the models mean and ridge"
+    words = "pip install '.[muxflow]', or the models mean and ridge"
     assert words in refusal(UnsupportedProblem, train_predictor, *by_rule(), model="boosting")
     assert train_predictor(*by_rule(), model="ridge").kind == "ridge"
 

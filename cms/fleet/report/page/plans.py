@@ -12,7 +12,7 @@ from ....values.words import at_least, count, decimal, percent
 from ...serving.neighbours import NeighbourServing
 from ...serving.rate_curve import MULTIPLES
 from ...serving.whole_gpus import whole_gpus
-from ..bars import bars
+from ..bars import bars, widths_of
 from ..canvas import Canvas
 from ..promised import between_classes, promised
 from ..reasons import plan_reasons
@@ -57,9 +57,9 @@ def plan_page(
         canvas = Canvas()
         draw_gpus(canvas, plan, drawn)
         note = (
-            "A bar is a GPU, as wide as its memory slices; an instance is as wide as the slices it "
-            "takes, at the start where it fits. GPUs that are cut and used alike are drawn once, "
-            "with their number before them. p: processes, b: batch size; hatched: idle or free."
+            f"A bar is a GPU; width: {widths_of(drawn)}. An instance is at a start where it fits. "
+            "GPUs that are cut and used alike are drawn once, with their number before them. p: "
+            "processes, b: batch size; hatched: idle or free."
         )
         said = f"GPUs of {title}: {verdict(plan.answer, 'GPU')}"
         sections.append(Section("fleet", "The GPUs", [note, Picture(canvas, said)]))

@@ -33,7 +33,7 @@ def _needed(module: str, kind: str) -> ModuleType:
     except ImportError:
         raise UnsupportedProblem(
             f"model {kind!r} is trained by scikit-learn, which is not installed; expected the "
-            "extra: pip install 'configurable-machines[muxflow]', or the models mean and ridge"
+            "extra: pip install '.[muxflow]', or the models mean and ridge"
         ) from None
 
 
