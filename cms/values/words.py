@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from decimal import Decimal
 from fractions import Fraction
 
 from .numbers import format_exact, power_of_ten
@@ -89,9 +90,14 @@ def short(value: Fraction, rounding: Callable[[Fraction], int] = round) -> str:
     """
     if max(value.numerator, value.denominator) < 10**9:
         text = format_exact(value)
-        if len(text) <= 9 and "/" not in text:
+        if "/" in text:
+            return decimal(value, 6, rounding).replace(",", "")
+        if len(text) <= 9:
             return text
-    return decimal(value, 6, rounding).replace(",", "")
+    if 1 <= value * 10**300 <= 10**600:
+        return f"{float(value):.6g}"
+    ratio = Decimal(value.numerator) / value.denominator  # 1e399 is no float
+    return f"{ratio.normalize():.6g}"
 
 
 def fraction(value: Fraction) -> str:
