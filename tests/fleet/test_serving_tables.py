@@ -91,7 +91,7 @@ def test_a_column_that_asks_for_nothing_is_a_note(tmp_path: Path, column: str) -
 def test_a_known_column_is_known_however_its_words_are_joined(tmp_path: Path) -> None:
     header = "\ufeffService,MODEL,Rate (rps),LatencyLimitMs,Min Replicas,late-share"
     (service,) = read_services(write(tmp_path, header, "chat,bert,1,80,2,5%"))
-    assert service == Service("chat", "bert", 1, 80, None, {"min_replicas": "2"}, None, "0.05")
+    assert service == Service("chat", "bert", 1, 80, None, {"min_replicas": "2"}, "", "0.05")
     (point,) = read_operating_points(write(tmp_path, POINTS + ",Cold Start [s]", GOOD_POINT + ",9"))
     assert dict(point.extra) == {"cold_start_s": "9"}
     for wrong in ("cold_start_ms", "latency_limit_ms"):

@@ -132,7 +132,7 @@ def _saving(plan: Plan, gpus: int, cost: Fraction) -> Fact:
     saved = 1 - cost / whole.cost
     beside = count(whole.gpus, "whole GPU")
     note = f"against {beside}, each for one service alone"
-    if (cost, whole.cost) != (gpus, whole.gpus):  # not of GPUs, where these differ in cost
+    if cost != gpus or whole.cost != whole.gpus:  # not of GPUs, where these differ in cost
         costs = f"{decimal(cost, rounding=math.ceil)} of {decimal(whole.cost, rounding=math.floor)}"
         note = f"of the cost, {costs} {note}"
     return Fact("Saving", percent(saved), note, "good" if saved > 0 else "")
