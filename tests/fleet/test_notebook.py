@@ -171,7 +171,7 @@ def test_an_unknown_table_and_a_missing_library_are_named(monkeypatch: pytest.Mo
         plan.to_pandas("gpu")
     for module, method in (("pandas", plan.to_pandas), ("pyarrow", plan.to_arrow)):
         monkeypatch.setitem(__import__("sys").modules, module, None)
-        with pytest.raises(InvalidOption, match=r"configurable-machines\[tables\]"):
+        with pytest.raises(InvalidOption, match=r"pip install '\.\[tables\]'"):
             method()
 
 

@@ -21,7 +21,7 @@ _CLOCK = re.compile(
 )
 _NUMBER = re.compile(r"[-+]?[\d.,' \u00a0\u202f_/]*\d([eE][-+]?\d+)?", re.ASCII)
 #: From here on seconds are of a clock: since 1970, in 2001 and later.
-UNIX_S = 10**9
+_UNIX = 10**9
 #: Seconds since 1970 are as many in the year 5138; what is more is milliseconds.
 _LATEST = 10**11
 
@@ -88,9 +88,16 @@ def moment_of(text: str | Fraction) -> Moment:
 
 
 class OneClock:
-    """Reads the times of a table, which are all meant in one way."""
+    """Reads the times of a table, which are all meant in one way.
 
-    def __init__(self) -> None:
+    Parameters
+    ----------
+    said : str
+        How an error names a time that is none.
+    """
+
+    def __init__(self, said: str = "{name} is {text}") -> None:
+        self.said = said
         self.first: tuple[Clock, TableRow] | None = None
 
     @property
@@ -106,18 +113,19 @@ class OneClock:
         FileError
             If it is none, or meant in another way than the first one.
         """
-        said = f"{plain(cell.name)} is {shortened(repr(cell.text))}"
+        name, text = plain(cell.name), shortened(repr(cell.text))
         try:
             # what a comma or a point in a number is, its column tells
             moment = moment_of(cell.number() if _NUMBER.fullmatch(cell.text) else cell.text)
         except NoTime as fault:
+            said = self.said.format(name=name, text=text)
             raise cell.error(said, expected=str(fault)) from None
         if self.first is None:
             self.first = moment.clock, cell.row
         known, row = self.first
         if moment.clock is not known:
             raise cell.error(
-                f"{said}: {moment.clock.value}, that of line {row.line} is {known.value}",
+                f"{name} {text} is {moment.clock.value}, that of line {row.line} is {known.value}",
                 expected="times of one kind",
                 fix="give every time its zone: 2026-11-23T10:15:00Z",
             )
@@ -129,4 +137,4 @@ def _of_number(number: Fraction) -> Moment:
         raise NoTime("seconds >= 0")
     if number >= _LATEST:
         raise NoTime("seconds; these look like milliseconds or less: divide them")
-    return Moment(number, Clock.UNIX if number >= UNIX_S else Clock.SECONDS)
+    return Moment(number, Clock.UNIX if number >= _UNIX else Clock.SECONDS)

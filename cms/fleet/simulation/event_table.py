@@ -7,9 +7,7 @@ import re
 from ...errors import InvalidOption
 from ...files.source import StrPath
 from ...files.tables import Cell, TableRow, read_table
-from ...files.wording import quoted
 from ...values.numbers import exact
-from ..reconciling.times import UNIX_S, OneClock
 from .arrivals import Arrivals, Bursts, Gamma, Poisson
 from .events import Event, Failure, RateChange, Weights
 
@@ -67,11 +65,7 @@ def _placed(row: TableRow) -> Event:
 
 def _event(row: TableRow) -> Event:
     seconds, what, target, value = (row[name] for name in EVENT_COLUMNS)
-    at, kind = OneClock().time_of(seconds), what.text
-    if at >= UNIX_S:
-        raise seconds.error(
-            f"seconds is {quoted(seconds.text)}", expected="seconds since the beginning of the run"
-        )
+    at, kind = seconds.number(), what.text
     if kind not in _KINDS:
         raise what.error(f"what is {kind!r}", expected=f"one of {', '.join(_KINDS)}")
     if kind == "rate":

@@ -172,7 +172,7 @@ def _table(path: StrPath, column: str | None, service_column: str | None) -> Tab
 
 def _times(table: Table, column: str | None) -> Sequence[int]:
     """The arrivals' times in nanoseconds, in the order of the rows."""
-    clock = OneClock()
+    clock = OneClock("{text} is no time")
     if column is None:
         if _END in table.columns and _DURATION in table.columns:
             return [
