@@ -100,7 +100,7 @@ class _Wishes:
         UsageError
             If a limit or a cost is of a GPU that is not among them.
         """
-        from cms.fleet.serving.measurements import is_called
+        from cms.fleet.hardware.catalogue import is_called
 
         found = [
             find_gpu(gpu, "--gpu") if isinstance(gpu, str) else gpu for gpu in self.gpus or default

@@ -11,8 +11,8 @@ from ...files.tables import Cell, TableRow, read_table
 from ...files.unknown_columns import refuse_unknown_columns
 from ...values.frozen import FrozenMap
 from ...values.names import nearest
-from ..hardware import Gpu, gpu
-from ..hardware.catalogue import gpus
+from ..hardware import Gpu, gpus
+from ..hardware.catalogue import gpu_called
 from .model import Deployment, FleetGpu, FleetNode, driver_branch
 
 __all__ = ["NODE_COLUMNS", "read_nodes"]
@@ -104,10 +104,8 @@ def _facts(row: TableRow) -> dict[str, str]:
 
 def _device(cell: Cell, devices: dict[str, Gpu]) -> Gpu:
     name = cell.word()
-    if name in devices:
-        return devices[name]
     try:
-        return gpu(name)
+        return gpu_called(name, devices.values())
     except CmsError:
         keys = [*devices, *(each.key for each in gpus())]
         raise cell.error(

@@ -14,6 +14,7 @@ from ...solving.solve import solve
 from ...tidying.tidy import tidy
 from ...values.numbers import Number, exact
 from ..hardware import Gpu, gpu, read_gpu
+from ..hardware.catalogue import gpu_called
 from ..hardware.device_file import is_device_file
 from ..serving import (
     LoadCurve,
@@ -27,7 +28,6 @@ from ..serving import (
     read_services,
 )
 from ..serving.load_curve import PointKey
-from ..serving.measurements import is_called
 from ..serving.queueing import DEFAULT_RULE
 from ..what_if.services import changed_services, named_service
 
@@ -124,7 +124,7 @@ class Question:
         return tuple(sorted(counts, key=lambda key: -counts[key]))
 
     def _device(self, name: str) -> Gpu:
-        return next((own for own in self.devices if is_called(own, name)), None) or gpu(name)
+        return gpu_called(name, self.devices)
 
     @property
     def fleet(self) -> list[Gpu]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from ...files.json_text import parse_json
 from ...files.source import read_source
 from .device import Gpu
 from .device_file import read_device
+from .profile import Evidence
 
 _DEVICES = Path(__file__).parent / "devices"
 
@@ -60,6 +62,48 @@ def gpu(name: str) -> Gpu:
         f"unknown GPU {name!r}; {guess + ' Known' if guess else 'known'}: {', '.join(keys)}. "
         "For another card, read_gpu reads a device file of your own"
     )
+
+
+def gpu_called(name: str, own: Iterable[Gpu] = ()) -> Gpu:
+    """Return a device by any of its names: one of the caller's own, or of the catalogue.
+
+    Raises
+    ------
+    InvalidOption
+        If there is none.
+
+    Examples
+    --------
+    >>> gpu_called("nvidia_a30").key
+    'a30-24gb'
+    """
+    found = (each for each in own if each.profiles and is_called(each, name))
+    return next(found, None) or gpu(name)
+
+
+def is_called(one: Gpu, name: str) -> bool:
+    """Whether this is a GPU's key, product name or PCI device id, spelt as `gpu` takes them.
+
+    Examples
+    --------
+    >>> is_called(gpu("a100-80gb"), "nvidia_a100-sxm4-80gb"), is_called(gpu("a30-24gb"), "0x20b5")
+    (True, False)
+    """
+    folded = _fold(name)
+    return any(folded == _fold(each) for each in (one.key, *one.aliases, *one.pci_device_ids))
+
+
+def uncut_gpu(name: str) -> Gpu:
+    """Return a device of which nothing is known but its name: no profile of MIG is its.
+
+    Examples
+    --------
+    >>> print(uncut_gpu("Tesla T4").key, uncut_gpu("Tesla T4").profiles)
+    tesla-t4 ()
+    """
+    key = re.sub(r"[^a-z0-9]+", "-", _fold(name)).strip("-") or "unknown"
+    said = Evidence(("key",), "capture", "the name of a GPU that no device file describes")
+    return Gpu(key, (), (), "unknown", 1, 1, None, (), (said,), 1)
 
 
 def gpus() -> tuple[Gpu, ...]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Mapping
 from pathlib import Path
 
 from ...errors import FileError
@@ -38,7 +39,7 @@ _EVIDENCE = ("page", "code", "capture", "measured")
 _FIELDS = ("schema", "version", "key", "architecture", "compute_slices", "memory_slices")
 _OPTIONAL = ("aliases", "pci_device_ids", "geometry")
 _PROFILE_FIELDS = ("id", "name", "family", "compute", "memory", "starts", "max", "sms")
-_PROFILE_OPTIONAL = ("since_driver", "other_names")
+_PROFILE_OPTIONAL = ("since_driver", "other_names", "named_since")
 
 #: What the base profiles must allow where a device has the slices and families of known cards.
 KNOWN_COUNTS = {
@@ -116,11 +117,17 @@ def read_gpu(path: StrPath) -> Gpu:
 
 def read_device(source: Source) -> Gpu:
     """Build and check a device from the text of a JSON file (or a `YamlSource`)."""
-    return device_from_json(Node(parse_json(source), source))
+    document = Node(parse_json(source), source)
+    gpu = device_from_json(document)
+    _some(document.at("profiles"))
+    return gpu
 
 
 def device_from_json(document: Node) -> Gpu:
-    """Build and check a device from a parsed document, or from the part of a plan that is one."""
+    """Build and check a device from a parsed document, or from the part of a plan that is one.
+
+    That of a deployment may have no profiles: nothing is known of such a GPU (`uncut_gpu`).
+    """
     if isinstance(document.value, dict) and document.value.get("schema", SCHEMA) != SCHEMA:
         # First of all: a file of another schema may have other fields, too.
         raise document.at("schema").wrong(
@@ -131,7 +138,7 @@ def device_from_json(document: Node) -> Gpu:
     )
     compute_slices = _whole(fields["compute_slices"], 1, MOST_SLICES)
     memory_slices = _whole(fields["memory_slices"], 1, MOST_SLICES)
-    entries = _some(fields["profiles"])
+    entries = list(fields["profiles"].array())
     if len(entries) > MOST_PROFILES:
         raise fields["profiles"].error(
             f"{fields['profiles'].label} has {len(entries)} entries",
@@ -188,7 +195,19 @@ def _profile(node: Node, compute_slices: int, memory_slices: int) -> Profile:
             _matching(entry, _NAME, _NAME_FORM)
             for entry in (fields["other_names"].array() if "other_names" in fields else ())
         ),
+        named_since=_named_since(fields),
     )
+
+
+def _named_since(fields: Mapping[str, Node]) -> str | None:
+    since = _text_or_null(fields.get("named_since"))
+    if since is not None and not ("other_names" in fields and list(fields["other_names"].array())):
+        raise fields["named_since"].error(
+            f"{fields['named_since'].label} is {since!r}, and what drivers before it call the "
+            "profile is not said",
+            expected="their name for it first in other_names",
+        )
+    return since
 
 
 def _starts(node: Node, memory: int, memory_slices: int) -> tuple[int, ...]:

@@ -37,6 +37,9 @@ class Profile:
         The first driver branch that offers it.
     other_names : tuple of str
         What other drivers call the same profile (``7g.79gb``).
+    named_since : str or None
+        The first driver branch that calls it `name`; those before it take the first of
+        `other_names`.
 
     Examples
     --------
@@ -58,6 +61,7 @@ class Profile:
     attributes: tuple[str, ...] = ()
     since_driver: str | None = None
     other_names: tuple[str, ...] = ()
+    named_since: str | None = None
 
     @property
     def is_base(self) -> bool:

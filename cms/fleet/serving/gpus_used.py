@@ -10,7 +10,8 @@ from ...problem.parts import AnyConfiguration, Configuration, MachineType
 from ...values.names import nearest
 from ...values.numbers import Number
 from ..hardware import Gpu, gpu, mps_shares
-from .measurements import InstanceKind, is_called
+from ..hardware.catalogue import is_called
+from .measurements import InstanceKind
 from .operating_point import MPS_PREFIX, mps_share
 
 __all__ = ["DEFAULT_GPU", "SPLITS", "block_prefixes", "fleet_of", "machine_types_of", "shapes"]

@@ -17,7 +17,7 @@ from ...files.tables import TableRow, read_table
 from ...values.frozen import FrozenMap
 from ...values.numbers import Number, exact, whole
 from ..hardware import Gpu
-from .measurements import is_called
+from ..hardware.catalogue import is_called
 from .operating_point import mps_share
 
 __all__ = ["INTERFERENCE_COLUMNS", "Interference", "Pair", "Slowdowns", "read_interference"]

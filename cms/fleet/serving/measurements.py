@@ -9,7 +9,7 @@ from typing import TypeAlias
 from ...errors import InvalidOption, InvalidProblem
 from ...values.names import nearest
 from ..hardware import Gpu, gpu, gpus
-from ..hardware.catalogue import likely_gpus
+from ..hardware.catalogue import is_called, likely_gpus
 from .operating_point import OperatingPoint, mps_share
 from .service import Service
 
@@ -17,7 +17,6 @@ __all__ = [
     "InstanceKind",
     "Measured",
     "Measurements",
-    "is_called",
     "is_measured_on",
     "meant",
     "measurements",
@@ -117,11 +116,6 @@ def only_device(points: Iterable[OperatingPoint]) -> Gpu | None:
     return next(iter(found.values()), None)
 
 
-def is_called(one: Gpu, name: str) -> bool:
-    """Whether this is a GPU's key or one of its product names, in whatever case."""
-    return name.casefold() in (one.key.casefold(), *(alias.casefold() for alias in one.aliases))
-
-
 def is_measured_on(point: OperatingPoint, one: Gpu) -> bool:
     """Whether a GPU is the device of a point, however that is spelt."""
     if is_called(one, point.device):
@@ -138,7 +132,7 @@ def _measured_on(point: OperatingPoint, fleet: Sequence[Gpu]) -> Gpu | None:
         if is_called(one, point.device):
             return one
     known = _known(point, fleet)
-    # the catalogue also knows spellings and PCI device ids
+    # the catalogue also knows names that a file of one's own with a key of its leaves out
     return next((one for one in fleet if one == known), None)
 
 

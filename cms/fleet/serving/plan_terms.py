@@ -9,8 +9,9 @@ from ...errors import CmsError
 from ...files.node import Node
 from ...problem.parts import AnyConfiguration, Block, SizeBoundedConfigurations
 from ..hardware import Gpu
+from ..hardware.catalogue import is_called
 from .gpus_used import shapes
-from .measurements import InstanceKind, is_called, meant
+from .measurements import InstanceKind, meant
 from .neighbours import NeighbourServing
 from .operating_point import OperatingPoint, mps_share
 from .posing import AnyServing
