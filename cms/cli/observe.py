@@ -138,7 +138,11 @@ def seen(
         given,
         node=node,
         known=known,
-        devices={each.key: each for each in devices},
+        devices={
+            **(known.devices if known else {}),
+            **(places.devices if places else {}),
+            **{each.key: each for each in devices},
+        },
         device=devices[0] if len(devices) == 1 else None,
         service_label=service_label,
         places=places,

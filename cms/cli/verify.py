@@ -53,10 +53,12 @@ def verify(
     output = session.begin(output, json=json, quiet=quiet)
     session.refuse_unwritable((output, "--output"))
     with session.reading("reading and comparing"):
-        from cms.fleet.deployment import verifying
+        from cms.fleet.deployment import instance, verifying
+        from cms.fleet.deployment.observation.numbering import numbered_as
 
         path, target = _meant(against)
         observed = seen(sources, node, without_places(target), gpu, service_label, target)
+        target = numbered_as(target, observed.deployment)
         found = verifying.settle_guesses(observed.deployment, target)
         for warning in observed.warnings:
             session.warn(warning)
@@ -64,7 +66,7 @@ def verify(
         faults = verifying.verify(found, target, observed.of_pods)
         _, _, moved = verifying.settle_pods(found, target, observed.of_pods)
     gpus = {card.name for card in target.gpus()}
-    unknown = _unknown(found, gpus, verifying.UNKNOWN_OWNER)
+    unknown = _unknown(found, gpus, instance.UNKNOWN_OWNER)
     document = {
         "verified": not faults,
         "gpus": len(gpus),

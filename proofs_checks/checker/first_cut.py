@@ -20,7 +20,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from fractions import Fraction
 
-from .fleet import Card, Device, supplies
+from .fleet import Card, Device, spelt, supplies
 from .reading import ZERO, show
 from .room import dearest, shape
 from .transition import FirstCut, Transition
@@ -105,7 +105,11 @@ def _worths(
     worth: dict[tuple[str, str], Fraction] = defaultdict(Fraction)
     for name, point in of.points.items():
         for key, device in devices.items():
-            if name in named and point.device in device.names and point.profile in device.profiles:
+            if (
+                name in named
+                and spelt(point.device) in device.names
+                and point.profile in device.profiles
+            ):
                 block = key, device.name_of(point.profile)
                 price = proof.prices.get(point.service, ZERO)
                 worth[block] = max(worth[block], price * point.supply)

@@ -24,8 +24,8 @@ from .reading import (
     show,
 )
 
-MODES = ("mig", "whole", "mps")
-_STATES = ("starting", "running", "draining", "hollow")
+MODES = ("mig", "whole", "mps", "fixed")
+_STATES = ("starting", "running", "draining", "hollow", "split")
 _SEEN = ("seen", "only_one", "unknown")
 _INSTANCE = "profile start point owner state gpu_instance uuid is_guessed"
 _DEVICE = (
@@ -52,7 +52,7 @@ class Profile(NamedTuple):
 
 
 class Device(NamedTuple):
-    """A kind of GPU; other names of a profile lead to it, too."""
+    """A kind of GPU, by its names as `spelt`; other names of a profile lead to it, too."""
 
     key: str
     names: frozenset[str]
@@ -106,8 +106,11 @@ class Rule(NamedTuple):
 def rules(device: Device, mode: str, tasks: int, there: Sequence[Instance] = ()) -> Iterator[Rule]:
     """List the rules of a GPU that is shared in this way, and by so many tasks over time.
 
-    Of what is there, those with one start take turns in one share, which counts once.
+    Of what is there, those with one start take turns in one share, which counts once. Nothing is
+    known of a GPU that is fixed, but that all on it is another's.
     """
+    if mode == "fixed":
+        return
     if mode == "whole":
         if tasks > 1:
             yield Rule("the instances on the whole GPU", lambda _: Fraction(1), Fraction(1))
@@ -163,6 +166,8 @@ def _share(instance: Instance) -> Fraction:
 def misplaced(card: Card, mode: str, instance: Instance) -> str:
     """Say why an instance cannot be on a GPU even alone; nothing if it can."""
     profile, start = instance.profile, instance.start
+    if mode == "fixed":
+        return "" if instance.owner is not None else "is nobody else's on a GPU that is fixed"
     if mode != "mig":
         if start is not None and mode == "whole":
             return f"starts at {start} on a GPU that is not cut"
@@ -270,14 +275,24 @@ def read_devices(value: object) -> dict[str, Device]:
             for kind in ("compute", "memory")
         )
         aliases = as_a(list, fields["aliases"], "the aliases of", key)
-        names_of = {key, *(as_a(str, each, "an alias of", key) for each in aliases)}
+        ids = as_a(list, fields["pci_device_ids"], "the PCI device ids of", key)
+        names_of = {
+            spelt(name)
+            for name in (key, *(as_a(str, each, "a name of", key) for each in (*aliases, *ids)))
+        }
         devices[key] = Device(key, frozenset(names_of), compute, memory, profiles)
     return devices
 
 
+def spelt(name: str) -> str:
+    """Return a GPU's name in one of the ways in which drivers, labels and tables spell it."""
+    words = name.lower().replace("_", " ").replace("-", " ").split()
+    return " ".join(words[1:] if words[:1] == ["nvidia"] else words)
+
+
 def _profile(value: object, key: str) -> tuple[Profile, list[str]]:
     what = f"a profile of {show(key)}"
-    fields = record(value, what, _PROFILE, "since_driver other_names")
+    fields = record(value, what, _PROFILE, "since_driver other_names named_since")
     name = new_name(fields["name"], f"the name of {what}")
     what = f"profile {show(name)} of {show(key)}"
     starts = [integer(each, f"a start of {what}") for each in _list(fields, "starts", what)]
@@ -338,11 +353,14 @@ def read_cards(
     uuids: list[str] = []
     names: list[str] = []
     for at, entry in enumerate(as_a(list, value, f"{side}nodes")):
-        fields = record(entry, f"{side}nodes[{at}]", "name driver labels observed gpus")
+        fields = record(
+            entry, f"{side}nodes[{at}]", "name driver labels observed gpus", "is_numbered"
+        )
         node = new_name(fields["name"], f"the name of {side}nodes[{at}]")
         names.append(node)
         driver = text_or_null(fields["driver"], f"the driver of {side}node", node)
         branch = None if driver is None else _branch(driver, f"the driver of {side}node {node!r}")
+        boolean(fields.get("is_numbered", True), f"is_numbered of {side}node {node!r}")
         for key, label in as_a(dict, fields["labels"], f"the labels of {side}node", node).items():
             as_a(str, label, f"the label {show(key)} of {side}node", node)
         if fields["observed"] is not None:
@@ -396,7 +414,7 @@ def work_fault(card: Card, instance: Instance, points: Mapping[str, Any]) -> str
     # a GPU that is not cut runs what was measured on the profile that is all of it
     known = card.device.profiles.get(measured) if instance.profile == "whole" else None
     is_all = known is not None and known.memory == card.device.memory
-    if point.device in card.device.names and (is_all or measured == where[1]):
+    if spelt(point.device) in card.device.names and (is_all or measured == where[1]):
         return ""
     return (
         f"{card.name}: {instance} is on {' '.join(where)}, and its point was measured on "

@@ -68,6 +68,8 @@ def check_gpu(card: FleetGpu) -> tuple[Violation, ...]:
     """Say what is wrong with one GPU; see `check_deployment`."""
     if card.mode is Mode.MIG:
         return tuple(_mig(card))
+    if card.mode is Mode.FIXED:
+        return tuple(_fixed(card))
     return tuple(_shares(card) if card.mode is Mode.MPS else _whole(card))
 
 
@@ -152,6 +154,17 @@ def _whole(card: FleetGpu) -> Iterator[Violation]:
     if len(card.instances) > 1:
         has = f"{' and '.join(map(str, card.instances))} on a whole GPU"
         yield Violation("mode", card.name, has, "one instance, or MIG or MPS on")
+
+
+def _fixed(card: FleetGpu) -> Iterator[Violation]:
+    """Nothing is planned on it, so that what is there is another's, whatever it is."""
+    for each in card.instances:
+        if each.is_ours:
+            yield Violation(
+                "mode", card.name, f"{each} on a fixed GPU", "an owner, or another mode"
+            )
+    if not card.instances:
+        yield Violation("mode", card.name, "nothing on a fixed GPU", f"{WHOLE!r} of an owner")
 
 
 def _driver(node: FleetNode, card: FleetGpu) -> Iterator[Violation]:

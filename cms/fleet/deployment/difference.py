@@ -9,7 +9,7 @@ from ...errors import InvalidProblem
 from .instance import WHOLE, Instance, Mode, State
 from .model import Deployment, FleetGpu
 
-__all__ = ["Difference", "GpuDifference", "difference"]
+__all__ = ["Difference", "GpuDifference", "difference", "with_fixed"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,8 +40,7 @@ class GpuDifference:
     @property
     def changes_mode(self) -> bool:
         """Whether MIG is to be switched on or off; where nothing is to be it stays as it is."""
-        switched = (self.now.mode is Mode.MIG) != (self.then.mode is Mode.MIG)
-        return switched and not self.then.leaves_mode
+        return self.now.is_cut != self.then.is_cut and not self.then.leaves_mode
 
     @property
     def is_untouched(self) -> bool:
@@ -123,6 +122,7 @@ def difference(now: Deployment, then: Deployment) -> Difference:
         If a GPU has another type or, where both know it, another UUID in the two, or one has
         instances whose starts are not known.
     """
+    then = with_fixed(then, now)
     cards = {(c.node, c.index): c for c in now.gpus()}
     others = {(c.node, c.index): c for c in then.gpus()}
     return Difference(
@@ -133,11 +133,31 @@ def difference(now: Deployment, then: Deployment) -> Difference:
     )
 
 
+def with_fixed(target: Deployment, now: Deployment) -> Deployment:
+    """Return a target in which GPUs that are fixed, in it or now, are as now.
+
+    But those on which it has something: that one of them has become unfit cannot be passed over.
+    """
+    cards = {}
+    there = {card.name: card for card in now.gpus()}
+    for card in target.gpus():
+        today = there.get(card.name, card)
+        is_free = card.mode is Mode.FIXED or card.is_empty
+        if is_free and Mode.FIXED in (card.mode, today.mode) and card.mode is not today.mode:
+            cards[card.node, card.index] = today
+    return target.with_gpus(cards) if cards else target
+
+
 def _empty(card: FleetGpu) -> FleetGpu:
     return card.with_instances(())
 
 
 def _compared(now: FleetGpu, then: FleetGpu) -> GpuDifference:
+    if now.mode is Mode.FIXED and then.mode is not Mode.FIXED:
+        raise InvalidProblem(
+            f"{now.name} is to have {then.instances[0]}, and was found not fit for a plan; "
+            "expected a target that was placed on what was observed last: cms place --now"
+        )
     for what, first, second in (
         ("a", now.gpu.key, then.gpu.key),
         ("the GPU with UUID", now.uuid or then.uuid, then.uuid or now.uuid),
@@ -194,11 +214,11 @@ def _is_same(one: Instance, other: Instance) -> bool:
     """
     if one.is_ours and State.DRAINING in (one.state, other.state) and one.state != other.state:
         return False
-    mine = one.work, one.owner, one.state is State.HOLLOW
+    mine = one.work, one.owner, not one.is_whole
     return _at(one) == _at(other) and mine == (
         other.work,
         other.owner,
-        other.state is State.HOLLOW,
+        not other.is_whole,
     )
 
 
@@ -207,4 +227,4 @@ def _can_restart(one: Instance, other: Instance) -> bool:
 
 
 def _runs(instance: Instance) -> bool:
-    return instance.state is not State.HOLLOW
+    return instance.is_whole

@@ -14,7 +14,8 @@ from ..serving.operating_point import OperatingPoint
 from ..serving.service import require_name
 
 __all__ = [
-    "UUID", "WHOLE", "Instance", "Kind", "Mode", "Seen", "State", "Work", "require_uuid",
+    "UNKNOWN_OWNER", "UUID", "WHOLE", "Instance", "Kind", "Mode", "Seen", "State", "Work",
+    "require_uuid",
 ]  # fmt: skip
 
 #: What drivers call GPUs and their parts: ``GPU-...``, ``MIG-...``, and ``MIG-GPU-.../3/0`` of old.
@@ -23,6 +24,8 @@ _UUID_WORD = re.compile(r"[0-9A-Za-z][0-9A-Za-z/._-]*", re.ASCII)
 
 #: What stands in the place of a profile where work has a GPU that is not cut for itself.
 WHOLE = "whole"
+#: Whose an instance is of which no source says what it does.
+UNKNOWN_OWNER = "unknown"
 
 
 class Mode(StrEnum):
@@ -31,6 +34,7 @@ class Mode(StrEnum):
     MIG = "mig"
     WHOLE = "whole"
     MPS = "mps"
+    FIXED = "fixed"  # what is there stays as it is, and nothing is planned on it
 
 
 class Seen(StrEnum):
@@ -48,6 +52,7 @@ class State(StrEnum):
     RUNNING = "running"
     DRAINING = "draining"
     HOLLOW = "hollow"  # without a compute instance: what a creation that failed half-way leaves
+    SPLIT = "split"  # its compute instances are others than the one that is all of it
 
 
 def require_uuid(uuid: str | None, what: str) -> None:
@@ -162,6 +167,11 @@ class Instance:
     def is_ours(self) -> bool:
         """Whether a plan may move or remove it."""
         return self.owner is None
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether it has the one compute instance that is all of it, so that work can use it."""
+        return self.state not in (State.HOLLOW, State.SPLIT)
 
     @property
     def place(self) -> str:

@@ -17,7 +17,7 @@ from ..hardware import Gpu, Layout, Placement, Profile
 from ..serving.plan import Plan
 from ..serving.queueing import QueueingRule
 from ..serving.service import Service, require_name
-from .instance import Instance, Kind, Mode, Seen, require_uuid
+from .instance import UNKNOWN_OWNER, WHOLE, Instance, Kind, Mode, Seen, require_uuid
 
 __all__ = ["Deployment", "FleetGpu", "FleetNode", "Observation", "driver_branch"]
 
@@ -33,6 +33,8 @@ class FleetGpu:
         Its number on the node, >= 0.
     gpu : Gpu
     mode : Mode
+        `Mode.FIXED` of a GPU that MIG does not cut, or that is not fit for it now: what is on it is
+        another's.
     instances : tuple of Instance
         Sorted by start, whatever the order they are given in.
     uuid : str, optional
@@ -96,6 +98,22 @@ class FleetGpu:
         return tuple(each for each in self.instances if not each.is_ours)
 
     @property
+    def is_cut(self) -> bool:
+        """Whether MIG is on, as far as is known."""
+        if self.mode is Mode.FIXED:
+            return all(each.profile != WHOLE for each in self.instances)
+        return self.mode is Mode.MIG
+
+    @property
+    def is_in_use(self) -> bool:
+        """Whether anything is known to be on it; of one that is fixed, somebody has to say so."""
+        nothing = WHOLE, UNKNOWN_OWNER
+        return any(
+            self.mode is not Mode.FIXED or (each.profile, each.owner) != nothing
+            for each in self.instances
+        )
+
+    @property
     def counts(self) -> dict[str, int]:
         """How many instances of each profile there are."""
         return dict(Counter(each.profile for each in self.instances))
@@ -141,6 +159,8 @@ class FleetNode:
         ``550.54.15``.
     observed : Observation, optional
         None if nobody looked.
+    is_numbered : bool
+        Whether its GPUs' indices are those of ``nvidia-smi``, and not an order alone.
 
     Raises
     ------
@@ -153,6 +173,7 @@ class FleetNode:
     labels: FrozenMap[str, str] = field(default_factory=FrozenMap)
     driver: str | None = None
     observed: Observation | None = None
+    is_numbered: bool = True
 
     def __post_init__(self) -> None:
         require_name(self.name, "node")
@@ -164,6 +185,22 @@ class FleetNode:
         if self.driver is not None:
             driver_branch(self.driver)  # as every file's
         object.__setattr__(self, "gpus", tuple(sorted(self.gpus, key=lambda each: each.index)))
+
+    def calls(self, gpu: Gpu, name: str) -> str:
+        """Return what its driver calls a profile; what is no profile of the GPU has its own name.
+
+        Examples
+        --------
+        >>> from cms.fleet import gpu
+        >>> a100 = gpu("a100-80gb")
+        >>> [FleetNode("a", driver=d).calls(a100, "7g.80gb") for d in ("510.47.03", "550.54", None)]
+        ['7g.79gb', '7g.80gb', '7g.80gb']
+        """
+        profile = next((each for each in gpu.profiles if each.name == name), None)
+        if self.driver is None or profile is None or profile.named_since is None:
+            return name
+        is_older = driver_branch(self.driver) < driver_branch(profile.named_since)
+        return profile.other_names[0] if is_older else name
 
     def offers(self, profile: Profile) -> bool:
         """Whether its driver knows a profile, as far as that is known.

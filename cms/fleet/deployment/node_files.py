@@ -70,6 +70,7 @@ def node_to_json(node: FleetNode, names: Mapping[Work, str]) -> dict[str, Any]:
         "driver": node.driver,
         "labels": dict(node.labels),
         "observed": None if seen is None else {"at": seen.at, "from": list(seen.sources)},
+        **({} if node.is_numbered else {"is_numbered": False}),
         "gpus": [
             {
                 "index": card.index,
@@ -230,7 +231,7 @@ def node_from_json(node: Node, parts: Parts) -> FleetNode:
     FileError
         If something is wrong.
     """
-    fields = node.object(("name", "driver", "labels", "observed", "gpus"))
+    fields = node.object(("name", "driver", "labels", "observed", "gpus"), ("is_numbered",))
     name = fields["name"].name("node")
     node.about = f"node {name!r}"
     seen = fields["observed"]
@@ -251,6 +252,7 @@ def node_from_json(node: Node, parts: Parts) -> FleetNode:
         FrozenMap({key: entry.text() for key, entry in fields["labels"].entries()}),
         driver,
         observed,
+        "is_numbered" not in fields or fields["is_numbered"].boolean(),
     )
 
 

@@ -212,15 +212,13 @@ def _cut(
     going_on = {(each.profile, each.start or 0) for each in kept}
     cut = [each for each in fixed if (each.profile, each.start or 0) not in going_on]
     used = []  # what may not be cut anew is used first
-    for each in sorted(cut, key=lambda each: each.state is State.HOLLOW):
+    for each in sorted(cut, key=lambda each: not each.is_whole):
         if wanted[each.profile]:
             wanted[each.profile] -= 1
             used.append((each.profile, each.start or 0))
     around = (*pinned, *((each.profile, each.start or 0) for each in (*kept, *cut)))
     held = {*around}
-    there = tuple(
-        place for place, each in at.items() if place not in held and each.state is not State.HOLLOW
-    )
+    there = tuple(place for place, each in at.items() if place not in held and each.is_whole)
     idle = tuple(place for place in there if at[place].work is None)
     places, left = starts_beside(card.gpu, _positive(wanted), around, there, idle)
     queues: dict[str, list[Kind]] = {}
@@ -232,7 +230,7 @@ def _cut(
     for profile, start in (*used, *places):
         work = queues[profile].pop().work
         before = at.get((profile, start))
-        if before is not None and before.state is not State.HOLLOW:
+        if before is not None and before.is_whole:
             new.append(replace(before, work=work, state=State.RUNNING))
         else:
             new.append(Instance(profile, start, work))
@@ -264,7 +262,7 @@ def _relabelled(card: FleetGpu, filling: Filling, kinds: Sequence[Kind]) -> Flee
             rest.append(each)
     done = []
     for each in sorted(rest, key=lambda each: each.work is not None):
-        if each.state is not State.HOLLOW and queues.get(each.profile):
+        if each.is_whole and queues.get(each.profile):
             done.append(replace(each, work=queues[each.profile].pop().work, state=State.RUNNING))
         else:
             done.append(_idle(each))

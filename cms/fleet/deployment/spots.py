@@ -202,7 +202,7 @@ def _here(card: FleetGpu, numbers: Mapping[Kind, int]) -> Iterator[Here]:
                 -1 if each.start is None else each.start,
                 -1 if kind is None else numbers.get(kind, -1),
                 each.work is not None,
-                each.state is not State.HOLLOW,
+                each.is_whole,
             )
 
 

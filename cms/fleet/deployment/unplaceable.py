@@ -148,6 +148,8 @@ def _why_nowhere(name: str, fleet: Deployment, cards: Sequence[FleetGpu]) -> str
                 f"the driver {node.driver} of {card.node} does not offer it, it is there since "
                 f"{profile.since_driver}"
             )
+        elif card.mode is Mode.FIXED:
+            why = f"{card.name} is fixed, as it was found not fit for a plan"
         elif card.mode is not Mode.MIG and card.pinned and profile is not None:
             why = f"{card.name} is shared by {_owners(card)} without MIG"
         elif card.pinned and (mps_share(name) is not None or name == WHOLE):

@@ -8,14 +8,11 @@ from dataclasses import replace
 from types import MappingProxyType
 
 from ...schedule.faults import Violation
-from .difference import GpuDifference, difference
-from .instance import WHOLE, Instance, Mode, Seen, State, Work
+from .difference import GpuDifference, difference, with_fixed
+from .instance import UNKNOWN_OWNER, WHOLE, Instance, Mode, Seen, State, Work
 from .model import Deployment, FleetGpu, FleetNode
 
-__all__ = ["UNKNOWN_OWNER", "settle_guesses", "settle_pods", "verify"]
-
-#: Whose an instance is of which no source says what it does.
-UNKNOWN_OWNER = "unknown"
+__all__ = ["settle_guesses", "settle_pods", "verify"]
 
 
 def verify(
@@ -53,6 +50,7 @@ def verify(
     >>> print(*verify(*fleets), sep="\\n")
     a/0 has nothing at 3g.40gb@0, needs 3g.40gb@0 idle
     """
+    target = with_fixed(target, observed)
     observed, of_states, _ = settle_pods(settle_guesses(observed, target), target, of_pods)
     found: dict[str, list[Violation]] = {}
     there = {card.name: card for card in observed.gpus()}
@@ -85,14 +83,16 @@ def _of_gpu(seen: FleetGpu | None, meant: FleetGpu) -> Iterator[Violation]:
     if seen is None:
         yield Violation("gpu", meant.name, "not been observed", "an observation")
         return
-    if seen.gpu.key != meant.gpu.key:
+    if seen.mode is Mode.FIXED and meant.mode is not Mode.FIXED:
+        held = ", ".join(map(str, meant.instances))
+        yield Violation("mode", meant.name, "been found not fit for a plan", held)
+    elif seen.gpu.key != meant.gpu.key:
         yield Violation("device", meant.name, f"the type {seen.gpu.key}", meant.gpu.key)
     elif seen.uuid and meant.uuid and seen.uuid != meant.uuid:
         yield Violation("device", meant.name, f"the UUID {seen.uuid}", meant.uuid)
-    elif (seen.mode is Mode.MIG) != (meant.mode is Mode.MIG) and not meant.leaves_mode:
+    elif seen.is_cut != meant.is_cut and not meant.leaves_mode:
         words = {True: "MIG on", False: "MIG off"}
-        has, needs = words[seen.mode is Mode.MIG], words[meant.mode is Mode.MIG]
-        yield Violation("mode", meant.name, has, needs)
+        yield Violation("mode", meant.name, words[seen.is_cut], words[meant.is_cut])
     elif Seen.UNKNOWN in (seen.seen, meant.seen) and seen.counts != meant.counts:
         yield Violation("count", meant.name, _counted(seen), _counted(meant))
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _PER_CENT = 100
 #: What stands on a cell for what becomes of its instance, and for its state.
 MARKS = {"kept": "=", "restarted": "~", "created": "+", "deleted": "-"}
-STATES = {"starting": "^", "draining": "v", "hollow": "!", "unknown": "?"}
+STATES = {"starting": "^", "draining": "v", "hollow": "!", "split": "%", "unknown": "?"}
 
 
 class Slot(NamedTuple):
@@ -57,8 +57,8 @@ class Cell:
     owner : str
         Whose it is, if it is not ours.
     state : str
-        ``starting``, ``draining`` or ``hollow``; ``unknown`` for instances whose starts are not
-        known; empty for what runs.
+        ``starting``, ``draining``, ``hollow`` or ``split``; ``unknown`` for instances whose starts
+        are not known; empty for what runs.
     mark : str
         What becomes of it: ``kept``, ``restarted``, ``created`` or ``deleted``; empty if that is
         not the question.

@@ -46,6 +46,7 @@ _BESIDE = 46  # columns of the words after a bar on one line
 _MEANT = {
     "=": "= kept", "~": "~ restarted in place", "+": "+ created", "-": "- deleted",
     "^": "^ starting", "v": "v draining", "!": "! hollow (no compute instance)",
+    "%": "% split (compute instances other than the whole one)",
     "?": "? starts not known",
 }  # fmt: skip
 
@@ -269,6 +270,8 @@ def room_words(card: FleetGpu) -> str:
 
         used = sum(mps_share(each.profile) or 0 for each in card.instances)
         return f"MPS, {used} % used"
+    if card.mode is Mode.FIXED:
+        return "fixed: nothing is planned there"
     if card.mode is Mode.WHOLE:
         return "MIG off, in use" if card.instances else "MIG off, free"
     if card.seen is Seen.UNKNOWN:
@@ -286,6 +289,8 @@ def _times(each: Folded) -> str:
 def _node_line(node: FleetNode) -> Text:
     types = Counter(card.gpu.key for card in node.gpus)
     parts = [printable(node.name), *(f"{n} x {printable(key)}" for key, n in types.items())]
+    if not node.is_numbered:
+        parts.append("numbers of the GPUs not known")
     if node.driver:
         parts.append(f"driver {printable(node.driver)}")
     if zone := node.labels.get("zone"):

@@ -68,9 +68,7 @@ def _modes(each: GpuDifference) -> str:
     """What becomes of MIG mode, where anything does."""
     if not each.changes_mode:
         return ""
-    return " -> ".join(
-        "MIG on" if card.mode is Mode.MIG else "MIG off" for card in (each.now, each.then)
-    )
+    return " -> ".join("MIG on" if card.is_cut else "MIG off" for card in (each.now, each.then))
 
 
 def _folded(drawn: Iterable[tuple[FleetGpu, tuple[Bar, ...], str]]) -> tuple[Folded, ...]:
@@ -106,8 +104,13 @@ def gpu_bar(card: FleetGpu, mark: Callable[[Instance], str] = lambda each: "") -
     if card.mode is Mode.MPS:
         return Bar(card.gpu.key, _PER_CENT, tuple(_shares(card, mark)))
     slices = card.gpu.memory_slices
-    if card.mode is Mode.WHOLE:
-        cells: tuple[Cell, ...] = (_whole(card, mark),)
+    if card.mode is Mode.FIXED:
+        counted = sorted(card.counts.items()) if card.is_cut else ()
+        held = ", ".join(f"{count} x {name}" for name, count in counted) or "fixed"
+        owners = ", ".join(sorted({each.owner or "" for each in card.instances}))
+        cells: tuple[Cell, ...] = (Cell(0, slices, held, owner=owners),)
+    elif card.mode is Mode.WHOLE:
+        cells = (_whole(card, mark),)
     elif card.seen is Seen.UNKNOWN or any(each.start is None for each in card.instances):
         held = ", ".join(f"{count} x {name}" for name, count in sorted(card.counts.items()))
         cells = (Cell(0, slices, held, owner="starts not known", state="unknown"),)

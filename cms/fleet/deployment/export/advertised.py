@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from ....errors import InvalidOption
 from ....values.frozen import FrozenMap
-from ..instance import Mode, State
 from ..model import Deployment, FleetNode
+from .export import by_driver
 
 __all__ = ["Offer", "advertise", "offer_of", "resource_of"]
 
@@ -76,18 +76,18 @@ def advertise(deployment: Deployment, strategy: str = "mixed") -> tuple[Offer, .
     """
     if strategy not in _STRATEGIES:
         raise InvalidOption(f"strategy is {strategy!r}; expected one of {', '.join(_STRATEGIES)}")
-    return tuple(offer_of(node, strategy) for node in deployment.nodes)
+    return tuple(offer_of(node, strategy) for node in by_driver(deployment).nodes)
 
 
 def offer_of(node: FleetNode, strategy: str = "mixed") -> Offer:
     """Say what one node offers; see `advertise`."""
-    whole = sum(1 for card in node.gpus if card.mode is not Mode.MIG)
+    whole = sum(1 for card in node.gpus if not card.is_cut)
     profiles: Counter[str] = Counter(
         each.profile
         for card in node.gpus
-        if card.mode is Mode.MIG
+        if card.is_cut
         for each in card.instances
-        if each.is_ours or each.state is not State.HOLLOW
+        if each.is_ours or each.is_whole
     )
     cut = len(node.gpus) - whole
     alike = len(profiles) == 1 and not whole

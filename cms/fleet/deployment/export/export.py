@@ -11,7 +11,7 @@ from ....errors import InvalidProblem
 from ....files.source import Source
 from ....files.wording import quoted
 from ....values.frozen import FrozenMap
-from ..instance import Instance
+from ..instance import Instance, Mode
 from ..model import Deployment, FleetGpu
 
 __all__ = [
@@ -20,9 +20,11 @@ __all__ = [
     "Target",
     "assembled",
     "bare",
+    "by_driver",
     "former",
     "projected",
     "refuse_doubtful",
+    "refuse_unnumbered",
     "without_head",
     "word",
 ]
@@ -147,15 +149,49 @@ def bare(deployment: Deployment) -> Deployment:
     return projected(deployment, lambda card: FleetGpu(card.node, card.index, card.gpu))
 
 
+def by_driver(deployment: Deployment) -> Deployment:
+    """Return a deployment whose profiles have the names that each node's driver knows."""
+    cards = {}
+    for node in deployment.nodes:
+        for card in node.gpus:
+            called = [
+                replace(each, profile=node.calls(card.gpu, each.profile)) for each in card.instances
+            ]
+            cards[card.node, card.index] = replace(card, instances=tuple(called))
+    return deployment.with_gpus(cards)
+
+
+def refuse_unnumbered(deployment: Deployment) -> None:
+    """Refuse to mean GPUs by numbers that are an order alone.
+
+    Raises
+    ------
+    InvalidProblem
+        With the command that tells them.
+    """
+    for node in deployment.nodes:
+        if not node.is_numbered:
+            raise InvalidProblem(
+                f"which numbers the GPUs of {node.name!r} have is not known, since names of "
+                "dynamic resource allocation are others, and this tool is told GPUs by number; "
+                "observe the node again together with what it prints of: nvidia-smi "
+                "--query-gpu=index,uuid,name,mig.mode.current,driver_version --format=csv"
+            )
+
+
 def projected(deployment: Deployment, seen: Callable[[FleetGpu], FleetGpu]) -> Deployment:
     """Return a deployment with each GPU as it is seen, of which no service is known.
 
+    Those on which nothing is planned stay as they are, since no tool is told to change them.
     The GPUs' UUIDs are kept, and so is what nodes are: their labels and drivers.
     """
     nodes = tuple(
         replace(
             node,
-            gpus=tuple(replace(seen(card), uuid=card.uuid) for card in node.gpus),
+            gpus=tuple(
+                card if card.mode is Mode.FIXED else replace(seen(card), uuid=card.uuid)
+                for card in node.gpus
+            ),
             observed=None,
         )
         for node in deployment.nodes

@@ -10,6 +10,7 @@ from ..model import Deployment, FleetGpu
 from ..turns import shares_of
 
 __all__ = [
+    "about_fixed",
     "about_mps",
     "about_nodes",
     "about_others",
@@ -104,6 +105,13 @@ def about_others(deployment: Deployment, what: str) -> Iterator[str]:
     others = [(card, each) for card, each in deployment.instances() if not each.is_ours]
     if others:
         yield f"Owners: whose the instances are that are not ours; {what}: {some(_named(others))}."
+
+
+def about_fixed(deployment: Deployment, what: str) -> Iterator[str]:
+    """GPUs on which nothing is planned; `what` says what that means for them."""
+    fixed = [card.name for card in deployment.gpus() if card.mode is Mode.FIXED]
+    if fixed:
+        yield f"Fixed GPUs, on which nothing is planned ({some(fixed)}): {what}."
 
 
 def about_states(deployment: Deployment) -> Iterator[str]:

@@ -8,10 +8,8 @@ from dataclasses import replace
 
 from ....errors import CmsError, FileError, InvalidProblem
 from ....files.source import Source
-from ....values.frozen import FrozenMap
 from ..guesses import doubtful, in_doubt
-from ..instance import Mode
-from ..model import Deployment, FleetGpu, FleetNode
+from ..model import Deployment, FleetNode
 from .export import (
     Export,
     ExportOptions,
@@ -21,11 +19,20 @@ from .export import (
     refuse_doubtful,
     without_head,
 )
-from .losses import about_mps, about_nodes, about_others, about_starts, about_states, about_work
+from .losses import (
+    about_fixed,
+    about_mps,
+    about_nodes,
+    about_others,
+    about_starts,
+    about_states,
+    about_work,
+)
 from .mig_parted_file import (
     Cut,
     configs_of,
     cut_card,
+    cut_of,
     cuts_of,
     merged,
     name_of,
@@ -91,9 +98,7 @@ echo "$node: the GPUs are as $config has them"
 
 def node_cuts(node: FleetNode) -> dict[int, Cut]:
     """Return how each GPU of a node is cut."""
-    return {
-        card.index: FrozenMap(card.counts) if card.mode is Mode.MIG else None for card in node.gpus
-    }
+    return {card.index: cut_of(card) for card in node.gpus}
 
 
 def _nodes(deployment: Deployment | None) -> Iterator[tuple[str, dict[int, Cut]]]:
@@ -141,7 +146,7 @@ def changed_nodes(deployment: Deployment, now: Deployment | None) -> list[FleetN
     found = []
     for node in deployment.nodes:
         doubts = doubtful(FleetNode(node.name, tuple(today[card.name] for card in node.gpus)))
-        changed = [card for card in node.gpus if _cut(card) != _cut(today[card.name])]
+        changed = [card for card in node.gpus if cut_of(card) != cut_of(today[card.name])]
         for card in changed:
             if today[card.name].pinned:
                 raise InvalidProblem(
@@ -153,10 +158,6 @@ def changed_nodes(deployment: Deployment, now: Deployment | None) -> list[FleetN
         if changed:
             found.append(node)
     return found
-
-
-def _cut(card: FleetGpu) -> Cut:
-    return FrozenMap(card.counts) if card.mode is Mode.MIG else None
 
 
 def losses(deployment: Deployment) -> tuple[str, ...]:
@@ -172,6 +173,7 @@ def losses(deployment: Deployment) -> tuple[str, ...]:
             "equal shares alone, others take CUDA_MPS_ACTIVE_THREAD_PERCENTAGE in each client.",
         ),
         *about_others(deployment, "they are in the counts, and stop where these change"),
+        *about_fixed(deployment, "they are listed as they are, since `assert` asks for all"),
         *about_states(deployment),
         *about_nodes(deployment),
     )
@@ -273,4 +275,4 @@ def read_cuts(
 
 def as_seen(deployment: Deployment) -> Deployment:
     """Return what counts per GPU say: no services, and starts where there is no choice."""
-    return projected(deployment, lambda card: cut_card(replace(card, instances=()), _cut(card)))
+    return projected(deployment, lambda card: cut_card(replace(card, instances=()), cut_of(card)))

@@ -29,6 +29,7 @@ __all__ = [
     "Entry",
     "configs_of",
     "cut_card",
+    "cut_of",
     "cuts_of",
     "merged",
     "name_of",
@@ -259,6 +260,18 @@ def _concerns(entry: Entry, card: FleetGpu, where: str) -> bool:
         )
     ids = {each.lower() for each in card.gpu.pci_device_ids}
     return not entry.filters or any(each.lower() in ids for each in entry.filters)
+
+
+def cut_of(card: FleetGpu) -> Cut:
+    """Return how a GPU is cut.
+
+    Examples
+    --------
+    >>> from cms.fleet import gpu
+    >>> print(cut_of(FleetGpu("a", 0, gpu("a30-24gb"), Mode.WHOLE)))
+    None
+    """
+    return FrozenMap(card.counts) if card.is_cut else None
 
 
 def cut_card(card: FleetGpu, cut: Cut) -> FleetGpu:

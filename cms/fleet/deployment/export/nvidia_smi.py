@@ -10,17 +10,23 @@ from dataclasses import replace
 
 from ....errors import FileError, InvalidProblem
 from ..guesses import doubtful, in_doubt
-from ..instance import Instance, Mode
+from ..instance import UNKNOWN_OWNER, Instance, Mode
 from ..model import Deployment, FleetGpu, FleetNode
 from . import mig_parted
 from .export import Export, ExportOptions, assembled, former, projected, refuse_doubtful
-from .losses import about_mps, about_nodes, about_others, about_states, about_work, some
+from .losses import (
+    about_fixed,
+    about_mps,
+    about_nodes,
+    about_others,
+    about_states,
+    about_work,
+    some,
+)
 from .nvidia_smi_script import FUNCTIONS, HEAD, MAIN
 
 __all__ = ["as_seen", "gpu_row", "instance_rows", "read", "write"]
 
-#: Whose an instance is that a script leaves alone: the script does not say.
-UNKNOWN_OWNER = "unknown"
 #: What the table of GPUs says of MIG that is left as it is.
 _LEFT = "-"
 
@@ -77,6 +83,7 @@ def _losses(deployment: Deployment) -> tuple[str, ...]:
         ),
         *_about_modes(deployment),
         *about_others(deployment, "they are left alone"),
+        *about_fixed(deployment, "the scripts do not look at them"),
         *about_states(deployment),
         *about_nodes(deployment),
     )
@@ -92,6 +99,7 @@ def _about_modes(deployment: Deployment) -> Iterator[str]:
 
 
 def _script(node: FleetNode, today: Mapping[str, FleetGpu] | None) -> str:
+    node = replace(node, gpus=_planned(node))
     before = {} if today is None else {card.name: today[card.name] for card in node.gpus}
     doubts = doubtful(FleetNode(node.name, tuple(before.values())))
     for card in node.gpus:
@@ -105,6 +113,11 @@ def _script(node: FleetNode, today: Mapping[str, FleetGpu] | None) -> str:
     said = {name: "".join(f"{row}\n" for row in rows) for name, rows in tables.items()}
     head = HEAD.lstrip() % {"node": node.name, "known": "no" if today is None else "yes", **said}
     return head + FUNCTIONS + MAIN
+
+
+def _planned(node: FleetNode) -> tuple[FleetGpu, ...]:
+    """Return the GPUs that a script may look at: those that are fixed may not even answer."""
+    return tuple(card for card in node.gpus if card.mode is not Mode.FIXED)
 
 
 def _refuse_loss(card: FleetGpu, today: FleetGpu | None, doubts: Mapping[str, str]) -> None:
@@ -200,10 +213,11 @@ def _read_node(node: FleetNode, path: str, text: str) -> Iterator[FleetGpu]:
             # Whose today and ours then: it stays where it is, and no way back removes it.
             if all((each.profile, each.start) != (profile, int(start)) for each in held):
                 held.append(Instance(profile, int(start), owner=owner))
-    if modes.keys() != {card.index for card in node.gpus} or not placed.keys() <= modes.keys():
+    cards = _planned(node)
+    if modes.keys() != {card.index for card in cards} or not placed.keys() <= modes.keys():
         listed = ", ".join(map(str, sorted(modes)))
         raise FileError(path, f"it is for the GPUs {listed}", expected=f"those of {node.name}")
-    for card in node.gpus:
+    for card in cards:
         mode = Mode.WHOLE if modes[card.index] == "off" else Mode.MIG
         yield FleetGpu(node.name, card.index, card.gpu, mode, tuple(placed.get(card.index, ())))
 

@@ -122,6 +122,16 @@ has_compute() {
     '
 }
 
+# Whether GPU instance $2 of GPU $1 has the compute instance that is all of it, and no other.
+is_whole() {
+    has_compute "$1" "$2" || return 1
+    echo "$told" | awk -v gpu="$1" -v id="$2" '
+        { gsub(/[|]/, " ") }
+        $1 == gpu && $2 == id && $3 == "MIG" && $4 ~ /^[0-9]+c[.]/ { found = 1 }
+        END { exit found }
+    '
+}
+
 # The id of the instance of GPU $1 that has one of the names $2 (a|b) and starts at $3, or nothing.
 id_of() {
     listed=$(instances "$1") || exit 1
@@ -269,7 +279,7 @@ stands() {
     tried=0
     while :; do
         id=$(id_of "$1" "$2" "$3") || exit 1
-        if [ -n "$id" ] && has_compute "$1" "$id"; then return 0; fi
+        if [ -n "$id" ] && is_whole "$1" "$id"; then return 0; fi
         tried=$((tried + 1))
         if [ "$4" -ne 0 ] || [ "$tried" -ge "$tries" ]; then return 1; fi
         sleep "$pause"
@@ -299,6 +309,9 @@ create() {
 
 # Gives GPU instance $4 of GPU $1, one of $2 at $3, the compute instance that it lacks.
 finish() {
+    ! has_compute "$1" "$4" ||
+        fail "GPU $1: ${2%%|*}@$3 has other compute instances than the one that is all of it;" \
+            "stop what uses them, and destroy them: $smi mig -i $1 -gi $4 -dci"
     say "GPU $1: give ${2%%|*}@$3 its compute instance"
     tell mig -i "$1" -gi "$4" -cci
     ended=$?
@@ -321,7 +334,7 @@ change() {
         echo "$steps" | while read -r step name start more; do
             case $step in
             create) create "$gpu" "$name" "$start" "$more" ;;
-            stay) has_compute "$gpu" "$more" || finish "$gpu" "$name" "$start" "$more" ;;
+            stay) is_whole "$gpu" "$more" || finish "$gpu" "$name" "$start" "$more" ;;
             esac
         done || exit 1
         [ "$on" != off ] || switch "$gpu" off "$reset"
@@ -339,8 +352,8 @@ stand_as() {
             case $step in
             create) fail "GPU $gpu: $more@$start is not there" ;;
             destroy) fail "GPU $gpu: $name@$start is still there" ;;
-            stay) has_compute "$gpu" "$more" ||
-                fail "GPU $gpu: $name@$start has no compute instance" ;;
+            stay) is_whole "$gpu" "$more" ||
+                fail "GPU $gpu: $name@$start lacks the compute instance that is all of it" ;;
             esac
         done || exit 1
     done || exit 1

@@ -17,8 +17,8 @@ from ....values.frozen import FrozenMap
 from ..instance import Mode
 from ..model import Deployment, FleetGpu, FleetNode
 from . import mig_parted
-from .export import Export, ExportOptions, assembled, former
-from .losses import about_mps, about_nodes, about_others, about_states, about_work
+from .export import Export, ExportOptions, assembled, by_driver, former
+from .losses import about_fixed, about_mps, about_nodes, about_others, about_states, about_work
 from .mig_parted_file import name_of
 from .slurm_script import FUNCTIONS, HEAD, MAIN
 
@@ -98,6 +98,7 @@ def _losses(deployment: Deployment) -> tuple[str, ...]:
             "--gres=mps:40, of one GPU of a node, and a prolog has to start the daemon.",
         ),
         *about_others(deployment, "they are offered to jobs like the rest"),
+        *about_fixed(deployment, "they are in no line, so that no job gets them"),
         *about_states(deployment),
         "Types: Slurm compares them as parts of names, so that 1g.10gb also means 1g.10gb+me.",
         *about_nodes(deployment),
@@ -114,6 +115,8 @@ def offered(cards: tuple[FleetGpu, ...], options: ExportOptions) -> Counter[str]
     """Count what a node offers, by name and type: ``gpu:a100_3g.40gb``, ``mps``."""
     found: Counter[str] = Counter()
     for card in cards:
+        if card.mode is Mode.FIXED:
+            continue
         device = _type(card, options)
         for profile, count in card.counts.items() if card.mode is Mode.MIG else ():
             found[f"gpu:{device}_{profile}" if device else f"gpu:{profile}"] += count
@@ -244,5 +247,8 @@ def _offer_of(node: str, path: str, text: str) -> FrozenMap[str, int]:
 def as_seen(deployment: Deployment) -> FrozenMap[str, FrozenMap[str, int]]:
     """Return what Slurm sees of a deployment: sums over each node, by the types' usual names."""
     return FrozenMap(
-        {node.name: FrozenMap(offered(node.gpus, ExportOptions())) for node in deployment.nodes}
+        {
+            node.name: FrozenMap(offered(node.gpus, ExportOptions()))
+            for node in by_driver(deployment).nodes
+        }
     )

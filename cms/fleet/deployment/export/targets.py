@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from ....errors import InvalidOption, InvalidProblem
 from ....values.names import nearest
 from ..checking import check_deployment
+from ..difference import with_fixed
 from ..model import Deployment
 from . import dra, gpu_operator, kubernetes, mig_parted, nvidia_smi, slurm
-from .export import Export, ExportOptions, Target, word
+from .export import Export, ExportOptions, Target, by_driver, refuse_unnumbered, word
 
 __all__ = ["TARGETS", "export"]
 
@@ -22,6 +24,9 @@ TARGETS: Mapping[str, Target] = {
     "kubernetes": kubernetes,
     "dra": dra,
 }
+
+#: Those that are told GPUs by number.
+_BY_NUMBER = ("mig-parted", "gpu-operator", "nvidia-smi", "slurm")
 
 
 def export(deployment: Deployment, target: str, options: ExportOptions | None = None) -> Export:
@@ -45,7 +50,8 @@ def export(deployment: Deployment, target: str, options: ExportOptions | None = 
         If there is no such target.
     InvalidProblem
         If a GPU cannot be as the deployment has it, a name cannot stand in a script, or the target
-        needs what is not known (``nvidia-smi`` needs starts). Rates that are not met do not hinder.
+        needs what is not known (``nvidia-smi`` needs starts; those that cut GPUs need their
+        numbers). Rates that are not met do not hinder.
 
     Examples
     --------
@@ -69,6 +75,10 @@ def export(deployment: Deployment, target: str, options: ExportOptions | None = 
         raise InvalidProblem(f"{faults[0]}{more}: it cannot be written for any tool")
     for node in deployment.nodes:
         word(node.name, "node")
-    if options is not None and options.now is not None:
-        deployment = deployment.with_uuids_of(options.now)
-    return TARGETS[target].write(deployment, options or ExportOptions())
+    options = options or ExportOptions()
+    if target in _BY_NUMBER:
+        refuse_unnumbered(deployment)
+    now = None if options.now is None else by_driver(options.now)
+    if now is not None:
+        deployment = with_fixed(deployment.with_uuids_of(now), now)
+    return TARGETS[target].write(by_driver(deployment), replace(options, now=now))

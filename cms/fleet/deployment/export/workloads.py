@@ -10,9 +10,10 @@ from typing import NamedTuple
 
 from ....errors import InvalidProblem
 from ....values.numbers import shown
-from ..instance import WHOLE, Instance, Mode, State, Work
+from ..instance import WHOLE, Instance, State, Work
 from ..labels import HOSTNAME
 from ..model import Deployment, FleetGpu
+from .export import by_driver
 from .manifests import dns_label
 
 __all__ = [
@@ -102,6 +103,7 @@ def workloads_of(
     InvalidProblem
         If two kinds would have one name.
     """
+    deployment = by_driver(deployment)
     found: dict[Asked, list[tuple[FleetGpu, Work]]] = {}
     for card, each, work in working(deployment):
         asked = _asked(card, each.profile, work, place(card))
@@ -127,11 +129,11 @@ def workloads_of(
 
 def offered_by(card: FleetGpu) -> set[str]:
     """Return what a GPU offers to pods: its profiles, or all of it, also while nothing is on it."""
-    return {_offer(card, each) for each in card.counts} if card.mode is Mode.MIG else {WHOLE}
+    return {_offer(card, each) for each in card.counts} if card.is_cut else {WHOLE}
 
 
 def _offer(card: FleetGpu, profile: str) -> str:
-    return profile if card.mode is Mode.MIG else WHOLE
+    return profile if card.is_cut else WHOLE
 
 
 def _asked(card: FleetGpu, profile: str, work: Work, place: str | None) -> Asked:

@@ -45,6 +45,8 @@ class InstanceFacts:
     uuid : str, optional
     is_hollow : bool, optional
         Whether it has no compute instance; None if the source does not say.
+    is_split : bool
+        Whether it has compute instances, but not the one that is all of it.
     """
 
     profile: str
@@ -54,6 +56,7 @@ class InstanceFacts:
     gpu_instance: int | None = None
     uuid: str | None = None
     is_hollow: bool | None = None
+    is_split: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +66,7 @@ class GpuFacts:
     Parameters
     ----------
     index : int
+        Its number; of a source that names GPUs otherwise (`NodeFacts.is_numbered`), its name there.
     where : str
     uuid : Stated, optional
     product : Stated, optional
@@ -81,6 +85,8 @@ class GpuFacts:
         Whether what it holds may be what another GPU of the node holds, and the reverse.
     listing : str, optional
         Where `instances` are listed, or said to be none, if that is not `where`.
+    unfit : Stated, optional
+        Why nothing can be planned on it, whatever else is said: ``GPU requires reset``.
     """
 
     index: int
@@ -94,6 +100,7 @@ class GpuFacts:
     listing: str | None = field(default=None, compare=False)
     unclaimed: Stated | None = None
     is_guessed: bool = False
+    unfit: Stated | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,6 +182,10 @@ class NodeFacts:
         ``success``, ``pending``, ``rebooting`` or ``failed``: what the last change came to.
     unknown : tuple of str
         What it cannot tell of the node, for the user.
+    unfit : Stated, optional
+        Why nothing can be planned on any of its GPUs.
+    is_numbered : bool
+        Whether the indices of `gpus`, and of what pods hold, are those of ``nvidia-smi``.
     """
 
     source: str
@@ -190,3 +201,5 @@ class NodeFacts:
     counted: Counted | None = None
     mig_state: Stated | None = None
     unknown: tuple[str, ...] = ()
+    unfit: Stated | None = None
+    is_numbered: bool = True

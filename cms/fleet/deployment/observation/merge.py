@@ -11,13 +11,14 @@ from ....errors import CmsError, FileError, InvalidProblem
 from ....values.frozen import FrozenMap
 from ....values.words import count
 from ...hardware import Gpu, Layout
-from ...hardware import gpu as catalogue_gpu
 from ..checking import check_gpu
-from ..instance import UUID, WHOLE, Instance, Mode, Seen, State, Work
+from ..instance import UNKNOWN_OWNER, WHOLE, Instance, Mode, Seen, State, Work
 from ..model import Deployment, FleetGpu, FleetNode, Observation, driver_branch
 from .counting import Content, contents_of, facts_of_contents, resource_of
+from .devices import check_uuid, device_of, fixed, joined, odd_profile
 from .facts import Counted, GpuFacts, InstanceFacts, NodeFacts, Stated
 from .merging import Merging, fault_at
+from .numbering import numbered
 from .pods import as_known, compare_allocatable, with_pods
 
 __all__ = ["Observed", "merge"]
@@ -75,6 +76,11 @@ def merge(
         If two sources contradict each other, both places named; if one has what cannot be; if
         what a GPU is, or whether it is cut, is said nowhere.
 
+    Notes
+    -----
+    A GPU of which something cannot be read, or that no device file describes, hinders nothing: it
+    is `Mode.FIXED`, with a warning.
+
     Examples
     --------
     >>> from dataclasses import replace
@@ -111,6 +117,7 @@ def _node(merging: Merging, name: str, told: Sequence[NodeFacts]) -> FleetNode:
         except InvalidProblem as fault:
             raise fault_at(driver.where, str(fault)) from None
     _refuse_half_changed(name, told)
+    told, is_numbered = numbered(merging, name, told)
     for each in told:
         merging.warnings += [f"{name}: {said}" for said in each.unknown]
         if each.mig_state is not None and each.mig_state.value == "failed":
@@ -123,8 +130,19 @@ def _node(merging: Merging, name: str, told: Sequence[NodeFacts]) -> FleetNode:
     product = _agreed(f"product of {name}", [each.product for each in told])
     told, unclear = _with_counted(merging, name, told, product)
     indices = sorted({card.index for each in told for card in each.gpus})
+    merging.fixed.clear()
     cards = [_gpu(merging, name, index, told, product) for index in indices]
-    if not cards:
+    for why, places in merging.fixed.items():
+        numbers = ", ".join(str(index) for index, _ in places)
+        merging.warnings.append(
+            f"{name}/{numbers}: fixed, so that nothing is planned there: {why} ({places[0][1]})"
+        )
+    if not cards and (unfit := next((each.unfit for each in told if each.unfit), None)):
+        merging.warnings.append(
+            f"{name}: nothing is planned on its GPUs, and none is shown: {unfit.value} "
+            f"({unfit.where})"
+        )
+    elif not cards:
         where = ", ".join(each.source for each in told)
         raise FileError(
             where, f"no GPU of node {name!r} is told of{unclear}",
@@ -138,9 +156,8 @@ def _node(merging: Merging, name: str, told: Sequence[NodeFacts]) -> FleetNode:
         cards = [as_known(merging, card) for card in cards]
     times = [each.at for each in told if each.at is not None]
     seen = Observation(min(times), tuple(each.source for each in told)) if times else None
-    return FleetNode(
-        name, tuple(cards), FrozenMap(labels), driver.value if driver else None, seen
-    )  # fmt: skip
+    version = driver.value if driver else None
+    return FleetNode(name, tuple(cards), FrozenMap(labels), version, seen, is_numbered)
 
 
 def _resources(told: Sequence[NodeFacts]) -> set[str]:
@@ -162,7 +179,12 @@ def _with_counted(
         for one in each.gpus:
             facts.setdefault(one.index, []).append(one)
     clear = {index for index, own in facts.items() if any(map(_tells_cuts, own))}
-    card = _device(merging, f"{name}/0", [GpuFacts(0, counted.where)], product)
+    card, odd = device_of(merging, name, [GpuFacts(0, counted.where)], product, None)
+    odd = odd or odd_profile(card, [GpuFacts(0, counted.where, counts=counted.totals)])
+    if odd is not None and counted.number is not None:
+        rest = [index for index in range(counted.number) if index not in facts]
+        unfit = tuple(GpuFacts(index, counted.where, unfit=odd) for index in rest)
+        return [*told, NodeFacts(source.source, source.node, gpus=unfit)], ""
     others = [_content(_gpu(merging, name, index, told, product)) for index in sorted(clear)]
     found, stale = contents_of(card, counted, others, source.allocatable or {})
     contents = found[0] if len(found) == 1 else ()
@@ -203,7 +225,7 @@ def _tells_cuts(facts: GpuFacts) -> bool:
 
 
 def _content(card: FleetGpu) -> Content:
-    return FrozenMap(card.counts if card.mode is Mode.MIG else {WHOLE: 1})
+    return FrozenMap(card.counts if card.is_cut else {WHOLE: 1})
 
 
 def _said(content: Content) -> str:
@@ -274,8 +296,10 @@ def _gpu(
     name = f"{node}/{index}"
     uuid = _agreed(f"UUID of {name}", [card.uuid for card in facts])
     if uuid is not None:
-        _require_uuid(name, uuid.value, uuid.where)
-    card = _device(merging, name, facts, product)
+        check_uuid(name, uuid.value, uuid.where)
+    said = [*(each.unfit for each in facts), *(each.unfit for each in told)]
+    unfit = next((each for each in said if each is not None), None)
+    card, unknown = device_of(merging, node, facts, product, unfit)
     mig = _agreed(f"MIG mode of {name}", [each.mig for each in facts])
     mig = mig or next((each.unclaimed for each in facts if each.unclaimed), None)
     pending = _agreed(f"pending MIG mode of {name}", [each.pending for each in facts])
@@ -284,6 +308,10 @@ def _gpu(
             f"{name}: MIG is {mig.value} and will be {pending.value} after a reset "
             f"({pending.where})"
         )
+    unfit = unfit or unknown or odd_profile(card, facts)
+    if unfit is not None:
+        merging.fixed.setdefault(unfit.value, []).append((index, unfit.where))
+        return fixed(node, card, facts, uuid)
     where = facts[0].where
     placed = [each for each in facts if each.instances is not None]
     counted = [each for each in facts if each.counts is not None]
@@ -318,38 +346,6 @@ def _gpu(
     )  # fmt: skip
 
 
-def _require_uuid(name: str, uuid: str, where: str) -> None:
-    if not UUID.fullmatch(uuid):
-        raise fault_at(where, f"the UUID of {name} is {uuid!r} here", "GPU-... or MIG-...")
-
-
-def _device(merging: Merging, name: str, facts: Sequence[GpuFacts], product: Stated | None) -> Gpu:
-    said = [each.product for each in facts]
-    found: list[tuple[Gpu, Stated]] = []
-    for each in [*said, product]:
-        if each is None:
-            continue
-        try:
-            card = merging.devices.get(each.value) or catalogue_gpu(each.value)
-        except CmsError as fault:
-            raise fault_at(each.where, f"{name}: {fault}") from None
-        if found and found[0][0].key != card.key:
-            raise fault_at(
-                each.where,
-                f"{name} is a {card.key} here, and a {found[0][0].key} in {found[0][1].where}",
-                "sources of the same node, read at the same time",
-            )
-        found.append((card, each))
-    if found:
-        return found[0][0]
-    if merging.device is not None:
-        return merging.device
-    raise fault_at(
-        facts[0].where, f"what GPU {name} is is said nowhere",
-        "the output of nvidia-smi -L beside it, or --gpu a100-80gb",
-    )  # fmt: skip
-
-
 def _instances(
     name: str, card: Gpu, placed: Sequence[GpuFacts], counted: Sequence[GpuFacts]
 ) -> tuple[tuple[Instance, ...], Seen]:
@@ -373,17 +369,12 @@ def _instances(
                 "sources of the same node, read at the same time",
             )
     if layouts:
-        # the one that says most: identifiers, and what is hollow
-        return max((found for found, _ in layouts), key=_detail), Seen.SEEN
+        return joined([found for found, _ in layouts]), Seen.SEEN
     return _from_counts(name, card, counted[0])
 
 
 def _where(facts: GpuFacts) -> str:
     return facts.instances[0].where if facts.instances else facts.listing or facts.where
-
-
-def _detail(instances: Sequence[Instance]) -> int:
-    return sum((each.gpu_instance is not None) + (each.uuid is not None) for each in instances)
 
 
 def _placed(name: str, card: Gpu, facts: GpuFacts) -> tuple[Instance, ...]:
@@ -396,10 +387,10 @@ def _placed(name: str, card: Gpu, facts: GpuFacts) -> tuple[Instance, ...]:
                 each.where, f"{name}: {each.profile} takes {each.size} memory slices here",
                 f"{size}, as on {card.key}",
             )  # fmt: skip
-        state = State.HOLLOW if each.is_hollow else State.RUNNING
-        owner = None if state is State.HOLLOW else "unknown"
+        state = State.HOLLOW if each.is_hollow else State.SPLIT if each.is_split else State.RUNNING
+        owner = None if state is State.HOLLOW else UNKNOWN_OWNER
         if each.uuid is not None:
-            _require_uuid(f"{name} {each.profile}", each.uuid, each.where)
+            check_uuid(f"{name} {each.profile}", each.uuid, each.where)
         more = each.gpu_instance, each.uuid
         found.append(Instance(profile, each.start, None, owner, state, *more))
     for violation in check_gpu(FleetGpu(name, facts.index, card, instances=tuple(found))):
@@ -425,10 +416,10 @@ def _from_counts(name: str, card: Gpu, facts: GpuFacts) -> tuple[tuple[Instance,
     if not layouts:
         raise fault_at(facts.where, f"what {name} is said to hold cannot be: {why}")
     if len(layouts) == 1 and not facts.is_guessed:
-        only = (Instance(p.profile, p.start, owner="unknown") for p in layouts[0])
+        only = (Instance(p.profile, p.start, owner=UNKNOWN_OWNER) for p in layouts[0])
         return tuple(only), Seen.ONLY_ONE
     names = (card.profile(p).name for p, n in counts.items() for _ in range(n))
-    return tuple(Instance(p, owner="unknown") for p in names), Seen.UNKNOWN
+    return tuple(Instance(p, owner=UNKNOWN_OWNER) for p in names), Seen.UNKNOWN
 
 
 def _places(instances: Iterable[Instance]) -> list[str]:

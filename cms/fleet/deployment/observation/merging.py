@@ -9,7 +9,7 @@ from ....errors import FileError
 from ...hardware import Gpu
 from ..instance import Work
 from ..labels import label_value, point_label
-from ..model import Deployment
+from ..model import Deployment, FleetNode
 
 __all__ = ["Merging", "fault_at"]
 
@@ -24,6 +24,11 @@ class Merging:
     places: Deployment | None = None
     of_pods: dict[Work, bool] = field(default_factory=dict)
     warnings: list[str] = field(default_factory=list)
+    fixed: dict[str, list[tuple[int, str]]] = field(default_factory=dict)
+
+    def meant(self) -> tuple[FleetNode, ...]:
+        """Return the nodes of all that was meant to run, or to be where."""
+        return (*self.known.nodes, *(self.places.nodes if self.places else ()))
 
     def work(
         self, service: str, point: str | None, profiles: Collection[str], gpus: Collection[str]

@@ -2,72 +2,56 @@
 
 Recognised by content, in any order and in one file or several: ``-L``, ``--query-gpu=... --format=
 csv``, ``mig -lgi`` and ``mig -lci``. Lines are split on blanks, never by column, since widths
-differ between drivers; a line of a listing that is not understood is refused, not skipped.
+differ between drivers; a line of a listing that is not understood is refused, not skipped. A GPU of
+which a value cannot be read (``[GPU requires reset]``, ``ERR!``) is told of as unfit, and the rest
+as usual. The overview that ``nvidia-smi`` prints without a word names no profiles: it is passed
+over where other listings stand beside it.
 """
 
 from __future__ import annotations
 
-import csv
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
-from datetime import datetime
+from dataclasses import replace
 
-from ....errors import FileError
 from ....files.numerals import is_whole
 from ....files.source import Source
-from .age import written as in_utc
 from .facts import GpuFacts, InstanceFacts, NodeFacts, Stated
 from .merging import fault_at
+from .nvidia_smi_query import (
+    ASK,
+    Card,
+    Read,
+    fault,
+    field_of,
+    is_query,
+    is_row,
+    is_unreadable,
+    once,
+)
 
 __all__ = ["is_nvidia_smi", "read_nvidia_smi"]
 
-_CARD = re.compile(r"GPU +([0-9]{1,9}): ([^(]+)\(UUID: *(GPU-[^)]+)\)")
+_CARD = re.compile(r"GPU +([0-9]{1,9}): (.*?) *\(UUID: *([^()]*)\)")
 _DEVICE = re.compile(r"MIG\s+(\S+)\s+Device\s+(\d+):\s+\(UUID:\s*(MIG-\S+)\)\s*")
+_PART = re.compile(r"^\d+c\.")
+_KINDS = {"uuid": "UUID", "product": "product"}
 _PLACE = re.compile(r"([0-9]{1,9}):([0-9]{1,9})")
 _NO_MIG = "No MIG-enabled devices found"
 _NO_INSTANCES = "No GPU instances found"
 _NO_COMPUTE = "No compute instances found"
-_ASK = "nvidia-smi --query-gpu=index,uuid,name,mig.mode.current,driver_version --format=csv"
-_FIELDS = ("index", "uuid", "name", "mig.mode.current", "mig.mode.pending", "driver_version")
-_MODES = {"enabled": "on", "disabled": "off", "[n/a]": "off", "n/a": "off"}
+_HANDLE = re.compile(
+    r"Unable to determine the device handle for GPU *(?:(\d{1,3}): *)?([0-9a-f:.]+): *(.*)", re.I
+)
+_WARNING = re.compile(r"warning: *(.+)", re.I)
+_OVERVIEW = "NVIDIA-SMI "
+_CLOCK = re.compile(r"\w{3} \w{3} +\d+ [\d:]{8} \d{4}")
 # Lines of boxes, of blanks and of headings say nothing.
 _FRAME = re.compile(r"[\s+\-=|]*")
 _WORDS = {
     "gpu", "gpus", "instance", "instances", "instances:", "id", "name", "profile", "placement",
     "placements", "start:size", "compute",
 }  # fmt: skip
-
-
-@dataclass
-class _Card:
-    """What the lines of a file say of one GPU, gathered."""
-
-    where: str
-    uuid: Stated | None = None
-    product: Stated | None = None
-    mig: Stated | None = None
-    pending: Stated | None = None
-    instances: list[InstanceFacts] = field(default_factory=list)
-    devices: list[tuple[str, str, str]] = field(default_factory=list)  # profile, UUID, where
-
-
-@dataclass
-class _Read:
-    """What a file says, gathered line by line."""
-
-    source: Source
-    cards: dict[int, _Card] = field(default_factory=dict)
-    driver: Stated | None = None
-    at: str | None = None
-    listing: str | None = None  # where GPU instances are listed, or said to be none
-    computes: set[tuple[int, int]] | None = None  # (GPU, GPU instance) with a compute instance
-    compute_at: Stated | None = None  # the first of them
-    none: dict[str, str] = field(default_factory=dict)  # where it says that there are none, or off
-    found: bool = False
-
-    def card(self, index: int, where: str) -> _Card:
-        return self.cards.setdefault(index, _Card(where))
 
 
 def is_nvidia_smi(source: Source) -> bool:
@@ -79,6 +63,7 @@ def is_nvidia_smi(source: Source) -> bool:
         or _CARD.search(text)
         or any(said in text for said in (_NO_MIG, _NO_INSTANCES, _NO_COMPUTE))
         or re.search(r"^\s*(index|uuid|name|timestamp),\s", text, re.M)
+        or any(_HANDLE.fullmatch(line.strip()) for line in text.splitlines())
         or "NVIDIA-SMI" in text
     )
 
@@ -108,51 +93,102 @@ def read_nvidia_smi(*sources: Source) -> NodeFacts:
     >>> facts.gpus[0].instances[0].start
     4
     """
-    read = _Read(sources[0])
+    read = Read(sources[0])
     for source in sources:
         read.source, read.found = source, False
         _read_all(read)
         if not read.found:
             raise source.error(
                 f"{source.name} has nothing that nvidia-smi prints of GPUs",
-                expected=f"the output of: nvidia-smi mig -lgi; nvidia-smi mig -lci; {_ASK}",
+                expected=f"the output of: nvidia-smi mig -lgi; nvidia-smi mig -lci; {ASK}",
             )
     _refuse_contradictions(read)
+    _number_lost(read)
     return NodeFacts(
         ", ".join(source.name for source in sources),
         at=read.at,
         driver=read.driver,
         gpus=tuple(_facts(read, index) for index in sorted(read.cards)),
+        unknown=tuple(read.warnings),
     )
 
 
-def _read_all(read: _Read) -> None:
+def _read_all(read: Read) -> None:
     card: int | None = None
     names: list[str] = []  # the columns of a table that was begun
+    in_overview = False
     for number, line in enumerate((read.source.text or "").splitlines(), 1):
-        where = f"{read.source.name}:{number}"
-        if match := _CARD.fullmatch(line.strip()):
+        where, bare = f"{read.source.name}:{number}", line.strip()
+        if match := _CARD.fullmatch(bare):
             card = int(match[1])
-            own = read.card(card, where)
-            own.uuid = _once(read, number, own.uuid, Stated(match[3], where), f"UUID of GPU {card}")
-            product = Stated(match[2].strip(), where)
-            own.product = _once(read, number, own.product, product, f"product of GPU {card}")
-            read.found = True
-        elif match := _DEVICE.fullmatch(line.strip()):
+            _card(read, number, match)
+        elif match := _DEVICE.fullmatch(bare):
             if card is None:
-                raise _fault(read, number, "a MIG device stands before its GPU", "nvidia-smi -L")
+                raise fault(read, number, "a MIG device stands before its GPU", "nvidia-smi -L")
             read.card(card, where).devices.append((match[1], match[3], where))
-        elif _is_query(line):
-            names = [cell.strip().split(" ")[0] for cell in line.split(",")]
-        elif not (names and _is_row(read, number, line, names)):
+        elif match := _HANDLE.fullmatch(bare):
+            said, read.found = Stated(match[3].rstrip("."), where), True
+            if match[1] is None:
+                read.lost.setdefault(match[2].lower(), said)
+            else:
+                own = read.card(int(match[1]), where)
+                own.unfit = own.unfit or said
+        elif match := _WARNING.fullmatch(bare):
+            read.warnings[f"nvidia-smi warns: {match[1]} ({where})"] = None
+        elif is_query(line):
+            names = [field_of(cell) for cell in line.split(",")]
+        elif _OVERVIEW in line or (in_overview and not _begins_listing(line)):
+            in_overview = True
+            continue
+        elif not (_CLOCK.fullmatch(bare) or (names and is_row(read, number, line, names))):
             _line(read, number, line)
+        in_overview = False
     _require_whole(read)
 
 
-def _refuse_contradictions(read: _Read) -> None:
+def _card(read: Read, number: int, match: re.Match[str]) -> None:
+    """Read a GPU's line of ``-L``."""
+    where, index = f"{read.source.name}:{number}", int(match[1])
+    own = read.card(index, where)
+    own.is_listed = read.found = True
+    for value, what in ((match[3], "uuid"), (match[2], "product")):
+        if is_unreadable(value) or (what == "uuid" and not value.startswith("GPU-")):
+            own.unfit = own.unfit or Stated(f"its {_KINDS[what]} is {value}", where)
+            continue
+        name = f"{_KINDS[what]} of GPU {index}"
+        setattr(own, what, once(read, number, getattr(own, what), Stated(value, where), name))
+
+
+def _begins_listing(line: str) -> bool:
+    return (
+        "GPU instances:" in line
+        or "Compute instances:" in line
+        or any(said in line for said in (_NO_MIG, _NO_INSTANCES, _NO_COMPUTE))
+    )
+
+
+def _number_lost(read: Read) -> None:
+    """Give the GPUs that the driver has lost the numbers that are left out."""
+    left = sorted({*range(max(read.cards, default=-1))} - read.cards.keys())
+    if len(left) == len(read.lost):
+        for index, said in zip(left, read.lost.values(), strict=True):
+            read.card(index, said.where).unfit = said
+        return
+    for address, said in read.lost.items():
+        read.warnings[
+            f"the GPU at {address} is not shown, as its number is not told: {said.value} "
+            f"({said.where})"
+        ] = None
+
+
+def _refuse_contradictions(read: Read) -> None:
     """Refuse a listing that says there are none where another line lists one."""
     cards = sorted(read.cards.items())
-    computes = [] if read.compute_at is None else [read.compute_at]
+    computes = [
+        Stated(f"GPU {gpu} has a compute instance", each.where)
+        for (gpu, _), own in (read.computes or {}).items()
+        for each in own
+    ][:1]
     instances = [
         Stated(f"GPU {index} has a {profile}", where)
         for index, card in cards
@@ -179,18 +215,18 @@ def _refuse_contradictions(read: _Read) -> None:
             )  # fmt: skip
 
 
-def _require_whole(read: _Read) -> None:
+def _require_whole(read: Read) -> None:
     """Refuse a table whose frame is not closed: what is missing would be taken for free."""
     text = read.source.text or ""
     lines = text.rstrip().splitlines()
     if lines and lines[-1].startswith("|") and any(line.startswith("+-") for line in lines):
-        raise _fault(
+        raise fault(
             read, len(lines), "the table ends before its frame; was the file cut off?",
             "all that nvidia-smi printed",
         )  # fmt: skip
 
 
-def _line(read: _Read, number: int, line: str) -> None:
+def _line(read: Read, number: int, line: str) -> None:
     """Read a line of a listing of instances, or one that says that there are none."""
     for said in (_NO_MIG, _NO_INSTANCES, _NO_COMPUTE):
         if said in line:
@@ -200,22 +236,20 @@ def _line(read: _Read, number: int, line: str) -> None:
                 read.listing = read.listing or where
             read.none.setdefault(said, where)
             if said == _NO_COMPUTE:
-                read.computes = read.computes or set()
+                read.computes = read.computes or {}
             return
     words = line.replace("|", " ").split()
     if "Compute" in words and "instances:" in words:
-        read.found, read.computes = True, read.computes or set()
+        read.found, read.computes = True, read.computes or {}
     elif "instances:" in words:
         read.found, read.listing = True, read.listing or f"{read.source.name}:{number}"
     if "MIG" in words and is_whole(words[0]):
         _instance(read, number, words)
     elif not (_FRAME.fullmatch(line) or {word.lower() for word in words} <= _WORDS):
-        raise _fault(
-            read, number, f"{line.strip()[:60]!r} is not understood", "nvidia-smi mig -lgi"
-        )
+        raise fault(read, number, f"{line.strip()[:60]!r} is not understood", "nvidia-smi mig -lgi")
 
 
-def _instance(read: _Read, number: int, words: list[str]) -> None:
+def _instance(read: Read, number: int, words: list[str]) -> None:
     where = f"{read.source.name}:{number}"
     at = words.index("MIG")
     numbers, rest = words[:at], words[at + 1 :]
@@ -224,16 +258,16 @@ def _instance(read: _Read, number: int, words: list[str]) -> None:
         return
     place = _PLACE.fullmatch(rest[-1]) if rest else None
     if place is None or not all(map(is_whole, (*numbers, *rest[1:-1]))):
-        raise _fault(read, number, "this line has no placement Start:Size", "nvidia-smi mig -lgi")
+        raise fault(read, number, "this line has no placement Start:Size", "nvidia-smi mig -lgi")
     read.found = True
     if len(numbers) != 1 or len(rest) != 4:  # GPU, name, profile, instance, place
-        raise _fault(read, number, f"{' '.join(words)!r} is not understood", "nvidia-smi mig -lgi")
+        raise fault(read, number, f"{' '.join(words)!r} is not understood", "nvidia-smi mig -lgi")
     read.listing = read.listing or where
     card = read.card(int(numbers[0]), where)
     new = InstanceFacts(rest[0], where, int(place[1]), int(place[2]), int(rest[2]))
     for other in card.instances:
         if other.gpu_instance == new.gpu_instance:
-            raise _fault(
+            raise fault(
                 read, number,
                 f"GPU {numbers[0]} has GPU instance {rest[2]} here and in {other.where}",
                 "one listing of a node at one time",
@@ -242,85 +276,21 @@ def _instance(read: _Read, number: int, words: list[str]) -> None:
 
 
 def _compute_instance(
-    read: _Read, number: int, words: list[str], numbers: list[str], rest: list[str]
+    read: Read, number: int, words: list[str], numbers: list[str], rest: list[str]
 ) -> None:
     """Read GPU, GPU instance, name, profile, instance and, from newer drivers, the placement."""
     if len(rest) == 4 and _PLACE.fullmatch(rest[-1]):
         rest = rest[:-1]
     if len(rest) != 3 or not all(map(is_whole, (*numbers, *rest[1:]))):
-        raise _fault(read, number, f"{' '.join(words)!r} is not understood", "nvidia-smi mig -lci")
+        raise fault(read, number, f"{' '.join(words)!r} is not understood", "nvidia-smi mig -lci")
     read.found = True
-    where, gpu = f"{read.source.name}:{number}", f"GPU {numbers[0]}"
-    read.compute_at = read.compute_at or Stated(f"{gpu} has a compute instance", where)
-    read.computes = read.computes or set()
-    read.computes.add((int(numbers[0]), int(numbers[1])))
-
-
-def _is_query(line: str) -> bool:
-    names = [cell.strip().split(" ")[0] for cell in line.split(",")]
-    return len(names) > 1 and "index" in names and all(re.fullmatch(r"[a-z_.]+", n) for n in names)
-
-
-def _is_row(read: _Read, number: int, line: str, names: list[str]) -> bool:
-    """Read a row of the table of ``--query-gpu``; return whether the line was one."""
-    cells = [cell.strip() for cell in next(csv.reader([line]), [])]
-    if len(cells) < 2:
-        return False
-    if len(cells) != len(names):
-        raise _fault(read, number, f"{len(cells)} cells under {len(names)} names", _ASK)
-    row = dict(zip(names, cells, strict=True))
-    if not is_whole(row["index"]):
-        raise _fault(read, number, f"the index is {row['index']!r}, which is no number", _ASK)
-    read.found = True
-    _row(read, number, row)
-    return True
-
-
-def _row(read: _Read, number: int, row: dict[str, str]) -> None:
     where = f"{read.source.name}:{number}"
-    index = int(row["index"])
-    card = read.card(index, where)
-    said = {name: Stated(row[name], where) for name in _FIELDS if row.get(name)}
-    if "uuid" in said:
-        card.uuid = _once(read, number, card.uuid, said["uuid"], f"UUID of GPU {index}")
-    if "name" in said:
-        card.product = _once(read, number, card.product, said["name"], f"product of GPU {index}")
-    for name, what in (("mig.mode.current", "mig"), ("mig.mode.pending", "pending")):
-        if name in said:
-            mode = _MODES.get(said[name].value.lower())
-            if mode is None:
-                wrong = f"{name} is {said[name].value!r}"
-                raise _fault(read, number, wrong, "Enabled, Disabled or [N/A]")
-            old = getattr(card, what)
-            setattr(card, what, _once(read, number, old, Stated(mode, where), f"{name} of {index}"))
-    if "driver_version" in said:
-        read.driver = _once(read, number, read.driver, said["driver_version"], "driver")
-    if "timestamp" in row:
-        read.at = _time(read, number, row["timestamp"])
+    read.computes = read.computes or {}
+    own = read.computes.setdefault((int(numbers[0]), int(numbers[1])), [])
+    own.append(Stated(rest[0], where))
 
 
-def _time(read: _Read, number: int, written: str) -> str:
-    for form in ("%Y/%m/%d %H:%M:%S.%f", "%Y/%m/%d %H:%M:%S"):
-        try:
-            # The tool prints the clock of its node, without a zone: taken to be that of this
-            # machine. Where it is another one, hours are wrong, and refused as too old or to come.
-            return in_utc(datetime.strptime(written, form).astimezone())
-        except (ValueError, OverflowError):
-            continue
-    raise _fault(read, number, f"the timestamp is {written!r}", "2026/11/23 10:15:00.000")
-
-
-def _once(read: _Read, number: int, old: Stated | None, new: Stated, what: str) -> Stated:
-    if old is not None and old.value != new.value:
-        raise _fault(
-            read, number,
-            f"the {what} is {new.value} here and {old.value} in {old.where}",
-            "what one node said at one time; give the files of other nodes as NODE=FILE",
-        )  # fmt: skip
-    return old or new
-
-
-def _facts(read: _Read, index: int) -> GpuFacts:
+def _facts(read: Read, index: int) -> GpuFacts:
     card = read.cards[index]
     instances = None
     if card.instances or (read.listing and (card.mig is None or card.mig.value == "on")):
@@ -330,27 +300,53 @@ def _facts(read: _Read, index: int) -> GpuFacts:
         mig = Stated("off", read.none[_NO_MIG])
     if instances and mig is None:
         mig = Stated("on", instances[0].where)
+    unfit = card.unfit or _unclear(read, index, card)
     return GpuFacts(
         index, card.where, card.uuid, card.product, mig, card.pending, instances,
-        listing=read.listing,
+        listing=read.listing, unfit=unfit,
     )  # fmt: skip
 
 
-def _told(read: _Read, index: int, card: _Card) -> Iterator[InstanceFacts]:
+def _whole_name(name: str) -> str:
+    """Return the GPU instance's profile of a compute instance's: ``3g.40gb`` of ``1c.3g.40gb``."""
+    return _PART.sub("", name)
+
+
+def _unclear(read: Read, index: int, card: Card) -> Stated | None:
+    """Say which instances may lack their compute instance or have others, where only -L tells."""
+    if read.computes is not None or not card.is_listed:
+        return None
+    for profile in sorted({each.profile for each in card.instances}):
+        alike = [each for each in card.instances if each.profile == profile]
+        own = [name for name, *_ in card.devices if _whole_name(name) == profile]
+        if 0 < own.count(profile) < len(alike):
+            return Stated(
+                f"of its {len(alike)} {profile}, -L lists {own.count(profile)} as whole, and which "
+                "these are says nvidia-smi mig -lci alone", card.where,
+            )  # fmt: skip
+    return None
+
+
+def _told(read: Read, index: int, card: Card) -> Iterator[InstanceFacts]:
     """Yield the instances, with what the other listings of the file say of each."""
-    by_name: dict[str, list[str]] = {}
-    for profile, uuid, _ in card.devices:
-        by_name.setdefault(profile, []).append(uuid)
     for each in card.instances:
         alike = [other for other in card.instances if other.profile == each.profile]
-        uuids = by_name.get(each.profile, [])
+        own = [device for device in card.devices if _whole_name(device[0]) == each.profile]
+        names = [name for name, *_ in own]
         # which of several equal devices has which UUID no listing says
-        only = uuids[0] if len(alike) == len(uuids) == 1 else None
-        hollow = None
+        only = own[0][1] if len(alike) == 1 and names == [each.profile] else None
         if read.computes is not None:
-            hollow = (index, each.gpu_instance) not in read.computes
-        yield replace(each, uuid=only, is_hollow=hollow)
-
-
-def _fault(read: _Read, number: int, what: str, expected: str) -> FileError:
-    return FileError(read.source.name, what, line=number, expected=expected)
+            computes = read.computes.get((index, each.gpu_instance or 0), [])
+            for said in computes:
+                if _whole_name(said.value) != each.profile:
+                    raise fault_at(
+                        said.where,
+                        f"GPU instance {each.gpu_instance} of GPU {index} has a {said.value} here, "
+                        f"and is a {each.profile} in {each.where}",
+                        "listings of one time; observe the node again",
+                    )
+            names = [said.value for said in computes]
+            split = names not in ([], [each.profile])
+            yield replace(each, uuid=only, is_hollow=not names, is_split=split)
+        else:  # a device that -L does not list may be younger than its text
+            yield replace(each, uuid=only, is_split=bool(names) and each.profile not in names)

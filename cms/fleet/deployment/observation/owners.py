@@ -8,8 +8,8 @@ from dataclasses import replace
 from ....errors import InvalidOption
 from ....files.numerals import is_whole
 from ....values.names import nearest
-from ...serving.measurements import is_called
-from ..instance import Instance, Work
+from ...hardware.catalogue import is_called
+from ..instance import Instance, Mode, Work
 from ..labels import point_label
 from ..model import Deployment, FleetGpu
 
@@ -72,6 +72,8 @@ def _changed(
     deployment: Deployment, place: str, change: Callable[[FleetGpu, Instance], Instance]
 ) -> Deployment:
     card, at = _find(deployment, place)
+    if card.mode is Mode.FIXED:
+        raise InvalidOption(f"{place!r}: nothing is planned on {card.name}, whoever uses it")
     instances = list(card.instances)
     instances[at] = change(card, instances[at])
     replaced = replace(card, instances=tuple(instances))

@@ -10,13 +10,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
 
-from ....errors import CmsError, FileError
+from ....errors import FileError, InvalidOption
 from ....files.documents import check_head
 from ....files.node import Node
 from ....files.source import Source, read_source
 from ....files.yaml_text import read_yaml_or_json
 from ...hardware import Gpu
-from ...hardware import gpu as catalogue_gpu
+from ...hardware.catalogue import gpu_called, uncut_gpu
 from ...serving.service import Service
 from ..checking import check_deployment
 from ..export.mig_parted_file import Entry, cuts_of, read_configs
@@ -250,17 +250,16 @@ def _gpus_of(
     for card in meant.gpus if meant else ():
         found[card.index] = card.gpu
     for told in facts:
-        if told.node is None or told.node.value != name:
+        if told.node is None or told.node.value != name or not told.is_numbered:
             continue
         for each in told.gpus:
             product = each.product or told.product
             found[each.index] = found.get(each.index) or device
             if product is not None:
                 try:
-                    own = devices.get(product.value) or catalogue_gpu(product.value)
-                except CmsError:  # `merge` refuses it, with its place
-                    continue
-                found[each.index] = own
+                    found[each.index] = gpu_called(product.value, devices.values())
+                except InvalidOption:  # `merge` says so
+                    found[each.index] = uncut_gpu(product.value)
     return tuple(FleetGpu(name, index, gpu) for index, gpu in sorted(found.items()) if gpu)
 
 

@@ -13,6 +13,7 @@ from typing import Literal
 from ....errors import CmsError, InvalidOption
 from ....solving.solution import Proof
 from ....values.numbers import Number, shown
+from ..difference import with_fixed
 from ..instance import Instance, State
 from ..model import Deployment
 from ..placing import place
@@ -131,6 +132,8 @@ def transition(
     if actuator not in (*Actuator,):
         known = ", ".join(Actuator)
         raise InvalidOption(f"the actuator is {actuator!r}; expected one of {known}")
+    if isinstance(to, Deployment):
+        to = with_fixed(to, start)
     tool = Actuator(actuator)
     is_whole = tool is not Actuator.NVIDIA_SMI
     asked = Asked(

@@ -208,7 +208,8 @@ class Fleet:
     def item(self, card: FleetGpu, instance: Instance, *, goes: bool, temporary: bool) -> Item:
         """Return an instance as it counts; one that does not run supplies nothing."""
         number, supply = self.counted(instance.work if instance.supply_rps else None)
-        slots = self.slots(card.gpu, instance)
+        # nothing comes to a GPU that is fixed, whose profiles nobody may know
+        slots = 0 if card.mode is Mode.FIXED else self.slots(card.gpu, instance)
         return Item(instance, slots, number, supply, goes, temporary)
 
     def _read(self, number: int, card: FleetGpu, end: FleetGpu, pools: dict[object, int]) -> None:
@@ -337,4 +338,4 @@ def _is_restart(blockers: Sequence[Item], instance: Instance) -> bool:
     (one,) = blockers
     here = one.instance
     same = (here.profile, here.start) == (instance.profile, instance.start)
-    return same and here.state is not State.HOLLOW
+    return same and here.is_whole

@@ -253,7 +253,7 @@ class Goal:
             is_used = bool(self.ends[number].instances)
             pairs.append((number, self._content(number, frozenset()) if is_used else -1))
         others = [n for n, card in enumerate(self.cards) if card.node == name]
-        drained = tuple(n for n in others if n not in anew and self.firsts[n])
+        drained = tuple(n for n in others if n not in anew and self.cards[n].is_in_use)
         for number in drained:
             for thing in self.firsts[number]:
                 if not thing.instance.is_ours:
@@ -360,7 +360,7 @@ def is_as_cut(card: FleetGpu, end: FleetGpu) -> bool:
 
 
 def _counts(card: FleetGpu) -> Counter[tuple[str, bool]]:
-    return Counter((each.profile, each.state is State.HOLLOW) for each in card.instances)
+    return Counter((each.profile, not each.is_whole) for each in card.instances)
 
 
 def as_it_stays(
@@ -432,8 +432,8 @@ def _does_the_same(now: Instance, then: Instance) -> bool:
 
 
 def _can_become(now: Instance, then: Instance) -> bool:
-    is_alike = (now.profile, now.owner, now.state is State.HOLLOW) == (
-        then.profile, then.owner, then.state is State.HOLLOW,
+    is_alike = (now.profile, now.owner, not now.is_whole) == (
+        then.profile, then.owner, not then.is_whole,
     )  # fmt: skip
     return is_alike and now.is_ours
 

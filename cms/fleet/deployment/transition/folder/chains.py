@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from ...instance import Instance, Mode, State
+from ...instance import Instance, Mode
 from ...model import FleetGpu
 from ..model import Action, What
 from ..order import rewrites
@@ -81,7 +81,7 @@ class _Slots:
 
 def _cut_of(card: FleetGpu) -> tuple[Mode, Counter[tuple[str, bool]]]:
     """Return how a GPU is cut: its mode, and its instances by profile, whole and half made ones."""
-    kinds = ((each.profile, each.state is State.HOLLOW) for each in card.instances)
+    kinds = ((each.profile, not each.is_whole) for each in card.instances)
     return card.mode, Counter(kinds if card.mode is Mode.MIG else ())
 
 

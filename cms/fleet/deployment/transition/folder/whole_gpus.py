@@ -12,12 +12,11 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from .....errors import InvalidProblem
-from .....values.frozen import FrozenMap
 from ...export.export import ExportOptions, refuse_doubtful, word
-from ...export.mig_parted_file import Cut, name_of, text_of
+from ...export.mig_parted_file import Cut, cut_of, name_of, text_of
 from ...export.nvidia_smi import gpu_row
 from ...guesses import doubtful, in_doubt
-from ...instance import Mode, State
+from ...instance import Mode
 from ...model import Deployment, FleetGpu
 from ..model import Transition, What
 from .steps import Part
@@ -44,7 +43,7 @@ wholes() {
     [ -n "$listed" ] || return 0
     echo "$listed" | while read -r profile start size id; do
         whole=no
-        if has_compute "$1" "$id"; then whole=yes; fi
+        if is_whole "$1" "$id"; then whole=yes; fi
         echo "$profile $start $whole $id"
     done
 }
@@ -203,10 +202,7 @@ mig_uuid() {
 
 def cuts_of(cards: Iterable[FleetGpu]) -> dict[int, Cut]:
     """Return how GPUs are cut, by their whole instances."""
-    return {
-        card.index: FrozenMap(card.counts) if card.mode is Mode.MIG else None
-        for card in whole_alone(cards)
-    }
+    return {card.index: cut_of(card) for card in whole_alone(cards)}
 
 
 def whole_alone(cards: Iterable[FleetGpu]) -> tuple[FleetGpu, ...]:
@@ -214,7 +210,7 @@ def whole_alone(cards: Iterable[FleetGpu]) -> tuple[FleetGpu, ...]:
     return tuple(
         replace(
             card,
-            instances=tuple(each for each in card.instances if each.state is not State.HOLLOW),
+            instances=tuple(each for each in card.instances if each.is_whole),
         )
         for card in cards
     )
@@ -290,9 +286,10 @@ def tables(part: Part) -> dict[str, tuple[str, ...]]:
         "former": tuple(_rows(part.befores)),
         "profiles": tuple(
             dict.fromkeys(
-                f"{profile.name} {_names(card, profile.name)}"
+                f"{name} {_names(card, name)}"
                 for card in part.cards
                 for profile in card.gpu.profiles
+                for name in (profile.name, *profile.other_names)
             )
         ),
         **_config("wanted", part.afters),

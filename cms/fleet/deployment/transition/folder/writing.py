@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import partial
 from typing import Any, Protocol
@@ -11,9 +11,9 @@ from typing import Any, Protocol
 from .....errors import InvalidOption, InvalidProblem, UnsupportedProblem
 from .....files.layout import document_text, number_to_json
 from .....values.names import nearest
-from ...export.export import ExportOptions
+from ...export.export import ExportOptions, by_driver, refuse_unnumbered
 from ...files import deployment_to_json
-from ...instance import State
+from ...instance import Instance
 from ...labels import point_label
 from ...model import Deployment
 from ..durations import Durations
@@ -112,6 +112,27 @@ class Folder:
     losses: tuple[str, ...]
 
 
+def _by_driver(transition: Transition) -> Transition:
+    """Return a transition whose profiles have the names that each node's driver knows."""
+    start = transition.start
+
+    def called(node: str, index: int, each: Instance) -> Instance:
+        gpu = next(card.gpu for card in start.node(node).gpus if card.index == index)
+        return replace(each, profile=start.node(node).calls(gpu, each.profile))
+
+    actions = tuple(
+        replace(
+            action,
+            removes=tuple(called(*action.gpu, each) for each in action.removes),
+            adds=tuple(called(*action.gpu, each) for each in action.adds),
+        )
+        for action in transition.actions
+    )
+    return replace(
+        transition, start=by_driver(start), target=by_driver(transition.target), actions=actions
+    )
+
+
 def folder_of(transition: Transition, options: FolderOptions | None = None) -> Folder:
     """Write a transition as a folder of texts.
 
@@ -149,24 +170,26 @@ def folder_of(transition: Transition, options: FolderOptions | None = None) -> F
             "transition between instances that serve one service each: a switch is yours to carry "
             "out"
         )
+    refuse_unnumbered(transition.start)
     actuator.refuse(transition.start, options.export)
-    steps = steps_of(transition, options.actuator)
+    told = _by_driver(transition)
+    steps = steps_of(told, options.actuator)
     for part in (part for step in steps for part in step.parts):
-        actuator.refuse_part(transition, part)
+        actuator.refuse_part(told, part)
     target = open_starts(transition, transition.target)
     files = {
         "transition.json": document_text(lambda: transition_to_json(transition), "transition.json"),
         "target.json": document_text(lambda: deployment_to_json(target), "target.json"),
         "work.sh": WORK.lstrip(),
         "lib/step.sh": STEP.lstrip(),
-        **actuator.files(transition, steps, options.export),
+        **actuator.files(told, steps, options.export),
         "run.sh": _run(steps, options.max_parallel),
     }
     for step in steps:
         for part in step.parts:
             tables = actuator.tables(part, options.export)
-            files[f"steps/{part.name}.sh"] = _script(transition, step, part, tables)
-    files |= _documents(transition, steps)
+            files[f"steps/{part.name}.sh"] = _script(told, step, part, tables)
+    files |= _documents(told, steps)
     losses = tuple(actuator.losses(transition))
     words = summary(
         transition, floor=options.floor, durations=options.durations,
@@ -278,7 +301,7 @@ def _work_rows(transition: Transition, part: Part) -> Iterator[str]:
     for mark, places in (("stop", part.removes), ("start", part.adds), ("other", others)):
         for place in places:
             each, seat = place.instance, part.seat(place)
-            if each.work is None or each.state is State.HOLLOW:
+            if each.work is None or not each.is_whole:
                 continue
             is_both = (seat, each.work) in removes and (seat, each.work) in adds
             if is_both and mark == "start":
