@@ -20,7 +20,7 @@ from cms.fleet.deployment import (
     Mode,
     State,
 )
-from cms.fleet.deployment.observation.facts import Stated
+from cms.fleet.deployment.observation.facts import GpuFacts, NodeFacts, Stated
 from cms.fleet.deployment.observation.kubernetes import facts_of_kubernetes, is_kubernetes
 from cms.fleet.deployment.observation.merge import merge
 
@@ -145,6 +145,41 @@ def test_of_shared_gpus_it_says_what_is_not_known_and_keeps_off() -> None:
         assert "its GPUs are shared by mps: which pods share which" in found.warnings[0]
 
 
+def test_a_node_that_shares_parts_or_unheld_gpus_is_fixed_and_the_rest_is_read() -> None:
+    parts = {"nvidia.com/mig-3g.40gb.sharing-strategy": "time-slicing", "nvidia.com/gpu.count": "2",
+             "nvidia.com/gpu.product": PRODUCT}  # fmt: skip
+    wholes = {"nvidia.com/gpu.sharing-strategy": "time-slicing", "nvidia.com/gpu.count": "2",
+              "nvidia.com/mig.capable": "false", "nvidia.com/gpu.product": PRODUCT}  # fmt: skip
+    for labels, offered in ((parts, {"mig-3g.40gb.shared": "8"}), (wholes, {"gpu": "8"})):
+        other = node("b", {**wholes, "nvidia.com/gpu.sharing-strategy": "none"}, gpu="2")
+        found = merge(told(node("a", labels, **offered), other, ELSEWHERE))
+        modes = {n.name: {card.mode for card in n.gpus} for n in found.deployment.nodes}
+        assert modes == {"a": {Mode.FIXED}, "b": {Mode.WHOLE}}
+        assert any(said.startswith("a/0, 1: fixed") for said in found.warnings)
+
+
+def test_cards_that_no_device_file_describes_are_fixed_whatever_is_counted_on_them() -> None:
+    t4 = {"nvidia.com/gpu.product": "Tesla-T4", "nvidia.com/gpu.count": "2",
+          "nvidia.com/mig.capable": "false"}  # fmt: skip
+    other = {"nvidia.com/gpu.product": "NVIDIA-RTX-PRO-6000-Blackwell-Server-Edition",
+             "nvidia.com/gpu.count": "1", "nvidia.com/mig.strategy": "mixed"}  # fmt: skip
+    objects = [node("a", t4, gpu="2"), node("b", other, **{"mig-1g.24gb.gfx": "4"})]
+    cards = (Stated(PRODUCT, "q:2"), Stated("Tesla T4", "q:3"))
+    listed = tuple(
+        GpuFacts(index, each.where, product=each, mig=Stated("off", "q:2"))
+        for index, each in enumerate(cards)
+    )
+    for label in (PRODUCT, "Tesla-T4"):  # of a node with both types it names one
+        both = node("c", {"nvidia.com/gpu.product": label}, gpu="2")
+        seen = merge([*told(both, ELSEWHERE), NodeFacts("q", Stated("c", ""), gpus=listed)])
+        assert [card.mode for card in seen.deployment.gpus()] == [Mode.WHOLE, Mode.FIXED]
+    found = merge(told(*objects, pod(resource="gpu"), ELSEWHERE))
+    assert [(c.name, c.mode, c.gpu.key) for c in found.deployment.gpus()] == [
+        ("a/0", Mode.FIXED, "tesla-t4"), ("a/1", Mode.FIXED, "tesla-t4"),
+        ("b/0", Mode.FIXED, "rtx-pro-6000-96gb"),
+    ]  # fmt: skip
+
+
 def test_a_change_under_way_is_refused_and_a_failed_one_said() -> None:
     for state in ("pending", "failed"):
         changed = node("a", {**MIXED, "nvidia.com/mig.config.state": state}, **{"mig-3g.40gb": "2"})
@@ -246,10 +281,6 @@ def test_pods_of_one_namespace_may_not_be_all() -> None:
         ([node("a", **{"mig-3g.40gb": "x"})], r'status.allocatable\["nvidia.com/mig-3g.40gb"\] is'),
         ([TWO, pod("1"), pod("2"), pod("3")], r"items\[3\]: pod prod/3 holds 3g.40gb, and then 3"),
         ([node("a", gpu=1), pod()], "held of node 'a', which has 0"),
-        (
-            [node("a", {"nvidia.com/mig-3g.40gb.sharing-strategy": "time-slicing"})],
-            "node 'a' shares parts of its GPUs by time-slicing",
-        ),
         ([slices(LOW, on="b"), TWO], "lists devices of node 'b' .*, which is not told of"),
         ([{"kind": "Node"}], r'items\[0\] has no "metadata"'),
         ([{**TWO, "status": {}}], 'items.0..status has no "allocatable"'),

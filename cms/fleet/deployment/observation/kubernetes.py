@@ -14,7 +14,7 @@ from ....files.numerals import is_whole
 from ....values.frozen import FrozenMap
 from ..instance import WHOLE
 from .counting import MOST_GPUS
-from .facts import SHARED, Counted, NodeFacts, Stated
+from .facts import SHARED, Counted, GpuFacts, NodeFacts, Stated
 from .kubernetes_devices import Device, devices_of, gpus_of, where
 from .kubernetes_objects import (
     ASK,
@@ -230,10 +230,11 @@ def _node_facts(
     texts = {key: value.text() for key, value in labels.items()}
     if zone := texts.get("topology.kubernetes.io/zone"):
         texts.setdefault("zone", zone)
-    _refuse_shared_parts(name, labels, names)
+    unfit = _shared_parts(labels, names)
     allocatable = _counts(names, node.at("status").at("allocatable").entries())
     capacity = allocatable | _counts(names, entries_of(node, "status", "capacity"))
-    _refuse_more_than_there_is(name, capacity, held)
+    if unfit is None:
+        _refuse_more_than_there_is(name, capacity, held)
     gpus = gpus_of(devices, [each for pod in held for each in pod.devices])
     unknown = [*_hindrances(node, devices)]
     counted = None if gpus else _counted(node, texts, names, capacity)
@@ -244,12 +245,21 @@ def _node_facts(
         unknown.append(f"{shared - given} of {shared} shares of its GPUs cannot be given away")
     if given:
         how = texts.get(f"{PREFIX}gpu.sharing-strategy", "some way")
-        unknown.append(
+        said = (
             f"its GPUs are shared by {how}: which pods share which of them, and in what parts, is "
-            "not known, so that all of them count as another's"
+            "not known"
         )
+        if any(SHARED in each.pod.profiles for each in held):
+            unknown.append(f"{said}, so that all of them count as another's")
+        else:
+            unfit = unfit or Stated(said, where(node))
     if texts.get(f"{PREFIX}gpu.product", "").endswith("-MIG-INVALID"):
         unknown.append("its device plugin has the strategy single, which its GPUs do not fit")
+    is_numbered = not gpus
+    if unfit is not None and not gpus and names.single is None:
+        written = texts.get(f"{PREFIX}gpu.count", "")
+        number = int(written) if written.isascii() and written.isdigit() else 0
+        gpus = tuple(GpuFacts(index, where(node)) for index in range(min(number, MOST_GPUS)))
     state = labels.get(f"{PREFIX}mig.config.state")
     return NodeFacts(
         source,
@@ -258,26 +268,26 @@ def _node_facts(
         product=None if gpus else _product(labels),
         labels=FrozenMap(texts),
         gpus=gpus,
-        pods=tuple(each.pod for each in held) if cluster.lists_pods else None,
-        allocatable=dict(sorted(allocatable.items())),
-        capacity=dict(sorted(capacity.items())),
-        counted=counted,
+        pods=tuple(each.pod for each in held) if cluster.lists_pods and unfit is None else None,
+        allocatable=dict(sorted(allocatable.items())) if unfit is None else None,
+        capacity=dict(sorted(capacity.items())) if unfit is None else None,
+        counted=None if unfit is not None else counted,
         mig_state=None if state is None else Stated(state.text(), where(state)),
         unknown=tuple(unknown),
+        unfit=unfit,
+        is_numbered=is_numbered,
     )
 
 
-def _refuse_shared_parts(name: str, labels: Mapping[str, Node], names: Names) -> None:
-    """Refuse a node whose parts of GPUs are shared: what is counted there are no parts."""
+def _shared_parts(labels: Mapping[str, Node], names: Names) -> Stated | None:
+    """Say whether parts of a node's GPUs are shared: what is counted there are no parts."""
     for key, value in labels.items():
         resource, _, what = key.removeprefix(PREFIX).rpartition(".")
         is_of_parts = resource.startswith("mig-") or (resource == "gpu" and names.single)
         if what == "sharing-strategy" and is_of_parts and value.text() not in ("", "none"):
-            raise value.error(
-                f"{value.label}: node {name!r} shares parts of its GPUs by {value.text()}, so that "
-                "who holds which part cannot be told",
-                expected="parts that are held by one pod each",
-            )
+            how = f"parts of its GPUs are shared by {value.text()}, and nobody knows by whom"
+            return Stated(how, where(value))
+    return None
 
 
 def _product(labels: Mapping[str, Node]) -> Stated | None:

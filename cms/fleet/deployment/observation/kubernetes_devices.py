@@ -33,7 +33,7 @@ class Device:
     ----------
     node : str
     index : int
-        Of the GPU.
+        The number in the GPU's name: that of its device file, and not that of ``nvidia-smi``.
     place : Placement, optional
         Of the part; None for the GPU as a whole.
     attributes : Mapping[str, str]

@@ -18,6 +18,8 @@ __all__ = ["as_known", "compare_allocatable", "with_pods"]
 
 def as_known(merging: Merging, card: FleetGpu) -> FleetGpu:
     """Say what instances do where no cluster is asked: what was meant to run in their places."""
+    if card.mode is Mode.FIXED:
+        return card
     try:
         known = merging.known.node(card.node)
     except KeyError:
@@ -33,7 +35,7 @@ def as_known(merging: Merging, card: FleetGpu) -> FleetGpu:
 
 def _with(instance: Instance, meant: Mapping[str, Instance]) -> Instance:
     other = meant.get(instance.place)
-    if other is None or instance.state is State.HOLLOW:
+    if other is None or not instance.is_whole:
         return instance
     return replace(instance, work=other.work, owner=other.owner)
 
@@ -48,11 +50,13 @@ def with_pods(
     """Give the instances of a node to its pods; which GPU it is, a plug-in does not tell."""
     held = {card.index: list(card.instances) for card in cards}
     free = {
-        (index, at)
-        for index, instances in held.items()
-        for at, each in enumerate(instances)
-        if each.state is not State.HOLLOW
+        (card.index, at)
+        for card in cards
+        if card.mode is not Mode.FIXED
+        for at, each in enumerate(card.instances)
+        if each.is_whole
     }
+    fixed = {card.index for card in cards if card.mode is Mode.FIXED}
     by_profile: dict[str, list[Instance]] = {}
     exactly: dict[tuple[int, str, int | None], list[tuple[PodFacts, Instance]]] = {}
     types = {card.gpu.key for card in cards}
@@ -63,6 +67,8 @@ def with_pods(
         for profile in (Counter(pod.profiles) - Counter(each[1] for each in pod.places)).elements():
             by_profile.setdefault(profile, []).append(doing)
     for (index, profile, start), users in exactly.items():
+        if index in fixed:  # all on it is another's in any case
+            continue
         if profile == WHOLE:
             _take_whole(cards, held, index, free)
         place = _index_of(held.get(index, []), profile, start)
@@ -168,7 +174,10 @@ def _deal(
                 held[card.index].append(Instance(WHOLE))
                 free.add((card.index, 0))
     own = sorted((index, at) for index, at in free if held[index][at].profile in names)
-    if len(own) < len(doing):
+    # some may hold what is on GPUs on which nothing is planned
+    fixed = [each for c in cards if c.mode is Mode.FIXED for each in c.instances]
+    more = sum(each.profile in names for each in fixed)
+    if len(own) + more < len(doing):
         where = next(pod.where for pod in pods if profile in pod.profiles)
         raise fault_at(
             where,
@@ -176,7 +185,8 @@ def _deal(
             "sources of one time, and a device plug-in that has looked since the GPUs were cut",
         )
     kinds = {(each.work, each.is_ours) for each in doing}
-    is_guess = len(own) > 1 and (len(own) > len(doing) or len(kinds) > 1)
+    places = len(own) + more
+    is_guess = bool(own) and places > 1 and (places > len(doing) or len(kinds) > 1)
     if is_guess:
         merging.warnings.append(
             f"{node}: which of its {len(own)} x {profile} serve what is not known, since the "
@@ -230,10 +240,10 @@ def compare_allocatable(
     resources: Collection[str],
 ) -> None:
     """Compare what the cluster can give away with what the GPUs hold; less is no contradiction."""
-    found = Counter({WHOLE: sum(card.mode is not Mode.MIG for card in cards)})
+    found = Counter({WHOLE: sum(not card.is_cut for card in cards)})
     for card in cards:
-        if card.mode is Mode.MIG:
-            found.update(i.profile for i in card.instances if i.state is not State.HOLLOW)
+        if card.is_cut:
+            found.update(i.profile for i in card.instances if i.is_whole)
     for facts in told:
         given, capacity = facts.allocatable or {}, facts.capacity or {}
         # A device plug-in that gives anything away is to give away all; claims are told of apart.
@@ -246,6 +256,8 @@ def compare_allocatable(
             done |= names
             here, count = sum(found[name] for name in names), given.get(profile, 0)
             most, what = max(here, capacity.get(profile, 0)), resource_of(profile)
+            if count > here and any(c.mode is Mode.FIXED and not c.is_cut for c in cards):
+                continue  # on a GPU of which nobody knows what it holds
             if count > here and profile != WHOLE:
                 raise FileError(
                     facts.source,

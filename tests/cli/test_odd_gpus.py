@@ -1,0 +1,321 @@
+"""One odd GPU, in real-looking texts, is shown and fixed; the rest of the fleet is planned on."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cms.cli.app import run
+from cms.fleet.deployment import read_deployment
+from proofs_checks.checker import check_deployment
+from tests.cli.fleets import flat
+from tests.fleet.cluster import ELSEWHERE, claim, claiming, device, node, slices
+
+HEAD = "index, uuid, name, mig.mode.current, mig.mode.pending, driver_version\n"
+ROW = "{0}, GPU-a{0}, {1}, {2}, {2}, 550.54.15\n"
+A100, ANY = "NVIDIA A100-SXM4-80GB", "--max-age=none"
+LGI = """\
++-------------------------------------------------------+
+| GPU instances:                                        |
+| GPU   Name             Profile  Instance   Placement  |
+|                          ID       ID       Start:Size |
+|=======================================================|
+|   0  MIG 3g.40gb          9        2          4:4     |
++-------------------------------------------------------+
+"""
+LCI = """\
++--------------------------------------------------------------------+
+| Compute instances:                                                 |
+| GPU     GPU       Name             Profile   Instance   Placement  |
+|       Instance                       ID        ID       Start:Size |
+|         ID                                                         |
+|====================================================================|
+|   0      2       MIG 3g.40gb          2         0          0:3     |
++--------------------------------------------------------------------+
+"""
+PARTS = LCI.replace("MIG 3g.40gb          2", "MIG 1c.3g.40gb       0").replace("0:3", "0:1")
+OVERVIEW = """\
+Sat Nov 28 10:00:00 2026
++-----------------------------------------------------------------------------------------+
+| NVIDIA-SMI 550.54.15              Driver Version: 550.54.15      CUDA Version: 12.4     |
+|-----------------------------------------+------------------------+----------------------+
+|   0  NVIDIA A100-SXM4-80GB          On  |   00000000:07:00.0 Off |                   On |
+| ERR!  ERR! ERR!             N/A /  N/A  |       0MiB /  81920MiB |     N/A      Default |
++-----------------------------------------+------------------------+----------------------+
+| MIG devices:                                                                            |
+|  0    2   0   0  |              37MiB / 40192MiB  | 42      0 |  3   0    2    0    0 |
++-----------------------------------------------------------------------------------------+
+
+"""
+
+
+def rows(*odd: str) -> str:
+    """A query: GPU 0 with MIG on, and beside it what is odd."""
+    return HEAD + ROW.format(0, A100, "Enabled") + "".join(odd)
+
+
+def observe(folder: Path, *texts: str) -> int:
+    """Observe node-a from these texts."""
+    for number, text in enumerate(texts):
+        (folder / f"t{number}").write_bytes(text.encode())
+    given = [f"node-a={folder / f't{number}'}" for number in range(len(texts))]
+    return run(["observe", *given, "-o", str(folder / "now.json")])
+
+
+LIST = "GPU 0: NVIDIA A100-SXM4-80GB (UUID: GPU-a0)\n  MIG 3g.40gb     Device  0: (UUID: MIG-b)\n"
+NEW = "|   0  MIG {}      47        2          4:4     |\n"
+ODD: dict[str, tuple[tuple[str, ...], int, str]] = {
+    "no MIG": ((rows(ROW.format(1, "Tesla T4", "[N/A]")), LGI), 1, "Tesla T4"),
+    "not supported": ((rows(ROW.format(1, "NVIDIA L4", "[Not Supported]")), LGI), 1, "NVIDIA L4"),
+    "a virtual GPU": ((rows(ROW.format(1, "GRID A100D-3-40C", "[N/A]")), LGI), 1, "A100D-3-40C"),
+    "a reset": ((rows(ROW.format(1, A100, "[GPU requires reset]")), LGI), 1, "requires reset"),
+    "an error": ((rows(ROW.format(1, A100, "[Unknown Error]")), LGI), 1, "Unknown Error"),
+    "ERR!": ((rows(ROW.format(1, "ERR!", "ERR!")), LGI), 1, "ERR!"),
+    "no UUID": ((rows(ROW.format(1, A100, "Disabled").replace("GPU-a1", "[N/A]")), LGI), 1, "uuid"),
+    "permissions": (
+        (rows(ROW.format(1, A100, "[Insufficient Permissions]")), LGI), 1, "Insufficient",
+    ),
+    "all in brackets": (
+        (rows("1, [Unknown Error], [Unknown Error], [Unknown Error], [N/A], [Unknown Error]\n"),
+         LGI), 1, "Unknown Error",
+    ),
+    "another column": (
+        (HEAD.rstrip() + ", memory.used [MiB]\n"
+         + ROW.format(0, A100, "Enabled").rstrip() + ", 37 MiB\n"
+         + ROW.format(1, A100, "Disabled").rstrip() + ", [GPU is lost]\n", LGI), 1, "GPU is lost",
+    ),
+    "a UUID of -L": (
+        (rows(), LGI, LIST + "GPU 1: NVIDIA A100-SXM4-80GB (UUID: Unknown Error)\n"), 1, "UUID",
+    ),
+    "a lost handle with a number": (
+        (rows(), LGI,
+         "Unable to determine the device handle for GPU1: 0000:D5:00.0: Unknown Error\n"),
+        1, "Unknown Error",
+    ),
+    "a lost handle in a gap": (
+        (rows(ROW.format(2, A100, "Disabled"),
+              "Unable to determine the device handle for GPU 0000:3B:00.0: GPU is lost.  Reboot "
+              "the system to recover this GPU\n"), LGI), 1, "GPU is lost",
+    ),
+    "+gfx": ((rows(), NEW.format("1g.24gb+gfx")), 0, "1g.24gb+gfx"),
+    "+me.all": ((rows(), NEW.format("4g.96gb+me.all")), 0, "4g.96gb+me.all"),
+    "-me": ((rows(), NEW.format("2g.20gb-me")), 0, "2g.20gb-me"),
+    "another size": ((rows(), LGI.replace("3g.40gb", "3g.39gb")), 0, "3g.39gb"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ODD)
+def test_an_odd_gpu_is_fixed_and_all_commands_live_with_it(
+    name: str, plan: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    texts, index, why = ODD[name]
+    now, target = tmp_path / "now.json", tmp_path / "target.json"
+    spare = f"index, name, uuid, mig.mode.current\n3, {A100}, GPU-a3, Disabled\n"
+    assert observe(tmp_path, *texts, spare) == 0
+    said = capsys.readouterr().err
+    assert f"node-a/{index}: fixed" in said
+    assert why in said
+    card = next(card for card in read_deployment(now).gpus() if card.index == index)
+    assert card.mode == "fixed"
+    assert {each.owner for each in card.instances} == {"unknown"}
+    assert run(["place", str(plan), "--now", str(now), ANY, "-q", "-o", str(target)]) == 0
+    assert next(c for c in read_deployment(target).gpus() if c.index == index) == card
+    for path in (now, target):
+        assert run(["check", str(path)]) == 0
+        assert check_deployment(json.loads(path.read_text("utf-8"))) == []
+    given = [str(target), "--now", str(now), ANY, "--to", "mig-parted,nvidia-smi,slurm"]
+    assert run(["export", *given, "-q", "-o", str(tmp_path / "out")]) == 0
+    parted = (tmp_path / "out" / "mig-parted" / "mig-parted.yaml").read_text("utf-8")
+    entry = next(e for e in parted.split("- devices: ")[2:] if str(index) in e.split("\n")[0])
+    kept = [each.profile for each in card.instances if each.profile != "whole"]
+    assert ("mig-enabled: true" in entry) is bool(kept)
+    assert all(profile in entry for profile in kept)
+    script = (tmp_path / "out" / "nvidia-smi" / "nodes" / "node-a.sh").read_text("utf-8")
+    assert f"\n{index} " not in script
+    assert run(["diff", str(now), str(now), ANY, "--fail-on-difference"]) == 0
+    assert run(["transition", str(now), str(target), ANY, "-q", "-o", str(tmp_path / "way")]) == 0
+    sources = [f"node-a={tmp_path / f't{n}'}" for n in range(len(texts) + 1)]
+    assert run(["verify", *sources, "--against", str(now), ANY]) == 0
+    assert run(["report", str(target), "-o", str(tmp_path / "page.html")]) == 0
+
+
+def test_what_became_unfit_is_passed_over_only_where_nothing_is_meant(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "before").mkdir()
+    whole = rows(ROW.format(1, A100, "Enabled"))
+    assert observe(tmp_path / "before", whole, LGI) == 0
+    meant = str(tmp_path / "before" / "now.json")
+    sources = [f"node-a={tmp_path / f't{number}'}" for number in (0, 1)]
+    for odd, code in ((1, 0), (0, 1)):
+        text = whole.replace(f"GPU-a{odd}, {A100}", f"GPU-a{odd}, [Unknown Error]")
+        assert observe(tmp_path, text, LGI) == 0
+        assert run(["verify", *sources, "--against", meant, ANY]) == code
+        assert run(["diff", str(tmp_path / "now.json"), meant, ANY]) == code
+    said = capsys.readouterr()
+    assert "node-a/0 has been found not fit" in said.out
+    assert "node-a/0 is to have 3g.40gb@4" in said.err
+
+
+def test_compute_instances_that_are_not_the_whole_one_are_told_apart(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    whole = tmp_path / "whole"
+    whole.mkdir()
+    assert observe(whole, rows(), LGI, LCI) == 0
+    meant, one = str(whole / "now.json"), LIST.replace("3g.40gb  ", "1c.3g.40gb")
+    two = NEW.format("3g.40gb").replace("2          4:4", "1          0:4") + LGI
+    for texts, state in (
+        ((LGI, LCI), "running"), ((LGI, LIST), "running"), ((LGI, PARTS), "split"),
+        ((LGI, one), "split"), ((LGI, LCI, one), "running"), ((LGI, LCI + PARTS), "split"),
+        ((LGI, "No compute instances found: Not Found\n"), "hollow"),
+    ):  # fmt: skip
+        assert observe(tmp_path, rows(), *texts) == 0
+        (card,) = read_deployment(tmp_path / "now.json").gpus()
+        assert [each.state for each in card.instances] == [state]
+        sources = [f"node-a={tmp_path / f't{number}'}" for number in range(len(texts) + 1)]
+        code = int(state != "running")
+        assert run(["verify", *sources, "--against", meant, ANY]) == code
+        now = str(tmp_path / "now.json")
+        assert run(["diff", now, meant, ANY, "--fail-on-difference"]) == code
+    capsys.readouterr()
+    assert observe(tmp_path, rows(), two, LIST) == 0
+    assert "which these are says nvidia-smi mig -lci alone" in capsys.readouterr().err
+
+
+def test_overview_windows_lines_and_warnings_of_the_tool_are_read_over(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    note = "WARNING: infoROM is corrupted at gpu 0000:07:00.0\n"
+    query = rows(ROW.format(1, A100, "Enabled").replace("Enabled, Enabled", "Enabled, Disabled"))
+    assert observe(tmp_path, (OVERVIEW + query + LGI + LCI + note).replace("\n", "\r\n")) == 0
+    first, second = read_deployment(tmp_path / "now.json").gpus()
+    assert ([each.place for each in first.instances], second.is_empty) == (["3g.40gb@4"], True)
+    said = flat(capsys.readouterr().err)
+    assert "infoROM is corrupted" in said
+    assert "node-a/1: MIG is on and will be off after a reset" in said
+    for text in (OVERVIEW, "No devices were found\n", LGI.rstrip().rpartition("\n")[0]):
+        assert observe(tmp_path, text) == 1
+
+
+# --- names of dynamic resource allocation ---------------------------------------------------------
+
+
+def test_devices_of_claims_are_joined_by_uuid_and_alone_have_no_number(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """`gpu-1` is what nvidia-smi calls GPU 0, and the other way round."""
+    name = "gpu-1-mig-3g40gb-9-4"
+    held = device(name, profile="3g.40gb", parentUUID="GPU-a0", uuid="MIG-b")
+    whole = device("gpu-0", uuid="GPU-a1")
+    objects = [node("a", {}), slices(held, whole), ELSEWHERE,
+               claim("c-1", name),
+               claiming("p", "c-1")]  # fmt: skip
+    cluster, alone, both = (tmp_path / each for each in ("k.json", "alone.json", "both.json"))
+    listed: dict[str, Any] = {"apiVersion": "v1", "kind": "List", "items": objects}
+    cluster.write_text(json.dumps(listed), "utf-8")
+    (tmp_path / "q").write_text(rows(ROW.format(1, A100, "Disabled")), "utf-8")
+    (tmp_path / "lgi").write_text(LGI, "utf-8")
+    assert run(["observe", str(cluster), "-q", "-o", str(alone)]) == 0
+    texts = [f"a={tmp_path / each}" for each in ("q", "lgi")]
+    assert run(["observe", str(cluster), *texts, "-q", "-o", str(both)]) == 0
+    cards = read_deployment(both).gpus()
+    assert [(c.index, c.uuid, [i.place for i in c.instances]) for c in cards] == [
+        (0, "GPU-a0", ["3g.40gb@4"]), (1, "GPU-a1", []),
+    ]  # fmt: skip
+    assert check_deployment(json.loads(alone.read_text("utf-8"))) == []
+    for tool, code in (
+        ("mig-parted", 1), ("gpu-operator", 1), ("slurm", 1), ("nvidia-smi", 1), ("dra", 0),
+        ("kubernetes", 0),
+    ):  # fmt: skip
+        out = str(tmp_path / f"out-{tool}")
+        for path, expected in ((alone, code), (both, 0)):
+            got = run(["export", str(path), "--to", tool, ANY, "-q", "-o", out, "--force"])
+            assert got == expected, (tool, path)
+    assert "nvidia-smi --query-gpu=index,uuid" in capsys.readouterr().err
+    assert run(["verify", str(cluster), "--against", str(both), ANY]) == 0
+    assert run(["verify", str(cluster), *texts, "--against", str(alone), ANY]) == 0
+    assert run(["observe", str(cluster), texts[1], "--gpu", "a100-80gb"]) == 1
+    assert "is the one with the UUID" in capsys.readouterr().err
+
+
+# --- other names ----------------------------------------------------------------------------------
+
+OWN = """\
+{schema: 1, version: 1, key: mine-48gb, aliases: [RTX X5000 Server], pci_device_ids: ["0x123410DE"],
+ architecture: blackwell, compute_slices: 2, memory_slices: 2, mode_change_needs_reset: null,
+ profiles: [{id: 14, name: 1g.24gb, family: 1g, compute: 1, memory: 1, starts: [0, 1], max: 2,
+             sms: null, memory_mib: null, attributes: []}],
+ sources: [{fields: [starts], evidence: capture, source: my card, driver: null, date: null}]}
+"""
+
+
+@pytest.mark.parametrize(
+    "name", ["mine-48gb", "RTX X5000 Server", "NVIDIA RTX X5000 Server", "nvidia-rtx_x5000-server",
+             "0x123410DE"],
+)  # fmt: skip
+def test_a_device_of_ones_own_is_known_by_all_its_names_everywhere(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for path, text in {
+        "own.yaml": OWN,
+        "s.csv": "service,model,rate_rps,latency_limit_ms\nchat,bert,100,100\n",
+        "p.csv": "model,device,profile,processes,batch,throughput_rps,latency_ms\n"
+        f"bert,{name},1g.24gb,1,4,120,20\n",
+        "nodes.csv": f"node,gpu,count\nn,{name},1\n",
+        "q.csv": "index, uuid, name, mig.mode.current, driver_version\n"
+        f"0, GPU-1, {name}, Enabled, 580.95.05\n",
+        "lgi.txt": "|   0  MIG 1g.24gb          14        3          0:1     |\n",
+        "cut.yaml": "version: v1\nmig-configs:\n  current:\n  - device-filter: ['0x123410DE']\n"
+        "    devices: [0]\n    mig-enabled: true\n    mig-devices: {1g.24gb: 2}\n",
+    }.items():
+        Path(path).write_text(text, "utf-8")
+    own, seen = ["--gpu", "own.yaml"], ["n=q.csv", "n=lgi.txt"]
+    tables = ["-s", "s.csv", "-p", "p.csv", "--rule", "parvagpu", "--max-gpus", f"{name}=1"]
+    assert run(["plan", *tables, *own, "-q", "-o", "plan.json"]) == 0
+    assert run(["place", "plan.json", "--nodes", "nodes.csv", *own, "-q", "-o", "t.json"]) == 0
+    assert check_deployment(json.loads(Path("t.json").read_text("utf-8"))) == []
+    for more in (own, ["--plan", "t.json"]):
+        assert run(["observe", *seen, *more, "-q", "-o", "now.json"]) == 0
+        assert [card.mode for card in read_deployment("now.json").gpus()] == ["mig"]
+    assert run(["verify", *seen, "--against", "t.json", ANY]) == 0
+    assert run(["observe", "n=cut.yaml", *own, "-q"]) == 0
+    capsys.readouterr()
+    assert run(["observe", *seen]) == 0
+    said = capsys.readouterr().err
+    assert f"no device file is of the GPU '{name}'" in said
+    assert "read_gpu" not in said
+
+
+def test_each_driver_is_told_the_names_that_it_knows(tmp_path: Path) -> None:
+    """Driver 510 calls the whole of an A100-80GB 7g.79gb, later ones 7g.80gb."""
+    for driver, known, other in (("510.47.03", "7g.79gb", "7g.80gb"),
+                                 ("550.54.15", "7g.80gb", "7g.79gb")):  # fmt: skip
+        query = rows().replace("550.54.15", driver)
+        listing = LGI.replace("3g.40gb          9        2          4:4",
+                              f"{known}          0        0          0:8")  # fmt: skip
+        folder = tmp_path / driver
+        folder.mkdir()
+        assert observe(folder, query, listing) == 0
+        now = str(folder / "now.json")
+        assert read_deployment(now).node("node-a").gpus[0].counts == {"7g.80gb": 1}
+        for tool in ("mig-parted", "gpu-operator", "slurm"):
+            out = folder / tool
+            assert run(["export", now, "--to", tool, ANY, "-q", "-o", str(out)]) == 0
+            texts = [path.read_text("utf-8") for path in (out / tool).rglob("*") if path.is_file()]
+            assert known in "".join(texts)
+            assert other not in "".join(texts), tool
+        script = ["export", now, "--to", "nvidia-smi", ANY, "-q", "-o", str(folder / "smi")]
+        assert run(script) == 0
+        text = (folder / "smi" / "nvidia-smi" / "nodes" / "node-a.sh").read_text("utf-8")
+        assert f"\n0 {known} 0 8 7g.80gb|7g.79gb\n" in text
+        parted = folder / "mig-parted" / "mig-parted" / "mig-parted.yaml"
+        config = next(line for line in parted.read_text("utf-8").splitlines() if "  cms-" in line)
+        cut = parted.read_text("utf-8").replace(config, "  current:")
+        (folder / "cut").write_text(cut, "utf-8")
+        given = [f"node-a={folder / each}" for each in ("cut", "t0")]
+        assert run(["verify", *given, "--against", now, ANY]) == 0
