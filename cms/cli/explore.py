@@ -79,7 +79,7 @@ def explore(
         how = ["edit", str(_copied(app, notebook).absolute())]
     words = [
         sys.executable, "-P", "-m", f"{room.__name__}.server", "--yes", *how,
-        "--host", "127.0.0.1", "--token",
+        "--host", "127.0.0.1",
         *([] if port is None else ["--port", str(port)]), *([] if browser else ["--headless"]),
         "--",
     ]  # fmt: skip

@@ -42,7 +42,7 @@ def init(
     """
     session = session_of(context)
     session.begin(None, json=json, quiet=quiet)
-    from cms.files.source import write_files
+    from cms.files.source import write_bytes
     from cms.fleet.hardware.device_file import is_device_file
     from cms.fleet.serving.gpus_used import DEFAULT_GPU
     from cms.fleet.serving.templates import points_template, services_template
@@ -58,8 +58,12 @@ def init(
             "folder: cms init DIR"
         )
     try:
-        write_files({services: services_template().encode(), points: points_template(gpu).encode()})
+        write_bytes(services_template().encode(), services)
+        write_bytes(points_template(gpu).encode(), points)
     except BaseException:
+        if not there:  # or a second 'cms init' would be refused
+            for path in (services, points):
+                path.unlink(missing_ok=True)
         if is_new:
             folder.rmdir()
         raise

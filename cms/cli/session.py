@@ -74,7 +74,6 @@ class Session:
         self.quiet = False
         self.has_answered = False
         self._doing: Doing | None = None
-        self.context: typer.Context | None = None
         self._written: list[tuple[Path, str]] = []
 
     def begin(self, output: Path | None, *, json: bool = False, quiet: bool = False) -> Path | None:
@@ -144,19 +143,8 @@ class Session:
 
         for path, option in self._written:
             if (name := read_before(path)) is not None:
-                lost = f"it is read as {self._asked_as(name)}, and would be lost"
+                lost = f"it is read as {name!r}, and would be lost"
                 raise usage_error(f"{str(path)!r}: {lost}; name another file", option)
-
-    def _asked_as(self, name: str) -> str:
-        """Return the option that names a file, or the file's name itself."""
-        assert self.context is not None
-        written = {option for _, option in self._written}
-        path = Path("-" if name == "<stdin>" else name)
-        for each in self.context.command.params:
-            is_read = each.param_type_name == "option" and not written & set(each.opts)
-            if is_read and self.context.params.get(each.name or "") == path:
-                return max(each.opts, key=len)
-        return path.name
 
     def print_json(self, make: Callable[[], Mapping[str, Any]]) -> None:
         """Make a document and write it to stdout, exactly as ``--output`` writes it to a file."""
@@ -348,7 +336,6 @@ def session_of(context: typer.Context) -> Session:
     """Return the session a command runs in."""
     session = context.obj
     assert isinstance(session, Session)
-    session.context = context
     return session
 
 

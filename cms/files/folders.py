@@ -15,7 +15,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 from ..errors import FileError
-from .replacing import beside, held, rename, sync_folder, write_synced
+from .replacing import beside, rename, sync_folder, write_synced
 from .source import StrPath, read_before
 
 #: The file of check sums: ``sha256sum -c .cms-sha256``.
@@ -228,13 +228,12 @@ def _put(new: Path, folder: Path) -> Path | None:
     while (kept := folder.with_name(f"{folder.name}.{number}")).exists():
         number += 1
     old = new.with_name(f"{new.name}.old") if is_ours else kept
-    with held(folder):
-        try:
-            folder.rename(old)
-            rename(new, folder)
-        finally:
-            if not folder.exists():  # Ctrl-C as well: what was there is there again
-                old.rename(folder)
-            elif is_ours:
-                shutil.rmtree(old, ignore_errors=True)
+    try:
+        folder.rename(old)
+        rename(new, folder)
+    finally:
+        if not folder.exists():  # Ctrl-C as well: what was there is there again
+            old.rename(folder)
+        elif is_ours:
+            shutil.rmtree(old, ignore_errors=True)
     return None if is_ours else kept

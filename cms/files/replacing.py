@@ -10,80 +10,57 @@ from __future__ import annotations
 import os
 import re
 import shutil
-import stat
 import sys
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
-if sys.platform != "win32":  # there, nobody's leftovers are known to be a dead run's
+if sys.platform != "win32":  # there, nothing is locked, and nothing taken for a dead run's
     import fcntl
 
 #: Longer names would be too long with what is added to them.
 _LONGEST_NAME = 200
 
 
-def write_synced(path: Path, data: bytes, mode: str = "xb") -> None:
-    """Write a file, which by default is not there yet, and wait until the disk has it."""
-    with path.open(mode) as file:
+def write_synced(path: Path, data: bytes) -> None:
+    """Write a file, and wait until the disk has it."""
+    with path.open("wb") as file:
         file.write(data)
         file.flush()
         os.fsync(file.fileno())
 
 
-@contextmanager
-def written_beside(place: Path, data: bytes) -> Iterator[Path]:
-    """Yield a file with this content beside its place, to be renamed; it goes if it is not.
+def replace_file(place: Path, data: bytes) -> None:
+    """Write a file beside its place and rename it.
 
     It has the mode and, where that is allowed, the owner of the file that is there.
     """
     with beside(place) as new:
         with suppress(FileNotFoundError):
-            _take_after(new, place)
-        write_synced(new, data, "wb")
-        yield new
+            now = place.stat()
+            with suppress(PermissionError, AttributeError):  # not root; not on Windows
+                os.chown(new, now.st_uid, now.st_gid)
+            shutil.copystat(place, new)
+        write_synced(new, data)
+        rename(new, place)
 
 
 @contextmanager
 def beside(place: Path, *, folder: bool = False) -> Iterator[Path]:
-    """Yield an empty hidden file or folder beside a place.
-
-    If it is still called so in the end, it is removed.
-    """
-    _clear(place)
-    with ExitStack() as stack:
-        while True:  # until no other run took it for a dead one's before it was held
-            new = place.with_name(f"{_beginning(place)}{os.urandom(4).hex()}")
-            new.mkdir() if folder else new.open("xb").close()
-            if stack.enter_context(held(new, wait=True)):
-                break
-        stack.callback(_remove, new)
+    """Yield an empty hidden file or folder beside a place; what is not renamed is removed."""
+    _remove_left_behind(place)
+    while True:
+        new = place.with_name(f"{_beginning(place)}{os.urandom(4).hex()}")
+        new.mkdir() if folder else new.open("xb").close()
+        number = _locked(new, wait=True)
+        if os.path.lexists(new):  # else another run took it for a dead one's before it was locked
+            break
+        _unlock(number)
+    try:
         yield new
-
-
-@contextmanager
-def held(path: Path, *, wait: bool = False) -> Iterator[bool]:
-    """Hold a file or folder meanwhile: no other run takes it for a dead one's. False: it is gone.
-
-    On Windows, and where a file system knows no locks, none is held, and none is taken for dead.
-    """
-    if sys.platform == "win32":
-        yield True
-        return
-    try:
-        number = os.open(path, os.O_RDONLY)
-    except FileNotFoundError:
-        yield False
-        return
-    try:
-        _lock(number, wait=wait)
-        try:
-            there = os.path.samestat(os.fstat(number), os.lstat(path))
-        except FileNotFoundError:
-            there = False
-        yield there
     finally:
-        os.close(number)
+        _remove(new)
+        _unlock(number)
 
 
 def rename(new: Path, place: Path) -> None:
@@ -102,49 +79,43 @@ def sync_folder(folder: Path) -> None:
             os.close(number)
 
 
-def _take_after(new: Path, place: Path) -> None:
-    now = os.stat(place)
-    with suppress(PermissionError, AttributeError):  # only root gives files away; not on Windows
-        if (now.st_uid, now.st_gid) != (os.geteuid(), os.getegid()):
-            os.chown(new, now.st_uid, now.st_gid)
-    shutil.copystat(place, new)
-
-
 def _beginning(place: Path) -> str:
     return f".{os.fsdecode(os.fsencode(place.name)[:_LONGEST_NAME])}."
 
 
-def _lock(number: int, *, wait: bool) -> bool:
+def _locked(path: Path, *, wait: bool = False) -> int | None:
+    """Lock a file or folder for as long as the number is open; None if that cannot be."""
+    if sys.platform == "win32":
+        return None
+    number = None
     try:
+        number = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
         fcntl.flock(number, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
-    except OSError:  # another run holds it, or this file system knows no locks
-        return False
-    return True
+    except OSError:  # a run that lives holds it, it is a link, or this file system knows no locks
+        _unlock(number)
+        return None
+    return number
 
 
-def _clear(place: Path) -> None:
+def _unlock(number: int | None) -> None:
+    if number is not None:
+        os.close(number)
+
+
+def _remove_left_behind(place: Path) -> None:
     """Remove what runs that no longer live left; a folder that was to come back comes back."""
     pattern = re.compile(re.escape(_beginning(place)) + r"[0-9a-f]{8}(\.old)?", re.ASCII)
-    if sys.platform == "win32":
-        return
+    names: list[str] = []
     with suppress(OSError):  # a folder that may not be listed, or that is not there
-        for name in os.listdir(place.parent):
-            if pattern.fullmatch(name):
-                with suppress(OSError):  # somebody else's, or gone by now
-                    _clear_one(place.with_name(name), place)
-
-
-def _clear_one(left: Path, place: Path) -> None:
-    number = os.open(left, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
-    try:
-        mode = os.fstat(number).st_mode
-        if (stat.S_ISREG(mode) or stat.S_ISDIR(mode)) and _lock(number, wait=False):
-            if left.suffix == ".old" and not os.path.lexists(place):
-                left.rename(place)  # the run was killed between two renames
-            else:
-                _remove(left)
-    finally:
-        os.close(number)
+        names = sorted(filter(pattern.fullmatch, os.listdir(place.parent)))
+    for left in map(place.with_name, names):
+        is_old = left.suffix == ".old"
+        if is_old and left.with_suffix("").exists():  # of a run that lives, between two renames
+            continue
+        if (number := _locked(left)) is not None:
+            with suppress(OSError):  # somebody else's, or gone by now
+                left.rename(place) if is_old and not place.exists() else _remove(left)
+            _unlock(number)
 
 
 def _remove(path: Path) -> None:

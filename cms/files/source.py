@@ -6,15 +6,15 @@ import os
 import re
 import stat
 import sys
-from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager, suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TextIO, TypeAlias
 
 from ..errors import FileError
 from ..values.names import nearest
-from .replacing import rename, written_beside
+from .replacing import replace_file
 
 StrPath: TypeAlias = "str | os.PathLike[str]"
 
@@ -177,37 +177,28 @@ def read_before(path: StrPath) -> str | None:
 
 
 def write_bytes(data: bytes, path: StrPath) -> None:
-    """Write a file as a whole, or to standard output if the path is ``-``; see `write_files`."""
-    write_files({path: data})
+    """Write a file as a whole, or to standard output if the path is ``-``.
 
-
-def write_files(files: Mapping[StrPath, bytes]) -> None:
-    """Write files as a whole, all of them or none.
-
-    Each is written beside its place first, and renamed when the disk has it: until then the file
+    It is written beside its place first, and renamed when the disk has it: until then the file
     that is there stays as it is. A link stays, and what it leads to is replaced; a file keeps its
-    mode. Standard output (``-``), pipes and devices are written to as they are.
+    mode. Standard output, pipes and devices are written to as they are.
 
     Raises
     ------
     FileError
-        If a folder does not exist, a file may not be written, or the running command has read it.
+        If the folder does not exist, the file may not be written, or the running command has read
+        it.
     """
-    with ExitStack() as stack:
-        finished = []
-        for path, data in files.items():
-            with _telling(path):
-                place = None if _stream_of(path) else _place(path)
-                if place is not None:
-                    new = stack.enter_context(written_beside(place, data))
-                    finished.append((path, new, place))
-        for path, new, place in finished:
-            with _telling(path):
-                rename(new, place)
-        done = {path for path, _, _ in finished}
-        for path, data in files.items():
-            if path not in done:
-                _write_through(data, path)
+    if (stream := _stream_of(path)) is not None:
+        stream.flush()  # what was printed as text before must stay before
+        stream.buffer.write(data)
+        stream.buffer.flush()
+        return
+    with _telling(path):
+        if (place := _place(path)) is None:
+            Path(path).write_bytes(data)
+        else:
+            replace_file(place, data)
 
 
 def _place(path: StrPath) -> Path | None:
@@ -242,16 +233,6 @@ def _stream_of(path: StrPath) -> TextIO | None:
             if os.path.samestat(os.stat(path), os.fstat(stream.fileno())):
                 return stream
     return None
-
-
-def _write_through(data: bytes, path: StrPath) -> None:
-    if (stream := _stream_of(path)) is not None:
-        stream.flush()  # what was printed as text before must stay before
-        stream.buffer.write(data)
-        stream.buffer.flush()
-        return
-    with _telling(path):
-        Path(path).write_bytes(data)
 
 
 @contextmanager

@@ -63,7 +63,7 @@ def test_it_hands_over_to_marimo(started: list[list[str]], tmp_path: Path) -> No
     assert words[5] == "run"
     assert Path(words[6]).name == "app.py"
     assert words[7:] == [
-        "--host", "127.0.0.1", "--token", "--port", "2999", "--headless", "--",
+        "--host", "127.0.0.1", "--port", "2999", "--headless", "--",
         "--published", "S1", "--gpu", "a100-80gb",
     ]  # fmt: skip
 

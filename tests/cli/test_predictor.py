@@ -127,7 +127,7 @@ def test_a_workload_that_was_profiled_beside_the_probes_alone_is_matched(
     ("typed", "code", "words"),
     [
         (["predictor"], 2, "Missing command"),
-        (["predictor", "train", "P.csv", "-o", "P.csv"], 2, "it is read as P.csv, and would be"),
+        (["predictor", "train", "P.csv", "-o", "P.csv"], 2, "it is read as 'P.csv', and would be"),
         (["predictor", "train", "nowhere.csv"], 1, "nowhere.csv"),
         (["predictor", "train", "P.csv", "--model", "rigde"], 2, "nearest: 'ridge'"),
         (["predictor", "train", "P.csv", "--write-profiles", "x"], 2, "it goes with --probe"),

@@ -197,8 +197,8 @@ def test_waiting_counts_where_a_scale_is_given(
 @pytest.mark.parametrize(
     ("more", "words"),
     [
-        (["--assign", "online.csv"], "--assign: 'online.csv': it is read as --online"),
-        (["-o", "./pairs.csv"], "--output: 'pairs.csv': it is read as --pairs"),
+        (["--assign", "online.csv"], "--assign: 'online.csv': it is read"),
+        (["-o", "./pairs.csv"], "--output: 'pairs.csv': it is read"),
         (["-o", "x.json", "--problem", "x.json"], "--problem: 'x.json': --output writes it, too"),
         (["-o", "-", "--assign", "-"], "only one of --output and --assign can be standard output"),
     ],

@@ -45,7 +45,7 @@ def write_file(path: Path, data: bytes) -> str:
     """
     aside = path.with_name(f".{path.name}.{os.getpid()}")
     try:
-        write_synced(aside, data, "wb")
+        write_synced(aside, data)
         os.replace(aside, path)
     except OSError as fault:
         aside.unlink(missing_ok=True)

@@ -13,64 +13,36 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
-_NAMES = ("localhost", "127.0.0.1", "::1")
+#: Through a tunnel the port is another one; a name that is none of these was pointed here by
+#: another page.
+_NAMES = ("localhost", "127.0.0.1", "[::1]")
 
 
-def is_asked_by_own_page(headers: list[tuple[bytes, bytes]]) -> bool:
-    """Whether a request names this machine, and is no other page's.
-
-    The port is free: through a tunnel it is another one. A name that is not this machine's is one
-    that another page has had pointed here.
-
-    Examples
-    --------
-    >>> own = (b"host", b"localhost:2718")
-    >>> is_asked_by_own_page([own]), is_asked_by_own_page([own, (b"origin", b"http://a.example")])
-    (True, False)
-    >>> is_asked_by_own_page([own, (b"origin", b"http://localhost:3000")])
-    False
-    >>> is_asked_by_own_page([(b"host", b"a.example:2718")])
-    False
-    """
+def _is_own_page(headers: list[tuple[bytes, bytes]]) -> bool:
+    """Whether a request names this machine, and no other page asks."""
     hosts = [value.decode("latin-1").lower() for name, value in headers if name == b"host"]
     origins = [value.decode("latin-1").lower() for name, value in headers if name == b"origin"]
-    try:
-        named = [urlsplit(f"//{host}").hostname for host in hosts]
-        asking = [urlsplit(origin).netloc for origin in origins]
-    except ValueError:  # half of a bracket
+    if len(hosts) != 1 or hosts[0].rsplit(":", 1)[0] not in _NAMES:
         return False
-    return len(hosts) == 1 and named[0] in _NAMES and all(each == hosts[0] for each in asking)
-
-
-class OwnPagesAlone:
-    """Refuse whatever another page, or another name of this machine, asks for.
-
-    Parameters
-    ----------
-    app : ASGI application
-    """
-
-    def __init__(self, app: Any) -> None:
-        self._app = app
-
-    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
-        """Answer one request, as ASGI has it."""
-        if scope["type"] == "lifespan" or is_asked_by_own_page(scope["headers"]):
-            await self._app(scope, receive, send)
-        elif scope["type"] == "websocket":
-            await send({"type": "websocket.close", "code": 1008, "reason": "another page's"})
-        else:
-            kind = [(b"content-type", b"text/plain")]
-            await send({"type": "http.response.start", "status": 403, "headers": kind})
-            await send({"type": "http.response.body", "body": b"not for another page\n"})
+    return all(each in (f"http://{hosts[0]}", f"https://{hosts[0]}") for each in origins)
 
 
 @asynccontextmanager
 async def _guarded(app: Any) -> AsyncIterator[None]:
     """Stand before all else that the server is made of."""
-    app.middleware_stack = OwnPagesAlone(app.middleware_stack)
+    whole = app.middleware_stack
+
+    async def answer(scope: Any, receive: Any, send: Any) -> None:
+        if scope["type"] == "lifespan" or _is_own_page(scope["headers"]):
+            await whole(scope, receive, send)
+        elif scope["type"] == "websocket":
+            await send({"type": "websocket.close", "code": 1008, "reason": "another page's"})
+        else:
+            await send({"type": "http.response.start", "status": 403, "headers": []})
+            await send({"type": "http.response.body", "body": b"not for another page\n"})
+
+    app.middleware_stack = answer
     yield
 
 
@@ -80,15 +52,16 @@ def main() -> None:
     from marimo._server.registry import LIFESPAN_REGISTRY
 
     LIFESPAN_REGISTRY.register("cms", _guarded)
-    if "run" in sys.argv:  # what marimo should do here is not for a file in any folder to say
+    given = sys.argv[1:]
+    how, app = given[1:3]
+    if how == "run":  # what marimo should do here is not for a file in any folder to say
         os.chdir(Path(__file__).parent)
     # marimo puts a notebook's folder first; what is there already stays where it is. Last, a
     # "numpy.py" that lies beside the notebook takes nobody's place.
-    sys.path += [str(Path(word).parent.absolute()) for word in sys.argv if word.endswith(".py")]
-    given, end = sys.argv[1:], sys.argv.index("--") - 1
+    sys.path.append(str(Path(app).parent))
     # Not on the command line, which other users of the machine can read.
     token = ["--token-password", secrets.token_urlsafe(16)]
-    marimo(args=[*given[:end], *token, *given[end:]], prog_name="marimo")
+    marimo(args=[*given[:3], *token, *given[3:]], prog_name="marimo")
 
 
 if __name__ == "__main__":

@@ -102,9 +102,7 @@ def _find(deployment: Deployment, place: str) -> tuple[FleetGpu, int]:
 
 
 def _work(card: FleetGpu, instance: Instance, doing: str, works: Iterable[Work]) -> Work:
-    service, at, point = doing.rpartition("@")
-    service = service if at else point
-    point = point if at else ""
+    service, _, point = doing.rpartition("@") if "@" in doing else (doing, "", "")
     every = sorted({*works}, key=lambda work: (work.service, point_label(work)))
     fits = [
         work
