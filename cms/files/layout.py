@@ -101,14 +101,14 @@ def document_text(make: Callable[[], Mapping[str, Any]], name: str) -> str:
 
 def _lines(value: Any, indent: str) -> list[str]:
     if indent and not _is_spread(value):
-        return [_compact(value)]
+        return [json_line(value)]
     inner = f"{indent}  "
     if isinstance(value, dict):
         opening, closing = "{", "}"
-        parts = [[_compact(key), ": ", *_lines(item, inner)] for key, item in value.items()]
+        parts = [[json_line(key), ": ", *_lines(item, inner)] for key, item in value.items()]
     else:
         opening, closing = "[", "]"
-        parts = [[_compact(item)] for item in value]
+        parts = [[json_line(item)] for item in value]
     pieces = [opening]
     for number, part in enumerate(parts):
         pieces += [",\n" if number else "\n", inner, *part]
@@ -122,16 +122,9 @@ def _is_spread(value: Any) -> bool:
     return isinstance(value, dict) and any(_is_spread(item) for item in value.values())
 
 
-def _compact(value: Any) -> str:
-    return _escaped(json.dumps(value, ensure_ascii=False, allow_nan=False))
-
-
 def json_line(value: Any) -> str:
     """Write a value on one line, which no terminal obeys: what steers one is an escape."""
-    return _escaped(json.dumps(value, ensure_ascii=False))
-
-
-def _escaped(text: str) -> str:
+    text = json.dumps(value, ensure_ascii=False, allow_nan=False)
     if text.isprintable():
         return text
     # Halves of surrogate pairs stay, and are refused: no reader takes them.

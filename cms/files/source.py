@@ -208,8 +208,6 @@ def _place(path: StrPath) -> Path | None:
         there = os.stat(path)
     except FileNotFoundError:
         return place
-    if stat.S_ISDIR(there.st_mode):
-        raise IsADirectoryError
     if not stat.S_ISREG(there.st_mode):
         return None
     if not (place.exists() and os.path.samestat(there, place.stat())):

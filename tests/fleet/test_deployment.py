@@ -157,7 +157,7 @@ def test_a_gpu_is_legal_exactly_where_the_enumeration_has_its_layout(
         (fleet(Instance("3g.40gb", 0), mode=Mode.MPS), "mode"),
         (fleet(Instance("3g.40gb", 0), mode=Mode.WHOLE), "mode"),
         (fleet(Instance("1g.20gb", 0), driver="470.82"), "driver"),
-        (fleet(Instance("1g.10gb", 0, uuid="M"), Instance("1g.10gb", 1, uuid="M")), "uuid"),
+        (fleet(Instance("1g.10gb", 0, uuid="MIG-1"), Instance("1g.10gb", 1, uuid="MIG-1")), "uuid"),
         (fleet(Instance("1g.10gb", 0, point("chat", A100.key, "4g.40gb"))), "point"),
         (fleet(Instance("1g.10gb", 0, point("chat", "h100-80gb", "1g.10gb"))), "point"),
     ],

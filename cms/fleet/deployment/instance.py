@@ -20,7 +20,6 @@ __all__ = [
 
 #: What drivers call GPUs and their parts: ``GPU-...``, ``MIG-...``, and ``MIG-GPU-.../3/0`` of old.
 UUID = re.compile(r"(GPU|MIG)-[0-9A-Za-z][0-9A-Za-z/-]*", re.ASCII)
-_UUID_WORD = re.compile(r"[0-9A-Za-z][0-9A-Za-z/._-]*", re.ASCII)
 
 #: What stands in the place of a profile where work has a GPU that is not cut for itself.
 WHOLE = "whole"
@@ -56,15 +55,9 @@ class State(StrEnum):
 
 
 def require_uuid(uuid: str | None, what: str) -> None:
-    """Refuse a UUID that is not one word: it stands in a column of the tables of scripts.
-
-    Raises
-    ------
-    InvalidProblem
-        If it has anything else in it.
-    """
-    if uuid is not None and not _UUID_WORD.fullmatch(uuid):
-        raise InvalidProblem(f"{what} is {uuid!r}; expected one word, such as GPU-1b2c3d4e")
+    """Raise InvalidProblem for what is no UUID: it stands in a column of the tables of scripts."""
+    if uuid is not None and not UUID.fullmatch(uuid):
+        raise InvalidProblem(f"{what} is {uuid!r}; expected GPU-... or MIG-...")
 
 
 @dataclass(frozen=True, slots=True)

@@ -146,7 +146,12 @@ def test_a_thousand_pairs_of_two_gpus() -> None:
 
 
 def _on_card(
-    at: int, rate: int = 20, count: int = 1, card: Gpu = A30, driver: str = "550.1", uuid: str = "G"
+    at: int,
+    rate: int = 20,
+    count: int = 1,
+    card: Gpu = A30,
+    driver: str = "550.1",
+    uuid: str = "GPU-1",
 ) -> Deployment:
     held = (Instance("2g.12gb", at, work("a", "2g.12gb")),) if card is A30 else ()
     first = FleetGpu("n", 0, card, instances=held, uuid=uuid)
@@ -163,7 +168,7 @@ def _on_card(
         (_on_card(2, count=3), r"GPU n/1 is in the target and not in the start \(and 1 more\)"),
         (_on_card(2, rate=0, card=A100), "GPU n/0 is a30-24gb in the start and a100-80gb in the"),
         (_on_card(2, driver="470.1"), "has driver 550.1 in the start and 470.1 in the target"),
-        (_on_card(2, uuid="H"), "GPU n/0 is G in the start and H in the target"),
+        (_on_card(2, uuid="GPU-2"), "GPU n/0 is GPU-1 in the start and GPU-2 in the target"),
     ],
 )
 def test_a_target_that_cannot_be_reached_as_it_stands(target: Deployment, says: str) -> None:

@@ -252,13 +252,6 @@ while [ $# -gt 0 ]; do
     shift
 done
 say() { printf '%%s\n' "run.sh: $*"; }
-# A path as a shell takes it back.
-quoted() {
-    case $1 in
-    *[!A-Za-z0-9/._+-]*) printf "'%%s'" "$(printf %%s "$1" | sed "s/'/'\\\\''/g")" ;;
-    *) printf %%s "$1" ;;
-    esac
-}
 do_step() { sh "$folder/steps/$1.sh" ${2+"$2"}; }
 
 scratch=$(mktemp -d) || exit 1
@@ -362,18 +355,17 @@ fi
 
 failed() {
     number=$(step_of "$1")
-    run=$(quoted "$0") plan=$(quoted "$folder/transition.json")
     say "step $number ($1) is not as it should be; nothing more is begun. What can be done:" >&2
-    say "  go on:   $run --from $number" >&2
-    say "  go back: $run --undo 1" >&2
-    say "  or plan anew: cms observe ... --plan $plan \$($run --serving)" >&2
+    say "  go on:   '$0' --from $number" >&2
+    say "  go back: '$0' --undo 1" >&2
+    say "  or plan anew: cms observe ... --plan '$folder/transition.json' \$('$0' --serving)" >&2
 }
 
 if [ "$mode" = undo ]; then
     for name in $chosen; do
         [ -z "$stopping" ] || exit 130
         do_step "$name" undo </dev/null || {
-            say "$name could not be undone; again: $(quoted "$0") --undo $first" >&2
+            say "$name could not be undone; again: '$0' --undo $first" >&2
             exit 1
         }
     done
@@ -411,8 +403,7 @@ done
 for name in $waiting; do
     for before in $(after_of "$name" | tr ',' ' '); do
         has "$finished" "$before" || {
-            say "$name waits for $before; begin there:" \
-                "$(quoted "$0") --from $(step_of "$before")" >&2
+            say "$name waits for $before; begin there: '$0' --from $(step_of "$before")" >&2
             exit 1
         }
     done
