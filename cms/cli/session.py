@@ -122,7 +122,7 @@ class Session:
                     f"there is no folder {str(path.parent)!r} to write {path.name!r} to; create it",
                     option,
                 )
-            place = path.resolve()
+            place = Path(os.path.realpath(path))
             if place in taken and (path.is_file() or not path.exists()):  # not /dev/null
                 raise usage_error(
                     f"{str(path)!r}: {taken[place]} writes it, too; name another file", option

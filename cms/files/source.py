@@ -242,7 +242,8 @@ def _telling(path: StrPath) -> Iterator[None]:
     except FileError:
         raise
     except FileNotFoundError:
-        folder = str(Path(path).parent)
+        meant = os.path.realpath(path) if os.path.islink(path) else path
+        folder = str(Path(meant).parent)
         raise FileError(
             name, f"there is no folder {folder!r} to write to", fix="create it first"
         ) from None

@@ -133,7 +133,9 @@ def test_one_file_is_not_written_twice(here: Path, capsys: pytest.CaptureFixture
     assert "x.svg" in error_of(capsys)
 
 
-def test_mode_and_links_stay_and_what_may_not_be_written_is_not_replaced(here: Path) -> None:
+def test_mode_and_links_stay_and_what_may_not_be_written_is_not_replaced(
+    here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     real, link = here / "real.json", here / "link.json"
     real.write_bytes(BEFORE)
     real.chmod(0o640)
@@ -147,6 +149,13 @@ def test_mode_and_links_stay_and_what_may_not_be_written_is_not_replaced(here: P
     assert run(["solve", "--published", "three-thirds", "-q", "-o", "dangling.json"]) == 0
     assert dangling.is_symlink()
     assert (here / "made.json").is_file()
+    for name, leads_to, reason in (
+        ("a", "absent/x", "absent"),
+        ("loop", "loop", "Too many levels"),
+    ):
+        (here / name).symlink_to(leads_to)
+        assert run(["solve", "--published", "three-thirds", "-q", "-o", name]) == 1
+        assert reason in error_of(capsys)
     if os.geteuid():
         real.chmod(0o440)
         assert run(["solve", "--published", "three-thirds", "-q", "-o", "link.json"]) == 1
