@@ -209,14 +209,10 @@ class RunRow:
             value = document[name]
             document[name] = None if value is None else exact(value, name, nonnegative=False)
         document["outcome"] = Outcome(document["outcome"])
-        if isinstance(document["history"], list):
-            document["history"] = tuple(
-                tuple(entry) if isinstance(entry, list) else entry for entry in document["history"]
-            )
         for name, hint in hints.items():
             if not _is_of(document[name], _MEASURED if name == "measurements" else hint):
                 raise ValueError(f"{name} is {cut(json.dumps(document[name], default=str))}")
-        return RunRow(**document)
+        return RunRow(**{**document, "history": tuple(map(tuple, document["history"]))})
 
 
 def _is_of(value: Any, hint: Any) -> bool:
@@ -229,7 +225,7 @@ def _is_of(value: Any, hint: Any) -> bool:
     if kind is Mapping:
         return isinstance(value, dict) and all(_is_of(each, inside[1]) for each in value.values())
     if kind in (list, tuple):
-        return isinstance(value, kind) and all(_is_of(each, inside[0]) for each in value)
+        return isinstance(value, list) and all(_is_of(each, inside[0]) for each in value)
     if hint in (int, float):
         return type(value) in (int, hint) and abs(value) < _MOST
     return isinstance(value, hint)

@@ -15,13 +15,7 @@ from .catalogue import find_gpu
 from .fleets import MaxAge, read_fleet, refuse_stale_now
 from .observe import Gpus
 from .searching import heard
-from .session import (
-    Exit,
-    Session,
-    refuse_two_readers,
-    report_error,
-    session_of,
-)
+from .session import Exit, Session, refuse_two_readers, report_error, session_of
 
 if TYPE_CHECKING:
     from rich.console import RenderableType

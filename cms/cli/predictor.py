@@ -9,11 +9,7 @@ import typer
 
 from . import options
 from .searching import heard
-from .session import (
-    Exit,
-    refuse_two_readers,
-    session_of,
-)
+from .session import Exit, refuse_two_readers, session_of
 
 if TYPE_CHECKING:
     from cms.fleet.sharing import MeasuredPair, Profiles

@@ -15,13 +15,7 @@ from .catalogue import gpu_keys
 from .fleets import Force, MaxAge, read_fleet, refuse_stale_now
 from .rates import Asked, folder_files, gpu_hours, refuse_stale_rates, seconds
 from .searching import heard
-from .session import (
-    Exit,
-    Session,
-    refuse_two_readers,
-    report_error,
-    session_of,
-)
+from .session import Exit, Session, refuse_two_readers, report_error, session_of
 from .transition import DurationsFile, MaxParallel
 
 if TYPE_CHECKING:

@@ -132,20 +132,6 @@ class Session:
         if len(printed) > 1:
             raise usage_error(f"only one of {' and '.join(printed)} can be standard output")
 
-    def _refuse_lost(self) -> None:
-        """Say that a file would be lost that was read just now.
-
-        Raises
-        ------
-        UsageError
-        """
-        from cms.files.source import read_before
-
-        for path, option in self._written:
-            if (name := read_before(path)) is not None:
-                lost = f"it is read as {name!r}, and would be lost"
-                raise usage_error(f"{str(path)!r}: {lost}; name another file", option)
-
     def print_json(self, make: Callable[[], Mapping[str, Any]]) -> None:
         """Make a document and write it to stdout, exactly as ``--output`` writes it to a file."""
         from cms.files.layout import document_text
@@ -260,10 +246,15 @@ class Session:
 
     @contextmanager
     def reading(self, what: str = "reading the files") -> Iterator[None]:
-        """Say so likewise, and let Ctrl-C end it at once."""
+        """Say so likewise, and let Ctrl-C end it at once; refuse to write over what was read."""
+        from cms.files.source import read_before
+
         with self.doing(what), self.interrupts.abortable():
             yield
-        self._refuse_lost()
+        for path, option in self._written:
+            if (name := read_before(path)) is not None:
+                lost = f"it is read as {name!r}, and would be lost"
+                raise usage_error(f"{str(path)!r}: {lost}; name another file", option)
 
     def warn(self, text: str) -> None:
         """Write a warning to stderr; where JSON is wanted, the document holds it."""

@@ -11,11 +11,7 @@ import typer
 
 from . import options
 from .searching import Search, heard, option_values
-from .session import (
-    Exit,
-    refuse_two_readers,
-    session_of,
-)
+from .session import Exit, refuse_two_readers, session_of
 from .weights import By, LimitBy, Weights
 
 if TYPE_CHECKING:

@@ -65,11 +65,8 @@ def csv_text(rows: Iterable[Sequence[object]]) -> str:
 
     Examples
     --------
-    >>> print(csv_text([["gpu", "count"], ["=1+1", 2], ["'=", 3], ["n1/0", -4]]), end="")
-    gpu,count
-    '=1+1,2
-    ''=,3
-    n1/0,-4
+    >>> csv_text([["=1+1", "'=", "n1/0", -4]])
+    "'=1+1,''=,n1/0,-4\\n"
     """
     text = io.StringIO()
     csv.writer(text, lineterminator="\n").writerows(

@@ -61,15 +61,9 @@ def write_folder(files: Mapping[str, str], path: StrPath, *, force: bool = False
         if odd or file == SUMS:
             raise FileError(name, f"no file in this folder can be called {file!r}")
     refuse_folder(path, force=force)
-    try:
-        with beside(folder, folder=True) as new:
-            _write_all(files, new)
-            return _put(new, folder)
-    except (OSError, ValueError) as fault:  # half of a surrogate pair in a text
-        if isinstance(fault, FileError):
-            raise
-        reason = getattr(fault, "strerror", None) or str(fault)
-        raise FileError(name, f"this folder cannot be written: {reason}") from None
+    with _telling(path), beside(folder, folder=True) as new:
+        _write_all(files, new)
+        return _put(new, folder)
 
 
 @contextmanager
@@ -116,9 +110,11 @@ def new_folder(path: StrPath, part: str) -> Iterator[Path]:
 def _telling(path: StrPath) -> Iterator[None]:
     try:
         yield
-    except (OSError, ValueError) as fault:  # a NUL in the name
+    except FileError:
+        raise
+    except (OSError, ValueError) as fault:  # a NUL in the name, half of a surrogate pair in a text
         why = getattr(fault, "strerror", None) or fault
-        raise FileError(os.fspath(path), f"cannot be made: {why}", fix="name another") from None
+        raise FileError(os.fspath(path), f"this folder cannot be written: {why}") from None
 
 
 def refuse_existing(path: Path) -> None:

@@ -18,9 +18,6 @@ from pathlib import Path
 if sys.platform != "win32":  # there, nothing is locked, and nothing taken for a dead run's
     import fcntl
 
-#: Longer names would be too long with what is added to them.
-_LONGEST_NAME = 200
-
 
 def write_synced(path: Path, data: bytes) -> None:
     """Write a file, and wait until the disk has it."""
@@ -80,7 +77,8 @@ def sync_folder(folder: Path) -> None:
 
 
 def _beginning(place: Path) -> str:
-    return f".{os.fsdecode(os.fsencode(place.name)[:_LONGEST_NAME])}."
+    start = os.fsencode(place.name)[:200]  # a longer one would be too long with what is added
+    return f".{os.fsdecode(start)}."
 
 
 def _locked(path: Path, *, wait: bool = False) -> int | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable
 from decimal import Decimal
 from fractions import Fraction
@@ -149,14 +150,8 @@ def count(number: int, what: str, rounding: Callable[[Fraction], int] = round) -
     return f"{decimal(number, rounding=rounding)} {what}{ending}"
 
 
-def printable(name: str, keep: str = "") -> str:
-    """Return a text with characters that would steer a terminal written as escapes.
-
-    Parameters
-    ----------
-    name : str
-    keep : str, optional
-        Characters that stay as they are nevertheless.
+def printable(name: str) -> str:
+    """Return a name with characters that would steer a terminal written as escapes.
 
     Examples
     --------
@@ -166,8 +161,7 @@ def printable(name: str, keep: str = "") -> str:
     if name.isprintable():
         return name
     return "".join(
-        char if char.isprintable() or char in keep else char.encode("unicode_escape").decode()
-        for char in name
+        char if char.isprintable() else char.encode("unicode_escape").decode() for char in name
     )
 
 
@@ -179,4 +173,4 @@ def printable_lines(text: str) -> str:
     >>> printable_lines("one\\ntwo\\x9b2J\\n")
     'one\\ntwo\\\\x9b2J\\n'
     """
-    return printable(text, "\n\t\xa0\u2007\u2009\u202f")
+    return re.sub("[^\n\t\xa0\u2007\u2009\u202f]+", lambda found: printable(found[0]), text)

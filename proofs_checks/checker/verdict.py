@@ -15,8 +15,7 @@ def told(path: Path, faults: Sequence[str], words: str) -> int:
     for sentence in faults[:SPELLED_OUT] or [words]:
         print(printable(f"{path}: {sentence}"), file=sys.stderr if faults else sys.stdout)
     if len(faults) > SPELLED_OUT:
-        more = f"{path}: and {len(faults) - SPELLED_OUT} faults more"
-        print(printable(more), file=sys.stderr)
+        print(printable(f"{path}: and {len(faults) - SPELLED_OUT} faults more"), file=sys.stderr)
     return 1 if faults else 0
 
 

@@ -21,7 +21,6 @@ from ...problem.rows import Rows
 from ...shards.shard import narrowest
 from ...values.numbers import LARGEST_DIGITS
 from ..replacing import write_synced
-from ..source import note_read
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -76,7 +75,6 @@ def read_bytes(path: Path, sha256: str) -> bytes:
     try:
         with path.open("rb") as file:
             stat = os.fstat(file.fileno())  # before it is read: what is written meanwhile is hashed
-            note_read(file.fileno(), str(path))
             data = file.read()
     except OSError as fault:
         raise FileError(

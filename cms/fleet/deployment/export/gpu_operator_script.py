@@ -79,7 +79,7 @@ drain_node() {
         drain_said=$(kubectl drain "$node" $drain_flags 2>&1 >&3 </dev/null)
         drain_code=$?
     } 3>&1
-    [ -z "$drain_said" ] || echo "$drain_said" >&2
+    [ -z "$drain_said" ] || printf '%s\n' "$drain_said" >&2
     [ "$drain_code" != 0 ] || return 0
     drain_help=
     drain_with="are given so: CMS_DRAIN_FLAGS='$drain_flags"
