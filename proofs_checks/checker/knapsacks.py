@@ -1,12 +1,15 @@
 """The knapsack on the jobs' side of a certificate: the cheapest blocks that cover a demand.
 
-It goes through the block types one after the other, that of the best price per unit first, and
-leaves out what the price per unit of the types to come cannot make cheaper than what is known. What
-is left after each type is a *list* without the entries that another one beats; so the work grows
-with neither the demand nor the digits of the numbers. Of a large demand only the remainder modulo
-what the best type covers matters: where that is a small number, a *table* over the remainders tells
-all. Where many types tie within a hair the lists could still outgrow any memory: then the answer is
-a lower bound, a little below the value itself, and no certificate proves more by it than is true.
+The two types of the best price per unit are bought last: how many of each, Euclid's algorithm
+says. What the others *waste*, beside the best price per unit, adds up; so they are tried in the
+order of what they waste together, until that alone makes up for what is known. Few are where
+something is found that wastes next to nothing, as with large numbers there mostly is. Otherwise a
+*table* over the remainders modulo what the best type covers tells all, where that is a small number
+and the demand large; or the types come one after the other, that of the best price per unit first,
+with *lists* of what is left after each, without the entries that another one beats. So the work
+grows with neither the demand nor the digits of the numbers. Where many types tie within a hair the
+lists could still outgrow any memory: then the answer is a lower bound, a little below the value
+itself, and no certificate proves more by it than is true.
 """
 
 from __future__ import annotations
@@ -14,6 +17,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from fractions import Fraction
 from functools import cmp_to_key, lru_cache
+from heapq import heappop, heappush
 from math import gcd, lcm
 from typing import TypeAlias
 
@@ -25,6 +29,8 @@ _STEPS = 300
 _FEW = 32
 # Up to this cover of the best type a table over the remainders modulo it takes less than lists do.
 _MOST_REMAINDERS = 2**17
+# So many ways to buy the types but two are tried in the order of their waste.
+_WAYS = 2**13
 # Entries of all lists of one job, a second's work.
 _LONGEST = 2**19
 
@@ -85,6 +91,8 @@ def cheapest_price(costs: Sequence[int], covers: Sequence[int], target: int) -> 
     full = (target - 1) // F
     best = full * P + min(p for p, f in blocks if f >= target - full * F)
     best, settled = _tried(_within(blocks, target, best), target, best)
+    if not settled:
+        best, settled = _by_waste(_within(blocks, target, best), target, best)
     if not settled and bought and F <= _MOST_REMAINDERS:
         best = (P * target + _least_waste(tuple(blocks))[target % F]) // F
     elif not settled:
@@ -168,8 +176,33 @@ def _tried(blocks: Sequence[Block], target: int, best: int) -> tuple[int, bool]:
     return best, steps <= _STEPS
 
 
-def _cheapest_pair(p: int, f: int, q: int, g: int, left: int) -> int:
-    """The least price of two types that cover what is left; p / f <= q / g.
+def _by_waste(blocks: Sequence[Block], target: int, best: int) -> tuple[int, bool]:
+    """The price of a better option, or ``best``, and whether none is cheaper.
+
+    The types but the first two are bought in the order of what that wastes: F times an option's
+    price is P times what it covers, plus p·F - P·f for each of its blocks.
+    """
+    if len(blocks) < 3:
+        return best, False
+    (P, F), (q, g), *others = blocks
+    wastes = [p * F - P * f for p, f in others]
+    line = [(0, 0, 0, 0)]  # wasted, covered and spent by the others, and the last of their types
+    for _ in range(_WAYS):
+        if not line or P * target + line[0][0] > (best - 1) * F:
+            return best, True
+        wasted, covered, spent, last = heappop(line)
+        if covered >= target:
+            best = min(best, spent)
+            continue
+        best = min(best, spent + _cheapest_pair(P, F, q, g, target - covered, best - spent))
+        for at in range(last, len(others)):
+            p, f = others[at]
+            heappush(line, (wasted + wastes[at], covered + f, spent + p, at))
+    return best, False
+
+
+def _cheapest_pair(p: int, f: int, q: int, g: int, left: int, known: int | None = None) -> int:
+    """The least price of two types that cover what is left, or one known before; p / f <= q / g.
 
     At a price v, with y blocks of the second type, the number x of the first lies between
     (left - g·y) / f and (v - q·y) / p. As long as the former is the smaller one, the integers from
@@ -186,6 +219,10 @@ def _cheapest_pair(p: int, f: int, q: int, g: int, left: int) -> int:
         return _floor_sum(n, p, -q, v) + _floor_sum(n, f, g, -left) + n
 
     low, high = -(-left * p // f), min(p * -(-left // f), q * -(-left // g))
+    if known is not None and known <= high:
+        if known <= low or options(known - 1) <= 0:
+            return known
+        high = known - 1
     while low < high:
         middle = (low + high) // 2
         if options(middle) > 0:

@@ -269,6 +269,29 @@ def test_two_types_of_thirty_one_digits() -> None:
     assert h == demand  # no option is cheaper than what it covers
 
 
+@pytest.mark.parametrize(
+    ("prices", "supply", "demand", "best"),
+    [  # of drawn problems with prime supplies or huge demands, at the prices of their certificates
+        (
+            [700261, 728840, 1048576, 776873], [38371, 39937, 57457, 42569],
+            445_453_830, 8_129_414_704,
+        ),
+        ([945365, 137048, 1048576], [77527, 11239, 85991], 66_826_230, 814_877_127),
+        (
+            [160262, 46063, 1048576, 67005, 154752], [106369, 30573, 695960, 44473, 102712],
+            4_000_000_001, 6_026_577_960,
+        ),
+    ],
+)  # fmt: skip
+def test_types_within_a_hair_of_one_another_are_settled_without_lists(
+    prices: list[int], supply: list[int], demand: int, best: int
+) -> None:
+    assert with_limits(lambda: cheapest_price(prices, supply, demand), knapsacks_longest=0) == best
+    theirs = first_checkers(prices, supply, demand)
+    assert theirs is not None
+    assert theirs.value <= best
+
+
 @given(
     st.lists(
         st.tuples(st.integers(1, 9), st.integers(-9, 9), st.integers(-9, 9)),
