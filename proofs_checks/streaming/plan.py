@@ -29,7 +29,7 @@ _LARGEST = 2**63 - 1
 
 @dataclass(frozen=True)
 class Plan:
-    """Machines, and the SHA-256s of the files of counts, by shard; none of no schedule."""
+    """Machines, and the SHA-256s of the files of counts, by shard; none: no job gets a block."""
 
     path: Path
     machines: list[Group]
@@ -50,7 +50,7 @@ def read_plan(path: Path, schedule: object, folder: Folder, *, has_schedule: boo
         fields = record(row, what, "file sha256")
         counts[fields["file"]] = read_digests(fields, index, what, "npy", "wide")
     wanted = len(folder.shards) if has_schedule else 0
-    if len(counts) != wanted:
+    if counts and len(counts) != wanted:
         raise Fault(f"the schedule has counts of {len(counts)} shards, not of {wanted}")
     return Plan(path, machines, counts)
 
@@ -76,8 +76,11 @@ class Counts:
 
 def read_counts(plan: Plan, folder: Folder, shard: Shard) -> Counts:
     """Read the counts of a shard."""
-    digests = plan.counts[shard.file]
     files, k = plan.path / "counts", len(folder.head.blocks)
+    digests = plan.counts.get(shard.file)
+    if digests is None:
+        refuse_strangers(files, shard.file, {}, "npy wide")
+        return Counts(np.zeros((len(shard.jobs), k), dtype=np.int8), {})
     refuse_strangers(files, shard.file, digests, "wide")
     wide = {}
     if "wide" in digests:
