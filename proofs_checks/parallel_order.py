@@ -8,10 +8,11 @@ many run at once. And the largest value of a sum at any moment is the maximum fl
 ``checker/waits.py``.
 
 **Machine-checked.** Random sequences on up to three small GPUs, cut by MIG or shared under MPS,
-with creations, deletions, restarts, rewrites, changes of mode and temporary instances; every moment
-of every execution, one by one: the floors, the slots and sums, the GPUs in use, as plainly as they
-can be written. The flow must give the lowest capacity exactly, and the independent checker must
-say of the document what was seen, with all waits and with each of them left out.
+with creations, deletions, restarts, rewrites, changes of mode and temporary instances, then in
+another sequence that respects the waits; every moment of every execution, one by one: the floors,
+the slots and sums, the GPUs in use, as plainly as they can be written. The flow, and the package's
+cut, must give the lowest capacity exactly, and both checkers must say of the document what was
+seen, with all waits and with each of them left out.
 
 **On paper.** The proof is in `order.py`, that of the flow in ``checker/waits.py``. Of a set of
 actions that has begun, the worst moment is the one at which only those have ended that must have.
@@ -28,6 +29,7 @@ from typing import NamedTuple
 
 from cms.fleet import Gpu, OperatingPoint, Service, gpu
 from cms.fleet.deployment import Deployment, FleetGpu, FleetNode, Instance, Mode, Work
+from cms.fleet.deployment.transition.checking import check_transition, lowest_capacity
 from cms.fleet.deployment.transition.files import transition_to_json
 from cms.fleet.deployment.transition.model import Action, Floor, Kept, Spare, Transition, What
 from cms.fleet.deployment.transition.order import ordered
@@ -334,13 +336,46 @@ def without_a_wait(of: Transition) -> Iterator[tuple[int, int, Transition]]:
             yield at, before, replace(of, actions=tuple(fewer))
 
 
+def rearranged(of: Transition, rng: random.Random, kept: float = 1) -> Transition:
+    """Return it with this share of its waits, in another sequence that respects them.
+
+    Examples
+    --------
+    >>> transition = random_transition(random.Random(3))
+    >>> [len(rearranged(transition, random.Random(n)).actions) for n in (1, 2)]
+    [7, 7]
+    """
+    after = [tuple(b for b in action.after if rng.random() < kept) for action in of.actions]
+    left, order = [*range(len(after))], list[int]()
+    while left:
+        order.append(rng.choice([at for at in left if {*after[at]} <= {*order}]))
+        left.remove(order[-1])
+    place = {old: new for new, old in enumerate(order)}
+    actions = [
+        replace(of.actions[at], after=tuple(sorted(place[b] for b in after[at]))) for at in order
+    ]
+    return replace(of, actions=tuple(actions))
+
+
+def refused(of: Transition) -> tuple[bool, bool]:
+    """Whether the package refuses it, and whether the independent checker does.
+
+    Not for what it says of temporary instances: of equal ones that depends on the sequence.
+    """
+    ours = any(each.kind != "temporary" for each in check_transition(of))
+    faults = examine_transition(transition_to_json(of))[0]
+    return ours, any("said to be temporary" not in fault for fault in faults)
+
+
 def require_exact(of: Transition) -> None:
-    """Compare the flow with the lowest capacity of all moments."""
+    """Compare the flow, and the package's, with the lowest capacity of all moments."""
     read, _, _ = read_transition(transition_to_json(of))
     every = list(moments(of.actions))
     for name, (low, _) in lowest_capacities(read).items():
         seen = min(capacity(of.start, of.actions, moment, name) for moment in every)
         require(low == seen, f"{name} falls to {seen}, and the flow says {low}")
+        ours = lowest_capacity(of, name)
+        require(ours == seen, f"{name} falls to {seen}, and the package says {ours}")
 
 
 def check(*, seed: int = 0, cases: int = 100) -> Finding:
@@ -367,14 +402,15 @@ def check(*, seed: int = 0, cases: int = 100) -> Finding:
             of = random_transition(random.Random(f"parallel {seed} {number}"))
             require(not (seen := list(breaches(of))), f"unsafe: {seen[:1]}")
             require(not (faults := examine_transition(transition_to_json(of))[0]), f"{faults[:1]}")
+            of = rearranged(of, random.Random(number))
             require_exact(of)
             for at, before, fewer in without_a_wait(of):
                 waits += 1
                 seen = list(breaches(fewer))
                 needed += bool(seen)
-                faults = examine_transition(transition_to_json(fewer))[0]
-                words = f"without the wait of {at} for {before}: {seen[:1]}, {faults[:1]}"
-                require(bool(seen) == bool(faults), words)
+                says = refused(fewer)
+                words = f"without the wait of {at} for {before}: {seen[:1]}, refused: {says}"
+                require({*says} == {bool(seen)}, words)
     if waits:
         tally.seen(Fraction(needed, waits))
     return tally.finding()

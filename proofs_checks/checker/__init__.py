@@ -3,11 +3,12 @@
 It imports nothing of this package, only Python's standard library, so that a mistake there cannot
 hide here. It is plain on purpose, and made to be read: ``reading``, ``mixes``, ``problem``,
 ``schedule``, ``knapsacks``, ``filling``, ``boxes``, ``certificate``, ``usable``, ``solution``,
-``interference``, in this order, and ``loads``, ``fleet``, ``supplies``, ``deployment``, ``waits``,
-``transition``, ``sequence``, ``executions``, ``room``, ``ground``, ``reachable``, ``necessity``,
-``replay`` for what runs where; ``sharing``, by itself, for offline work beside online services.
-All numbers are exact; there is no tolerance anywhere. ``docs/reference/files.md`` describes the
-documents.
+``interference``, in this order, and ``tables``, ``loads``, ``devices``, ``fleet``, ``cut``,
+``supplies``, ``deployment``, ``waits``, ``transition``, ``sequence``, ``executions``, ``room``,
+``ground``, ``reachable``, ``necessity``, ``replay`` for what runs where; ``sharing``, by itself,
+for offline work beside online services. Two kinds of the package's data files it reads, which a
+document may not contradict: devices, and loads that were simulated (``tables``). All numbers are
+exact; there is no tolerance anywhere. ``docs/reference/files.md`` describes the documents.
 
 **The problem.** A machine of some type takes one configuration, a multiset of blocks: a listed one,
 or any multiset of total size at most a capacity. Each block serves one job and covers as much of
@@ -24,11 +25,11 @@ schedule costs at least the sum of the h_j. ``certificate.py`` adds limits and b
 waits may break a floor or a layout, and the last state is the target. ``replay.py`` says how.
 
 Run ``cms-check problem.json solution.json``, or give it one plan file: of
-that it reads the problem and the solution inside and nothing else, so it says nothing about the
-services, operating points and GPUs they were made from; but under interference the pairs as well,
-as ``interference.py`` says. Or give it a deployment or a transition:
-there supplies are computed again, and the layouts judged by the devices in the file. The exit
-status is 0 if everything holds, 1 if something does not, 2 if a file cannot be read.
+that it reads the problem and the solution inside, and the GPUs, which have to be such that they can
+be cut so; it says nothing about the services and operating points they were made from, but under
+interference it reads the pairs as well, as ``interference.py`` says. Or give it a deployment or a
+transition: there supplies are computed again, and the layouts judged by the devices in the file.
+The exit status is 0 if everything holds, 1 if something does not, 2 if a file cannot be read.
 """
 
 from .certificate import certificate_bound as certificate_bound

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from .cut import cut_faults
 from .deployment import examine_deployment
 from .interference import examine_beside, is_beside, refuse_classes
 from .problem import fingerprint, read_problem
@@ -79,6 +80,8 @@ def _examined(documents: list[Any]) -> tuple[list[str], str]:
     problem = read_problem(documents[0])
     if kind == "cms-plan":
         refuse_classes(problem)
+        if faults := list(cut_faults(first, problem)):
+            return faults, ""
     if len(documents) == 2:
         return examine(problem, documents[1])
     return [], f"the problem is well-formed, with the SHA-256 {fingerprint(problem)}"
@@ -87,6 +90,7 @@ def _examined(documents: list[Any]) -> tuple[list[str], str]:
 def _examined_beside(plan: dict[str, Any]) -> tuple[list[str], str]:
     problem = read_problem(plan.get("problem"))
     faults, words = examine(problem, plan.get("solution"))
+    faults = [*cut_faults(plan, problem), *faults]
     if faults:
         return faults, ""
     faults, bounded = examine_beside(plan, problem)

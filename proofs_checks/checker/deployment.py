@@ -10,7 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from .fleet import Card, layout_faults, read_cards, read_devices, supplies, work_fault
+from .cut import cut_faults
+from .devices import read_devices
+from .fleet import Card, layout_faults, read_cards, supplies, work_fault
 from .problem import Problem, read_problem
 from .reading import check_head, record, show
 from .solution import examine
@@ -73,11 +75,17 @@ def fleet_faults(
     """Say what cannot be where it is, or cannot run what it runs."""
     faults = []
     for card in cards:
-        if broken := layout_faults(card, points):
+        if broken := layout_faults(card):
             faults += broken
         elif card.mode == "mps":
             faults += turn_faults(card.name, card.held, points, services)
-        faults += [why for each in card.held if (why := work_fault(card, each, points))]
+        for each in card.held:
+            point = None if each.point is None else points[each.point]
+            own = None if point is None else services.get(point.service)
+            if why := work_fault(card, each, points):
+                faults.append(why)
+            elif point is not None and own is not None and point.model != own.model:
+                faults.append(f"{card.name}: {each} runs another model than its service")
     return faults
 
 
@@ -93,13 +101,14 @@ def short(
     ]
 
 
-def taken_words(taken: int) -> list[str]:
-    """Say how many supplies could not be computed again."""
-    return [f"the supplies of {taken} points are taken from the file"] if taken else []
+def taken_words(taken: Mapping[str, int]) -> list[str]:
+    """Say how many supplies rest on more than what was computed and proved."""
+    return [f"the supplies of {count} points {words}" for words, count in taken.items()]
 
 
 def _plan(plan: Any) -> tuple[Problem, list[str], str]:
     check_head(plan, "plan")
     problem = read_problem(plan.get("problem"))
     faults, about = examine(problem, plan.get("solution"))
+    faults = [*cut_faults(plan, problem), *faults]
     return problem, [f"its plan: {fault}" for fault in faults], about

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 
-from .fleet import rules, supplies, tasks
+from .fleet import rules, supplies
 from .reading import ZERO, show
 from .sequence import Replay, Stretch, Use
 from .transition import Transition
@@ -85,8 +85,7 @@ def layout_faults(of: Transition, replay: Replay) -> list[str]:
             moving = [at for at in stretch.actions if of.actions[at].what != "restart"]
             if not moving and not stretch.first:
                 continue
-            there = [*stretch.first, *(e for at in moving for e in of.actions[at].adds)]
-            for rule in rules(card.device, stretch.mode, tasks(there, of.points), stretch.first):
+            for rule in rules(card.device, stretch.mode, stretch.first):
                 gains, losses = (
                     _positive(
                         (at, sum(map(rule.weight, getattr(of.actions[at], part)), ZERO))
@@ -131,7 +130,8 @@ def most_in_use(of: Transition, replay: Replay) -> int:
     use ends for certain, and another can begin, where all that adds later waits for all before it.
     """
     rough = min(_uses(of, replay, split=split) for split in (True, False))
-    if rough <= max(of.start.in_use, of.target.in_use) + of.spare[0]:
+    one_by_one = [_in_use(of, replay, (2 << at) - 1, (1 << at) - 1) for at in range(len(of.after))]
+    if rough == max(one_by_one, default=of.start.in_use):
         return rough
     every = moments(of.before, _MOMENTS)
     if every is None:

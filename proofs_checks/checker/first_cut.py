@@ -20,7 +20,8 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from fractions import Fraction
 
-from .fleet import Card, Device, spelt, supplies
+from .devices import Device
+from .fleet import Card, supplies
 from .reading import ZERO, show
 from .room import dearest, shape
 from .transition import FirstCut, Transition
@@ -107,7 +108,7 @@ def _worths(
         for key, device in devices.items():
             if (
                 name in named
-                and spelt(point.device) in device.names
+                and device.is_called(point.device)
                 and point.profile in device.profiles
             ):
                 block = key, device.name_of(point.profile)

@@ -7,63 +7,21 @@ number of a profile, the compute slices, the media engines and the shares of MPS
 
 from __future__ import annotations
 
+import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import Any, NamedTuple
 
-from .reading import (
-    ZERO,
-    Fault,
-    as_a,
-    integer,
-    new_name,
-    no_duplicates,
-    rational,
-    record,
-    show,
-)
+from .devices import Device, branch_of
+from .reading import ZERO, Fault, as_a, integer, new_name, no_duplicates, record, show
 
 MODES = ("mig", "whole", "mps", "fixed")
 _STATES = ("starting", "running", "draining", "hollow", "split")
 _SEEN = ("seen", "only_one", "unknown")
 _INSTANCE = "profile start point owner state gpu_instance uuid is_guessed"
-_DEVICE = (
-    "schema version key aliases pci_device_ids architecture compute_slices memory_slices "
-    "mode_change_needs_reset geometry profiles sources"
-)
-_PROFILE = "id name family compute memory starts max sms memory_mib attributes"
-#: A GPU has one set of JPEG and OFA engines.
-_MEDIA = {"me", "me.all"}
 #: As many clients as MPS serves on one GPU.
 CLIENTS = 48
-
-
-class Profile(NamedTuple):
-    """Where an instance of it can start, and what it takes."""
-
-    name: str
-    compute: int
-    memory: int
-    starts: frozenset[int]
-    most: int
-    media: bool
-    since: int | None
-
-
-class Device(NamedTuple):
-    """A kind of GPU, by its names as `spelt`; other names of a profile lead to it, too."""
-
-    key: str
-    names: frozenset[str]
-    compute: int
-    memory: int
-    profiles: dict[str, Profile]
-
-    def name_of(self, profile: str) -> str:
-        """Return a profile's own name; what is no profile has the name it has."""
-        found = self.profiles.get(profile)
-        return profile if found is None else found.name
 
 
 class Instance(NamedTuple):
@@ -82,7 +40,7 @@ class Instance(NamedTuple):
 
 
 class Card(NamedTuple):
-    """A GPU of a node."""
+    """A GPU of a node; ``is_known``: where its instances start."""
 
     name: str
     device: Device
@@ -90,6 +48,7 @@ class Card(NamedTuple):
     mode: str
     held: tuple[Instance, ...]
     uuid: str | None
+    is_known: bool
 
 
 class Rule(NamedTuple):
@@ -103,8 +62,8 @@ class Rule(NamedTuple):
 # --- the rules ------------------------------------------------------------------------------------
 
 
-def rules(device: Device, mode: str, tasks: int, there: Sequence[Instance] = ()) -> Iterator[Rule]:
-    """List the rules of a GPU that is shared in this way, and by so many tasks over time.
+def rules(device: Device, mode: str, there: Sequence[Instance] = ()) -> Iterator[Rule]:
+    """List the rules of a GPU that is shared in this way.
 
     Of what is there, those with one start take turns in one share, which counts once. Nothing is
     known of a GPU that is fixed, but that all on it is another's.
@@ -112,8 +71,7 @@ def rules(device: Device, mode: str, tasks: int, there: Sequence[Instance] = ())
     if mode == "fixed":
         return
     if mode == "whole":
-        if tasks > 1:
-            yield Rule("the instances on the whole GPU", lambda _: Fraction(1), Fraction(1))
+        yield Rule("the instances on the whole GPU", lambda _: Fraction(1), Fraction(1))
     elif mode == "mps":
         turns = Counter(each[:2] for each in there if each.start is not None)
         yield Rule("the shares", lambda e: _share(e) / (turns[e[:2]] or 1), Fraction(100))
@@ -148,19 +106,21 @@ def rules(device: Device, mode: str, tasks: int, there: Sequence[Instance] = ())
         )
 
 
-def tasks(held: Iterable[Instance], points: Mapping[str, Any]) -> int:
-    """Count the services and other owners: a GPU that is not shared is for one of them."""
-    return len(
-        {
-            (each.owner, points[each.point].service if each.point is not None else None)
-            for each in held
-            if each.owner is not None or each.point is not None
-        }
-    )
+def share_of(profile: str) -> int | None:
+    """The per cents of a share of MPS; None if it is no share.
+
+    Examples
+    --------
+    >>> [share_of(each) for each in ("mps:40", "mps:040", "mps:101", "40")]
+    [40, None, None, None]
+    """
+    written = profile.removeprefix("mps:")
+    is_share = written != profile and re.fullmatch("[1-9][0-9]?|100", written)
+    return int(written) if is_share else None
 
 
 def _share(instance: Instance) -> Fraction:
-    return rational(instance.profile.removeprefix("mps:"))
+    return Fraction(share_of(instance.profile) or 0)
 
 
 def misplaced(card: Card, mode: str, instance: Instance) -> str:
@@ -173,11 +133,8 @@ def misplaced(card: Card, mode: str, instance: Instance) -> str:
             return f"starts at {start} on a GPU that is not cut"
         if mode == "whole":
             return "" if profile == "whole" else f"has the profile {show(profile)} of a whole GPU"
-        try:
-            share = _share(instance) if profile.startswith("mps:") else ZERO
-        except Fault:
-            share = ZERO
-        if not 0 < share <= 100:
+        share = share_of(profile)
+        if share is None:
             return f"has {show(profile)}, which is no share of MPS"
         return "" if share + (start or 0) <= 100 else f"starts at {start} % and ends beyond 100 %"
     known = card.device.profiles.get(profile)
@@ -185,6 +142,8 @@ def misplaced(card: Card, mode: str, instance: Instance) -> str:
         return f"has the profile {show(profile)}, which {card.device.key} does not have"
     if known.since is not None and card.driver is not None and card.driver < known.since:
         return f"needs the driver R{known.since}, and the node has R{card.driver}"
+    if start is None and card.is_known:
+        return "has no start, and the starts on its GPU are said to be known"
     if start is not None and (
         start not in known.starts or start + known.memory > card.device.memory
     ):
@@ -192,15 +151,17 @@ def misplaced(card: Card, mode: str, instance: Instance) -> str:
     return ""
 
 
-def layout_faults(card: Card, points: Mapping[str, Any]) -> list[str]:
+def layout_faults(card: Card) -> list[str]:
     """Say what of the rules is broken by what is on a GPU."""
     mode, held = card.mode, card.held
+    if mode == "fixed" and not held:
+        return [f"{card.name}: nothing is on a GPU that is fixed"]
     alone = [f"{card.name}: {each} {why}" for each in held if (why := misplaced(card, mode, each))]
     if alone:
         return alone
     broken = [
         f"{card.name}: {rule.words} are {show(total)}, at most {show(rule.most)} may be"
-        for rule in rules(card.device, mode, tasks(held, points), held)
+        for rule in rules(card.device, mode, held)
         if (total := sum((rule.weight(each) for each in held), ZERO)) > rule.most
     ]
     if not broken and mode == "mig" and not _has_room(card.device, held):
@@ -249,79 +210,16 @@ def text_or_null(value: object, *what: object) -> str | None:
     return None if value is None else as_a(str, value, *what)
 
 
+def name_or_null(value: object, what: str) -> str | None:
+    """Return a text that can be a name, or None."""
+    return None if value is None else new_name(value, what)
+
+
 def boolean(value: object, what: str) -> bool:
     """Return true or false."""
     if not isinstance(value, bool):
         raise Fault(f"{what} is {show(value)}, not true or false")
     return value
-
-
-def read_devices(value: object) -> dict[str, Device]:
-    """Read the devices by key."""
-    devices: dict[str, Device] = {}
-    for at, entry in enumerate(as_a(list, value, "devices")):
-        fields = record(entry, f"devices[{at}]", _DEVICE)
-        key = new_name(fields["key"], f"the key of devices[{at}]")
-        if key in devices:
-            raise Fault(f"the device {show(key)} is there twice")
-        profiles: dict[str, Profile] = {}
-        for one in as_a(list, fields["profiles"], "the profiles of", key):
-            profile, names = _profile(one, key)
-            for name in names:
-                if profiles.setdefault(name, profile) is not profile:
-                    raise Fault(f"device {show(key)} has the profile {show(name)} twice")
-        compute, memory = (
-            integer(fields[f"{kind}_slices"], f"the {kind} slices of", key, least=1)
-            for kind in ("compute", "memory")
-        )
-        aliases = as_a(list, fields["aliases"], "the aliases of", key)
-        ids = as_a(list, fields["pci_device_ids"], "the PCI device ids of", key)
-        names_of = {
-            spelt(name)
-            for name in (key, *(as_a(str, each, "a name of", key) for each in (*aliases, *ids)))
-        }
-        devices[key] = Device(key, frozenset(names_of), compute, memory, profiles)
-    return devices
-
-
-def spelt(name: str) -> str:
-    """Return a GPU's name in one of the ways in which drivers, labels and tables spell it."""
-    words = name.lower().replace("_", " ").replace("-", " ").split()
-    return " ".join(words[1:] if words[:1] == ["nvidia"] else words)
-
-
-def _profile(value: object, key: str) -> tuple[Profile, list[str]]:
-    what = f"a profile of {show(key)}"
-    fields = record(value, what, _PROFILE, "since_driver other_names named_since")
-    name = new_name(fields["name"], f"the name of {what}")
-    what = f"profile {show(name)} of {show(key)}"
-    starts = [integer(each, f"a start of {what}") for each in _list(fields, "starts", what)]
-    attributes = [
-        as_a(str, e, f"an attribute of {what}") for e in _list(fields, "attributes", what)
-    ]
-    others = [as_a(str, e, f"a name of {what}") for e in as_a(list, fields.get("other_names", []))]
-    since = text_or_null(fields.get("since_driver"), f"the first driver of {what}")
-    profile = Profile(
-        name,
-        integer(fields["compute"], f"the compute slices of {what}"),
-        integer(fields["memory"], f"the memory slices of {what}", least=1),
-        frozenset(starts),
-        integer(fields["max"], f"the largest number of {what}"),
-        not _MEDIA.isdisjoint(attributes),
-        None if since is None else _branch(since, f"the first driver of {what}"),
-    )
-    return profile, [name, *others]
-
-
-def _list(fields: Mapping[str, Any], name: str, what: str) -> list[Any]:
-    return as_a(list, fields[name], f"{name} of {what}")
-
-
-def _branch(driver: str, what: str) -> int:
-    branch = driver.removeprefix("R").partition(".")[0]
-    if not (branch.isascii() and branch.isdigit() and len(branch) < 9):
-        raise Fault(f"{what} is {show(driver)}, which is no version of a driver")
-    return int(branch)
 
 
 def read_instance(
@@ -337,12 +235,12 @@ def read_instance(
         as_a(str, fields["profile"], f"the profile of {what}"),
         None if start is None else integer(start, f"the start of {what}"),
         None if point is None else as_a(str, point, f"the point of {what}"),
-        text_or_null(fields["owner"], f"the owner of {what}"),
+        name_or_null(fields["owner"], f"the owner of {what}"),
         one_of(_STATES, fields["state"], f"the state of {what}"),
     )
     if point is not None and point not in points:
         raise Fault(f"the point of {what} is {show(point)}, which the document does not have")
-    return instance, text_or_null(fields["uuid"], f"the uuid of {what}")
+    return instance, name_or_null(fields["uuid"], f"the uuid of {what}")
 
 
 def read_cards(
@@ -358,9 +256,9 @@ def read_cards(
         )
         node = new_name(fields["name"], f"the name of {side}nodes[{at}]")
         names.append(node)
-        driver = text_or_null(fields["driver"], f"the driver of {side}node", node)
-        branch = None if driver is None else _branch(driver, f"the driver of {side}node {node!r}")
-        boolean(fields.get("is_numbered", True), f"is_numbered of {side}node {node!r}")
+        driver = fields["driver"]
+        branch = None if driver is None else branch_of(driver, f"the driver of {side}node {node}")
+        boolean(fields.get("is_numbered", True), f"is_numbered of {side}node {node}")
         for key, label in as_a(dict, fields["labels"], f"the labels of {side}node", node).items():
             as_a(str, label, f"the label {show(key)} of {side}node", node)
         if fields["observed"] is not None:
@@ -392,7 +290,7 @@ def _card(
         read_instance(each, points, f"instance {at} of {side}GPU {name}")
         for at, each in enumerate(as_a(list, fields["instances"], f"instances of {side}GPU", name))
     ]
-    uuid = text_or_null(fields["uuid"], f"the uuid of {side}GPU", name)
+    uuid = name_or_null(fields["uuid"], f"the uuid of {side}GPU {name}")
     card = Card(
         name,
         devices[key],
@@ -400,6 +298,7 @@ def _card(
         one_of(MODES, fields["mode"], f"the mode of {side}GPU {name}"),
         tuple(instance for instance, _ in pairs),
         uuid,
+        fields["seen"] != "unknown",
     )
     return card, [each for each in (uuid, *(uuid for _, uuid in pairs)) if each is not None]
 
@@ -414,7 +313,7 @@ def work_fault(card: Card, instance: Instance, points: Mapping[str, Any]) -> str
     # a GPU that is not cut runs what was measured on the profile that is all of it
     known = card.device.profiles.get(measured) if instance.profile == "whole" else None
     is_all = known is not None and known.memory == card.device.memory
-    if spelt(point.device) in card.device.names and (is_all or measured == where[1]):
+    if card.device.is_called(point.device) and (is_all or measured == where[1]):
         return ""
     return (
         f"{card.name}: {instance} is on {' '.join(where)}, and its point was measured on "

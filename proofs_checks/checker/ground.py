@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import NamedTuple
 
-from .fleet import Card, spelt, supplies
+from .fleet import Card, supplies
 from .reading import ZERO, Fault, show
 from .room import Held, offered
 from .transition import Transition
@@ -79,9 +79,7 @@ def ground_of(of: Transition) -> Ground:
         supply = point.supply if point.service in floors else ZERO
         if not supply and not wanted[name]:
             continue
-        devices = [
-            c.device for c in of.start.cards.values() if spelt(point.device) in c.device.names
-        ]
+        devices = [c.device for c in of.start.cards.values() if c.device.is_called(point.device)]
         if not devices or point.profile not in devices[0].profiles:
             raise Fault(f"the point {show(name)} is of no profile of a GPU that is there")
         key, profile = devices[0].key, devices[0].name_of(point.profile)

@@ -11,7 +11,8 @@ from fractions import Fraction
 from functools import cache
 from typing import NamedTuple
 
-from .fleet import Card, Device, Profile
+from .devices import Device, Profile
+from .fleet import Card
 from .reading import ZERO
 
 

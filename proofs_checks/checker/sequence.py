@@ -50,6 +50,13 @@ class Replay:
         self.of = transition
         self.faults: list[str] = []
         cards = transition.start.cards
+        #: With the driver that either side knows.
+        self.cards = {
+            name: card
+            if card.driver is not None
+            else card._replace(driver=transition.target.cards[name].driver)
+            for name, card in cards.items()
+        }
         self.held = {n: [Placed(e, None) for e in card.held] for n, card in cards.items()}
         self.stretches = {n: [Stretch(c.mode, list(c.held))] for n, c in cards.items()}
         self.on_card: dict[str, list[int]] = {name: [] for name in cards}
@@ -66,7 +73,7 @@ class Replay:
 
     def _run(self, at: int, action: Action) -> None:
         self._shape(at, action)
-        card, held = self.of.start.cards[action.card], self.held[action.card]
+        card, held = self.cards[action.card], self.held[action.card]
         earlier, uses = self.on_card[action.card], self.uses[action.card]
         if action.adds and not held:
             uses.append(Use(False))
@@ -118,6 +125,8 @@ class Replay:
         clients = len(self.held[action.card]) + prepared(gone, come, self.of.points)
         if what == "switch" and clients > CLIENTS:
             self._say(at, f"prepares beside what serves: {clients} clients of MPS, of {CLIENTS}")
+        if action.mode == "fixed":
+            self._say(at, "makes a GPU one that is fixed")
         if what != "rewrite" and action.mode is not None:
             self._say(at, "changes the mode of a GPU and is no rewrite")
 

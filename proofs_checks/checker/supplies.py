@@ -4,23 +4,25 @@ A rule about batches says it outright: all that the point works off, if one batc
 a share of the latency limit. By a rule about load a point supplies what it sustains within the
 limit. A load curve beside the point says what that is: the last of its rates before its latencies
 are beyond the limit, since between two rates nothing is known; of one that was simulated by batches
-a point of the line to the next rate, where lines get steeper. Without a curve it is proved here,
-for each process alone and fed at random, by the steps of :mod:`~proofs_checks.checker.loads`.
-Several processes on one queue sustain more, which was simulated: such a figure is taken from the
-file.
+a point of the line to the next rate, where lines get steeper. Without a curve the shipped tables
+do. What is of each process alone and fed at random is proved here again, by the steps of
+:mod:`~proofs_checks.checker.loads`. Several processes on one queue sustain more: that was
+simulated. Within a limit rates are rounded down to thousandths, or to four digits where small.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from fractions import Fraction
 from functools import cache
 from itertools import pairwise
 from typing import NamedTuple
 
-from .fleet import boolean, one_of, text_or_null
+from .fleet import boolean, one_of, share_of, text_or_null
 from .loads import why_not
 from .reading import ZERO, Fault, as_a, integer, new_name, number, record, show
+from .tables import Entry, looked_up
 
 _SERVICE = "name model rate_rps latency_limit_ms late_share queue allowed_profiles extra"
 _POINT = (
@@ -32,8 +34,8 @@ _WHOLES = ("processes", "batch")
 _NUMBERS = ("throughput_rps", "latency_ms", "supply_rps")
 _QUEUES = ("instance", "process")
 _CURVES = ("measured", "simulated")
-#: Limits are rounded down to so many batch times: whoever is in time within less is within more.
-_LARGEST_RATIO = 16
+#: What is said of supplies that are not computed or proved here.
+TAKEN, SIMULATED = "are taken from the file", "are by the table of what was simulated"
 
 
 class Service(NamedTuple):
@@ -44,6 +46,7 @@ class Service(NamedTuple):
     limit: Fraction | None
     late_share: Fraction | None
     queue: str | None
+    more: tuple[object, ...] = ()  # no rule speaks of it: the profiles allowed, the user's columns
 
 
 class Point(NamedTuple):
@@ -101,19 +104,43 @@ def read_services(value: object, what: str = "services") -> dict[str, Service]:
         name = new_name(fields["name"], f"the name of {what}[{at}]")
         if name in services:
             raise Fault(f"{what} has the service {show(name)} twice")
-        queue = fields["queue"]
-        services[name] = Service(
-            as_a(str, fields["model"], "the model of service", name),
+        queue, allowed = fields["queue"], fields["allowed_profiles"]
+        service = Service(
+            new_name(fields["model"], f"the model of service {show(name)}"),
             number(fields["rate_rps"], "the rate_rps of service", name),
             _or_null(fields["latency_limit_ms"], "the latency_limit_ms of service", name),
             _or_null(fields["late_share"], "the late_share of service", name),
             None if queue is None else one_of(_QUEUES, queue, f"the queue of service {name!r}"),
         )
+        if service.limit == 0:
+            raise Fault(f"the latency_limit_ms of service {show(name)} is 0")
+        if service.late_share is not None:
+            _tolerated(service.late_share, f"the late_share of service {show(name)}")
+            if service.limit is None:
+                raise Fault(f"service {show(name)} has a late_share and no limit to be late for")
+        if allowed is not None:
+            profiles = as_a(list, allowed, "the allowed_profiles of service", name)
+            for each in profiles or [""]:
+                new_name(each, f"an allowed profile of service {show(name)}")
+        own = _own_texts(fields["extra"], "service", name)
+        services[name] = service._replace(more=(allowed and tuple(dict.fromkeys(allowed)), own))
     return services
 
 
 def _or_null(value: object, *what: object) -> Fraction | None:
     return None if value is None else number(value, *what)
+
+
+def _tolerated(share: Fraction, what: str) -> Fraction:
+    if not 0 < share < 1:
+        raise Fault(f"{what} is {show(share)}, not between 0 and 1")
+    return share
+
+
+def _own_texts(value: object, kind: str, name: str) -> dict[str, str]:
+    """Read the user's own columns."""
+    own = as_a(dict, value, f"extra of {kind}", name)
+    return {k: as_a(str, each, f"{show(k)} in extra of {kind}", name) for k, each in own.items()}
 
 
 def read_rule(value: object) -> Rule | None:
@@ -126,6 +153,9 @@ def read_rule(value: object) -> Rule | None:
     if "latency_share" in table:
         fields = record(table, "the rule", "name latency_share strict", "source")
         share = number(fields["latency_share"], "the latency_share of the rule")
+        if not 0 < share <= 1:
+            raise Fault(f"the latency_share of the rule is {show(share)}, not > 0 and <= 1")
+        as_a(str, fields.get("source", ""), "the source of the rule")
         rule = Rule(name, share, boolean(fields["strict"], "strict of the rule"), ZERO, "", False)
     elif "late_share" in table:
         fields = record(table, "the rule", "name late_share queue certified")
@@ -133,7 +163,9 @@ def read_rule(value: object) -> Rule | None:
             name,
             None,
             False,
-            number(fields["late_share"], "the late_share of the rule"),
+            _tolerated(
+                number(fields["late_share"], "the late_share"), "the late_share of the rule"
+            ),
             one_of(_QUEUES, fields["queue"], "the queue of the rule"),
             boolean(fields["certified"], "certified of the rule"),
         )
@@ -148,38 +180,68 @@ def read_points(
     rule: Rule | None,
     before: Mapping[str, Service],
     old: set[str],
-) -> tuple[dict[str, Point], list[str], int]:
-    """Read the points by name; say which supplies are wrong, and how many are taken as they are.
+) -> tuple[dict[str, Point], list[str], Counter[str]]:
+    """Read the points by name; say which supplies are wrong, and count those that rest on more.
 
     What the rule grants a service as it was ``before`` alone is put into ``old``.
     """
     points: dict[str, Point] = {}
     faults: list[str] = []
-    taken = 0
+    taken: Counter[str] = Counter()
+    curves: dict[tuple[object, ...], object] = {}
     for at, entry in enumerate(as_a(list, value, "points")):
         fields = record(entry, f"points[{at}]", _POINT)
-        name = new_name(fields["name"], f"the name of points[{at}]")
+        name = as_a(str, fields["name"], f"the name of points[{at}]")
         if name in points:
             raise Fault(f"the point {show(name)} is there twice")
         service = one_of(services, fields["service"], f"the service of point {show(name)}")
-        model, device, profile = (as_a(str, fields[k], f"the {k} of point", name) for k in _TEXTS)
+        model, device, profile = (
+            new_name(fields[k], f"the {k} of point {show(name)}") for k in _TEXTS
+        )
         processes, batch = (integer(fields[k], f"the {k} of point", name, least=1) for k in _WHOLES)
         point = points[name] = Point(
             service, model, device, profile, processes, batch,
             *(number(fields[k], f"the {k} of point", name) for k in _NUMBERS),
         )  # fmt: skip
-        text_or_null(fields["evidence"], "the evidence of point", name)
-        if point.model != services[service].model:
+        _own_texts(fields["extra"], "point", name)
+        if not (point.throughput and point.latency):
+            raise Fault(f"the throughput_rps or the latency_ms of point {show(name)} is 0")
+        if profile.startswith("mps:") and (share_of(profile) is None or processes > 1):
+            raise Fault(f"point {show(name)} is on {show(profile)} with {processes} processes")
+        evidence = text_or_null(fields["evidence"], "the evidence of point", name)
+        of = services[service], before.get(service)
+        if model not in {each.model for each in of if each is not None}:
             faults.append(f"point {show(name)} is of another model than its service")
         curve = _curve(fields["load_curve"], f"the load curve of point {show(name)}")
-        why = _too_much(point, services[service], rule, curve)
-        if why and service in before and not _too_much(point, before[service], rule, curve):
-            old.add(name)
+        if curve is not None and curves.setdefault(point[1:6], curve) != curve:
+            raise Fault(f"point {show(name)} has another load curve than the same point before")
+        if rule is None:
+            taken[TAKEN] += 1
             continue
-        if why is None:
-            taken += 1
-        elif why:
+        if curve is not None and rule.certified:
+            raise Fault(f"point {show(name)} has a load curve, and the rule takes none")
+        granted, rests = _granted(point, of[0], rule, curve)
+        if point.supply != granted and point.supply and of[1] is not None:
+            earlier, rests_then = _granted(point, of[1], rule, curve)
+            if point.supply == earlier and (earlier < granted or not granted):
+                old.update([name] if not granted else [])
+                granted, rests = earlier, rests_then
+        if point.supply != granted:
+            faults.append(
+                f"point {show(name)} supplies {show(point.supply)} items/s: the rule grants "
+                f"{show(granted)}"
+            )
+        elif isinstance(rests, str):
+            taken[rests] += 1
+        elif rests is not None and (why := _cached(*rests[1:])):
             faults.append(f"point {show(name)} supplies {show(point.supply)} items/s: {why}")
+        said = None
+        if rule.share is None and of[0].limit is not None:
+            said = "certified" if rule.certified else "table"
+            if _speaks(curve, point, of[0], rule):
+                said = fields["load_curve"]["evidence"]
+        if evidence != said:
+            faults.append(f"the evidence of point {show(name)} is {show(evidence)}, not {said}")
     return points, faults, taken
 
 
@@ -204,49 +266,53 @@ def _curve(value: object, what: str) -> _Curve | None:
     return _Curve(rates, latencies, share, "batches_sha256" in fields)
 
 
-def _too_much(
-    point: Point,
-    service: Service,
-    rule: Rule | None,
-    curve: _Curve | None,
-) -> str | None:
-    """Why the rule does not grant a supply; nothing if it does, None if nobody can tell."""
-    if rule is None:
-        return None
-    all_of_it = point.throughput
+def _asked(service: Service, rule: Rule) -> tuple[Fraction, str]:
+    """The late share and the queue that hold for a service."""
+    share = rule.late_share if service.late_share is None else service.late_share
+    return share, service.queue or rule.queue
+
+
+def _speaks(curve: _Curve | None, point: Point, service: Service, rule: Rule) -> bool:
+    """Whether a load curve says enough: it is of one queue, and not of a larger late share."""
+    share, queue = _asked(service, rule)
+    return curve is not None and curve.late_share <= share and (queue == "instance" or point.processes == 1)
+
+
+def _granted(
+    point: Point, service: Service, rule: Rule, curve: _Curve | None
+) -> tuple[Fraction, str | Entry | None]:
+    """What the rule makes of a point, and what has to be proved of that, or what it rests on."""
     if rule.share is not None:
-        if service.limit is not None:
-            allowed = rule.share * service.limit
-            if point.latency > allowed or (rule.strict and point.latency == allowed):
-                all_of_it = ZERO
-        return "" if point.supply == all_of_it else f"the rule grants {show(all_of_it)}"
+        allowed = None if service.limit is None else rule.share * service.limit
+        admitted = allowed is None or point.latency < allowed
+        admitted = admitted or (point.latency == allowed and not rule.strict)
+        return (point.throughput if admitted else ZERO), None
     batch_ms = _batch_ms(point)
     if service.limit is None:
-        most = 1000 * point.processes * point.batch / batch_ms if batch_ms else ZERO
-        return "" if point.supply <= most else f"it works off {show(most)}"
-    share = rule.late_share if service.late_share is None else service.late_share
-    queue = service.queue or rule.queue
-    if (
-        curve is not None
-        and curve.late_share <= share
-        and (queue == "instance" or point.processes == 1)
-    ):
-        if rule.certified:
-            return "the rule takes no load curves"
-        most = _sustained(curve, service.limit)
-        return "" if point.supply <= most else f"its load curve has {show(most)} within the limit"
+        return 1000 * point.processes * point.batch / batch_ms, None
+    if curve is not None and _speaks(curve, point, service, rule):
+        return _rounded_down(_sustained(curve, service.limit)), None
+    share, queue = _asked(service, rule)
     if rule.certified and queue != "process":
-        return "" if point.supply == 0 else "nothing is proved of several processes on one queue"
-    why = _unproved(point, batch_ms, service.limit, share)
-    if why and queue == "instance" and point.processes > 1:
-        return None
-    return why
+        return ZERO, None
+    asked = point.processes, point.batch, service.limit / batch_ms, share
+    alone, together = looked_up("certified", *asked), None
+    if queue == "instance":
+        together = looked_up("simulated", *asked)
+    proved, seen = (ZERO if e is None else e.per_batch_time for e in (alone, together))
+    rate = _rounded_down(1000 * max(proved, seen) / batch_ms)
+    return rate, SIMULATED if seen > proved else alone
+
+
+def _rounded_down(rate: Fraction) -> Fraction:
+    parts = 1000
+    while 0 < rate * parts < 1000:
+        parts *= 10
+    return rate * parts // 1 / Fraction(parts)
 
 
 def _batch_ms(point: Point) -> Fraction:
     """How long a full batch takes: by the throughput, or longer if it was seen to take longer."""
-    if point.throughput == 0:
-        return point.latency
     steady = 1000 * point.processes * point.batch / point.throughput
     longer = point.latency > steady + 1 and point.latency > steady * Fraction(105, 100)
     return point.latency if longer else steady
@@ -274,19 +340,6 @@ def _sustained(curve: _Curve, limit: Fraction) -> Fraction:
         return rate
     run, rise = steps[1]
     return rate + (limit - corners[1][1]) * run / rise
-
-
-def _unproved(point: Point, batch_ms: Fraction, limit: Fraction, share: Fraction) -> str:
-    """Why it is not proved that each process, fed at random, is in time at its part of the rate."""
-    if point.supply == 0:
-        return ""
-    if batch_ms == 0 or share == 0:
-        return "nothing is proved of batches that take no time, or without a late request"
-    ratio = Fraction(min(16 * limit // batch_ms, 16 * _LARGEST_RATIO), 16)
-    load = point.supply * batch_ms / (1000 * point.processes * point.batch)
-    # a little more is proved instead, in numbers that are short
-    load = Fraction(-(-load * 100_000 // 1), 100_000)
-    return _cached(point.batch, ratio, share, load)
 
 
 _cached = cache(why_not)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
 from typing import NamedTuple
 
-from .fleet import MODES, Card, Instance, boolean, one_of, read_cards, read_devices, read_instance
+from .devices import read_devices
+from .fleet import MODES, Card, Instance, boolean, one_of, read_cards, read_instance
 from .reading import Fault, as_a, check_head, integer, number, record, show
 from .supplies import Point, Service, read_points, read_rule, read_services
 from .waits import ended_before
@@ -110,8 +112,8 @@ class Transition:
     proof: Frozen | Exhausted | FirstCut | None
 
 
-def read_transition(document: object) -> tuple[Transition, list[str], int]:
-    """Read a transition; say what is wrong with its points, and how many supplies are as written.
+def read_transition(document: object) -> tuple[Transition, list[str], Counter[str]]:
+    """Read a transition; say what is wrong with its points, and how many supplies rest on more.
 
     Raises
     ------

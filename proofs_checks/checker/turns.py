@@ -16,7 +16,7 @@ from collections.abc import Iterable, Mapping
 from fractions import Fraction
 from itertools import pairwise
 
-from .fleet import Instance
+from .fleet import Instance, share_of
 from .reading import ZERO, show
 from .supplies import Point, Service
 
@@ -34,7 +34,7 @@ def turn_faults(
     foreign = set()
     for each in held:
         if each.start is not None:
-            share = each.start, _percent(each)
+            share = each.start, share_of(each.profile) or 0
             own = shares.setdefault(share, [])
             if each.owner is not None:
                 foreign.add(share)
@@ -71,10 +71,6 @@ def prepared(
 def _process(instance: Instance, points: Mapping[str, Point]) -> tuple[str, str | None]:
     point = instance.point
     return instance.profile, None if point is None else points[point].service
-
-
-def _percent(instance: Instance) -> int:
-    return int(instance.profile.removeprefix("mps:"))
 
 
 def _length(point: Point) -> Fraction:

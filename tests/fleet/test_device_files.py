@@ -352,6 +352,8 @@ def test_a_wrong_table_in_circulation_is_caught_although_two_counts_are_right(
 def test_a_table_that_a_driver_does_print_can_be_kept(tmp_path: Path) -> None:
     path = tmp_path / "mock.json"
     path.write_text(as_json(faulty_mock() | {"geometry": "own"}))
+    assert "the key 'h100-80gb' of the catalogue, and another profile" in str(refusal(path))
+    path.write_text(as_json(faulty_mock() | {"geometry": "own", "key": "mock"}))
     counts = read_gpu(path).layout_counts()
     assert (counts.layouts, counts.multisets) == (308, 38)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import io
 import resource
+import shutil
 import signal
 import time
 from collections.abc import Callable, Iterator
@@ -30,6 +31,7 @@ from cms.fleet.simulation.sharing_loop.files import read_shared_day
 from cms.solving.recheck import faults_of
 from proofs_checks import checker
 from proofs_checks.checker.__main__ import main as second_checker
+from proofs_checks.streaming.__main__ import main as folders
 from tests.fuzz.mutations import case
 from tests.fuzz.seeds import Seed
 
@@ -50,14 +52,17 @@ class TooSlow(BaseException):
 def judge(number: int, folder: Path) -> list[str]:
     """Make the number-th mutant, run everything on it; return what must not be."""
     seed = case(number)
+    for name in ("fleet", "plan"):  # nothing of another folder
+        shutil.rmtree(folder / name, ignore_errors=True)
     for name, text in seed.files.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_bytes(text.encode("utf-8", "surrogateescape"))
     trial = _Trial(with_report=number % 4 == 1)
     {
         "problem": _problem, "solution": _solution, "plan": _plan, "device": _device,
         "tables": _tables, "replay": _replay, "sharing": _sharing,
         "sharing_tables": _sharing_tables, "predictor": _predictor, "shared_day": _shared_day,
-        "monitor": _monitor,
+        "monitor": _monitor, "deployment": _whole, "transition": _whole, "folder": _folder,
     }[seed.kind](trial, folder, seed)  # fmt: skip
     return [f"case {number} ({seed.kind}): {fault}" for fault in trial.faults]
 
@@ -92,11 +97,12 @@ class _Trial:
             self.faults.append(f"cms {words[0]} ends with {code} and {said[:300]!r}")
         return int(code)
 
-    def checker(self, *paths: Path) -> int | None:
-        """Run the second checker's command; 0, 1 or 2."""
+    def checker(self, *paths: Path, main: Callable[[list[str]], int] | None = None) -> int | None:
+        """Run the second checker's command, or that of folders; 0, 1 or 2."""
         with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
             return self.limited(
-                "the second checker", lambda: second_checker([str(path) for path in paths])
+                "the second checker",
+                lambda: (main or second_checker)([str(path) for path in paths]),
             )
 
     def limited(self, what: str, call: Callable[[], T]) -> T | None:
@@ -229,6 +235,22 @@ def _parts_hold(path: Path) -> bool | None:
         return not list(faults_of(problem, solution))
     except CmsError:
         return False
+
+
+def _whole(trial: _Trial, folder: Path, seed: Seed) -> None:
+    """A document that says all by itself: both take it, or neither does."""
+    path = folder / f"{seed.kind}.json"
+    code, theirs = trial.command("check", path, "--quiet"), trial.checker(path)
+    if '"plan": {' in seed.files[path.name]:  # of which the second checker reads a part
+        trial.agree("the deployment with its plan", (code == 0) <= (theirs == 0), True)
+    else:
+        trial.agree(f"the {seed.kind}", code == 0, theirs == 0)
+
+
+def _folder(trial: _Trial, folder: Path, seed: Seed) -> None:
+    paths = folder / "fleet", folder / "plan"
+    code = trial.command("check", *paths, "--quiet")
+    trial.agree("the verdict on folders", code == 0, trial.checker(*paths, main=folders) == 0)
 
 
 def _replay(trial: _Trial, folder: Path, seed: Seed) -> None:

@@ -21,17 +21,24 @@ VALUES: list[Any] = [
     None, True, False, 0, 1, -1, 2, 7, 0.5, 8.0, -0.0, 1e300, 10**18, 2**63, 10**30, 10**4299,
     "", "x", "x-", "1/3", "-1/3", "1/0", "0.1", "1e9", "1e400", "N/A", "12,5", "12 ms", "b", "1g",
     "\ud800", "\u2028", "é" * 9, [], [[]], [1], ["a", "a"], {}, {"": 1}, {"a": 1}, {"x-a": 0.5},
-    {"prices": {}}, {"groups": []}, {"blocks": {"1g": 1}}, {"blocks_of": "1g"},
+    {"prices": {}}, {"groups": []}, {"blocks": {"1g": 1}}, {"blocks_of": "1g"}, "mig", "mps",
+    "whole", "mps:40", "starting", "draining", "hollow", "unknown", "only_one", "550.54", "pod a/b",
 ]  # fmt: skip
 KINDS = {
     "problem": 5, "solution": 8, "plan": 3, "device": 2, "tables": 2, "replay": 2, "sharing": 3,
-    "sharing_tables": 2, "predictor": 1, "shared_day": 1, "monitor": 1,
+    "sharing_tables": 2, "predictor": 1, "shared_day": 1, "monitor": 1, "deployment": 4,
+    "transition": 6, "folder": 3,
 }  # fmt: skip
 # What only stands beside the documents of a kind.
 BESIDE = {"device": "csv", "replay": "json", "sharing": "csv", "predictor": "csv"}
 PARTS = (
     "certificate", "schedule", "problem", "solution", "devices", "jobs", "history", "online",
-    "offline", "policies", "features", "metrics",
+    "offline", "policies", "features", "metrics", "actions", "points", "nodes", "kept", "spare",
+)  # fmt: skip
+# What describes a device, and decides nothing: of that the second checker says nothing.
+UNJUDGED = (
+    "schema", "version", "pci_device_ids", "architecture", "mode_change_needs_reset", "geometry",
+    "sources", "id", "family", "sms", "memory_mib", "other_names", "aliases",
 )  # fmt: skip
 NUMBER = re.compile(rb"-?[0-9]+(?:\.[0-9]+)?")
 WORD = re.compile(rb'"[^"]*"|[A-Za-z0-9_.-]+')
@@ -173,6 +180,10 @@ def _changed_tree(rng: random.Random, text: str) -> str:
     parts = [c[k] for c, k in places if k in PARTS and isinstance(c[k], dict | list) and c[k]]
     if parts and rng.random() < 0.5:
         places = list(_places(rng.choice(parts)))
+    actions = document[0].get("actions") if isinstance(document[0], dict) else None
+    if isinstance(actions, list) and actions and rng.random() < 0.3:
+        document[0]["actions"] = _other_waits(rng, actions)
+        return json.dumps(document[0])
     container, key = rng.choice(places)
     kind = rng.randrange(12)
     if kind == 0:
@@ -207,9 +218,27 @@ def _changed_tree(rng: random.Random, text: str) -> str:
         return text
 
 
+def _other_waits(rng: random.Random, actions: list[Any]) -> list[Any]:
+    """Fewer waits, and the actions in another sequence that respects them."""
+    kept, left, order = rng.choice((1, 1, 0.9, 0.5)), [*range(len(actions))], list[int]()
+    try:
+        after = [[b for b in each["after"] if rng.random() < kept] for each in actions]
+        while left:
+            order.append(rng.choice([a for a in left if {*after[a]} <= {*order}]))
+            left.remove(order[-1])
+    except (IndexError, KeyError, TypeError):  # of an earlier change
+        return actions
+    place = {old: new for new, old in enumerate(order)}
+    return [{**actions[a], "after": sorted(place[b] for b in after[a])} for a in order]
+
+
 def _places(value: Any) -> Iterator[tuple[Any, Any]]:
-    """Every (container, key) in a document."""
+    """Every (container, key) in a document, but those of which the second checker knows nothing."""
     for key in list(value) if isinstance(value, dict) else range(len(value)):
+        if isinstance(value, dict) and key in UNJUDGED and "mode_change_needs_reset" in value:
+            continue
+        if isinstance(value, dict) and key in UNJUDGED and "starts" in value:
+            continue
         yield value, key
         if isinstance(value[key], dict | list):
             yield from _places(value[key])
@@ -222,7 +251,9 @@ def _renamed(rng: random.Random, key: str) -> str:
 def _renamed_everywhere(rng: random.Random, document: Any) -> str:
     """One name of the document's own, exchanged wherever it stands."""
     text = json.dumps(document)
-    names = sorted(set(re.findall(r'"([^"\\]{1,12})"', text)))
+    found = re.findall(r'"([^"\\]{1,12})"', text)
+    devices = json.dumps(document.get("devices")) if isinstance(document, dict) else ""
+    names = sorted(name for name in set(found) if f'"{name}"' not in devices)
     new = rng.choice(
         ("x" * rng.choice(LONG), "é \u6f22\u5b57", "a,b", "x-", "\\u2028", "mps:40", "0")
     )

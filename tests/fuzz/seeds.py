@@ -53,6 +53,8 @@ from tests.cli.shared import SERVICES as SERVICE_COLUMNS
 from tests.cli.test_share import OFFLINE, ONLINE, PAIRS
 from tests.families import instance
 from tests.files.documents import PROBLEM
+from tests.fleet.transition.test_reorganising import plan
+from tests.fuzz import fleets
 from tests.proofs_checks.documents import (
     BY_WORD,
     INFEASIBLE,
@@ -199,7 +201,8 @@ def seeds() -> tuple[Seed, ...]:
         problems.append(files["problem.json"])
     found += [Seed("problem", {"problem.json": text}) for text in dict.fromkeys(problems)]
     found += [Seed("plan", {"plan.json": lay_out(p)})
-              for p in (made["plan"][0], _shared_plan(), _promising_plan())]  # fmt: skip
+              for p in (made["plan"][0], _shared_plan(), _promising_plan(),
+                        plan_to_json(plan(150, 50)))]  # fmt: skip
     tables = [
         {"services.csv": SERVICE_COLUMNS + services, "points.csv": POINTS + points}
         for services, points in TABLES
@@ -225,6 +228,7 @@ def seeds() -> tuple[Seed, ...]:
                 {"plan.json": lay_out(document), "events.csv": events, "trace.csv": moments},
             )
         )
+    found += [Seed(kind, files) for kind, files in fleets.documents()]
     return (*found, *_sharing())
 
 

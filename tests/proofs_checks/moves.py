@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from cms.fleet import gpu
+from cms.fleet.serving.part_files import device_to_json
 from tests.proofs_checks.documents import Document
 
 _SIZES = {"small": (1, [0, 1, 2, 3], 4), "half": (2, [0, 2], 2), "full": (4, [0], 1)}
@@ -64,8 +66,8 @@ def instance(
 def side(rates: dict[str, Any], *gpus: list[Document], modes: tuple[str, ...] = ()) -> Document:
     """One node; a GPU is what is on it."""
     cards = [
-        {"index": at, "gpu": "card", "uuid": f"GPU-{at}", "mode": mode, "seen": "seen",
-         "instances": held}
+        {"index": at, "gpu": "card", "uuid": f"GPU-{at}", "mode": mode, "instances": held,
+         "seen": "unknown" if None in [each["start"] for each in held] else "seen"}
         for at, (held, mode) in enumerate(zip(gpus, modes or ["mig"] * len(gpus), strict=True))
     ]  # fmt: skip
     node: Document = {
@@ -105,6 +107,18 @@ def transition(
     }  # fmt: skip
     copied: Document = json.loads(json.dumps(document))  # so that no two parts are one object
     return copied
+
+
+def real(of: Document) -> Document:
+    """The same with an A30 for the card of the tests."""
+    text = json.dumps({key: part for key, part in of.items() if key != "rule"})
+    for word, name in A30.items():
+        text = text.replace(word, name)
+    copied: Document = json.loads(text)
+    return copied | {"rule": of["rule"], "devices": [device_to_json(gpu("a30-24gb"))]}
+
+
+A30 = {"small": "1g.6gb", "half": "2g.12gb", "full": "4g.24gb", '"card"': '"a30-24gb"'}
 
 
 def deployment(of: Document) -> Document:

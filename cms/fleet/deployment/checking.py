@@ -7,7 +7,7 @@ enumeration that plans are made from.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import combinations
 
 from ...errors import InvalidOption
@@ -16,6 +16,7 @@ from ...values.numbers import shown
 from ..hardware import MPS_CLIENTS, Profile
 from ..serving.measurements import is_measured_on
 from ..serving.operating_point import mps_share
+from ..serving.service import Service
 from .instance import WHOLE, Instance, Mode, Seen
 from .model import Deployment, FleetGpu, FleetNode
 from .turns import turn_faults
@@ -54,8 +55,7 @@ def check_deployment(deployment: Deployment, wanted: Wanted | None = None) -> tu
         found += _numbering(node)
         for card in node.gpus:
             found += check_gpu(card)
-            found += _driver(node, card)
-            found += _points(deployment, card)
+            found += unable_to_run(node.driver, card, deployment.services)
             found += turn_faults(card, deployment.services)
     found += _uuids(deployment)
     found += _capacities(deployment)
@@ -80,8 +80,10 @@ def _mig(card: FleetGpu) -> Iterator[Violation]:
             known.append((each, card.gpu.profile(each.profile)))
         except InvalidOption as fault:
             yield Violation("profile", card.name, each.place, f"a profile of the GPU: {fault}")
+    unknown: Counter[str] = Counter()
     for each, profile in known:
         if each.start is None:
+            unknown[profile.name] += 1
             if card.seen is not Seen.UNKNOWN:
                 yield Violation("start", card.name, f"{each.place} without a start", "its start")
         elif each.start not in profile.starts or _end(each, profile) > card.gpu.memory_slices:
@@ -94,7 +96,12 @@ def _mig(card: FleetGpu) -> Iterator[Violation]:
         if shared:
             has = f"{one.place} and {other.place} on memory slice {min(shared)}"
             yield Violation("overlap", card.name, has, "a slice for each")
-    yield from _sums(card, [profile for _, profile in known])
+    sums = list(_sums(card, [profile for _, profile in known]))
+    yield from sums
+    layout = [(profile.name, each.start) for each, profile in placed if each.start is not None]
+    beside = unknown and not sums and card.gpu.is_layout(layout)
+    if beside and (why := card.gpu.why_not(unknown, around=layout)):
+        yield Violation("start", card.name, why, "starts that go together")
 
 
 def _end(instance: Instance, profile: Profile) -> int:
@@ -167,25 +174,27 @@ def _fixed(card: FleetGpu) -> Iterator[Violation]:
         yield Violation("mode", card.name, "nothing on a fixed GPU", f"{WHOLE!r} of an owner")
 
 
-def _driver(node: FleetNode, card: FleetGpu) -> Iterator[Violation]:
+def unable_to_run(
+    driver: str | None, card: FleetGpu, services: Iterable[Service]
+) -> Iterator[Violation]:
+    """Say what a GPU's driver does not offer, or cannot run its work.
+
+    An instance runs what was measured on instances like it, of its service's model.
+    """
+    node = FleetNode(card.node, driver=driver)
+    models = {service.name: service.model for service in services}
     for each in card.instances:
-        profile = next((p for p in card.gpu.profiles if p.name == each.profile), None)
+        profile = _called(card, each.profile)
         if profile is not None and not node.offers(profile):
-            has = f"{each.place} under driver {node.driver}"
+            has = f"{each.place} under driver {driver}"
             yield Violation("driver", card.name, has, f"a driver since {profile.since_driver}")
-
-
-def _points(deployment: Deployment, card: FleetGpu) -> Iterator[Violation]:
-    """An instance runs what was measured on instances like it, of its service's model."""
-    models = {service.name: service.model for service in deployment.services}
-    for each in card.instances:
         if each.work is None:
             continue
         point = each.work.point
         if not is_measured_on(point, card.gpu):
             has = f"{each.place} at a point of {point.device}"
             yield Violation("point", card.name, has, f"a point of {card.gpu.key}")
-        if point.profile not in _measured_as(card, each):
+        if not _is_measured_as(card, each, point.profile):
             has = f"{each.place} at a point of {point.profile}"
             yield Violation("point", card.name, has, f"a point of {each.profile}")
         if point.model != models[each.work.service]:
@@ -194,15 +203,19 @@ def _points(deployment: Deployment, card: FleetGpu) -> Iterator[Violation]:
             yield Violation("point", card.name, has, needs)
 
 
-def _measured_as(card: FleetGpu, instance: Instance) -> set[str]:
-    """Return the profiles whose points an instance may run."""
-    names = {instance.profile}
-    for profile in card.gpu.profiles:
-        if profile.name == instance.profile:
-            names.update(profile.other_names)
-        elif instance.profile == WHOLE and profile.memory == card.gpu.memory_slices:
-            names.update((profile.name, *profile.other_names))  # the one that is all of the GPU
-    return names
+def _called(card: FleetGpu, name: str) -> Profile | None:
+    """Return the profile of a name, whatever driver calls it so."""
+    return next((p for p in card.gpu.profiles if name in (p.name, *p.other_names)), None)
+
+
+def _is_measured_as(card: FleetGpu, instance: Instance, name: str) -> bool:
+    """Whether an instance may run points of a profile."""
+    if name == instance.profile:
+        return True
+    profile = _called(card, name)
+    if instance.profile == WHOLE:  # the one that is all of the GPU
+        return profile is not None and profile.memory == card.gpu.memory_slices
+    return profile is not None and profile == _called(card, instance.profile)
 
 
 def _numbering(node: FleetNode) -> Iterator[Violation]:

@@ -10,7 +10,7 @@ from ...files.layout import number_to_json
 from ...files.node import Node
 from ...values.frozen import FrozenMap
 from ..hardware import Gpu
-from ..hardware.device_file import device_from_json
+from ..hardware.catalogue import described_device
 from ..serving.load_curve import LoadCurve, PointKey, key_of
 from ..serving.part_files import (
     POINT_KEYS,
@@ -164,10 +164,11 @@ def read_parts(
         _put_new(services, service.name, service, entry, "service")
     devices: dict[str, Gpu] = {}
     for entry in fields["devices"].array():
-        device = device_from_json(entry)
+        device = described_device(entry)
         _put_new(devices, device.key, device, entry, "device")
     counted, points = fields["rule"], list(fields["points"].array())
-    own = None if counted.value is None else rule_from_json(counted, rule, _curves(points))
+    curves = _curves(points)
+    own = None if counted.value is None else rule_from_json(counted, rule, curves)
     return Parts(services, devices, own, _works(points, services, own, before or {}))
 
 
@@ -208,7 +209,11 @@ def _works(
         fields = _point_fields(entry)
         service = services[fields["service"].one_of(services)]
         point = point_from_json(entry, fields)
+        models = {service.model, before.get(service.name, service).model}
+        if point.model not in models:
+            raise fields["model"].wrong(" or ".join(sorted(models)), "it is its service's model")
         supply = fields["supply_rps"].number()
+        fields["evidence"].text_or_null()
         if rule is not None:
             why = f"by the rule {rule.name!r}"
             granted = rule.supply(service, point)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from .catalogue import gpu, gpus
+from .catalogue import gpu, gpus, read_gpu
 from .device import Gpu
-from .device_file import read_gpu
 from .enumeration import LayoutCounts
 from .mps import MPS_CLIENTS, mps_shares
 from .profile import Evidence, Layout, Placement, Profile

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 
-from ...errors import InvalidOption
+from ...errors import FileError, InvalidOption
 from ...files.json_text import parse_json
-from ...files.source import read_source
+from ...files.node import Node
+from ...files.source import StrPath, read_source
 from .device import Gpu
-from .device_file import read_device
-from .profile import Evidence
+from .device_file import device_from_json, read_device
+from .profile import Evidence, Profile
 
 _DEVICES = Path(__file__).parent / "devices"
 
@@ -136,6 +138,131 @@ def _other_names() -> dict[str, str]:
         for name in (*device["aliases"], *device["pci_device_ids"]):
             names[_fold(name)] = key
     return names
+
+
+def read_gpu(path: StrPath) -> Gpu:
+    """Read a device file of your own: JSON (``.json``) or YAML (``.yaml``, ``.yml``).
+
+    Parameters
+    ----------
+    path : str or path-like
+
+    Returns
+    -------
+    Gpu
+        To be used wherever a name of the catalogue is.
+
+    Raises
+    ------
+    FileError
+        With file, line and column, if a field is missing, unknown or of the wrong kind, or the
+        file contradicts itself: an instance that ends beyond the last memory slice, two profiles
+        of one name or id, a `max` that does not fit, a name that disagrees with its compute slices
+        or attributes, or a table with the slices of the known cards and other layouts than theirs
+        (unless it says ``geometry: own``); or if it has more than 16 slices, 50 profiles or 20,000
+        sets of instances that do not overlap.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> path = pathlib.Path(folder.name, "mine.yaml")
+    >>> _ = path.write_text('''
+    ... schema: 1
+    ... version: 1
+    ... key: mine
+    ... architecture: ampere
+    ... compute_slices: 2
+    ... memory_slices: 2
+    ... mode_change_needs_reset: null
+    ... profiles:
+    ... - {id: 1, name: 1g.5gb, family: 1g, compute: 1, memory: 1, starts: [0, 1], max: 2,
+    ...    sms: null, memory_mib: null, attributes: []}
+    ... - {id: 0, name: 2g.10gb, family: 2g, compute: 2, memory: 2, starts: [0], max: 1,
+    ...    sms: null, memory_mib: null, attributes: []}
+    ... sources:
+    ... - {fields: [starts], evidence: capture, source: my card, driver: "580.95", date: 2026-11-01}
+    ... ''')
+    >>> [str(configuration) for configuration in read_gpu(path).configurations]
+    ['2g.10gb', '2 x 1g.5gb']
+    >>> folder.cleanup()
+    """
+    suffix = Path(os.fspath(path)).suffix.lower()
+    if suffix not in (".json", ".yaml", ".yml"):
+        raise FileError(
+            path if isinstance(path, str) else os.fspath(path),
+            f"the name ends with {suffix!r}" if suffix else "the name has no ending",
+            expected="a device file: .json, .yaml or .yml",
+        )
+    source = read_source(path, holds="a device")
+    if suffix != ".json":
+        from ...files.yaml_text import yaml_source  # not on the way to a device of the catalogue
+
+        source = yaml_source(source, holds="a device")
+    read_device(source)  # whatever is known of it
+    return described_device(Node(parse_json(source), source))
+
+
+def described_device(node: Node) -> Gpu:
+    """Build and check a device that somebody else describes: a file of a user's, a part of a plan.
+
+    Raises
+    ------
+    FileError
+        If it is none, or has the key of a card of the catalogue and contradicts what that says.
+    """
+    device = device_from_json(node)
+    if wrong := contradiction(device):
+        raise node.error(
+            f"{node.label} has the key {device.key!r} of the catalogue, and {wrong}",
+            expected="the card of that name",
+            fix="give another card a key of its own",
+        )
+    return device
+
+
+def contradiction(device: Gpu) -> str:
+    """Say in what a device has the key of one of the catalogue, and is another; empty if it is not.
+
+    Profiles may be left out; who says so may differ, and the names by which a card or a profile is
+    known besides: all that grows from version to version. What decides which instances fit may not
+    differ, nor may a name be another's.
+
+    Examples
+    --------
+    >>> from dataclasses import replace
+    >>> contradiction(replace(gpu("a30-24gb"), version=7))
+    ''
+    >>> contradiction(replace(gpu("a30-24gb"), compute_slices=8))
+    '8 compute and 4 memory slices, not 4 and 4'
+    """
+    if device.key not in _keys():
+        return ""
+    own = _load(device.key)
+    sizes, slices = ((each.compute_slices, each.memory_slices) for each in (device, own))
+    if sizes != slices:
+        return f"{sizes[0]} compute and {sizes[1]} memory slices, not {slices[0]} and {slices[1]}"
+    theirs, ours = ({each.name: _rules(each) for each in g.profiles} for g in (device, own))
+    for name in theirs:
+        if theirs[name] != ours.get(name):
+            return f"another profile {name!r}"
+    of = {other: each.name for each in own.profiles for other in (each.name, *each.other_names)}
+    for each in device.profiles:
+        for other in each.other_names:
+            if of.get(other, each.name) != each.name:
+                return f"the name {other!r} of {of[other]} for {each.name}"
+    for name in device.aliases:
+        if (key := _other_names().get(_fold(name), device.key)) != device.key:
+            return f"the name {name!r}, which is {key}"
+    return ""
+
+
+def _rules(profile: Profile) -> tuple[object, ...]:
+    """What decides where it fits."""
+    since = profile.since_driver
+    branch = None if since is None else int(since.removeprefix("R").partition(".")[0])
+    sizes = profile.compute, profile.memory, profile.starts, profile.max
+    return *sizes, profile.attributes, branch
 
 
 def _fold(name: str) -> str:

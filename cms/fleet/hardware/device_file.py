@@ -6,15 +6,12 @@ Shape of a file (``devices/`` has examples): one object with the fields of `Gpu`
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Mapping
-from pathlib import Path
 
-from ...errors import FileError
 from ...files.json_text import parse_json
 from ...files.node import Node
-from ...files.source import Source, StrPath, read_source
+from ...files.source import Source
 from ...files.wording import shortened
 from .device import Gpu
 from .enumeration import MOST_SETS, LayoutCounts
@@ -28,6 +25,7 @@ SCHEMA = 1
 MOST_SLICES, MOST_PROFILES = 16, 50
 _KEY = re.compile(r"[a-z0-9]+([.-][a-z0-9]+)*", re.ASCII)
 _PCI = re.compile(r"0x[0-9A-Fa-f]{8}(:0x[0-9A-Fa-f]{8})?", re.ASCII)
+_DRIVER = re.compile(r"R?[0-9]{1,8}(\..*)?", re.ASCII)
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
 _NAME = re.compile(
     r"(?:(?P<c>[1-9]\d*)c\.)?(?P<g>[1-9]\d*)g\.[1-9]\d*gb"
@@ -51,68 +49,6 @@ KNOWN_COUNTS = {
 def is_device_file(name: str) -> bool:
     """Whether a GPU is given as the path of a device file."""
     return name.lower().endswith((".yaml", ".yml", ".json"))
-
-
-def read_gpu(path: StrPath) -> Gpu:
-    """Read a device file of your own: JSON (``.json``) or YAML (``.yaml``, ``.yml``).
-
-    Parameters
-    ----------
-    path : str or path-like
-
-    Returns
-    -------
-    Gpu
-        To be used wherever a name of the catalogue is.
-
-    Raises
-    ------
-    FileError
-        With file, line and column, if a field is missing, unknown or of the wrong kind, or the
-        file contradicts itself: an instance that ends beyond the last memory slice, two profiles
-        of one name or id, a `max` that does not fit, a name that disagrees with its compute slices
-        or attributes, or a table with the slices of the known cards and other layouts than theirs
-        (unless it says ``geometry: own``); or if it has more than 16 slices, 50 profiles or 20,000
-        sets of instances that do not overlap.
-
-    Examples
-    --------
-    >>> import tempfile, pathlib
-    >>> folder = tempfile.TemporaryDirectory()
-    >>> path = pathlib.Path(folder.name, "mine.yaml")
-    >>> _ = path.write_text('''
-    ... schema: 1
-    ... version: 1
-    ... key: mine
-    ... architecture: ampere
-    ... compute_slices: 2
-    ... memory_slices: 2
-    ... mode_change_needs_reset: null
-    ... profiles:
-    ... - {id: 1, name: 1g.5gb, family: 1g, compute: 1, memory: 1, starts: [0, 1], max: 2,
-    ...    sms: null, memory_mib: null, attributes: []}
-    ... - {id: 0, name: 2g.10gb, family: 2g, compute: 2, memory: 2, starts: [0], max: 1,
-    ...    sms: null, memory_mib: null, attributes: []}
-    ... sources:
-    ... - {fields: [starts], evidence: capture, source: my card, driver: "580.95", date: 2026-11-01}
-    ... ''')
-    >>> [str(configuration) for configuration in read_gpu(path).configurations]
-    ['2g.10gb', '2 x 1g.5gb']
-    >>> folder.cleanup()
-    """
-    suffix = Path(os.fspath(path)).suffix.lower()
-    if suffix not in (".json", ".yaml", ".yml"):
-        raise FileError(
-            path if isinstance(path, str) else os.fspath(path),
-            f"the name ends with {suffix!r}" if suffix else "the name has no ending",
-            expected="a device file: .json, .yaml or .yml",
-        )
-    source = read_source(path, holds="a device")
-    if suffix != ".json":
-        from ...files.yaml_text import yaml_source  # not on the way to a device of the catalogue
-
-        source = yaml_source(source, holds="a device")
-    return read_device(source)
 
 
 def read_device(source: Source) -> Gpu:
@@ -190,7 +126,7 @@ def _profile(node: Node, compute_slices: int, memory_slices: int) -> Profile:
         sms=_or_null(fields["sms"], 1),
         memory_mib=_or_null(fields["memory_mib"], 1),
         attributes=attributes,
-        since_driver=_text_or_null(fields.get("since_driver")),
+        since_driver=_driver_or_null(fields.get("since_driver")),
         other_names=tuple(
             _matching(entry, _NAME, _NAME_FORM)
             for entry in (fields["other_names"].array() if "other_names" in fields else ())
@@ -368,6 +304,12 @@ def _filled(node: Node) -> str:
 
 def _text_or_null(node: Node | None) -> str | None:
     return None if node is None or node.value is None else _filled(node)
+
+
+def _driver_or_null(node: Node | None) -> str | None:
+    if node is None or node.value is None:
+        return None
+    return _matching(node, _DRIVER, 'a driver or its branch, such as "R525"')
 
 
 def _texts(node: Node | None) -> tuple[str, ...]:

@@ -20,7 +20,7 @@ from ...problem.problem import Problem
 from ...referee.check import check
 from ...values.frozen import FrozenMap
 from ..hardware import Gpu
-from ..hardware.device_file import device_from_json
+from ..hardware.catalogue import described_device
 from .fills import FillTimes
 from .load_curve import LoadCurve, PointKey, key_of
 from .neighbour_files import neighbours_from_json, outer_from_json
@@ -129,7 +129,7 @@ def plan_from_json(document: Node | Mapping[str, Any], *, rule: QueueingRule | N
         ("sharing",),
     )  # fmt: skip
     problem = problem_from_json(fields["problem"])
-    gpus = tuple(device_from_json(entry) for entry in fields["devices"].array())
+    gpus = tuple(described_device(entry) for entry in fields["devices"].array())
     machines = [machine.name for machine in problem.machine_types]
     _require_same(fields["devices"], [gpu.key for gpu in gpus], machines)
     terms = None if "sharing" not in fields else fields["sharing"].value

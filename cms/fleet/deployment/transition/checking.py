@@ -6,7 +6,7 @@ Reads the actions alone; how they were found, and how their waits were made, doe
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from itertools import pairwise
@@ -15,14 +15,16 @@ from ....schedule.faults import Violation
 from ....values.numbers import shown
 from ...hardware import MPS_CLIENTS
 from ...serving.operating_point import mps_share
-from ..checking import check_deployment, check_gpu
+from ..checking import check_deployment
 from ..instance import Instance, State, Work
-from ..model import Deployment, FleetGpu
+from ..model import Deployment, driver_branch
 from ..recounting import beyond_limits
+from .crowding import layout_faults, when
 from .kept import kept_faults
 from .model import Action, Transition, What
+from .moments import bits_of, every_moment, predecessors, worst_moment
 from .necessity import spare_fault
-from .order import predecessors, rewrites, temporaries
+from .order import most_in_use, temporaries
 
 __all__ = ["RECHECKED", "check_transition", "coming", "lowest_capacity"]
 
@@ -37,6 +39,8 @@ RECHECKED = (
 )
 
 _Place = tuple[str, int]
+#: So many moments are looked at one by one.
+_MOMENTS = 4096
 
 
 def check_transition(transition: Transition) -> tuple[Violation, ...]:
@@ -57,11 +61,11 @@ def check_transition(transition: Transition) -> tuple[Violation, ...]:
 
     Notes
     -----
-    Floors: when an action that removes begins, the removals that have begun are at most those up
-    to it in the sequence if it is the last of them, and what it waits for has ended. Layouts and
-    GPUs in use: the same, with the last action that adds. That is the theorem of
-    :mod:`cms.fleet.deployment.transition.order`; here its premises are checked of the waits that
-    are written down.
+    Floors and layouts: each sum at the worst moment that the waits allow, in whatever sequence the
+    actions are written (:mod:`cms.fleet.deployment.transition.moments`). GPUs in use: as many as
+    the theorem of :mod:`cms.fleet.deployment.transition.order` allows, or, where the actions one
+    after the other use fewer, moment by moment; of more than 4,096 moments the theorem's number
+    stands, which may be too large.
     """
     found = list(_waits(transition.actions)) or list(_start(transition))
     found = found or list(_actions(transition))
@@ -69,7 +73,7 @@ def check_transition(transition: Transition) -> tuple[Violation, ...]:
         return tuple(found)
     found += _end(transition)
     found += _floors(transition)
-    found += _layouts(transition)
+    found += layout_faults(transition)
     found += _gpus(transition)
     found += _limits(transition)
     found += _kept(transition)
@@ -156,7 +160,7 @@ def _end(transition: Transition) -> Iterator[Violation]:
     target = {(card.node, card.index): card for card in transition.target.gpus()}
     start = {(card.node, card.index): card for card in transition.start.gpus()}
     sides = transition.start, transition.target
-    drivers = [{node.name: node.driver for node in side.nodes} for side in sides]
+    drivers = [{n.name: n.driver and driver_branch(n.driver) for n in side.nodes} for side in sides]
     held = {place: Counter(card.instances) for place, card in start.items()}
     modes = {place: card.mode for place, card in start.items()}
     for action in transition.actions:
@@ -191,40 +195,30 @@ def _alike(instance: Instance) -> Instance:
 
 def _floors(transition: Transition) -> Iterator[Violation]:
     for service, floor in transition.floors.items():
-        if floor.rps <= 0:
-            continue
-        for at, least in _dips(transition, service):
-            if least >= floor.rps:
-                continue
-            if at < 0:
-                has = f"{shown(least)} items/s at the start"
-                yield Violation("floor", f"service {service}", has, str(floor))
-            else:
-                action = transition.actions[at]
-                has = f"{shown(least)} items/s while action {at} ({action}) is under way"
-                yield Violation("floor", f"service {service}", has, f"at least {floor}")
+        least, moment = _lowest(transition, service)
+        if least < floor.rps:
+            has = f"{shown(least)} items/s {when(transition.actions, moment)}"
+            yield Violation("floor", f"service {service}", has, f"at least {floor}")
 
 
-def _dips(transition: Transition, service: str) -> Iterator[tuple[int, Fraction]]:
-    """Iterate over what a service has at least when an action (-1: none) has begun to remove."""
+def _lowest(transition: Transition, service: str) -> tuple[Fraction, tuple[int, ...]]:
+    """Return the lowest capacity of a service, and the actions that have to begin for it."""
     start, actions = transition.start, transition.actions
     known = {each.name for each in start.services}
     today = start.capacity(service) if service in known else Fraction(0)
-    yield -1, today
-    adders = [(at, rps) for at, a in enumerate(actions) if (rps := a.added_rps(service))]
-    removers = [(at, rps) for at, a in enumerate(actions) if (rps := a.removed_rps(service))]
-    ended = predecessors(actions) if removers else []
-    removed = Fraction(0)
-    for at, taken in removers:
-        removed += taken
-        yield at, today - removed + sum((r for b, r in adders if ended[at] >> b & 1), Fraction(0))
+    removed, added = (
+        {at: rps for at, action in enumerate(actions) if (rps := of(action, service))}
+        for of in (Action.removed_rps, Action.added_rps)
+    )
+    lost, moment = worst_moment(actions, predecessors(actions), removed, added)
+    return today - lost, moment
 
 
 def lowest_capacity(transition: Transition, service: str) -> Fraction:
     """Return what a service has at least, at any moment of any execution, in items per second.
 
     What the check holds against the floor: in no execution that respects the waits is it less, and
-    in some it may always be more.
+    in one of them it is as little.
 
     Examples
     --------
@@ -233,7 +227,7 @@ def lowest_capacity(transition: Transition, service: str) -> Fraction:
     >>> lowest_capacity(transition(Deployment(()), Deployment(())), "chat")
     Fraction(0, 1)
     """
-    return min(least for _, least in _dips(transition, service))
+    return _lowest(transition, service)[0]
 
 
 def coming(transition: Transition) -> Iterator[Work | None]:
@@ -251,68 +245,49 @@ def _limits(transition: Transition) -> Iterator[Violation]:
         yield Violation("limit", f"service {work.service}", has, "work within its new limit")
 
 
-def _layouts(transition: Transition) -> Iterator[Violation]:
-    actions = transition.actions
-    ended = predecessors(actions)
-    cards = {(card.node, card.index): card for card in transition.start.gpus()}
-    on_gpu: dict[_Place, list[int]] = {}
-    for at, action in enumerate(actions):
-        before = on_gpu.setdefault(action.gpu, [])
-        for each in set(action.removes):
-            # of equal ones the first to come are the first to go
-            gone = sum(actions[b].removes.count(each) for b in (*before, at))
-            gone -= cards[action.gpu].instances.count(each)
-            came = [b for b in before for _ in range(actions[b].adds.count(each))]
-            missing = [b for b in came[: max(0, gone)] if not ended[at] >> b & 1]
-            if missing:
-                has = f"{each} removed while it may be under way"
-                yield Violation("wait", f"action {at} ({action})", has, f"a wait for {missing[0]}")
-        # of what came before a rewrite, the rewrite itself has waited
-        alone = before if rewrites(action) else [b for b in before if rewrites(actions[b])][-1:]
-        missing = [b for b in alone if not ended[at] >> b & 1]
-        if missing:
-            has = f"a GPU rewritten beside another action, {missing[0]}"
-            yield Violation("wait", f"action {at} ({action})", has, f"a wait for {missing[0]}")
-        if action.adds:
-            card = _fullest(cards[action.gpu], actions, before, at, ended[at])
-            for violation in check_gpu(card):
-                has = f"{violation.has} while action {at} ({action}) is under way"
-                yield Violation("layout", violation.where, has, violation.needs)
-        before.append(at)
-
-
-def _fullest(
-    card: FleetGpu, actions: tuple[Action, ...], before: list[int], at: int, ended: int
-) -> FleetGpu:
-    """Return the GPU with all that can be on it while an action is under way."""
-    action = actions[at]
-    there = Counter(card.instances)
-    mode = card.mode
-    for b in before:
-        there.update(actions[b].adds)
-        mode = actions[b].mode or mode
-    for b in before:
-        if ended >> b & 1 or actions[b].what is What.RESTART:  # whose place is taken once
-            there.subtract(actions[b].removes)
-    rest = list((+there).elements())
-    if action.what in (What.RESTART, What.REWRITE, What.SWITCH):  # its slots are taken once
-        for each in action.removes:
-            if each in rest:
-                rest.remove(each)
-    return replace(card, instances=(*rest, *action.adds), mode=action.mode or mode)
-
-
 def _gpus(transition: Transition) -> Iterator[Violation]:
-    """Count the GPUs that can be in use while an action that adds is under way.
+    """Compare the GPUs that can be in use at once with what is said of them."""
+    most = most_gpus(transition.start, transition.target) + transition.spare.count
+    used = _used_at_once(transition)
+    if used > most:
+        has = f"{used} GPUs in use at once"
+        yield Violation("gpus", "the transition", has, f"at most {most}")
+    elif used < most:
+        has = f"{used} GPUs in use at most"
+        yield Violation("spare", "the transition", has, f"{most}, as it says")
+
+
+def _used_at_once(transition: Transition) -> int:
+    """Return how many GPUs can be in use at a moment."""
+    start, actions = transition.start, transition.actions
+    ended = predecessors(actions)
+    most = _used_by_spans(start, actions, ended)
+    if most == most_in_use(start, actions):
+        return most
+    moments = every_moment(ended, _MOMENTS)
+    if moments is None:
+        return most
+    held = {(card.node, card.index): len(card.instances) for card in start.gpus()}
+
+    def used(begun: int, over: int) -> int:
+        there = held.copy()
+        for at in bits_of(begun):
+            there[actions[at].gpu] += len(actions[at].adds)
+        for at in bits_of(over):
+            there[actions[at].gpu] -= len(actions[at].removes)
+        return sum(count > 0 for count in there.values())
+
+    return max(used(begun, over) for begun, over in moments)
+
+
+def _used_by_spans(start: Deployment, actions: Sequence[Action], ended: Sequence[int]) -> int:
+    """Return at least how many GPUs can be in use while an action that adds is under way.
 
     A GPU is in use in spans: from an action that adds to it while it is empty, in the sequence,
     until it is empty again. Whatever adds in the last span that has begun must have waited for
     enough earlier spans to end.
     """
-    actions = transition.actions
-    ended = predecessors(actions)
-    held = {(c.node, c.index): Counter(c.instances).total() for c in transition.start.gpus()}
-    most = most_gpus(transition.start, transition.target) + transition.spare.count
+    held = {(card.node, card.index): len(card.instances) for card in start.gpus()}
     in_use = begun = sum(count > 0 for count in held.values())
     own: dict[_Place, int] = dict.fromkeys(held, 0)
     over: list[int] = []
@@ -328,17 +303,11 @@ def _gpus(transition: Transition) -> Iterator[Violation]:
                 spans[place] = begun, len(over)
             if place in spans:
                 count, known = spans[place]
-                waited = sum(ended[at] & span == span for span in over[:known])
-                in_use = max(in_use, count - waited)
-                if count - waited > most:
-                    has = f"{count - waited} GPUs in use while action {at} ({action}) is under way"
-                    yield Violation("gpus", "the transition", has, f"at most {most}")
+                in_use = max(in_use, count - sum(ended[at] & s == s for s in over[:known]))
         if before and not held[place]:
             over.append(own[place])
             spans.pop(place, None)
-    if in_use < most:
-        has = f"{in_use} GPUs in use at most"
-        yield Violation("spare", "the transition", has, f"{most}, as it says")
+    return in_use
 
 
 def most_gpus(start: Deployment, target: Deployment) -> int:
@@ -385,7 +354,7 @@ def _said(transition: Transition) -> Iterator[Violation]:
         yield Violation("spare", "the transition", has, "a reason and a proof of as many or fewer")
     free = [{c.name for c in side.free_gpus()} for side in (transition.start, transition.target)]
     lent = free[0] & free[1] & {action.name for action in transition.actions if action.adds}
-    if {*spare.borrowed} != lent:
+    if sorted(spare.borrowed) != sorted(lent):
         has = f"{', '.join(sorted(spare.borrowed)) or 'nothing'} borrowed"
         yield Violation("spare", "the transition", has, ", ".join(sorted(lent)) or "nothing")
     temporary, unsure = temporaries(transition.start, transition.actions)

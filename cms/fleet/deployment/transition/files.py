@@ -164,6 +164,8 @@ def transition_from_json(
     _require_services(fields["services"], parts.services, {**before, **wanted})
     floors = {}
     for name, entry in fields["floors"].entries():
+        if name not in parts.services:
+            raise entry.wrong("a floor of a service that is there", f"there is no {name!r}")
         floor = entry.object(("rps", "reason"))
         floors[name] = Floor(floor["rps"].number(), floor["reason"].text())
     found = Transition(

@@ -34,7 +34,7 @@ from ..instance import Instance, Mode
 from ..model import Deployment, FleetGpu
 from .model import Action, Floor, What
 
-__all__ = ["most_in_use", "ordered", "predecessors", "rewrites", "temporaries", "with_waits"]
+__all__ = ["most_in_use", "ordered", "rewrites", "temporaries", "with_waits"]
 
 _Place = tuple[str, int]
 
@@ -93,17 +93,6 @@ def most_in_use(start: Deployment, actions: Sequence[Action]) -> int:
         used += (held[action.gpu] > 0) - (before > 0)
         most = max(most, used)
     return most
-
-
-def predecessors(actions: Sequence[Action]) -> list[int]:
-    """Return, as bits, the positions of all actions that have ended when each one begins."""
-    found: list[int] = []
-    for action in actions:
-        bits = 0
-        for before in action.after:
-            bits |= found[before] | 1 << before
-        found.append(bits)
-    return found
 
 
 def temporaries(start: Deployment, actions: Sequence[Action]) -> tuple[set[int], set[int]]:

@@ -1,0 +1,146 @@
+"""The worst moment of any execution: exact, without walking through all moments.
+
+At a moment some actions have begun, and some of these have ended: all that a begun one waits for,
+at least. Let the beginning of an action add to a sum, and its end take from it. The sum is largest
+at a moment at which only those have ended that must have; so its maximum is that of
+
+    what the begun ones of a set add - what those take that must have ended by then,
+
+over all sets of actions. Which set that is, a minimum cut says: either what an action adds is given
+up, or all that it waits for is paid.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from fractions import Fraction
+from math import lcm
+from typing import Any
+
+from .model import Action
+
+__all__ = ["bits_of", "every_moment", "predecessors", "worst_moment"]
+
+_NOTHING = Fraction(0)
+
+
+def predecessors(actions: Sequence[Action]) -> list[int]:
+    """Return, as bits, the positions of all actions that have ended when each one begins."""
+    found: list[int] = []
+    for action in actions:
+        bits = 0
+        for before in action.after:
+            bits |= found[before] | 1 << before
+        found.append(bits)
+    return found
+
+
+def bits_of(bits: int) -> Iterator[int]:
+    """Iterate over the positions of the bits that are set, ascending.
+
+    Examples
+    --------
+    >>> list(bits_of(0b101))
+    [0, 2]
+    """
+    while bits:
+        lowest = bits & -bits
+        yield lowest.bit_length() - 1
+        bits ^= lowest
+
+
+def worst_moment(
+    actions: Sequence[Action],
+    ended: Sequence[int],
+    adds: Mapping[int, Fraction | int],
+    takes: Mapping[int, Fraction | int],
+) -> tuple[Fraction, tuple[int, ...]]:
+    """Return the largest value of a sum at any moment of any execution, and such a moment.
+
+    Parameters
+    ----------
+    actions : sequence of Action
+        Each waits for earlier ones only.
+    ended : sequence of int
+        As `predecessors` returns it.
+    adds, takes : Mapping
+        By position: what the beginning of an action adds to the sum, and what its end takes from
+        it; none is negative.
+
+    Returns
+    -------
+    tuple
+        The value, from 0 before anything begins, and the actions whose beginning adds to it, which
+        have begun then; of all others only those have ended that these wait for.
+
+    Examples
+    --------
+    The second action waits for the first one, so that at most one of them is there.
+
+    >>> first, second = Action("create", "a", 0), Action("create", "a", 0, after=(0,))
+    >>> worst_moment([first, second], [0, 0b1], {0: 1, 1: 1}, {0: 1})
+    (Fraction(1, 1), (0,))
+    """
+    adds, takes = ({at: Fraction(n) for at, n in each.items()} for each in (adds, takes))
+    begun = [at for at in sorted(adds) if adds[at]]
+    taking = sum(1 << at for at, amount in takes.items() if amount)
+    # The actions up to each one, with all that they wait for, are a moment; and if it is the last
+    # to begin, at most these have begun, and what it waits for has ended.
+    most, seen, moment = _NOTHING, _NOTHING, 0
+    added, over = _NOTHING, 0
+    for number, at in enumerate(begun, 1):
+        added += adds[at]
+        over |= ended[at] & taking
+        most = max(most, added - _sum(takes, ended[at] & taking))
+        if (value := added - _sum(takes, over)) > seen:
+            seen, moment = value, number
+    if seen == most:
+        return seen, tuple(begun[:moment])
+    return _cut(actions, {at: adds[at] for at in begun}, takes)
+
+
+def _sum(amounts: Mapping[int, Fraction], bits: int) -> Fraction:
+    return sum((amounts[at] for at in bits_of(bits)), _NOTHING)
+
+
+def _cut(
+    actions: Sequence[Action],
+    adds: Mapping[int, Fraction],
+    takes: Mapping[int, Fraction],
+) -> tuple[Fraction, tuple[int, ...]]:
+    import networkx as nx  # only where sequence and waits say different things
+
+    scale = lcm(*(amount.denominator for amount in (*adds.values(), *takes.values())))
+    graph: Any = nx.DiGraph()
+    for at, amount in adds.items():
+        graph.add_edge("source", ("begun", at), capacity=int(amount * scale))
+        graph.add_edges_from((("begun", at), ("ended", before)) for before in actions[at].after)
+    graph.add_node("sink")
+    reached = {before for at in adds for before in actions[at].after}
+    for at in range(len(actions) - 1, -1, -1):
+        if at in reached:
+            reached.update(actions[at].after)
+            graph.add_edges_from((("ended", at), ("ended", b)) for b in actions[at].after)
+            if taken := takes.get(at):
+                graph.add_edge(("ended", at), "sink", capacity=int(taken * scale))
+    given_up, (paid, _) = nx.minimum_cut(graph, "source", "sink")  # a cut of whole numbers
+    moment = tuple(at for at in adds if ("begun", at) in paid)
+    return sum(adds.values(), _NOTHING) - Fraction(int(given_up), scale), moment
+
+
+def every_moment(ended: Sequence[int], most: int) -> list[tuple[int, int]] | None:
+    """Return all sets of begun actions, each with those that must have ended; None if too many.
+
+    Examples
+    --------
+    >>> every_moment([0, 0b1], 9)
+    [(0, 0), (1, 0), (3, 1)]
+    >>> every_moment([0, 0, 0], 7) is None
+    True
+    """
+    found = [(0, 0)]
+    for at, needed in enumerate(ended):
+        found += [(begun | 1 << at, over | needed) for begun, over in found if not needed & ~begun]
+        if len(found) > most:
+            return None
+    return found
