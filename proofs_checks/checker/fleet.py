@@ -20,6 +20,7 @@ MODES = ("mig", "whole", "mps", "fixed")
 _STATES = ("starting", "running", "draining", "hollow", "split")
 _SEEN = ("seen", "only_one", "unknown")
 _INSTANCE = "profile start point owner state gpu_instance uuid is_guessed"
+_UUID = re.compile("(GPU|MIG)-[0-9A-Za-z][0-9A-Za-z/-]*")
 #: As many clients as MPS serves on one GPU.
 CLIENTS = 48
 
@@ -215,6 +216,12 @@ def name_or_null(value: object, what: str) -> str | None:
     return None if value is None else new_name(value, what)
 
 
+def _uuid_or_null(value: object, what: str) -> str | None:
+    if value is not None and not _UUID.fullmatch(as_a(str, value, what)):
+        raise Fault(f"{what} is {show(value)}, not GPU-... or MIG-... as drivers print it")
+    return None if value is None else str(value)
+
+
 def boolean(value: object, what: str) -> bool:
     """Return true or false."""
     if not isinstance(value, bool):
@@ -240,7 +247,7 @@ def read_instance(
     )
     if point is not None and point not in points:
         raise Fault(f"the point of {what} is {show(point)}, which the document does not have")
-    return instance, name_or_null(fields["uuid"], f"the uuid of {what}")
+    return instance, _uuid_or_null(fields["uuid"], f"the uuid of {what}")
 
 
 def read_cards(
@@ -290,7 +297,7 @@ def _card(
         read_instance(each, points, f"instance {at} of {side}GPU {name}")
         for at, each in enumerate(as_a(list, fields["instances"], f"instances of {side}GPU", name))
     ]
-    uuid = name_or_null(fields["uuid"], f"the uuid of {side}GPU {name}")
+    uuid = _uuid_or_null(fields["uuid"], f"the uuid of {side}GPU {name}")
     card = Card(
         name,
         devices[key],

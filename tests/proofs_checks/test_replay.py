@@ -13,7 +13,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cms import solve
 from cms.errors import FileError, InvalidProblem
+from cms.fleet import OperatingPoint, Plan, Service, as_problem, gpu
 from cms.fleet.deployment import (
     Deployment,
     FleetNode,
@@ -22,7 +24,9 @@ from cms.fleet.deployment import (
 )
 from cms.fleet.deployment.transition.checking import check_transition as check_in_package
 from cms.fleet.deployment.transition.files import transition_from_json, transition_to_json
+from cms.fleet.serving import plan_to_json
 from cms.fleet.serving.loads import sustainable_load
+from cms.fleet.serving.part_files import device_to_json
 from proofs_checks import parallel_order
 from proofs_checks.checker import check_deployment, check_transition, parse_document, tables
 from proofs_checks.checker.__main__ import main
@@ -193,6 +197,7 @@ def test_nothing_comes_beside_an_instance_whose_start_is_not_known() -> None:
         [action("create", 0, [], [LEFT])],
     )  # fmt: skip
     assert check_transition(of) == ["action 0 adds to n/0 beside an instance with no known start"]
+    assert {each.kind for each in in_package(of)} == {"start"}
     gone = transition(
         side({"chat": 0}, [unknown]), side({"chat": 0}, [LEFT]), {},
         [action("delete", 0, [unknown], []), action("create", 0, [], [LEFT], 0)],
@@ -254,6 +259,93 @@ def test_a_driver_without_a_version_is_refused_by_both(driver: str) -> None:
         deployment_from_json(wrong)
     with pytest.raises(InvalidProblem, match="expected its version"):
         FleetNode("n", driver=driver)
+
+
+def described(**changes: Any) -> Document:
+    """A card of the catalogue, described by a document of the user's."""
+    device = device_to_json(gpu("a30-24gb"))
+    return deployment_to_json(Deployment(())) | {"devices": [{**device, **changes}]}
+
+
+def profile_as(**changes: Any) -> Document:
+    first, *others = device_to_json(gpu("a30-24gb"))["profiles"]
+    return described(profiles=[{**first, **changes}, *others])
+
+
+@pytest.mark.parametrize(
+    ("of", "is_that_card"),
+    [
+        (described(), True),
+        (described(version=9, aliases=["A30", "A card of ours"], pci_device_ids=[]), True),
+        (described(profiles=described()["devices"][0]["profiles"][1:]), True),
+        (profile_as(id=77, sms=1, memory_mib=6000, other_names=["1g.7gb"]), True),
+        (described(key="a30-of-ours", version=1), True),
+        (described(compute_slices=8, memory_slices=8), False),
+        (described(aliases=["H100 PCIe"]), False),
+        (profile_as(max=3), False),
+        (profile_as(starts=[0, 1]), False),
+        (profile_as(name="1g.3gb"), False),
+        (profile_as(since_driver="R525"), False),
+        (profile_as(other_names=["7g.79gb"]), True),
+    ],
+)
+def test_a_known_card_is_the_catalogues_for_both(of: Document, is_that_card: bool) -> None:
+    assert (check_deployment(read(of)) == []) == is_that_card
+    if is_that_card:
+        deployment_from_json(of)
+    else:
+        with pytest.raises(FileError, match="the key 'a30-24gb' of the catalogue, and|fit at once"):
+            deployment_from_json(of)
+
+
+def test_a_plan_is_for_gpus_that_can_be_cut_so(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    point = OperatingPoint("chat", "a30-24gb", "1g.6gb", 1, 1, 10, 1)
+    serving = as_problem([Service("chat", "chat", 40, 100)], [point], "a30-24gb", rule="half")
+    plan = plan_to_json(Plan(serving, solve(serving.problem)))
+    path = tmp_path / "plan.json"
+    for changes, status, words in (
+        ({}, 0, "the schedule is valid: 1 machines"),
+        ({"devices": described(memory_slices=8)["devices"]}, 1, "is not the catalogue's"),
+        (json.loads(json.dumps(plan).replace('"1g.6gb": 4', '"1g.6gb": 8')), 1, "slices are 8"),
+    ):
+        path.write_text(json.dumps({**plan, **changes}), "utf-8")
+        assert main([str(path)]) == status
+        out, err = capsys.readouterr()
+        assert words in (err if status else out)
+
+
+@pytest.mark.parametrize(
+    ("side", "driver", "is_one"),
+    [("start", None, True), ("target", None, True), ("target", "550.99", True),
+     ("target", "560.1", False)],
+)  # fmt: skip
+def test_a_driver_may_be_unknown_to_one_side(side: str, driver: str | None, is_one: bool) -> None:
+    of = changed(LENT, side, "nodes", 0, "driver", to=driver)
+    assert (check_transition(read(of)) == []) == is_one
+    assert (in_package(of) == ()) == is_one
+
+
+def test_what_comes_on_the_way_is_offered_and_runs_what_was_measured_there() -> None:
+    cover = changed(LENT, "actions", 0, "adds", 0, "point", to="chat half")
+    cover = changed(cover, "actions", 4, "removes", 0, "point", to="chat half")
+    assert any(each.kind == "point" for each in in_package(cover))
+    assert any("its point was measured on" in each for each in check_transition(read(cover)))
+    small = instance("small+me", 0)
+    old = transition(
+        side({}, []), side({}, []), {},
+        [action("create", 0, [], [small], temporary=True),
+         action("delete", 0, [small], [], 0, temporary=True)],
+        spare=1, borrowed=("n/0",),
+    )  # fmt: skip
+    assert check_transition(read(old)) == []
+    assert in_package(old) == ()
+    for name, unsure in (("start", "target"), ("target", "start")):  # whichever side knows it
+        other = changed(old, unsure, "nodes", 0, "driver", to=None)
+        other = changed(other, name, "nodes", 0, "driver", to="460.32")
+        assert any("needs the driver R525" in each for each in check_transition(read(other)))
+        assert {each.kind for each in in_package(other)} == {"driver"}
 
 
 def test_a_deployment_keeps_what_its_plan_promises() -> None:

@@ -11,6 +11,8 @@ from typing import Any
 
 import pytest
 
+from cms import Configuration, Problem, pack, solve
+from cms.files import write_solution
 from proofs_checks import checker
 from proofs_checks.checker.problem import read_problem
 from proofs_checks.checker.solution import examine
@@ -226,3 +228,17 @@ def test_a_problem_without_blocks_and_one_without_jobs(tmp_path: Path) -> None:
         path = tmp_path / str(len(jobs))
         assert write_problem(path, of) == checker.problem_sha256(of)
         assert check_folders(path) == []
+
+
+def test_a_plan_of_no_machines_is_one(tmp_path: Path) -> None:
+    """Nobody asks for anything: the package writes no counts, and nobody needs any."""
+    head = Problem(configurations=[Configuration({"a": 2})])
+    problem = pack(head, [([0, 0], [[1], [0]])], tmp_path / "fleet")
+    write_solution(solve(problem), tmp_path / "plan")
+    assert check_folders(tmp_path / "fleet", tmp_path / "plan") == []
+    asked = pack(head, [([0, 3], [[1], [1]])], tmp_path / "asked")
+    document = json.loads((tmp_path / "plan" / "solution.json").read_text("utf-8"))
+    document["problem_sha256"] = document["certificate"]["problem_sha256"] = asked.sha256
+    (tmp_path / "plan" / "solution.json").write_text(json.dumps(document), "utf-8")
+    faults = check_folders(tmp_path / "asked", tmp_path / "plan")
+    assert faults == ["job 'j1' has 0 of its demand 3 covered"]
