@@ -275,7 +275,9 @@ def _asked(service: Service, rule: Rule) -> tuple[Fraction, str]:
 def _speaks(curve: _Curve | None, point: Point, service: Service, rule: Rule) -> bool:
     """Whether a load curve says enough: it is of one queue, and not of a larger late share."""
     share, queue = _asked(service, rule)
-    return curve is not None and curve.late_share <= share and (queue == "instance" or point.processes == 1)
+    if curve is None or curve.late_share > share:
+        return False
+    return queue == "instance" or point.processes == 1
 
 
 def _granted(
