@@ -186,7 +186,7 @@ def read_folder(path: Path, document: object) -> Folder:
     """Read the document of a problem folder; of the jobs, where they are."""
     check_head(document, "problem-folder")
     table = record(
-        document, "the problem", "format schema blocks configurations jobs", "machine_types"
+        document, "the problem", "format schema blocks machine_types configurations jobs"
     )
     fields = record(table["jobs"], "jobs", "count in_a_shard shards")
     count = integer(fields["count"], "the count of jobs")

@@ -26,6 +26,7 @@ from cms.fleet.deployment import (
 from cms.fleet.deployment.files import deployment_to_json
 from cms.fleet.deployment.instance import Mode, Seen, State
 from cms.fleet.deployment.transition import transition_to_json
+from cms.fleet.hardware.catalogue import uncut_gpu
 from cms.fleet.serving import RULES, LoadCurve, as_problem
 from cms.fleet.serving.load_curve import key_of
 from cms.fleet.serving.plan import Plan
@@ -80,6 +81,7 @@ def deployments() -> Iterator[Document]:
         FleetGpu("n", 0, card, instances=unknown, seen=Seen.UNKNOWN),
         FleetGpu("n", 1, card, Mode.WHOLE, (Instance("whole", None, whole),)),
         FleetGpu("n", 2, card, Mode.MPS, (Instance("mps:40", owner="x"), Instance("mps:60"))),
+        FleetGpu("n", 3, uncut_gpu("Tesla T4"), Mode.FIXED, (Instance("whole", owner="x"),)),
     )
     yield deployment_to_json(Deployment((FleetNode("n", cards),), tuple(services[:1])))
     posed = as_problem(services[:1], [point], card.key, rule="capacity")

@@ -22,7 +22,8 @@ VALUES: list[Any] = [
     "", "x", "x-", "1/3", "-1/3", "1/0", "0.1", "1e9", "1e400", "N/A", "12,5", "12 ms", "b", "1g",
     "\ud800", "\u2028", "é" * 9, [], [[]], [1], ["a", "a"], {}, {"": 1}, {"a": 1}, {"x-a": 0.5},
     {"prices": {}}, {"groups": []}, {"blocks": {"1g": 1}}, {"blocks_of": "1g"}, "mig", "mps",
-    "whole", "mps:40", "starting", "draining", "hollow", "unknown", "only_one", "550.54", "pod a/b",
+    "whole", "fixed", "split", "mps:40",
+    "starting", "draining", "hollow", "unknown", "only_one", "550.54", "pod a/b",
 ]  # fmt: skip
 KINDS = {
     "problem": 5, "solution": 8, "plan": 3, "device": 2, "tables": 2, "replay": 2, "sharing": 3,
@@ -39,6 +40,7 @@ PARTS = (
 UNJUDGED = (
     "schema", "version", "pci_device_ids", "architecture", "mode_change_needs_reset", "geometry",
     "sources", "id", "family", "sms", "memory_mib", "other_names", "aliases",
+    "named_since",
 )  # fmt: skip
 NUMBER = re.compile(rb"-?[0-9]+(?:\.[0-9]+)?")
 WORD = re.compile(rb'"[^"]*"|[A-Za-z0-9_.-]+')
@@ -98,7 +100,7 @@ def _repeat(rng: random.Random, data: bytes) -> bytes:
 def _splice(rng: random.Random, data: bytes) -> bytes:
     before, _, after = _cut(rng, data)
     _, other = rng.choice(list(rng.choice(seeds()).files.items()))
-    piece = other.encode()
+    piece = other.encode("utf-8", "surrogatepass")
     start = rng.randint(0, len(piece))
     return before + piece[start : start + rng.choice((5, 50, 500, 10**6))] + after
 
