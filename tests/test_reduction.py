@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
 from fractions import Fraction
 
 import pytest
@@ -12,6 +13,7 @@ from algorithms.prices.jobs import Jobs
 from algorithms.prices.search import PriceSearch
 from cms import (
     BlockPrices,
+    Certificate,
     Configuration,
     Job,
     MachineType,
@@ -80,18 +82,19 @@ def _shares(random: random.Random) -> Problem:
     listed = [Configuration({random.choice(blocks)[0]: 2}, "m")] if random.random() < 0.3 else []
     jobs = []
     for number in range(random.randint(1, 2)):
-        curve = random.choice(
-            [
-                lambda size: 3 * size,
-                lambda size: 10 * size // (size + 3),
-                lambda size: 3 * size if size > 1 else 0,
-                lambda size: random.randint(0, 9),
-            ]
-        )
+        curves: list[Callable[[int], int]] = [
+            lambda size: 3 * size,
+            lambda size: 10 * size // (size + 3),
+            lambda size: 3 * size if size > 1 else 0,
+            lambda size: random.randint(0, 9),
+        ]
+        curve = random.choice(curves)
         supply = {name: Fraction(curve(size), 3) for name, size in blocks}
         if any(supply.values()):
             jobs.append(Job(f"j{number}", random.randint(1, 4), supply))
-    machines = [MachineType(m, random.randint(1, 4)) for m in {s.machine: 0 for s in shapes}]
+    machines = [
+        MachineType(m, random.randint(1, 4)) for m in dict.fromkeys(str(s.machine) for s in shapes)
+    ]
     return Problem(configurations=[*shapes, *listed], jobs=jobs, machine_types=machines)
 
 
@@ -111,6 +114,7 @@ def test_where_smaller_blocks_replace_others_all_stays_as_it_was() -> None:
         points = list(search.run())
         if points:
             claim = certificate(reduction, search, points[-1]).claim
+            assert isinstance(claim, Certificate), number
             assert claim.bound(problem) == points[-1].bound, number
     assert went > so_many(4, 250)
 
