@@ -30,7 +30,7 @@ from .paid import Paid, usable, variables
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from cms.plugin.algorithm import Budget, Claim
+    from cms.plugin.algorithm import Budget
     from cms.plugin.guarantee import Guarantee
     from cms.problem.problem import Problem
     from cms.reduction.reduction import Reduction
@@ -149,7 +149,7 @@ class Greedy:
         general = without_limits(problem, None)
         if not general:
             return general
-        if options.variant != "best" and Tables.of(reduce(problem).problem).vast:
+        if options.variant != "best" and Tables.of(reduce(problem, fewer=True).problem).vast:
             return Support(
                 False,
                 f"a size-bounded set has more than {MOST_SHAPES} maximal configurations, and "
@@ -173,7 +173,7 @@ class Greedy:
                 f"offered up to {_MOST_EXACT_BLOCKS}; choose inner='dependent' (3/4) or 'greedy'",
             )
         if options.inner in ("independent", "dependent"):
-            counts = usable(Tables.of(reduce(problem).problem))
+            counts = usable(Tables.of(reduce(problem, fewer=True).problem))
             largest = max((count for row in counts for count in row), default=0)
             if largest > _MOST_COUNTED:
                 return Support(
@@ -182,7 +182,7 @@ class Greedy:
                     "which linear programs cannot count; choose inner='greedy'",
                 )
         if options.variant == "lp":
-            size = variables(Tables.of(reduce(problem).problem))
+            size = variables(Tables.of(reduce(problem, fewer=True).problem))
             if size > machinewise.MOST_VARIABLES:
                 return Support(
                     False,
@@ -194,7 +194,7 @@ class Greedy:
 
     def guarantee(self, problem: Problem, options: GreedyOptions) -> Guarantee | None:
         """Return the strongest statement about this problem; see the notes above."""
-        tables = Tables.of(reduce(problem).problem)
+        tables = Tables.of(reduce(problem, fewer=True).problem)
         inner = _inner(tables, options)
         if options.variant == "units":
             return promises.by_units(tables, inner)
@@ -204,9 +204,9 @@ class Greedy:
             return None if tables.unservable else promises.linear(Paid.of(tables))
         return _strongest(tables, options)
 
-    def run(self, problem: Problem, options: GreedyOptions, budget: Budget) -> Iterator[Claim]:
+    def run(self, problem: Problem, options: GreedyOptions, budget: Budget) -> Iterator[Named]:
         """Yield the schedules of the variant's parts, and the dual prices of linear programs."""
-        yield from _Run(reduce(problem), options, budget).claims()
+        yield from _Run(reduce(problem, fewer=True), options, budget).claims()
 
 
 def _inner(tables: Tables, options: GreedyOptions) -> str:
@@ -265,7 +265,7 @@ class _Run:
         self._answers = Answers(reduction, self._tables, plain=options.plain)
         self._vertex: Vertex | None = None
 
-    def claims(self) -> Iterator[Claim]:
+    def claims(self) -> Iterator[Named]:
         tables, options = self._tables, self._options
         if tables.unservable:
             return  # the driver knows that there is no schedule

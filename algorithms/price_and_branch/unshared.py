@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING
 
 from cms.plugin.algorithm import Claim, Named
 from cms.schedule.contents import Mix
 from cms.schedule.schedule import MachineGroup, Schedule
 
+from .budgets import WrappedBudget
 from .run import claims
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
     from fractions import Fraction
 
     from cms.mixes.problem import TimeSharedProblem
@@ -71,45 +71,14 @@ def _best_amounts(problem: TimeSharedProblem) -> dict[tuple[str, str], Fraction]
     return found
 
 
-class _Plainly:
+class _Plainly(WrappedBudget):
     """A budget whose best schedule is one of the plain problem."""
-
-    def __init__(self, budget: Budget) -> None:
-        self._budget = budget
-
-    @property
-    def seed(self) -> int:
-        """The budget's."""
-        return self._budget.seed
-
-    @property
-    def threads(self) -> int:
-        """The budget's."""
-        return self._budget.threads
-
-    @property
-    def lower_bound(self) -> Fraction:
-        """The budget's."""
-        return self._budget.lower_bound
 
     @property
     def best(self) -> Schedule | None:
         """The budget's, with the job itself in the place of its mix."""
         best = self._budget.best
         return None if best is None else plain(best)
-
-    @property
-    def stopped(self) -> bool:
-        """The budget's."""
-        return self._budget.stopped
-
-    def remaining(self) -> float:
-        """Return the budget's."""
-        return self._budget.remaining()
-
-    def on_stop(self, cancel: Callable[[], object]) -> AbstractContextManager[None]:
-        """Have it called as the budget does."""
-        return self._budget.on_stop(cancel)
 
 
 def plain(schedule: Schedule) -> Schedule:
