@@ -27,7 +27,7 @@ from .measured import RealRows
 from .measured_shares import MeasuredShares, MemoryShares
 from .mig_serving import MigServing
 from .rounding import Rounding
-from .shares import SizeBounded, SizeBoundedMixed
+from .shares import FewJobsManyShares, SizeBounded, SizeBoundedMixed
 from .stock import CutGen, Divisible, Residual, Triplets, Uniform
 from .suite import VARIANTS, suite
 
@@ -62,6 +62,7 @@ _FAMILIES: dict[str, type[Family]] = {
         MeasuredShares,
         MemoryShares,
         ClusterFleet,
+        FewJobsManyShares,
     )
 }
 

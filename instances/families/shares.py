@@ -7,15 +7,17 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from cms.problem.parts import MachineType
+from cms.problem.parts import MachineType, SizeBoundedConfigurations
 from cms.values.numbers import Number, exact
 
-from .family import Tabular
-from .machines import A100, Machines, joined, mig, mps
+from .family import Family, Tabular
+from .machines import A100, Machines, joined, made, mig, mps
 from .rows import Integers
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+    from cms.problem.problem import Problem
 
 
 @dataclass(frozen=True)
@@ -109,6 +111,71 @@ class SizeBoundedMixed(SizeBounded):
         isolated = _curve(most, bend, slices / 7) * rng.uniform(0.9, 1.3, (count, len(slices)))
         shared = self._shared(rng, count, most, bend)
         return np.hstack([shared, np.rint(isolated).astype(np.int64)])
+
+
+@dataclass(frozen=True)
+class FewJobsManyShares(Family):
+    """Machine types cut into many shares, for few jobs: hundreds of block types to choose from.
+
+    A share s of a machine gives a job s times its rate there: the machine type's speed, uniform
+    from 1 to 12, times the job's own rate, lognormal around e, times noise. A cost is the speed to
+    the power of 0.85, up to a quarter more or a fifth less. A job needs 1 to 8 times its own rate
+    times ``scale``. Numbers are in units of 1/1000.
+
+    Parameters
+    ----------
+    types : int, default 3
+        Machine types, at most 10.
+    step : int, default 2
+        Per cent, at most 50: the shares are its multiples.
+    scale : int, default 1
+        1: jobs of parts of machines; 10: of several machines.
+    floor : int, default 0
+        The largest share in per cent below which a job may get nothing, drawn for each job; 0: all
+        shares give in proportion.
+    """
+
+    name = "few-jobs-many-shares"
+    number = 24
+    title = "several machine types in shares of 1 %, 2 % or 5 %, of any speed and cost"
+    stresses = "as many as 400 block types for a dozen jobs, costs to the cent, few machines"
+    source = "of the kind of Melange, arXiv:2404.14527 (few services, GPU types of many speeds)"
+
+    types: int = 3
+    step: int = 2
+    scale: int = 1
+    floor: int = 0
+
+    def __post_init__(self) -> None:
+        self._whole("types", least=1, most=10)
+        self._whole("step", least=1, most=50)
+        self._whole("scale", least=1, most=10**6)
+        self._whole("floor", least=0, most=100)
+
+    def _problem(self, rng: np.random.Generator, n: int) -> Problem:
+        speeds = np.sort(rng.uniform(1, 12, self.types)).tolist()
+        costs = [f"{speed**0.85 * rng.uniform(0.8, 1.25):.2f}" for speed in speeds]
+        shares = np.arange(self.step, 101, self.step)
+        names = [[f"g{m}:{share}" for share in shares] for m in range(self.types)]
+        machines = made(
+            [block for mine in names for block in mine],
+            [
+                SizeBoundedConfigurations(
+                    dict(zip(mine, shares.tolist(), strict=True)), 100, f"g{m}"
+                )
+                for m, mine in enumerate(names)
+            ],
+            [MachineType(f"g{m}", cost) for m, cost in enumerate(costs)],
+            np.tile(shares, self.types).tolist(),
+        )
+        own = rng.lognormal(1.0, 0.8, n)
+        rates = own[:, None] * speeds * rng.lognormal(0.0, 0.35, (n, self.types))
+        tenths = np.maximum(1, np.rint(10 * rates)).astype(np.int64)
+        least = np.minimum(rng.integers(0, self.floor, n, endpoint=True), shares[-1])
+        given = np.where(shares >= least[:, None], shares, 0)
+        demands = np.maximum(1, np.rint(self.scale * own * rng.uniform(1, 8, n))).astype(np.int64)
+        supply = (tenths[:, :, None] * given[:, None, :]).reshape(n, len(machines.blocks))
+        return machines.problem(1000 * demands, supply)
 
 
 def _curves(

@@ -49,6 +49,7 @@ NUMBERS = {
     "measured-shares": 21,
     "memory-shares": 22,
     "cluster-fleet": 23,
+    "few-jobs-many-shares": 24,
 }
 ONES = {"stock-triplets", "stock-uniform", "cluster-fleet"}
 # Of the benchmark suite of that name, and in no list that published tables are of.
@@ -175,6 +176,11 @@ def test_the_same_arguments_give_the_same_problem_and_another_seed_another(
             "cluster-fleet",
             {"n": 700, "seed": 14, "limits": "tight", "serving": "rates"},
             "e1be461430c532b6913f0c5a355376e9ed00b005ac7af1a2840c9ad104cfd03e",
+        ),
+        (
+            "few-jobs-many-shares",
+            {"n": 8, "seed": 15, "types": 4, "floor": 30},
+            "3cd1e4fcbec179fbc96d945683dd53120163e2a64f03ddbe1f05fce4d60b4ec4",
         ),
     ],
 )
@@ -306,6 +312,7 @@ def test_nothing_is_not_infeasible() -> None:
         ("stock-residual", "demand", 2.5, "whole number from 1 to"),
         ("stock-divisible", "miss", 21, "whole number from 0 to 20"),
         ("stock-divisible", "demand", 0, "whole number from 1 to"),
+        ("few-jobs-many-shares", "step", 51, "whole number from 1 to 50"),
         ("measured-shares", "step", "0.4", "a number >= 0.5 and <= 50"),
         ("memory-shares", "compute", 51, "whole number from 1 to 50"),
         ("memory-shares", "memory", 41, "whole number from 1 to 40"),
