@@ -35,12 +35,13 @@ class PriceAndBranch:
     price a block type, in which every pass over the jobs is one tiny knapsack a job. They certify
     the lower bound, and the passes' weights make a fractional schedule. Rounding it by error
     diffusion, with one small integer program over the machines and the few undecided jobs, mostly
-    meets the bound. Where it does not, greedy's schedules join in, as far as they come in a fifth of
-    the time that is left, for up to 20,000 jobs times block types. What gap is left is closed by larger programs, the compact one first where it
-    is small, then over all jobs with the few options each that cost hardly more than its best or
-    over dozens with all of theirs, then by branching on machines and blocks with prices at every
-    leaf, so that the proof is checked. Where that ends without a proof CP-SAT's word is asked, and
-    what time is left goes into better schedules.
+    meets the bound. Where it does not, greedy's schedules join in, as far as they come in a fifth
+    of the time that is left, for up to 20,000 jobs times block types. What gap is left is closed by
+    larger programs, the compact one first where it is small, then over all jobs with the few
+    options each that cost hardly more than its best or over dozens with all of theirs, then by
+    branching on machines and blocks with prices at every leaf, so that the proof is checked. Where
+    that ends without a proof CP-SAT's word is asked, and what time is left goes into better
+    schedules.
 
     Where machines have size-bounded sets the schedule is dived for first: jobs that the fractional
     solution leaves undecided decide in a linear program, which then loses blocks as machines are

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
 from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING
@@ -10,7 +9,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from cms.certificate.certificate import next_below, round_up
-from cms.errors import UnsupportedProblem
 from cms.plugin.algorithm import Claim, Named
 from cms.problem.problem import Problem
 from cms.reduction.reduction import Reduction, reduce
@@ -33,15 +31,14 @@ from ..prices import jobs as jobs_module
 from ..prices.certificates import certificate, ray
 from ..prices.choices import Choices
 from ..prices.fraction import Fractional, fractional
-from ..prices.jobs import Jobs
 from ..prices.points import PricePoint
 from ..prices.region import configuration_of
 from ..prices.rule import AnyChoices, Ruled
 from ..prices.search import PriceSearch
-from ..prices.sharded_jobs import AnyJobs, ShardedJobs
+from ..prices.sharded_jobs import AnyJobs, jobs_of
 from .branchable import is_branchable
 from .branching import prove_cost, prove_infeasible
-from .budgets import TimeShare
+from .greedy_turn import GreedyTurn
 from .totals import alike, prove_by_totals
 
 if TYPE_CHECKING:
@@ -81,9 +78,6 @@ _LONGEST = 200
 _MOST_BLOCKS = 5_000
 #: ... and up to which it is tried first of all; SCIP's nodes then.
 _SMALL, _SMALL_NODES = 400, 2_000
-#: Jobs times block types up to which greedy's schedules are asked for, the part of the time that is
-#: left that they may take, and the part after which they are not to be put off any longer.
-_GREEDY_BLOCKS, _GREEDY_TIME, _LATE = 20_000, 0.2, 0.1
 #: In larger exact programs SCIP finds nothing that a search below branches would not find sooner.
 _MOST_LOOKED_AT = 2_000
 
@@ -103,26 +97,10 @@ def claims(problem: Problem | ShardedProblem, budget: Budget) -> Iterator[Claim]
             del first
     try:
         reduction = reduce(problem, lambda: budget.stopped, fewer=True)
-        jobs = jobs_of(reduction.problem, budget)
+        jobs = jobs_of(reduction.problem, lambda: budget.stopped, budget.threads)
         yield from _Run(reduction, jobs, budget).claims()
     except Stopped:
         return
-
-
-def jobs_of(problem: Problem | ShardedProblem, budget: Budget) -> AnyJobs:
-    """Return the jobs of a reduced problem: with a table of options, or, if that is long, without.
-
-    Where most jobs are like others, the table is much shorter than there are jobs.
-    """
-
-    def stopped() -> bool:
-        return budget.stopped
-
-    if isinstance(problem, Problem):
-        jobs = Jobs(problem, stopped)
-        if len(jobs) <= max(jobs_module.MOST_LISTED, problem.n_jobs // 2):
-            return jobs
-    return ShardedJobs(problem, stopped, budget.threads)
 
 
 class _Run:
@@ -146,8 +124,7 @@ class _Run:
         self._best: Found | None = None
         self._branched_on_totals = False
         self._compact_size = self._problem.n_jobs * len(self._problem.blocks)
-        # When it is late for greedy; None once it had its turn.
-        self._greedy_by: float | None = (1 - _LATE) * budget.remaining()
+        self._greedy = GreedyTurn(reduction, budget)
 
     def claims(self) -> Iterator[Claim]:
         """Yield certificates and schedules of the user's problem."""
@@ -165,7 +142,7 @@ class _Run:
         diver: Diver | None = None
         for point in search.run():
             yield certificate(self._reduction, search, point)
-            yield from self._greedy(if_late=True)
+            yield from self._greedy.claims(if_late=True)
             if not self._jobs.listed and search.passes == 1:
                 yield from self._of_the_first_pass(search)
             if sets and diver is None and search.passes >= _PASSES_BEFORE_A_DIVE:
@@ -181,7 +158,7 @@ class _Run:
             yield from self._dived(diver, search, mixture, _ONE_DIVE if many else _FIRST_DIVES)
             if many and self._cost is None:
                 yield from self._dived(diver, search, mixture, _FIRST_DIVES)
-            yield from self._greedy(if_late=True)
+            yield from self._greedy.claims(if_late=True)
             if not self._met(search.best):
                 yield from self._by_totals(search)
         else:
@@ -192,7 +169,7 @@ class _Run:
             return
         for point in search.refine():
             yield certificate(self._reduction, search, point)
-            yield from self._greedy(if_late=True)
+            yield from self._greedy.claims(if_late=True)
         if self._met(search.best):
             return
         mixture = fractional(search)
@@ -211,23 +188,6 @@ class _Run:
             start = rounded(search, mixture, budget.seed, most_boxes=0)
             yield from self._first(shapes, start, mixture, "rounding")
         yield from self._close(search, shapes, search.best, mixture, diver)
-
-    def _greedy(self, *, if_late: bool = False) -> Iterator[Claim]:
-        """Have greedy's schedules, once, where they are to be had in little of the time."""
-        by, problem = self._greedy_by, self._reduction.original
-        if by is None or (if_late and self._budget.remaining() >= by):
-            return
-        self._greedy_by = None
-        if self._compact_size > _GREEDY_BLOCKS:
-            return
-        from ..greedy import Greedy, GreedyOptions
-
-        greedy, options = Greedy(), GreedyOptions()
-        if greedy.support(problem, options):
-            # Numbers too far apart for it show in its run.
-            with suppress(UnsupportedProblem):
-                for claim in greedy.run(problem, options, TimeShare(self._budget, _GREEDY_TIME)):
-                    yield Named(claim.claim, f"greedy: {claim.part}")
 
     def _of_the_first_pass(self, search: PriceSearch) -> Iterator[Claim]:
         """Cover what all buy at the first prices with machines: of very many jobs an answer."""
@@ -272,7 +232,7 @@ class _Run:
     ) -> Iterator[Claim]:
         """Close the gap, by the cheap means first."""
         if not self._met(point):
-            yield from self._greedy()
+            yield from self._greedy.claims()
         fine = self._step < search.region.unit
         fewer = bool(self._reduction.replacement.gone)
         small = self._jobs.listed and shapes.complete and self._compact_size <= _SMALL

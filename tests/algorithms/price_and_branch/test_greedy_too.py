@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
 from fractions import Fraction
 
 import pytest
@@ -10,6 +11,7 @@ import pytest
 from algorithms.price_and_branch.budgets import TimeShare
 from algorithms.price_and_branch.run import claims
 from cms import (
+    Certificate,
     Configuration,
     Job,
     MachineType,
@@ -24,7 +26,7 @@ from tests.algorithms.price_and_branch.parts import Unlimited
 from tests.samples import so_many
 
 #: What a share gives, as parts of a whole machine; ``least`` is the job's own.
-CURVES = {
+CURVES: dict[str, Callable[[float, float], float]] = {
     "in proportion": lambda share, least: share,
     "concave": lambda share, least: share**0.6,
     "convex": lambda share, least: share**1.4,
@@ -75,7 +77,7 @@ def test_before_it_branches_it_has_what_greedy_has(kind: str) -> None:
             asking = asking or of_greedy
             if isinstance(claim.claim, Schedule):
                 budget.tell(problem, claim.claim)
-            elif budget.best is not None:
+            elif isinstance(claim.claim, Certificate) and budget.best is not None:
                 budget.lower_bound = max(budget.lower_bound, claim.claim.bound(problem))
                 if budget.best.cost(problem) <= budget.lower_bound:
                     break

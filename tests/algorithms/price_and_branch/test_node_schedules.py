@@ -17,6 +17,7 @@ from algorithms.prices.fraction import fractional
 from algorithms.prices.sharded_jobs import listed
 from cms import Claim, check
 from cms.knapsack.pricing import cheapest_option, common_denominator
+from cms.plugin.algorithm import Named
 from cms.reduction.reduction import reduce
 from instances.families import generate
 from tests.algorithms.price_and_branch.parts import Unlimited, searched
@@ -120,5 +121,6 @@ def test_where_costs_are_fine_branching_follows_the_first_schedule(
     run = Run(reduce(problem), search.jobs, Unlimited())
     shapes = Shapes(search.jobs.problem, search.region.rows)
     monkeypatch.setattr(Run, "_exact_task", lambda *_: None)
-    assert list(run._close(search, shapes, point, mixture, None)) == []
+    claims = [*run._close(search, shapes, point, mixture, None)]
+    assert all(isinstance(each, Named) and each.part.startswith("greedy: ") for each in claims)
     assert done[: until + 3] == [*["programs"] * until, "all kinds", "branching", "programs"]
