@@ -12,10 +12,11 @@ up, or all that it waits for is paid.
 
 from __future__ import annotations
 
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
+from itertools import pairwise
 from math import lcm
-from typing import Any
 
 from .model import Action
 
@@ -108,24 +109,44 @@ def _cut(
     adds: Mapping[int, Fraction],
     takes: Mapping[int, Fraction],
 ) -> tuple[Fraction, tuple[int, ...]]:
-    import networkx as nx  # only where sequence and waits say different things
+    """Pay for what is added by what must have ended, as far as that goes: a maximum flow.
 
+    From what an action adds amounts go to what it waits for, and from there on; where some is paid
+    already, its payer may be paid by another one.
+    """
     scale = lcm(*(amount.denominator for amount in (*adds.values(), *takes.values())))
-    graph: Any = nx.DiGraph()
-    for at, amount in adds.items():
-        graph.add_edge("source", ("begun", at), capacity=int(amount * scale))
-        graph.add_edges_from((("begun", at), ("ended", before)) for before in actions[at].after)
-    graph.add_node("sink")
-    reached = {before for at in adds for before in actions[at].after}
-    for at in range(len(actions) - 1, -1, -1):
-        if at in reached:
-            reached.update(actions[at].after)
-            graph.add_edges_from((("ended", at), ("ended", b)) for b in actions[at].after)
-            if taken := takes.get(at):
-                graph.add_edge(("ended", at), "sink", capacity=int(taken * scale))
-    given_up, (paid, _) = nx.minimum_cut(graph, "source", "sink")  # a cut of whole numbers
-    moment = tuple(at for at in adds if ("begun", at) in paid)
-    return sum(adds.values(), _NOTHING) - Fraction(int(given_up), scale), moment
+    left = {at: int(amount * scale) for at, amount in adds.items()}
+    room = {at: int(amount * scale) for at, amount in takes.items()}
+    sent: dict[int, Counter[int]] = defaultdict(Counter)  # to what has ended, from whom
+    while True:
+        # what begins is at, and what has ended ~at
+        came: dict[int, int | None] = {at: None for at, amount in left.items() if amount}
+        line = list(came)
+        for node in line:
+            if node < 0 and room.get(~node):
+                break
+            on = [~before for before in actions[node if node >= 0 else ~node].after]
+            back = sent[node] if node < 0 else {}
+            for step in (*on, *(payer for payer, amount in back.items() if amount)):
+                if step not in came:
+                    came[step] = node
+                    line.append(step)
+        else:
+            moment = tuple(at for at in adds if at in came)
+            return Fraction(sum(left.values()), scale), moment
+        path = [node]
+        while (earlier := came[path[-1]]) is not None:
+            path.append(earlier)
+        steps = [(one, two) for two, one in pairwise(path)]
+        undone = [sent[one][two] for one, two in steps if sent[one][two]]
+        amount = min(left[path[-1]], room[~node], *undone)
+        left[path[-1]] -= amount
+        room[~node] -= amount
+        for one, two in steps:
+            if sent[one][two]:
+                sent[one][two] -= amount
+            else:
+                sent[two][one] += amount
 
 
 def every_moment(ended: Sequence[int], most: int) -> list[tuple[int, int]] | None:
