@@ -335,7 +335,9 @@ def test_a_curve_that_is_called_simulated_is_replayed_only_by_the_batches_it_nam
 ) -> None:
     forged = planned_with_curves(tmp_path, MEASURED.replace("measured", "simulated"))
     assert run(["simulate", forged, *QUICK]) == 1
-    assert "does not say for which batch times" in " ".join(capsys.readouterr().out.split())
+    assert "not say it was simulated for the plan's batch times" in " ".join(
+        capsys.readouterr().out.split()
+    )
     made = planned_with_curves(tmp_path)
     assert run(["simulate", made, *QUICK]) == 0
     # points that were measured anew after their curves were simulated are other instances
@@ -345,7 +347,9 @@ def test_a_curve_that_is_called_simulated_is_replayed_only_by_the_batches_it_nam
     assert run(["plan", *asked, "--load-curves", str(tmp_path / "c.csv"), "-q", "-o", made]) == 0
     capsys.readouterr()
     assert run(["simulate", made, *QUICK]) == 1
-    assert "other batch times than the plan's" in " ".join(capsys.readouterr().out.split())
+    assert "not say it was simulated for the plan's batch times" in " ".join(
+        capsys.readouterr().out.split()
+    )
     # and what names batches is not measured
     curves = (tmp_path / "c.csv").read_text().replace("simulated", "measured")
     (tmp_path / "c.csv").write_text(curves)

@@ -70,11 +70,8 @@ class LoadCurve:
 
     Notes
     -----
-    Nothing is known between two rates: a straight line promises too much where latencies bend
-    downwards, as they do where limits are near one batch time. So only the rates of a curve count.
-    Those that ``cms capacity`` simulated lie so close that it can be seen which way latencies bend:
-    a line counts where they bend upwards, the line before being no steeper and the one after no
-    flatter. If they change from one way to the other at most once within the three, they are below.
+    Nothing is known between two rates, so only the rates of a curve count: a straight line promises
+    too much where latencies bend downwards, as they do where limits are near one batch time.
 
     Examples
     --------
@@ -129,36 +126,20 @@ class LoadCurve:
 
         Latencies count as the largest up to their rate.
         """
-        at = bisect_right(self._highest, limit_ms) - 1
-        if at < 0:
-            return Fraction(0)
-        slope = self._slope(at)
-        return self.rates_rps[at] + ((limit_ms - self._highest[at]) / slope if slope else 0)
+        at = bisect_right(self._highest, limit_ms)
+        return self.rates_rps[at - 1] if at else Fraction(0)
 
     def least_limit(self, rate: Fraction) -> Fraction | None:
         """Return the least limit within which a rate > 0 is sustained; None if none is.
 
         Examples
         --------
-        >>> close = LoadCurve([10, 20, 40, 50], [30, 35, 80, 180], "0.01", "simulated", "a" * 64)
-        >>> [str(close.least_limit(Fraction(rate))) for rate in (1, 10, 11, 30, 41, 51)]
-        ['30', '30', '35', '115/2', '180', 'None']
+        >>> curve = LoadCurve([10, 20, 40], [30, 35, 80])
+        >>> [str(curve.least_limit(Fraction(rate))) for rate in (1, 10, 11, 30, 41)]
+        ['30', '30', '35', '80', 'None']
         """
         at = bisect_left(self.rates_rps, rate)
-        if at == len(self.rates_rps):
-            return None
-        slope = self._slope(at - 1)
-        return self._highest[at] - (slope * (self.rates_rps[at] - rate) if slope else 0)
-
-    def _slope(self, at: int) -> Fraction | None:
-        """The slope of the line from a rate to the next; None where latencies may be above it."""
-        if not (self.batches_sha256 and 0 < at < len(self.rates_rps) - 2):
-            return None
-        rates, highest = self.rates_rps[at - 1 :], self._highest[at - 1 :]
-        before, own, after = (
-            (highest[nth + 1] - highest[nth]) / (rates[nth + 1] - rates[nth]) for nth in range(3)
-        )
-        return own if before <= own <= after else None
+        return self._highest[at] if at < len(self.rates_rps) else None
 
     def to_json(self) -> dict[str, Any]:
         """The curve as a JSON object."""

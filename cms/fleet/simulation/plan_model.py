@@ -113,13 +113,14 @@ def _not_replayed(
     curve = None if found is None else found.curve
     if curve is None or curve.batches_sha256 == times.digest(point.processes):
         return ""
-    which, fix = "a measured curve, which says nothing of batches", "plan without --load-curves"
-    if curve.evidence != "measured":
-        fix = "make it with 'cms capacity' from the plan's operating points"
-        which = "a simulated curve that does not say for which batch times"
-        if curve.batches_sha256:
-            which = "a curve that was simulated for other batch times than the plan's"
-    return f"{service.name} counts on {which}; {fix}"
+    if curve.evidence == "measured":
+        why = "a measured curve, which says nothing of batches; plan without --load-curves"
+    else:
+        why = (
+            "a curve that does not say it was simulated for the plan's batch times; make it with "
+            "'cms capacity' from the plan's operating points"
+        )
+    return f"{service.name} counts on {why}"
 
 
 def _fill_ns(times: FillTimes, point: OperatingPoint, warnings: dict[str, None]) -> tuple[int, ...]:

@@ -148,26 +148,14 @@ def test_the_measured_batch_times_lie_between_the_shapes_of_the_table() -> None:
     assert below < 0.1
 
 
-def test_a_line_between_two_rates_counts_only_where_latencies_surely_bend_upwards() -> None:
-    rates, bends = [10, 20, 30, 40, 50, 60], [20, 30, 34, 38, 50, 90]
-    measured = LoadCurve(rates, bends)
-    close = LoadCurve(rates, bends, CENT, "simulated", "a" * 64)
-    for limit, line in (
-        (25, 10),  # of what comes before the first rate nothing is known
-        (32, 20),  # the line before is steeper
-        (36, 35), (44, 45),
-        (70, 50),  # nor of what comes after the last
-    ):  # fmt: skip
-        assert close.sustained(Fraction(limit)) == line
-        assert measured.sustained(Fraction(limit)) == line // 10 * 10
-        for curve in (close, measured):
-            most = curve.sustained(Fraction(limit))
-            least = curve.least_limit(most)
-            beyond = curve.least_limit(most + Fraction(1, 1000))
-            assert least is not None
-            assert beyond is not None
-            assert least <= limit < beyond
-            assert curve.sustained(beyond) > most
+def test_only_the_rates_of_a_curve_count_since_nothing_is_known_between_them() -> None:
+    curve = LoadCurve([10, 20, 30, 40], [20, 30, 34, 90], CENT, "simulated", "a" * 64)
+    for limit, most in ((19, 0), (20, 10), (29, 10), (33, 20), (89, 30), (90, 40), (99, 40)):
+        assert curve.sustained(Fraction(limit)) == most
+        beyond = curve.least_limit(Fraction(most) + Fraction(1, 1000))
+        assert beyond is None if most == 40 else beyond is not None and limit < beyond
+        if beyond is not None:
+            assert curve.sustained(beyond) == most + 10
 
 
 def test_a_curve_that_falls_counts_as_its_running_maximum() -> None:
