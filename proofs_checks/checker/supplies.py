@@ -3,8 +3,7 @@
 A rule about batches says it outright: all that the point works off, if one batch takes no more than
 a share of the latency limit. By a rule about load a point supplies what it sustains within the
 limit. A load curve beside the point says what that is: the last of its rates before its latencies
-are beyond the limit, since between two rates nothing is known; of one that was simulated by batches
-a point of the line to the next rate, where lines get steeper. Without a curve the shipped tables
+are beyond the limit, since between two rates nothing is known. Without a curve the shipped tables
 do. What is of each process alone and fed at random is proved here again, by the steps of
 :mod:`~proofs_checks.checker.loads`. Several processes on one queue sustain more: that was
 simulated. Within a limit rates are rounded down to thousandths, or to four digits where small.
@@ -16,7 +15,7 @@ from collections import Counter
 from collections.abc import Mapping
 from fractions import Fraction
 from functools import cache
-from itertools import pairwise
+from itertools import pairwise, takewhile
 from typing import NamedTuple
 
 from .fleet import boolean, one_of, share_of, text_or_null
@@ -69,7 +68,6 @@ class _Curve(NamedTuple):
     rates: list[Fraction]
     latencies: list[Fraction]
     late_share: Fraction
-    by_batches: bool
 
 
 class Rule(NamedTuple):
@@ -263,7 +261,7 @@ def _curve(value: object, what: str) -> _Curve | None:
     ):
         raise Fault(f"{what} does not have one latency at each of ascending rates")
     share = number(fields["late_share"], f"the late_share of {what}")
-    return _Curve(rates, latencies, share, "batches_sha256" in fields)
+    return _Curve(rates, latencies, share)
 
 
 def _asked(service: Service, rule: Rule) -> tuple[Fraction, str]:
@@ -321,27 +319,8 @@ def _batch_ms(point: Point) -> Fraction:
 
 
 def _sustained(curve: _Curve, limit: Fraction) -> Fraction:
-    """The last rate before latencies are first beyond a limit, or a point of the line from there.
-
-    Of three lines that get steeper the middle one lies above latencies that bend at most once from
-    one way to the other; whoever simulated batches tried rates enough to see that.
-    """
-    within = 0
-    while within < len(curve.rates) and curve.latencies[within] <= limit:
-        within += 1
-    if not within:
-        return ZERO
-    rate = curve.rates[within - 1]
-    if not curve.by_batches or within < 2 or within + 2 > len(curve.rates):
-        return rate
-    corners = [
-        (r, max(curve.latencies[: nth + 1])) for nth, r in enumerate(curve.rates[: within + 2])
-    ][-4:]
-    steps = [(high - low, above - below) for (low, below), (high, above) in pairwise(corners)]
-    if any(rise * further > more * run for (run, rise), (further, more) in pairwise(steps)):
-        return rate
-    run, rise = steps[1]
-    return rate + (limit - corners[1][1]) * run / rise
+    within = takewhile(lambda pair: pair[1] <= limit, zip(*curve[:2], strict=True))
+    return max((rate for rate, _ in within), default=ZERO)
 
 
 _cached = cache(why_not)

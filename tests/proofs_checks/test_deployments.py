@@ -220,6 +220,13 @@ def test_supplies_under_load_are_proved_again(monkeypatch: pytest.MonkeyPatch) -
     named = changed(measured, "points", 0, "load_curve", to={**curve, "batches_sha256": "a" * 64})
     (fault,) = check_deployment(named)
     assert "is measured, and says which batches were simulated" in fault
+    # of a simulated one, too, nothing is known between its rates
+    close = {**curve, "evidence": "simulated", "batches_sha256": "a" * 64,
+             "rates_rps": [100, 200, 300, 400], "latencies_ms": [10, 20, 50, 90]}  # fmt: skip
+    for supply, faults in ((200, 0), (250, 1)):
+        simulated = certified(8, supply, evidence="simulated")
+        found = check_deployment(changed(simulated, "points", 0, "load_curve", to=close))
+        assert len(found) == faults
     # a table that says too much is no proof
     better = tables.Entry(1, 8, Fraction(7, 2), Fraction(1, 100), Fraction(99, 100))
     monkeypatch.setattr("proofs_checks.checker.supplies.looked_up", lambda *asked: better)
