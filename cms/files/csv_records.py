@@ -78,7 +78,7 @@ def csv_text(rows: Iterable[Sequence[object]]) -> str:
 
 # Apostrophes before it are such that were added, or were there: one is added to them.
 _FORMULA = re.compile("'*[=+\\-@\t\r\n＝＋－＠]")
-_GUARDED = re.compile(f"'(?={_FORMULA.pattern})")
+_GUARDED = re.compile("'(?='*[=+\\-@\t\r\n＝＋－＠])")
 # A cell and the delimiter after it; quotes mean something only where a cell starts. What a piece
 # has taken it keeps: going back would take time that grows with the square.
 _CELLS = {

@@ -18,6 +18,9 @@ from pathlib import Path
 if sys.platform != "win32":  # there, nothing is locked, and nothing taken for a dead run's
     import fcntl
 
+# After the name of the place: eight random digits, and of a folder moved aside a suffix.
+_TAIL = re.compile(r"[0-9a-f]{8}(\.old)?")
+
 
 def write_synced(path: Path, data: bytes) -> None:
     """Write a file, and wait until the disk has it."""
@@ -102,10 +105,11 @@ def _unlock(number: int | None) -> None:
 
 def _remove_left_behind(place: Path) -> None:
     """Remove what runs that no longer live left; a folder that was to come back comes back."""
-    pattern = re.compile(re.escape(_beginning(place)) + r"[0-9a-f]{8}(\.old)?", re.ASCII)
+    beginning = _beginning(place)
     names: list[str] = []
     with suppress(OSError):  # a folder that may not be listed, or that is not there
-        names = sorted(filter(pattern.fullmatch, os.listdir(place.parent)))
+        names = sorted(name for name in os.listdir(place.parent) if name.startswith(beginning))
+    names = [name for name in names if _TAIL.fullmatch(name, len(beginning))]
     for left in map(place.with_name, names):
         is_old = left.suffix == ".old"
         if is_old and left.with_suffix("").exists():  # of a run that lives, between two renames

@@ -64,7 +64,7 @@ def advertise(deployment: Deployment, strategy: str = "mixed") -> tuple[Offer, .
     Examples
     --------
     >>> from cms.fleet import gpu
-    >>> from cms.fleet.deployment import FleetGpu, Instance
+    >>> from cms.fleet.deployment import FleetGpu, Instance, Mode
     >>> cut = (Instance("4g.40gb", 0), Instance("3g.40gb", 4))
     >>> cards = (
     ...     FleetGpu("node-a", 0, gpu("a100-80gb"), instances=cut),
