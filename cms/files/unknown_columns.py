@@ -26,21 +26,24 @@ _WORDS = {
         "sec secs seconds second$ s$ mins$ minute$ minutes$ h$ hour$ hours$"
     ),
     "rate": (
-        "rate rates rps qps tps rpm qpm ips throughput requests$ queries$ reqs$ req$ load$ traffic$"
-        " demand$ concurrency"
+        "rate rates rps qps tps rpm qpm rph rpd ips throughput requests$ queries$ reqs$ req$ load$ "
+        "traffic$ demand$ peak$ users$"
     ),
     # What else than a limit can have in a table of measurements, which are latencies and rates.
     "order": "limit limits slo sla slos deadline",
     "wish": (
-        "replica replicas priority affinity weight min max minimum maximum instances instance "
-        "spread"
+        "replica replicas copies priority affinity weight min max minimum maximum instances "
+        "instance spread"
     ),
 }
 _SAID = {"order": "limit"}
 #: The same within a word: ``MAXLATENCYMS``, ``p99ttft``.
 _WITHIN = {
     "limit": re.compile(r"latenc|deadline|timeout|ttft|tpot|percentile|e2e|(^|\W|_)p\d\d+(_|\W|$)"),
-    "rate": re.compile(r"throughput|qps|rps(_|\W|$)"),
+    "rate": re.compile(
+        r"throughput|concurren|qps|rps(_|\W|$)"
+        r"|(/|(^|[\W_])per[\W_]?)(s|secs?|seconds?|m|mins?|minutes?|h|hours?|d|days?)$"
+    ),
     "wish": re.compile(r"replica|priorit|affinit"),
 }
 _WORD = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[^\W\d_A-Z]+\d*|[A-Z]+\d*")
@@ -51,7 +54,7 @@ def refuse_unknown_columns(
     table: Table,
     known: Collection[str] = (),
     nearest_of: Mapping[str, str] = _NONE,
-    kinds: Collection[str] = ("limit", "rate", "wish"),
+    kinds: Collection[str] = ("rate", "limit", "wish"),
 ) -> None:
     """Refuse columns nobody asked for whose names look as if they should count.
 
@@ -93,7 +96,7 @@ expected a known column, or a name that is unlike one; nearest: 'latency_limit_m
         if kind in ("limit", "rate") and not _has_number(table, name):
             kind = ""
         meant = nearest_of.get(kind)
-        hint = f"nearest: {meant!r}" if meant else nearest(name, absent, lead="")
+        hint = f"nearest: {meant!r}" if meant else _near(name, absent, bool(kind))
         if kind or hint:
             raise FileError(
                 table.header.source.name,
@@ -105,11 +108,25 @@ expected a known column, or a name that is unlike one; nearest: 'latency_limit_m
             )
 
 
+def _near(name: str, absent: Collection[str], is_asking: bool) -> str:
+    """Word the known name that may have been meant; chance alone makes ``last_seen`` a share."""
+    words = _stems(name)
+    akin = [each for each in absent if is_asking or words & _stems(each)]
+    return nearest(name, akin, lead="") or nearest(name, absent, lead="", alike=0.75)
+
+
+def _stems(name: str) -> set[str]:
+    return {word.rstrip("s") for word in _words(name)}
+
+
+def _words(name: str) -> list[str]:
+    return [word.casefold() for word in _WORD.findall(name.replace("'", ""))]
+
+
 def _looks_like(name: str, kind: str) -> bool:
     if kind in _WITHIN and _WITHIN[kind].search(name.casefold()):
         return True
-    words = [word.casefold() for word in _WORD.findall(name.replace("'", ""))]
-    wanted = _WORDS[kind].split()
+    words, wanted = _words(name), _WORDS[kind].split()
     return any(word in wanted for word in words) or f"{words[-1] if words else ''}$" in wanted
 
 

@@ -156,7 +156,7 @@ def _plain(name: object, what: str) -> str:
     return str.__str__(name)  # not str(name): a subclass may print as something else
 
 
-def nearest(name: object, names: Iterable[str], lead: str = "; ") -> str:
+def nearest(name: object, names: Iterable[str], lead: str = "; ", alike: float = 0.6) -> str:
     """Word the known name nearest to a wrong one as the end of an error, or nothing.
 
     Case does not count: ``3G`` is near ``3g``. Where there are thousands of names, it is the
@@ -170,6 +170,8 @@ def nearest(name: object, names: Iterable[str], lead: str = "; ") -> str:
         Those that are known.
     lead : str, default "; "
         What stands before it, if there is one.
+    alike : float, default 0.6
+        How much alike they have to be: 1 is the same.
 
     Examples
     --------
@@ -192,5 +194,5 @@ def nearest(name: object, names: Iterable[str], lead: str = "; ") -> str:
                 break
     from difflib import get_close_matches  # only ever needed on the way to an error
 
-    close = get_close_matches(name.casefold(), known, n=1)
+    close = get_close_matches(name.casefold(), known, n=1, cutoff=alike)
     return f"{lead}nearest: {str.__str__(known[close[0]])!r}" if close else ""

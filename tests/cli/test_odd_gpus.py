@@ -135,6 +135,10 @@ def test_an_odd_gpu_is_fixed_and_all_commands_live_with_it(
     assert all(profile in entry for profile in kept)
     script = (tmp_path / "out" / "nvidia-smi" / "nodes" / "node-a.sh").read_text("utf-8")
     assert f"\n{index} " not in script
+    for tool in ("mig-parted", "slurm"):  # it is in no count, and offered to no job
+        text = (tmp_path / "out" / tool / "README.md").read_text("utf-8")
+        owners = [line for line in text.splitlines() if "Owners:" in line]
+        assert not any(f"node-a/{index} " in line for line in owners)
     assert run(["diff", str(now), str(now), ANY, "--fail-on-difference"]) == 0
     assert run(["transition", str(now), str(target), ANY, "-q", "-o", str(tmp_path / "way")]) == 0
     sources = [f"node-a={tmp_path / f't{n}'}" for n in range(len(texts) + 1)]
@@ -184,6 +188,14 @@ def test_compute_instances_that_are_not_the_whole_one_are_told_apart(
     capsys.readouterr()
     assert observe(tmp_path, rows(), two, LIST) == 0
     assert "which these are says nvidia-smi mig -lci alone" in capsys.readouterr().err
+
+
+def test_a_list_with_instances_says_that_mig_is_on(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert observe(tmp_path, LIST) == 1
+    assert "t0:2: MIG is on on node-a/0" in flat(capsys.readouterr().err)
+    assert observe(tmp_path, LIST, "No MIG-enabled devices found.\n") == 1
 
 
 def test_overview_windows_lines_and_warnings_of_the_tool_are_read_over(

@@ -67,7 +67,8 @@ ASKING = (
         "requests",
         "min_replica",
     ),
-    *("replicas", "priority", "max_per_gpu", "Weight"),
+    *("replicas", "priority", "max_per_gpu", "Weight", "copies", "profile", "spred"),
+    *("requests_per_min", "tokens_per_s", "tok/s", "calls per day", "concurrent_users", "peak"),
 )
 
 
@@ -81,7 +82,19 @@ def test_a_limit_a_rate_or_a_wish_under_another_name_is_never_dropped(
 
 
 @pytest.mark.parametrize(
-    "column", ["owner", "comment", "team", "tier", "items", "slot_count", "channel_id", "rooms"]
+    "column", ["tokens_per_s", "requests_per_min", "tok/s", "req/h", "per_day"]
+)
+def test_so_much_in_a_time_is_a_rate_and_no_limit(tmp_path: Path, column: str) -> None:
+    with pytest.raises(FileError, match="looks like a rate.* nearest: 'rate_rps'"):
+        read_services(write(tmp_path, f"{SERVICES},{column}", "chat,bert,1,80,7"))
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        *("owner", "comment", "team", "tier", "items", "slot_count", "channel_id", "rooms"),
+        *("last_seen", "spreadsheet", "speed", "upper", "params_b"),
+    ],
 )
 def test_a_column_that_asks_for_nothing_is_a_note(tmp_path: Path, column: str) -> None:
     (service,) = read_services(write(tmp_path, f"{SERVICES},{column},limit_owner", "a,b,1,1,7,us"))

@@ -17,7 +17,7 @@ from ..model import Deployment, FleetGpu
 from . import kubernetes
 from .advertised import resource_of
 from .export import Export, ExportOptions, assembled
-from .losses import about_mps, about_nodes, about_others, about_starts
+from .losses import about_fixed, about_mps, about_nodes, about_others, about_starts
 from .manifests import Value, dns_label, documents_in, yaml_of
 from .overlay import Container, overlay, read_overlay
 from .workloads import Asked, Workload, about_work, working, workloads_of
@@ -195,7 +195,8 @@ def _losses(deployment: Deployment, options: ExportOptions) -> Iterator[str]:
         "the pods of such a GPU share one claim with the largest share as its default (the "
         "driver's gate MPSSupport); each pod's own is in CUDA_MPS_ACTIVE_THREAD_PERCENTAGE.",
     )
-    yield from about_others(deployment, "they are not claimed, and no claim is told to spare them")
+    for about in (about_others, about_fixed):
+        yield from about(deployment, "they are not claimed, and no claim is told to spare them")
     yield from about_nodes(deployment)
 
 

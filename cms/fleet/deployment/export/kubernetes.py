@@ -13,7 +13,7 @@ from ..instance import WHOLE
 from ..model import Deployment, FleetGpu
 from .advertised import resource_of
 from .export import Export, ExportOptions, assembled
-from .losses import about_mps, about_nodes, about_others, some
+from .losses import about_fixed, about_mps, about_nodes, about_others, some
 from .overlay import PLACEHOLDER, Container, overlay, read_overlay
 from .workloads import Asked, Workload, about_work, offered_by, working, workloads_of
 
@@ -119,7 +119,8 @@ def _losses(deployment: Deployment, options: ExportOptions) -> Iterator[str]:
         f"so that pods ask for `{_SHARED}`, and as many `replicas` as the fullest of these GPUs "
         "has shares); the pods' own are in CUDA_MPS_ACTIVE_THREAD_PERCENTAGE.",
     )
-    yield from about_others(deployment, "they are not asked for, and no pod is told to spare them")
+    for about in (about_others, about_fixed):
+        yield from about(deployment, "they are not asked for, and no pod is told to spare them")
     yield from about_nodes(deployment)
 
 

@@ -101,8 +101,12 @@ def about_mps(deployment: Deployment, instead: str) -> Iterator[str]:
 
 
 def about_others(deployment: Deployment, what: str) -> Iterator[str]:
-    """Instances that are not ours; `what` says what happens to them."""
-    others = [(card, each) for card, each in deployment.instances() if not each.is_ours]
+    """Instances that are not ours, but for fixed GPUs'; `what` says what happens to them."""
+    others = [
+        (card, each)
+        for card, each in deployment.instances()
+        if not each.is_ours and card.mode is not Mode.FIXED
+    ]
     if others:
         yield f"Owners: whose the instances are that are not ours; {what}: {some(_named(others))}."
 

@@ -298,8 +298,8 @@ def _facts(read: Read, index: int) -> GpuFacts:
     mig = card.mig
     if mig is None and _NO_MIG in read.none:
         mig = Stated("off", read.none[_NO_MIG])
-    if instances and mig is None:
-        mig = Stated("on", instances[0].where)
+    if mig is None and (instances or card.devices):
+        mig = Stated("on", instances[0].where if instances else card.devices[0][2])
     unfit = card.unfit or _unclear(read, index, card)
     return GpuFacts(
         index, card.where, card.uuid, card.product, mig, card.pending, instances,
