@@ -32,7 +32,7 @@ from .nvidia_smi_query import (
 
 __all__ = ["is_nvidia_smi", "read_nvidia_smi"]
 
-_CARD = re.compile(r"GPU +([0-9]{1,9}): (.*?) *\(UUID: *([^()]*)\)")
+_CARD = re.compile(r"GPU +([0-9]{1,9}): ([^(]*)\(UUID:([^()]*)\)")
 _DEVICE = re.compile(r"MIG\s+(\S+)\s+Device\s+(\d+):\s+\(UUID:\s*(MIG-\S+)\)\s*")
 _PART = re.compile(r"^\d+c\.")
 _KINDS = {"uuid": "UUID", "product": "product"}
@@ -41,9 +41,10 @@ _NO_MIG = "No MIG-enabled devices found"
 _NO_INSTANCES = "No GPU instances found"
 _NO_COMPUTE = "No compute instances found"
 _HANDLE = re.compile(
-    r"Unable to determine the device handle for GPU *(?:(\d{1,3}): *)?([0-9a-f:.]+): *(.*)", re.I
+    r"Unable to determine the device handle for GPU *(?:(\d{1,3}): *)?([0-9a-f:]+\.[0-9a-f]):(.*)",
+    re.I,
 )
-_WARNING = re.compile(r"warning: *(.+)", re.I)
+_WARNING = re.compile(r"warning:(.+)", re.I)
 _OVERVIEW = "NVIDIA-SMI "
 _CLOCK = re.compile(r"\w{3} \w{3} +\d+ [\d:]{8} \d{4}")
 # Lines of boxes, of blanks and of headings say nothing.
@@ -127,14 +128,14 @@ def _read_all(read: Read) -> None:
                 raise fault(read, number, "a MIG device stands before its GPU", "nvidia-smi -L")
             read.card(card, where).devices.append((match[1], match[3], where))
         elif match := _HANDLE.fullmatch(bare):
-            said, read.found = Stated(match[3].rstrip("."), where), True
+            said, read.found = Stated(match[3].strip().rstrip("."), where), True
             if match[1] is None:
                 read.lost.setdefault(match[2].lower(), said)
             else:
                 own = read.card(int(match[1]), where)
                 own.unfit = own.unfit or said
         elif match := _WARNING.fullmatch(bare):
-            read.warnings[f"nvidia-smi warns: {match[1]} ({where})"] = None
+            read.warnings[f"nvidia-smi warns: {match[1].strip()} ({where})"] = None
         elif is_query(line):
             names = [field_of(cell) for cell in line.split(",")]
         elif _OVERVIEW in line or (in_overview and not _begins_listing(line)):
@@ -151,7 +152,7 @@ def _card(read: Read, number: int, match: re.Match[str]) -> None:
     where, index = f"{read.source.name}:{number}", int(match[1])
     own = read.card(index, where)
     own.is_listed = read.found = True
-    for value, what in ((match[3], "uuid"), (match[2], "product")):
+    for value, what in ((match[3].strip(), "uuid"), (match[2].strip(), "product")):
         if is_unreadable(value) or (what == "uuid" and not value.startswith("GPU-")):
             own.unfit = own.unfit or Stated(f"its {_KINDS[what]} is {value}", where)
             continue
