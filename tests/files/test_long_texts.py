@@ -164,10 +164,10 @@ def test_only_so_many_characters_are_compared_for_the_nearest_name(
 ) -> None:
     pairs = 0
 
-    def compared(name: str, names: dict[str, str], n: int) -> list[str]:
+    def compared(name: str, names: dict[str, str], **how: float) -> list[str]:
         nonlocal pairs
         pairs += sum(len(name) * len(other) for other in names)
-        return list(names)[:n]
+        return list(names)[: int(how["n"])]
 
     monkeypatch.setattr(difflib, "get_close_matches", compared)
     name = "x" * length

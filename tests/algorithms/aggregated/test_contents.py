@@ -29,9 +29,12 @@ from tests.samples import few
 
 
 def vast(jobs: int, *, cost: int = 1, unit: int = 1) -> Problem:
-    """Blocks by size, some millions of maximal contents."""
+    """Blocks by size, some millions of maximal contents; no block that smaller ones replace."""
     sizes = {f"t{i}": 100 + 7 * i for i in range(30)}
-    table = [{b: 1 + (i + j) % 5 for i, b in enumerate(sizes)} for j in range(jobs)]
+    table = [
+        {b: s * s // 2500 + (i + j) % 5 for i, (b, s) in enumerate(sizes.items())}
+        for j in range(jobs)
+    ]
     return Problem(
         configurations=SizeBoundedConfigurations(sizes, 1000),
         machine_types=[MachineType("machine", cost)],
