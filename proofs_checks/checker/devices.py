@@ -17,6 +17,8 @@ _DEVICE = (
 )
 _NAMES = "aliases pci_device_ids geometry"
 _PROFILE = "id name family compute memory starts max sms memory_mib attributes"
+#: No device has more slices of a kind, or more profiles.
+_MOST_SLICES, _MOST_PROFILES = 16, 50
 #: A GPU has one set of JPEG and OFA engines.
 _MEDIA = {"me", "me.all"}
 
@@ -77,16 +79,27 @@ def read_devices(value: object) -> dict[str, Device]:
 def _device(value: object, what: str) -> Device:
     fields = record(value, what, _DEVICE, _NAMES)
     key = new_name(fields["key"], f"the key of {what}")
-    profiles: dict[str, Profile] = {}
-    for one in as_a(list, fields["profiles"], "the profiles of", key):
-        profile, names = _profile(one, key)
-        for name in names:
-            if profiles.setdefault(name, profile) is not profile:
-                raise Fault(f"device {show(key)} has the profile {show(name)} twice")
+    if integer(fields["schema"], f"the schema of {what}") != 1:
+        raise Fault(f"the schema of {what} is {show(fields['schema'])}, not 1")
+    if fields.get("geometry", "own") != "own":
+        raise Fault(f"the geometry of {what} is {show(fields['geometry'])}, not 'own'")
     compute, memory = (
         integer(fields[f"{kind}_slices"], f"the {kind} slices of", key, least=1)
         for kind in ("compute", "memory")
     )
+    entries = as_a(list, fields["profiles"], "the profiles of", key)
+    if max(compute, memory) > _MOST_SLICES or len(entries) > _MOST_PROFILES:
+        raise Fault(
+            f"the device {show(key)} has {compute} compute and {memory} memory slices and "
+            f"{len(entries)} profiles, at most {_MOST_SLICES} and {_MOST_PROFILES} may be"
+        )
+    profiles: dict[str, Profile] = {}
+    for one in entries:
+        profile, names = _profile(one, key)
+        _fit(profile, compute, memory, key)
+        for name in names:
+            if profiles.setdefault(name, profile) is not profile:
+                raise Fault(f"device {show(key)} has the profile {show(name)} twice")
     names_of = [
         as_a(str, each, "a name of", key)
         for kind in ("aliases", "pci_device_ids")
@@ -137,8 +150,8 @@ def _profile(value: object, key: str) -> tuple[Profile, list[str]]:
     name = new_name(fields["name"], f"the name of {what}")
     what = f"profile {show(name)} of {show(key)}"
     starts = [integer(each, f"a start of {what}") for each in _list(fields, "starts", what)]
-    if any(low >= high for low, high in pairwise(starts)):
-        raise Fault(f"the starts of {what} are not ascending")
+    if not starts or any(low >= high for low, high in pairwise(starts)):
+        raise Fault(f"the starts of {what} are none, or not ascending")
     attributes = [
         as_a(str, e, f"an attribute of {what}") for e in _list(fields, "attributes", what)
     ]
@@ -148,14 +161,28 @@ def _profile(value: object, key: str) -> tuple[Profile, list[str]]:
     since = fields.get("since_driver")
     profile = Profile(
         name,
-        integer(fields["compute"], f"the compute slices of {what}"),
+        integer(fields["compute"], f"the compute slices of {what}", least=1),
         integer(fields["memory"], f"the memory slices of {what}", least=1),
         frozenset(starts),
-        integer(fields["max"], f"the largest number of {what}"),
+        integer(fields["max"], f"the largest number of {what}", least=1),
         tuple(attributes),
         None if since is None else branch_of(since, f"the first driver of {what}"),
     )
     return profile, [name, *others]
+
+
+def _fit(profile: Profile, compute: int, memory: int, key: str) -> None:
+    """Refuse a profile that the slices of its device do not hold, so often as it says."""
+    free = fits = 0
+    for start in sorted(profile.starts):
+        if start >= free:
+            fits, free = fits + 1, start + profile.memory
+    fits = min(fits, compute // profile.compute, 1 if profile.media else fits)
+    if max(profile.starts) + profile.memory > memory or profile.most > fits:
+        raise Fault(
+            f"profile {show(profile.name)} of {show(key)} ends beyond the last of {memory} memory "
+            f"slices, or {profile.most} of it do not fit at once"
+        )
 
 
 def _list(fields: Mapping[str, Any], name: str, what: str) -> list[Any]:

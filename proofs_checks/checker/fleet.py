@@ -11,6 +11,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
+from functools import cache
 from typing import Any, NamedTuple
 
 from .devices import Device, branch_of
@@ -181,6 +182,7 @@ def _has_room(device: Device, held: Sequence[Instance]) -> bool:
         for slot in range(each.start, each.start + device.profiles[each.profile].memory)
     }
 
+    @cache  # of few slices few sets are taken, in however many orders
     def fits(at: int, taken: frozenset[int]) -> bool:
         if at == len(unknown):
             return True
@@ -269,7 +271,10 @@ def read_cards(
         for key, label in as_a(dict, fields["labels"], f"the labels of {side}node", node).items():
             as_a(str, label, f"the label {show(key)} of {side}node", node)
         if fields["observed"] is not None:
-            record(fields["observed"], f"observed of {side}node {node!r}", "at from")
+            seen = record(fields["observed"], f"observed of {side}node {node!r}", "at from")
+            as_a(str, seen["at"], f"at of observed of {side}node", node)
+            for source in as_a(list, seen["from"], f"from of observed of {side}node", node):
+                as_a(str, source, f"a source of {side}node", node)
         for one in as_a(list, fields["gpus"], f"the GPUs of {side}node", node):
             card, own = _card(one, node, branch, devices, points, side)
             if card.name in cards:

@@ -184,6 +184,7 @@ def read_points(
     What the rule grants a service as it was ``before`` alone is put into ``old``.
     """
     points: dict[str, Point] = {}
+    names: dict[tuple[Point, str], str] = {}
     faults: list[str] = []
     taken: Counter[str] = Counter()
     curves: dict[tuple[object, ...], object] = {}
@@ -202,6 +203,9 @@ def read_points(
             *(number(fields[k], f"the {k} of point", name) for k in _NUMBERS),
         )  # fmt: skip
         _own_texts(fields["extra"], "point", name)
+        if (same := (point, str(sorted(fields["extra"].items())))) in names:
+            raise Fault(f"there are two names of one point, {show(names[same])} and {show(name)}")
+        names[same] = name
         if not (point.throughput and point.latency):
             raise Fault(f"the throughput_rps or the latency_ms of point {show(name)} is 0")
         if profile.startswith("mps:") and (share_of(profile) is None or processes > 1):

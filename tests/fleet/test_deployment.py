@@ -158,12 +158,19 @@ def test_a_gpu_is_legal_exactly_where_the_enumeration_has_its_layout(
         (fleet(Instance("3g.40gb", 0), mode=Mode.WHOLE), "mode"),
         (fleet(Instance("1g.20gb", 0), driver="470.82"), "driver"),
         (fleet(Instance("1g.10gb", 0, uuid="MIG-1"), Instance("1g.10gb", 1, uuid="MIG-1")), "uuid"),
+        (fleet(*[Instance("mps:40", uuid="MIG-1")] * 2, mode=Mode.MPS), "uuid"),
         (fleet(Instance("1g.10gb", 0, point("chat", A100.key, "4g.40gb"))), "point"),
         (fleet(Instance("1g.10gb", 0, point("chat", "h100-80gb", "1g.10gb"))), "point"),
     ],
 )
 def test_what_cannot_be_is_named(deployment: Deployment, kind: str) -> None:
     assert kind in [violation.kind for violation in check_deployment(deployment)]
+
+
+def test_what_is_on_a_fixed_gpu_may_be_anything() -> None:
+    held = Instance("1g.20gb", 0, owner="another")
+    found = check_deployment(fleet(held, mode=Mode.FIXED, driver="470.82"))
+    assert {violation.kind for violation in found} == {"capacity"}
 
 
 def test_two_gpus_with_one_number() -> None:
@@ -198,6 +205,13 @@ def test_work_needs_its_service() -> None:
         replace(fleet(Instance("1g.10gb", 0, point("chat", A100.key, "1g.10gb"))), services=())
 
 
+def test_one_point_has_one_name() -> None:
+    of = deployment_to_json(fleet(Instance("1g.10gb", 0, point("chat", A100.key, "1g.10gb"))))
+    of["points"].append({**of["points"][0], "name": "copy"})
+    with pytest.raises(FileError, match=r"points\[1\]: there are two names of one point"):
+        deployment_from_json(of)
+
+
 # --- tables of nodes ------------------------------------------------------------------------------
 
 
@@ -219,6 +233,7 @@ def test_a_node_of_two_gpu_types(tmp_path: Path) -> None:
         ("a,a100-80gb,10001,,\n", "10001 GPUs, expected at most 10000"),
         ("a,a100-80gb,1,new,\n", "driver is 'new'"),
         (f"a,a100-80gb,1,{'9' * 5000}.1,\n", "nodes.csv:2:15: the driver is"),
+        ("a,a100-80gb,1,123456789,\n", "nodes.csv:2:15: the driver is"),
         ("a,a100-80gb,1,,x\na,a100-80gb,1,,y\n", "zone 'y' here and 'x' in line 2"),
     ],
 )

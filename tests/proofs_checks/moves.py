@@ -25,7 +25,7 @@ DEVICE = {
     "mode_change_needs_reset": False, "geometry": "own", "sources": [],
     "profiles": [
         *(_profile(name, *size) for name, size in _SIZES.items()),
-        _profile("small+me", 1, [0, 1, 2, 3], 2, attributes=["me"], since_driver="R525"),
+        _profile("small+me", 1, [0, 1, 2, 3], 1, attributes=["me"], since_driver="R525"),
     ],
 }  # fmt: skip
 RULE = {"name": "half", "latency_share": "1/2", "strict": False, "source": ""}

@@ -63,7 +63,7 @@ def test_a_deployment_is_judged_by_its_devices() -> None:
     assert fault == "n/0: small+me@0 needs the driver R525, and the node has R470"
 
 
-@pytest.mark.parametrize("driver", ["x", "", "R", "５５０"])
+@pytest.mark.parametrize("driver", ["x", "", "R", "５５０", "123456789"])
 def test_a_driver_without_a_version_is_refused_by_both(driver: str) -> None:
     of = deployment_to_json(Deployment((FleetNode("n", driver="550.54"),)))
     assert check_deployment(of) == []
@@ -73,6 +73,18 @@ def test_a_driver_without_a_version_is_refused_by_both(driver: str) -> None:
         deployment_from_json(wrong)
     with pytest.raises(InvalidProblem, match="expected its version"):
         FleetNode("n", driver=driver)
+
+
+def test_one_point_has_one_name() -> None:
+    twice = [*AT_START["points"], {**AT_START["points"][0], "name": "copy"}]
+    (fault,) = check_deployment(changed(AT_START, "points", to=twice))
+    assert "two names of one point" in fault
+
+
+def test_a_target_of_unknown_profiles_is_a_fault_of_the_file() -> None:
+    of = changed(LENT, "target", "nodes", 0, "gpus", 0, "instances", 0, "profile", to="9g.1gb")
+    assert "profile" in {each.kind for each in in_package(of)}
+    assert check_transition(read(of))
 
 
 def described(**changes: Any) -> Document:

@@ -185,7 +185,8 @@ def unable_to_run(
     models = {service.name: service.model for service in services}
     for each in card.instances:
         profile = _called(card, each.profile)
-        if profile is not None and not node.offers(profile):
+        fixed = card.mode is Mode.FIXED  # what is there is another's, whatever it is
+        if profile is not None and not node.offers(profile) and not fixed:
             has = f"{each.place} under driver {driver}"
             yield Violation("driver", card.name, has, f"a driver since {profile.since_driver}")
         if each.work is None:
@@ -231,8 +232,10 @@ def _uuids(deployment: Deployment) -> Iterator[Violation]:
             (card.uuid, card.name),
             *((each.uuid, f"{card.name} {each.place}") for each in card.instances),
         ):
-            if uuid is not None and seen.setdefault(uuid, where) != where:
+            if uuid is not None and uuid in seen:
                 yield Violation("uuid", where, f"the UUID {uuid} of {seen[uuid]}", "its own")
+            elif uuid is not None:
+                seen[uuid] = where
 
 
 def _capacities(deployment: Deployment) -> Iterator[Violation]:

@@ -226,7 +226,7 @@ def driver_branch(driver: str) -> int:
         If it is none.
     """
     written = driver.removeprefix("R").partition(".")[0]
-    if not is_whole(written):
+    if not is_whole(written) or len(written) > 8:  # as in files of devices
         raise InvalidProblem(
             f"the driver is {driver!r}; expected its version, as nvidia-smi prints it: 550.54.15"
         )

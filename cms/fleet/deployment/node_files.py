@@ -205,6 +205,7 @@ def _works(
 ) -> dict[str, Work]:
     """Read each point; its supply must be what the rule makes of it."""
     works: dict[str, Work] = {}
+    seen: set[Work] = set()
     for entry in points:
         fields = _point_fields(entry)
         service = services[fields["service"].one_of(services)]
@@ -222,8 +223,14 @@ def _works(
                 if not granted or supply == earlier < granted:
                     granted, why = earlier, f"{why}, before"
             fields["supply_rps"].agree(granted, why)
-            fields["evidence"].agree(evidence_to_json(rule, service, point)["evidence"], why)
+            rests_on = evidence_to_json(rule, service, point)
+            fields["evidence"].agree(rests_on["evidence"], why)
+            if fields["load_curve"].value is None and rests_on["load_curve"] is not None:
+                raise fields["load_curve"].wrong("the curve of its other points", why)
         work = Work(service.name, point, supply)
+        if work in seen:
+            raise entry.error(f"{entry.label}: there are two names of one point", expected="one")
+        seen.add(work)
         _put_new(works, fields["name"].text(), work, fields["name"], "point")
     return works
 

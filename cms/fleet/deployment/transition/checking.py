@@ -72,6 +72,8 @@ def check_transition(transition: Transition) -> tuple[Violation, ...]:
     if found:
         return tuple(found)
     found += _end(transition)
+    if any(violation.kind == "profile" for violation in found):
+        return tuple(found)  # no layout is known of it
     found += _floors(transition)
     found += layout_faults(transition)
     found += _gpus(transition)
