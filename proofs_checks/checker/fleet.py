@@ -12,7 +12,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 from .devices import Device, branch_of
 from .reading import ZERO, Fault, as_a, integer, new_name, no_duplicates, record, show
@@ -22,6 +22,8 @@ _STATES = ("starting", "running", "draining", "hollow", "split")
 _SEEN = ("seen", "only_one", "unknown")
 _INSTANCE = "profile start point owner state gpu_instance uuid is_guessed"
 _UUID = re.compile("(GPU|MIG)-[0-9A-Za-z][0-9A-Za-z/-]*")
+#: How the driver calls an instance (UUID, number), and whether its start is guessed.
+Marks: TypeAlias = "tuple[str | None, int | None, bool]"
 #: As many clients as MPS serves on one GPU.
 CLIENTS = 48
 
@@ -42,7 +44,7 @@ class Instance(NamedTuple):
 
 
 class Card(NamedTuple):
-    """A GPU of a node; ``is_known``: where its instances start."""
+    """A GPU of a node; ``is_known``: where its instances start; ``marks``: one of each of them."""
 
     name: str
     device: Device
@@ -51,6 +53,7 @@ class Card(NamedTuple):
     held: tuple[Instance, ...]
     uuid: str | None
     is_known: bool
+    marks: tuple[Marks, ...] = ()
 
 
 class Rule(NamedTuple):
@@ -231,15 +234,12 @@ def boolean(value: object, what: str) -> bool:
     return value
 
 
-def read_instance(
-    value: object, points: Mapping[str, Any], what: str
-) -> tuple[Instance, str | None]:
-    """Read an instance, and its uuid, of which no rule speaks."""
+def read_instance(value: object, points: Mapping[str, Any], what: str) -> tuple[Instance, Marks]:
+    """Read an instance, and its marks, of which no rule speaks."""
     fields = record(value, what, _INSTANCE)
     start, point, held = fields["start"], fields["point"], fields["gpu_instance"]
     if held is not None:
-        integer(held, f"the gpu_instance of {what}")
-    boolean(fields["is_guessed"], f"is_guessed of {what}")
+        held = integer(held, f"the gpu_instance of {what}")
     instance = Instance(
         as_a(str, fields["profile"], f"the profile of {what}"),
         None if start is None else integer(start, f"the start of {what}"),
@@ -249,7 +249,8 @@ def read_instance(
     )
     if point is not None and point not in points:
         raise Fault(f"the point of {what} is {show(point)}, which the document does not have")
-    return instance, _uuid_or_null(fields["uuid"], f"the uuid of {what}")
+    uuid = _uuid_or_null(fields["uuid"], f"the uuid of {what}")
+    return instance, (uuid, held, boolean(fields["is_guessed"], f"is_guessed of {what}"))
 
 
 def read_cards(
@@ -311,8 +312,9 @@ def _card(
         tuple(instance for instance, _ in pairs),
         uuid,
         fields["seen"] != "unknown",
+        tuple(marks for _, marks in pairs),
     )
-    return card, [each for each in (uuid, *(uuid for _, uuid in pairs)) if each is not None]
+    return card, [each for each in (uuid, *(own for own, *_ in card.marks)) if each is not None]
 
 
 def work_fault(card: Card, instance: Instance, points: Mapping[str, Any]) -> str:

@@ -11,6 +11,7 @@ simulated. Within a limit rates are rounded down to thousandths, or to four digi
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Mapping
 from fractions import Fraction
@@ -68,6 +69,8 @@ class _Curve(NamedTuple):
     rates: list[Fraction]
     latencies: list[Fraction]
     late_share: Fraction
+    evidence: str
+    digest: str
 
 
 class Rule(NamedTuple):
@@ -185,6 +188,7 @@ def read_points(
     """
     points: dict[str, Point] = {}
     names: dict[tuple[Point, str], str] = {}
+    bare: list[tuple[str, Point, Service]] = []
     faults: list[str] = []
     taken: Counter[str] = Counter()
     curves: dict[tuple[object, ...], object] = {}
@@ -244,6 +248,14 @@ def read_points(
                 said = fields["load_curve"]["evidence"]
         if evidence != said:
             faults.append(f"the evidence of point {show(name)} is {show(evidence)}, not {said}")
+        if curve is None:
+            bare.append((name, point, of[0]))
+    if rule is not None and rule.share is None:
+        faults += [
+            f"point {show(name)} has no load curve, and the same point of another service has one"
+            for name, point, service in bare
+            if service.limit is not None and _speaks(curves.get(point[1:6]), point, service, rule)
+        ]
     return points, faults, taken
 
 
@@ -252,8 +264,9 @@ def _curve(value: object, what: str) -> _Curve | None:
         return None
     fields = record(value, what, "late_share evidence rates_rps latencies_ms", "batches_sha256")
     evidence = one_of(_CURVES, fields["evidence"], f"the evidence of {what}")
-    if evidence == "measured" and "batches_sha256" in fields:
-        raise Fault(f"{what} is measured, and says which batches were simulated")
+    digest = as_a(str, fields.get("batches_sha256", ""), f"batches_sha256 of {what}")
+    if digest and (evidence == "measured" or not re.fullmatch("[0-9a-f]{64}", digest)):
+        raise Fault(f"batches_sha256 of {what} is {show(digest)}, which no simulated batches have")
     rates, latencies = (
         [number(each, f"a figure of {what}") for each in as_a(list, fields[k], f"{k} of {what}")]
         for k in ("rates_rps", "latencies_ms")
@@ -264,8 +277,9 @@ def _curve(value: object, what: str) -> _Curve | None:
         or any(a >= b for a, b in pairwise([ZERO, *rates]))
     ):
         raise Fault(f"{what} does not have one latency at each of ascending rates")
-    share = number(fields["late_share"], f"the late_share of {what}")
-    return _Curve(rates, latencies, share)
+    what = f"the late_share of {what}"
+    share = _tolerated(number(fields["late_share"], what), what)
+    return _Curve(rates, latencies, share, evidence, digest)
 
 
 def _asked(service: Service, rule: Rule) -> tuple[Fraction, str]:

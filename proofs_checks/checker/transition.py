@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
 from typing import NamedTuple
 
 from .devices import read_devices
-from .fleet import MODES, Card, Instance, boolean, one_of, read_cards, read_instance
+from .fleet import MODES, Card, Instance, Marks, boolean, one_of, read_cards, read_instance
 from .reading import Fault, as_a, check_head, integer, number, record, show
 from .supplies import Point, Service, read_points, read_rule, read_services
 from .waits import ended_before
@@ -151,8 +151,10 @@ def read_transition(document: object) -> tuple[Transition, list[str], Counter[st
             floor["rps"], "the floor of", name
         )
     actions, after = [], []
+    there = {name: Counter(zip(c.held, c.marks, strict=True)) for name, c in start.cards.items()}
     for at, value in enumerate(as_a(list, fields["actions"], "actions")):
-        action, waits = _action(value, at, points, start.cards)
+        action, waits, marked = _action(value, at, points, start.cards)
+        faults += _marked(action, f"action {at}", there[action.card], *marked)
         actions.append(action)
         after.append(waits)
     comes = {each.point for action in actions for each in action.adds} | _points(target)
@@ -259,20 +261,21 @@ def _points(side: Side) -> set[str]:
 
 def _action(
     value: object, at: int, points: Mapping[str, Point], cards: Mapping[str, Card]
-) -> tuple[Action, list[int]]:
+) -> tuple[Action, list[int], list[list[tuple[Instance, Marks]]]]:
     what = f"action {at}"
     fields = record(value, what, _ACTION)
     node, index = as_a(str, fields["node"], f"the node of {what}"), fields["index"]
     card = f"{node}/{integer(index, f'the index of {what}')}"
     if card not in cards:
         raise Fault(f"{what} is on GPU {show(card)}, which the start does not have")
-    removes, adds = (
-        tuple(
-            read_instance(each, points, f"an instance that {what} {key}")[0]
+    marked = [
+        [
+            read_instance(each, points, f"an instance that {what} {key}")
             for each in as_a(list, fields[key], f"{key} of {what}")
-        )
+        ]
         for key in ("removes", "adds")
-    )
+    ]
+    removes, adds = (tuple(each for each, _ in part) for part in marked)
     waits = [
         integer(each, f"after of {what}")
         for each in as_a(list, fields["after"], f"after of {what}")
@@ -280,11 +283,30 @@ def _action(
     if any(low >= high for low, high in pairwise([*waits, at])):
         raise Fault(f"after of {what} is not ascending, all before {at}")
     mode = fields["mode"]
-    return Action(
-        one_of(_WHATS, fields["what"], f"what of {what}"),
-        card,
-        removes,
-        adds,
-        None if mode is None else one_of(MODES, mode, f"the mode of {what}"),
-        boolean(fields["is_temporary"], f"is_temporary of {what}"),
-    ), waits
+    return (
+        Action(
+            one_of(_WHATS, fields["what"], f"what of {what}"),
+            card,
+            removes,
+            adds,
+            None if mode is None else one_of(MODES, mode, f"the mode of {what}"),
+            boolean(fields["is_temporary"], f"is_temporary of {what}"),
+        ),
+        waits,
+        marked,
+    )
+
+
+def _marked(
+    action: Action,
+    what: str,
+    there: Counter[tuple[Instance, Marks]],
+    removes: list[tuple[Instance, Marks]],
+    adds: list[tuple[Instance, Marks]],
+) -> Iterator[str]:
+    """Say which instances an action calls otherwise than they are called there; then do it."""
+    for each in removes:
+        if not there[each] and any(n > 0 and one[0] == each[0] for one, n in there.items()):
+            yield f"{what} removes {each[0]} of {action.card} by marks that it does not have there"
+    there.subtract(removes)
+    there.update(adds)

@@ -87,6 +87,49 @@ def test_a_target_of_unknown_profiles_is_a_fault_of_the_file() -> None:
     assert check_transition(read(of))
 
 
+@pytest.mark.parametrize(
+    ("key", "value"), [("uuid", "MIG-7"), ("gpu_instance", 7), ("is_guessed", True)]
+)
+def test_what_goes_is_called_as_what_is_there(key: str, value: object) -> None:
+    """Both checkers compare what no rule of placement speaks of."""
+    for path in (("actions", 1, "removes", 0), ("start", "nodes", 0, "gpus", 0, "instances", 0)):
+        of = changed(LENT, *path, key, to=value)
+        assert any("by marks" in each for each in check_transition(read(of)))
+        assert {each.kind for each in in_package(of)} == {"action"}
+
+
+@pytest.mark.parametrize("key", ["at", "from"])
+def test_when_a_node_was_observed_is_a_text_and_by_what_a_list(key: str) -> None:
+    of = deployment_to_json(Deployment((FleetNode("n"),)))
+    seen = {"at": "2026-01-01T00:00:00Z", "from": ["nvidia-smi"]}
+    assert check_deployment(changed(of, "nodes", 0, "observed", to=seen)) == []
+    for wrong in (None, True, {}, [1]):
+        bad = changed(of, "nodes", 0, "observed", to={**seen, key: wrong})
+        assert check_deployment(bad)
+        with pytest.raises(FileError):
+            deployment_from_json(bad)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"memory_slices": 10**8}, {"schema": 2}, {"geometry": "x"}, {"compute_slices": 17},
+        *({"profiles": [{**device_to_json(gpu("a30-24gb"))["profiles"][0], **each}]}
+          for each in ({"max": 99}, {"compute": 0}, {"starts": []}, {"starts": [9]})),
+    ],
+    ids=str,
+)  # fmt: skip
+def test_a_device_of_ones_own_has_bounds(change: Document) -> None:
+    of = deployment_to_json(Deployment((FleetNode("n"),)))
+    device = {**device_to_json(gpu("a30-24gb")), "key": "mine", "aliases": [], "pci_device_ids": []}
+    assert check_deployment(changed(of, "devices", to=[device])) == []
+    assert deployment_from_json(changed(of, "devices", to=[device]))
+    bad = changed(of, "devices", to=[{**device, **change}])
+    assert check_deployment(bad)
+    with pytest.raises(FileError):
+        deployment_from_json(bad)
+
+
 def described(**changes: Any) -> Document:
     """A card of the catalogue, described by a document of the user's."""
     device = device_to_json(gpu("a30-24gb"))
@@ -231,7 +274,25 @@ def test_supplies_under_load_are_proved_again(monkeypatch: pytest.MonkeyPatch) -
         assert "the rule grants 200" in fault
     named = changed(measured, "points", 0, "load_curve", to={**curve, "batches_sha256": "a" * 64})
     (fault,) = check_deployment(named)
-    assert "is measured, and says which batches were simulated" in fault
+    assert "which no simulated batches have" in fault
+    for wrong, words in (
+        ({"batches_sha256": "A" * 64}, "which no simulated batches have"),
+        ({"batches_sha256": None}, "not a text"),
+        ({"late_share": 1}, "not between 0 and 1"),
+    ):
+        simulated = {**curve, "evidence": "simulated", **wrong}
+        (fault,) = check_deployment(changed(measured, "points", 0, "load_curve", to=simulated))
+        assert words in fault
+    blank = {**curve, "batches_sha256": ""}
+    assert check_deployment(changed(measured, "points", 0, "load_curve", to=blank)) == []
+    # one machine's curve holds for all services whose limit it speaks of
+    other = {**measured["services"][0], "name": "other"}
+    bare = {**measured["points"][0], "name": "bare", "service": "other", "load_curve": None}
+    twice = changed(measured, "services", to=[*measured["services"], other])
+    for supply, evidence in ((200, "measured"), (str(granted), "table")):
+        more = {**bare, "supply_rps": supply, "evidence": evidence}
+        found = check_deployment(changed(twice, "points", to=[*measured["points"], more]))
+        assert any("'bare' has no load curve" in each for each in found), found
     # of a simulated one, too, nothing is known between its rates
     close = {**curve, "evidence": "simulated", "batches_sha256": "a" * 64,
              "rates_rps": [100, 200, 300, 400], "latencies_ms": [10, 20, 50, 90]}  # fmt: skip
