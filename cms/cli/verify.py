@@ -107,9 +107,15 @@ def _unknown(found: Deployment, gpus: set[str], owner: str) -> int:
 
 
 def _without_uuid(found: Deployment, target: Deployment) -> list[str]:
-    """The GPUs of which the target knows a UUID, and the observation does not."""
+    """The GPUs of which one side alone knows a UUID, though their numbers may be other ones."""
     seen_as = {card.name: card.uuid for card in found.gpus()}
-    return [c.name for c in target.gpus() if c.uuid and seen_as.get(c.name, c.uuid) is None]
+    loose = {card.name for node in found.nodes if not node.is_numbered for card in node.gpus}
+    return [
+        card.name
+        for card in target.gpus()
+        if (card.uuid and seen_as.get(card.name, card.uuid) is None)
+        or (card.uuid is None and card.name in loose)
+    ]
 
 
 def _more(names: list[str]) -> str:

@@ -1,8 +1,8 @@
 """Files and folders that are written beside their place and renamed into it when they are whole.
 
 No full disk, no Ctrl-C and no kill leaves half of one, or takes what was there before. What is not
-finished yet is hidden (``.plan.json.1f0c2a9b``) and locked by its process for as long as that
-lives: what a killed run left behind is removed by the next run that writes to the same place.
+finished yet is hidden (``.plan.json.cms-1f0c2a9b7e35d846``) and locked by its process for as long
+as that lives: what a killed run left behind is removed by the next run that writes there.
 """
 
 from __future__ import annotations
@@ -18,8 +18,9 @@ from pathlib import Path
 if sys.platform != "win32":  # there, nothing is locked, and nothing taken for a dead run's
     import fcntl
 
-# After the name of the place: eight random digits, and of a folder moved aside a suffix.
-_TAIL = re.compile(r"[0-9a-f]{8}(\.old)?")
+# After the name of the place: as no user calls a file, since what is so called is removed; and of a
+# folder moved aside a suffix.
+_TAIL = re.compile(r"cms-[0-9a-f]{16}(\.old)?")
 
 
 def write_synced(path: Path, data: bytes) -> None:
@@ -50,7 +51,7 @@ def beside(place: Path, *, folder: bool = False) -> Iterator[Path]:
     """Yield an empty hidden file or folder beside a place; what is not renamed is removed."""
     _remove_left_behind(place)
     while True:
-        new = place.with_name(f"{_beginning(place)}{os.urandom(4).hex()}")
+        new = place.with_name(f"{_beginning(place)}cms-{os.urandom(8).hex()}")
         new.mkdir() if folder else new.open("xb").close()
         number = _locked(new, wait=True)
         if os.path.lexists(new):  # else another run took it for a dead one's before it was locked

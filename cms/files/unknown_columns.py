@@ -21,31 +21,42 @@ __all__ = ["refuse_unknown_columns"]
 _WORDS = {
     "limit": (
         "latency latencies limit limits slo sla slos deadline timeout ttft tpot itl tbt e2e e2el "
-        "percentile quantile response delay$ target$ goal$ objective$ rt$ wait$ waiting$ "
+        "percentile quantile response$ turnaround qos delay$ target$ goal$ objective$ rt$ wait$ "
+        "waiting$ "
         "ms msec msecs milliseconds millis us usec usecs microseconds micros µs μs ns nanoseconds "
         "sec secs seconds second$ s$ mins$ minute$ minutes$ h$ hour$ hours$"
     ),
     "rate": (
         "rate rates rps qps tps rpm qpm rph rpd ips throughput requests$ queries$ reqs$ req$ load$ "
-        "traffic$ demand$ peak$ users$"
+        "traffic$ demand$ peak$ users$ arrivals calls$ hits$"
     ),
     # What else than a limit can have in a table of measurements, which are latencies and rates.
     "order": "limit limits slo sla slos deadline",
-    "wish": (
-        "replica replicas copies priority affinity weight min max minimum maximum instances "
-        "instance spread"
-    ),
+    "wish": ("replica replicas copies priority affinity weight$ weights$ instances spread"),
 }
 _SAID = {"order": "limit"}
 #: The same within a word: ``MAXLATENCYMS``, ``p99ttft``.
 _WITHIN = {
-    "limit": re.compile(r"latenc|deadline|timeout|ttft|tpot|percentile|e2e|(^|\W|_)p\d\d+(_|\W|$)"),
+    "limit": re.compile(
+        r"latenc|deadline|timeout|ttft|tpot|percentile|e2e|(^|\W|_)(p\d\d+|\d\dth)(_|\W|$)"
+        r"|response[\W_]?time|time[\W_]?(to|per|between)"
+    ),
     "rate": re.compile(
         r"throughput|concurren|qps|rps(_|\W|$)"
         r"|(/|(^|[\W_])per[\W_]?)(s|secs?|seconds?|m|mins?|minutes?|h|hours?|d|days?)$"
     ),
-    "wish": re.compile(r"replica|priorit|affinit"),
+    "wish": re.compile(
+        r"replica|priorit|affinit|(min|max)(imum)?[\W_]?(instance|gpu|per|copies|batch|process|cost)"
+    ),
 }
+#: What is neither, whatever else its name says: limits of devices, prices, shares of requests.
+_OTHER = {
+    "limit": re.compile(r"power|memory|cpu|clock|temp|usd|eur|cost|price"),
+    "order": re.compile(r"power|memory|cpu|clock|temp"),
+    "rate": re.compile(r"usd|eur|cost|price|error|hit_?rate|sampl|discount"),
+}
+#: Words after a known name that make another of it: ``queue_name``.
+_NAMING = frozenset(("name", "id", "type", "depth", "length", "label", "note", "url"))
 _WORD = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[^\W\d_A-Z]+\d*|[A-Z]+\d*")
 _NONE: Mapping[str, str] = MappingProxyType({})
 
@@ -111,7 +122,8 @@ expected a known column, or a name that is unlike one; nearest: 'latency_limit_m
 def _near(name: str, absent: Collection[str], is_asking: bool) -> str:
     """Word the known name that may have been meant; chance alone makes ``last_seen`` a share."""
     words = _stems(name)
-    akin = [each for each in absent if is_asking or words & _stems(each)]
+    is_note = words and _words(name)[-1] in _NAMING
+    akin = [each for each in absent if is_asking or (words & _stems(each) and not is_note)]
     return nearest(name, akin, lead="") or nearest(name, absent, lead="", alike=0.75)
 
 
@@ -124,6 +136,8 @@ def _words(name: str) -> list[str]:
 
 
 def _looks_like(name: str, kind: str) -> bool:
+    if kind in _OTHER and _OTHER[kind].search(name.casefold()):
+        return False
     if kind in _WITHIN and _WITHIN[kind].search(name.casefold()):
         return True
     words, wanted = _words(name), _WORDS[kind].split()

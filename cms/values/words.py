@@ -88,6 +88,8 @@ def short(value: Fraction, rounding: Callable[[Fraction], int] = round) -> str:
     --------
     >>> short(Fraction("12.5")), short(Fraction(320_000, 53)), short(Fraction(1, 3), math.ceil)
     ('12.5', '6037.74', '0.333334')
+    >>> short(Fraction("1234.5612345"), math.ceil), short(Fraction("1234.569999"), math.floor)
+    ('1234.57', '1234.56')
     """
     if max(value.numerator, value.denominator) < 10**9:
         text = format_exact(value)
@@ -95,6 +97,9 @@ def short(value: Fraction, rounding: Callable[[Fraction], int] = round) -> str:
             return decimal(value, 6, rounding).replace(",", "")
         if len(text) <= 9:
             return text
+    if rounding is not round and value > 0:
+        places = 5 - power_of_ten(value)
+        value = Fraction(rounding(value * Fraction(10) ** places)) / Fraction(10) ** places
     if 1 <= value * 10**300 <= 10**600:
         return f"{float(value):.6g}"
     ratio = Decimal(value.numerator) / value.denominator  # 1e399 is no float

@@ -191,7 +191,7 @@ def read_points(
     bare: list[tuple[str, Point, Service]] = []
     faults: list[str] = []
     taken: Counter[str] = Counter()
-    curves: dict[tuple[object, ...], object] = {}
+    curves: dict[tuple[object, ...], _Curve] = {}
     for at, entry in enumerate(as_a(list, value, "points")):
         fields = record(entry, f"points[{at}]", _POINT)
         name = as_a(str, fields["name"], f"the name of points[{at}]")

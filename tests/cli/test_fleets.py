@@ -417,3 +417,26 @@ def test_no_node_at_all_is_an_answer(tmp_path: Path, capsys: pytest.CaptureFixtu
     ):
         assert run(command) == 0, command
         assert "0 GPUs" in capsys.readouterr().out
+
+
+# --- numbers that only the driver of DRA gave -----------------------------------------------------
+
+
+def test_the_same_gpus_under_numbers_of_their_own_are_joined_by_uuid(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """DRA alone calls GPUs by minor numbers: both commands take the other side's indices."""
+    cards = [FleetGpu("a", at, A100, uuid=f"GPU-{at}") for at in (0, 1)]
+    numbered = written(Deployment((FleetNode("a", tuple(cards)),)), tmp_path / "now.json")
+    swapped = tuple(replace(card, index=1 - card.index) for card in cards)
+    other = Deployment((FleetNode("a", swapped, is_numbered=False),))
+    by_minor = written(other, tmp_path / "minor.json")
+    for pair in ((numbered, by_minor), (by_minor, numbered)):
+        assert run(["diff", *map(str, pair), "--fail-on-difference"]) == 0, capsys.readouterr()
+        assert run(["transition", *map(str, pair)]) == 0, capsys.readouterr()
+    assert run(["verify", str(by_minor), "--against", numbered, "-q", "--max-age", "none"]) == 0
+    bare = Deployment((FleetNode("a", tuple(replace(c, uuid=None) for c in cards)),))
+    capsys.readouterr()
+    against = written(bare, tmp_path / "bare.json")
+    assert run(["verify", by_minor, "--against", against, "--max-age", "none"]) == 0
+    assert "is the GPU that was meant was not observed" in capsys.readouterr().err

@@ -167,5 +167,5 @@ def test_a_limit_whose_share_has_too_many_digits_is_refused_in_words() -> None:
     service = Service("chat", "bert", rate_rps=100, latency_limit_ms="1." + "2" * 4299)
     point = OperatingPoint("bert", "a30-24gb", "1g.6gb", 1, 1, 5, 90)
     why = as_problem([service], [point], "a30-24gb", rule="parvagpu").unservable["chat"]
-    assert "90 ms is not < 0.45 x 1.22222 ms = 0.55 ms" in why
+    assert "90 ms is not < 0.45 x 1.22222 ms = 0.549999 ms" in why
     assert len(why) < 1_000

@@ -68,6 +68,7 @@ ASKING = (
         "min_replica",
     ),
     *("replicas", "priority", "max_per_gpu", "Weight", "copies", "profile", "spred"),
+    *("time_to_first_token", "TimePerOutputToken", "turnaround", "95th", "arrivals", "calls"),
     *("requests_per_min", "tokens_per_s", "tok/s", "calls per day", "concurrent_users", "peak"),
 )
 
@@ -93,7 +94,9 @@ def test_so_much_in_a_time_is_a_rate_and_no_limit(tmp_path: Path, column: str) -
     "column",
     [
         *("owner", "comment", "team", "tier", "items", "slot_count", "channel_id", "rooms"),
-        *("last_seen", "spreadsheet", "speed", "upper", "params_b"),
+        *("last_seen", "spreadsheet", "speed", "upper", "params_b", "usd_per_hour", "queue_name"),
+        *("power_limit_w", "max_tokens", "instance_type", "response_tokens", "error_rate"),
+        *("weight_gb", "cache_hit_rate", "max_model_len"),
     ],
 )
 def test_a_column_that_asks_for_nothing_is_a_note(tmp_path: Path, column: str) -> None:

@@ -22,7 +22,7 @@ _OPTIONAL = ("driver", "zone")
 #: GPUs in a row of the table: one object each, so that a slip of a key takes no machine's memory.
 _MOST = 10_000
 #: Labels have no order among a node's GPUs.
-_NUMBERS = re.compile(r"(gpu_)?(index|indices|idx|minor|minor_number|number|id|ids|uuid)")
+_NUMBERS = re.compile(r"(gpu_)?(index|indices|idx|minor|minor_number|uuid)|gpu_(number|ids?)")
 
 
 def read_nodes(path: StrPath, devices: dict[str, Gpu] | None = None) -> Deployment:

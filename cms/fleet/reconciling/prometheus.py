@@ -94,7 +94,9 @@ def _refuse_counter(
     entry: Node, name: str, own: list[Sample], labels: Mapping[str, str], label: str
 ) -> None:
     """Refuse what counts requests since some beginning, which is no rate."""
-    called = [text for text in labels.values() if text.endswith((*_COUNTERS, *_SUMS))]
+    # names of series: "order_count" of another label is a name of something else
+    own_names = [text for key, text in labels.items() if key in ("", "metric", "name", "series")]
+    called = [text for text in own_names if text.endswith((*_COUNTERS, *_SUMS))]
     known = [(each.at_s, each.rate_rps) for each in own if each.rate_rps is not None]
     grown = counted_per_s(known, bool(called))
     if grown is None and not labels.get("", "").endswith(_SUMS):

@@ -83,8 +83,9 @@ def moment_of(text: str | Fraction) -> Moment:
     except ValueError:
         raise NoTime("a date and a time of day: a date and time that exist") from None
     whole = moment - datetime(1970, 1, 1, tzinfo=UTC)
-    at_s = Fraction(whole.days * 86_400 + whole.seconds) + Fraction(f"0.{rest or 0}")
-    return Moment(at_s, Clock.ZONED if utc or sign else Clock.NAIVE)
+    parts = 10 ** len(rest or "")
+    at_s = (whole.days * 86_400 + whole.seconds) * parts + int(rest or 0)
+    return Moment(Fraction(at_s, parts), Clock.ZONED if utc or sign else Clock.NAIVE)
 
 
 class OneClock:
@@ -113,19 +114,22 @@ class OneClock:
         FileError
             If it is none, or meant in another way than the first one.
         """
-        name, text = plain(cell.name), shortened(repr(cell.text))
+
+        def named() -> dict[str, str]:  # of an error alone: there are millions of times
+            return {"name": plain(cell.name), "text": shortened(repr(cell.text))}
+
         try:
             # what a comma or a point in a number is, its column tells
             moment = moment_of(cell.number() if _NUMBER.fullmatch(cell.text) else cell.text)
         except NoTime as fault:
-            said = self.said.format(name=name, text=text)
-            raise cell.error(said, expected=str(fault)) from None
+            raise cell.error(self.said.format(**named()), expected=str(fault)) from None
         if self.first is None:
             self.first = moment.clock, cell.row
         known, row = self.first
         if moment.clock is not known:
             raise cell.error(
-                f"{name} {text} is {moment.clock.value}, that of line {row.line} is {known.value}",
+                "{name} {text} is ".format(**named())
+                + f"{moment.clock.value}, that of line {row.line} is {known.value}",
                 expected="times of one kind",
                 fix="give every time its zone: 2026-11-23T10:15:00Z",
             )

@@ -91,7 +91,7 @@ def read_named_gpus(
     """
     limit = None if slowdown_limit is None else exact(slowdown_limit, "slowdown_limit")
     table = read_table(path, ONLINE_COLUMNS, ONLINE_OPTIONAL)
-    refuse_unknown_columns(table, ONLINE_OPTIONAL, {"limit": "slowdown_limit"})
+    refuse_unknown_columns(table, ONLINE_OPTIONAL, {"order": "slowdown_limit"}, ["order"])
     lines: dict[str, int] = {}
     found = []
     for row in table:
@@ -142,7 +142,7 @@ def read_offline(path: StrPath, *, waiting_scale: Number | None = None) -> tuple
     """
     waits = () if waiting_scale is None else ("waiting_s",)
     table = read_table(path, (*OFFLINE_COLUMNS, *waits), OFFLINE_OPTIONAL)
-    refuse_unknown_columns(table, OFFLINE_OPTIONAL)
+    refuse_unknown_columns(table, OFFLINE_OPTIONAL, kinds=["order"])
     lines: dict[str, int] = {}
     found = []
     for row in table:

@@ -187,7 +187,7 @@ def _times(table: Table, column: str | None) -> Sequence[int]:
                 fix="name the column with --column",
             )
         column = known[0]
-    if unit := _UNIT.search(folded(column)):
+    if unit := _UNIT.search(folded(re.sub("(?<=[a-z])(?=[A-Z])", "_", column))):
         raise FileError(
             table.header.source.name,
             f"the column {column!r} holds times in {unit[1]}, by its name",

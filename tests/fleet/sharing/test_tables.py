@@ -61,13 +61,22 @@ def test_tables_become_a_problem_that_is_solved(tmp_path: Path) -> None:
     assert share(problem).value == 2 * 300_000 + 500_000
 
 
+def test_what_is_measured_beside_is_a_note(tmp_path: Path) -> None:
+    for name in ("gpu_load", "sm_peak", "p99_ms", "power_limit_w", "uptime_h", "requests"):
+        assert read_online(table(tmp_path, ONLINE.replace("rack", name).replace("r1", "7")))
+    for name in ("runtime_h", "max_runtime", "submitted_s", "gpu_hours"):
+        head, *rows = OFFLINE.splitlines()
+        rows = [f"{row},7" for row in rows]
+        assert read_offline(table(tmp_path, "\n".join([f"{head},{name}", *rows]) + "\n"))
+
+
 @pytest.mark.parametrize(
     ("read", "text", "words"),
     [
         (read_online, ONLINE.replace("20.2", "0.2"), "table.csv:2: sm_activity of online class"),
         (read_online, ONLINE.replace("n1/1", "n1/0"), 'gpu "n1/0" is there twice, first on line 2'),
         (read_online, ONLINE.replace("model", "modell"), "the column 'modell' is not known"),
-        (read_online, ONLINE.replace("rack", "p99_ms"), "the column 'p99_ms' is not known"),
+        (read_online, ONLINE.replace("rack", "slo_ms"), "the column 'slo_ms' is not known"),
         (read_online, ONLINE.replace("1.2,r1", "0.9,r1"), "expected a factor >= 1, such as 1.2"),
         (
             read_online,

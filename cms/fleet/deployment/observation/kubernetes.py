@@ -258,7 +258,7 @@ def _node_facts(
     is_numbered = not gpus
     if unfit is not None and not gpus and names.single is None:
         written = texts.get(f"{PREFIX}gpu.count", "")
-        number = int(written) if written.isascii() and written.isdigit() else 0
+        number = int(written) if is_whole(written) else 0
         gpus = tuple(GpuFacts(index, where(node)) for index in range(min(number, MOST_GPUS)))
     state = labels.get(f"{PREFIX}mig.config.state")
     return NodeFacts(

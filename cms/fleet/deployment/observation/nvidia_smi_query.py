@@ -90,7 +90,10 @@ def is_query(line: str) -> bool:
 
 def is_row(read: Read, number: int, line: str, names: list[str]) -> bool:
     """Read a row of the table of ``--query-gpu``; return whether the line was one."""
-    cells = [cell.strip() for cell in next(csv.reader([line]), [])]
+    try:
+        cells = [cell.strip() for cell in next(csv.reader([line]), [])]
+    except csv.Error as why:
+        raise fault(read, number, f"the row cannot be read: {why}", ASK) from None
     if len(cells) < 2:
         return False
     if len(cells) != len(names):
