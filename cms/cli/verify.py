@@ -59,7 +59,7 @@ def verify(
         path, target = _meant(against)
         observed = seen(sources, node, without_places(target), gpu, service_label, target)
         target = numbered_as(target, observed.deployment)
-        found = verifying.settle_guesses(observed.deployment, target)
+        found = verifying.settle_guesses(numbered_as(observed.deployment, target), target)
         for warning in observed.warnings:
             session.warn(warning)
         refuse_stale_now(session, found, max_age, written=True)
