@@ -1,4 +1,4 @@
-"""Greedy's schedules in a run of price-and-branch, so that it ends no dearer than greedy."""
+"""Greedy's schedules in a run of price-and-branch, as far as they come in a part of its time."""
 
 from __future__ import annotations
 

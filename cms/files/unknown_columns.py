@@ -49,14 +49,14 @@ _WITHIN = {
         r"replica|priorit|affinit|(min|max)(imum)?[\W_]?(instance|gpu|per|copies|batch|process|cost)"
     ),
 }
-#: What is neither, whatever else its name says: limits of devices, prices, shares of requests.
-_OTHER = {
+#: Names that are of no such kind: limits of devices, prices, shares of requests.
+_EXCLUDED = {
     "limit": re.compile(r"power|memory|cpu|clock|temp|usd|eur|cost|price"),
     "order": re.compile(r"power|memory|cpu|clock|temp"),
     "rate": re.compile(r"usd|eur|cost|price|error|hit_?rate|sampl|discount"),
 }
-#: Words after a known name that make another of it: ``queue_name``.
-_NAMING = frozenset(("name", "id", "type", "depth", "length", "label", "note", "url"))
+#: Last words that describe a known column and do not mean it: ``queue_name``.
+_DESCRIPTIVE_WORDS = frozenset(("name", "id", "type", "depth", "length", "label", "note", "url"))
 _WORD = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[^\W\d_A-Z]+\d*|[A-Z]+\d*")
 _NONE: Mapping[str, str] = MappingProxyType({})
 
@@ -122,7 +122,7 @@ expected a known column, or a name that is unlike one; nearest: 'latency_limit_m
 def _near(name: str, absent: Collection[str], is_asking: bool) -> str:
     """Word the known name that may have been meant; chance alone makes ``last_seen`` a share."""
     words = _stems(name)
-    is_note = words and _words(name)[-1] in _NAMING
+    is_note = words and _words(name)[-1] in _DESCRIPTIVE_WORDS
     akin = [each for each in absent if is_asking or (words & _stems(each) and not is_note)]
     return nearest(name, akin, lead="") or nearest(name, absent, lead="", alike=0.75)
 
@@ -136,7 +136,7 @@ def _words(name: str) -> list[str]:
 
 
 def _looks_like(name: str, kind: str) -> bool:
-    if kind in _OTHER and _OTHER[kind].search(name.casefold()):
+    if kind in _EXCLUDED and _EXCLUDED[kind].search(name.casefold()):
         return False
     if kind in _WITHIN and _WITHIN[kind].search(name.casefold()):
         return True
