@@ -15,6 +15,7 @@ import sys
 import tempfile
 import threading
 import time
+from pathlib import Path
 from typing import IO, Any
 
 from cms.solving.arguments import available_cores
@@ -78,16 +79,31 @@ class Worker:
     It leads a process group: what an algorithm starts is ended with it, unless it leaves the group
     on purpose. Such a descendant may hold the pipe open for as long as it likes; nobody waits for
     that.
+
+    Parameters
+    ----------
+    python : str, optional
+        The interpreter; by default this one.
+    tree : Path, optional
+        The folder it starts in, that of another tree if it is another tree's.
+    environment : dict, optional
     """
 
-    def __init__(self) -> None:
+    def __init__(
+        self,
+        python: str = sys.executable,
+        tree: Path | None = None,
+        environment: dict[str, str] | None = None,
+    ) -> None:
         self._done = 0
         self._errors: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115  # lives as long as the process
         self._mark = 0  # where in `_errors` the present task begins
         # In a session of its own, so that Ctrl-C in the terminal is for this process alone, and
         # all that it starts can be ended at once.
         self._process = subprocess.Popen(
-            [sys.executable, "-P", "-m", "bench.worker"],
+            [python, "-P", "-m", "bench.worker"],
+            cwd=tree,
+            env=environment,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._errors,

@@ -1,0 +1,197 @@
+"""Run an old commit's tree and this one side by side; exit with 1 where a gate is broken."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+from bench.processes import Worker
+from bench.row import RunRow
+from bench.suites import SUITES
+from bench.suites.ratios import VARIANTS as THEORY
+from bench.tables import Column, Table
+from bench.task import FAMILIES, Kind, Source, Task
+from cms.running.code import code_digest
+from instances.families import VARIANTS, families
+
+from .comparing import Line, Pair, judge, programs, rank, stages
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+IN_TREE = Path(__file__).with_name("in_tree.py")
+SIZES, SHORT_SIZES = (12, 40, 150, 400, 1_000, 2_000), (12, 150, 1_000)
+#: Kinds that no old family has, and kinds whose numbers of jobs are their own.
+NEXT = ("raw-doubles", "mixed-nodes", "racks", "exact-fits", "s6-tera", "many-sizes")
+OWN_SIZES = {"few-jobs-many-shares": (4, 10, 30), "s6-tera": (11,), "many-sizes": (200, 400, 1_000)}
+SHARES = tuple({"types": types, "step": step} for types, step in ((2, 5), (3, 2), (4, 1)))
+#: What sections run of suites: how the suites' settings change in full and in short.
+SUITES_OF: dict[str, dict[str, tuple[dict[str, Any], dict[str, Any]]]] = {
+    "theory": {name: ({}, {"instances": 26}) for name in ("overview", "ratios")},
+}
+PROGRAMS = {"reader": ("reader solve", "reader plan", "imports {trials}")}
+SECTIONS = ("quality", *SUITES_OF, *PROGRAMS)
+
+
+#: How often a task on which this tree is worse runs again; of each tree the best answer counts,
+#: so that what the clock cuts short on a busy machine is no loss, and what is lost stays lost.
+AGAIN = 2
+
+
+class Tree:
+    """A tree with its interpreter, and a process there that does one task after another."""
+
+    def __init__(self, root: Path, python: Path) -> None:
+        self.root, self._python = root, str(python)
+        path = f"{self.root}{os.pathsep}{IN_TREE.parent}"
+        self._environment = {**os.environ, "PYTHONPATH": path}
+        self._worker: Worker | None = None
+
+    def do(self, task: Task | str) -> Any:
+        """Run a task, which gives a row as a line, or a program of ``in_tree``."""
+        if isinstance(task, str):
+            command = [self._python, "-P", str(IN_TREE), *task.split()]
+            done = subprocess.run(
+                command, cwd=self.root, env=self._environment, capture_output=True, text=True
+            )
+            return json.loads(done.stdout.splitlines()[-1]) if done.returncode == 0 else done.stderr
+        worker = None if task.fresh else self._worker
+        worker = worker or Worker(self._python, self.root, self._environment)
+        row, reusable = worker.run(task, 1)
+        if task.fresh or not reusable:
+            worker.end()
+        if not task.fresh:
+            self._worker = worker if reusable else None
+        return row.to_line()
+
+    def end(self) -> None:
+        """End its process."""
+        if self._worker:
+            self._worker.end()
+
+
+def tasks(section: str, *, short: bool) -> Iterator[Task | str]:
+    """Yield what a section runs: tasks, and programs of ``in_tree`` with their arguments."""
+    for name, changes in SUITES_OF.get(section, {}).items():
+        suite = SUITES[name]
+        for task in suite.tasks(replace(suite.defaults, **changes[short])):
+            if task.method in THEORY or section != "theory":
+                yield task
+    for program in PROGRAMS.get(section, ()):
+        yield program.format(trials=3 if short else 15)
+    if section == "quality":
+        for kind in (*families(), *NEXT):
+            variants = SHARES if kind == "few-jobs-many-shares" else VARIANTS.get(kind, ({},))
+            sizes = OWN_SIZES.get(kind, SHORT_SIZES if short else SIZES) * (1 if short else 3)
+            for number, n in enumerate(sizes):
+                arguments = {"n": n, "seed": number, **variants[number % len(variants)]}
+                module = IN_TREE.stem if kind in NEXT else FAMILIES
+                source = Source(family=kind, module=module, arguments=arguments)
+                yield _solve(section, source, "auto", 2.0 if short else 5.0)
+
+
+def _solve(section: str, source: Source, method: str, limit: float) -> Task:
+    return Task(suite=section, kind=Kind.SOLVE, source=source, method=method, time_limit=limit)
+
+
+def measured(section: str, trees: tuple[Tree, Tree], given: argparse.Namespace) -> Iterator[Any]:
+    """Yield what both trees, at the same time, make of a section, but for the rows that are there.
+
+    Tasks give pairs; programs a list of two mappings, of figures.
+    """
+    known = dict(map(json.loads, given.output.read_text("utf-8").splitlines()))
+    chosen = list(tasks(section, short=given.short))
+    with ThreadPoolExecutor(2) as pool, given.output.open("a", encoding="utf-8") as file:
+        for number, task in enumerate(chosen, 1):
+            name = task if isinstance(task, str) else task.key
+            key = f"{given.old} {code_digest()} {section} {name}"
+            if key not in known:
+                print(f"\r{section} {number}/{len(chosen)}", end=" ", file=sys.stderr, flush=True)
+                known[key] = both = list(pool.map(Tree.do, trees, (task, task)))
+                for _ in range(AGAIN if isinstance(task, Task) and _is_worse(*both) else 0):
+                    again = list(pool.map(Tree.do, trees, (task, task)))
+                    known[key] = both = [
+                        max(*two, key=_rank) for two in zip(both, again, strict=True)
+                    ]
+                file.write(json.dumps([key, known[key]]) + "\n")
+                file.flush()
+            is_row = isinstance(task, Task)
+            yield Pair(*map(RunRow.from_line, known[key])) if is_row else known[key]
+
+
+def _rank(line: str) -> tuple[int, float]:
+    return rank(RunRow.from_line(line))
+
+
+def _is_worse(old: str, new: str) -> bool:
+    return _rank(new) < _rank(old)
+
+
+def interpreter(old: str) -> Path:
+    """Lay out an old commit's files under ``out/gates``, with an environment of its own."""
+    tree = ROOT / "out" / "gates" / old
+    if not (tree / ".venv" / ".installed-for-tests").exists():
+        print(f"make install in {tree}: some minutes, once", file=sys.stderr)
+        tree.mkdir(parents=True, exist_ok=True)
+        archive = subprocess.run(["git", "archive", old], cwd=ROOT, check=True, capture_output=True)
+        subprocess.run(["tar", "-x"], cwd=tree, input=archive.stdout, check=True)
+        subprocess.run(["make", "install"], cwd=tree, check=True, stdout=sys.stderr)
+    return tree / ".venv" / "bin" / "python"
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Print the table; 1 if a gate is broken."""
+    parser = argparse.ArgumentParser(prog="python -m bench.gates", description=__doc__)
+    parser.add_argument("old", metavar="OLD_COMMIT")
+    parser.add_argument("--short", action="store_true", help="ten minutes on two cores")
+    parser.add_argument("--section", action="append", choices=SECTIONS, help="repeatable")
+    parser.add_argument("--output", type=Path, metavar="FILE.jsonl", help="rows; those there stay")
+    parser.add_argument("--old-python", type=Path, metavar="PATH", help="TREE/.venv/bin/python")
+    given = parser.parse_args(arguments)
+    given.old = subprocess.run(
+        ["git", "rev-parse", "--short=12", given.old],
+        cwd=ROOT,
+        check=True,
+        capture_output=True,
+        text=True,
+    ).stdout.strip()
+    given.output = given.output or ROOT / "out" / "gates" / f"{given.old}.jsonl"
+    given.output.parent.mkdir(parents=True, exist_ok=True)
+    given.output.touch()
+    python = (given.old_python or interpreter(given.old)).absolute()
+    trees = Tree(python.parents[2], python), Tree(ROOT, Path(sys.executable))
+    lines: list[Line] = []
+    solved: list[Pair] = []
+    try:
+        for section in given.section or SECTIONS:
+            started = time.monotonic()
+            found = list(measured(section, trees, given))
+            mine = [each for each in found if isinstance(each, Pair)]
+            lines += judge(section, mine) if mine else []
+            lines += programs(section, [each for each in found if isinstance(each, list)])
+            solved += [pair for pair in mine if pair.new.algorithm == "auto"]
+            print(f"\r{section}: {time.monotonic() - started:.0f} s", file=sys.stderr)
+    finally:
+        for tree in trees:
+            tree.end()
+    lines += stages(solved)
+    broken = frozenset(number for number, line in enumerate(lines) if line.broken)
+    columns = tuple(Column(name, left=name != "pairs") for name in Line._fields)
+    table = Table(
+        f"{given.old} | this tree", f"{len(broken)} broken", columns, tuple(lines), broken
+    )
+    Console(width=200).print(table.rich())
+    return bool(broken)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,163 @@
+"""What either tree's interpreter runs: problems that old families lack, and programs beside tasks.
+
+It is imported by itself, next to the tree's own packages; ``python -P in_tree.py NAME ...`` prints
+what a program found. Where a public name differs between the trees, the adapter belongs here.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from contextlib import suppress
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+A100 = "00001 00110 11010 30010 00200 02100 21100 40100 13000 32000 51000 70000"
+#: How a GPU of a node is cut: slices of 1, 2, 3 and 4 sevenths.
+LAYOUTS = np.array([[7, 0, 0, 0], [0, 0, 1, 1], [0, 2, 1, 0]])
+#: Machine types: GPUs, speed, cost, jobs for each machine that there is, and groups of GPUs.
+NODES = {"h100": (8, 1.0, 8, 0, (1, 2, 4, 8)), "h200": (8, 1.4, 11, 60, (1, 2, 4, 8)),
+         "free": (4, 1.0, 1, 125, (1, 2, 4))}  # fmt: skip
+RACK = {"rack": (72, 1.8, 150, 333, (1, 2, 4, 8, 12, 16, 32))}
+CAPACITIES = (100_000, 2_500, 10_000, 20_000, 80_000)
+
+
+def generate(name: str, *, n: int, seed: int) -> Any:
+    """Draw one problem of a kind."""
+    from cms import Problem
+
+    rng = np.random.default_rng([seed, sum(name.encode())])
+    demands: Any
+    supply: Any
+    if name == "raw-doubles":  # as numpy draws them, unrounded
+        low, high = ((50, 300), (0.01, 1))[seed % 2]
+        counts = [[int(digit) for digit in row] for row in A100.split()]
+        demands, supply = rng.uniform(0, 5_000, n), rng.uniform(low, high, (n, 5))
+    elif name == "exact-fits":  # of 61 to 63 bits; a demand is the sum of what three blocks give
+        supply = rng.integers(2**60, 2**61, (n, 3))
+        demands = (rng.multinomial(3, [1 / 3] * 3, n) * supply).sum(axis=1)
+        counts = [[2, 1, 0], [1, 0, 2], [0, 3, 0], [4, 0, 0]]
+    elif name == "s6-tera":
+        return _s6_tera()
+    elif name == "many-sizes":
+        return _many_sizes(rng, n, CAPACITIES[seed % 5])
+    else:
+        mixed = name == "mixed-nodes"
+        return _fleet(rng, n, NODES if mixed else {**NODES, **RACK}, mig=mixed)
+    return Problem.from_arrays(demands=demands, supply=supply, configurations=counts)
+
+
+def _s6_tera() -> Any:
+    """The published scenario S6 with every number times 10^12."""
+    from cms import Problem, load_instance
+
+    s6: Any = load_instance("S6")
+    old = s6.as_problem().problem
+    supply = [[10**12 * job.demand_function.get(b, 0) for b in old.blocks] for job in old.jobs]
+    return Problem.from_arrays(
+        demands=[10**12 * job.demand for job in old.jobs], supply=supply, blocks=old.blocks,
+        configurations=old.configurations, machine_types=old.machine_types,
+    )  # fmt: skip
+
+
+def _many_sizes(rng: Any, n: int, capacity: int) -> Any:
+    """Bin packing as in the public hard sets: large items, or whole bins cut into 3 to 6."""
+    from cms import Problem, SizeBoundedConfigurations
+
+    sizes = rng.integers(20_000, 35_000, n, endpoint=True).tolist()
+    if capacity != CAPACITIES[0]:
+        cuts = (np.sort(rng.choice(capacity - 1, rng.integers(2, 6), replace=False)) + 1
+                for _ in range(n))  # fmt: skip
+        sizes = [size for cut in cuts for size in np.diff([0, *cut, capacity]).tolist()][:n]
+    different, kind = np.unique(sizes, return_inverse=True)
+    blocks = {f"size-{size}": size for size in different.tolist()}
+    return Problem.from_arrays(
+        demands=np.ones(n, dtype=int), supply=np.eye(len(blocks), dtype=int)[kind],
+        configurations=SizeBoundedConfigurations(blocks, capacity), blocks=[*blocks],
+    )  # fmt: skip
+
+
+def _fleet(rng: Any, n: int, types: dict[str, Any], *, mig: bool) -> Any:
+    """Models on groups of GPUs; under MIG on slices of one as well, all contents being listed."""
+    from cms import Configuration, MachineType, Problem, SizeBoundedConfigurations
+
+    least = rng.choice([0, 1, 2, 4, 8], n, p=[0.5, 0.3, 0.12, 0.05, 0.03])
+    rate = rng.lognormal(5, 0.7, n)
+    machines, supply, blocks = [], [], []
+    shapes: list[Any] = []
+    for name, (gpus, speed, cost, jobs, groups) in types.items():
+        mine = {f"{name}:{part}": part for part in groups}
+        slices = {f"{name}:{part}/7": part / 7 for part in (1, 2, 3, 4)} if mig else {}
+        own = rate * speed * rng.lognormal(0, 0.2, n)
+        supply += [
+            np.where(p >= least, own * p**0.9, 0) for p in [*mine.values(), *slices.values()]
+        ]
+        blocks += [*mine, *slices]
+        machines.append(MachineType(name, cost, -(-n // jobs) if jobs else None))
+        if not mig:
+            shapes.append(SizeBoundedConfigurations(mine, gpus, name))
+            continue
+        for *many, a, b, c in product(*(range(gpus // g + 1) for g in (*groups[1:], 1, 1, 1))):
+            if (whole := gpus - a - b - c - int(np.dot(many, groups[1:]))) >= 0:
+                counts = [whole, *many, *(np.array([a, b, c]) @ LAYOUTS).tolist()]
+                content = {b: x for b, x in zip([*mine, *slices], counts, strict=True) if x}
+                shapes.append(Configuration(content, machine=name))
+    demands = np.maximum(rate * np.maximum(least, 0.4) * rng.uniform(0.3, 1.5, n), 1)
+    return Problem.from_arrays(
+        demands=np.rint(demands).astype(int), supply=np.rint(np.column_stack(supply)).astype(int),
+        configurations=shapes, blocks=blocks, machine_types=machines,
+    )  # fmt: skip
+
+
+def reader(what: str) -> dict[str, float]:
+    """Count the modules, and their lines, that a two-job solve or a two-service plan loads."""
+    if what == "solve":
+        from cms import Configuration, Job, Problem, solve
+
+        jobs = [Job("x", 3, {"b": 1}), Job("y", 2, {"b": 2})]
+        solve(Problem(configurations=[Configuration({"b": 1})], jobs=jobs))
+    else:
+        import cms.cli
+
+        with tempfile.TemporaryDirectory() as folder, suppress(SystemExit):
+            services, points = Path(folder, "services.csv"), Path(folder, "points.csv")
+            services.write_text("service,model,rate_rps\nchat,a,100\nmail,b,50\n")
+            points.write_text(
+                "model,device,profile,processes,batch,throughput_rps,latency_ms\n"
+                "a,a100-80gb,3g.40gb,1,4,40,100\nb,a100-80gb,1g.10gb,1,4,9,100\n"
+            )
+            sys.argv = ["cms", "plan", "-q", "-s", str(services), "-p", str(points)]
+            assert cms.cli.main() == 0
+    files = [
+        Path(str(module.__file__))
+        for name, module in list(sys.modules.items())
+        if name.split(".")[0] in ("cms", "algorithms", "instances") and module.__file__
+    ]
+    lines = sum(len(path.read_text("utf-8").splitlines()) for path in files)
+    return {f"modules, {what}": len(files), f"lines, {what}": lines}
+
+
+def imports(repetitions: str) -> dict[str, float]:
+    """Compare the least processor time of imports and of a cold plan, in fresh processes."""
+    codes = {name: ["-c", f"import {name}"] for name in ("cms", "numpy", "scipy.optimize")}
+    codes["plan"] = [__file__, "reader", "plan"]
+    took: dict[str, float] = {}
+    for name, code in int(repetitions) * list(codes.items()):
+        before = os.times()
+        subprocess.run([sys.executable, "-P", *code], check=True, capture_output=True)
+        spent = sum(os.times()[2:4]) - sum(before[2:4])
+        took[name] = min(spent, took.get(name, spent))
+    return {
+        "CPU, import cms / numpy": took["cms"] / took["numpy"],
+        "CPU, plan / scipy.optimize": took["plan"] / took["scipy.optimize"],
+    }
+
+
+if __name__ == "__main__":
+    print("\n" + json.dumps(globals()[sys.argv[1]](*sys.argv[2:])))
