@@ -8,7 +8,7 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
@@ -25,7 +25,7 @@ from bench.task import FAMILIES, Kind, Source, Task
 from cms.running.code import code_digest
 from instances.families import VARIANTS, families
 
-from .comparing import Line, Pair, judge, programs, rank, stages
+from .comparing import TIMES, TINY, Line, Pair, judge, programs, rank, stages
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 IN_TREE = Path(__file__).with_name("in_tree.py")
@@ -37,9 +37,32 @@ SHARES = tuple({"types": types, "step": step} for types, step in ((2, 5), (3, 2)
 #: What sections run of suites: how the suites' settings change in full and in short.
 SUITES_OF: dict[str, dict[str, tuple[dict[str, Any], dict[str, Any]]]] = {
     "theory": {name: ({}, {"instances": 26}) for name in ("overview", "ratios")},
+    "scale": {"shards": ({"largest": 10**8}, {"largest": 10**6})},
+    "suites": {
+        "published": ({}, {"methods": ("auto",)}),
+        "stock": ({"seeds": 4}, {"seeds": 1, "largest": 500, "time_limit": 2.0}),
+        "gpulet": ({"seeds": 10, "time_limit": 5.0}, {"seeds": 2, "instances": 1, "largest": 1}),
+        "sharing": ({"largest": 20_000}, {"seeds": 1, "instances": 2, "largest": 1_000}),
+        "transitions": ({"largest": 50}, {"seeds": 1, "largest": 20}),
+        "day": ({"seeds": 1, "instances": 6}, {"seeds": 1, "instances": 2, "largest": 4}),
+        "promises": ({"requests": 20_000}, {"instances": 0, "largest": 6, "requests": 2_000}),
+    },
+    "whole": {"proof": ({}, {}), "stock": ({}, {})},
 }
-PROGRAMS = {"reader": ("reader solve", "reader plan", "imports {trials}")}
-SECTIONS = ("quality", *SUITES_OF, *PROGRAMS)
+#: Programs of ``in_tree``, in full and in short.
+FIGURES, FAULTS = "passes -m bench.time_sharing --cases", "passes -m pytest -q -n 0 -k"
+WAYS = ("main 0", "cancel 0", "other 0", "main 4")
+PROGRAMS: dict[str, Sequence[Sequence[str]]] = {
+    "reader": [["reader solve", "reader plan", f"imports {n}"] for n in (15, 3)],
+    "trust": (["write 1", "judge", f"{FAULTS} planted tests"], ["write 4", "judge"]),
+    "interrupt": [
+        [f"interrupt {0.1 + i % 17 / 8} {WAYS[i % 4]}" for i in range(n)] for n in (200, 12)
+    ],
+    "suites": ([f"{FIGURES} 100"], [f"{FIGURES} 2 --figures 1,4-8"]),
+}
+METHODS = ("auto", "price_and_branch", "cp_sat", "greedy", "lp_rounding", "ptas", "conic")
+#: All but the suites that an issue's end alone runs whole.
+SECTIONS = ("quality", "theory", "time", "trust", "scale", "reader", "interrupt", "suites")
 
 
 #: How often a task on which this tree is worse runs again; of each tree the best answer counts,
@@ -50,10 +73,11 @@ AGAIN = 2
 class Tree:
     """A tree with its interpreter, and a process there that does one task after another."""
 
-    def __init__(self, root: Path, python: Path) -> None:
+    def __init__(self, root: Path, python: Path, answers: list[Path]) -> None:
         self.root, self._python = root, str(python)
         path = f"{self.root}{os.pathsep}{IN_TREE.parent}"
-        self._environment = {**os.environ, "PYTHONPATH": path}
+        places = {"GATES_WRITE": str(answers[0]), "GATES_JUDGE": str(answers[1])}
+        self._environment = {**os.environ, "PYTHONPATH": path, **places}
         self._worker: Worker | None = None
 
     def do(self, task: Task | str) -> Any:
@@ -84,10 +108,12 @@ def tasks(section: str, *, short: bool) -> Iterator[Task | str]:
     for name, changes in SUITES_OF.get(section, {}).items():
         suite = SUITES[name]
         for task in suite.tasks(replace(suite.defaults, **changes[short])):
-            if task.method in THEORY or section != "theory":
+            arguments = task.source.arguments
+            small = section == "scale" and (arguments["n"] < 10**6 or arguments["m"] != 5)
+            others = section == "theory" and task.method not in THEORY
+            if not (small or others or task.kind in (Kind.PEER, Kind.RULE, Kind.BOUND)):
                 yield task
-    for program in PROGRAMS.get(section, ()):
-        yield program.format(trials=3 if short else 15)
+    yield from PROGRAMS.get(section, ((), ()))[short]
     if section == "quality":
         for kind in (*families(), *NEXT):
             variants = SHARES if kind == "few-jobs-many-shares" else VARIANTS.get(kind, ({},))
@@ -95,11 +121,24 @@ def tasks(section: str, *, short: bool) -> Iterator[Task | str]:
             for number, n in enumerate(sizes):
                 arguments = {"n": n, "seed": number, **variants[number % len(variants)]}
                 module = IN_TREE.stem if kind in NEXT else FAMILIES
-                source = Source(family=kind, module=module, arguments=arguments)
-                yield _solve(section, source, "auto", 2.0 if short else 5.0)
+                yield _solve(section, kind, arguments, "auto", 2.0 if short else 5.0, module)
+    elif section == "time":
+        for limit in (0.2, 1.0) if short else (0.2, 1.0, 5.0):
+            yield _solve(section, "real-rows", {"n": 10**6, "seed": 0}, "auto", limit)
+            for kind in families()[6::6] if short else families():
+                for method in METHODS:
+                    yield _solve(section, kind, {"n": 1_000, "seed": 0}, method, limit)
 
 
-def _solve(section: str, source: Source, method: str, limit: float) -> Task:
+def _solve(
+    section: str,
+    family: str,
+    arguments: dict[str, Any],
+    method: str,
+    limit: float,
+    module: str = FAMILIES,
+) -> Task:
+    source = Source(family=family, module=module, arguments=arguments)
     return Task(suite=section, kind=Kind.SOLVE, source=source, method=method, time_limit=limit)
 
 
@@ -128,12 +167,13 @@ def measured(section: str, trees: tuple[Tree, Tree], given: argparse.Namespace) 
             yield Pair(*map(RunRow.from_line, known[key])) if is_row else known[key]
 
 
-def _rank(line: str) -> tuple[int, float]:
+def _rank(line: str) -> tuple[int, float, float]:
     return rank(RunRow.from_line(line))
 
 
 def _is_worse(old: str, new: str) -> bool:
-    return _rank(new) < _rank(old)
+    (*before, cpu), (*after, more) = _rank(old), _rank(new)
+    return after < before or -more > max(TINY, -TIMES * cpu)
 
 
 def interpreter(old: str) -> Path:
@@ -153,7 +193,9 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m bench.gates", description=__doc__)
     parser.add_argument("old", metavar="OLD_COMMIT")
     parser.add_argument("--short", action="store_true", help="ten minutes on two cores")
-    parser.add_argument("--section", action="append", choices=SECTIONS, help="repeatable")
+    parser.add_argument(
+        "--section", action="append", choices=(*SECTIONS, "whole"), help="repeatable"
+    )
     parser.add_argument("--output", type=Path, metavar="FILE.jsonl", help="rows; those there stay")
     parser.add_argument("--old-python", type=Path, metavar="PATH", help="TREE/.venv/bin/python")
     given = parser.parse_args(arguments)
@@ -168,7 +210,11 @@ def main(arguments: list[str] | None = None) -> int:
     given.output.parent.mkdir(parents=True, exist_ok=True)
     given.output.touch()
     python = (given.old_python or interpreter(given.old)).absolute()
-    trees = Tree(python.parents[2], python), Tree(ROOT, Path(sys.executable))
+    answers = [given.output.with_suffix(f".{side}") for side in ("old", "new")]
+    trees = (
+        Tree(python.parents[2], python, answers),
+        Tree(ROOT, Path(sys.executable), answers[::-1]),
+    )
     lines: list[Line] = []
     solved: list[Pair] = []
     try:

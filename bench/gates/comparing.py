@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 from bench.row import Outcome, RunRow
 
 #: Most that costs and figures may get worse in the mean: of all pairs, of a family, of a variant
-#: of the theory; that time and memory may grow; and seconds beyond a time limit.
-ALL, FAMILY, VARIANT, TIMES, OVERSHOOT = 0.001, 0.005, 0.002, 1.25, 0.5
+#: of the theory; that time and memory may grow; seconds beyond a time limit, and after Ctrl-C.
+ALL, FAMILY, VARIANT, TIMES, OVERSHOOT, ANSWER = 0.001, 0.005, 0.002, 1.25, 0.5, 1.0
 #: Most proofs and schedules lost, less those won: a share of the pairs, and so many standard
 #: deviations of what chance makes of as many pairs that differ, as where a tree meets itself.
 LOST, DEVIATIONS = 0.01, 1.96
@@ -45,10 +45,10 @@ class Line(NamedTuple):
     broken: str
 
 
-def rank(row: RunRow) -> tuple[int, float]:
-    """Say how good an answer is: proved by a checked certificate, on a solver's word, any; cost."""
+def rank(row: RunRow) -> tuple[int, float, float]:
+    """Say how good an answer is: by its proof (checked, a solver's word, none), cost and CPU."""
     proofs = row.proved + (row.proved and row.proof == "checked")
-    return proofs + (row.cost is not None or row.proved), -float(row.cost or 0)
+    return proofs + (row.cost is not None or row.proved), -float(row.cost or 0), -_cpu(row)
 
 
 def judge(section: str, pairs: Sequence[Pair]) -> Iterator[Line]:
@@ -161,11 +161,17 @@ def _last(history: Sequence[tuple[Any, ...]], at: int) -> str:
 
 
 def programs(section: str, found: Sequence[list[Any]]) -> Iterator[Line]:
-    """Compare figures that may not grow: counts not at all, ratios of times by `TIMES`."""
+    """Compare figures that may not grow: counts not at all, times and their ratios by `TIMES`."""
+    figures: dict[str, list[tuple[Any, Any]]] = {}
     for old, new in found:
         if isinstance(new, str):
             yield Line(section, "a program", 1, "", new.strip()[-80:], "", "ended with an error")
         for name, value in new.items() if isinstance(new, dict) else ():
-            before = old[name] if isinstance(old, dict) else value
-            broken = "grown" if value > before * (TIMES if isinstance(value, float) else 1) else ""
-            yield Line(section, name, 1, f"{before:.5g}", f"{value:.5g}", "", broken)
+            before = old.get(name, value) if isinstance(old, dict) else value
+            figures.setdefault(name, []).append((before, value))
+    for name, pairs in figures.items():
+        old, new = max(pair[0] for pair in pairs), max(pair[1] for pair in pairs)
+        most = max(TIMES * old, ANSWER * ("answer" in name)) if isinstance(new, float) else old
+        yield Line(
+            section, name, len(pairs), f"{old:.5g}", f"{new:.5g}", "", "grown" * (new > most)
+        )

@@ -8,9 +8,13 @@ from __future__ import annotations
 
 import json
 import os
+import resource
+import signal
 import subprocess
 import sys
 import tempfile
+import threading
+import time
 from contextlib import suppress
 from itertools import product
 from pathlib import Path
@@ -149,14 +153,91 @@ def imports(repetitions: str) -> dict[str, float]:
     codes["plan"] = [__file__, "reader", "plan"]
     took: dict[str, float] = {}
     for name, code in int(repetitions) * list(codes.items()):
-        before = os.times()
+        before = sum(resource.getrusage(resource.RUSAGE_CHILDREN)[:2])
         subprocess.run([sys.executable, "-P", *code], check=True, capture_output=True)
-        spent = sum(os.times()[2:4]) - sum(before[2:4])
+        spent = sum(resource.getrusage(resource.RUSAGE_CHILDREN)[:2]) - before
         took[name] = min(spent, took.get(name, spent))
     return {
         "CPU, import cms / numpy": took["cms"] / took["numpy"],
         "CPU, plan / scipy.optimize": took["plan"] / took["scipy.optimize"],
     }
+
+
+def interrupt(delay: str, way: str, loops: str) -> dict[str, float]:
+    """Say how long a solve takes to answer Ctrl-C, or ``cancel``, beside so many busy loops.
+
+    ``main``: it runs in the main thread; ``cancel``: in another one; ``other``: in another one, and
+    Ctrl-C reaches the main thread, which cancels it.
+    """
+    from cms import solve
+    from instances.families import generate
+
+    solve(generate("stock-triplets", n=12, seed=1))  # all is loaded
+    problem = generate("stock-triplets", n=501, seed=1)
+    cancel, done = threading.Event(), threading.Event()
+    seen: dict[str, float] = {}
+
+    def tell() -> None:
+        time.sleep(float(delay))
+        seen["told"] = time.monotonic()
+        if way == "cancel":
+            cancel.set()
+        else:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    def work() -> None:
+        solve(problem, time_limit=60, threads=1, cancel=cancel)
+        seen["took"] = time.monotonic() - seen["told"]
+        done.set()
+
+    busy = [subprocess.Popen([sys.executable, "-c", "while 1: pass"]) for _ in range(int(loops))]
+    try:
+        threading.Thread(target=tell, daemon=True).start()
+        if way == "main":
+            work()
+        else:
+            threading.Thread(target=work, daemon=True).start()
+            done.wait()
+    except KeyboardInterrupt:
+        cancel.set()
+        assert done.wait(60)
+    finally:
+        for loop in busy:
+            loop.kill()
+    return {f"s to the answer, {way}, {loops} loops": seen["took"]}
+
+
+def write(step: str) -> dict[str, float]:
+    """Solve a problem of some families, and write it and its answer."""
+    from cms import solve, write_problem, write_solution
+    from instances.families import families, generate
+
+    folder = Path(os.environ["GATES_WRITE"])
+    folder.mkdir(exist_ok=True)
+    for family in families()[:: int(step)]:
+        problem = generate(family, n=20, seed=7)
+        write_problem(problem, folder / f"{family}.problem.json")
+        answer = solve(problem, time_limit=2, threads=1)
+        write_solution(answer, folder / f"{family}.solution.json")
+    return {}
+
+
+def judge() -> dict[str, float]:
+    """Let this tree's checkers judge the other's answers: the second, and the proved if built."""
+    kinds = ("checker", "formal") if Path("out/formal/zarith/recheck").exists() else ("checker",)
+    written = sorted(Path(os.environ["GATES_JUDGE"]).glob("*.problem.json"))
+    assert written
+    found = {f"refused by proofs_checks.{kind}": 0.0 for kind in kinds}
+    for name, path in product(found, map(str, written)):
+        files = path, path.replace(".problem.", ".solution.")
+        found[name] += any(passes("-m", name.split()[-1], *files).values())
+    return {f"{name}, of {len(written)}": int(count) for name, count in found.items()}
+
+
+def passes(*command: str) -> dict[str, float]:
+    """Run something by this interpreter that ends with 0 if all is well."""
+    done = subprocess.run([sys.executable, "-P", *command], capture_output=True, check=False)
+    return {f"fails: {' '.join(command)}": done.returncode}
 
 
 if __name__ == "__main__":
