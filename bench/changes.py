@@ -64,11 +64,6 @@ def change_of(
     step : int
         Of the chain, from 0 on.
 
-    Raises
-    ------
-    ValueError
-        If a plan is not proved optimal.
-
     Examples
     --------
     >>> change = change_of("published-chain", step=0)

@@ -33,12 +33,7 @@ _SEEDS = 10_000
 
 
 class Packing(NamedTuple):
-    """What it took to pack a folder, drawing the jobs not counted.
-
-    Attributes
-    ----------
-    cpu_seconds, seconds : float
-    """
+    """What it took to pack a folder, drawing the jobs not counted."""
 
     cpu_seconds: float
     seconds: float
@@ -51,7 +46,6 @@ def generate(name: str, *, n: int, seed: int, families: str, **parameters: Any) 
     ----------
     name : str
         A family whose machines are the same for every seed, and whose numbers are whole.
-    n, seed : int
     families : str
         The module of generators.
     **parameters
@@ -75,13 +69,7 @@ def generate(name: str, *, n: int, seed: int, families: str, **parameters: Any) 
 
 
 def chunks(name: str, *, n: int, seed: int, families: str, **parameters: Any) -> Iterator[Problem]:
-    """Yield problems whose jobs are, one after another, those of :func:`generate`.
-
-    Raises
-    ------
-    InvalidOption
-        If the family draws its machines as well: then its chunks are no problem together.
-    """
+    """Yield problems whose jobs are, one after another, those of :func:`generate`."""
     draw = import_module(families).generate
     head: tuple[Any, ...] | None = None
     for number, first in enumerate(range(0, n, CHUNK)):

@@ -14,18 +14,7 @@ from .results import ResultsError
 
 @contextmanager
 def cluster(address: str) -> Iterator[tuple[Executor, Callable[[], bool]]]:
-    """Yield an executor that runs on a cluster's workers, and whether the cluster still answers.
-
-    Parameters
-    ----------
-    address : str
-        The scheduler's.
-
-    Raises
-    ------
-    ResultsError
-        If nobody answers there, or a worker cannot run what is here.
-    """
+    """Yield an executor that runs on a cluster's workers, and whether the cluster still answers."""
     with ExitStack() as stack:
         try:
             client = stack.enter_context(connected(address, "bench", "bench.environment", "bench"))

@@ -43,18 +43,7 @@ _application = typer.Typer(
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line.
-
-    Parameters
-    ----------
-    arguments : sequence of str, optional
-        By default those of the process.
-
-    Returns
-    -------
-    int
-        0 if every run answered, 1 if some failed, 2 for bad usage, 130 after Ctrl-C.
-    """
+    """Run the command line."""
     given = list(sys.argv[1:] if arguments is None else arguments)
     try:
         code = _application(args=given, prog_name="python -m bench", standalone_mode=False)

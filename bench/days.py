@@ -37,7 +37,6 @@ def scene_of(
         services that share GPUs in time, which change plans within 2 minutes.
     n : int
         Services.
-    seed : int
     days : int
         That are drawn.
     hours : int

@@ -86,17 +86,6 @@ def versions() -> dict[str, str]:
 def provider(kind: str, method: str) -> dict[str, str]:
     """Return the distribution of a third party's algorithm with its version.
 
-    Parameters
-    ----------
-    kind : str
-        The task's: peers, rules and bounds are no plug-ins.
-    method : str
-
-    Returns
-    -------
-    dict
-        From the distribution's name to its version; empty where the code is ours.
-
     Examples
     --------
     >>> provider("solve", "auto")

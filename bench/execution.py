@@ -27,13 +27,7 @@ class Executor(Protocol):
 
 
 def missing(tasks: Iterable[Task], results: Results) -> list[Task]:
-    """Return the tasks without a row, each once.
-
-    Parameters
-    ----------
-    tasks : iterable of Task
-    results : Results
-    """
+    """Return the tasks without a row, each once."""
     done = {row.key for row in results.rows}
     left: dict[str, Task] = {}
     for task in tasks:
@@ -55,7 +49,6 @@ def execute(
 
     Parameters
     ----------
-    tasks : iterable of Task
     results : Results
         Where the rows go.
     executor : Executor
@@ -72,11 +65,6 @@ def execute(
     list of BaseException
         Why tasks have no row, one for each: the executor could not run them (a cluster that lost
         one again and again, say). That says nothing of the method, so it is no row.
-
-    Raises
-    ------
-    ResultsError
-        If the executor has given up all tasks; the rows there are have been kept.
     """
     lost: list[BaseException] = []
     waiting = [executor.submit(run_task, task, threads) for task in tasks]

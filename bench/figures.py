@@ -32,16 +32,6 @@ class Growth(NamedTuple):
 def growth(sizes: Sequence[float], times: Sequence[float]) -> Growth | None:
     """Fit ``time = a * size ** exponent`` by least squares of the logarithms.
 
-    Parameters
-    ----------
-    sizes, times : sequences of float
-        > 0, one pair a run.
-
-    Returns
-    -------
-    Growth or None
-        None if there are fewer than two different sizes.
-
     Examples
     --------
     >>> round(growth([10, 100, 1000], [1, 100, 10_000]).exponent, 6)

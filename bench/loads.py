@@ -254,14 +254,7 @@ def simulated_table(requests: int, seed: int = 0) -> dict[str, Any]:
 
 
 def simulated_loads(processes: int, batch: int, unit: NDArray[np.float64]) -> NDArray[np.int64]:
-    """Find the loads of an instance, in thousandths, by late share and ratio.
-
-    Parameters
-    ----------
-    processes, batch : int
-    unit : array
-        Arrivals at a rate of 1, ascending.
-    """
+    """Find the loads of an instance, in thousandths, by late share and ratio."""
     best = np.zeros((len(LATE_SHARES), len(RATIOS)), dtype=np.int64)
     open_still = np.ones(best.shape, dtype=np.bool_)
     room = np.empty(len(unit), dtype=np.int64)

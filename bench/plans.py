@@ -33,7 +33,6 @@ def scenario_of(family: str, *, n: int, seed: int = 0) -> Scenario:
         ``S1`` to ``S6``, or ``drawn``.
     n : int
         Services of a drawn scenario; models may come more than once, with limits of their own.
-    seed : int, default 0
 
     Examples
     --------

@@ -40,19 +40,7 @@ _TOLD = (Kind.PEER, Kind.RULE, Kind.BOUND)
 
 
 def run_task(task: Task, threads: int) -> RunRow:
-    """Run a task in a process of its own, or in one that is idle, and return its row.
-
-    Parameters
-    ----------
-    task : Task
-    threads : int
-        For an algorithm's own use.
-
-    Returns
-    -------
-    RunRow
-        Always: a process that dies, or must be ended, leaves a row that says so.
-    """
+    """Run a task in a process of its own, or in one that is idle, and return its row."""
     worker = None if task.fresh else _idle.take()
     worker = worker or Worker()
     reuse = False
@@ -79,14 +67,6 @@ class Worker:
     It leads a process group: what an algorithm starts is ended with it, unless it leaves the group
     on purpose. Such a descendant may hold the pipe open for as long as it likes; nobody waits for
     that.
-
-    Parameters
-    ----------
-    python : str, optional
-        The interpreter; by default this one.
-    tree : Path, optional
-        The folder it starts in, that of another tree if it is another tree's.
-    environment : dict, optional
     """
 
     def __init__(

@@ -44,7 +44,6 @@ class Written(NamedTuple):
     ----------
     program : str
         "compact", with a variable a configuration, or "arc flow".
-    variables, rows : int
     step : Fraction
         What 1 of the objective costs.
     """

@@ -39,24 +39,7 @@ MOST_LINES = 8
 
 
 def page(path: Path, title: str) -> tuple[Page, list[Violation]]:
-    """Put the rows of a results file on a page.
-
-    Parameters
-    ----------
-    path : Path
-        As :class:`bench.results.Results` writes it; ``-`` is standard input.
-    title : str
-
-    Returns
-    -------
-    (Page, list of Violation)
-        What does not hold of a row; then the page is not to be shown.
-
-    Raises
-    ------
-    FileError
-        If a line is no row.
-    """
+    """Put the rows of a results file on a page."""
     rows = read_rows(path)
     faults = [fault for number, row in enumerate(rows, 1) for fault in row_faults(row, number)]
     sections = [Section("algorithms", "Algorithms", list(_algorithms(rows)))]
@@ -70,13 +53,7 @@ def page(path: Path, title: str) -> tuple[Page, list[Violation]]:
 
 
 def read_rows(path: Path) -> list[RunRow]:
-    """Read a results file.
-
-    Raises
-    ------
-    FileError
-        Naming the line that is no row.
-    """
+    """Read a results file."""
     rows = []
     text = read_source(path, holds="rows of a benchmark").text or ""
     for number, line in enumerate(text.splitlines(), 1):
@@ -91,14 +68,7 @@ def read_rows(path: Path) -> list[RunRow]:
 
 
 def row_faults(row: RunRow, number: int) -> Iterator[Violation]:
-    """List what contradicts itself in a row; that the run went so, only another run shows.
-
-    Parameters
-    ----------
-    row : RunRow
-    number : int
-        Of its line.
-    """
+    """List what contradicts itself in a row; that the run went so, only another run shows."""
     where, cost, bound = f"row {number} ({row.algorithm})", row.cost, row.lower_bound
     if cost is None:
         return

@@ -26,11 +26,6 @@ class Results:
         Whether to keep the rows that are there. Without it a file with rows is refused, never
         overwritten.
 
-    Attributes
-    ----------
-    rows : list of RunRow
-    path : Path
-
     Raises
     ------
     ResultsError

@@ -53,7 +53,6 @@ class RunRow:
         The instance's sizes.
     algorithm, options, seed, time_limit, threads, warm_up, fresh
         What ran, and how.
-    outcome : Outcome
     error : str or None
         Why it failed, or is unsupported.
     status, proof, stop_reason : str or None
@@ -76,8 +75,6 @@ class RunRow:
     guarantee : Mapping[str, str]
         What the algorithm promises (factor, additive, against what, by which theorem) and the
         verdict on this answer; empty if it promises nothing.
-    history_length : int or None
-    history : tuple of [seconds, cost, lower_bound, source]
     measurements : Mapping[str, float or list of float]
         Further figures of a comparison, or a relaxation's value.
     versions : Mapping[str, str]
@@ -191,13 +188,7 @@ class RunRow:
 
     @staticmethod
     def from_line(line: str) -> RunRow:
-        """Read what :meth:`to_line` wrote.
-
-        Raises
-        ------
-        ValueError
-            If the line is no row.
-        """
+        """Read what :meth:`to_line` wrote."""
         try:
             document = json.loads(line)
         except RecursionError:

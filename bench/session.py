@@ -55,8 +55,6 @@ class Session:
         Runs at a time, in local processes.
     dask : str or None
         The address of a cluster's scheduler, to run there instead.
-    form : Form
-    figures : bool
     """
 
     out: Path
@@ -74,18 +72,6 @@ class Session:
         chosen : sequence of (Suite, Settings)
             Of several, those with nothing to run are left out, which is told. As JSON one suite is
             an object, several are an array.
-
-        Returns
-        -------
-        bool
-            Whether every run has a row and none failed.
-
-        Raises
-        ------
-        NothingToRun
-            If the settings leave no task at all.
-        ResultsError
-            If the rows cannot be kept, or the cluster cannot be used.
         """
         # What is wrong with any of them is found before the first run.
         plans = self._plans(chosen)

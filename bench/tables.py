@@ -149,7 +149,6 @@ class Table:
     ----------
     title, caption : str
         The caption says how the table is to be read.
-    columns : tuple of Column
     rows : tuple of tuples
         A value for each column; None where there is none.
     red : frozenset of int, optional

@@ -113,9 +113,6 @@ class Task:
 
     Parameters
     ----------
-    suite : str
-    kind : Kind
-    source : Source
     method : str
         The name of an algorithm, a peer, a rule or a bound.
     options : Mapping[str, object], optional

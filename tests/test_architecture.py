@@ -99,6 +99,7 @@ KERNEL = (
 MAY_WRITE_TO_THE_TERMINAL = (
     "algorithms.solvers.transport_process",
     "bench.command",
+    "bench.gates",
     "bench.micro",
     "bench.session",
     "cms.cli",

@@ -11,12 +11,13 @@ import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 from typing import Any
 
 from rich.console import Console
 
-from bench.processes import Worker
+from bench.processes import Worker, end_all
 from bench.row import RunRow
 from bench.suites import SUITES
 from bench.suites.ratios import VARIANTS as THEORY
@@ -50,11 +51,11 @@ SUITES_OF: dict[str, dict[str, tuple[dict[str, Any], dict[str, Any]]]] = {
     "whole": {"proof": ({}, {}), "stock": ({}, {})},
 }
 #: Programs of ``in_tree``, in full and in short.
-FIGURES, FAULTS = "passes -m bench.time_sharing --cases", "passes -m pytest -q -n 0 -k"
+FIGURES = "passes -m bench.time_sharing --cases"
 WAYS = ("main 0", "cancel 0", "other 0", "main 4")
 PROGRAMS: dict[str, Sequence[Sequence[str]]] = {
     "reader": [["reader solve", "reader plan", f"imports {n}"] for n in (15, 3)],
-    "trust": (["write 1", "judge", f"{FAULTS} planted tests"], ["write 4", "judge"]),
+    "trust": (["write 1", "judge", "passes -m pytest -q -n 0 -k planted"], ["write 4", "judge"]),
     "interrupt": [
         [f"interrupt {0.1 + i % 17 / 8} {WAYS[i % 4]}" for i in range(n)] for n in (200, 12)
     ],
@@ -63,8 +64,6 @@ PROGRAMS: dict[str, Sequence[Sequence[str]]] = {
 METHODS = ("auto", "price_and_branch", "cp_sat", "greedy", "lp_rounding", "ptas", "conic")
 #: All but the suites that an issue's end alone runs whole.
 SECTIONS = ("quality", "theory", "time", "trust", "scale", "reader", "interrupt", "suites")
-
-
 #: How often a task on which this tree is worse runs again; of each tree the best answer counts,
 #: so that what the clock cuts short on a busy machine is no loss, and what is lost stays lost.
 AGAIN = 2
@@ -97,11 +96,6 @@ class Tree:
             self._worker = worker if reusable else None
         return row.to_line()
 
-    def end(self) -> None:
-        """End its process."""
-        if self._worker:
-            self._worker.end()
-
 
 def tasks(section: str, *, short: bool) -> Iterator[Task | str]:
     """Yield what a section runs: tasks, and programs of ``in_tree`` with their arguments."""
@@ -121,25 +115,19 @@ def tasks(section: str, *, short: bool) -> Iterator[Task | str]:
             for number, n in enumerate(sizes):
                 arguments = {"n": n, "seed": number, **variants[number % len(variants)]}
                 module = IN_TREE.stem if kind in NEXT else FAMILIES
-                yield _solve(section, kind, arguments, "auto", 2.0 if short else 5.0, module)
+                source = Source(family=kind, module=module, arguments=arguments)
+                yield _solve(section, source, "auto", 2.0 if short else 5.0)
     elif section == "time":
+        drawn = families()[6::9] if short else families()
+        sources = [Source(family=kind, arguments={"n": 1_000, "seed": 0}) for kind in drawn]
+        large = Source(family="real-rows", arguments={"n": 10**6, "seed": 0})
         for limit in (0.2, 1.0) if short else (0.2, 1.0, 5.0):
-            yield _solve(section, "real-rows", {"n": 10**6, "seed": 0}, "auto", limit)
-            for kind in families()[6::6] if short else families():
-                for method in METHODS:
-                    yield _solve(section, kind, {"n": 1_000, "seed": 0}, method, limit)
+            for source, method in ((large, "auto"), *product(sources, METHODS)):
+                yield _solve(section, source, method, limit)
 
 
-def _solve(
-    section: str,
-    family: str,
-    arguments: dict[str, Any],
-    method: str,
-    limit: float,
-    module: str = FAMILIES,
-) -> Task:
-    source = Source(family=family, module=module, arguments=arguments)
-    return Task(suite=section, kind=Kind.SOLVE, source=source, method=method, time_limit=limit)
+def _solve(suite: str, source: Source, method: str, limit: float) -> Task:
+    return Task(suite=suite, kind=Kind.SOLVE, source=source, method=method, time_limit=limit)
 
 
 def measured(section: str, trees: tuple[Tree, Tree], given: argparse.Namespace) -> Iterator[Any]:
@@ -147,7 +135,10 @@ def measured(section: str, trees: tuple[Tree, Tree], given: argparse.Namespace) 
 
     Tasks give pairs; programs a list of two mappings, of figures.
     """
-    known = dict(map(json.loads, given.output.read_text("utf-8").splitlines()))
+    text = given.output.read_text("utf-8")
+    whole = text[: text.rfind("\n") + 1]  # a line that a kill cut off is dropped
+    given.output.write_text(whole, "utf-8")
+    known = dict(map(json.loads, whole.splitlines()))
     chosen = list(tasks(section, short=given.short))
     with ThreadPoolExecutor(2) as pool, given.output.open("a", encoding="utf-8") as file:
         for number, task in enumerate(chosen, 1):
@@ -227,8 +218,7 @@ def main(arguments: list[str] | None = None) -> int:
             solved += [pair for pair in mine if pair.new.algorithm == "auto"]
             print(f"\r{section}: {time.monotonic() - started:.0f} s", file=sys.stderr)
     finally:
-        for tree in trees:
-            tree.end()
+        end_all()
     lines += stages(solved)
     broken = frozenset(number for number, line in enumerate(lines) if line.broken)
     columns = tuple(Column(name, left=name != "pairs") for name in Line._fields)

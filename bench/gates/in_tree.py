@@ -12,7 +12,6 @@ import resource
 import signal
 import subprocess
 import sys
-import tempfile
 import threading
 import time
 from contextlib import suppress
@@ -120,7 +119,7 @@ def _fleet(rng: Any, n: int, types: dict[str, Any], *, mig: bool) -> Any:
 
 
 def reader(what: str) -> dict[str, float]:
-    """Count the modules, and their lines, that a two-job solve or a two-service plan loads."""
+    """Count the modules, and their lines, that a two-job solve or a plan of two tables loads."""
     if what == "solve":
         from cms import Configuration, Job, Problem, solve
 
@@ -129,14 +128,9 @@ def reader(what: str) -> dict[str, float]:
     else:
         import cms.cli
 
-        with tempfile.TemporaryDirectory() as folder, suppress(SystemExit):
-            services, points = Path(folder, "services.csv"), Path(folder, "points.csv")
-            services.write_text("service,model,rate_rps\nchat,a,100\nmail,b,50\n")
-            points.write_text(
-                "model,device,profile,processes,batch,throughput_rps,latency_ms\n"
-                "a,a100-80gb,3g.40gb,1,4,40,100\nb,a100-80gb,1g.10gb,1,4,9,100\n"
-            )
-            sys.argv = ["cms", "plan", "-q", "-s", str(services), "-p", str(points)]
+        tables = "-s examples/services_s5.csv -p instances/data/a100_operating_points.csv"
+        sys.argv = ["cms", "plan", "-q", *tables.split()]
+        with suppress(SystemExit):
             assert cms.cli.main() == 0
     files = [
         Path(str(module.__file__))

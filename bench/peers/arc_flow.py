@@ -28,8 +28,6 @@ class _Arcs(NamedTuple):
 
     Attributes
     ----------
-    shape : SizeBoundedConfigurations
-    blocks : tuple of str
     tails, heads, kinds : ndarray of int64, shape (arcs,)
         Nodes, and the block that an arc places, as its place in ``blocks``.
     """
@@ -69,16 +67,6 @@ class ArcFlowProgram(Program):
     @classmethod
     def of(cls, problem: Problem) -> ArcFlowProgram:
         """Build the program of a problem.
-
-        Parameters
-        ----------
-        problem : Problem
-
-        Raises
-        ------
-        UnsupportedProblem
-            If a job's numbers need more than 63 bits, the graph of a size-bounded set has more than
-            1,000,000 nodes, there are more than 300,000 variables, or there is nothing to decide.
 
         Examples
         --------

@@ -27,10 +27,6 @@ class CompactProgram(Program):
     """The program whose variables x count the machines of each configuration.
 
     Of a size-bounded set only maximal contents are listed. Build with :meth:`of`.
-
-    Attributes
-    ----------
-    shapes : tuple of c Configurations
     """
 
     shapes: tuple[Configuration, ...]
@@ -38,12 +34,6 @@ class CompactProgram(Program):
     @classmethod
     def of(cls, problem: Problem) -> CompactProgram:
         """Build the program of a problem, in about a second for 10^5 jobs.
-
-        Raises
-        ------
-        UnsupportedProblem
-            If a job's numbers need more than 63 bits, a size-bounded set has more than 100,000
-            maximal contents, or there is nothing to decide: no jobs, or no machine for them.
 
         Examples
         --------

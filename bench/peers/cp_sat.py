@@ -26,8 +26,6 @@ class CpSat:
 
     Parameters
     ----------
-    name : str
-    workers : int
     linearization_level : int or None
         None leaves it to the solver. A single worker stands at bound 0 for minutes on these
         programs without the linear relaxation that level 2 brings.

@@ -78,7 +78,6 @@ class HighsRelaxation:
 
     Parameters
     ----------
-    name : str
     method : str
         "highs-ds" (dual simplex) or "highs-ipm" (interior point and crossover).
 

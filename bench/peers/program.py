@@ -83,11 +83,6 @@ class Program(ABC):
         ----------
         values : ndarray, shape (c + e,)
             Rounded to the nearest whole numbers.
-
-        Raises
-        ------
-        InvalidSchedule
-            If more blocks are given to jobs than the machines have.
         """
         whole = np.rint(values).astype(np.int64)
         c = len(whole) - len(self.jobs)
@@ -103,8 +98,6 @@ class Jobs(NamedTuple):
 
     Attributes
     ----------
-    reduction : Reduction
-    demands : ndarray of int64, shape (n,)
     jobs, blocks, supply : ndarray of int64, shape (e,)
         Each pair of a job and a block that gives it something.
     enough : ndarray of int64, shape (e,)
@@ -120,14 +113,7 @@ class Jobs(NamedTuple):
 
     @classmethod
     def of(cls, problem: Problem) -> Jobs:
-        """Reduce a problem and take equal scales out of its rows.
-
-        Raises
-        ------
-        UnsupportedProblem
-            If a job's numbers need more than 63 bits, or there is nothing to decide: no jobs, or no
-            machine for them.
-        """
+        """Reduce a problem and take equal scales out of its rows."""
         reduction = reduce(problem)
         small = reduction.problem
         if small.rows.wide:
@@ -168,16 +154,10 @@ class Jobs(NamedTuple):
             or by its beginning; None if it is no machine.
         has : Entries
             Blocks, variables x, and how many blocks each of them has.
-        highs : ndarray of float64, shape (c,)
         own : Entries, optional
             Rows of x alone that are at least 0.
         own_rows : int, default 0
             How many there are.
-
-        Returns
-        -------
-        dict
-            The fields of :class:`Program`.
         """
         from scipy import sparse
 

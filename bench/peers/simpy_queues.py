@@ -56,18 +56,10 @@ def ends_in_simpy(
 
     Parameters
     ----------
-    stations : sequence of Station
-    weights : sequence of int
     times : sequence of int
         When requests arrive, in nanoseconds; no two events are at the same time.
     drawn : sequence of int or None
         The station of each request; None for the one with the fewest requests for its weight.
-
-    Returns
-    -------
-    ends : list of int
-        Of each request.
-    batches : int
 
     Examples
     --------

@@ -23,12 +23,6 @@ def performance_profile(
 ) -> Plot:
     """Show, for each contestant, the share of instances it proves within a factor of the fastest.
 
-    Parameters
-    ----------
-    name, title : str
-    seconds : Mapping[str, Mapping[str, float or None]]
-        Of each contestant and instance the seconds to proof; None without one.
-
     References
     ----------
     E. D. Dolan, J. J. More: Benchmarking optimization software with performance profiles,
@@ -86,14 +80,7 @@ def profile(seconds: Mapping[str, Mapping[str, float | None]]) -> dict[str, list
 
 
 def gap_over_time(name: str, title: str, runs: Mapping[str, Sequence[RunRow]]) -> Plot:
-    """Show how the relative gap falls as an algorithm runs, on average over its runs.
-
-    Parameters
-    ----------
-    name, title : str
-    runs : Mapping[str, sequence of RunRow]
-        By algorithm, with their histories.
-    """
+    """Show how the relative gap falls as an algorithm runs, on average over its runs."""
 
     def fill(axes: Axes) -> None:
         moments = [
@@ -139,14 +126,7 @@ def gaps_at(row: RunRow, times: Iterable[float]) -> list[float]:
 
 
 def proof_rate(name: str, title: str, runs: Mapping[str, Sequence[RunRow]]) -> Plot:
-    """Show the share of instances proved over the number of jobs.
-
-    Parameters
-    ----------
-    name, title : str
-    runs : Mapping[str, sequence of RunRow]
-        By contestant.
-    """
+    """Show the share of instances proved over the number of jobs."""
 
     def fill(axes: Axes) -> None:
         sizes = [row.n for part in runs.values() for row in part if row.n]

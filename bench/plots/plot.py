@@ -50,17 +50,6 @@ class Plot:
 def draw(plots: Sequence[Plot], folder: Path) -> list[Path]:
     """Write figures as PNG and SVG.
 
-    Parameters
-    ----------
-    plots : sequence of Plot
-    folder : Path
-        Made if it is not there.
-
-    Returns
-    -------
-    list of Path
-        Two for each figure.
-
     Examples
     --------
     >>> import tempfile

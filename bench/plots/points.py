@@ -23,14 +23,7 @@ def observed_and_proved(
     observed: Mapping[str, Sequence[float]],
     proved: Mapping[str, Sequence[float]],
 ) -> Plot:
-    """Show each method's ratios to the optimum as dots, and what is proved of it as a mark.
-
-    Parameters
-    ----------
-    name, title : str
-    observed, proved : Mapping[str, sequence of float]
-        Of each method, a number for each instance.
-    """
+    """Show each method's ratios to the optimum as dots, and what is proved of it as a mark."""
     methods = [method for method, found in observed.items() if found]
 
     def fill(axes: Axes) -> None:
@@ -92,14 +85,7 @@ def ticks_up_to(highest: float) -> list[float]:
 
 
 def times_over_n(name: str, title: str, series: Mapping[str, Sequence[RunRow]]) -> Plot:
-    """Show seconds over the number of jobs, both logarithmic, with fitted exponents.
-
-    Parameters
-    ----------
-    name, title : str
-    series : Mapping[str, sequence of RunRow]
-        Runs by what the legend says of them.
-    """
+    """Show seconds over the number of jobs, both logarithmic, with fitted exponents."""
 
     def fill(axes: Axes) -> None:
         for label, look in looks(list(series)).items():

@@ -23,10 +23,8 @@ def gpus_by_scenario(
 
     Parameters
     ----------
-    name, title : str
     gpus : Mapping[str, Mapping[str, Fraction]]
         Of each scheduler, by scenario.
-    scenarios : sequence of str
     proved : sequence of str
         Schedulers whose numbers are all proved optimal.
     """

@@ -46,12 +46,7 @@ class Instance(NamedTuple):
 
 
 def refuse_limits(problem: Problem) -> None:
-    """Refuse limits on machine types, which these rules know nothing of.
-
-    Raises
-    ------
-    UnsupportedProblem
-    """
+    """Refuse limits on machine types, which these rules know nothing of."""
     for machine in problem.machine_types:
         if machine.limit is not None:
             raise UnsupportedProblem(f"machine type {machine.name!r} has a limit, which it ignores")
@@ -60,26 +55,14 @@ def refuse_limits(problem: Problem) -> None:
 class Services:
     """The jobs of a problem on one MIG GPU type.
 
-    Parameters
-    ----------
-    problem : Problem
-
     Attributes
     ----------
-    problem : Problem
     slices : list of k ints
         Compute slices of the blocks.
     shapes : list of tuples of k ints
         The configurations, as numbers of blocks.
-    demands : list of int
     supply : list of dicts
         Of each job, what the blocks that serve it give.
-
-    Raises
-    ------
-    UnsupportedProblem
-        If there are several machine types, limits, a GPU or a block that the catalogue does not
-        know, or a job that no block serves.
 
     Examples
     --------
@@ -120,19 +103,7 @@ class Services:
             self.supply.append(useful)
 
     def instances(self, job: int, main: int) -> list[Instance]:
-        """Serve a job by instances of one profile, the last as small as will do.
-
-        Parameters
-        ----------
-        job : int
-        main : int
-            The profile, as a block's index.
-
-        Raises
-        ------
-        UnsupportedProblem
-            If these are more than 100,000.
-        """
+        """Serve a job by instances of one profile, the last as small as will do."""
         supply, demand = self.supply[job], self.demands[job]
         if not demand:
             return []
@@ -145,13 +116,7 @@ class Services:
         return [Instance(main, job, supply[main])] * full + [Instance(last, job, rest)]
 
     def schedule(self, gpus: Iterable[Sequence[Instance]]) -> Schedule:
-        """Make the schedule of GPUs that have these instances.
-
-        Raises
-        ------
-        UnsupportedProblem
-            If some GPU's instances are no legal layout.
-        """
+        """Make the schedule of GPUs that have these instances."""
         blocks = self.problem.blocks
         machines: dict[Configuration, int] = {}
         given: dict[tuple[str, str], int] = {}
@@ -181,12 +146,6 @@ class Services:
 class Placement:
     """GPUs that are filled one instance after another.
 
-    Parameters
-    ----------
-    services : Services
-    shapes : list of tuples of k ints
-        The layouts that may be used, as numbers of blocks.
-
     Attributes
     ----------
     gpus : list of lists of Instance
@@ -209,7 +168,6 @@ class Placement:
 
         Parameters
         ----------
-        instances : iterable of Instance
         tightest : bool
             Best fit (the fewest free slices, the first of equals) rather than first fit.
         """

@@ -43,14 +43,6 @@ _RUNS: dict[Kind, Run] = {
 def perform(task: Task, threads: int, tell: Tell) -> RunRow:
     """Run a task in this process and return its row; whatever it raises becomes a failed one.
 
-    Parameters
-    ----------
-    task : Task
-    threads : int
-        For an algorithm's own use.
-    tell : callable
-        Called at the beginning of each stage with what is known by then.
-
     Examples
     --------
     >>> from bench.task import NAMED, Source

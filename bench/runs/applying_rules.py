@@ -39,11 +39,6 @@ def run_bound(task: Task, problem: Problem, threads: int, tell: Tell) -> Facts:
     """Make the certificate of a bound, the task's method, and compute exactly what it proves.
 
     The row has a lower bound, not rounded, and no cost.
-
-    Raises
-    ------
-    InvalidCertificate
-        If the certificate does not hold.
     """
     bound = BOUNDS[task.method]
     certificate = timed(lambda: bound.certificate(problem), tell)

@@ -105,13 +105,6 @@ def judged(found: Facts, checker: str, faults: Sequence[str]) -> Facts:
 def recheck(problem: Problem | TimeSharedProblem, solution: Solution) -> tuple[str, list[str]]:
     """Recheck a solution: from files by the independent checker, in large problems by ``cms``.
 
-    Returns
-    -------
-    checker : str
-        "independent" or "cms".
-    faults : list of str
-        Empty if everything holds.
-
     Examples
     --------
     >>> from cms import Configuration, Job, Problem

@@ -36,7 +36,6 @@ class Days(NamedTuple):
 
     Attributes
     ----------
-    on, off : SharedDay
     cpu_seconds : float
         Of a day of ours with the monitor, alone.
     same : bool

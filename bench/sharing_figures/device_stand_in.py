@@ -19,13 +19,7 @@ class DeviceLost(ConnectionError):
 
 
 class Client:
-    """A process's connection to the device.
-
-    Parameters
-    ----------
-    path : str
-        Of the device's socket.
-    """
+    """A process's connection to the device."""
 
     def __init__(self, path: str) -> None:
         self._socket = socket.socket(socket.AF_UNIX)
@@ -70,13 +64,7 @@ class _Connection:
 
 
 class Device:
-    """The device's side; :meth:`serve` returns when the first client has gone.
-
-    Parameters
-    ----------
-    listening : socket.socket
-        A Unix socket that listens.
-    """
+    """The device's side; :meth:`serve` returns when the first client has gone."""
 
     def __init__(self, listening: socket.socket) -> None:
         self._listening = listening

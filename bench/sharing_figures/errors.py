@@ -268,12 +268,6 @@ def figures(children: int, kills: int, without: int, seed: int = 0) -> dict[str,
         How many programs are hit in each.
     seed : int, default 0
         Of the moments and the signals; what the machine does in between is its own.
-
-    Returns
-    -------
-    dict
-        By experiment: what became of the programs, the device's ``faults``, the online side's
-        kernels and how many of them failed.
     """
     with tempfile.TemporaryDirectory(prefix="cms-") as folder:
         run = Experiments(folder, seed)

@@ -128,13 +128,7 @@ def parts_figure() -> Iterator[Line]:
 
 
 def corruptions(solution: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield ten copies of a solution's document, each with one number that is wrong.
-
-    Parameters
-    ----------
-    solution : dict
-        Optimal, with a pair in its plan that is worth something.
-    """
+    """Yield ten copies of a solution's document, each with one number that is wrong."""
     pair = solution["plan"][0]
     prices = solution["certificate"]
     side, name = next(

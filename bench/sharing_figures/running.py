@@ -37,13 +37,7 @@ def planted(cell: Cell) -> Iterator[Cell]:
 
 
 def monitor_figure(times: MonitorTimes | None = None) -> Iterator[Line]:
-    """Figure 10: the exhaustive search of a monitor, and faults planted in each cell.
-
-    Parameters
-    ----------
-    times : MonitorTimes, optional
-        By default those of the preset ``muxflow-assumed``, in seconds.
-    """
+    """Figure 10: the exhaustive search of a monitor, and faults planted in each cell."""
     shipped = monitor_preset("muxflow-assumed").seconds
     patience = times or shipped
     begun = time.process_time()

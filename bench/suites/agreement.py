@@ -17,11 +17,6 @@ def contradiction(ours: RunRow, theirs: RunRow) -> str | None:
 
     A peer's schedule was checked, and so were our schedule and our bound, so that at most one
     thing is only claimed: what the peer says is optimal, or infeasible.
-
-    Parameters
-    ----------
-    ours, theirs : RunRow
-        Of an algorithm and of a peer, both answered.
     """
     if theirs.cost is not None and ours.lower_bound is not None:
         if ours.status == "infeasible":
@@ -41,13 +36,7 @@ def contradiction(ours: RunRow, theirs: RunRow) -> str | None:
 
 
 def agreement(rows: Sequence[RunRow]) -> list[Table]:
-    """Compare every answer of an algorithm with those of the peers on the same instance.
-
-    Returns
-    -------
-    list of Table
-        The counts, and what contradicts each other if anything does; empty without peers.
-    """
+    """Compare every answer of an algorithm with those of the peers on the same instance."""
     asked = [row for row in rows if row.kind == Kind.PEER]
     if not asked:
         return []

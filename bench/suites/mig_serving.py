@@ -72,12 +72,7 @@ def seconds_to_best(row: RunRow) -> float | None:
 
 
 def contestants(rows: Sequence[RunRow]) -> dict[str, list[RunRow]]:
-    """Return the runs of each method but the failed ones, and the pipeline's as they stood early.
-
-    Parameters
-    ----------
-    rows : sequence of RunRow
-    """
+    """Return the runs by method, without failed ones, and the pipeline's as they stood early."""
     found: dict[str, list[RunRow]] = {}
     for name, part in grouped(rows, lambda row: row.algorithm).items():
         fine = [row for row in part if row.outcome is not Outcome.FAILED]

@@ -44,10 +44,6 @@ def known_values(rows: Sequence[RunRow]) -> dict[str, Known]:
     """Return what is known of each instance.
 
     The bound is checked exactly; an optimum may rest on a solver's word.
-
-    Parameters
-    ----------
-    rows : sequence of RunRow
     """
     found = {}
     for instance, part in grouped(rows, lambda row: row.instance).items():
@@ -67,7 +63,6 @@ def quality(
 
     Parameters
     ----------
-    title : str
     rows : sequence of RunRow
         Of algorithms, and of rules.
     known : Mapping[str, Known]
@@ -135,15 +130,7 @@ def label(row: RunRow) -> str:
 
 
 def ratios(rows: Iterable[RunRow], known: Mapping[str, Known], to: str) -> list[Fraction]:
-    """Return cost / bound, or cost / optimum, of the runs where both are known.
-
-    Parameters
-    ----------
-    rows : iterable of RunRow
-    known : Mapping[str, Known]
-    to : str
-        "bound" or "optimum".
-    """
+    """Return cost / bound, or cost / optimum, of the runs where both are known."""
     found = []
     for row in rows:
         value = getattr(known.get(row.instance, Known(None, None, None)), to)

@@ -12,18 +12,7 @@ from .summary import solves
 
 
 def rechecking(rows: Sequence[RunRow]) -> Table | None:
-    """Compare the second checker with the algorithm that it checks, a family a line.
-
-    Parameters
-    ----------
-    rows : sequence of RunRow
-        Those without a recheck from files are left out.
-
-    Returns
-    -------
-    Table or None
-        None if nothing was rechecked from files.
-    """
+    """Compare the second checker with the algorithm that it checks, a family a line."""
     rechecked = [
         (row, row.check_seconds, row.seconds)
         for row in solves(rows)

@@ -28,7 +28,6 @@ class Drawn:
 
     Parameters
     ----------
-    family : str
     sizes : tuple of int
         In turn.
     variants : tuple of mappings

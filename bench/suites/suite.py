@@ -40,7 +40,6 @@ class Settings:
         The module of generators.
     requests : int
         Of each service, where plans are replayed.
-    warm_up : bool, default True
     """
 
     methods: tuple[str, ...] = ("auto",)
@@ -104,8 +103,6 @@ class Suite:
 
     Parameters
     ----------
-    name, summary : str
-    defaults : Settings
     tasks : callable
         From settings to tasks.
     tables : callable

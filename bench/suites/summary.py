@@ -31,14 +31,7 @@ def solves(rows: Sequence[RunRow]) -> list[RunRow]:
 
 
 def by_contestant(rows: Sequence[RunRow], methods: Sequence[str] = ()) -> dict[str, list[RunRow]]:
-    """Return the runs of each algorithm, and of each group of peers the best run an instance.
-
-    Parameters
-    ----------
-    rows : sequence of RunRow
-    methods : sequence of str, optional
-        Algorithms that come first.
-    """
+    """Return the runs of each algorithm, and of each group of peers the best run an instance."""
     mine = grouped(solves(rows), lambda row: row.algorithm)
     order = sorted(mine, key=lambda name: [*methods, name].index(name))
     found: dict[str, list[RunRow]] = {name: mine[name] for name in order}
@@ -87,12 +80,10 @@ def summary(
 
     Parameters
     ----------
-    title : str
     rows : sequence of RunRow
         Peers' are left out.
     label : callable
         From a row to its line of the table.
-    settings : Settings
     heading : str, default "family"
         What the labels are.
     """

@@ -56,12 +56,7 @@ def rates(random: Random, problem: TimeSharedProblem, jobs: tuple[str, ...]) -> 
 
 
 def require_hosting(seed: int) -> None:
-    """What `host` and `most` say of drawn rates is what all mixes say.
-
-    Raises
-    ------
-    Breach
-    """
+    """What `host` and `most` say of drawn rates is what all mixes say."""
     random = Random(seed)
     problem = drawn(random)
     names = tuple(problem.job_names)

@@ -98,15 +98,7 @@ class _Place(NamedTuple):
 
 
 def machines_beside(solo: TimeSharedProblem, table: Interference) -> list[Choices]:
-    """Return what a GPU can give, each mix slowed by the largest factor of what is beside it.
-
-    Parameters
-    ----------
-    solo : TimeSharedProblem
-        Without interference; its services are called as their models.
-    table : Interference
-        With the pairs of all points.
-    """
+    """Return what a GPU can give, each mix slowed by the largest factor of what is beside it."""
     found = []
     factors = _factors(table)
     for shape in solo.configurations:

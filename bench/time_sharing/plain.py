@@ -24,14 +24,7 @@ OPTIMA = {
 
 
 def both_ways(name: str, tenths: int) -> tuple[Solution, Solution]:
-    """Solve a published scenario by the rule ``half``, and shared by one service an instance.
-
-    Parameters
-    ----------
-    name : str
-    tenths : int
-        By so many tenths its latency limits are tighter.
-    """
+    """Solve a published scenario by the rule ``half``, and shared by one service an instance."""
     scenario, factor = published.scenario(name), 1 - Fraction(tenths, 10)
     services = [
         replace(each, latency_limit_ms=(each.latency_limit_ms or 0) * factor)
