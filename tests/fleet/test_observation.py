@@ -250,6 +250,19 @@ def test_a_listing_that_was_cut_off_is_no_empty_gpu() -> None:
                 observed(QUERY, "\n".join(whole[:kept]) + "\n")
 
 
+@pytest.mark.parametrize(
+    ("more", "says"),
+    [
+        ("|   0      2       MIG 3g.40gb  2  0  0:3  |\n", "compute instance in GPU instance 2"),
+        ("GPU 0: A100 (UUID: GPU-0)\n" + 2 * "  MIG 3g.40gb  Device  0: (UUID: MIG-b)\n", "device"),
+    ],
+)
+def test_a_listing_closed_too_early_is_noticed_by_what_else_is_listed(more: str, says: str) -> None:
+    short = "+---+\n|   0  MIG 3g.40gb    9    1    0:4     |\n+---+\n"
+    with pytest.raises(FileError, match=says + ".*which the listing from"):
+        read_nvidia_smi(Source("lgi.txt", short), Source("more.txt", more))
+
+
 def test_instances_on_a_gpu_with_mig_off_are_a_contradiction() -> None:
     with pytest.raises(FileError, match=r"a/0 has 3g.40gb here, and MIG is off in .*:2"):
         observed(QUERY.replace("Enabled", "Disabled"), LGI)

@@ -11,6 +11,7 @@ over where other listings stand beside it.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -214,6 +215,28 @@ def _refuse_contradictions(read: Read) -> None:
                 where, f'it says "{said}" here, and {other.value} in {other.where}',
                 "one listing of all GPUs of a node at one time; observe it again",
             )  # fmt: skip
+    for said in _beyond_listing(read) if read.listing else ():
+        raise fault_at(
+            said.where, f"{said.value}, which the listing from {read.listing} on does not have",
+            "all that nvidia-smi mig -lgi printed, of the same time; observe the node again",
+        )  # fmt: skip
+
+
+def _beyond_listing(read: Read) -> Iterator[Stated]:
+    """Yield what -lci and -L list in GPU instances that -lgi, cut off or older, does not list."""
+    for (index, number), computes in (read.computes or {}).items():
+        known = read.cards[index].instances if index in read.cards else []
+        if number not in {each.gpu_instance for each in known}:
+            yield replace(
+                computes[0], value=f"GPU {index} has a compute instance in GPU instance {number}"
+            )
+    for index, card in read.cards.items():
+        room = Counter(each.profile for each in card.instances)
+        for name, _, where in card.devices:
+            whole = _whole_name(name)
+            room[whole] -= name == whole
+            if room[whole] < (name != whole):
+                yield Stated(f"GPU {index} has a MIG device {name}", where)
 
 
 def _require_whole(read: Read) -> None:
