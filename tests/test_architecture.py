@@ -152,7 +152,7 @@ BUDGETS = {
     "cms.fleet": 62_300,
     "proofs_checks": 16_950,
     "bench": 13_200,
-    "tests": 93_100,
+    "tests": 93_400,
 }
 
 
