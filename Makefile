@@ -15,7 +15,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo test lint style format long formal formal-axioms docs docs-links install hooks constraints clean
+.PHONY: help demo test lint style format long mutants formal formal-axioms docs docs-links install hooks constraints clean
 
 help:
 	@echo "make demo         plan a published scenario: the plan, its bound, its proof and a picture"
@@ -24,6 +24,8 @@ help:
 	@echo "make format       let ruff rewrite what it can"
 	@echo "make formal       the checker that is proved in Coq: build it, compare it, run it on S1 to S6"
 	@echo "make long         the long runs of the tests (minutes to hours)"
+	@echo "make mutants      the share of random mutations of the product that the tests notice (hours);"
+	@echo "                  MUTANTS='--count 40 --rooms cms.knapsack' asks for fewer, in some rooms"
 	@echo "make docs         the documentation as a site in out/docs; warnings are errors"
 	@echo "make docs-links   ask the network whether the links to other sites lead somewhere"
 	@echo "make install      install again, after a change to pyproject.toml"
@@ -66,6 +68,9 @@ format: $(VENV)/.installed-for-tests
 
 long: $(VENV)/.installed-for-tests
 	@CMS_HYPOTHESIS_PROFILE=long $(PYTEST) -m "long or not long"
+
+mutants: $(VENV)/.installed-for-tests
+	@$(RUN) -m tests.mutants $(MUTANTS)
 
 # Debian's packages for the checker that is proved; elsewhere whatever brings coqc and ocamlfind.
 FORMAL_PACKAGES := coq ocaml-findlib libzarith-ocaml-dev

@@ -30,11 +30,12 @@ class Module(NamedTuple):
 
 
 class Import(NamedTuple):
-    """One imported module, in full."""
+    """One imported module, in full, and what of it."""
 
     target: str
     line: int
     lazy: bool
+    name: str = ""
 
 
 @cache
@@ -92,7 +93,7 @@ def _imports(module: Module) -> Iterator[Import]:
                 base = ".".join([*parents[:kept], *filter(None, [base])])
             for alias in node.names:
                 inner = f"{base}.{alias.name}"
-                yield Import(inner if inner in modules() else base, node.lineno, lazy)
+                yield Import(inner if inner in modules() else base, node.lineno, lazy, alias.name)
 
 
 def statements(tree: ast.AST) -> Iterator[ast.AST]:

@@ -253,3 +253,22 @@ def test_a_configuration_may_be_worth_its_cost_and_no_hair_more() -> None:
     assert BlockPrices({"a": third - 2 * hair, "b": 3 * hair}).bound(problem) == 3 * hair
     dear = BlockPrices({"a": third - 2 * hair, "b": 4 * hair})
     assert refused(dear.bound, problem).startswith("configuration 3 x a + 2 x b is worth 1.000")
+
+
+@pytest.mark.parametrize(
+    "quantity",
+    [
+        MachinesOf(Configuration({"b": 3}, "machine")),
+        MachinesWith(Configuration({"b": 2}, "machine")),
+    ],
+)
+def test_a_configuration_is_worth_what_branches_pay_for_it_as_well(quantity: Quantity) -> None:
+    shapes = [Configuration({"b": 3}), Configuration({"b": 1})]
+    problem = Problem(configurations=shapes, jobs=[Job("x", 4, {"b": 1})])
+
+    def tree(price: str) -> Branch:
+        above = BlockPrices({"b": price}, multipliers=["1/2"])
+        return Branch(quantity, 0, BlockPrices({"b": "1/3"}, multipliers=[0]), above)
+
+    assert tree("1/6").bound(problem) == Fraction(4, 6) + Fraction(1, 2)
+    assert refused(tree("1/3").bound, problem).startswith("configuration 3 x b is worth 1.5 at ")

@@ -199,6 +199,7 @@ def test_what_is_left_below_a_cost_between_two_steps_is_decided(
     st.lists(st.lists(st.integers(0, 4), min_size=3, max_size=3), min_size=1, max_size=12),
     st.lists(st.lists(st.integers(0, 4), min_size=3, max_size=3), max_size=20),
 )
+@example([[n, 56 - n, 0] for n in range(57)], [[n, 56 - n, 0] for n in range(57)])
 def test_rows_are_held_as_their_pairs_say(mine: list[list[int]], theirs: list[list[int]]) -> None:
     # The checkers sort rows and rivals; here every pair is looked at.
     rows, rivals = (np.array(some, dtype=np.int64).reshape(-1, 3) for some in (mine, theirs))
