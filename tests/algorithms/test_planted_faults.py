@@ -20,6 +20,7 @@ import pytest
 import algorithms.aggregated.program as aggregated
 import algorithms.aggregated.pseudoforest as pseudoforest
 import algorithms.aggregated.tidy as tidy
+import algorithms.conic.integer_program as content_program
 import algorithms.conic.run as conic
 import algorithms.greedy.factors as factors
 import algorithms.greedy.inner as inner
@@ -31,14 +32,12 @@ import algorithms.lp_rounding as lp_rounding
 import algorithms.prices.theorem_b as options_rounding
 import algorithms.ptas as ptas
 from algorithms.conic.cells import cover
-from algorithms.conic.integer_program import ContentTask
 from algorithms.ptas.dynamic import DynamicProgram
 from cms import solve
 from cms.errors import CmsError
 from proofs_checks import theorems
 from tests.algorithms import test_guarantees
 from tests.algorithms.aggregated import test_aggregated, test_pseudoforest
-from tests.algorithms.conic import test_whole
 from tests.algorithms.greedy import test_factors, test_greedy, test_inner
 from tests.algorithms.lp_rounding import test_lp_rounding
 from tests.instances import test_hard_algorithms
@@ -93,11 +92,6 @@ def gives_to_the_first(blocks: Any, bids: Any, budgets: Any) -> Any:
 def takes_too_much_back(tables: Any, machines: Any, given: Any) -> Any:
     opened, blocks = _true_waste(tables, machines, given)
     return opened, {edge: max(0, number - 1) for edge, number in blocks.items()}
-
-
-def one_slot_too_few(*arguments: Any) -> Any:
-    task = ContentTask(*arguments)
-    return replace(task, slots=max(0, task.slots - 1))
 
 
 def every_second_body(*arguments: Any) -> Any:
@@ -305,11 +299,11 @@ FAULTS: list[tuple[str, Any, str, Any, Check]] = [
         theorem("theorem_b", 1),
     ),
     (
-        "conic has one free machine too few",
-        conic,
-        "ContentTask",
-        one_slot_too_few,
-        lambda: test_whole.test_cells_have_two_to_the_k_slots_and_points_none(2),
+        "conic has no free machines",
+        content_program,
+        "SLOTS",
+        0,
+        theorem("structure_theorem", 1),
     ),
     (
         "conic's cover loses every second body",
