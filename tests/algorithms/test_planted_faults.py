@@ -51,7 +51,7 @@ _true_apply = steps.apply
 _true_potential = paths.PathRounding.potential
 _true_waste = tidy.without_waste
 _true_peeled = pseudoforest._peeled
-_true_run = DynamicProgram.run
+_true_table = DynamicProgram.__init__
 _true_ptas = ptas._Run.__init__
 _true_taken = options_rounding.taken
 
@@ -98,8 +98,8 @@ def every_second_body(*arguments: Any) -> Any:
     return list(cover(*arguments))[::2]
 
 
-def starts_one_step_late(self: Any, lowest: Fraction, stopped: Any) -> Any:
-    return _true_run(self, lowest + self._fleet.step, stopped)
+def starts_one_step_late(self: Any, fleet: Any, lowest: Fraction, highest: Fraction) -> None:
+    _true_table(self, fleet, lowest + fleet.step, highest)
 
 
 def takes_three_times_epsilon(self: Any, problem: Any, options: Any, budget: Any) -> None:
@@ -266,7 +266,7 @@ FAULTS: list[tuple[str, Any, str, Any, Check]] = [
     (
         "the dynamic program starts one step late",
         DynamicProgram,
-        "run",
+        "__init__",
         starts_one_step_late,
         theorem("ptas_switch", 3),
     ),
