@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 from operator import mul
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from ..solvers.integer import Program, terms_of
 from ..tables.demands import Demand
@@ -12,20 +12,15 @@ from .demands import Content, Priced, Window
 from .polygon import Polygon
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
 #: Free machines, each with a content of its own: 2^k beside the cells of k = 2 block types.
 SLOTS = 4
 
 
-class Column(NamedTuple):
-    """A content that any number of machines up to ``most`` may have."""
-
-    content: Content
-    most: int
-
-
-def limit_columns(contents: Sequence[Content], machines: int, known: Priced | None) -> list[Column]:
+def limit_columns(
+    contents: Sequence[Content], machines: int, known: Priced | None
+) -> dict[Content, int]:
     """Return the columns that a schedule of at most ``machines`` machines may use, and how often.
 
     With prices the reduced costs ``1 - prices . content`` of its machines add up to at most
@@ -34,13 +29,10 @@ def limit_columns(contents: Sequence[Content], machines: int, known: Priced | No
     Examples
     --------
     >>> known = Priced((Fraction(1, 2), Fraction(1, 3)), (), Fraction(9, 2))
-    >>> for column in limit_columns([(2, 0), (1, 1), (1, 0)], 5, known):
-    ...     print(column)
-    Column(content=(2, 0), most=5)
-    Column(content=(1, 1), most=3)
-    Column(content=(1, 0), most=1)
+    >>> limit_columns([(2, 0), (1, 1), (1, 0)], 5, known)
+    {(2, 0): 5, (1, 1): 3, (1, 0): 1}
     """
-    columns = []
+    columns = {}
     for content in contents:
         most = machines
         if known is not None:
@@ -49,7 +41,7 @@ def limit_columns(contents: Sequence[Content], machines: int, known: Priced | No
             if worth < 1:
                 most = min(most, int((machines - known.bound) // (1 - worth)))
         if most > 0 and any(content):
-            columns.append(Column(content, most))
+            columns[content] = most
     return columns
 
 
@@ -63,7 +55,8 @@ class ContentProgram:
     ----------
     demands, windows : sequences
         Of each job; the windows are not empty.
-    columns : sequence of Columns
+    columns : Mapping[Content, int]
+        How many machines may have a content.
     least, most : int
     polygon : Polygon, optional
         Of the slots' contents; without one there are none.
@@ -79,7 +72,7 @@ class ContentProgram:
     >>> demands = [Demand("x", 14, (1, 0)), Demand("y", 21, (0, 1))]
     >>> windows = [Window((14, 0), (14, 0)), Window((0, 21), (0, 21))]
     >>> machine = Polygon((HalfPlane((10, 7), 291),), (29, 41))
-    >>> model = ContentProgram(demands, windows, [Column((28, 1), 2)], 0, 2, machine)
+    >>> model = ContentProgram(demands, windows, {(28, 1): 2}, 0, 2, machine)
     >>> len(model.program)
     17
     >>> model.read((0, 1, 14, 21, *[0] * 13))
@@ -90,14 +83,14 @@ class ContentProgram:
         self,
         demands: Sequence[Demand],
         windows: Sequence[Window],
-        columns: Sequence[Column],
+        columns: Mapping[Content, int],
         least: int,
         most: int,
         polygon: Polygon | None = None,
     ) -> None:
         self.program = program = Program()
         self._windows, self._columns = windows, columns
-        self._machines = [program.variable(column.most) for column in columns]
+        self._machines = [program.variable(number) for number in columns.values()]
         self._used: list[int] = []
         self._held: list[list[int]] = []
         if polygon is not None:
@@ -123,7 +116,7 @@ class ContentProgram:
 
     def _supply(self, i: int) -> None:
         """Of each type the machines have at least as many blocks as the jobs take."""
-        columns = zip(self._machines, (column.content[i] for column in self._columns), strict=True)
+        columns = zip(self._machines, (content[i] for content in self._columns), strict=True)
         held = ((variables[i], 1) for variables in self._held)
         taken = ((variables[i], -1) for variables in self._taken)
         self.program.at_least(
@@ -146,10 +139,8 @@ class ContentProgram:
 
     def read(self, values: Sequence[int]) -> tuple[dict[Content, int], list[Content]]:
         """Turn the variables' values into machines by content and the blocks that each job gets."""
-        machines: dict[Content, int] = {}
-        for variable, column in zip(self._machines, self._columns, strict=True):
-            if values[variable]:
-                machines[column.content] = values[variable]
+        pairs = zip(self._columns, self._machines, strict=True)
+        machines = {content: values[x] for content, x in pairs if values[x]}
         for used, held in zip(self._used, self._held, strict=True):
             content = tuple(values[variable] for variable in held)
             # On the way to its best solution the solver may open a slot for nothing.

@@ -54,7 +54,7 @@ def ready(problem: Problem, route: str = "cells") -> Prepared:
 def test_a_slot_opened_for_nothing_is_no_machine() -> None:
     machine = Polygon((HalfPlane((1, 1), 3),), (3, 3))
     demands, windows = [Demand("x", 2, (1, 0))], [Window((2, 0), (2, 0))]
-    model = ContentProgram(demands, windows, [], 0, 2, machine)
+    model = ContentProgram(demands, windows, {}, 0, 2, machine)
     # used and held twice of each slot; then what the job takes beyond its window's least
     assert len(model.program) == 3 * 4 + 2
     found, given = model.read((1, 2, 0, 1, *[0] * 10))
@@ -111,8 +111,7 @@ def test_columns_are_used_as_often_as_their_reduced_cost_allows(seed: int) -> No
     rng = random.Random(f"columns {seed}")
     prices = Fraction(rng.randint(1, 9), 20), Fraction(rng.randint(1, 9), 20)
     contents = [(x, y) for x in range(3) for y in range(3)]
-    columns = limit_columns(contents, 6, Priced(prices, (), Fraction(9, 2)))
-    most = {column.content: column.most for column in columns}
+    most = limit_columns(contents, 6, Priced(prices, (), Fraction(9, 2)))
     assert (0, 0) not in most
     for content in contents[1:]:
         cost = 1 - sum(p * n for p, n in zip(prices, content, strict=True))

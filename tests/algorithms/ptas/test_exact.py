@@ -126,12 +126,12 @@ def test_a_search_ends_whenever_it_is_stopped() -> None:
     fleet = Fleet(reduce(hard.PARTITION_NO.make()).problem)
     table = DynamicProgram(fleet, Fraction(0), Fraction(9))
     whole = Counting(10**9)
-    assert len(list(table.run(whole))) == 2  # type: ignore[arg-type]
+    assert len(list(table.run(whole))) == 2
     for questions in range(0, whole.asked, 3):
-        assert list(table.run(Counting(questions))) == []  # type: ignore[arg-type]
+        assert list(table.run(Counting(questions))) == []
     budget = Unlimited()
     budget.stopped = True
-    assert list(CompactProgram(fleet, Fraction(0), Fraction(9)).run(budget)) == []  # type: ignore[arg-type]
+    assert list(CompactProgram(fleet, Fraction(0), Fraction(9)).run(budget)) == []
 
 
 @pytest.mark.parametrize(
@@ -176,7 +176,7 @@ _cap, _options, _add = (
     DynamicProgram._list_options,
     DynamicProgram._add_machine,
 )
-_pay = CompactProgram._pay
+_tabulate, _pay = DynamicProgram._tabulate, CompactProgram._pay
 FAULTS: dict[str, tuple[Any, str, Any]] = {
     "one block too few": (DynamicProgram, "_cap", lambda self, i: max(0, _cap(self, i) - 1)),
     "one block too many": (DynamicProgram, "_add_machine", lambda self, *one: _add(self, *one) + 1),
@@ -203,7 +203,6 @@ FAULTS: dict[str, tuple[Any, str, Any]] = {
         lambda self, least, most: _pay(self, least, most - 3),
     ),
 }
-_tabulate = DynamicProgram._tabulate
 
 
 @pytest.mark.parametrize("fault", FAULTS)
