@@ -56,7 +56,7 @@ class Conic:
 
     The linear program over options comes first: its prices certify a bound, its rounding is a
     schedule, and often that is all. Otherwise the prices tell how often a better schedule can have
-    a content, and how many blocks of each type a job; CP-SAT decides the rest.
+    a content, and how many blocks of each type a job; SCIP looks for one, and CP-SAT decides.
 
     Taken are at most 100 jobs, 8 block types that serve one, and one machine type, with a limit of
     machines if need be. Its configurations are a list of at most 100, none of which is part of
@@ -69,7 +69,7 @@ class Conic:
     Notes
     -----
     **Guarantee.** Optimal: cost <= OPT for every finished run. Beyond the prices' bound the proof
-    is CP-SAT's word.
+    is CP-SAT's word; SCIP's is not taken, only its schedule.
 
     **Running time.** For two block types the cells are found in time polynomial in the logarithm
     of the numbers, without listing a content. The integer program has a fixed number of variables

@@ -61,14 +61,9 @@ class Parallelogram(NamedTuple):
 
 @dataclass(frozen=True)
 class Cell:
-    """The integer points of a polygon within some half planes.
+    """The integer points within half planes ``normal . z <= most``, which are given by normal.
 
-    Attributes
-    ----------
-    corners : tuple of Points
-        Of the convex hull of these points, counterclockwise.
-    sides : Mapping[Point, int]
-        The half planes ``normal . z <= most``, by normal.
+    ``corners`` are those of the convex hull of these points, counterclockwise.
     """
 
     corners: tuple[Point, ...]
@@ -115,11 +110,7 @@ class Cell:
 def cover(polygon: Polygon, stopped: Callable[[], bool] = lambda: False) -> Iterator[Parallelogram]:
     """Cover the integer points of a polygon by integral parallelograms inside it.
 
-    Parameters
-    ----------
-    polygon : Polygon
-    stopped : callable, optional
-        Asked once a cell; the cover is incomplete if it ever answers yes.
+    ``stopped`` is asked once a cell; the cover is incomplete if it ever answers yes.
 
     Examples
     --------

@@ -92,13 +92,7 @@ def read_polygon(
 ) -> Polygon:
     """Return the polygon of a set's proper contents: no more blocks of a type than are useful.
 
-    Parameters
-    ----------
-    shape : SizeBoundedConfigurations
-    blocks : sequence of str
-        Its two, in the order of the coordinates.
-    useful : sequence of int
-        As many of each type as all jobs can use.
+    ``blocks`` are its two, in the order of the coordinates.
 
     Examples
     --------

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import closing
 from fractions import Fraction
+from functools import cached_property
 from math import ceil
 from typing import TYPE_CHECKING
 
@@ -27,6 +28,9 @@ if TYPE_CHECKING:
 
     from .demands import Content
     from .prepared import Prepared
+
+#: Nodes of SCIP's search: with thousands of columns it finds schedules sooner than CP-SAT.
+_NODES = 1_000
 
 
 class Run:
@@ -77,16 +81,15 @@ class Run:
             ray = BlockPrices(table, {self._name: 1}, proper=leaf.proper)
             yield Named(reduction.restore_prices(ray, known.bound), "ray")
 
-    def _decide(self, known: Priced | None) -> Iterator[Named]:
-        """Let CP-SAT find a schedule of fewest machines, or prove that there is none better."""
+    def _decide(self, known: Priced | None, *, searched: bool = False) -> Iterator[Named]:
+        """Let SCIP look for a schedule of few machines, if not done; then CP-SAT decides."""
         upper = self._upper()
         least = 1 if known is None else max(1, ceil(known.bound))
         if upper is not None and upper <= least:
             return  # the prices prove the best schedule optimal
-        contents = self._list_contents()
-        if self._budget.stopped:
+        if self._budget.stopped or not self._contents:
             return
-        part = f"integer program, {len(contents)} columns"
+        part = f"integer program, {len(self._contents)} columns"
         given = self._given
         most = given.simple if upper is None else min(given.simple, upper - 1)
         if self._limit is not None:
@@ -96,13 +99,20 @@ class Run:
             # So few machines have not the worth of all options, or not the blocks of some job.
             yield from self._conclude(None, part)
             return
-        columns = limit_columns(contents, most, known)
+        columns = limit_columns(self._contents, most, known)
         try:
             model = ContentProgram(given.demands, windows, columns, least, most, given.polygon)
         except TooLarge:
             raise UnsupportedProblem(
                 "its numbers, written as integers, are too large for CP-SAT's 63 bits"
             ) from None
+        if not self._plain and not searched:
+            hint = model.program.search(self._budget, nodes=_NODES).values
+            if hint is not None:
+                better = given.reduction.restore(self._read(*model.read(hint)))
+                yield Named(better, f"{part}, by SCIP")
+            yield from self._decide(known, searched=True)
+            return
         with closing(model.program.improvements(self._budget, Settings())) as items:
             for item in items:
                 values = item.values if isinstance(item, Outcome) else item
@@ -117,15 +127,16 @@ class Run:
         best = None if self._plain else self._budget.best
         return None if best is None else best.machine_count
 
-    def _list_contents(self) -> tuple[Content, ...]:
-        """The contents that are columns."""
-        given, budget = self._given, self._budget
-        if given.polygon is None:
-            return given.points or ()
-        bodies = cover(given.polygon, lambda: budget.stopped)
+    @cached_property
+    def _contents(self) -> tuple[Content, ...]:
+        """The contents that are columns; none if the run was stopped."""
+        polygon, budget = self._given.polygon, self._budget
+        if polygon is None:
+            return self._given.points or ()
+        bodies = cover(polygon, lambda: budget.stopped)
         corners = {vertex for body in bodies for vertex in body.list_vertices()}
         # Supply may be more than is taken, so that full machines serve in place of others.
-        return tuple(sorted({*map(given.polygon.fill, corners)}))
+        return () if budget.stopped else tuple(sorted({*map(polygon.fill, corners)}))
 
     def _conclude(self, found: Schedule | None, part: str) -> Iterator[Named]:
         """Say what follows where the program is decided; ``found`` is its best."""
