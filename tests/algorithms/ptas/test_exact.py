@@ -146,6 +146,24 @@ def test_tables_that_are_too_large_are_refused(
         searched(DynamicProgram, hard.PARTITION_NO.make(), 0, 9)
 
 
+def test_the_tables_of_all_jobs_together_are_limited(monkeypatch: pytest.MonkeyPatch) -> None:
+    jobs = [Job(f"x{j}", 1, {"a": 1}) for j in range(10)]
+    problem = Problem(configurations=Configuration({"a": 10}), jobs=jobs)
+    monkeypatch.setattr(algorithms.ptas.dynamic, "MAX_CELLS", 11)
+    assert searched(DynamicProgram, problem, 0, 2) == [1]
+    monkeypatch.setattr(algorithms.ptas.dynamic, "MAX_CELLS", 10)
+    with pytest.raises(UnsupportedProblem, match="tables of the dynamic program"):
+        searched(DynamicProgram, problem, 0, 2)
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_every_useful_block_may_take_a_machine(way: Any) -> None:
+    jobs = [Job(name, 1, {"a": 1}) for name in "xyz"]
+    problem = Problem(configurations=Configuration({"a": 1}), jobs=jobs)
+    assert searched(way, problem, 0, 4)[-1] == 3
+    assert searched(way, problem, 0, 9)[-1] == 3
+
+
 def test_large_problems_are_refused() -> None:
     huge = Problem(
         configurations=[Configuration({"a": 2, "b": 1}), Configuration({"b": 3})],
