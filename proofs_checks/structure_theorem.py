@@ -15,8 +15,9 @@ there are at most 100, has a representation as claimed, by comparing the two set
 random sums of up to 12 points are brought into that form by mirror steps and midpoints alone. That
 2^D is the number of parity classes. That slots are needed: s = (10, 7), S = 291, where cells leave
 (14, 21) and other maximal points outside X, so that one machine's content takes two columns. Then
-`conic` against enumeration, by both routes; on single machines' contents there, of which (5, 34) is
-outside *its* X; and on many full machines of the same content, more than there are slots.
+`conic` against enumeration, by both routes (by cells for k <= 2); on single machines' contents
+there; on three machines that columns of *its* X alone cannot be; and on many full machines of the
+same content, more than there are slots.
 
 **On paper.** The argument for all sizes: a representation of the largest multiplicity on X allows
 no such step. The support bound within X, and with it the polynomial running time. That more than
@@ -51,10 +52,12 @@ LARGE = (
     Polytope((3, 5), 60),
     Polytope((1, 4, 4), 24),
 )
-#: There a maximal point, if it is no vertex of a piece, needs a slot: this one by the cells here,
-#: the other one by those of `conic`.
+#: There a maximal point, if it is no vertex of a piece, needs a slot: this one by the cells here.
 NEEDS_SLOTS = Polytope((10, 7), 291)
-OUTSIDE, OUTSIDE_CONIC = (14, 21), (5, 34)
+OUTSIDE = (14, 21)
+#: So many blocks are three machines, (7, 17), (3, 21) and (2, 22): with the cells of `conic` that
+#: takes a slot.
+BY_SLOTS = Polytope((11, 12), 286), (12, 60), 3
 #: Contents that fill a machine to the last unit of size, and how many such machines.
 FULL = (
     (Polytope((11, 6), 59), (1, 8), 7),
@@ -188,12 +191,14 @@ def check(*, seed: int = 0, cases: int = 400, solver: Solver | None = solve) -> 
                 _ours(solver, number)
         tops = [at(piece, [piece.high] * len(piece.edges)) for piece in by_boxes(NEEDS_SLOTS)]
         some = rng.sample(tops, min(len(tops), max(1, cases // 40)))
-        for wanted in (OUTSIDE, OUTSIDE_CONIC, *some):
+        with tally.case("slots, by conic"):
+            _machines_of(solver, *BY_SLOTS)
+        for wanted in (OUTSIDE, *some):
             with tally.case(f"one machine of {wanted}, by conic"):
                 _machines_of(solver, NEEDS_SLOTS, wanted, 1)
         for polytope, content, number in (*FULL, *_full(seed, cases // 40)):
             with tally.case(f"{polytope}, {number} machines of {content}, by conic"):
-                _machines_of(solver, polytope, content, number)
+                _machines_of(solver, polytope, [number * z for z in content], number)
     return tally.finding()
 
 
@@ -313,19 +318,19 @@ def _ours(solver: Solver, number: int) -> None:
     tops = [at(piece, [piece.high] * len(piece.edges)) for piece in by_boxes(polytope)]
     best = optimum(Tiny.of(demands, table, tops)).cost
     problem = _problem(polytope, demands, table)
-    for route, plain in (("points", False), ("cells", True)):
+    for route, plain in (("points", False), ("cells", True))[: 1 if k > 2 else 2]:
         solution = answered(solver, problem, "conic", route=route, plain=plain)
         require(not violations(problem, solution.schedule), f"conic {route}: not valid")
         require(solution.cost == best, f"conic {route}: cost {solution.cost}, optimum {best}")
 
 
-def _machines_of(solver: Solver, polytope: Polytope, content: Point, number: int) -> None:
-    """Ask for the contents of so many machines, each type for a job of its own.
+def _machines_of(solver: Solver, polytope: Polytope, blocks: Sequence[int], number: int) -> None:
+    """Ask for the blocks of so many machines, each type for a job of its own.
 
-    A content that fits no second time, or fills the machine, needs as many machines as that.
+    Contents that leave too little room for all blocks on fewer machines need as many as that.
     """
-    table = [[int(i == j) for i in range(len(content))] for j in range(len(content))]
-    problem = _problem(polytope, [number * z for z in content], table)
+    table = [[int(i == j) for i in range(len(blocks))] for j in range(len(blocks))]
+    problem = _problem(polytope, blocks, table)
     solution = answered(solver, problem, "conic", route="cells", plain=True)
     require(not violations(problem, solution.schedule), "conic: not valid")
     require(solution.cost == number, f"conic: {solution.cost} machines, {number} suffice")

@@ -253,7 +253,7 @@ IDLE = Configuration({"c": 3}, "spare")
 
 @pytest.mark.parametrize(
     ("method", "spare"),
-    [("conic", []), *((method, [IDLE]) for method in ("ptas", "cp_sat", "price_and_branch"))],
+    [(method, [IDLE]) for method in ("conic", "ptas", "cp_sat", "price_and_branch")],
 )
 def test_a_type_nobody_uses_leaves_no_gap(method: str, spare: list[Shape]) -> None:
     """Prices prove 3/2 machines; a step of 1 makes that two, and a step of 1/7 would not."""

@@ -1,4 +1,4 @@
-"""Exact for few jobs and block types, all configurations up to a size: conic combinations."""
+"""Exact for few jobs and few block types: integer conic combinations in fixed dimension."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from cms.plugin.algorithm import Support
 from cms.plugin.guarantee import Guarantee
 from cms.values.fields import CheckedFields
 
-from .prepared import Prepared, prepared
+from .prepared import Prepared, prepare
 
 if TYPE_CHECKING:
     from cms.plugin.algorithm import Budget, Claim
@@ -27,7 +27,7 @@ class ConicOptions(CheckedFields):
     ----------
     route : str, default "auto"
         "points": a column for every maximal content of a machine; "cells": for the corners of
-        parallelepipeds that cover all contents, and free machines beside them; "auto": points
+        parallelograms that cover all contents, and free machines beside them; "auto": points
         where they are few, else cells.
     plain : bool, default False
         Whether to run the integer program alone: no prices, no rounding, and no claims but its
@@ -43,33 +43,33 @@ class ConicOptions(CheckedFields):
 
 
 class Conic:
-    """Exact for few jobs and few block types, if all configurations up to a size are allowed.
+    """Exact for few jobs and few block types, on all configurations up to a size or a short list.
 
-    The contents of a machine are then the integer points of a polytope in as many dimensions as
-    there are block types. Integral parallelepipeds inside it cover them; X is the set of their
-    vertices. Whatever machines a schedule has, as many others have the same blocks in all, of which
-    those outside X are different from each other and at most 2^k. So one integer program decides
-    the problem: a column for each content in X, 2^k *slots* of free content, and the blocks of each
-    job. SCIP looks for a schedule first, with little effort, and CP-SAT decides. Where a machine
-    has few maximal contents, these are the columns, and no slots are needed.
+    *Points.* Where a machine has few maximal contents, these are the columns of an integer program
+    with the blocks of each job. That holds of MIG devices, whose configurations are a list.
+
+    *Cells.* The contents of a machine with two block types are the integer points of a polygon.
+    Integral parallelograms inside it cover them; X is the set of their vertices. Whatever machines
+    a schedule has, as many others have the same blocks in all, of which those outside X are
+    different from each other and at most 2^k, for k block types. So the columns are X, and 2^k
+    *slots* of free content.
 
     The linear program over options comes first: its prices certify a bound, its rounding is a
-    schedule, and often that is all. Otherwise the prices tell which contents, and how many blocks
-    of each type for a job, a better schedule can have; the integer program leaves out the rest.
+    schedule, and often that is all. Otherwise the prices tell how often a better schedule can have
+    a content, and how many blocks of each type a job; SCIP looks for one, and CP-SAT decides.
 
-    Listed configurations are refused: with them the problem is NP-hard for two jobs and two block
-    types already. One size-bounded set is taken, with a limit of machines or of blocks a machine if
-    need be; at most 100 jobs and 8 block types that serve one; numbers within the range of CP-SAT.
-    With three block types and more the route "cells" lists all contents, of which there may be
-    5,000. (In the theory this, too, is polynomial.) Where there are more maximal contents than that
-    the route "auto" takes those that the prices leave; if these are too many as well, and the
-    rounding is not proved optimal, the run ends with an error: it may not end otherwise.
+    Taken are at most 100 jobs, 8 block types that serve one, and one machine type, with a limit of
+    machines if need be. Its configurations are a list of at most 100, none of which is part of
+    another (with long lists the problem is NP-hard for two jobs and two block types), size-bounded
+    sets of at most 5,000 maximal contents, or both. One set of two block types may have any number
+    of contents: it goes by cells then. (In the theory more types, too, are polynomial; measured,
+    cells have hardly fewer corners than there are contents then.) A run ends with an error if the
+    program's numbers leave the range of CP-SAT.
 
     Notes
     -----
     **Guarantee.** Optimal: cost <= OPT for every finished run. Beyond the prices' bound the proof
-    is CP-SAT's word; SCIP's is not taken, only its schedule, once that is checked. A ``plain`` run
-    does without SCIP.
+    is CP-SAT's word; SCIP's is not taken, only its schedule.
 
     **Running time.** For two block types the cells are found in time polynomial in the logarithm
     of the numbers, without listing a content. The integer program has a fixed number of variables
@@ -102,19 +102,19 @@ class Conic:
     options_type = ConicOptions
 
     def support(self, problem: Problem, options: ConicOptions) -> Support:
-        """Refuse listed configurations, and what is too large for the integer program."""
-        answer = prepared(problem, options.route, plain=options.plain)
+        """Refuse long lists, several machine types, and what is too large for the program."""
+        answer = prepare(problem, options.route)
         return answer if isinstance(answer, Support) else Support(True)
 
     def guarantee(self, problem: Problem, options: ConicOptions) -> Guarantee:
         """Return that a finished run is optimal."""
-        return Guarantee(1, 0, "OPT", "conic combinations (theory 5): X and 2^k slots")
+        return Guarantee(1, 0, "OPT", "conic combinations (theory 5)")
 
     def run(self, problem: Problem, options: ConicOptions, budget: Budget) -> Iterator[Claim]:
         """Yield a certificate, a rounding, and what the integer program finds and proves."""
         from .run import Run
 
-        given = prepared(problem, options.route, plain=options.plain)
+        given = prepare(problem, options.route)
         # Else the driver knows all there is to know: nothing to serve, or a job nothing serves.
         if isinstance(given, Prepared):
             yield from Run(given, options.plain, budget).claims()

@@ -1,4 +1,4 @@
-"""Integer hulls in the plane: the corners of the integer points of a polygon.
+"""The contents of a machine with two block types: a polygon's integer points and their hull.
 
 A polygon may hold 10^10 integer points; the convex hull of these has a few dozen corners, and they
 are found in a number of steps that grows with the logarithm of the numbers only.
@@ -20,16 +20,102 @@ Two facts are used throughout, for a convex K that contains the lattice point p.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from math import gcd
-from typing import TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
-from .polytope import HalfSpace, Point
+from cms.knapsack.pricing import common_denominator
 
-Vector: TypeAlias = tuple[int, int]
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from cms.problem.parts import SizeBoundedConfigurations
+
+#: How many blocks of either type; also a difference of two such vectors.
+Point: TypeAlias = tuple[int, int]
 
 
-def cut(corners: Sequence[Point], sides: Iterable[HalfSpace], new: HalfSpace) -> tuple[Point, ...]:
+class HalfPlane(NamedTuple):
+    """All z with ``normal . z <= most``.
+
+    Examples
+    --------
+    >>> HalfPlane((4, 7), 251).slack((2, 3))
+    222
+    """
+
+    normal: Point
+    most: int
+
+    def slack(self, point: Point) -> int:
+        """Return how far inside a point is; negative if it is outside."""
+        (a, b), (x, y) = self.normal, point
+        return self.most - a * x - b * y
+
+
+@dataclass(frozen=True, slots=True)
+class Polygon:
+    """``{z : 0 <= z <= highest, A z <= b}`` with integers A, b >= 0.
+
+    Examples
+    --------
+    >>> machine = Polygon((HalfPlane((4, 7), 251),), (62, 35))
+    >>> machine.fill((2, 3))
+    (3, 34)
+    """
+
+    rows: tuple[HalfPlane, ...]
+    highest: Point
+
+    @property
+    def sides(self) -> tuple[HalfPlane, ...]:
+        """The rows, then the ranges of both coordinates."""
+        x, y = self.highest
+        ranges = (((1, 0), x), ((0, 1), y), ((-1, 0), 0), ((0, -1), 0))
+        return (*self.rows, *(HalfPlane(*side) for side in ranges))
+
+    def fill(self, point: Point) -> Point:
+        """Add blocks until no other fits, large ones (by the first row) first.
+
+        Constraints that ask for enough blocks hold as well with more of them.
+        """
+        sizes = self.rows[0].normal
+        for unit in sorted(((1, 0), (0, 1)), key=lambda unit: -_dot(sizes, unit)):
+            rates = ((side, _dot(side.normal, unit)) for side in self.sides)
+            more = min(side.slack(point) // rate for side, rate in rates if rate > 0)
+            point = point[0] + more * unit[0], point[1] + more * unit[1]
+        return point
+
+
+def read_polygon(
+    shape: SizeBoundedConfigurations, blocks: Sequence[str], useful: Sequence[int]
+) -> Polygon:
+    """Return the polygon of a set's proper contents: no more blocks of a type than are useful.
+
+    ``blocks`` are its two, in the order of the coordinates.
+
+    Examples
+    --------
+    >>> from cms import SizeBoundedConfigurations
+    >>> shares = SizeBoundedConfigurations({"a": "0.4", "b": "0.6"}, capacity=1, max_blocks=2)
+    >>> read_polygon(shares, ["a", "b"], [9, 9])
+    Polygon(rows=(HalfPlane(normal=(2, 3), most=5), HalfPlane(normal=(1, 1), most=2)), \
+highest=(2, 1))
+    """
+    one, other = blocks
+    sizes = [shape.capacity, shape.sizes[one], shape.sizes[other]]
+    (capacity, a, b), _ = common_denominator(sizes)
+    divisor = gcd(a, b)
+    rows = [HalfPlane((a // divisor, b // divisor), capacity // divisor)]
+    if shape.max_blocks is not None:
+        rows.append(HalfPlane((1, 1), shape.max_blocks))
+    x, y = map(min, map(shape.largest_count, blocks), useful)
+    return Polygon(tuple(rows), (x, y))
+
+
+def cut_hull(
+    corners: Sequence[Point], sides: Iterable[HalfPlane], new: HalfPlane
+) -> tuple[Point, ...]:
     """Cut an integer hull by a half plane.
 
     Parameters
@@ -37,9 +123,9 @@ def cut(corners: Sequence[Point], sides: Iterable[HalfSpace], new: HalfSpace) ->
     corners : sequence of Points
         The corners of the convex hull of the integer points of a polygon, counterclockwise; two if
         they lie on a line, one if there is only one point.
-    sides : iterable of HalfSpaces
+    sides : iterable of HalfPlanes
         Half planes whose intersection is that polygon; it must be bounded.
-    new : HalfSpace
+    new : HalfPlane
 
     Returns
     -------
@@ -50,8 +136,8 @@ def cut(corners: Sequence[Point], sides: Iterable[HalfSpace], new: HalfSpace) ->
     Examples
     --------
     >>> square = ((0, 0), (5, 0), (5, 5), (0, 5))
-    >>> sides = [HalfSpace(n, m) for n, m in (((-1, 0), 0), ((0, -1), 0), ((1, 0), 5), ((0, 1), 5))]
-    >>> cut(square, sides, HalfSpace((4, 7), 29))
+    >>> sides = [HalfPlane(n, m) for n, m in (((-1, 0), 0), ((0, -1), 0), ((1, 0), 5), ((0, 1), 5))]
+    >>> cut_hull(square, sides, HalfPlane((4, 7), 29))
     ((0, 4), (0, 0), (5, 0), (5, 1), (2, 3))
     """
     inside = [new.slack(corner) >= 0 for corner in corners]
@@ -61,9 +147,9 @@ def cut(corners: Sequence[Point], sides: Iterable[HalfSpace], new: HalfSpace) ->
         return ()
     number = len(corners)
     first = next(at for at in range(number) if inside[at] and not inside[at - 1])
-    staying = [_pair(corners[(first + at) % number]) for at in range(sum(inside))]
-    before = _pair(corners[first - 1])
-    after = _pair(corners[(first + len(staying)) % number])
+    staying = [corners[(first + at) % number] for at in range(sum(inside))]
+    before = corners[first - 1]
+    after = corners[(first + len(staying)) % number]
     start, end = _towards(staying[0], before, new), _towards(staying[-1], after, new)
     # Of the old hull's border: what is left, from where it comes in to where it goes out.
     chain = [start] if start != staying[0] else []
@@ -78,11 +164,11 @@ def cut(corners: Sequence[Point], sides: Iterable[HalfSpace], new: HalfSpace) ->
 class _Walk:
     """Walks around the integer points of a bounded polygon, counterclockwise."""
 
-    def __init__(self, sides: Iterable[HalfSpace]) -> None:
-        self._sides = [(*_pair(side.normal), side.most) for side in sides]
+    def __init__(self, sides: Iterable[HalfPlane]) -> None:
+        self._sides = [(*side.normal, side.most) for side in sides]
 
     def around(
-        self, chain: list[Vector], before: Vector, after: Vector, new: HalfSpace
+        self, chain: list[Point], before: Point, after: Point, new: HalfPlane
     ) -> tuple[Point, ...]:
         """Complete a chain of corners to the whole hull.
 
@@ -104,7 +190,7 @@ class _Walk:
         # Nothing beside the line of the last edge: all points lie on it.
         return tuple(chain) if len(chain) == 1 else (chain[0], chain[-1])
 
-    def _range(self, point: Vector, direction: Vector) -> tuple[int, int]:
+    def _range(self, point: Point, direction: Point) -> tuple[int, int]:
         """From and to how many steps of a direction stay in the polygon; to < from if none do."""
         (x, y), (u, v) = point, direction
         least: list[int] = []
@@ -119,7 +205,7 @@ class _Walk:
                 return 1, 0
         return max(least), min(most)
 
-    def _turn(self, point: Vector, along: Vector) -> Vector | None:
+    def _turn(self, point: Point, along: Point) -> Point | None:
         """Find the next edge at a corner that was reached along a direction; None if all is on it.
 
         The point before, one step back, is in the polygon; the next one is not.
@@ -131,7 +217,7 @@ class _Walk:
             return None
         return self._first(point, along, (s + most * u, t + most * v))
 
-    def _first(self, point: Vector, outside: Vector, found: Vector) -> Vector:
+    def _first(self, point: Point, outside: Point, found: Point) -> Point:
         """Find the first direction after ``outside``, turning left, that leads to a lattice point.
 
         One step along ``outside`` leaves the polygon, one along ``found`` does not; their
@@ -148,7 +234,7 @@ class _Walk:
             d = d[0] + (least - 1) * e[0], d[1] + (least - 1) * e[1]
             e = d[0] + e[0], d[1] + e[1]
 
-    def _lone(self, point: Vector, after: Vector, before: Vector, new: HalfSpace) -> Vector | None:
+    def _lone(self, point: Point, after: Point, before: Point, new: HalfPlane) -> Point | None:
         """Find the first edge at the only corner that stays, if any point stays beside it.
 
         All lattice points of the old hull lie between the directions ``after`` and ``before``, and
@@ -158,8 +244,8 @@ class _Walk:
         """
         room = new.slack(point)
 
-        def cost(vector: Vector) -> int:
-            return new.normal[0] * vector[0] + new.normal[1] * vector[1]
+        def cost(vector: Point) -> int:
+            return _dot(new.normal, vector)
 
         d, f = after, _beside(after)
         steps = -(_det(f, before) // _det(d, before))
@@ -182,37 +268,32 @@ class _Walk:
         return self._first(point, d, e)
 
 
-def _pair(point: Point) -> Vector:
-    x, y = point
-    return x, y
-
-
-def _det(one: Vector, other: Vector) -> int:
+def _det(one: Point, other: Point) -> int:
     return one[0] * other[1] - one[1] * other[0]
 
 
-def _primitive(start: Vector, end: Vector) -> Vector:
+def _primitive(start: Point, end: Point) -> Point:
     """The shortest lattice vector from one point towards another."""
     u, v = end[0] - start[0], end[1] - start[1]
     divisor = gcd(u, v)
     return u // divisor, v // divisor
 
 
-def _towards(start: Vector, end: Vector, new: HalfSpace) -> Vector:
+def _towards(start: Point, end: Point, new: HalfPlane) -> Point:
     """The last lattice point in a half plane on the way from a point in it to one outside."""
     u, v = _primitive(start, end)
-    steps = new.slack(start) // (new.normal[0] * u + new.normal[1] * v)
+    steps = new.slack(start) // _dot(new.normal, (u, v))
     return start[0] + steps * u, start[1] + steps * v
 
 
-def _beside(along: Vector) -> Vector:
+def _beside(along: Point) -> Point:
     """A lattice vector f with det(along, f) = 1, for a primitive vector."""
-    r, rest = along
-    s, t, next_s, next_t = 1, 0, 0, 1
-    while rest:
-        quotient = r // rest
-        r, rest = rest, r - quotient * rest
-        s, next_s = next_s, s - quotient * next_s
-        t, next_t = next_t, t - quotient * next_t
-    # Now s * along[0] + t * along[1] = r, which is 1 or -1.
-    return -t * r, s * r
+    u, v = along
+    if not v:
+        return 0, u
+    t = pow(u, -1, abs(v))
+    return (u * t - 1) // v, t
+
+
+def _dot(one: Point, other: Point) -> int:
+    return one[0] * other[0] + one[1] * other[1]

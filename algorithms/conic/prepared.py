@@ -9,55 +9,54 @@ from cms.problem.parts import SizeBoundedConfigurations
 from cms.reduction.reduction import Reduction, reduce
 
 from ..tables.demands import Demand, demands_of
-from ..tables.machines import maximal_contents
-from .cells import MOST_POINTS
-from .demands import simple_count
-from .polytope import Point, Polytope, contents
+from ..tables.machines import listed
+from .polygon import Polygon, read_polygon
 
 if TYPE_CHECKING:
+    from cms.problem.parts import MachineType
     from cms.problem.problem import Problem
 
-#: The program has a variable for every job and block type: the theory's O(1) jobs.
-MOST_JOBS = 100
-#: It has 2^k slots with k variables each: the theory's O(1) block types.
-MOST_BLOCKS = 8
-#: Maximal contents that are columns one by one; beyond, corners of cells are fewer (theory 5.2).
-MOST_MAXIMAL = 5_000
-#: Demands and capacities in integers. CP-SAT's sums must stay below 2^60: a job's sum has up to
-#: 2 x 8 times its demand, a slot's 9 times the capacity ...
-_LARGEST = 2**55
-#: ... and a block type's sum up to 2^13 columns (5,000 listed points are fewer, and so are the
-#: corners of cells) with all its blocks, 2^46.
-_MOST_SUPPLY = 2**46
+    from .demands import Content
+
+#: The program has a variable for every job and block type: the theory's O(1) of both.
+MAX_JOBS, MAX_BLOCKS = 100, 8
+#: Maximal configurations of a list: the theory's O(1), where there is no polygon. A MIG device has
+#: 12, or 28 with double memory.
+MAX_LISTED = 100
+#: Maximal contents of a size-bounded set that are columns one by one; beyond, corners of cells are
+#: fewer (theory 5.2).
+MAX_MAXIMAL = 5_000
 
 
 class Prepared(NamedTuple):
     """A problem, reduced to what must be decided, in integers.
 
-    ``points`` are the maximal contents for the route "points", None for the route "cells".
-    ``simple`` machines are enough for a simple schedule. ``later`` says that the maximal contents
-    are too many, but that those may not be which the prices leave.
+    ``highest`` are the most blocks of each type that a machine has, ``points`` its maximal contents
+    for the route "points", ``polygon`` holds all contents for the route "cells".
     """
 
     reduction: Reduction
-    shape: SizeBoundedConfigurations
-    polytope: Polytope
+    machine: MachineType
     demands: tuple[Demand, ...]
-    simple: int
-    points: tuple[Point, ...] | None
-    later: bool
+    highest: Content
+    points: tuple[Content, ...] | None
+    polygon: Polygon | None
+
+    @property
+    def simple(self) -> int:
+        """Machines enough for a simple schedule: each job alone, on blocks of its best type."""
+        return sum(
+            min(
+                -(-blocks // most)
+                for blocks, most in zip(demand.enough, self.highest, strict=True)
+                if blocks
+            )
+            for demand in self.demands
+        )
 
 
-def prepared(problem: Problem, route: str, *, plain: bool = False) -> Prepared | Support:
-    """Prepare a problem for a run.
-
-    Parameters
-    ----------
-    problem : Problem
-    route : str
-        "auto", "points" or "cells".
-    plain : bool, default False
-        Whether the integer program is all there is.
+def prepare(problem: Problem, route: str) -> Prepared | Support:
+    """Prepare a problem for a run by a route: "auto", "points" or "cells".
 
     Returns
     -------
@@ -68,86 +67,62 @@ def prepared(problem: Problem, route: str, *, plain: bool = False) -> Prepared |
     Examples
     --------
     >>> from cms import Configuration, Job, Problem
-    >>> listed = Problem(configurations=Configuration({"a": 1}), jobs=[Job("x", 1, {"a": 1})])
-    >>> print(prepared(listed, "auto").reason)
-    the configurations are listed one by one; that is NP-hard even for two jobs and two block \
-types, and what makes the problem easy is to have all configurations up to a size \
-(SizeBoundedConfigurations)
+    >>> shapes = [Configuration({"a": 2}), Configuration({"a": 1, "b": 1})]
+    >>> problem = Problem(configurations=shapes, jobs=[Job("x", 9, {"a": 2, "b": 3})])
+    >>> prepare(problem, "auto").points
+    ((2, 0), (1, 1))
+    >>> prepare(problem, "cells").reason
+    "the route 'cells' takes one size-bounded set of at most two block types that serve a job: a \
+list can have holes, and of more types cells have hardly fewer corners than contents; take 'points'"
     """
-    if problem.listed_configurations:
-        return Support(
-            False,
-            "the configurations are listed one by one; that is NP-hard even for two jobs and two "
-            "block types, and what makes the problem easy is to have all configurations up to a "
-            "size (SizeBoundedConfigurations)",
-        )
-    sets = len(problem.size_bounded_configurations)
-    if sets != 1:
-        return Support(False, f"it has {sets} size-bounded sets of configurations; expected one")
-    if problem.n_jobs > MOST_JOBS:
-        return Support(
-            False,
-            f"it has {problem.n_jobs} jobs; at most {MOST_JOBS} are taken, since the integer "
-            "program has a variable for every job and block",
-        )
+    if problem.n_jobs > MAX_JOBS:
+        return Support(False, f"it has {problem.n_jobs} jobs; expected at most {MAX_JOBS}")
     reduction = reduce(problem)
-    small = reduction.problem
+    small, blocks = reduction.problem, reduction.problem.blocks
     if not small.n_jobs or not all(any(small.rows.row(j).supply) for j in range(small.n_jobs)):
         return Support(True)
-    blocks = len(small.blocks)
-    if blocks > MOST_BLOCKS:
+    if len(blocks) > MAX_BLOCKS:
+        number = f"{len(blocks)} block types that serve a job"
+        return Support(False, f"it has {number}; expected at most {MAX_BLOCKS}")
+    machines = {shape.machine for shape in small.configurations}
+    if len(machines) > 1:
+        return Support(False, f"it has {len(machines)} machine types; expected one")
+    machine = small.machine_type(machines.pop())
+    shape, *others = small.configurations
+    polygon = None
+    if len(blocks) == 2 and isinstance(shape, SizeBoundedConfigurations) and not others:
+        polygon = read_polygon(shape, blocks, small.useful_blocks())
+    elif len(blocks) > 1 and route == "cells":
         return Support(
             False,
-            f"it has {blocks} block types that serve a job; at most {MOST_BLOCKS} are taken, since "
-            "the integer program has 2^k machines of free content for k types",
+            "the route 'cells' takes one size-bounded set of at most two block types that serve a "
+            "job: a list can have holes, and of more types cells have hardly fewer corners than "
+            "contents; take 'points'",
         )
-    (shape,) = small.size_bounded_configurations
-    polytope, demands = contents(shape, small.blocks), demands_of(small)
-    simple = simple_count(demands, polytope.highest)
-    largest = max(*polytope.right, *(demand.demand for demand in demands))
-    if largest > _LARGEST or simple * max(polytope.highest) > _MOST_SUPPLY:
-        return Support(
-            False,
-            "its numbers are too large for CP-SAT's 63 bits: written as integers, demands and the "
-            f"capacity may go up to 2^{_LARGEST.bit_length() - 1} and the blocks of all machines "
-            f"up to 2^{_MOST_SUPPLY.bit_length() - 1}",
-        )
-    points = None if route == "cells" else _maximal(shape, small.blocks)
-    later = points is None and route == "auto" and polytope.dimension > 2 and not plain
-    if points is None and not later:
-        refusal = _no_cells(polytope, route)
-        if refusal is not None:
-            return Support(False, refusal)
-    return Prepared(reduction, shape, polytope, demands, simple, points, later)
+    points = "" if polygon and route == "cells" else _list_points(small)
+    if not isinstance(points, str):
+        highest = tuple(map(max, zip(*points, strict=True)))
+        return Prepared(reduction, machine, demands_of(small), highest, points, None)
+    if polygon is None or route == "points":
+        return Support(False, points)
+    return Prepared(reduction, machine, demands_of(small), polygon.highest, None, polygon)
 
 
-def _maximal(shape: SizeBoundedConfigurations, blocks: tuple[str, ...]) -> tuple[Point, ...] | None:
-    found = maximal_contents(shape, MOST_MAXIMAL)
-    if found is None:
-        return None
-    return tuple(tuple(content.get(block, 0) for block in blocks) for content in found)
-
-
-def _no_cells(polytope: Polytope, route: str) -> str | None:
-    """Why the problem cannot be solved on cells, if so."""
-    many = too_many_contents()
-    if route == "points":
-        return f"{many}, which the route 'points' lists one by one; take the route 'cells'"
-    if polytope.dimension <= 2:
-        return None
-    if route == "auto":
+def _list_points(small: Problem) -> tuple[Content, ...] | str:
+    """List the maximal contents, or say why not."""
+    lists = len(small.listed_configurations)
+    if lists > MAX_LISTED:
         return (
-            f"{many} of more than two block types: their cells are found point by point, and have "
-            "hardly fewer corners (measured)"
+            f"it lists {lists} configurations none of which is part of another; expected at most "
+            f"{MAX_LISTED}: with long lists the problem is NP-hard even for two jobs and two block "
+            "types, unlike with all configurations up to a size"
         )
-    if polytope.points(MOST_POINTS) is None:
+    listing = listed(small, MAX_MAXIMAL)
+    if listing.left_out:
         return (
-            f"a machine has more than {MOST_POINTS:,} contents of more than two block types: "
-            "their cells are found point by point"
+            f"a machine has more than {MAX_MAXIMAL:,} maximal contents, which are listed one by "
+            "one; take the route 'cells' for two block types, price_and_branch for more"
         )
-    return None
-
-
-def too_many_contents() -> str:
-    """Say why maximal contents are not listed one by one."""
-    return f"a machine has more than {MOST_MAXIMAL:,} maximal contents"
+    return tuple(
+        tuple(shape.blocks.get(block, 0) for block in small.blocks) for shape in listing.shapes
+    )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from math import ceil
 from typing import TYPE_CHECKING
 
 from cms.certificate.certificate import round_up
@@ -21,9 +20,9 @@ from ..prices.theorem_b import additive_cost, rounded
 from ..prices.vertex import solve_dantzig_wolfe
 from ..tables.integers import Tables, without_limits
 from ..tables.integers import schedule as restored
-from .compact import CompactProgram, Ended
-from .dynamic import DynamicProgram, optimum
-from .fleet import MOST_SHAPES, Fleet, FleetFound
+from .compact import CompactProgram
+from .dynamic import DynamicProgram
+from .fleet import MAX_SHAPES, Fleet
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -49,7 +48,7 @@ class PtasOptions(CheckedFields):
         How few machines are found exactly: ``"dynamic"`` by dynamic programming, ``"program"`` by
         an integer program, ``"auto"`` by the first where its tables are small enough and otherwise,
         unless the rounding is good enough already, by the second. Where the numbers are too large
-        for the way asked for, a rounding that is good enough is the answer.
+        for that, a rounding that is good enough is the answer.
     plain : bool, default False
         Whether to run the bare algorithm: no certificate, no solver's word, and no schedule but the
         one that the guarantee is about.
@@ -74,9 +73,7 @@ class Ptas:
     more, however many machines there are: with k block types and machines of cost 1 fewer than
     max(k, (k - 1)^2) more. Where that is at most a part epsilon of the bound, it is the answer.
     Otherwise there are few machines, and the optimum is found: by dynamic programming over numbers
-    of blocks where the tables are small, else by the compact integer program. (This program counts
-    costs that have no short common step in millionths of the least one, or in parts epsilon of it
-    if those are finer.)
+    of blocks where the tables are small, else by the compact integer program.
 
     Notes
     -----
@@ -118,7 +115,7 @@ class Ptas:
 
     def support(self, problem: Problem, options: PtasOptions) -> Support:
         """Refuse limits, and what the exact part could not list."""
-        return without_limits(problem, MOST_SHAPES)
+        return without_limits(problem, MAX_SHAPES)
 
     def guarantee(self, problem: Problem, options: PtasOptions) -> Guarantee | None:
         """Return the factor 1 + epsilon, or 1 where rounding is optimal."""
@@ -158,9 +155,8 @@ class _Run:
         settled = additive_loss_in_steps(small) <= options.epsilon * lowest and within
         if settled or not options.plain:
             yield Named(schedule, "rounding of LP_DW")
-        if settled or self._budget.stopped:
-            return
-        yield from self._exactly(schedule, lowest, enough=within and not options.plain)
+        if not settled and not self._budget.stopped:
+            yield from self._exactly(schedule, lowest, enough=within and not options.plain)
 
     def _rounding(self, solution: BasicSolution) -> Schedule:
         machines, given = rounded(solution)
@@ -174,91 +170,54 @@ class _Run:
         return restored(self._reduction, tables, *kept)
 
     def _exactly(self, schedule: Schedule, lowest: Fraction, *, enough: bool) -> Iterator[Named]:
-        """Find the optimum; or leave it if the schedule in hand is good enough, where it is hard.
-
-        Parameters
-        ----------
-        schedule : Schedule
-            The rounding.
-        lowest : Fraction
-            A lower bound.
-        enough : bool
-            Whether a schedule within the guarantee is known.
-        """
-        original, options = self._reduction.original, self._options
-        highest = schedule.cost(original)
-        known = self._budget.best
-        if known is not None and not options.plain:
-            highest = min(highest, known.cost(original))
+        """Find the optimum; or leave it where that is hard and the rounding is good enough."""
+        plain, budget = self._options.plain, self._budget
+        rounding = Named(schedule, "rounding of LP_DW")
+        highest = schedule.cost(self._reduction.original)
+        if not plain and budget.best is not None:
+            highest = min(highest, budget.best.cost(self._reduction.original))
         if highest <= lowest:  # the cheap certificate: nothing costs less than the bound
-            if options.plain:
-                yield Named(schedule, "rounding of LP_DW")
+            if plain:
+                yield rounding
             return
-        fleet, refusals = Fleet(self._small), []
-        if options.exact != "program":
-            table = DynamicProgram(fleet, highest)
-            if table.too_large is None:
-                searched = table.run(lowest, lambda: self._budget.stopped)
-                if searched.finished:
-                    cost = highest if searched.found is None else searched.found.cost
-                    found = searched.found
-                    yield from self._proved(fleet, schedule, found, cost, "dynamic program")
+        fleet = Fleet(self._small)
+        try:
+            way, name = self._way(fleet, lowest, highest, enough=enough)
+        except UnsupportedProblem as fault:
+            if enough:
                 return
-            refusals.append(table.too_large)
-        if options.exact == "program" or (options.exact == "auto" and not enough):
-            program = CompactProgram(fleet, lowest, highest, options.epsilon)
-            if program.too_large is None:
-                yield from self._by_program(fleet, program, schedule)
-                return
-            refusals.append(program.too_large)
-        if not enough:
-            reason = "; ".join(refusals)
-            raise UnsupportedProblem(f"{reason}; {self._advice(fleet, schedule, lowest, highest)}")
-
-    def _advice(self, fleet: Fleet, schedule: Schedule, lowest: Fraction, highest: Fraction) -> str:
-        """Say what would have worked."""
-        options, advice = self._options, []
-        if options.exact == "dynamic":
-            if CompactProgram(fleet, lowest, highest, options.epsilon).too_large is None:
-                advice.append('exact = "program"')
-        elif options.exact == "program" and DynamicProgram(fleet, highest).too_large is None:
-            advice.append('exact = "dynamic"')
-        if lowest:
-            epsilon = schedule.cost(self._reduction.original) / lowest - 1
-            if options.plain:
-                epsilon = max(epsilon, additive_loss_in_steps(self._small) / lowest)
-            enough = Fraction(ceil(100 * epsilon), 100)
-            if enough <= 1:
-                advice.append(f"epsilon = {enough}, which the rounding keeps to")
-        return f"take {', or '.join([*advice, 'the method price_and_branch'])}"
-
-    def _by_program(
-        self, fleet: Fleet, program: CompactProgram, schedule: Schedule
-    ) -> Iterator[Named]:
-        best: FleetFound | None = None
-        for item in program.run(self._budget):
-            if not isinstance(item, Ended):
-                best = item
-                if not self._options.plain:
-                    yield self._named(fleet, item, "CP-SAT")
-            elif item.bound is not None:
-                yield from self._proved(fleet, schedule, best, item.bound, "CP-SAT")
-
-    def _proved(
-        self, fleet: Fleet, schedule: Schedule, found: FleetFound | None, bound: Fraction, way: str
-    ) -> Iterator[Named]:
-        """Yield what was found, or the rounding where that costs no more, and the bound."""
-        if not self._options.plain:
+            raise UnsupportedProblem(
+                f"{fault}; take a larger epsilon, or the method price_and_branch"
+            ) from None
+        best, cost = rounding, highest
+        for found in way.run(budget):
             if found is not None:
-                yield self._named(fleet, found, way)
-            yield Named(SolverBound(bound, way), "exact part")
-        elif found is None or schedule.cost(self._reduction.original) <= found.cost:
-            yield Named(schedule, "rounding of LP_DW")
-        else:
-            yield self._named(fleet, found, way)
+                better = self._reduction.restore(fleet.schedule(found))
+                best, cost = Named(better, name), fleet.price(found)
+                if not plain:
+                    yield best
+            elif plain:
+                yield best
+            else:
+                yield Named(SolverBound(cost, name), "exact part")
 
-    def _named(self, fleet: Fleet, found: FleetFound, way: str) -> Named:
-        return Named(self._reduction.restore(fleet.schedule(found)), way)
+    def _way(
+        self, fleet: Fleet, lowest: Fraction, highest: Fraction, *, enough: bool
+    ) -> tuple[DynamicProgram | CompactProgram, str]:
+        """Choose a way to the optimum; an error says that there is none."""
+        exact = self._options.exact
+        refusal = ""
+        if exact != "program":
+            try:
+                return DynamicProgram(fleet, lowest, highest), "dynamic program"
+            except UnsupportedProblem as fault:
+                if exact == "dynamic" or enough:
+                    raise
+                refusal = f"{fault}; "
+        try:
+            return CompactProgram(fleet, lowest, highest), "CP-SAT"
+        except UnsupportedProblem as fault:
+            raise UnsupportedProblem(f"{refusal}{fault}") from None
 
 
 def additive_loss_in_steps(problem: Problem) -> Fraction:
@@ -276,6 +235,3 @@ def additive_loss_in_steps(problem: Problem) -> Fraction:
     """
     step = common_step(problem.machine_type(shape.machine).cost for shape in problem.configurations)
     return max(Fraction(0), additive_cost(problem) - step)
-
-
-__all__ = ["Ptas", "PtasOptions", "optimum"]

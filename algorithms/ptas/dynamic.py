@@ -9,113 +9,39 @@ instead, in the order of cost; the second table does so at the price of one pass
 
 from __future__ import annotations
 
-from fractions import Fraction
 from heapq import heappop, heappush
 from math import ceil, prod
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from cms.errors import UnsupportedProblem
-from cms.reduction.reduction import reduce
-from cms.schedule.schedule import Schedule
 
 from .fleet import Fleet, FleetFound
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Iterator
+    from fractions import Fraction
 
     from numpy.typing import NDArray
 
     from cms.plugin.algorithm import Budget
     from cms.problem.parts import Configuration
-    from cms.problem.problem import Problem
 
     Table = NDArray[np.int64]
 
 #: Blocks along the axes of the tables, and blocks of the last type.
 Option = tuple[tuple[int, ...], int]
 #: Cells of all tables of a kind, those of the jobs and those of the costs: 128 MiB each.
-MOST_CELLS = 2**24
+MAX_CELLS = 2**24
 #: Cells that are gone through, a few seconds' work, and passes over tables, however small.
-MOST_WORK, MOST_PASSES = 2**29, 2**18
+MAX_WORK, MAX_PASSES = 2**29, 2**18
 #: Combinations of blocks that are looked at for being minimal options, a second's work.
-MOST_LEAVES = 2**19
+MAX_LEAVES = 2**19
 #: The last type's blocks stay far below what a cell can hold.
-_MOST_LAST = 2**40
-#: How the cost that :func:`optimum` searches up to grows.
-_GROWTH = Fraction(3, 2)
+MAX_LAST = 2**40
 #: No so many blocks suffice; there is no such fleet.
 _NEVER, _NONE = 2**61, -(2**61)
-
-
-class Searched(NamedTuple):
-    """Whether the search came to its end, and the cheapest schedule below the cost asked for."""
-
-    finished: bool
-    found: FleetFound | None
-
-
-class Optimum(NamedTuple):
-    """The least cost of a schedule, and one that costs so much; None and an empty one for none."""
-
-    cost: Fraction | None
-    schedule: Schedule
-
-
-def optimum(problem: Problem, budget: Budget | None = None) -> Optimum | None:
-    """Find a cheapest schedule by dynamic programming alone: an oracle for small block counts.
-
-    Neither prices nor linear programs are used, nor a solver.
-
-    Parameters
-    ----------
-    problem : Problem
-        Without limits on machine types.
-    budget : Budget, optional
-        By default the search takes the time it needs.
-
-    Returns
-    -------
-    Optimum, or None if the budget was stopped
-
-    Raises
-    ------
-    UnsupportedProblem
-        If a machine type has a limit or the tables would be too large.
-
-    Examples
-    --------
-    >>> from cms import Configuration, Job, Problem
-    >>> problem = Problem(
-    ...     configurations=[Configuration({"a": 2}), Configuration({"a": 1, "b": 1})],
-    ...     jobs=[Job("x", 7, {"a": 2, "b": 3}), Job("y", 4, {"b": 2})],
-    ... )
-    >>> optimum(problem).cost
-    Fraction(3, 1)
-    """
-    if any(machine.limit is not None for machine in problem.machine_types):
-        raise UnsupportedProblem("the dynamic program knows no limits on machine types")
-    reduction = reduce(problem)
-    fleet = Fleet(reduction.problem)
-    if not all(any(demand.supply) for demand in fleet.demands):
-        return Optimum(None, Schedule())
-    apart = fleet.apart()
-    # Fleets a little larger each time: the tables are not much larger than the optimum needs.
-    first = 2 * fleet.step * min((steps for steps in fleet.steps if steps), default=0)
-    limit = Fraction(0)
-    found: FleetFound | None = None
-    while found is None and limit < apart.cost:
-        limit = min(apart.cost, max(first, limit * _GROWTH))
-        program = DynamicProgram(fleet, limit)
-        if program.too_large is not None:
-            raise UnsupportedProblem(program.too_large)
-        searched = program.run(Fraction(0), lambda: budget is not None and budget.stopped)
-        if not searched.finished:
-            return None
-        found = searched.found
-    best = found or apart
-    return Optimum(best.cost, reduction.restore(fleet.schedule(best)))
 
 
 class DynamicProgram:
@@ -125,208 +51,154 @@ class DynamicProgram:
     ----------
     fleet : Fleet
         Of a problem in which every job can be served.
-    highest : Fraction
-        Cost of the known schedule.
+    lowest, highest : Fraction
+        A lower bound, and the cost of the known schedule.
 
-    Attributes
-    ----------
-    too_large : str or None
-        Why the tables would be too large.
+    Raises
+    ------
+    UnsupportedProblem
+        If the tables would be too large.
     """
 
-    def __init__(self, fleet: Fleet, highest: Fraction) -> None:
+    def __init__(self, fleet: Fleet, lowest: Fraction, highest: Fraction) -> None:
         self._fleet = fleet
-        # Of the costs that are of interest, the highest, in steps.
-        self._most = ceil(highest / fleet.step) - 1 if fleet.step else -1
+        # The costs of interest, in steps.
+        self._least = ceil(lowest / fleet.step)
+        self._most = ceil(highest / fleet.step) - 1
         k = len(fleet.useful)
-        self._free = [steps == 0 for steps in fleet.steps]
         self._caps = [self._cap(i) for i in range(k)]
         # The type of the largest range needs no axis of its own, nor do types that are not used. An
         # axis of length 1 is there in any case, so that a table is never without one.
-        self._last = max(range(k), key=self._caps.__getitem__) if k else 0
+        self._last = max(range(k), key=self._caps.__getitem__)
         self._axes = [i for i in range(k) if i != self._last and self._caps[i]]
         self._shape = (1, *(self._caps[i] + 1 for i in self._axes))
+        cells, n, c = prod(self._shape), fleet.problem.n_jobs, len(fleet.shapes)
+        self._require((n + 1) * cells <= MAX_CELLS and self._caps[self._last] <= MAX_LAST)
+        self._costs = self._list_costs(min(MAX_CELLS // cells, MAX_PASSES // c))
+        self._leaves = 0
+        known: dict[tuple[int, tuple[int, ...]], list[Option]] = {}
         self._options: list[list[Option]] = []
-        self._values: list[int] = []
-        self.too_large = self._measured()
+        passes = len(self._costs) * c
+        for demand in fleet.demands:
+            key = demand.demand, demand.supply
+            if key not in known:
+                known[key] = list(self._list_options(*key))
+            self._options.append(known[key])
+            passes += len(known[key])
+            self._require(passes <= MAX_PASSES and passes * cells <= MAX_WORK)
+
+    def _require(self, fits: bool) -> None:
+        if not fits:
+            size = " x ".join(map(str, self._shape[1:])) or "1"
+            raise UnsupportedProblem(
+                f"the tables of the dynamic program, {size} cells for each job and each cost of a "
+                f"fleet, would be too large: it takes {MAX_CELLS} cells of each kind"
+            )
 
     def _cap(self, block: int) -> int:
         """Return how many blocks of a type are useful, and can be had at the costs of interest."""
         fleet = self._fleet
-        shapes = zip(fleet.steps, fleet.counts, strict=True)
-        counts = [(steps, held[block]) for steps, held in shapes if held[block]]
-        if any(steps == 0 for steps, _ in counts):
+        if block in self._find_free():
             return fleet.useful[block]
-        had = max((n * max(0, self._most) // steps for steps, n in counts), default=0)
-        return min(fleet.useful[block], had)
+        shapes = zip(fleet.steps, fleet.counts, strict=True)
+        had = (held[block] * max(0, self._most) // steps for steps, held in shapes if steps)
+        return min(fleet.useful[block], max(had, default=0))
 
-    def _measured(self) -> str | None:
-        """Work out how large everything is, and list the jobs' options; say what is too large."""
-        fleet, n, cells = self._fleet, self._fleet.problem.n_jobs, prod(self._shape)
-        if self._most < 0 or not n:
-            return None
-        if (n + 1) * cells > MOST_CELLS or self._caps[self._last] > _MOST_LAST:
-            size = str(cells) if cells <= MOST_CELLS else f"more than {MOST_CELLS}"
-            return (
-                f"the tables of the dynamic program have {size} cells for each of {n} jobs; it "
-                f"takes {MOST_CELLS} cells in all, of 2**40 blocks at most"
-            )
-        most = min(MOST_CELLS // cells, MOST_PASSES // max(1, len(fleet.shapes)))
-        if not self._reached(most):
-            return (
-                f"fleets can have more than {most} different costs, and the dynamic program has "
-                f"{cells} cells for each of them and {len(fleet.shapes)} configurations; it takes "
-                f"{MOST_CELLS} cells in all, and {MOST_PASSES} passes over them"
-            )
-        passes, leaves = len(self._values) * len(fleet.shapes), 0
-        known: dict[tuple[int, tuple[int, ...]], list[Option]] = {}
-        for demand in fleet.demands:
-            key = demand.demand, demand.supply
-            if key not in known:
-                known[key] = []
-                for option in self._options_of(*key):
-                    leaves += 1
-                    if leaves > MOST_LEAVES:
-                        return f"the jobs have more than {MOST_LEAVES} combinations of blocks"
-                    if option is not None:
-                        known[key].append(option)
-            self._options.append(known[key])
-            passes += len(known[key])
-            if passes > MOST_PASSES or passes * cells > MOST_WORK:
-                return (
-                    f"the dynamic program goes {passes} times or more through {cells} cells; it "
-                    f"takes {MOST_PASSES} passes, and {MOST_WORK} cells in all of them"
-                )
-        return None
+    def _find_free(self) -> set[int]:
+        """Return the types that machines of no cost have."""
+        shapes = zip(self._fleet.steps, self._fleet.counts, strict=True)
+        return {i for steps, counts in shapes if not steps for i, n in enumerate(counts) if n}
 
-    def _reached(self, most: int) -> bool:
-        """Find the costs (in steps) that fleets of paid machines have; say if they are so few.
+    def _list_costs(self, most: int) -> list[int]:
+        """List the costs (in steps) that fleets of paid machines have, if they are so few.
 
         They are sums of the machines' costs, of no more machines than there are useful blocks: few
         of all multiples of a step where the costs have no short common denominator.
         """
         paid = sorted({steps for steps in self._fleet.steps if steps})
         useful = sum(self._caps)
+        costs: list[int] = []
         waiting, machines = [0], {0: 0}  # the fewest machines of each cost
         while waiting:
-            if len(self._values) == most:
-                return False
-            value = heappop(waiting)
-            self._values.append(value)
+            self._require(len(costs) < most)
+            cost = heappop(waiting)
+            costs.append(cost)
             for steps in paid:
-                more = value + steps
-                if more > self._most or machines[value] == useful:
+                more = cost + steps
+                if more > self._most or machines[cost] == useful:
                     break
                 if more not in machines:
                     heappush(waiting, more)
-                machines[more] = min(machines.get(more, useful), machines[value] + 1)
-        return True
+                machines[more] = min(machines.get(more, useful), machines[cost] + 1)
+        return costs
 
-    def _options_of(self, demand: int, supply: Sequence[int]) -> Iterator[Option | None]:
-        """Yield the minimal options of a job, and None for every other leaf of the search."""
+    def _list_options(self, demand: int, supply: tuple[int, ...]) -> Iterator[Option]:
+        """Yield the minimal options of a job: with a block less its demand is not met."""
         counts = [0] * len(self._axes)
         last = supply[self._last]
 
-        def leaf(left: int) -> Option | None:
-            number = 0
-            if left > 0:
-                if not last:
-                    return None
-                number = -(-left // last)
-                left -= number * last
-            # Minimal: with a block less of any type the demand is not met.
-            taken = zip(counts, self._axes, strict=True)
-            minimal = all(left + supply[i] > 0 for n, i in taken if n)
-            return ((0, *counts), number) if minimal and number <= self._caps[self._last] else None
-
-        def descend(at: int, left: int) -> Iterator[Option | None]:
-            if left <= 0 or at == len(counts):
-                yield leaf(left)
+        def descend(at: int, left: int) -> Iterator[Option]:
+            if left > 0 and at < len(counts):
+                f = supply[self._axes[at]]
+                most = min(self._caps[self._axes[at]], -(-left // f)) if f else 0
+                for number in range(most + 1):
+                    counts[at] = number
+                    yield from descend(at + 1, left - number * f)
+                counts[at] = 0
                 return
-            f = supply[self._axes[at]]
-            most = min(self._caps[self._axes[at]], -(-left // f)) if f else 0
-            for number in range(most + 1):
-                counts[at] = number
-                yield from descend(at + 1, left - number * f)
-            counts[at] = 0
+            self._leaves += 1
+            self._require(self._leaves <= MAX_LEAVES)
+            number = -(-left // last) if left > 0 and last else 0
+            left -= number * last
+            taken = zip(counts, self._axes, strict=True)
+            minimal = left <= 0 and all(left + supply[i] > 0 for n, i in taken if n)
+            if minimal and number <= self._caps[self._last]:
+                yield (0, *counts), number
 
         yield from descend(0, demand)
 
-    def run(self, lowest: Fraction, stopped: Callable[[], bool]) -> Searched:
-        """Search all costs from a lower bound on.
-
-        Parameters
-        ----------
-        lowest : Fraction
-            No schedule costs less.
-        stopped : callable
-            Asked at every pass.
-        """
-        if self._most < 0:
-            return Searched(True, None)
-        needs = self._needs(stopped)
-        if needs is None:
-            return Searched(False, None)
-        start = ceil(lowest / self._fleet.step)
-        tables: dict[int, Table] = {}
-        for value in self._values:
-            table = self._had(tables, value, stopped)
-            if table is None:
-                return Searched(False, None)
-            tables[value] = table
-            if value < start:
-                continue
-            hits = np.flatnonzero(needs[-1] <= table)
-            if len(hits):
-                cell = tuple(int(at) for at in np.unravel_index(int(hits[0]), self._shape))
-                found = self._fleet.found(
-                    self._machines(tables, value, cell), self._given(needs, cell)
-                )
-                return Searched(True, found)
-        return Searched(True, None)
-
-    def _needs(self, stopped: Callable[[], bool]) -> list[Table] | None:
-        """Tabulate the least blocks of the last type: of no job, of the first, of two ..."""
-        tables = [np.zeros(self._shape, dtype=np.int64)]
+    def run(self, budget: Budget) -> Iterator[FleetFound | None]:
+        """Yield the cheapest schedule, if there is any, and None at last; nothing if stopped."""
+        needs = [np.zeros(self._shape, dtype=np.int64)]
         for options in self._options:
-            before, after = tables[-1], np.full(self._shape, _NEVER, dtype=np.int64)
-            for option, last in options:
-                if stopped():
-                    return None
-                to = after[tuple(slice(n, None) for n in option)]
-                of = tuple(slice(0, size - n) for n, size in zip(option, self._shape, strict=True))
-                np.minimum(to, before[of] + last, out=to)
-            tables.append(after)
-        return tables
+            needs.append(self._add_job(needs[-1], options, budget))
+        tables: dict[int, Table] = {}
+        for cost in self._costs:
+            tables[cost] = self._tabulate(tables, cost, budget)
+            if budget.stopped:
+                return
+            hits = np.flatnonzero(needs[-1] <= tables[cost])
+            if cost >= self._least and len(hits):
+                cell = tuple(int(at) for at in np.unravel_index(int(hits[0]), self._shape))
+                yield FleetFound(self._machines(tables, cost, cell), self._given(needs, cell))
+                break
+        yield None
 
-    def _had(
-        self, tables: dict[int, Table], value: int, stopped: Callable[[], bool]
-    ) -> Table | None:
+    def _add_job(self, before: Table, options: list[Option], budget: Budget) -> Table:
+        """Tabulate the least blocks of the last type with one more job."""
+        after = np.full(self._shape, _NEVER, dtype=np.int64)
+        for option, last in options:
+            if budget.stopped:
+                break
+            to = after[tuple(slice(n, None) for n in option)]
+            of = tuple(slice(0, size - n) for n, size in zip(option, self._shape, strict=True))
+            np.minimum(to, before[of] + last, out=to)
+        return after
+
+    def _tabulate(self, tables: dict[int, Table], cost: int, budget: Budget) -> Table:
         """Tabulate the most blocks of the last type that machines of a cost have."""
-        table = self._for_free() if value == 0 else np.full(self._shape, _NONE, dtype=np.int64)
-        for c, steps in enumerate(self._fleet.steps):
-            if stopped():
-                return None
-            if steps and value - steps in tables:
-                np.maximum(table, self._with(tables[value - steps], c), out=table)
-        return table
-
-    def _for_free(self) -> Table:
-        """Tabulate what machines that cost nothing have: all that is useful of their types."""
         table = np.full(self._shape, _NONE, dtype=np.int64)
-        free = self._freely_had()
-        ends = (slice(None), *(slice(0, self._caps[i] * (i in free) + 1) for i in self._axes))
-        table[ends] = self._caps[self._last] if self._last in free else 0
+        if not cost:  # machines that cost nothing have all that is useful of their types
+            free, caps = self._find_free(), self._caps
+            ends = (slice(0, caps[i] * (i in free) + 1) for i in self._axes)
+            table[slice(None), *ends] = caps[self._last] if self._last in free else 0
+        for steps, counts in zip(self._fleet.steps, self._fleet.counts, strict=True):
+            if steps and cost - steps in tables and not budget.stopped:
+                np.maximum(table, self._add_machine(tables[cost - steps], counts), out=table)
         return table
 
-    def _freely_had(self) -> set[int]:
-        """Return the types that machines of no cost have."""
-        shapes = zip(self._free, self._fleet.counts, strict=True)
-        return {i for free, counts in shapes if free for i, n in enumerate(counts) if n}
-
-    def _with(self, before: Table, c: int) -> Table:
-        """Add a machine of a configuration to fleets."""
-        counts = self._fleet.counts[c]
+    def _add_machine(self, before: Table, counts: tuple[int, ...]) -> Table:
+        """Add a machine to fleets."""
         caps = self._caps
         less = [np.maximum(np.arange(caps[i] + 1) - min(counts[i], caps[i]), 0) for i in self._axes]
         moved: Table = before[np.ix_(np.zeros(1, dtype=np.int64), *less)]
@@ -334,31 +206,30 @@ class DynamicProgram:
         return np.minimum(moved + min(counts[self._last], cap), cap)
 
     def _machines(
-        self, tables: dict[int, Table], value: int, cell: tuple[int, ...]
+        self, tables: dict[int, Table], cost: int, cell: tuple[int, ...]
     ) -> dict[Configuration, int]:
         """Read off which machines have what a cell says; as many steps as there are machines."""
         fleet, cap = self._fleet, self._caps[self._last]
-        machines: dict[Configuration, int] = {}
-        while value:
-            wanted = int(tables[value][cell])
-            for c, steps in enumerate(fleet.steps):
-                counts = fleet.counts[c]
-                if not steps or value - steps not in tables:
+        every = list(zip(fleet.shapes, fleet.steps, fleet.counts, strict=True))
+        machines = {
+            shape: max(-(-self._caps[i] // n) for i, n in enumerate(counts) if n)
+            for shape, steps, counts in every
+            if not steps
+        }
+        while cost:
+            for shape, steps, counts in every:
+                if not steps or cost - steps not in tables:
                     continue
-                less = (
-                    0,
-                    *(max(0, at - counts[i]) for at, i in zip(cell[1:], self._axes, strict=True)),
-                )
-                before = int(tables[value - steps][less])
-                if before >= 0 and min(before + min(counts[self._last], cap), cap) == wanted:
+                pairs = zip(cell[1:], self._axes, strict=True)
+                less = (0, *(max(0, at - counts[i]) for at, i in pairs))
+                before = int(tables[cost - steps][less])
+                had = min(before + min(counts[self._last], cap), cap)
+                if before >= 0 and had == tables[cost][cell]:
+                    machines[shape] = machines.get(shape, 0) + 1
+                    cost, cell = cost - steps, less
                     break
             else:
                 raise AssertionError("a cell of the table comes from no other")
-            machines[fleet.shapes[c]] = machines.get(fleet.shapes[c], 0) + 1
-            value, cell = value - steps, less
-        for shape, counts, free in zip(fleet.shapes, fleet.counts, self._free, strict=True):
-            if free:
-                machines[shape] = max(-(-self._caps[i] // n) for i, n in enumerate(counts) if n)
         return machines
 
     def _given(self, needs: list[Table], cell: tuple[int, ...]) -> dict[tuple[str, str], int]:
@@ -366,10 +237,9 @@ class DynamicProgram:
         problem = self._fleet.problem
         given: dict[tuple[str, str], int] = {}
         for j in reversed(range(problem.n_jobs)):
-            wanted = int(needs[j + 1][cell])
             for option, last in self._options[j]:
                 less = tuple(at - n for at, n in zip(cell, option, strict=True))
-                if min(less) >= 0 and int(needs[j][less]) + last == wanted:
+                if min(less) >= 0 and needs[j][less] + last == needs[j + 1][cell]:
                     break
             else:
                 raise AssertionError("a cell of the table comes from no other")

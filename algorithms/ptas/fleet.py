@@ -1,41 +1,35 @@
-"""The machines that an exact method chooses among, one by one, and what it finds."""
+"""The machines that the exact part chooses among, one by one, and what it finds."""
 
 from __future__ import annotations
 
-from fractions import Fraction
 from typing import TYPE_CHECKING, NamedTuple
 
 from cms.errors import UnsupportedProblem
 from cms.schedule.schedule import Schedule
 from cms.values.numbers import common_step
 
-from ..prices.theorem_b import with_missing
 from ..tables.demands import demands_of
 from ..tables.machines import listed
 
 if TYPE_CHECKING:
+    from fractions import Fraction
+
     from cms.problem.parts import Configuration
     from cms.problem.problem import Problem
 
 #: Maximal multisets of a size-bounded set that are listed one by one.
-MOST_SHAPES = 20_000
+MAX_SHAPES = 20_000
 
 
 class FleetFound(NamedTuple):
-    """Machines, the blocks given to jobs by (block, job), and what the machines cost."""
+    """Machines by configuration, and the blocks given to jobs by (block, job)."""
 
-    cost: Fraction
     machines: dict[Configuration, int]
     given: dict[tuple[str, str], int]
 
 
 class Fleet:
-    """A reduced problem with all its configurations listed.
-
-    Parameters
-    ----------
-    problem : Problem
-        Reduced, without limits.
+    """A reduced problem without limits, with all its configurations listed.
 
     Attributes
     ----------
@@ -50,11 +44,6 @@ class Fleet:
     useful : list of k ints
         More blocks of a type than this never help.
 
-    Raises
-    ------
-    UnsupportedProblem
-        If a size-bounded set has too many maximal multisets.
-
     Examples
     --------
     >>> from cms import Configuration, Job, Problem
@@ -66,10 +55,10 @@ class Fleet:
 
     def __init__(self, problem: Problem) -> None:
         self.problem = problem
-        listing = listed(problem, MOST_SHAPES)
+        listing = listed(problem, MAX_SHAPES)
         if listing.left_out:
             raise UnsupportedProblem(
-                f"a size-bounded set has more than {MOST_SHAPES} maximal configurations, which are "
+                f"a size-bounded set has more than {MAX_SHAPES} maximal configurations, which are "
                 "listed one by one here"
             )
         self.shapes = listing.shapes
@@ -80,41 +69,12 @@ class Fleet:
         self.step = common_step(costs)
         self.steps = [int(cost / self.step) if cost else 0 for cost in costs]
         self.demands = demands_of(problem)
-        self.useful = [0] * len(problem.blocks)
-        for demand in self.demands:
-            for i, most in enumerate(demand.enough):
-                self.useful[i] += most
+        self.useful = [sum(d.enough[i] for d in self.demands) for i in range(len(problem.blocks))]
 
-    def apart(self) -> FleetFound:
-        """Serve every job by blocks of one type: a schedule, if not a good one."""
-        problem = self.problem
-        # What a block costs on a machine that is full of its type.
-        prices = [
-            min(
-                self.step * steps / counts[i]
-                for steps, counts in zip(self.steps, self.counts, strict=True)
-                if counts[i]
-            )
-            for i in range(len(problem.blocks))
-        ]
-        load = [0] * len(prices)
-        given: dict[tuple[str, str], int] = {}
-        for demand in self.demands:
-            costs = [(n * prices[i], i) for i, n in enumerate(demand.enough) if n]
-            _, i = min(costs)
-            given[problem.blocks[i], demand.name] = demand.enough[i]
-            load[i] += demand.enough[i]
-        return self.found(with_missing(problem, {}, load), given)
-
-    def found(
-        self, machines: dict[Configuration, int], given: dict[tuple[str, str], int]
-    ) -> FleetFound:
-        """Add what machines cost."""
-        cost = sum(
-            (self.problem.machine_type(shape.machine).cost * n for shape, n in machines.items()),
-            Fraction(0),
-        )
-        return FleetFound(cost, machines, given)
+    def price(self, found: FleetFound) -> Fraction:
+        """Return what machines cost."""
+        steps = dict(zip(self.shapes, self.steps, strict=True))
+        return self.step * sum(number * steps[shape] for shape, number in found.machines.items())
 
     def schedule(self, found: FleetFound) -> Schedule:
         """Build a schedule of the reduced problem."""

@@ -1,42 +1,57 @@
-"""How close each algorithm of the theory comes to the optimum, next to what is proved of it."""
+"""How close each algorithm comes to the optimum, next to what is proved of it."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from importlib import import_module
+from typing import Any
 
+from bench.figures import median
 from bench.plots import Plot
-from bench.row import RunRow
-from bench.tables import Table
+from bench.row import Outcome, RunRow
+from bench.tables import Column, Table, grouped, percent, ratio, seconds
 from bench.task import Task
 
-from .quality import known_values, quality, ratio_plots
+from .quality import (
+    Known,
+    is_breached,
+    known_values,
+    label,
+    mean_and_worst,
+    proved_ratio,
+    ratio_plots,
+    ratios,
+)
 from .suite import Settings, Suite
-from .summary import how_measured, solves
+from .summary import how_measured
 
 #: Who says what the optimum is.
 REFERENCE = "cp_sat"
 #: Families on the configurations of an A100; the others come second.
 ON_A100 = ("real-rows", "arbitrary", "sparse", "near-ties", "superlinear", "sublinear")
-#: The algorithms and their variants.
+#: The algorithms of the theory in their variants; the other methods have none.
 VARIANTS: Mapping[str, Sequence[Mapping[str, object]]] = {
     "greedy": (
         {},
-        {"variant": "units", "inner": "exact", "plain": True},
-        {"variant": "units", "inner": "greedy", "plain": True},
+        *(
+            {"variant": "units", "inner": inner, "plain": True}
+            for inner in ("greedy", "independent", "dependent", "exact")
+        ),
         {"variant": "inflated", "inner": "exact", "plain": True},
         {"variant": "lp", "plain": True},
     ),
     "lp_rounding": (
         {},
-        {"variant": "milp", "plain": True},
-        {"variant": "published", "plain": True},
-        {"variant": "supports", "plain": True},
-        {"variant": "doubling", "plain": True},
+        *(
+            {"variant": variant, "plain": True}
+            for variant in ("milp", "supports", "published", "enumeration", "doubling")
+        ),
     ),
     "ptas": ({"epsilon": "1/2"}, {"epsilon": "1/4"}, {"epsilon": "1/10"}),
     "conic": ({}, {"route": "points", "plain": True}, {"route": "cells", "plain": True}),
 }
+#: A published scheduler's rule, beside MIG-serving's two phases.
+PUBLISHED_RULES = ("parvagpu",)
 
 
 def tasks(settings: Settings) -> Iterator[Task]:
@@ -46,6 +61,7 @@ def tasks(settings: Settings) -> Iterator[Task]:
         for method in dict.fromkeys([REFERENCE, *settings.methods]):
             for options in VARIANTS.get(method, ({},)):
                 yield from settings.solves("ratios", source, (method,), options=options)
+        yield from settings.rules("ratios", source, PUBLISHED_RULES)
 
 
 def _instances(settings: Settings) -> Iterator[tuple[str, dict[str, object]]]:
@@ -60,30 +76,72 @@ def _instances(settings: Settings) -> Iterator[tuple[str, dict[str, object]]]:
 
 def tables(rows: Sequence[RunRow], settings: Settings) -> list[Table]:
     """Show each variant's ratios to the optimum, on an A100 and on other families."""
-    mine = solves(rows)
-    known = known_values(mine)
-    note = f"n <= {settings.largest}. {how_measured(settings)}"
+    known = known_values(rows)
+    caption = (
+        "Of the instances that a method takes and whose optimum CP-SAT knows: mean and worst of "
+        "cost / optimum, and the share where that is 1. guarantee: the median of what it allows, "
+        "divided by the optimum. breached: runs below the optimum or above the guarantee. At most "
+        f"{settings.largest} jobs, {settings.time_limit:g} s a run. {how_measured(settings)}"
+    )
+    columns = (
+        Column("algorithm", left=True),
+        Column("instances"),
+        Column("mean", ratio),
+        Column("worst", ratio),
+        Column("optimal", percent),
+        Column("guarantee", ratio),
+        Column("breached"),
+        Column("median s", seconds),
+    )
     found = []
+    for title, part in _halves(rows):
+        lines = [_line(name, runs, known) for name, runs in grouped(part, label).items()]
+        shown = tuple(line for line in lines if line[1])
+        red = frozenset(at for at, line in enumerate(shown) if line[6])
+        if shown:
+            found.append(Table(f"ratios: {title}", caption, columns, shown, red))
+    return found
+
+
+def _halves(rows: Sequence[RunRow]) -> Iterator[tuple[str, list[RunRow]]]:
     for title, wanted in (("A100", True), ("other families", False)):
-        part = [row for row in mine if (row.family in ON_A100) == wanted]
-        found.append(quality(f"ratios: {title}", part, known, note))
-    return [table for table in found if table is not None]
+        yield title, [row for row in rows if (row.family in ON_A100) == wanted]
+
+
+def _line(name: str, runs: Sequence[RunRow], known: Mapping[str, Known]) -> tuple[Any, ...]:
+    answered = [row for row in runs if row.outcome is Outcome.ANSWERED]
+    seen = ratios(answered, known, "optimum")
+    proved = [proved_ratio(row, known.get(row.instance)) for row in answered]
+    allowed = [value for value in proved if value is not None]
+    took = [row.seconds for row in answered if row.seconds is not None]
+    return (
+        name,
+        len(seen),
+        *mean_and_worst(seen),
+        sum(value == 1 for value in seen) / max(1, len(seen)),
+        float(median(allowed)) if allowed else None,
+        sum(is_breached(row, known.get(row.instance)) for row in runs),
+        median(took) if took else None,
+    )
 
 
 def plots(rows: Sequence[RunRow], settings: Settings) -> list[Plot]:
     """Draw the ratios on an A100 and on other families."""
     drawn = []
-    for name, title, wanted in (("a100", "A100", True), ("others", "other families", False)):
-        part = [row for row in solves(rows) if (row.family in ON_A100) == wanted]
-        drawn += ratio_plots(f"ratios_{name}", f"Observed and proved ratios: {title}", part)
+    for title, part in _halves(rows):
+        name = f"ratios_{title.split()[0].lower()}"
+        drawn += ratio_plots(name, f"Observed and proved ratios: {title}", part)
     return drawn
 
 
 SUITE = Suite(
     "ratios",
-    "the algorithms of the theory against the optimum and their guarantees",
+    "how close each algorithm comes to CP-SAT's optimum, next to its guarantee",
     Settings(
-        methods=("greedy", "lp_rounding", "ptas", "conic"),
+        methods=(
+            *("greedy", "lp_rounding", "ptas", "conic", "auto"),
+            *("mig_serving_fast", "mig_serving"),
+        ),
         time_limit=5.0,
         instances=2_000,
         largest=12,

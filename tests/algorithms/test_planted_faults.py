@@ -20,6 +20,7 @@ import pytest
 import algorithms.aggregated.program as aggregated
 import algorithms.aggregated.pseudoforest as pseudoforest
 import algorithms.aggregated.tidy as tidy
+import algorithms.conic.integer_program as content_program
 import algorithms.conic.run as conic
 import algorithms.greedy.factors as factors
 import algorithms.greedy.inner as inner
@@ -31,14 +32,12 @@ import algorithms.lp_rounding as lp_rounding
 import algorithms.prices.theorem_b as options_rounding
 import algorithms.ptas as ptas
 from algorithms.conic.cells import cover
-from algorithms.conic.integer_program import ContentTask
 from algorithms.ptas.dynamic import DynamicProgram
 from cms import solve
 from cms.errors import CmsError
 from proofs_checks import theorems
 from tests.algorithms import test_guarantees
 from tests.algorithms.aggregated import test_aggregated, test_pseudoforest
-from tests.algorithms.conic import test_whole
 from tests.algorithms.greedy import test_factors, test_greedy, test_inner
 from tests.algorithms.lp_rounding import test_lp_rounding
 from tests.instances import test_hard_algorithms
@@ -52,7 +51,7 @@ _true_apply = steps.apply
 _true_potential = paths.PathRounding.potential
 _true_waste = tidy.without_waste
 _true_peeled = pseudoforest._peeled
-_true_run = DynamicProgram.run
+_true_table = DynamicProgram.__init__
 _true_ptas = ptas._Run.__init__
 _true_taken = options_rounding.taken
 
@@ -95,17 +94,12 @@ def takes_too_much_back(tables: Any, machines: Any, given: Any) -> Any:
     return opened, {edge: max(0, number - 1) for edge, number in blocks.items()}
 
 
-def one_slot_too_few(*arguments: Any) -> Any:
-    task = ContentTask(*arguments)
-    return replace(task, slots=max(0, task.slots - 1))
-
-
 def every_second_body(*arguments: Any) -> Any:
     return list(cover(*arguments))[::2]
 
 
-def starts_one_step_late(self: Any, lowest: Fraction, stopped: Any) -> Any:
-    return _true_run(self, lowest + self._fleet.step, stopped)
+def starts_one_step_late(self: Any, fleet: Any, lowest: Fraction, highest: Fraction) -> None:
+    _true_table(self, fleet, lowest + fleet.step, highest)
 
 
 def takes_three_times_epsilon(self: Any, problem: Any, options: Any, budget: Any) -> None:
@@ -272,7 +266,7 @@ FAULTS: list[tuple[str, Any, str, Any, Check]] = [
     (
         "the dynamic program starts one step late",
         DynamicProgram,
-        "run",
+        "__init__",
         starts_one_step_late,
         theorem("ptas_switch", 3),
     ),
@@ -305,11 +299,11 @@ FAULTS: list[tuple[str, Any, str, Any, Check]] = [
         theorem("theorem_b", 1),
     ),
     (
-        "conic has one free machine too few",
-        conic,
-        "ContentTask",
-        one_slot_too_few,
-        lambda: test_whole.test_cells_have_two_to_the_k_slots_and_points_none(2),
+        "conic has no free machines",
+        content_program,
+        "SLOTS",
+        0,
+        theorem("structure_theorem", 1),
     ),
     (
         "conic's cover loses every second body",

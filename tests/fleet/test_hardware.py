@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 from collections.abc import Iterable
 
@@ -238,6 +239,24 @@ def test_every_enumerated_multiset_is_placeable_and_the_maximal_ones_are_full(ke
     for multiset in device.maximal_multisets(names):
         for name in names:
             assert device.place({**multiset, name: multiset.get(name, 0) + 1}) is None
+
+
+@pytest.mark.parametrize("device", gpus(), ids=lambda device: device.key)
+def test_a_device_takes_all_that_fits_by_compute_and_memory_slices(device: Gpu) -> None:
+    """Whatever the start slots are: the multisets are the integer points of two inequalities."""
+    names = device.base_profiles
+    base = [device.profile(name) for name in names]
+    assert (len(base), device.compute_slices, device.memory_slices) in ((5, 7, 8), (3, 4, 4))
+    counts = itertools.product(*(range(device.memory_slices // p.memory + 1) for p in base))
+    within = {
+        frozenset((name, n) for name, n in zip(names, some, strict=True) if n)
+        for some in counts
+        if sum(p.compute * n for p, n in zip(base, some, strict=True)) <= device.compute_slices
+        and sum(p.memory * n for p, n in zip(base, some, strict=True)) <= device.memory_slices
+    }
+    layouts = every_layout(device, names)
+    assert {frozenset(Counter(name for name, _ in one).items()) for one in layouts} == within
+    assert len(within) == (38 if len(base) == 5 else 10)
 
 
 def test_larger_instances_are_placed_before_smaller_ones_whatever_the_order() -> None:

@@ -219,8 +219,10 @@ def test_the_switch_to_the_exact_regime_closes_the_gap_of_the_bound(
 
 
 @pytest.mark.parametrize("plain", [{}, PLAIN], ids=["default", "plain"])
-@pytest.mark.parametrize("route", ROUTES)
-@pytest.mark.parametrize("name", ["non-irup", "slots-needed", "bin-packing"])
+@pytest.mark.parametrize(
+    ("name", "route"),
+    [("non-irup", "points"), ("bin-packing", "points"), *(("slots-needed", r) for r in ROUTES)],
+)
 def test_conic_is_exact_where_corners_alone_or_prices_alone_are_not(
     name: str, route: str, plain: Options
 ) -> None:
@@ -232,9 +234,8 @@ def test_conic_is_exact_where_corners_alone_or_prices_alone_are_not(
 
 
 @pytest.mark.parametrize("name", ["explicit-list-yes", "explicit-list-no"])
-def test_conic_refuses_an_explicit_list_which_others_decide(name: str) -> None:
-    with pytest.raises(UnsupportedProblem, match="'conic' cannot take this problem: .*list"):
-        solve(named(name).make(), "conic")
+def test_a_short_list_is_decided_by_all_that_are_exact(name: str) -> None:
+    assert ran(name, "conic", {}).cost == named(name).optimum
     # So small an epsilon leaves three machines to the exact part.
     assert ran(name, "ptas", {"epsilon": "1/10"}).cost == named(name).optimum
 

@@ -163,8 +163,10 @@ def must_take(method: str, options: Options, problem: Problem) -> bool:
         return False
     if method == "conic":
         shapes = problem.configurations
-        only = len(problem.machine_types) == len(shapes) == 1
-        return only and isinstance(shapes[0], SizeBoundedConfigurations)
+        cells = len(shapes) == 1 and isinstance(shapes[0], SizeBoundedConfigurations)
+        by_cells = options.get("route") != "cells" or (cells and len(problem.blocks) <= 2)
+        few = len(problem.machine_types) == 1 and len(problem.blocks) <= 8
+        return few and by_cells
     if options.get("variant") == "enumeration":
         return not free and len(list(contents(reduce(problem).problem))) <= 3
     # What is exponential in the blocks of a machine may have an end.
