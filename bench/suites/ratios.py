@@ -25,7 +25,7 @@ VARIANTS: Mapping[str, Sequence[Mapping[str, object]]] = {
         {"variant": "units", "inner": "exact", "plain": True},
         {"variant": "units", "inner": "greedy", "plain": True},
         {"variant": "inflated", "inner": "exact", "plain": True},
-        {"variant": "lp", "plain": True},
+        {"variant": "alone", "plain": True},
     ),
     "lp_rounding": (
         {},

@@ -8,11 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from algorithms.greedy import opened, steps
+from algorithms.greedy import opening, steps
 from algorithms.greedy.inner import INNER
-from algorithms.greedy.machinewise import Rounding, round_machinewise, solve
-from algorithms.greedy.opened import Opened
-from algorithms.greedy.paid import Paid
+from algorithms.greedy.opening import Opening
 from algorithms.tables.integers import Tables
 from cms import Configuration, Job, Problem
 from cms.reduction.reduction import reduce
@@ -49,7 +47,7 @@ def tables() -> Tables:
 def test_the_clock_says_how_many_steps_are_done_at_once_and_nothing_else(
     seconds: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    plain = Opened(tables(), "greedy", Fraction(1, 7), by_job=True).finish(None, None)
+    plain = Opening(tables(), "greedy", "demands", Fraction(1, 7)).finish(None, None)
     now, numbers = [0.0], []
 
     def clock() -> float:
@@ -60,23 +58,23 @@ def test_the_clock_says_how_many_steps_are_done_at_once_and_nothing_else(
         numbers.append(number)
         return steps.advance(state, number)
 
-    monkeypatch.setattr(opened, "_COMPILED_FROM", 1)
-    monkeypatch.setattr(opened, "perf_counter", clock)
+    monkeypatch.setattr(opening, "_COMPILED_FROM", 1)
+    monkeypatch.setattr(opening, "perf_counter", clock)
     monkeypatch.setattr(steps, "compiled", lambda: (steps.start, advance))
-    assert Opened(tables(), "greedy", Fraction(1, 7), by_job=True).finish(None, None) == plain
+    assert Opening(tables(), "greedy", "demands", Fraction(1, 7)).finish(None, None) == plain
     # One at first; as many again while that is quick, and never more than are known to be.
     assert numbers[0] == 1
-    if seconds >= opened._WISHED:
+    if seconds >= opening._WISHED:
         assert set(numbers) == {1}
     else:
         assert numbers[:4] == [1, 2, 4, 8]
 
 
 def test_slow_steps_are_done_fewer_at_once() -> None:
-    assert opened._more_or_fewer(64, 1.0) == 32
-    assert opened._more_or_fewer(1, 1.0) == 1
-    assert opened._more_or_fewer(64, 0.15) == 64
-    assert opened._more_or_fewer(1 << 30, 0.0) == opened._MOST_STEPS
+    assert opening._more_or_fewer(64, 1.0) == 32
+    assert opening._more_or_fewer(1, 1.0) == 1
+    assert opening._more_or_fewer(64, 0.15) == 64
+    assert opening._more_or_fewer(1 << 30, 0.0) == opening._MOST_STEPS
 
 
 def test_the_compiled_loop_leaves_the_interpreter_to_others() -> None:
@@ -91,9 +89,9 @@ def test_the_clock_is_looked_at_between_two_configurations(inner: str) -> None:
     jobs = [Job(f"j{j}", 7, {f"b{i}": 1 + (i * j) % 3 for i in range(31)}) for j in range(4)]
     built = Tables.of(Problem(configurations=shapes, jobs=jobs))
     budget = Ends(10)
-    run = Opened(built, inner, Fraction(0), by_job=True)
+    run = Opening(built, inner, "demands")
     assert run.finish(None, budget) is None
-    # The first machine was not even opened.
+    # The first machine was not even opening.
     assert not any(run._state.machines)
     # It notices soon: nobody asked much more often.
     assert budget.left >= -5
@@ -105,13 +103,3 @@ def test_an_inner_method_ends_with_the_budget(inner: str) -> None:
     bids = np.array([[1.0 + (3 * i + 7 * j) % 11 / 3 for j in range(40)] for i in range(8)])
     given = INNER[inner]([3] * 8, np.minimum(bids, budgets), budgets, Ends(0))
     assert (given.sum(axis=1) <= 3).all()
-
-
-@pytest.mark.parametrize("asked", [0, 1, 2, 3, 5])
-def test_the_lp_version_ends_with_the_budget(asked: int) -> None:
-    paid = Paid.of(tables())
-    fractional = solve(paid, None)
-    assert fractional is not None
-    assert solve(paid, Ends(min(asked, 2))) is None
-    assert round_machinewise(paid, fractional, Ends(min(asked, 2))) is None
-    assert Rounding(paid, fractional).counts(Ends(10**9)) is not None
