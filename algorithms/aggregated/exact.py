@@ -9,7 +9,6 @@ import numpy as np
 
 from cms.knapsack.pricing import common_denominator
 
-from ..solvers.equations import solved
 from ..solvers.floats import near
 from ..solvers.simplex import cheapest
 from .sums import total_of_quotients
@@ -23,11 +22,8 @@ if TYPE_CHECKING:
 
     from ..tables.integers import Tables
     from .pseudoforest import Edge
-    from .serving import Basis, Column, Hint, Serving
+    from .serving import Column, Hint, Serving
 
-#: With no more block types the exact program takes milliseconds from scratch; where optima tie it
-#: then ends at machines of which clean-up mostly leaves fewer than of the floats' own.
-_FEW_TYPES = 12
 #: What floats in a comparison may be wrong by, and between which sizes they are numbers as others.
 _WRONG, _LEAST, _MOST = 1e-9, 1e-90, 1e90
 
@@ -90,11 +86,7 @@ class Exact:
 
     def solve(self, hint: Hint, budget: Budget | None) -> Found | None:
         """Solve, beginning with what floats propose; None if stopped."""
-        active, types, basis = hint
-        if basis is not None and self._tables.k > _FEW_TYPES:
-            worked_out = self._worked_out(basis)
-            if worked_out is not None and not self._joined(*worked_out, set(), basis.types, 1):
-                return worked_out[0]
+        active, types = hint
         active.update(at for at in self._cheapest if at is not None)
         self._complete(types)
         rounds = 0
@@ -157,37 +149,6 @@ class Exact:
                 sums.append(total_of_quotients(demands[jobs], supply[jobs, i]))
             self._wanted = main.copy(), sums
         return list(self._wanted[1])
-
-    def _worked_out(self, basis: Basis) -> tuple[Found, dict[int, Fraction]] | None:
-        """Work a basis out; None if it is none, or none of a solution with prices >= 0."""
-        tables, k = self._tables, self._tables.k
-        if (basis.types.main < 0).any():
-            return None
-        pairs, least = self._parts(basis.types)
-        split = list(dict.fromkeys(j for _, j in pairs))
-        row_of = {j: k + r for r, j in enumerate(split)}
-        columns: list[dict[int, int | Fraction]] = [
-            dict(filled(self._columns[at].counts)) for at in basis.columns
-        ]
-        columns += [{i: -1, row_of[j]: tables.supply[j][i]} for i, j in pairs]
-        columns += [{i: -1} for i in basis.spare]
-        if len(columns) != k + len(split) or any(at in self._closed for at in basis.columns):
-            return None
-        rows: list[dict[int, int | Fraction]] = [{} for _ in columns]
-        for at, column in enumerate(columns):
-            for r, a in column.items():
-                rows[r][at] = a
-        right, unit = common_denominator([*least, *(Fraction(tables.demands[j]) for j in split)])
-        values = solved(rows, right)
-        if values is None or min(values, default=0) < 0:
-            return None
-        costs = [self._columns[at].cost for at in basis.columns]
-        prices = solved(columns, costs + [Fraction(0)] * (len(columns) - len(costs)))
-        if prices is None or min(prices, default=0) < 0:
-            return None
-        values = [value / unit for value in values]
-        found = self._named(basis.columns, pairs, values, basis.types, prices[:k])
-        return found, dict(zip(split, prices[k:], strict=True))
 
     def _restricted(
         self, active: Sequence[int], types: Serving, budget: Budget | None

@@ -183,8 +183,8 @@ FAULTS: list[tuple[str, Any, str, Any, Check]] = [
     (
         "jobs are given no block more than they want before rounding",
         aggregated,
-        "_one_block_more",
-        lambda edges, tables: dict(enumerate(map(Fraction, tables.demands))),
+        "one_block_more",
+        lambda tables, blocks: dict(blocks),
         theorem("t2_tadd", 1),
     ),
     (

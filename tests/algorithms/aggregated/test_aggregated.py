@@ -13,7 +13,7 @@ from algorithms.aggregated.program import (
     doubled,
     one_block_each,
     repaired,
-    with_machines,
+    rounded,
 )
 from algorithms.aggregated.tidy import without_waste
 from algorithms.tables.integers import Tables, schedule, without_limits
@@ -95,9 +95,8 @@ def test_twice_the_machines_are_enough_for_a_block_more_each() -> None:
     tables = Tables.of(reduce(problem).problem)
     vertex = Aggregated(tables).solve(None)
     assert vertex is not None
-    assert with_machines([1], vertex.edges, tables) is None
-    given = with_machines([2], vertex.edges, tables)
-    assert given is not None
+    machines, given = rounded(tables, [2 * x for x in vertex.machines], vertex.blocks)
+    assert machines == [2]
     assert sorted(given.values()) == [2] * 5
 
 
