@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from cms.plugin.algorithm import Budget
 
     from ..tables.integers import Tables
-    from .pseudoforest import Edge
     from .serving import Column, Hint, Serving
 
 #: What floats in a comparison may be wrong by, and between which sizes they are numbers as others.
@@ -124,21 +123,6 @@ class Exact:
         row = self._tables.supply[j]
         return min((i for i, f in enumerate(row) if f and self._usable[i]), key=cost)
 
-    def _parts(self, types: Serving) -> tuple[list[Edge], list[Fraction]]:
-        """Return the edges of jobs with several block types, and blocks still wanted.
-
-        The last are what the other jobs want of each type beyond the blocks there are.
-        """
-        tables = self._tables
-        wanted = self._mainly(types.main)
-        pairs: list[Edge] = []
-        for j in sorted(types.more):
-            i = int(types.main[j])
-            wanted[i] -= Fraction(tables.demands[j], tables.supply[j][i])
-            pairs += [(i, j) for i in sorted(types.more[j])]
-        least = [blocks - there for blocks, there in zip(wanted, self._held, strict=True)]
-        return pairs, least
-
     def _mainly(self, main: NDArray[np.int64]) -> list[Fraction]:
         """Return how many blocks of each type are wanted if every job takes its main one."""
         if self._wanted is None or not np.array_equal(self._wanted[0], main):
@@ -155,18 +139,25 @@ class Exact:
     ) -> tuple[Found, dict[int, Fraction]] | None:
         """Solve over the columns and block types that take part; with what split jobs pay a unit.
 
+        Split are the jobs with several block types; the others want blocks beyond those there are.
+
         Returns
         -------
         Found, and a dict from job to Fraction; None if stopped
         """
         tables, k = self._tables, self._tables.k
-        pairs, least = self._parts(types)
-        split = list(dict.fromkeys(j for _, j in pairs))
+        wanted = self._mainly(types.main)
+        split = sorted(types.more)
+        for j in split:
+            i = int(types.main[j])
+            wanted[i] -= Fraction(tables.demands[j], tables.supply[j][i])
+        least = [blocks - there for blocks, there in zip(wanted, self._held, strict=True)]
+        pairs = [(i, j) for j in split for i in sorted(types.more[j])]
         row_of = {j: k + r for r, j in enumerate(split)}
         size = len(active) + len(pairs)
         rows = [[0] * size for _ in range(k + len(split))]
         for at, column in enumerate(active):
-            for i, count in filled(self._columns[column].counts):
+            for i, count in enumerate(self._columns[column].counts):
                 rows[i][at] = count
         for at, (i, j) in enumerate(pairs, start=len(active)):
             rows[i][at] = -1
@@ -178,28 +169,14 @@ class Exact:
         basic = cheapest(costs, rows, right, stopped)
         if basic is None:
             return None
-        values = [value / unit for value in basic.values]
-        found = self._named(active, pairs, values, types, basic.prices[:k])
-        return found, dict(zip(split, basic.prices[k:], strict=True))
-
-    def _named(
-        self,
-        columns: Sequence[int],
-        pairs: Sequence[Edge],
-        values: Sequence[Fraction],
-        types: Serving,
-        prices: list[Fraction],
-    ) -> Found:
-        """Name the values of columns and pairs."""
         amounts = [Fraction(0)] * len(self._columns)
-        cost = Fraction(0)
-        for at, value in zip(columns, values, strict=False):
-            amounts[at] = value
-            cost += self._columns[at].cost * value
+        for at, value in zip(active, basic.values, strict=False):
+            amounts[at] = value / unit
         shares: dict[int, list[tuple[int, Fraction]]] = {}
-        for (i, j), value in zip(pairs, values[len(columns) :], strict=False):
-            shares.setdefault(j, []).append((i, value))
-        return Found(amounts, shares, types.main, prices, cost)
+        for (i, j), value in zip(pairs, basic.values[len(active) :], strict=True):
+            shares.setdefault(j, []).append((i, value / unit))
+        found = Found(amounts, shares, types.main, basic.prices[:k], basic.cost / unit)
+        return found, dict(zip(split, basic.prices[k:], strict=True))
 
     def _joined(
         self,
@@ -263,14 +240,3 @@ class Exact:
             doubtful = (better & (supply > 0)).any(axis=1) & (mine > 0)
         doubtful[list(split)] = False
         return [int(j) for j in doubtful.nonzero()[0]]
-
-
-def filled(row: Sequence[int]) -> list[tuple[int, int]]:
-    """List the numbers of a row that are not 0, with their places.
-
-    Examples
-    --------
-    >>> filled([2, 0, 1])
-    [(0, 2), (2, 1)]
-    """
-    return [(at, number) for at, number in enumerate(row) if number]

@@ -324,8 +324,8 @@ def rounded(
     blocks : Mapping[(block type, job), Fraction]
         Which serve all jobs, in parts, along a pseudoforest.
     """
-    more = one_block_more(tables, blocks)
-    return repaired(tables, list(map(ceil, machines)), round_pseudoforest(more))
+    # By the lemma no type is given away twice, and every job keeps what it needs.
+    return list(map(ceil, machines)), round_pseudoforest(one_block_more(tables, blocks))
 
 
 def one_block_more(tables: Tables, blocks: Mapping[Edge, Fraction]) -> dict[Edge, Fraction]:

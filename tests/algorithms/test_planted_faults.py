@@ -192,7 +192,7 @@ FAULTS: list[tuple[str, Any, str, Any, Check]] = [
         aggregated,
         "repaired",
         buys_one_more,
-        theorem("t2_tadd", 10),
+        test_aggregated.test_repair_uses_idle_blocks_before_new_machines,
     ),
     (
         "repair buys no machines",
@@ -243,8 +243,10 @@ FAULTS: list[tuple[str, Any, str, Any, Check]] = [
     (
         "machines are taken once instead of twice",
         lp_rounding,
-        "ceil",
-        lambda x: x // 2,
+        "rounded",
+        lambda tables, machines, blocks: aggregated.rounded(
+            tables, [x / 2 for x in machines], blocks
+        ),
         lambda: test_lp_rounding.test_doubling_is_needless_but_is_what_the_textbook_does(),
     ),
     (

@@ -6,13 +6,13 @@ from fractions import Fraction
 
 import pytest
 
+from algorithms.aggregated import program
 from algorithms.aggregated.program import (
     Aggregated,
     Counts,
     certificate,
     doubled,
     one_block_each,
-    repaired,
     rounded,
 )
 from algorithms.aggregated.tidy import without_waste
@@ -121,8 +121,8 @@ def test_repair_uses_idle_blocks_before_new_machines() -> None:
         configurations=Configuration({"b": 4}), jobs=[Job("x", 3, {"b": 1}), Job("y", 9, {"b": 2})]
     )
     tables = Tables.of(problem)
-    assert repaired(tables, [1], {(0, 0): 2}) == ([2], {(0, 0): 3, (0, 1): 5})
-    assert repaired(tables, [0], {}) == ([2], {(0, 0): 3, (0, 1): 5})
+    assert program.repaired(tables, [1], {(0, 0): 2}) == ([2], {(0, 0): 3, (0, 1): 5})
+    assert program.repaired(tables, [0], {}) == ([2], {(0, 0): 3, (0, 1): 5})
 
 
 def test_block_types_that_serve_nobody_are_not_listed() -> None:
