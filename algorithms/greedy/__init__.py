@@ -66,7 +66,7 @@ class GreedyOptions(CheckedFields):
         (1 - 1/e) or dependent rounding (3/4), or exactly (1). ``auto``: exactly where that is
         quick, item greedy otherwise; for ``alone`` in small problems dependent rounding.
     delta : number or None, default None
-        The inflation of ``inflated``, > 0, and of ``alone``, <= 1; by default near the best one.
+        The inflation of ``inflated`` and ``alone``, > 0; by default near the best one.
     plain : bool, default False
         Only the textbook algorithm of the variant: no clean-up afterwards, no certificate.
     """

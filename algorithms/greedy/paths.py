@@ -11,12 +11,11 @@ edges at a time, such that every job in between keeps what it is given in all (i
 
 A job that is an end has a single open edge, of part z and bid b, beside whole blocks worth L; it
 was given T = L + b z <= budget B in all. Rounded up with probability z it has
-L (1 - z) + min(B, L + b) z on average, which is at least T (1 - z + z^2) >= 3/4 T: if L + b > B
-then T (1 - z) - b z (1 - z) + B z with b <= B and T <= B. A job with two open edges or more still
-has T. So the *potential*, the first for jobs with one open edge and 3/4 T for jobs with more, does
-not fall on average, and one of the two directions does not lower it: that one is taken (the method
-of conditional expectations; the idea of such roundings is Srinivasan's, APPROX 2008,
-doi:10.1007/978-3-540-85363-3_20).
+L (1 - z) + min(B, L + b) z on average, which is at least T (1 - z + z^2) >= 3/4 T, as b <= B and
+T <= B. A job with two open edges or more still has T. So the *potential*, the first for jobs with
+one open edge and 3/4 T for jobs with more, does not fall on average, and one of the two directions
+does not lower it: that one is taken (conditional expectations; the idea of such roundings is
+Srinivasan's, APPROX 2008, doi:10.1007/978-3-540-85363-3_20).
 """
 
 from __future__ import annotations

@@ -32,8 +32,8 @@ _MISSED = {
 _DIGITS = 50
 #: Factors are rounded up to this many digits after the point.
 _PRINTED = 10**6
-#: Up to here harmonic numbers are added up exactly, and up to there with 30 digits.
-_EXACTLY, _SUMMED = 30, 1_000
+#: Up to here harmonic numbers are added up, with 30 digits.
+_SUMMED = 1_000
 #: The Euler-Mascheroni constant, rounded up.
 _EULER = Fraction(57_721_566_490_153_287, 10**17)
 #: The inflations to choose from: the best one for n jobs is about 1 / ln n.
@@ -74,15 +74,13 @@ def log_above(value: Fraction) -> Fraction:
 
 
 def harmonic_above(number: int) -> Fraction:
-    """Return a rational not below 1 + 1/2 + ... + 1/number; exact, but for rounding up.
+    """Return a rational just above 1 + 1/2 + ... + 1/number.
 
     Examples
     --------
-    >>> harmonic_above(4), float(harmonic_above(10**12)) < 28.21
-    (Fraction(25, 12), True)
+    >>> float(harmonic_above(4)), float(harmonic_above(10**12)) < 28.21
+    (2.0833333333333335, True)
     """
-    if number <= _EXACTLY:
-        return sum((Fraction(1, i) for i in range(1, number + 1)), Fraction(0))
     if number <= _SUMMED:
         unit = 10**30
         return Fraction(sum(-(-unit // i) for i in range(1, number + 1)), unit)
