@@ -40,8 +40,9 @@ _EXACT_BLOCKS, _EXACT_JOBS = 8, 500
 _MOST_EXACT_BLOCKS = 16
 #: Blocks of a type, as far as jobs can use them, that the assignment program can count in floats.
 _MOST_COUNTED = 10**12
-#: Shares of jobs of machines (n k c) up to which assignment programs take no time.
-_MOST_PAIRS = 10_000
+#: Triples of job, block type and configuration up to which assignment programs take no time, and
+#: "alone" is part of "best".
+_MOST_PAIRS = 3_000
 #: Shares of jobs (n k) up to which the aggregated program is part of "best".
 _MOST_SHARES = 25_000
 #: Blocks of a type that the aggregated program can have as a coefficient.
@@ -189,8 +190,7 @@ class _Part(NamedTuple):
         if inner == "auto":
             exactly = _most_blocks(tables) <= _EXACT_BLOCKS and tables.n <= _EXACT_JOBS
             inner = "exact" if exactly else "greedy"
-            few = tables.n * tables.k * tables.c <= _MOST_PAIRS
-            if variant == "alone" and not exactly and few and _countable(tables):
+            if variant == "alone" and not exactly and _small(tables) and _countable(tables):
                 inner = "dependent"
         if variant == "inflated":
             delta = options.delta or promises.best_inflation(tables.n)
@@ -218,6 +218,13 @@ def _countable(tables: Tables) -> bool:
     return all(count <= _MOST_COUNTED for row in promises.usable(tables) for count in row)
 
 
+def _small(tables: Tables) -> bool:
+    """Whether the jobs that each block type of each configuration serves are few in all."""
+    serves = [sum(1 for row in tables.supply if row[i]) for i in range(tables.k)]
+    pairs = sum(serves[i] for row in tables.counts for i, count in enumerate(row) if count)
+    return not tables.vast and pairs <= _MOST_PAIRS
+
+
 def _with_program(tables: Tables) -> bool:
     """Whether the aggregated program is part of "best": without lists nothing else promises."""
     few = tables.n * tables.k <= _MOST_SHARES
@@ -229,7 +236,8 @@ def _strongest(tables: Tables, options: GreedyOptions) -> Guarantee:
     statements = []
     if not tables.vast:
         # A machine of each content is filled.
-        parts = (_Part.of(variant, tables, options) for variant in _VARIANTS[1:])
+        variants = ("units", "inflated", "alone") if _small(tables) else ("units", "inflated")
+        parts = (_Part.of(variant, tables, options) for variant in variants)
         statements += [part.guarantee(tables) for part in parts]
     if _with_program(tables):
         statements += [guarantee_of_doubled(tables), guarantee_of_one_block_each(tables)]
@@ -253,7 +261,7 @@ class _Run:
             if found is None:
                 return
             tables, vertex = found
-        elif len(self._parts(tables)) > 1 and _with_program(tables):
+        elif self._wants_more() and _with_program(tables):
             vertex = Aggregated(tables).solve(budget)
         if not options.plain:
             # A bound even without the program, so that the guarantee can be judged.
@@ -281,6 +289,11 @@ class _Run:
                 known = tables.cost(opened[0]) if known is None else known
         yield from answers.fewer(budget)
 
+    def _wants_more(self) -> bool:
+        """Whether more than the variant's own run counts."""
+        variant, plain = self._options.variant, self._options.plain
+        return variant == "best" or (variant == "alone" and not plain)
+
     def _parts(self, tables: Tables) -> list[_Part]:
         """List the greedy runs of the variant."""
         variant, options = self._options.variant, self._options
@@ -289,8 +302,8 @@ class _Run:
         if variant == "best":
             variants = ["units", "demands", "inflated"]
             alone = _Part.of("alone", tables, options).guarantee(tables)
-            if not tables.vast and _strongest(tables, options) == alone:
+            if _small(tables) and _strongest(tables, options) == alone:
                 variants.append("alone")
-        elif variant == "alone" and not options.plain:
+        elif self._wants_more():
             variants.append("demands")
         return [_Part.of(each, tables, options) for each in variants]

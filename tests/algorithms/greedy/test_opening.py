@@ -1,7 +1,8 @@
-"""A run of greedy and the clock: it is looked at often, and changes no schedule."""
+"""A run of greedy: the machines of the plain algorithm, and a clock that changes no schedule."""
 
 from __future__ import annotations
 
+import random
 from fractions import Fraction
 from typing import Any
 
@@ -15,6 +16,10 @@ from algorithms.tables.integers import Tables
 from cms import Configuration, Job, Problem
 from cms.reduction.reduction import reduce
 from instances.families import generate
+from proofs_checks.g_alone import alone
+from proofs_checks.greedy import Inner, best_pair_first, by_trying_all, run, schedule
+from proofs_checks.tiny import Tiny
+from tests.samples import so_many
 
 
 class Ends:
@@ -103,3 +108,39 @@ def test_an_inner_method_ends_with_the_budget(inner: str) -> None:
     bids = np.array([[1.0 + (3 * i + 7 * j) % 11 / 3 for j in range(40)] for i in range(8)])
     given = INNER[inner]([3] * 8, np.minimum(bids, budgets), budgets, Ends(0))
     assert (given.sum(axis=1) <= 3).all()
+
+
+@pytest.mark.parametrize("delta", [Fraction(0), Fraction(1, 3)])
+@pytest.mark.parametrize("weights", ["units", "demands", "alone"])
+@pytest.mark.parametrize(("name", "inner"), [("greedy", best_pair_first), ("exact", by_trying_all)])
+def test_machines_are_those_of_the_plain_greedy_one_by_one(
+    name: str, inner: Inner, weights: str, delta: Fraction
+) -> None:
+    """Without ties, however many machines are opened at once."""
+    for seed in range(so_many(6, 40)):
+        rng = random.Random(seed)
+        blocks = ["a", "b", "c"]
+        shapes = [
+            Configuration({b: rng.randint(1, 3) for b in rng.sample(blocks, rng.randint(1, 2))})
+            for _ in range(3)
+        ]
+        shapes = list(dict.fromkeys([*shapes, Configuration(dict.fromkeys(blocks, 1))]))
+        jobs = [
+            Job(
+                f"j{j}",
+                rng.randint(10**6, 10**7),
+                {b: rng.randint(10**5, 2 * 10**6) for b in blocks},
+            )
+            for j in range(4)
+        ]
+        built = Tables.of(Problem(configurations=shapes, jobs=jobs))
+        tiny = Tiny.of(built.demands, built.supply, built.counts, built.costs)
+        weigh = {
+            "units": [Fraction(1)] * tiny.n,
+            "demands": [1 / d for d in tiny.demands],
+            "alone": [alone(tiny, j) for j in range(tiny.n)],
+        }
+        targets = [(1 + delta) * d for d in tiny.demands]
+        opened = Opening(built, name, weights, delta).finish()
+        assert opened is not None
+        assert opened[0] == schedule(tiny, run(tiny, weigh[weights], targets, inner))[0], seed
