@@ -43,16 +43,8 @@ class RunRow:
 
     Attributes
     ----------
-    key, suite, kind : str
-        The task's.
-    family, arguments, module
-        The instance's source; ``instance_sha256`` names the instance itself.
-    instance_sha256 : str or None
-        None if the run ended before the instance was made; so for the sizes.
-    n, blocks, configurations, machine_types : int or None
-        The instance's sizes.
-    algorithm, options, seed, time_limit, threads, warm_up, fresh
-        What ran, and how.
+    instance_sha256, n, blocks, configurations, machine_types
+        None if the run ended before the instance was made.
     error : str or None
         Why it failed, or is unsupported.
     status, proof, stop_reason : str or None
@@ -61,26 +53,15 @@ class RunRow:
         Who accepted the answer: "independent" (``proofs_checks.checker``, from files) or "cms".
     cost, lower_bound, claimed_bound, gap : Fraction or None
         Exact. A peer's bound is claimed, and its gap is to its own bound.
-    seconds : float or None
-        Of the run alone; None if it never ended.
-    make_seconds, build_seconds, check_seconds : float or None
-        To make the instance, to build a peer's model, to recheck the answer; in no other figure.
-    peak_memory : int or None
-        Bytes: the largest resident size during the run (where the system cannot forget an earlier
-        peak, of the process).
-    memory_before : int or None
-        Bytes: the resident size when the run began, with instance and solver loaded.
-    passes : int or None
-        Passes of pricing, where the history tells them.
+    seconds, make_seconds, build_seconds, check_seconds : float or None
+        Of the run alone; to make the instance, to build a peer's model, to recheck the answer.
+    peak_memory, memory_before : int or None
+        Bytes: the largest resident size of the run (or of the process), and that at its beginning.
     guarantee : Mapping[str, str]
-        What the algorithm promises (factor, additive, against what, by which theorem) and the
-        verdict on this answer; empty if it promises nothing.
+        What the algorithm promises and the verdict on this answer; empty if it promises nothing.
+    history : tuple of [seconds, cost, lower_bound, source]
     measurements : Mapping[str, float or list of float]
         Further figures of a comparison, or a relaxation's value.
-    versions : Mapping[str, str]
-        Of Python, the libraries and the code under test; and the platform and the processor.
-    cores : int or None
-        That the process could use.
 
     Examples
     --------

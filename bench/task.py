@@ -67,15 +67,8 @@ class Method(Protocol):
 class Source:
     """Where an instance comes from.
 
-    Parameters
-    ----------
-    family : str
-        A family of random problems, or the name of a registered instance.
-    arguments : Mapping[str, int, float, str or bool]
-        For the family's generator; ``n`` and ``seed`` among them.
-    module : str, default "instances.families"
-        What holds the function ``generate(family, **arguments)``; ``"cms.instances"`` stands for
-        the registered instances, which take no arguments.
+    ``module`` holds the function ``generate(family, **arguments)``; ``"cms.instances"`` stands for
+    the registered instances, which take no arguments.
 
     Examples
     --------
@@ -114,17 +107,11 @@ class Task:
     Parameters
     ----------
     method : str
-        The name of an algorithm, a peer, a rule or a bound.
-    options : Mapping[str, object], optional
-        The algorithm's own.
-    seed : int, default 0
-        The method's; an instance has its own.
+        The name of an algorithm, a peer, a rule or a bound; ``options`` and ``seed`` are its own.
     time_limit : float
         Seconds of wall-clock time; a peer that exceeds it by more than a moment is ended.
-    warm_up : bool, default True
-        Whether the process solves two problems, unmeasured, before its first solve.
-    fresh : bool, default False
-        Whether the run gets a process that has done nothing else.
+    warm_up, fresh : bool
+        Whether the process solves two problems before its first run, or has done nothing else.
     repetitions : int, default 1
         Of what is alternated with a yardstick.
 

@@ -30,7 +30,6 @@ from .finding import Breach, Finding, Tally, require
 from .g_int import harmonic, largest_gain, promise_for
 from .greedy import Numbers, best_pair_first, brought, by_trying_all, gain
 from .lp import minimise
-from .lp_version import together
 from .promises import Solver, cost_of, promised
 from .tiny import Tiny
 
@@ -74,6 +73,25 @@ def shares(
     if vertex is None:
         raise Breach("the assignment program has no dual")
     return vertex.value, [list(vertex.duals[j * k : (j + 1) * k]) for j in range(n)]
+
+
+def together(
+    one: Mapping[Fraction, float], two: Mapping[Fraction, float], cap: Fraction
+) -> dict[Fraction, float]:
+    """Return the distribution of the sum of two independent amounts, capped.
+
+    Examples
+    --------
+    >>> coin = {Fraction(0): 0.5, Fraction(1): 0.5}
+    >>> together(coin, coin, Fraction(1))
+    {Fraction(0, 1): 0.25, Fraction(1, 1): 0.75}
+    """
+    found: dict[Fraction, float] = {}
+    for a, p in one.items():
+        for b, q in two.items():
+            value = min(a + b, cap)
+            found[value] = found.get(value, 0.0) + p * q
+    return found
 
 
 def rounded_mean(

@@ -9,7 +9,6 @@ import numpy as np
 
 from cms.knapsack.pricing import common_denominator
 
-from ..solvers.equations import solved
 from ..solvers.floats import near
 from ..solvers.simplex import cheapest
 from .sums import total_of_quotients
@@ -22,12 +21,8 @@ if TYPE_CHECKING:
     from cms.plugin.algorithm import Budget
 
     from ..tables.integers import Tables
-    from .pseudoforest import Edge
-    from .serving import Basis, Column, Hint, Serving
+    from .serving import Column, Hint, Serving
 
-#: With no more block types the exact program takes milliseconds from scratch; where optima tie it
-#: then ends at machines of which clean-up mostly leaves fewer than of the floats' own.
-_FEW_TYPES = 12
 #: What floats in a comparison may be wrong by, and between which sizes they are numbers as others.
 _WRONG, _LEAST, _MOST = 1e-9, 1e-90, 1e90
 
@@ -90,11 +85,7 @@ class Exact:
 
     def solve(self, hint: Hint, budget: Budget | None) -> Found | None:
         """Solve, beginning with what floats propose; None if stopped."""
-        active, types, basis = hint
-        if basis is not None and self._tables.k > _FEW_TYPES:
-            worked_out = self._worked_out(basis)
-            if worked_out is not None and not self._joined(*worked_out, set(), basis.types, 1):
-                return worked_out[0]
+        active, types = hint
         active.update(at for at in self._cheapest if at is not None)
         self._complete(types)
         rounds = 0
@@ -132,21 +123,6 @@ class Exact:
         row = self._tables.supply[j]
         return min((i for i, f in enumerate(row) if f and self._usable[i]), key=cost)
 
-    def _parts(self, types: Serving) -> tuple[list[Edge], list[Fraction]]:
-        """Return the edges of jobs with several block types, and blocks still wanted.
-
-        The last are what the other jobs want of each type beyond the blocks there are.
-        """
-        tables = self._tables
-        wanted = self._mainly(types.main)
-        pairs: list[Edge] = []
-        for j in sorted(types.more):
-            i = int(types.main[j])
-            wanted[i] -= Fraction(tables.demands[j], tables.supply[j][i])
-            pairs += [(i, j) for i in sorted(types.more[j])]
-        least = [blocks - there for blocks, there in zip(wanted, self._held, strict=True)]
-        return pairs, least
-
     def _mainly(self, main: NDArray[np.int64]) -> list[Fraction]:
         """Return how many blocks of each type are wanted if every job takes its main one."""
         if self._wanted is None or not np.array_equal(self._wanted[0], main):
@@ -158,54 +134,30 @@ class Exact:
             self._wanted = main.copy(), sums
         return list(self._wanted[1])
 
-    def _worked_out(self, basis: Basis) -> tuple[Found, dict[int, Fraction]] | None:
-        """Work a basis out; None if it is none, or none of a solution with prices >= 0."""
-        tables, k = self._tables, self._tables.k
-        if (basis.types.main < 0).any():
-            return None
-        pairs, least = self._parts(basis.types)
-        split = list(dict.fromkeys(j for _, j in pairs))
-        row_of = {j: k + r for r, j in enumerate(split)}
-        columns: list[dict[int, int | Fraction]] = [
-            dict(filled(self._columns[at].counts)) for at in basis.columns
-        ]
-        columns += [{i: -1, row_of[j]: tables.supply[j][i]} for i, j in pairs]
-        columns += [{i: -1} for i in basis.spare]
-        if len(columns) != k + len(split) or any(at in self._closed for at in basis.columns):
-            return None
-        rows: list[dict[int, int | Fraction]] = [{} for _ in columns]
-        for at, column in enumerate(columns):
-            for r, a in column.items():
-                rows[r][at] = a
-        right, unit = common_denominator([*least, *(Fraction(tables.demands[j]) for j in split)])
-        values = solved(rows, right)
-        if values is None or min(values, default=0) < 0:
-            return None
-        costs = [self._columns[at].cost for at in basis.columns]
-        prices = solved(columns, costs + [Fraction(0)] * (len(columns) - len(costs)))
-        if prices is None or min(prices, default=0) < 0:
-            return None
-        values = [value / unit for value in values]
-        found = self._named(basis.columns, pairs, values, basis.types, prices[:k])
-        return found, dict(zip(split, prices[k:], strict=True))
-
     def _restricted(
         self, active: Sequence[int], types: Serving, budget: Budget | None
     ) -> tuple[Found, dict[int, Fraction]] | None:
         """Solve over the columns and block types that take part; with what split jobs pay a unit.
+
+        Split are the jobs with several block types; the others want blocks beyond those there are.
 
         Returns
         -------
         Found, and a dict from job to Fraction; None if stopped
         """
         tables, k = self._tables, self._tables.k
-        pairs, least = self._parts(types)
-        split = list(dict.fromkeys(j for _, j in pairs))
+        wanted = self._mainly(types.main)
+        split = sorted(types.more)
+        for j in split:
+            i = int(types.main[j])
+            wanted[i] -= Fraction(tables.demands[j], tables.supply[j][i])
+        least = [blocks - there for blocks, there in zip(wanted, self._held, strict=True)]
+        pairs = [(i, j) for j in split for i in sorted(types.more[j])]
         row_of = {j: k + r for r, j in enumerate(split)}
         size = len(active) + len(pairs)
         rows = [[0] * size for _ in range(k + len(split))]
         for at, column in enumerate(active):
-            for i, count in filled(self._columns[column].counts):
+            for i, count in enumerate(self._columns[column].counts):
                 rows[i][at] = count
         for at, (i, j) in enumerate(pairs, start=len(active)):
             rows[i][at] = -1
@@ -217,28 +169,14 @@ class Exact:
         basic = cheapest(costs, rows, right, stopped)
         if basic is None:
             return None
-        values = [value / unit for value in basic.values]
-        found = self._named(active, pairs, values, types, basic.prices[:k])
-        return found, dict(zip(split, basic.prices[k:], strict=True))
-
-    def _named(
-        self,
-        columns: Sequence[int],
-        pairs: Sequence[Edge],
-        values: Sequence[Fraction],
-        types: Serving,
-        prices: list[Fraction],
-    ) -> Found:
-        """Name the values of columns and pairs."""
         amounts = [Fraction(0)] * len(self._columns)
-        cost = Fraction(0)
-        for at, value in zip(columns, values, strict=False):
-            amounts[at] = value
-            cost += self._columns[at].cost * value
+        for at, value in zip(active, basic.values, strict=False):
+            amounts[at] = value / unit
         shares: dict[int, list[tuple[int, Fraction]]] = {}
-        for (i, j), value in zip(pairs, values[len(columns) :], strict=False):
-            shares.setdefault(j, []).append((i, value))
-        return Found(amounts, shares, types.main, prices, cost)
+        for (i, j), value in zip(pairs, basic.values[len(active) :], strict=True):
+            shares.setdefault(j, []).append((i, value / unit))
+        found = Found(amounts, shares, types.main, basic.prices[:k], basic.cost / unit)
+        return found, dict(zip(split, basic.prices[k:], strict=True))
 
     def _joined(
         self,
@@ -302,14 +240,3 @@ class Exact:
             doubtful = (better & (supply > 0)).any(axis=1) & (mine > 0)
         doubtful[list(split)] = False
         return [int(j) for j in doubtful.nonzero()[0]]
-
-
-def filled(row: Sequence[int]) -> list[tuple[int, int]]:
-    """List the numbers of a row that are not 0, with their places.
-
-    Examples
-    --------
-    >>> filled([2, 0, 1])
-    [(0, 2), (2, 1)]
-    """
-    return [(at, number) for at, number in enumerate(row) if number]

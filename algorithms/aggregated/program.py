@@ -16,7 +16,7 @@ from cms.plugin.guarantee import Guarantee
 
 from ..prices.region import Region
 from ..solvers.recognise import recognised
-from .pseudoforest import exact_assignment, round_pseudoforest
+from .pseudoforest import round_pseudoforest
 from .purchase import Purchase
 from .serving import Column
 
@@ -43,8 +43,8 @@ class Vertex:
     Attributes
     ----------
     machines : list of c Fractions
-    edges : list of (block type, job)
-        Who serves whom: a pseudoforest.
+    blocks : dict
+        ``{(block type, job): blocks}``, along a pseudoforest.
     value : Fraction
         The cost.
     prices : list of k Fractions
@@ -52,7 +52,7 @@ class Vertex:
     """
 
     machines: list[Fraction]
-    edges: list[Edge]
+    blocks: dict[Edge, Fraction]
     value: Fraction
     prices: list[Fraction]
 
@@ -115,7 +115,7 @@ class Aggregated:
         if bought is None:
             return None
         machines = [x + one for x, one in zip(bought.amounts, once, strict=True)]
-        return Vertex(machines, bought.edges, bought.value + tables.cost(once), bought.prices)
+        return Vertex(machines, bought.blocks, bought.value + tables.cost(once), bought.prices)
 
 
 def _all_machines(tables: Tables) -> Purchase:
@@ -133,8 +133,8 @@ class Fixed(NamedTuple):
         What machines that have to be added cost, in parts; 0 if the given ones do.
     free : list of c Fractions
         How many machines of each configuration that costs nothing are used.
-    edges : list of (block type, job)
-        Who serves whom: a pseudoforest.
+    blocks : dict
+        ``{(block type, job): blocks}`` of the given machines if they do, along a pseudoforest.
     prices : list of k Fractions
         No machine is worth more than it costs. At these prices the jobs pay ``worth`` for blocks in
         parts, so that any machines that do are worth no less; the given ones are worth ``lacking``
@@ -144,7 +144,7 @@ class Fixed(NamedTuple):
 
     lacking: Fraction
     free: list[Fraction]
-    edges: list[Edge]
+    blocks: dict[Edge, Fraction]
     prices: list[Fraction]
     worth: Fraction
 
@@ -192,7 +192,7 @@ class FixedMachines:
                 for at, amount in zip(self._free, part.amounts[1:], strict=True):
                     free[at] = amount
                 nothing = [Fraction(0)] * tables.k
-                return Fixed(Fraction(0), free, part.edges, nothing, Fraction(0))
+                return Fixed(Fraction(0), free, part.blocks, nothing, Fraction(0))
         bought = self._purchase.solve(held, (), budget)
         if bought is None:
             return None
@@ -200,7 +200,7 @@ class FixedMachines:
         free = [Fraction(0) if cost else amount for amount, cost in pairs]
         there = sum((p * x for p, x in zip(bought.prices, held, strict=True)), Fraction(0))
         worth = bought.value + there
-        return Fixed(bought.value, free, bought.edges, bought.prices, worth)
+        return Fixed(bought.value, free, bought.blocks, bought.prices, worth)
 
     def refuted(
         self, machines: Sequence[Fraction], budget: Budget | None
@@ -276,9 +276,7 @@ def doubled(vertex: Vertex, tables: Tables) -> Counts:
 
     Every job is given one block's worth more than it needs, which rounding may take away again.
     """
-    factor = 1 + tables.phi
-    wanted = _one_block_more(vertex.edges, tables)
-    return _rounded(tables, vertex, [factor * x for x in vertex.machines], wanted)
+    return rounded(tables, [(1 + tables.phi) * x for x in vertex.machines], vertex.blocks)
 
 
 def one_block_each(vertex: Vertex, tables: Tables) -> Counts:
@@ -286,8 +284,8 @@ def one_block_each(vertex: Vertex, tables: Tables) -> Counts:
 
     The blocks that rounding takes away are bought again.
     """
-    wanted = dict(enumerate(map(Fraction, tables.demands)))
-    return _rounded(tables, vertex, vertex.machines, wanted)
+    opened = list(map(ceil, vertex.machines))
+    return repaired(tables, opened, round_pseudoforest(vertex.blocks))
 
 
 def guarantee_of_doubled(tables: Tables) -> Guarantee:
@@ -313,38 +311,30 @@ def guarantee_of_one_block_each(tables: Tables) -> Guarantee:
     return Guarantee(1, term, "LP_AGG", "T-add, theory 1.6")
 
 
-def with_machines(
-    machines: Sequence[int], edges: Sequence[Edge], tables: Tables
-) -> dict[Edge, int] | None:
-    """Hand out the blocks of given machines, along given edges; None if they do not suffice.
-
-    The machines are those of Theorem A (theory 3): the double of ones that would do if blocks could
-    be cut.
-    """
-    wanted = _one_block_more(edges, tables)
-    fractional = exact_assignment(edges, tables.supply, tables.held(machines), wanted)
-    return None if fractional is None else round_pseudoforest(fractional)
-
-
-def _one_block_more(edges: Iterable[Edge], tables: Tables) -> dict[int, Fraction]:
-    largest = [0] * tables.n
-    for i, j in edges:
-        largest[j] = max(largest[j], tables.supply[j][i])
-    return {j: Fraction(d + largest[j]) for j, d in enumerate(tables.demands)}
-
-
-def _rounded(
-    tables: Tables,
-    vertex: Vertex,
-    machines: Sequence[Fraction],
-    wanted: Mapping[int, Fraction],
+def rounded(
+    tables: Tables, machines: Sequence[Fraction], blocks: Mapping[Edge, Fraction]
 ) -> Counts:
-    """Round machines up and blocks by the lemma, and buy what jobs still lack."""
-    opened = [ceil(x) for x in machines]
-    fractional = exact_assignment(vertex.edges, tables.supply, tables.held(opened), wanted)
-    if fractional is None:
-        raise AssertionError("the machines of an exact vertex do not do along its edges")
-    return repaired(tables, opened, round_pseudoforest(fractional))
+    """Open machines, rounded up, and hand out one block a job more than is needed, rounded.
+
+    Parameters
+    ----------
+    tables : Tables
+    machines : sequence of c Fractions
+        At least ``1 + phi`` times those whose blocks are handed out.
+    blocks : Mapping[(block type, job), Fraction]
+        Which serve all jobs, in parts, along a pseudoforest.
+    """
+    # By the lemma no type is given away twice, and every job keeps what it needs.
+    return list(map(ceil, machines)), round_pseudoforest(one_block_more(tables, blocks))
+
+
+def one_block_more(tables: Tables, blocks: Mapping[Edge, Fraction]) -> dict[Edge, Fraction]:
+    """Give every job so many times its blocks that it has one block's worth more than it wants."""
+    largest = [0] * tables.n
+    for i, j in blocks:
+        largest[j] = max(largest[j], tables.supply[j][i])
+    factors = [1 + Fraction(f, d) for f, d in zip(largest, tables.demands, strict=True)]
+    return {(i, j): amount * factors[j] for (i, j), amount in blocks.items()}
 
 
 def repaired(tables: Tables, machines: Sequence[int], given: Mapping[Edge, int]) -> Counts:

@@ -20,7 +20,7 @@ import numpy as np
 
 from ..solvers.floats import near, near_table
 from ..solvers.linear import LinearProgram
-from .serving import Basis, Hint, Serving
+from .serving import Hint, Serving
 from .sums import total
 
 if TYPE_CHECKING:
@@ -119,7 +119,7 @@ class Proposals:
 
     def propose(self, held: Sequence[int], closed: Collection[int], budget: Budget | None) -> Hint:
         """Say which columns are bought and which block types serve each job."""
-        nothing = Hint(set(), Serving.unknown(self._tables.n), None)
+        nothing = Hint(set(), Serving.unknown(self._tables.n))
         rough = self._begun([near(number / self._scale) for number in held], closed)
         for _ in range(_MOST_ROUNDS):
             answer = self._priced(rough, budget)
@@ -359,7 +359,7 @@ class Proposals:
                 if left <= _NOTHING:
                     worth.append((left, at))
         bought.update(at for _, at in sorted(worth)[:k])
-        return Hint(bought, types, self._basis(opened))
+        return Hint(bought, types)
 
     def _tie(self, types: Serving, prices: NDArray[np.float64]) -> None:
         """Let take part of the shares that nearly tie those nearest."""
@@ -375,22 +375,6 @@ class Proposals:
             jobs = np.array([j for j in jobs.tolist() if i not in types.more.get(j, ())], dtype=int)
             for j in jobs[np.lexsort((jobs, over[jobs, i]))][:_TIED].tolist():
                 types.add(j, i)
-
-    def _basis(self, opened: Sequence[int]) -> Basis | None:
-        tables = self._tables
-        basic, slack = self._program.basis()
-        types = Serving.unknown(tables.n)
-        for group in self._groups:
-            loads = [load for load in group.loads if basic[load.variable]]
-            if slack[group.row] or not loads or (len(loads) > 1 and len(group.members) > 1):
-                return None  # someone is served for nothing, or several differ at once
-            for load in loads:
-                if len(group.members) > 1:
-                    types.main[group.members] = load.served
-                else:
-                    types.add(int(group.members[0]), int(load.served[0]))
-        columns = [at for at in opened if basic[self._variables[at]]]
-        return Basis(columns, types, [i for i in range(tables.k) if slack[i]])
 
 
 def _parts(tables: Tables, few: bool) -> tuple[NDArray[np.float64], Fraction]:

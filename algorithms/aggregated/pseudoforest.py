@@ -1,9 +1,8 @@
-"""The rounding lemma (theory 1.5), and exact fractional assignments on a pseudoforest.
+"""The rounding lemma (theory 1.5).
 
 A vertex of the assignment system has a support of which every connected part has at most as many
-edges (block type, job) as nodes. On such a support the blocks can be worked out exactly, leaf by
-leaf, whatever floating-point numbers proposed it, and rounded so that no block is given away twice
-and no job loses more than a part of one block.
+edges (block type, job) as nodes. On such a support blocks can be rounded so that none is given away
+twice and no job loses more than a part of one block.
 """
 
 from __future__ import annotations
@@ -13,10 +12,8 @@ from fractions import Fraction
 from math import floor
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from .sums import total
-
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping
 
 #: (block type, job).
 Edge: TypeAlias = tuple[int, int]
@@ -121,142 +118,3 @@ def _by_number(edges: Iterable[Edge]) -> tuple[list[Edge], list[Edge]]:
     edges = list(edges)
     number = Counter(j for _, j in edges)
     return [e for e in edges if number[e[1]] == 1], [e for e in edges if number[e[1]] > 1]
-
-
-def exact_assignment(
-    edges: Iterable[Edge],
-    supply: Sequence[Sequence[int]],
-    held: Sequence[int],
-    wanted: Mapping[int, Fraction],
-) -> dict[Edge, Fraction] | None:
-    """Find blocks for the jobs along the edges of a pseudoforest, in rationals.
-
-    Parameters
-    ----------
-    edges : iterable of (block type, job)
-    supply : sequence of n sequences of k ints
-        What one block gives; > 0 along the edges.
-    held : sequence of k ints
-        Blocks of each type there are.
-    wanted : Mapping[int, Fraction]
-        What each job is to get.
-
-    Returns
-    -------
-    dict or None
-        None if these blocks are not enough along these edges.
-
-    Raises
-    ------
-    ValueError
-        If the edges form no pseudoforest.
-
-    Examples
-    --------
-    >>> exact_assignment([(0, 0), (0, 1)], [[2], [3]], [2], {0: Fraction(2), 1: Fraction(3)})
-    {(0, 0): Fraction(1, 1), (0, 1): Fraction(1, 1)}
-    """
-    single, others = _by_number(edges)
-    left, need = list(map(Fraction, held)), dict(wanted)
-    given = {(i, j): need.pop(j) / supply[j][i] for i, j in single}
-    taken: dict[int, list[Fraction]] = {}
-    for (i, _), amount in given.items():
-        taken.setdefault(i, []).append(amount)
-    for i, amounts in taken.items():
-        left[i] -= total(amounts)
-        if left[i] < 0:
-            return None
-    part = _assigned(_graph(others), supply, left, need)
-    if part is None:
-        return None
-    return {edge: amount for edge, amount in (given | part).items() if amount}
-
-
-def _assigned(
-    graph: Any,
-    supply: Sequence[Sequence[int]],
-    left: list[Fraction],
-    need: dict[int, Fraction],
-) -> dict[Edge, Fraction] | None:
-    given: dict[Edge, Fraction] = {}
-    if any(amount > 0 and ("job", j) not in graph for j, amount in need.items()):
-        return None
-    for node, neighbour in _peeled(graph):
-        if neighbour is None:
-            if node[0] == "job" and need[node[1]] > 0:
-                return None
-            continue
-        i, j = _edge(node, neighbour)
-        amount = need[j] / supply[j][i]
-        if node[0] == "type":
-            # A type without another job gives all it can.
-            amount = min(amount, left[i])
-        given[i, j] = amount
-        left[i] -= amount
-        need[j] -= amount * supply[j][i]
-        if left[i] < 0:
-            return None
-    for cycle in list(_cycles(graph)):
-        part = _around(cycle, supply, left, need)
-        if part is None:
-            part = _opened(cycle, supply, left, need)
-        if part is None:
-            return None
-        given.update(part)
-    return {edge: amount for edge, amount in given.items() if amount}
-
-
-def _around(
-    cycle: Sequence[_Node],
-    supply: Sequence[Sequence[int]],
-    left: Sequence[Fraction],
-    need: Mapping[int, Fraction],
-) -> dict[Edge, Fraction] | None:
-    """Solve a cycle on which every job gets just what it needs, and all types but one give all.
-
-    Everything is linear in the first edge's amount t: an interval of t is feasible, or none.
-    """
-    first = cycle[0][1]
-    amounts: dict[Edge, tuple[Fraction, Fraction]] = {}  # constant, and factor of t
-    constant, factor = Fraction(0), Fraction(1)
-    for at, (node, following) in enumerate(zip(cycle, [*cycle[1:], cycle[0]], strict=True)):
-        i, j = _edge(node, following)
-        if at and node[0] == "type":
-            constant, factor = left[i] - constant, -factor
-        elif at:
-            before = cycle[at - 1][1]
-            gives = supply[j][before]
-            constant = (need[j] - constant * gives) / supply[j][i]
-            factor = -factor * gives / supply[j][i]
-        amounts[i, j] = constant, factor
-    # The first type gives t and what the last job takes.
-    conditions = [(c, f) for c, f in amounts.values()]
-    conditions.append((left[first] - constant, -1 - factor))
-    low, high = Fraction(0), None
-    for c, f in conditions:  # c + f t >= 0
-        if f > 0:
-            low = max(low, -c / f)
-        elif f < 0:
-            high = c / -f if high is None else min(high, c / -f)
-        elif c < 0:
-            return None
-    if high is not None and low > high:
-        return None
-    return {edge: c + f * low for edge, (c, f) in amounts.items()}
-
-
-def _opened(
-    cycle: Sequence[_Node],
-    supply: Sequence[Sequence[int]],
-    left: Sequence[Fraction],
-    need: Mapping[int, Fraction],
-) -> dict[Edge, Fraction] | None:
-    """Solve a cycle of which one edge carries nothing."""
-    pairs = list(zip(cycle, [*cycle[1:], cycle[0]], strict=True))
-    jobs = {node[1]: need[node[1]] for node in cycle if node[0] == "job"}
-    for closed in pairs:
-        graph = _graph(_edge(*pair) for pair in pairs if pair is not closed)
-        found = _assigned(graph, supply, list(left), dict(jobs))
-        if found is not None:
-            return found
-    return None

@@ -49,8 +49,8 @@ class Bought(NamedTuple):
     ----------
     amounts : list of Fractions
         Of every column.
-    edges : list of (block type, job)
-        Who serves whom: a pseudoforest.
+    blocks : dict
+        ``{(block type, job): blocks}``: a pseudoforest.
     prices : list of k Fractions
         Of the blocks: no column is worth more than it costs, and the value is what the jobs pay at
         these prices for their cheapest blocks in parts, less the worth of the blocks held.
@@ -58,7 +58,7 @@ class Bought(NamedTuple):
     """
 
     amounts: list[Fraction]
-    edges: list[Edge]
+    blocks: dict[Edge, Fraction]
     prices: list[Fraction]
     value: Fraction
 
@@ -132,8 +132,7 @@ class Purchase:
         found = exact.solve(hint, budget)
         if found is None:
             return None
-        edges = list(self._lined_up(found))
-        return Bought(found.amounts, edges, found.prices, found.value)
+        return Bought(found.amounts, dict(self._lined_up(found)), found.prices, found.value)
 
     def rough_prices(
         self, held: Sequence[Fraction | int], budget: Budget | None
@@ -164,26 +163,25 @@ class Purchase:
         there = sum((p * x for p, x in zip(prices, held, strict=True)), Fraction(0))
         return (prices, Fraction(floor(worth))) if floor(worth) > there else None
 
-    def _lined_up(self, found: Found) -> Iterator[Edge]:
-        """Yield the edges of all jobs: equal ones take what there is for them in turn."""
+    def _lined_up(self, found: Found) -> Iterator[tuple[Edge, Fraction]]:
+        """Yield the blocks of all jobs: equal ones take what there is for them in turn."""
         for j, members in enumerate(self._members):
+            demand, row = Fraction(self._all.demands[members[0]]), self._tables.supply[j]
             shares = found.shares.get(j)
             if shares is None:
                 i = int(found.main[j])
-                yield from ((i, job) for job in members)
+                yield from (((i, job), demand / row[i]) for job in members)
                 continue
             if len(members) == 1:
-                yield from ((i, members[0]) for i, amount in shares if amount)
+                yield from (((i, members[0]), amount) for i, amount in shares if amount)
                 continue
-            demand = Fraction(self._all.demands[members[0]])
-            row = self._tables.supply[j]
             left = [(i, amount * row[i]) for i, amount in shares if amount]
             for job in members:
                 missing = demand
                 while missing and left:
                     i, amount = left[0]
-                    yield i, job
                     taken = min(missing, amount)
+                    yield (i, job), taken / row[i]
                     missing -= taken
                     if taken == amount:
                         left.pop(0)

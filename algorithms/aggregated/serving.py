@@ -59,17 +59,7 @@ class Hint(NamedTuple):
         Columns that are bought, or nearly tie.
     types : Serving
         Block types that serve each job, or nearly tie.
-    basis : Basis or None
     """
 
     columns: set[int]
     types: Serving
-    basis: Basis | None
-
-
-class Basis(NamedTuple):
-    """Basic columns, each job's basic block types, and the types of which more is there."""
-
-    columns: list[int]
-    types: Serving
-    spare: list[int]

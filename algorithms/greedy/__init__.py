@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from cms.plugin.algorithm import Named, Support
 from cms.reduction.reduction import reduce
@@ -21,11 +21,8 @@ from ..aggregated.program import (
 )
 from ..aggregated.tidy import Answers
 from ..tables.integers import MOST_SHAPES, Tables, without_limits
-from ..tables.machines import listed
-from . import machinewise, promises
-from .factors import best_inflation
-from .opened import Opened
-from .paid import Paid, usable, variables
+from . import promises
+from .opening import Opening
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -35,9 +32,7 @@ if TYPE_CHECKING:
     from cms.problem.problem import Problem
     from cms.reduction.reduction import Reduction
 
-    from ..aggregated.program import Counts, Vertex
-
-_VARIANTS = ("best", "units", "inflated", "lp")
+_VARIANTS = ("best", "units", "inflated", "alone")
 _INNER = ("auto", "greedy", "independent", "dependent", "exact")
 #: Filling a machine exactly takes milliseconds up to so many blocks, and pays up to so many jobs.
 _EXACT_BLOCKS, _EXACT_JOBS = 8, 500
@@ -45,12 +40,13 @@ _EXACT_BLOCKS, _EXACT_JOBS = 8, 500
 _MOST_EXACT_BLOCKS = 16
 #: Blocks of a type, as far as jobs can use them, that the assignment program can count in floats.
 _MOST_COUNTED = 10**12
+#: Triples of job, block type and configuration up to which assignment programs take no time, and
+#: "alone" is part of "best".
+_MOST_PAIRS = 3_000
 #: Shares of jobs (n k) up to which the aggregated program is part of "best".
 _MOST_SHARES = 25_000
 #: Blocks of a type that the aggregated program can have as a coefficient.
 _LARGEST = 10**300
-#: Variables of LP* up to which it is part of "best".
-_MOST_VARIABLES = 3_000
 
 
 @dataclass(frozen=True)
@@ -59,19 +55,19 @@ class GreedyOptions(CheckedFields):
 
     Parameters
     ----------
-    variant : {"best", "units", "inflated", "lp"}, default "best"
+    variant : {"best", "units", "inflated", "alone"}, default "best"
         ``units``: every unit of demand counts the same (G-int). ``inflated``: every job's demand
-        is 1, and is to be met ``1 + delta`` times (G-real). ``lp``: the linear program LP*, rounded
-        (factor in min(n, s)); unless plain, T-2 takes its place where so many machines are needed
-        that it is within that factor. ``best``: both greedy variants, the aggregated program
-        rounded (T-2, T-add), and LP* where it is small and its factor is the smallest; the best
-        schedule counts.
+        is 1, and is to be met ``1 + delta`` times (G-real). ``alone``: likewise, but a unit counts
+        what it costs where the job is served by itself (G-alone, a factor in min(n, s)); unless
+        plain, parts of ``best`` come beside it. ``best``: the aggregated program rounded (T-2,
+        T-add), ``units``, ``inflated`` with inflation and without, and ``alone`` if its factor is
+        the smallest; the best schedule counts.
     inner : {"auto", "greedy", "independent", "dependent", "exact"}, default "auto"
         How a single machine is filled: item greedy (1/2), the assignment program with independent
         (1 - 1/e) or dependent rounding (3/4), or exactly (1). ``auto``: exactly where that is
-        quick, item greedy otherwise.
+        quick, item greedy otherwise; for ``alone`` in small problems dependent rounding.
     delta : number or None, default None
-        The inflation of ``inflated``, > 0; by default near the best one for the number of jobs.
+        The inflation of ``inflated`` and ``alone``, > 0; by default near the best one.
     plain : bool, default False
         Only the textbook algorithm of the variant: no clean-up afterwards, no certificate.
     """
@@ -98,9 +94,8 @@ class Greedy:
     Where a set of contents is too large to be listed the aggregated program finds those it needs by
     their prices; greedy goes through these, without a promise.
 
-    With the default ``variant="best"`` the schedules of both greedy variants and of the rounded
-    aggregated program are claimed, so that the strongest of their guarantees holds; so is that of
-    the LP version for small problems for which its factor is stronger still.
+    With the default ``variant="best"`` the rounded aggregated program and greedy schedules are
+    claimed, so that the strongest of their guarantees holds.
 
     Notes
     -----
@@ -109,8 +104,8 @@ class Greedy:
     * G-int: ``H(g) / beta`` times the optimum, g the most units of demand one machine can gain;
     * G-real: ``(1 + delta) / beta * ln((1 + delta) n / delta)`` times the optimum, rounded up:
       with the best delta ``(ln n + ln ln n + O(1)) / beta``;
-    * LP version: ``(alpha + 2) LP*``, alpha = ``kappa(min(n, s)) / (1 - 1/e)``; against the
-      optimum where some machine costs more than serving all jobs one by one;
+    * G-alone: ``(1 + delta) / beta * (1 + ln(min(n, s) / delta))`` times the optimum, s the most
+      blocks of a machine: ``O(log min(n, s))``;
     * T-2: ``(1 + phi) LP_agg + p`` and T-add: ``LP_agg + p + n``, p = min(c, k).
 
     The paper states a logarithmic factor for the general case and that it is tight; the factors
@@ -118,15 +113,13 @@ class Greedy:
     ``(1 - epsilon) ln n`` unless P = NP.
 
     **Running time.** A step opens machines until some job gets less than before: about as many
-    steps as jobs, each O(c s k log n) with item greedy. The aggregated program has n k variables,
-    LP* at most c n k, of configurations that join as its prices ask for them; its rounding draws
-    about 2 alpha groups of machines of each configuration.
+    steps as jobs, each O(c s k log n) with item greedy. The aggregated program has n k variables.
 
     References
     ----------
     Casey, Rajaraman, Stalfa, Tan: Scheduling Splittable Jobs on Configurable Machines, APPROX 2024,
     doi:10.4230/LIPIcs.APPROX/RANDOM.2024.22, the general case. Budgeted allocation:
-    arXiv:1403.7519. Checked in ``proofs_checks/g_int.py``, ``g_real.py``, ``lp_version.py``,
+    arXiv:1403.7519. Checked in ``proofs_checks/g_int.py``, ``g_real.py``, ``g_alone.py``,
     ``inner_problem.py``, ``huge_demands.py``, ``t2_tadd.py`` and ``set_cover.py``.
 
     Examples
@@ -149,110 +142,106 @@ class Greedy:
         general = without_limits(problem, None)
         if not general:
             return general
-        if options.variant != "best" and Tables.of(reduce(problem, fewer=True).problem).vast:
+        tables = Tables.of(reduce(problem, fewer=True).problem)
+        if options.variant != "best" and tables.vast:
             return Support(
                 False,
                 f"a size-bounded set has more than {MOST_SHAPES} maximal configurations, and "
                 f"variant={options.variant!r} fills a machine of each; choose variant='best' "
                 "(T-2), auto or price_and_branch",
             )
-        shapes, vast = listed(problem, MOST_SHAPES)
-        sets = [
-            bounded for bounded in problem.size_bounded_configurations if bounded.machine in vast
-        ]
-        most = max(
-            *(sum(shape.blocks.values()) for shape in shapes),
-            *(each.largest_count(block) for each in sets for block in each.sizes),
-            0,
-            0,
-        )
+        most = _most_blocks(tables)
         if options.inner == "exact" and most > _MOST_EXACT_BLOCKS:
             return Support(
                 False,
                 f"a machine has up to {most} blocks; filling it exactly is exponential and is "
                 f"offered up to {_MOST_EXACT_BLOCKS}; choose inner='dependent' (3/4) or 'greedy'",
             )
-        if options.inner in ("independent", "dependent"):
-            counts = usable(Tables.of(reduce(problem, fewer=True).problem))
-            largest = max((count for row in counts for count in row), default=0)
-            if largest > _MOST_COUNTED:
-                return Support(
-                    False,
-                    f"a machine has more than {_MOST_COUNTED} blocks of a type that jobs can use, "
-                    "which linear programs cannot count; choose inner='greedy'",
-                )
-        if options.variant == "lp":
-            size = variables(Tables.of(reduce(problem, fewer=True).problem))
-            if size > machinewise.MOST_VARIABLES:
-                return Support(
-                    False,
-                    f"LP* would have {size} variables (configurations, their block types, and the "
-                    f"jobs these serve), at most {machinewise.MOST_VARIABLES} are tried; choose "
-                    "variant='best'",
-                )
+        if options.inner in ("independent", "dependent") and not _countable(tables):
+            return Support(
+                False,
+                f"a machine has more than {_MOST_COUNTED} blocks of a type that jobs can use, "
+                "which linear programs cannot count; choose inner='greedy'",
+            )
         return Support(True)
 
     def guarantee(self, problem: Problem, options: GreedyOptions) -> Guarantee | None:
         """Return the strongest statement about this problem; see the notes above."""
         tables = Tables.of(reduce(problem, fewer=True).problem)
-        inner = _inner(tables, options)
-        if options.variant == "units":
-            return promises.by_units(tables, inner)
-        if options.variant == "inflated":
-            return promises.inflated(tables, inner, _delta(tables, options))
-        if options.variant == "lp":
-            return None if tables.unservable else promises.linear(Paid.of(tables))
-        return _strongest(tables, options)
+        if options.variant == "best":
+            return _strongest(tables, options)
+        return _Part.of(options.variant, tables, options).guarantee(tables)
 
     def run(self, problem: Problem, options: GreedyOptions, budget: Budget) -> Iterator[Named]:
-        """Yield the schedules of the variant's parts, and the dual prices of linear programs."""
+        """Yield the schedules of the variant's parts, and prices that prove a bound."""
         yield from _Run(reduce(problem, fewer=True), options, budget).claims()
 
 
-def _inner(tables: Tables, options: GreedyOptions) -> str:
-    """Name the inner method that ``auto`` stands for."""
-    if options.inner != "auto":
-        return options.inner
-    most = max((sum(row) for row in tables.counts), default=0)
-    return "exact" if most <= _EXACT_BLOCKS and tables.n <= _EXACT_JOBS else "greedy"
+class _Part(NamedTuple):
+    """A run of greedy: its variant, how it fills machines, and how it inflates demands."""
+
+    variant: str
+    inner: str
+    delta: Fraction
+
+    @classmethod
+    def of(cls, variant: str, tables: Tables, options: GreedyOptions) -> _Part:
+        inner, delta = options.inner, Fraction(0)
+        if inner == "auto":
+            exactly = _most_blocks(tables) <= _EXACT_BLOCKS and tables.n <= _EXACT_JOBS
+            inner = "exact" if exactly else "greedy"
+            if variant == "alone" and not exactly and _small(tables) and _countable(tables):
+                inner = "dependent"
+        if variant == "inflated":
+            delta = options.delta or promises.best_inflation(tables.n)
+        elif variant == "alone":
+            delta = options.delta or promises.best_share(promises.few(tables))
+        return cls(variant, inner, delta)
+
+    def guarantee(self, tables: Tables) -> Guarantee:
+        if self.variant == "units":
+            return promises.by_units(tables, self.inner)
+        stated = promises.inflated if self.variant == "inflated" else promises.alone
+        return stated(tables, self.inner, self.delta)
+
+    @property
+    def weights(self) -> str:
+        return "demands" if self.variant == "inflated" else self.variant
 
 
-def _delta(tables: Tables, options: GreedyOptions) -> Fraction:
-    return best_inflation(tables.n) if options.delta is None else options.delta
+def _most_blocks(tables: Tables) -> int:
+    return max((sum(row) for row in tables.counts), default=0)
 
 
 def _countable(tables: Tables) -> bool:
-    return all(count <= _LARGEST for row in tables.counts for count in row)
+    """Whether the assignment program can count what jobs can use of a machine."""
+    return all(count <= _MOST_COUNTED for row in promises.usable(tables) for count in row)
+
+
+def _small(tables: Tables) -> bool:
+    """Whether the jobs that each block type of each configuration serves are few in all."""
+    serves = [sum(1 for row in tables.supply if row[i]) for i in range(tables.k)]
+    pairs = sum(serves[i] for row in tables.counts for i, count in enumerate(row) if count)
+    return not tables.vast and pairs <= _MOST_PAIRS
 
 
 def _with_program(tables: Tables) -> bool:
     """Whether the aggregated program is part of "best": without lists nothing else promises."""
-    return bool(tables.vast) or (tables.n * tables.k <= _MOST_SHARES and _countable(tables))
-
-
-def _tiny(tables: Tables) -> bool:
-    """Whether LP* is solved in no time."""
-    return not (tables.unservable or tables.vast) and variables(tables) <= _MOST_VARIABLES
+    few = tables.n * tables.k <= _MOST_SHARES
+    return bool(tables.vast) or (few and _most_blocks(tables) <= _LARGEST)
 
 
 def _strongest(tables: Tables, options: GreedyOptions) -> Guarantee:
-    """Return the strongest statement about the parts that "best" runs."""
-    inner = _inner(tables, options)
+    """Return the strongest statement about the parts that "best" may run."""
     statements = []
     if not tables.vast:
         # A machine of each content is filled.
-        statements.append(promises.by_units(tables, inner))
-        statements.append(promises.inflated(tables, inner, _delta(tables, options)))
+        variants = ("units", "inflated", "alone") if _small(tables) else ("units", "inflated")
+        parts = (_Part.of(variant, tables, options) for variant in variants)
+        statements += [part.guarantee(tables) for part in parts]
     if _with_program(tables):
         statements += [guarantee_of_doubled(tables), guarantee_of_one_block_each(tables)]
-        if _tiny(tables):
-            statements.append(promises.linear(Paid.of(tables)))
     return promises.strongest(statements, promises.rough_value(tables))
-
-
-def _with_linear(tables: Tables, options: GreedyOptions) -> bool:
-    """Whether the LP version is part of "best": its statement is the strongest."""
-    return _tiny(tables) and _strongest(tables, options).theorem == promises.LINEAR
 
 
 class _Run:
@@ -260,76 +249,61 @@ class _Run:
 
     def __init__(self, reduction: Reduction, options: GreedyOptions, budget: Budget) -> None:
         self._reduction, self._options, self._budget = reduction, options, budget
-        self._tables = Tables.of(reduction.problem)
-        self._inner = _inner(self._tables, options)
-        self._answers = Answers(reduction, self._tables, plain=options.plain)
-        self._vertex: Vertex | None = None
 
     def claims(self) -> Iterator[Named]:
-        tables, options = self._tables, self._options
+        tables, options, budget = Tables.of(self._reduction.problem), self._options, self._budget
         if tables.unservable:
             return  # the driver knows that there is no schedule
+        vertex = None
         if tables.vast:
             # The contents that the program needs are those to go on with.
-            found = solved(tables, self._budget)
+            found = solved(tables, budget)
             if found is None:
                 return
-            tables, self._vertex = found
-            self._tables = tables
-            self._answers = Answers(self._reduction, tables, plain=options.plain)
-        known: Fraction | None = None
-        if options.variant == "lp" or (options.variant == "best" and _with_program(tables)):
-            for claim, counts in self._programs():
-                yield claim
-                if counts is not None:
-                    cost = tables.cost(counts[0])
-                    known = cost if known is None else min(known, cost)
-        elif not options.plain:
-            # A bound all the same, so that the guarantee can be judged.
-            proof = certificate(self._reduction, promises.rough_prices(tables), "rough prices")
+            tables, vertex = found
+        elif self._wants_more() and _with_program(tables):
+            vertex = Aggregated(tables).solve(budget)
+        if not options.plain:
+            # A bound even without the program, so that the guarantee can be judged.
+            rough = promises.rough_prices(tables), "rough prices"
+            priced = rough if vertex is None else (vertex.prices, "dual prices")
+            proof = certificate(self._reduction, *priced)
             if proof is not None:
                 yield proof
-        delta = _delta(tables, options)
-        parts = [("units", Fraction(0), False), ("inflated", delta, True)]
-        if options.variant == "best":
-            # Without inflation there is no factor, but often the best schedule.
-            parts.insert(1, ("demands", Fraction(0), True))
-        for name, inflation, by_job in parts:
-            if options.variant not in ("best", name) or self._budget.stopped:
-                continue
-            seconds = self._budget.remaining()
-            run = Opened(tables, self._inner, inflation, by_job=by_job, seconds=seconds)
-            # What costs more than is known already can be left unfinished (theory 2.4).
-            counts = run.finish(known, self._budget)
-            if counts is not None:
-                yield self._answers.named(counts, f"{name}, {self._inner} inside")
-                known = tables.cost(counts[0]) if known is None else known
-        yield from self._answers.fewer(self._budget)
-
-    def _programs(self) -> Iterator[tuple[Named, Counts | None]]:
-        """Yield what the aggregated program proves, its roundings, and the LP version."""
-        tables, options = self._tables, self._options
-        best, many = options.variant == "best", False
-        asked = (best or not options.plain) and _countable(tables)
-        vertex = self._vertex
-        if vertex is None and asked:
-            vertex = Aggregated(tables).solve(self._budget)
+        answers = Answers(self._reduction, tables, plain=options.plain)
+        known: Fraction | None = None
         if vertex is not None:
-            if not options.plain:
-                proof = certificate(self._reduction, vertex.prices)
-                if proof is not None:
-                    yield proof, None
-            # With many machines T-2 costs at most 3 LP_agg, within the LP version's factor.
-            many = vertex.value >= tables.dearest(tables.p)
-            counts = doubled(vertex, tables)
-            yield self._answers.named(counts, "aggregated program, T-2"), counts
-            if best:
-                counts = one_block_each(vertex, tables)
-                yield self._answers.named(counts, "aggregated program, T-add"), counts
-        if many or self._budget.stopped or (best and not _with_linear(tables, options)):
-            return
-        paid = Paid.of(tables)
-        fractional = machinewise.solve(paid, self._budget)
-        rounded = fractional and machinewise.round_machinewise(paid, fractional, self._budget)
-        if rounded:
-            yield self._answers.named(rounded, "LP version"), rounded
+            for theorem, rounding in (("T-2", doubled), ("T-add", one_block_each)):
+                counts = rounding(vertex, tables)
+                yield answers.named(counts, f"aggregated program, {theorem}")
+                cost = tables.cost(counts[0])
+                known = cost if known is None else min(known, cost)
+        for part in self._parts(tables):
+            if budget.stopped:
+                break
+            run = Opening(tables, part.inner, part.weights, part.delta)
+            # What costs more than is known already can be left unfinished (theory 2.4).
+            opened = run.finish(known, budget)
+            if opened is not None:
+                yield answers.named(opened, f"{part.variant}, {part.inner} inside")
+                known = tables.cost(opened[0]) if known is None else known
+        yield from answers.fewer(budget)
+
+    def _wants_more(self) -> bool:
+        """Whether more than the variant's own run counts."""
+        variant, plain = self._options.variant, self._options.plain
+        return variant == "best" or (variant == "alone" and not plain)
+
+    def _parts(self, tables: Tables) -> list[_Part]:
+        """List the greedy runs of the variant."""
+        variant, options = self._options.variant, self._options
+        variants = [variant]
+        # Without inflation demands have no factor, but often the best schedule.
+        if variant == "best":
+            variants = ["units", "demands", "inflated"]
+            alone = _Part.of("alone", tables, options).guarantee(tables)
+            if _small(tables) and _strongest(tables, options) == alone:
+                variants.append("alone")
+        elif self._wants_more():
+            variants.append("demands")
+        return [_Part.of(each, tables, options) for each in variants]

@@ -11,18 +11,17 @@ edges at a time, such that every job in between keeps what it is given in all (i
 
 A job that is an end has a single open edge, of part z and bid b, beside whole blocks worth L; it
 was given T = L + b z <= budget B in all. Rounded up with probability z it has
-L (1 - z) + min(B, L + b) z on average, which is at least T (1 - z + z^2) >= 3/4 T: if L + b > B
-then T (1 - z) - b z (1 - z) + B z with b <= B and T <= B. A job with two open edges or more still
-has T. So the *potential*, the first for jobs with one open edge and 3/4 T for jobs with more, does
-not fall on average, and one of the two directions does not lower it: that one is taken (the method
-of conditional expectations; the idea of such roundings is Srinivasan's, APPROX 2008,
-doi:10.1007/978-3-540-85363-3_20).
+L (1 - z) + min(B, L + b) z on average, which is at least T (1 - z + z^2) >= 3/4 T, as b <= B and
+T <= B. A job with two open edges or more still has T. So the *potential*, the first for jobs with
+one open edge and 3/4 T for jobs with more, does not fall on average, and one of the two directions
+does not lower it: that one is taken (conditional expectations; the idea of such roundings is
+Srinivasan's, APPROX 2008, doi:10.1007/978-3-540-85363-3_20).
 """
 
 from __future__ import annotations
 
 import itertools
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -33,7 +32,8 @@ if TYPE_CHECKING:
 
     from cms.plugin.algorithm import Budget
 
-_Edge: TypeAlias = tuple[int, int]
+    from ..aggregated.pseudoforest import Edge
+
 #: Parts so near to a whole number are whole.
 _WHOLE = 1e-9
 
@@ -76,23 +76,20 @@ class PathRounding:
                 return self._parts
             if budget is not None and budget.stopped:
                 return np.floor(self._parts)
-            cycle = _cycle(edges)
+            graph = _graph(edges)
+            cycle = _cycle(graph)
             if cycle is not None:
-                changes = self._around(cycle)
-                self._move(changes, self._reach(changes))
+                self._move(self._around(cycle))
                 continue
-            path = _path(edges)
-            changes = self._along(path)
-            back = {edge: -change for edge, change in changes.items()}
-            before = self._parts.copy()
-            results = []
-            for direction in (changes, back):
+            changes = self._along(_path(graph))
+            before, results = self._parts, []
+            for sign in (1.0, -1.0):
                 self._parts = before.copy()
-                self._move(direction, self._reach(direction))
+                self._move({edge: sign * change for edge, change in changes.items()})
                 results.append((self.potential(), self._parts))
             self._parts = max(results, key=lambda result: result[0])[1]
 
-    def _open(self) -> list[_Edge]:
+    def _open(self) -> list[Edge]:
         parts = self._parts
         nearest = np.rint(parts)
         # Whole but for noise: exactly whole from here on.
@@ -101,24 +98,19 @@ class PathRounding:
 
     def potential(self) -> float:
         """Return what the rounding of the parts is worth at least."""
-        total = 0.0
-        edges = self._open()
-        for j in range(self._parts.shape[1]):
-            mine = [i for i, job in edges if job == j]
-            budget = float(self._budgets[j])
-            worth = float(self._already[j] + self._parts[:, j] @ self._bids[:, j])
-            if not mine:
-                total += min(budget, worth)
-            elif len(mine) > 1:
-                total += 0.75 * min(budget, worth)
-            else:
-                part, bid = float(self._parts[mine[0], j]), float(self._bids[mine[0], j])
-                z = part - np.floor(part)
-                low = worth - z * bid
-                total += min(budget, low) * (1 - z) + min(budget, low + bid) * z
-        return total
+        self._open()
+        opened = self._parts != np.rint(self._parts)
+        worth = self._already + (self._parts * self._bids).sum(axis=0)
+        # Of a job with one open edge, or with none: the edge's part and bid.
+        at = opened.argmax(axis=0), np.arange(opened.shape[1])
+        z, bids = self._parts[at] - np.floor(self._parts[at]), self._bids[at]
+        low = worth - z * bids
+        single = np.minimum(self._budgets, low) * (1 - z)
+        single += np.minimum(self._budgets, low + bids) * z
+        several = 0.75 * np.minimum(self._budgets, worth)
+        return float(np.where(opened.sum(axis=0) > 1, several, single).sum())
 
-    def _along(self, path: Sequence[_Edge]) -> dict[_Edge, float]:
+    def _along(self, path: Sequence[Edge]) -> dict[Edge, float]:
         """Return changes along a path that keep the totals of what is in between."""
         changes = {path[0]: 1.0}
         for edge, following in itertools.pairwise(path):
@@ -129,28 +121,25 @@ class PathRounding:
                 changes[following] = -change * float(self._bids[edge] / self._bids[following])
         return changes
 
-    def _around(self, cycle: Sequence[_Edge]) -> dict[_Edge, float]:
+    def _around(self, cycle: Sequence[Edge]) -> dict[Edge, float]:
         """Return changes around a cycle, from a type on, that lower or keep this type's total."""
         changes = self._along(cycle)
         total = changes[cycle[0]] + changes[cycle[-1]]
         return {edge: -change for edge, change in changes.items()} if total > 0 else changes
 
-    def _reach(self, changes: dict[_Edge, float]) -> float:
-        """How far parts can be changed until the first is whole."""
+    def _move(self, changes: dict[Edge, float]) -> None:
+        """Change parts until the first of them is whole."""
         steps = []
         for edge, change in changes.items():
             part = float(self._parts[edge])
-            goal = np.floor(part) + 1 if change > 0 else np.ceil(part) - 1
             if change:
+                goal = np.floor(part) + 1 if change > 0 else np.ceil(part) - 1
                 steps.append((goal - part) / change)
-        return float(min(steps))
-
-    def _move(self, changes: dict[_Edge, float], step: float) -> None:
         for edge, change in changes.items():
-            self._parts[edge] += step * change
+            self._parts[edge] += min(steps) * change
 
 
-def _graph(edges: Sequence[_Edge]) -> Any:
+def _graph(edges: Sequence[Edge]) -> Any:
     import networkx as nx
 
     graph: Any = nx.Graph()
@@ -158,34 +147,28 @@ def _graph(edges: Sequence[_Edge]) -> Any:
     return graph
 
 
-def _edges_of(nodes: Sequence[tuple[str, int]]) -> list[_Edge]:
-    return [
-        (one[1], other[1]) if one[0] == "type" else (other[1], one[1])
-        for one, other in itertools.pairwise(nodes)
-    ]
+def _edges_of(nodes: Sequence[tuple[str, int]]) -> list[Edge]:
+    """Return the edges between consecutive nodes, block type first."""
+    pairs = (sorted(pair, reverse=True) for pair in itertools.pairwise(nodes))
+    return [(one[1], other[1]) for one, other in pairs]
 
 
-def _cycle(edges: Sequence[_Edge]) -> list[_Edge] | None:
+def _cycle(graph: Any) -> list[Edge] | None:
     """Return the edges of a cycle, from one of its types on; None if there is none."""
     import networkx as nx
 
-    basis = nx.cycle_basis(_graph(edges))
+    basis = nx.cycle_basis(graph)
     if not basis:
         return None
     nodes = basis[0]
     start = next(at for at, node in enumerate(nodes) if node[0] == "type")
-    nodes = [*nodes[start:], *nodes[:start]]
-    return _edges_of([*nodes, nodes[0]])
+    return _edges_of([*nodes[start:], *nodes[: start + 1]])
 
 
-def _path(edges: Sequence[_Edge]) -> list[_Edge]:
+def _path(graph: Any) -> list[Edge]:
     """Return the edges of a path between two ends of a forest."""
-    graph = _graph(edges)
-    node = min(node for node in graph if graph.degree(node) == 1)
-    nodes, before = [node], None
-    while True:
-        onward = [other for other in graph[node] if other != before]
-        if not onward:
-            return _edges_of(nodes)
-        before, node = node, min(onward)
-        nodes.append(node)
+    import networkx as nx
+
+    first, *others = sorted(node for node in graph if graph.degree(node) == 1)
+    paths = nx.single_source_shortest_path(graph, first)
+    return _edges_of(next(paths[node] for node in others if node in paths))

@@ -1,27 +1,135 @@
-"""What greedy's parts guarantee, as statements about one problem (theory 2.2, 2.3)."""
+"""What greedy's parts guarantee, as rationals never below what the theory says (2.1, 2.2)."""
 
 from __future__ import annotations
 
+from decimal import ROUND_CEILING, Context, Decimal
 from fractions import Fraction
+from math import ceil, log
 from typing import TYPE_CHECKING
 
 from cms.plugin.guarantee import Guarantee
 
-from .factors import harmonic_above, inflated_factor, rounded_up
-from .inner import FACTORS, MISSED
-
 if TYPE_CHECKING:
-    from ..tables.integers import Tables
-    from .paid import Paid
+    from collections.abc import Sequence
 
+    from ..tables.integers import Tables
+
+#: What each inner method guarantees, as a rational not above it (1 - 1/e is 0.6321...).
+FACTORS = {
+    "greedy": Fraction(1, 2),
+    "independent": Fraction(632_120, 1_000_000),
+    "dependent": Fraction(3, 4),
+    "exact": Fraction(1),
+}
+#: What of a best machine floats may miss: sums and comparisons, and the tolerances within which
+#: the assignment program is solved.
+_MISSED = {
+    "greedy": Fraction(1, 10**9),
+    "independent": Fraction(1, 10**5),
+    "dependent": Fraction(1, 10**5),
+    "exact": Fraction(1, 10**9),
+}
+_DIGITS = 50
+#: Factors are rounded up to this many digits after the point.
+_PRINTED = 10**6
+#: Up to here harmonic numbers are added up, with 30 digits.
+_SUMMED = 1_000
+#: The Euler-Mascheroni constant, rounded up.
+_EULER = Fraction(57_721_566_490_153_287, 10**17)
+#: The inflations to choose from: the best one for n jobs is about 1 / ln n.
+_INFLATIONS = sorted(
+    {Fraction(p, q) for q in range(1, 13) for p in range(1, 2 * q + 1)}
+    | {Fraction(1, q) for q in range(13, 51)}
+)
 #: With so many jobs a machine's blocks are the bound, not the demands.
 _MANY = 10_000
-#: The theorem of the LP version.
-LINEAR = "LP version, theory 2.3"
-#: LP* is solved to within this part.
-_TOLERANCE = Fraction(1, 10**5)
 #: Prices are compared as multiples of this part of the highest.
 _GRID = 2**40
+
+
+def rounded_up(value: Fraction) -> Fraction:
+    """Round up to six digits after the point.
+
+    Examples
+    --------
+    >>> rounded_up(Fraction(1, 3))
+    Fraction(166667, 500000)
+    """
+    return Fraction(ceil(value * _PRINTED), _PRINTED)
+
+
+def log_above(value: Fraction) -> Fraction:
+    """Return a rational just above the natural logarithm of a number >= 1.
+
+    Examples
+    --------
+    >>> 0 < float(log_above(Fraction(2)) - Fraction("0.693147180559945309417232121458")) < 1e-29
+    True
+    """
+    up = Context(prec=_DIGITS, rounding=ROUND_CEILING)
+    quotient = up.divide(Decimal(value.numerator), Decimal(value.denominator))
+    # Decimal's logarithm is within half a unit of its last digit.
+    logarithm = Fraction(up.ln(quotient))
+    return logarithm + Fraction(1, 10 ** (_DIGITS - 12))
+
+
+def harmonic_above(number: int) -> Fraction:
+    """Return a rational just above 1 + 1/2 + ... + 1/number.
+
+    Examples
+    --------
+    >>> float(harmonic_above(4)), float(harmonic_above(10**12)) < 28.21
+    (2.0833333333333335, True)
+    """
+    if number <= _SUMMED:
+        unit = 10**30
+        return Fraction(sum(-(-unit // i) for i in range(1, number + 1)), unit)
+    return log_above(Fraction(number)) + _EULER + Fraction(1, 2 * number)
+
+
+def best_inflation(n: int) -> Fraction:
+    """Return the simple delta for which G-real's factor is least.
+
+    Examples
+    --------
+    >>> best_inflation(16)
+    Fraction(2, 9)
+    """
+    return min(_INFLATIONS, key=lambda delta: (1 + delta) * log((1 + delta) * max(1, n) / delta))
+
+
+def inflated_factor(n: int, delta: Fraction) -> Fraction:
+    """Return ``(1 + delta) ln((1 + delta) n / delta)``, rounded up (theory 2.2, G-real).
+
+    Examples
+    --------
+    >>> float(inflated_factor(16, Fraction(2, 9)))
+    5.472301
+    """
+    return rounded_up((1 + delta) * log_above((1 + delta) * max(1, n) / delta))
+
+
+def best_share(few: int) -> Fraction:
+    """Return the simple delta <= 1 for which G-alone's factor is least.
+
+    Examples
+    --------
+    >>> best_share(7)
+    Fraction(1, 3)
+    """
+    simple = [delta for delta in _INFLATIONS if delta <= 1]
+    return min(simple, key=lambda delta: (1 + delta) * (1 + log(few / delta)))
+
+
+def alone_factor(few: int, delta: Fraction) -> Fraction:
+    """Return ``(1 + delta) (1 + ln(N / min(1, delta)))``, rounded up, N = min(n, s) (G-alone).
+
+    Examples
+    --------
+    >>> float(alone_factor(7, Fraction(1, 3)))
+    5.392697
+    """
+    return rounded_up((1 + delta) * (1 + log_above(few / min(Fraction(1), delta))))
 
 
 def by_units(tables: Tables, inner: str) -> Guarantee:
@@ -31,8 +139,47 @@ def by_units(tables: Tables, inner: str) -> Guarantee:
     without a common divisor.
     """
     largest = max((_most_units(tables, row) for row in tables.counts), default=0)
-    factor = harmonic_above(largest) / FACTORS[inner] * (1 + MISSED[inner])
-    return Guarantee(max(Fraction(1), rounded_up(factor)), 0, "OPT", "G-int, theory 2.2")
+    factor = max(Fraction(1), _by_inner(harmonic_above(largest), inner))
+    return Guarantee(factor, 0, "OPT", "G-int, theory 2.2")
+
+
+def inflated(tables: Tables, inner: str, delta: Fraction) -> Guarantee:
+    """State G-real: ``(1 + delta) / beta * ln((1 + delta) n / delta)`` times the optimum.
+
+    That number of machines is rounded up; with costs the last machine comes on top.
+    """
+    factor = _by_inner(inflated_factor(tables.n, delta), inner)
+    return Guarantee(factor, tables.dearest(1), "OPT", "G-real, theory 2.2")
+
+
+def alone(tables: Tables, inner: str, delta: Fraction) -> Guarantee:
+    """State G-alone: ``(1 + delta) / beta * (1 + ln(min(n, s) / delta))`` times the optimum."""
+    factor = _by_inner(alone_factor(few(tables), delta), inner)
+    return Guarantee(factor, 0, "OPT", "G-alone, methods/algorithms")
+
+
+def few(tables: Tables) -> int:
+    """Return min(n, s), at least 1: jobs, and blocks of a machine that jobs can use."""
+    return max(1, min(tables.n, max(map(sum, usable(tables)), default=1)))
+
+
+def usable(tables: Tables) -> list[list[int]]:
+    """Return the blocks of each configuration, of no type more than all jobs together can use.
+
+    Examples
+    --------
+    >>> from cms import Configuration, Job, Problem
+    >>> from algorithms.tables.integers import Tables
+    >>> shape = Configuration({"a": 10**9})
+    >>> usable(Tables.of(Problem(configurations=shape, jobs=[Job("x", 5, {"a": 2})])))
+    [[3]]
+    """
+    most = tables.problem.useful_blocks()
+    return [list(map(min, row, most)) for row in tables.counts]
+
+
+def _by_inner(factor: Fraction, inner: str) -> Fraction:
+    return rounded_up(factor / FACTORS[inner] * (1 + _MISSED[inner]))
 
 
 def _most_units(tables: Tables, row: list[int]) -> int:
@@ -48,28 +195,7 @@ def _most_units(tables: Tables, row: list[int]) -> int:
     return min(by_block, by_job)
 
 
-def inflated(tables: Tables, inner: str, delta: Fraction) -> Guarantee:
-    """State G-real: ``(1 + delta) / beta * ln((1 + delta) n / delta)`` times the optimum.
-
-    That number of machines is rounded up; with costs the last machine comes on top.
-    """
-    factor = inflated_factor(tables.n, delta) / FACTORS[inner] * (1 + MISSED[inner])
-    last = tables.dearest(1)
-    return Guarantee(rounded_up(factor), last, "OPT", "G-real, theory 2.2")
-
-
-def linear(paid: Paid) -> Guarantee:
-    """State the LP version: ``(alpha + 2) LP*``.
-
-    Where machines that cost more than all jobs by themselves were left out of the program, its
-    value is no more than the optimum, but perhaps more than LP*.
-    """
-    against = "LP_STAR" if paid.complete else "OPT"
-    factor = rounded_up((paid.alpha + 2) * (1 + _TOLERANCE))
-    return Guarantee(factor, 0, against, LINEAR)
-
-
-def strongest(statements: list[Guarantee], value: Fraction) -> Guarantee:
+def strongest(statements: Sequence[Guarantee], value: Fraction) -> Guarantee:
     """Choose the statement that allows least if the reference had this value."""
     return min(statements, key=lambda statement: (statement.allows(value), statement.theorem))
 

@@ -16,19 +16,7 @@ from typing import Any, NamedTuple
 #: A gain that is no more than this would vanish as a float; it must not count as none.
 _LEAST_GAIN = 1e-300
 # In this order, so that each finds those it calls compiled already.
-_COMPILED = (
-    "worth",
-    "rate",
-    "refresh",
-    "fill",
-    "undo",
-    "bound",
-    "top",
-    "consider",
-    "choose",
-    "apply",
-    "take",
-)
+_COMPILED = ("worth", "refresh", "fill", "rate", "bound", "top", "better", "choose", "apply")
 
 
 class State(NamedTuple):
@@ -38,29 +26,24 @@ class State(NamedTuple):
     ----------
     n, k, size : int
         Jobs, block types, and the leaves of a tree over the jobs (a power of two >= n).
-    counts : c * k ints
-        Blocks of each type in each configuration.
-    many : c * k floats
-        The same as floats, for bounds; none is too large for one.
+    counts, many : c * k ints, c * k floats
+        Blocks of each type in each configuration, to be counted and to be weighed.
     costs : c floats
-    supply : n * k ints
+    supply, given : n * k ints
     divisors : n numbers
         What a unit of each job's demand is divided by to be weighed.
-    done : n ints
-        A job is met as soon as no more than this is left of it.
-    residual : n ints
+    residual, done : n ints
+        What is left of each target; the job is met as soon as no more than ``done`` is left.
     gains : k * n floats
         What one block of a type gains for a job by itself.
     best : k * 2 * size ints
         Trees of the jobs of the largest gains; the job of a type's root is the best of all.
-    given : n * k ints
     machines : c ints
-    left, amount : k and n ints
+    left, amount : k ints, n ints
         For a machine's filling: blocks left of each type, and what jobs get.
-    picks : 3 * (most picks) ints
-        A machine's filling: type, job and number, one after the other.
-    gained : most picks ints
-    tally : ints
+    picks, gained : 3 ints and an int for each pick
+        A machine's filling: type, job and number, one after the other; and what each gains.
+    tally : 2 ints
         Jobs not met yet; picks of the present machine.
     """
 
@@ -71,12 +54,12 @@ class State(NamedTuple):
     many: Any
     costs: Any
     supply: Any
+    given: Any
     divisors: Any
-    done: Any
     residual: Any
+    done: Any
     gains: Any
     best: Any
-    given: Any
     machines: Any
     left: Any
     amount: Any
@@ -111,10 +94,7 @@ def refresh(s: State, j: int) -> None:
 
 
 def fill(s: State, c: int) -> float:
-    """Fill a machine of a configuration, best pair first; returns what it gains.
-
-    The jobs' residual demands are lowered; ``undo`` takes that back.
-    """
+    """Fill a machine of a configuration, best pair first, into the picks; return what it gains."""
     total, picks = 0.0, 0
     for i in range(s.k):
         s.left[i] = s.counts[c * s.k + i]
@@ -122,24 +102,16 @@ def fill(s: State, c: int) -> float:
         at, most = -1, 0.0
         for i in range(s.k):
             if s.left[i] > 0:
-                j = s.best[i * 2 * s.size + 1]
-                gain = s.gains[i * s.n + j]
+                gain = s.gains[i * s.n + s.best[i * 2 * s.size + 1]]
                 if gain > most:
                     at, most = i, gain
         if at < 0:
-            s.tally[1] = picks
-            return total
+            break
         j = s.best[at * 2 * s.size + 1]
         f, r = s.supply[j * s.k + at], s.residual[j]
         # As many at once as gain as much as the first.
-        number = r // f
-        if number > s.left[at]:
-            number = s.left[at]
-        if number < 1:
-            number = 1
-        gained = number * f
-        if gained > r:
-            gained = r
+        number = max(1, min(r // f, s.left[at]))
+        gained = min(number * f, r)
         s.picks[3 * picks], s.picks[3 * picks + 1], s.picks[3 * picks + 2] = at, j, number
         s.gained[picks] = gained
         picks += 1
@@ -147,22 +119,25 @@ def fill(s: State, c: int) -> float:
         s.residual[j] = r - gained
         s.left[at] -= number
         refresh(s, j)
+    # The residual demands are as they were before.
+    for pick in range(picks):
+        s.residual[s.picks[3 * pick + 1]] += s.gained[pick]
+    for pick in range(picks):
+        refresh(s, s.picks[3 * pick + 1])
+    s.tally[1] = picks
+    return total
 
 
-def undo(s: State) -> None:
-    """Take the last filling back."""
-    for at in range(s.tally[1] - 1, -1, -1):
-        s.residual[s.picks[3 * at + 1]] += s.gained[at]
-    for at in range(s.tally[1]):
-        refresh(s, s.picks[3 * at + 1])
+def rate(gain: float, cost: float) -> float:
+    """Return gain by cost; machines that cost nothing come first."""
+    return gain / cost if cost > 0 else gain * 1e200
 
 
 def bound(s: State, c: int) -> float:
     """Return a rate that no filling of a configuration exceeds: each block as if it were alone."""
     most = 0.0
     for i in range(s.k):
-        j = s.best[i * 2 * s.size + 1]
-        most += s.many[c * s.k + i] * s.gains[i * s.n + j]
+        most += s.many[c * s.k + i] * s.gains[i * s.n + s.best[i * 2 * s.size + 1]]
     return rate(most, s.costs[c]) * (1.0 + 1e-12)
 
 
@@ -176,15 +151,9 @@ def top(s: State) -> int:
     return found
 
 
-def consider(s: State, c: int, chosen: int, best: float) -> tuple[int, float]:
-    """Return the better one of a configuration and the one chosen so far, with its rate."""
-    if c == chosen or bound(s, c) < best:
-        return chosen, best
-    gain = rate(fill(s, c), s.costs[c])
-    undo(s)
-    if chosen < 0 or gain > best or (gain == best and c < chosen):
-        return c, gain
-    return chosen, best
+def better(c: int, gained: float, chosen: int, best: float) -> bool:
+    """Whether a configuration's rate is better than that of the one chosen; of equals the first."""
+    return chosen < 0 or gained > best or (gained == best and c < chosen)
 
 
 def choose(s: State) -> int:
@@ -193,23 +162,17 @@ def choose(s: State) -> int:
     first = top(s)
     if first < 0:
         return -1
-    chosen, best = consider(s, first, -1, 0.0)
+    chosen, best = first, rate(fill(s, first), s.costs[first])
     for c in range(len(s.costs)):
-        if c != first:
-            chosen, best = consider(s, c, chosen, best)
+        if c != first and bound(s, c) >= best:
+            gained = rate(fill(s, c), s.costs[c])
+            if better(c, gained, chosen, best):
+                chosen, best = c, gained
     return chosen
 
 
-def rate(gain: float, cost: float) -> float:
-    """Return gain by cost; machines that cost nothing come first."""
-    return gain / cost if cost > 0 else gain * 1e200
-
-
 def apply(s: State) -> int:
-    """Open the machine of the present picks, as often as it gains the same; returns how often.
-
-    Its jobs' residual demands are those before it was filled.
-    """
+    """Open the machine of the present picks, as often as it gains the same; return how often."""
     picks = s.tally[1]
     for at in range(picks):
         i, j, number = s.picks[3 * at], s.picks[3 * at + 1], s.picks[3 * at + 2]
@@ -226,22 +189,17 @@ def apply(s: State) -> int:
             copies, first = same, False
         if s.residual[j] > s.done[j]:
             open_jobs += 1
-            enough = (s.residual[j] - s.done[j] + amount - 1) // amount
-            if enough > needed:
-                needed = enough
+            needed = max(needed, (s.residual[j] - s.done[j] + amount - 1) // amount)
     # No more than are needed if no other job is waiting.
-    if open_jobs == s.tally[0] and copies > needed:
-        copies = needed
-    if copies < 1:
-        copies = 1
+    if open_jobs == s.tally[0]:
+        copies = min(copies, needed)
+    copies = max(copies, 1)
     for at in range(picks):
         i, j, number = s.picks[3 * at], s.picks[3 * at + 1], s.picks[3 * at + 2]
         s.given[j * s.k + i] += copies * number
         if s.amount[j] < 0:
             before = s.residual[j]
-            after = before + copies * s.amount[j]
-            if after < 0:
-                after = 0
+            after = max(0, before + copies * s.amount[j])
             s.residual[j] = after
             if before > s.done[j] and after <= s.done[j]:
                 s.tally[0] -= 1
@@ -250,22 +208,14 @@ def apply(s: State) -> int:
     return copies
 
 
-def take(s: State, c: int) -> None:
-    """Open the machine that a configuration is filled to, as often as it gains the same."""
-    fill(s, c)
-    picked = s.tally[1]
-    undo(s)
-    s.tally[1] = picked
-    s.machines[c] += apply(s)
-
-
 def advance(s: State, steps: int) -> int:
-    """Open machines for so many steps, or until all jobs are met; returns the steps left over."""
+    """Open machines for so many steps, or until all jobs are met; return the steps left over."""
     while steps > 0 and s.tally[0] > 0:
         c = choose(s)
         if c < 0:
             return -1
-        take(s, c)
+        fill(s, c)
+        s.machines[c] += apply(s)
         steps -= 1
     return steps
 

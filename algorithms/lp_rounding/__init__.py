@@ -20,8 +20,7 @@ from ..aggregated.program import (
     guarantee_of_doubled,
     guarantee_of_one_block_each,
     one_block_each,
-    repaired,
-    with_machines,
+    rounded,
 )
 from ..aggregated.sums import total
 from ..aggregated.tidy import Answers
@@ -30,7 +29,7 @@ from .search import cheapest_support, number_of_vectors, vectors
 from .whole import cheapest_whole, cut_by, in_reach, limit_on_cost
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from cms.plugin.algorithm import Budget, Claim
     from cms.problem.problem import Problem
@@ -279,7 +278,7 @@ class _Run:
         elif variant in ("supports", "published"):
             found = cheapest_support(tables, self._budget)
             if found is not None:
-                counts = self._twice(self._counted(found.machines), found.edges)
+                counts = self._twice(self._counted(found.machines), found.blocks)
                 yield "one program a support", counts
         elif variant == "enumeration":
             yield from self._enumeration(vertex)
@@ -304,7 +303,7 @@ class _Run:
             return
         yield "whole machines", SolverBound(tables.cost(whole.machines), "CP-SAT")
         machines = _with_free(whole.machines, whole.found)
-        yield "whole machines, twice", self._twice(machines, whole.found.edges)
+        yield "whole machines, twice", self._twice(machines, whole.found.blocks)
 
     def _enumeration(self, vertex: Vertex) -> Iterator[tuple[str, Counts | SolverBound]]:
         """Theorem A': T-2 for many machines, the cheapest machine vector that does for few."""
@@ -326,7 +325,7 @@ class _Run:
             if found is None:
                 return
             if not found.lacking:
-                counts = self._twice(list(map(Fraction, machines)), found.edges)
+                counts = self._twice(list(map(Fraction, machines)), found.blocks)
                 yield "the cheapest machines, twice", counts
                 return
             cuts.append(cut_by(found.prices, found.worth, tables))
@@ -343,24 +342,11 @@ class _Run:
         grid = [_power_of_two(x * self._epsilon / 3) for x in machines]
         return [ceil(x / unit) * unit for x, unit in zip(machines, grid, strict=True)]
 
-    def _twice(self, machines: Sequence[Fraction], edges: Sequence[Edge]) -> Counts:
-        """Open twice as many machines, rounded up, and hand their blocks out by the lemma.
-
-        Parameters
-        ----------
-        machines : sequence of c Fractions
-            They do if blocks can be cut.
-        edges : sequence of (block type, job)
-            Along which they do.
-        """
-        tables = self._tables
+    def _twice(self, machines: Sequence[Fraction], blocks: Mapping[Edge, Fraction]) -> Counts:
+        """Open twice as many machines as do if blocks can be cut, and round their blocks."""
         # Of no job's demand one block satisfies more than the part phi.
-        factor = 2 if self._options.plain else 1 + tables.phi
-        opened = [ceil(factor * x) for x in machines]
-        given = with_machines(opened, edges, tables)
-        if given is None:
-            raise AssertionError("twice the machines do not do, though once they do in parts")
-        return repaired(tables, opened, given)
+        factor = 2 if self._options.plain else 1 + self._tables.phi
+        return rounded(self._tables, [factor * x for x in machines], blocks)
 
 
 def _with_free(machines: Sequence[int], found: Fixed) -> list[Fraction]:

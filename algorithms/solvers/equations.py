@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 def solved(
     equations: Sequence[Mapping[int, int | Fraction]],
     values: Sequence[int | Fraction],
-    guess: Sequence[Fraction] | None = None,
+    guess: Sequence[Fraction],
 ) -> list[Fraction] | None:
     """Solve linear equations; None if they contradict each other.
 
@@ -24,16 +24,11 @@ def solved(
     equations : sequence of m mappings
         From the unknown's number to its coefficient.
     values : sequence of m numbers
-    guess : sequence of n Fractions, optional
-        Unknowns that the equations leave free keep their guess. Without one there are as many
-        unknowns as equations, and None is returned if these have not just one solution.
+    guess : sequence of n Fractions
+        Unknowns that the equations leave free keep their guess.
 
     Examples
     --------
-    >>> solved([{0: 1, 1: 2}, {1: 3}], [5, 4])
-    [Fraction(7, 3), Fraction(4, 3)]
-    >>> solved([{0: 1, 1: 2}, {0: 2, 1: 4}], [5, 4]) is None
-    True
     >>> solved([{0: 2, 1: 1}], [2], [Fraction(1), Fraction(1, 3)])
     [Fraction(5, 6), Fraction(1, 3)]
     """
@@ -50,7 +45,7 @@ def solved(
         row = rows[r]
         waiting.discard(r)
         if not row:
-            if guess is None or right[r]:
+            if right[r]:
                 return None
             continue
         at = min(row, key=lambda at: (len(having[at]), at))
@@ -72,7 +67,7 @@ def solved(
                     having[other].discard(s)
             right[s] -= factor * right[r]
         having[at] = set()
-    found = [Fraction(0)] * len(rows) if guess is None else list(guess)
+    found = list(guess)
     for r, at in reversed(order):
         row = rows[r]
         rest = sum((a * found[other] for other, a in row.items() if other != at), Fraction(0))

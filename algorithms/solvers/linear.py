@@ -107,14 +107,6 @@ class LinearProgram(WrappedProgram):
                 )
         return None
 
-    def basis(self) -> tuple[list[bool], list[bool]]:
-        """Whether, at the end, each variable is basic, and what each row has beyond its bound."""
-        basic = self._solver.BASIC
-        return (
-            [variable.basis_status() == basic for variable in self._variables],
-            [row.basis_status() == basic for row in self._rows],
-        )
-
     def _solved(self, way: str, budget: Budget | None) -> int:
         solver = self._solver
         # The last text set is the only one that counts.

@@ -38,7 +38,7 @@ VARIANTS: Mapping[str, Sequence[Mapping[str, object]]] = {
             for inner in ("greedy", "independent", "dependent", "exact")
         ),
         {"variant": "inflated", "inner": "exact", "plain": True},
-        {"variant": "lp", "plain": True},
+        {"variant": "alone", "plain": True},
     ),
     "lp_rounding": (
         {},

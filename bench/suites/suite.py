@@ -25,19 +25,11 @@ class Settings:
     seeds : int
         Instances of each kind, or how often a list of instances is drawn anew.
     time_limit : float
-        Seconds a run, for algorithms and, where they stand beside them, peers.
-    instances : int
-        Of a suite that draws from a list of families.
-    largest : int
-        Jobs.
-    peers : tuple of str
-        Names of groups in :data:`bench.peers.GROUPS`.
+        Seconds a run.
     peer_limit : float
         Seconds a run of a peer, where its limit is not the algorithms'.
     peer_share : float
         The share of the instances given to peers, where not all are.
-    module : str, default "instances.families"
-        The module of generators.
     requests : int
         Of each service, where plans are replayed.
     """

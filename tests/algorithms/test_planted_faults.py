@@ -22,9 +22,8 @@ import algorithms.aggregated.pseudoforest as pseudoforest
 import algorithms.aggregated.tidy as tidy
 import algorithms.conic.integer_program as content_program
 import algorithms.conic.run as conic
-import algorithms.greedy.factors as factors
 import algorithms.greedy.inner as inner
-import algorithms.greedy.opened as opened
+import algorithms.greedy.opening as opening
 import algorithms.greedy.paths as paths
 import algorithms.greedy.promises as promises
 import algorithms.greedy.steps as steps
@@ -38,15 +37,15 @@ from cms.errors import CmsError
 from proofs_checks import theorems
 from tests.algorithms import test_guarantees
 from tests.algorithms.aggregated import test_aggregated, test_pseudoforest
-from tests.algorithms.greedy import test_factors, test_greedy, test_inner
+from tests.algorithms.greedy import test_greedy, test_inner, test_promises
 from tests.algorithms.lp_rounding import test_lp_rounding
 from tests.instances import test_hard_algorithms
 from tests.references.faults import stop_at_a_failure
 from tests.references.named import named_problem
 
 _true_repair = aggregated.repaired
-_true_rounded_up = factors.rounded_up
-_true_harmonic = factors.harmonic_above
+_true_rounded_up = promises.rounded_up
+_true_harmonic = promises.harmonic_above
 _true_apply = steps.apply
 _true_potential = paths.PathRounding.potential
 _true_waste = tidy.without_waste
@@ -69,13 +68,6 @@ def keeps_the_machines(tables: Any, machines: Any, given: Any) -> Any:
 
 def opens_once_more(s: Any) -> int:
     return _true_apply(s) + 1
-
-
-def keeps_the_last(s: Any, c: int, chosen: int, best: float) -> tuple[int, float]:
-    """The last configuration that gains anything, instead of the best."""
-    gain = steps.fill(s, c)
-    steps.undo(s)
-    return (c, gain) if gain > 0 else (chosen, best)
 
 
 def takes_the_worse_direction(self: Any) -> float:
@@ -149,7 +141,7 @@ def traps_by_item_greedy() -> None:
 
 
 def costs() -> None:
-    test_greedy.test_costs_decide_between_machines_that_gain_the_same()
+    test_greedy.test_costs_decide_between_machines()
 
 
 #: What is replaced, where, and the check that has to notice it.
@@ -185,8 +177,8 @@ FAULTS: list[tuple[str, Any, str, Any, Check]] = [
     (
         "jobs are given no block more than they want before rounding",
         aggregated,
-        "_one_block_more",
-        lambda edges, tables: dict(enumerate(map(Fraction, tables.demands))),
+        "one_block_more",
+        lambda tables, blocks: dict(blocks),
         theorem("t2_tadd", 1),
     ),
     (
@@ -194,7 +186,7 @@ FAULTS: list[tuple[str, Any, str, Any, Check]] = [
         aggregated,
         "repaired",
         buys_one_more,
-        theorem("t2_tadd", 10),
+        test_aggregated.test_repair_uses_idle_blocks_before_new_machines,
     ),
     (
         "repair buys no machines",
@@ -213,13 +205,13 @@ FAULTS: list[tuple[str, Any, str, Any, Check]] = [
         ),
     ),
     ("greedy opens a machine too many", steps, "apply", opens_once_more, costs),
-    ("greedy takes any configuration", steps, "consider", keeps_the_last, traps_by_item_greedy),
+    ("greedy looks at no costs", steps, "rate", lambda gain, cost: gain, costs),
     (
-        "kappa is too small",
-        factors,
+        "the inflated factor is too small",
+        promises,
         "rounded_up",
         lambda value: _true_rounded_up(value) - Fraction(1, 1000),
-        lambda: test_factors.test_kappa_is_the_table_of_the_theory(16, "5.48"),
+        lambda: test_promises.test_the_inflated_factor_is_the_table_of_the_theory(16, "5.48"),
     ),
     (
         "the harmonic number ends one term early",
@@ -237,7 +229,7 @@ FAULTS: list[tuple[str, Any, str, Any, Check]] = [
     ),
     (
         "the exact filling is not exact",
-        opened,
+        opening,
         "INNER",
         {**inner.INNER, "exact": gives_to_the_first},
         traps,
@@ -245,8 +237,10 @@ FAULTS: list[tuple[str, Any, str, Any, Check]] = [
     (
         "machines are taken once instead of twice",
         lp_rounding,
-        "ceil",
-        lambda x: x // 2,
+        "rounded",
+        lambda tables, machines, blocks: aggregated.rounded(
+            tables, [x / 2 for x in machines], blocks
+        ),
         lambda: test_lp_rounding.test_doubling_is_needless_but_is_what_the_textbook_does(),
     ),
     (

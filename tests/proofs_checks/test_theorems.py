@@ -31,7 +31,7 @@ FEW = {
     "inner_problem": 5,
     "g_int": 7,
     "g_real": 4,
-    "lp_version": 7,
+    "g_alone": 7,
     "huge_demands": 4,
     "set_cover": 5,
     "theorem_a": 10,

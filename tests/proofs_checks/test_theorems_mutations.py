@@ -24,6 +24,7 @@ from proofs_checks import (
     bounds,
     cells,
     few_configurations,
+    g_alone,
     g_int,
     g_real,
     greedy,
@@ -32,7 +33,6 @@ from proofs_checks import (
     launch_gate,
     limits,
     list_hardness,
-    lp_version,
     monitor,
     monotone,
     prices,
@@ -56,6 +56,7 @@ true_completed = assignment.completed
 true_at_once = huge_demands.at_once
 true_replay = queueing.replay
 true_enumerated = few_configurations.enumerated
+true_alone = g_alone.factor
 true_kappa = g_real.kappa
 true_largest_gain = g_int.largest_gain
 true_schedule_of = set_cover.schedule_of
@@ -237,20 +238,25 @@ FAULTS = [
     Fault("greedy stops early, shares", greedy, "enough", all_but_the_last, "g_real", 10),
     Fault("no inflation", g_real, "targets", lambda tiny, delta: list(tiny.demands), "g_real", 5),
     Fault("kappa too small", g_real, "kappa", lambda n: true_kappa(n) - 0.01, "g_real", 5),
+    Fault("greedy takes the second best, alone", greedy, "choose", second_best, "g_alone", 10),
+    Fault("greedy stops early, alone", greedy, "enough", all_but_the_last, "g_alone", 10),
     Fault(
-        "kappa too small for the tail",
-        lp_version,
-        "kappa",
-        lambda n: true_kappa(n) - 0.01,
-        "lp_version",
+        "no inflation, alone",
+        g_alone,
+        "targets",
+        lambda tiny, delta: list(tiny.demands),
+        "g_alone",
         5,
     ),
     Fault(
-        "half as many machines opened",
-        lp_version,
-        "alpha",
-        lambda N: Fraction(1, 2),
-        "lp_version",
+        "every job is as dear alone", g_alone, "alone", lambda tiny, j: Fraction(1), "g_alone", 5
+    ),
+    Fault(
+        "half the factor",
+        g_alone,
+        "factor",
+        lambda few, delta: true_alone(few, delta) / 2,
+        "g_alone",
         20,
     ),
     Fault(

@@ -166,7 +166,7 @@ def test_an_optimal_answer_keeps_every_theorem(name: str) -> None:
 
 #: Where an algorithm's promise is the theorem's.
 PROMISES = (
-    *("t2_tadd", "inner_problem", "g_int", "g_real", "lp_version", "set_cover"),
+    *("t2_tadd", "inner_problem", "g_int", "g_real", "g_alone", "set_cover"),
     *("theorem_a", "few_configurations", "theorem_b", "ptas_switch"),
 )
 

@@ -46,10 +46,10 @@ ANY_NUMBERS = ("greedy", "lp_rounding")
 #: Every option of the four that changes what is proved or how it is found.
 VARIANTS: dict[str, Sequence[Options]] = {
     "greedy": (
-        *({"variant": variant} for variant in ("best", "units", "inflated", "lp")),
+        *({"variant": variant} for variant in ("best", "units", "inflated", "alone")),
         *(
             {"variant": variant, "inner": inner}
-            for variant in ("best", "units", "inflated", "lp")
+            for variant in ("best", "units", "inflated", "alone")
             for inner in ("greedy", "independent", "dependent", "exact")
         ),
         {"variant": "inflated", "delta": "1/2"},

@@ -6,14 +6,14 @@ from fractions import Fraction
 
 import pytest
 
+from algorithms.aggregated import program
 from algorithms.aggregated.program import (
     Aggregated,
     Counts,
     certificate,
     doubled,
     one_block_each,
-    repaired,
-    with_machines,
+    rounded,
 )
 from algorithms.aggregated.tidy import without_waste
 from algorithms.tables.integers import Tables, schedule, without_limits
@@ -95,9 +95,8 @@ def test_twice_the_machines_are_enough_for_a_block_more_each() -> None:
     tables = Tables.of(reduce(problem).problem)
     vertex = Aggregated(tables).solve(None)
     assert vertex is not None
-    assert with_machines([1], vertex.edges, tables) is None
-    given = with_machines([2], vertex.edges, tables)
-    assert given is not None
+    machines, given = rounded(tables, [2 * x for x in vertex.machines], vertex.blocks)
+    assert machines == [2]
     assert sorted(given.values()) == [2] * 5
 
 
@@ -122,8 +121,8 @@ def test_repair_uses_idle_blocks_before_new_machines() -> None:
         configurations=Configuration({"b": 4}), jobs=[Job("x", 3, {"b": 1}), Job("y", 9, {"b": 2})]
     )
     tables = Tables.of(problem)
-    assert repaired(tables, [1], {(0, 0): 2}) == ([2], {(0, 0): 3, (0, 1): 5})
-    assert repaired(tables, [0], {}) == ([2], {(0, 0): 3, (0, 1): 5})
+    assert program.repaired(tables, [1], {(0, 0): 2}) == ([2], {(0, 0): 3, (0, 1): 5})
+    assert program.repaired(tables, [0], {}) == ([2], {(0, 0): 3, (0, 1): 5})
 
 
 def test_block_types_that_serve_nobody_are_not_listed() -> None:

@@ -106,7 +106,7 @@ def test_with_many_machines_theorem_a_holds_without_a_list() -> None:
         ("lp_rounding", {"variant": "supports"}, "'doubling' or 'milp'"),
         ("lp_rounding", {"variant": "enumeration"}, "'doubling' or 'milp'"),
         ("greedy", {"variant": "units"}, "variant='best'"),
-        ("greedy", {"variant": "lp"}, "variant='best'"),
+        ("greedy", {"variant": "alone"}, "variant='best'"),
     ],
     ids=str,
 )

@@ -7,8 +7,8 @@ from fractions import Fraction
 
 import pytest
 
-from algorithms.greedy import opened
-from algorithms.greedy.opened import Opened
+from algorithms.greedy import opening
+from algorithms.greedy.opening import Opening
 from algorithms.tables.integers import Tables
 from cms import (
     Configuration,
@@ -30,9 +30,9 @@ PLAIN = {"variant": "units", "inner": "exact", "plain": True}
 def test_the_compiled_loop_does_what_the_plain_one_does(monkeypatch: pytest.MonkeyPatch) -> None:
     problem = reduce(generate("real-rows", n=400, seed=2, m=5)).problem
     tables = Tables.of(problem)
-    plain = Opened(tables, "greedy", Fraction(1, 7), by_job=True).finish(None, None)
-    monkeypatch.setattr(opened, "_COMPILED_FROM", 1)
-    assert Opened(tables, "greedy", Fraction(1, 7), by_job=True).finish(None, None) == plain
+    plain = Opening(tables, "greedy", "demands", Fraction(1, 7)).finish()
+    monkeypatch.setattr(opening, "_COMPILED_FROM", 1)
+    assert Opening(tables, "greedy", "demands", Fraction(1, 7)).finish() == plain
 
 
 @pytest.mark.parametrize("exponent", [9, 12, 40])
@@ -75,12 +75,15 @@ def test_a_unit_of_one_job_does_not_outweigh_another_job() -> None:
         assert counts[0] == counts[1]
 
 
-def test_costs_decide_between_machines_that_gain_the_same() -> None:
-    types = [MachineType("dear", 3), MachineType("cheap", 2)]
+def test_costs_decide_between_machines() -> None:
+    jobs = [Job("x", 4, {"a": 1})]
     shapes = [Configuration({"a": 2}, "dear"), Configuration({"a": 1}, "cheap")]
-    problem = Problem(configurations=shapes, machine_types=types, jobs=[Job("x", 4, {"a": 1})])
-    solution = solve(problem, "greedy", options=PLAIN)
-    assert solution.cost == 6
+    for cheap, cost in ((2, 6), (1, 4)):
+        types = [MachineType("dear", 3), MachineType("cheap", cheap)]
+        problem = Problem(configurations=shapes, machine_types=types, jobs=jobs)
+        assert solve(problem, "greedy", options=PLAIN).cost == cost
+        item = {**PLAIN, "inner": "greedy"}
+        assert solve(problem, "greedy", options=item).cost == cost
 
 
 def test_refusals_say_why() -> None:

@@ -12,9 +12,10 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from algorithms.greedy.inner import FACTORS, INNER, assignment
-from algorithms.greedy.opened import Opened
+from algorithms.greedy.inner import INNER, assignment
+from algorithms.greedy.opening import Opening
 from algorithms.greedy.paths import PathRounding
+from algorithms.greedy.promises import FACTORS
 from algorithms.solvers.linear import LinearProgram
 from algorithms.tables.integers import Tables
 from cms import Configuration, Job, Problem
@@ -135,9 +136,9 @@ def test_item_greedy_falls_to_half_on_the_trap_and_the_exact_method_does_not() -
         jobs=[Job("a", 1, {"first": 1, "second": less}), Job("b", 1, {"first": less})],
     )
     tables = Tables.of(problem)
-    simple = Opened(tables, "greedy", Fraction(0), by_job=True)
-    exact = Opened(tables, "exact", Fraction(0), by_job=True)
-    counts, better = simple.finish(None, None), exact.finish(None, None)
+    simple = Opening(tables, "greedy", "demands")
+    exact = Opening(tables, "exact", "demands")
+    counts, better = simple.finish(), exact.finish()
     assert counts is not None
     assert better is not None
     # One machine: item greedy gives job a the first block, nothing to b, who needs two more.
@@ -150,7 +151,5 @@ def test_a_run_that_is_too_dear_is_left() -> None:
         configurations=Configuration({"b": 1}), jobs=[Job("x", 50, {"b": 1}), Job("y", 7, {"b": 2})]
     )
     tables = Tables.of(problem)
-    assert Opened(tables, "greedy", Fraction(0), by_job=False).finish(Fraction(10), None) is None
-    assert (
-        Opened(tables, "greedy", Fraction(0), by_job=False).finish(Fraction(54), None) is not None
-    )
+    assert Opening(tables, "greedy", "units").finish(Fraction(10), None) is None
+    assert Opening(tables, "greedy", "units").finish(Fraction(54), None) is not None

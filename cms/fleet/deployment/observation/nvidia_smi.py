@@ -215,9 +215,9 @@ def _refuse_contradictions(read: Read) -> None:
                 where, f'it says "{said}" here, and {other.value} in {other.where}',
                 "one listing of all GPUs of a node at one time; observe it again",
             )  # fmt: skip
-    for said in _beyond_listing(read) if read.listing else ():
+    for beyond in _beyond_listing(read) if read.listing else ():
         raise fault_at(
-            said.where, f"{said.value}, which the listing from {read.listing} on does not have",
+            beyond.where, f"{beyond.value}, which the listing from {read.listing} on does not have",
             "all that nvidia-smi mig -lgi printed, of the same time; observe the node again",
         )  # fmt: skip
 

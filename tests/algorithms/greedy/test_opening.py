@@ -1,22 +1,25 @@
-"""A run of greedy and the clock: it is looked at often, and changes no schedule."""
+"""A run of greedy: the machines of the plain algorithm, and a clock that changes no schedule."""
 
 from __future__ import annotations
 
+import random
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 import pytest
 
-from algorithms.greedy import opened, steps
+from algorithms.greedy import opening, steps
 from algorithms.greedy.inner import INNER
-from algorithms.greedy.machinewise import Rounding, round_machinewise, solve
-from algorithms.greedy.opened import Opened
-from algorithms.greedy.paid import Paid
+from algorithms.greedy.opening import Opening
 from algorithms.tables.integers import Tables
 from cms import Configuration, Job, Problem
 from cms.reduction.reduction import reduce
 from instances.families import generate
+from proofs_checks.g_alone import alone
+from proofs_checks.greedy import Inner, best_pair_first, by_trying_all, run, schedule
+from proofs_checks.tiny import Tiny
+from tests.samples import so_many
 
 
 class Ends:
@@ -49,7 +52,7 @@ def tables() -> Tables:
 def test_the_clock_says_how_many_steps_are_done_at_once_and_nothing_else(
     seconds: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    plain = Opened(tables(), "greedy", Fraction(1, 7), by_job=True).finish(None, None)
+    plain = Opening(tables(), "greedy", "demands", Fraction(1, 7)).finish(None, None)
     now, numbers = [0.0], []
 
     def clock() -> float:
@@ -60,23 +63,23 @@ def test_the_clock_says_how_many_steps_are_done_at_once_and_nothing_else(
         numbers.append(number)
         return steps.advance(state, number)
 
-    monkeypatch.setattr(opened, "_COMPILED_FROM", 1)
-    monkeypatch.setattr(opened, "perf_counter", clock)
+    monkeypatch.setattr(opening, "_COMPILED_FROM", 1)
+    monkeypatch.setattr(opening, "perf_counter", clock)
     monkeypatch.setattr(steps, "compiled", lambda: (steps.start, advance))
-    assert Opened(tables(), "greedy", Fraction(1, 7), by_job=True).finish(None, None) == plain
+    assert Opening(tables(), "greedy", "demands", Fraction(1, 7)).finish(None, None) == plain
     # One at first; as many again while that is quick, and never more than are known to be.
     assert numbers[0] == 1
-    if seconds >= opened._WISHED:
+    if seconds >= opening._WISHED:
         assert set(numbers) == {1}
     else:
         assert numbers[:4] == [1, 2, 4, 8]
 
 
 def test_slow_steps_are_done_fewer_at_once() -> None:
-    assert opened._more_or_fewer(64, 1.0) == 32
-    assert opened._more_or_fewer(1, 1.0) == 1
-    assert opened._more_or_fewer(64, 0.15) == 64
-    assert opened._more_or_fewer(1 << 30, 0.0) == opened._MOST_STEPS
+    assert opening._more_or_fewer(64, 1.0) == 32
+    assert opening._more_or_fewer(1, 1.0) == 1
+    assert opening._more_or_fewer(64, 0.15) == 64
+    assert opening._more_or_fewer(1 << 30, 0.0) == opening._MOST_STEPS
 
 
 def test_the_compiled_loop_leaves_the_interpreter_to_others() -> None:
@@ -91,9 +94,9 @@ def test_the_clock_is_looked_at_between_two_configurations(inner: str) -> None:
     jobs = [Job(f"j{j}", 7, {f"b{i}": 1 + (i * j) % 3 for i in range(31)}) for j in range(4)]
     built = Tables.of(Problem(configurations=shapes, jobs=jobs))
     budget = Ends(10)
-    run = Opened(built, inner, Fraction(0), by_job=True)
+    run = Opening(built, inner, "demands")
     assert run.finish(None, budget) is None
-    # The first machine was not even opened.
+    # The first machine was not even opening.
     assert not any(run._state.machines)
     # It notices soon: nobody asked much more often.
     assert budget.left >= -5
@@ -107,11 +110,37 @@ def test_an_inner_method_ends_with_the_budget(inner: str) -> None:
     assert (given.sum(axis=1) <= 3).all()
 
 
-@pytest.mark.parametrize("asked", [0, 1, 2, 3, 5])
-def test_the_lp_version_ends_with_the_budget(asked: int) -> None:
-    paid = Paid.of(tables())
-    fractional = solve(paid, None)
-    assert fractional is not None
-    assert solve(paid, Ends(min(asked, 2))) is None
-    assert round_machinewise(paid, fractional, Ends(min(asked, 2))) is None
-    assert Rounding(paid, fractional).counts(Ends(10**9)) is not None
+@pytest.mark.parametrize("delta", [Fraction(0), Fraction(1, 3)])
+@pytest.mark.parametrize("weights", ["units", "demands", "alone"])
+@pytest.mark.parametrize(("name", "inner"), [("greedy", best_pair_first), ("exact", by_trying_all)])
+def test_machines_are_those_of_the_plain_greedy_one_by_one(
+    name: str, inner: Inner, weights: str, delta: Fraction
+) -> None:
+    """Without ties, however many machines are opened at once."""
+    for seed in range(so_many(6, 40)):
+        rng = random.Random(seed)
+        blocks = ["a", "b", "c"]
+        shapes = [
+            Configuration({b: rng.randint(1, 3) for b in rng.sample(blocks, rng.randint(1, 2))})
+            for _ in range(3)
+        ]
+        shapes = list(dict.fromkeys([*shapes, Configuration(dict.fromkeys(blocks, 1))]))
+        jobs = [
+            Job(
+                f"j{j}",
+                rng.randint(10**6, 10**7),
+                {b: rng.randint(10**5, 2 * 10**6) for b in blocks},
+            )
+            for j in range(4)
+        ]
+        built = Tables.of(Problem(configurations=shapes, jobs=jobs))
+        tiny = Tiny.of(built.demands, built.supply, built.counts, built.costs)
+        weigh = {
+            "units": [Fraction(1)] * tiny.n,
+            "demands": [1 / d for d in tiny.demands],
+            "alone": [alone(tiny, j) for j in range(tiny.n)],
+        }
+        targets = [(1 + delta) * d for d in tiny.demands]
+        opened = Opening(built, name, weights, delta).finish()
+        assert opened is not None
+        assert opened[0] == schedule(tiny, run(tiny, weigh[weights], targets, inner))[0], seed

@@ -1,0 +1,263 @@
+"""A run of greedy over a problem's tables: which machines it opens, and whom they serve."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from math import inf
+from time import perf_counter
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from cms.knapsack.pricing import common_denominator
+
+from . import steps
+from .inner import INNER
+from .promises import usable
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from cms.plugin.algorithm import Budget
+
+    from ..aggregated.program import Counts
+    from ..tables.integers import Tables
+
+#: With this many jobs compiling pays, which takes some seconds; or with so many jobs times block
+#: types times configurations, if so many seconds are left.
+_COMPILED_FROM, _COMPILED_WORK, _COMPILING = 5_000, 500_000, 5.0
+#: Numbers below this can be added and multiplied by small ones in int64.
+_FITS = 2**61
+#: Seconds between two looks at the clock that are aimed at, and the most steps between them.
+_WISHED, _MOST_STEPS = 0.1, 1 << 20
+#: Counts of blocks that are larger are this as floats; what has no more bits is surely no infinity.
+_LARGEST, _FLOAT_BITS = 1e300, 900
+#: Jobs put into the trees at once.
+_ROWS = 1_000
+#: How finely costs count in weights.
+_GRID = 2**40
+
+
+class Opening:
+    """A run of greedy.
+
+    Parameters
+    ----------
+    tables : Tables
+        Some block serves every job.
+    inner : str
+        How a single machine is filled: "greedy", "independent", "dependent" or "exact".
+    weights : str
+        What a unit of a job's demand counts: ``units`` 1, ``demands`` 1 / d_j, ``alone`` what it
+        costs where the job is served by itself.
+    delta : Fraction
+        Greedy runs against ``(1 + delta)`` times the demands, until the demands themselves are met.
+
+    Examples
+    --------
+    >>> from cms import Configuration, Job, Problem
+    >>> from algorithms.tables.integers import Tables
+    >>> problem = Problem(
+    ...     configurations=Configuration({"half": 2}), jobs=[Job("bert", 5, {"half": 1})]
+    ... )
+    >>> Opening(Tables.of(problem), "greedy", "units").finish()
+    ([3], {(0, 0): 5})
+    """
+
+    def __init__(
+        self, tables: Tables, inner: str, weights: str, delta: Fraction = Fraction(0)
+    ) -> None:
+        self._tables, self._inner = tables, inner
+        whole, part = delta.denominator, delta.numerator
+        targets = [(whole + part) * d for d in tables.demands]
+        n, k = tables.n, tables.k
+        # More blocks of a type than all jobs can use are idle, those that inflation asks for too.
+        most = 1 - -part // whole
+        self._usable = [
+            [min(count, most * number) for count, number in zip(row, numbers, strict=True)]
+            for row, numbers in zip(tables.counts, usable(tables), strict=True)
+        ]
+        size = 1
+        while size < n:
+            size *= 2
+        picks = max(1, min(max((sum(row) for row in tables.counts), default=0), n * k + n + k))
+        counts = [x for row in tables.counts for x in row]
+        dearest = max(tables.costs, default=Fraction(0)) or Fraction(1)
+        self._largest = max([*targets, *counts], default=0)
+        self._numbers: dict[str, list[Any]] = {
+            "counts": counts,
+            "many": [float(min(x, _LARGEST)) for x in counts],
+            "costs": [float(cost / dearest) for cost in tables.costs],
+            "supply": [whole * f for row in tables.supply for f in row],
+            "given": [0] * (n * k),
+            "divisors": _divisors(tables, weights, whole, max(targets, default=0)),
+            "residual": targets,
+            "done": [part * d for d in tables.demands],
+            "gains": [0.0] * (k * n),
+            "best": ([-1] * size + list(range(n)) + [-1] * (size - n)) * k,
+            "machines": [0] * tables.c,
+            "left": [0] * k,
+            "amount": [0] * n,
+            "picks": [0] * (3 * picks),
+            "gained": [0] * picks,
+            "tally": [n, 0],
+        }
+        self._state = steps.State(n, k, size, **self._numbers)
+
+    def finish(self, most: Fraction | None = None, budget: Budget | None = None) -> Counts | None:
+        """Open machines until all jobs are met.
+
+        Parameters
+        ----------
+        most : Fraction or None
+            Give up once this is spent.
+        budget : Budget or None
+            What time it leaves says whether anything is compiled, which changes no outcome.
+
+        Returns
+        -------
+        machines, given
+            Or None if stopped or too dear.
+        """
+        tables = self._tables
+        compiled = self._pays_to_compile(inf if budget is None else budget.remaining())
+        start, advance = steps.compiled() if compiled else (steps.start, None)
+        if compiled:
+            # Weighing needs no more than floats.
+            kinds = dict.fromkeys(("many", "costs", "divisors", "gains"), np.float64)
+            arrays: dict[str, Any] = {
+                name: np.array(values, dtype=kinds.get(name, np.int64))
+                for name, values in self._numbers.items()
+            }
+            self._state = self._state._replace(**arrays)
+        state = self._state
+        for first in range(0, tables.n, _ROWS):
+            if budget is not None and budget.stopped:
+                return None
+            start(state, first, min(first + _ROWS, tables.n))
+        number = 1
+        while state.tally[0]:
+            if budget is not None and budget.stopped:
+                return None
+            if advance is None:
+                stuck = not self._open_one(budget)
+            else:
+                # The clock says how often it is looked at, and nothing else.
+                began = perf_counter()
+                stuck = advance(state, number) < 0
+                number = _more_or_fewer(number, perf_counter() - began)
+            if stuck:
+                raise AssertionError("no machine serves any job that is not met yet")
+            if most is not None and tables.cost(list(map(int, state.machines))) > most:
+                return None
+        given = {divmod(at, tables.k)[::-1]: int(x) for at, x in enumerate(state.given) if x}
+        return [int(x) for x in state.machines], given
+
+    def _pays_to_compile(self, seconds: float) -> bool:
+        tables = self._tables
+        slow = tables.n * tables.k * tables.c >= _COMPILED_WORK and seconds > _COMPILING
+        return (
+            self._inner == "greedy"
+            and self._largest < _FITS
+            and (tables.n >= _COMPILED_FROM or slow)
+        )
+
+    def _open_one(self, budget: Budget | None) -> bool:
+        """Open the best machine, as ``steps.choose`` does; False if nothing gains anything.
+
+        It looks at the clock between two configurations: with a hundred block types a step takes
+        seconds.
+        """
+        state = self._state
+        fill = steps.fill if self._inner == "greedy" else self._filled(budget)
+        first, chosen, best, picks = steps.top(state), -1, 0.0, []
+        if first < 0:
+            return False
+        for c in (first, *range(first), *range(first + 1, self._tables.c)):
+            if budget is not None and budget.stopped:
+                return True
+            if steps.bound(state, c) < best:
+                continue
+            gained = steps.rate(fill(state, c), state.costs[c])
+            if gained > 0 and steps.better(c, gained, chosen, best):
+                chosen, best, picks = c, gained, state.picks[: 3 * state.tally[1]]
+        if chosen >= 0:
+            state.picks[: len(picks)] = picks
+            state.tally[1] = len(picks) // 3
+            state.machines[chosen] += steps.apply(state)
+        return chosen >= 0
+
+    def _filled(self, budget: Budget | None) -> Any:
+        """Return a function that fills a machine by another inner method, as ``steps.fill``."""
+        state, allocate = self._state, INNER[self._inner]
+        pays = [steps.worth(r, d) for r, d in zip(state.residual, state.divisors, strict=True)]
+        budgets = np.array(pays)
+        bids = np.minimum(np.array(state.gains).reshape(state.k, state.n), budgets)
+
+        def fill(state: steps.State, c: int) -> float:
+            blocks = self._usable[c]
+            jobs = _candidates(bids, blocks)
+            mine, pay = bids[:, jobs], budgets[jobs]
+            given = allocate(blocks, mine, pay, budget)
+            chosen = list(zip(*given.nonzero(), strict=True))
+            state.tally[1] = len(chosen)
+            for at, (i, j) in enumerate(chosen):
+                state.picks[3 * at : 3 * at + 3] = int(i), int(jobs[j]), int(given[i, j])
+            return float(np.minimum((given * mine).sum(axis=0), pay).sum())
+
+        return fill
+
+
+def _divisors(tables: Tables, weights: str, whole: int, largest: int) -> list[int]:
+    """Return what a unit of each job's demand is divided by to be weighed."""
+    if weights == "demands":
+        return [whole * d for d in tables.demands]
+    # A common divisor keeps floats from overflowing.
+    unit = 1 << max(0, largest.bit_length() - _FLOAT_BITS)
+    if weights == "units":
+        return [unit] * tables.n
+    costs, _ = common_denominator(tables.costs)
+    dearest = max(costs, default=1)
+    kind: Any = np.int64
+    if max([1, *tables.demands]) * max([1, *map(max, tables.counts)]) * tables.k >= _FITS:
+        kind = object
+    table = np.array(tables.counts, dtype=kind)
+    paid = [c for c, cost in enumerate(costs) if cost]
+    free = [c for c, cost in enumerate(costs) if not cost]
+    dear = np.array(
+        [Fraction(1, costs[c]) for c in paid], dtype=object if kind is object else float
+    )
+    found = []
+    for demand, supply in zip(tables.demands, tables.supply, strict=True):
+        amounts = np.minimum(demand, table @ np.array(supply, dtype=kind))
+        if any(amounts[free]):
+            # Machines that cost nothing come before all others: any weight does.
+            found.append(unit * demand)
+            continue
+        at = int(np.argmax(amounts[paid] * dear))
+        found.append(unit * int(amounts[paid[at]]) * (_GRID * dearest // costs[paid[at]]))
+    return found
+
+
+def _more_or_fewer(number: int, seconds: float) -> int:
+    """Return how many steps to do at once after so many took so long."""
+    if seconds < _WISHED:
+        return min(2 * number, _MOST_STEPS)
+    return max(1, number // 2) if seconds > 2 * _WISHED else number
+
+
+def _candidates(bids: NDArray[np.float64], blocks: Sequence[int]) -> NDArray[np.int64]:
+    """Choose the jobs that a best filling needs no others than.
+
+    Of s blocks one of type i goes to one of the s jobs that bid most for it: if it went to another,
+    one of those s jobs would have no block, and would pay at least as much for this one.
+    """
+    s = sum(blocks)
+    chosen: set[int] = set()
+    for i, number in enumerate(blocks):
+        if number:
+            order = np.argsort(-bids[i], kind="stable")[:s]
+            chosen.update(int(j) for j in order if bids[i, j] > 0)
+    return np.array(sorted(chosen), dtype=np.int64)
