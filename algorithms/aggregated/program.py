@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from ..tables.integers import Tables
     from .pseudoforest import Edge
 
-#: Prices are rounded down to multiples of one over this, and to so many digits at least.
+#: Prices are rounded down to multiples of 1 / _GRID, and of the smallest price over _DIGITS.
 _GRID, _DIGITS = 2**40, 2**32
 
 
@@ -329,7 +329,7 @@ def rounded(
 
 
 def one_block_more(tables: Tables, blocks: Mapping[Edge, Fraction]) -> dict[Edge, Fraction]:
-    """Give every job so many times its blocks that it has one block's worth more than it wants."""
+    """Scale each job's blocks up so that they exceed its demand by its largest block's supply."""
     largest = [0] * tables.n
     for i, j in blocks:
         largest[j] = max(largest[j], tables.supply[j][i])

@@ -34,9 +34,9 @@ if TYPE_CHECKING:
     from ..tables.integers import Tables
     from .serving import Column
 
-#: A float this near 0, in parts of the whole, is taken for 0 in a proposal.
+#: Relative values up to this are taken for 0 in a proposal.
 _NOTHING = 1e-9
-#: Columns that nearly tie take part from the start: so many jobs a block type.
+#: Jobs per block type whose second-best column joins the first program: the closest ties.
 _TIED = 2
 #: Up to so many shares (block type, job) all of them are columns from the start.
 _FEW_SHARES = 4_000

@@ -25,18 +25,18 @@ if TYPE_CHECKING:
     from ..aggregated.program import Counts
     from ..tables.integers import Tables
 
-#: With this many jobs compiling pays, which takes some seconds; or with so many jobs times block
-#: types times configurations, if so many seconds are left.
-_COMPILED_FROM, _COMPILED_WORK, _COMPILING = 5_000, 500_000, 5.0
+#: Compiling takes some seconds. It pays from this many jobs on, or from this many jobs times block
+#: types times configurations if this many seconds are left.
+_COMPILED_JOBS, _COMPILED_WORK, _COMPILATION_SECONDS = 5_000, 500_000, 5.0
 #: Numbers below this can be added and multiplied by small ones in int64.
 _FITS = 2**61
-#: Seconds between two looks at the clock that are aimed at, and the most steps between them.
-_WISHED, _MOST_STEPS = 0.1, 1 << 20
-#: Counts of blocks that are larger are this as floats; what has no more bits is surely no infinity.
+#: Intended seconds between two checks of the clock, and the most steps between them.
+_CLOCK_SECONDS, _MAX_STEPS = 0.1, 1 << 20
+#: Larger block counts become this float; integers of at most so many bits have a finite float.
 _LARGEST, _FLOAT_BITS = 1e300, 900
-#: Jobs put into the trees at once.
+#: Jobs that are put into the search trees together.
 _ROWS = 1_000
-#: How finely costs count in weights.
+#: Costs are rounded to multiples of one over this in weights.
 _GRID = 2**40
 
 
@@ -157,11 +157,11 @@ class Opening:
 
     def _pays_to_compile(self, seconds: float) -> bool:
         tables = self._tables
-        slow = tables.n * tables.k * tables.c >= _COMPILED_WORK and seconds > _COMPILING
+        slow = tables.n * tables.k * tables.c >= _COMPILED_WORK and seconds > _COMPILATION_SECONDS
         return (
             self._inner == "greedy"
             and self._largest < _FITS
-            and (tables.n >= _COMPILED_FROM or slow)
+            and (tables.n >= _COMPILED_JOBS or slow)
         )
 
     def _open_one(self, budget: Budget | None) -> bool:
@@ -243,9 +243,9 @@ def _divisors(tables: Tables, weights: str, whole: int, largest: int) -> list[in
 
 def _more_or_fewer(number: int, seconds: float) -> int:
     """Return how many steps to do at once after so many took so long."""
-    if seconds < _WISHED:
-        return min(2 * number, _MOST_STEPS)
-    return max(1, number // 2) if seconds > 2 * _WISHED else number
+    if seconds < _CLOCK_SECONDS:
+        return min(2 * number, _MAX_STEPS)
+    return max(1, number // 2) if seconds > 2 * _CLOCK_SECONDS else number
 
 
 def _candidates(bids: NDArray[np.float64], blocks: Sequence[int]) -> NDArray[np.int64]:

@@ -103,7 +103,7 @@ def test_compute_instances_of_older_drivers_have_no_placement() -> None:
     assert observed(QUERY, LGI, old) == observed(QUERY, LGI, LCI)
 
 
-@pytest.mark.parametrize(("zone", "hour"), [("UTC0", 10), ("XXX-2", 8), ("XXX+5", 15)])
+@pytest.mark.parametrize(("zone", "hour"), [("UTC0", 10), ("ABC-2", 8), ("ABC+5", 15)])
 def test_a_timestamp_is_of_the_clock_of_the_node(
     zone: str, hour: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -31,7 +31,7 @@ def test_the_compiled_loop_does_what_the_plain_one_does(monkeypatch: pytest.Monk
     problem = reduce(generate("real-rows", n=400, seed=2, m=5)).problem
     tables = Tables.of(problem)
     plain = Opening(tables, "greedy", "demands", Fraction(1, 7)).finish()
-    monkeypatch.setattr(opening, "_COMPILED_FROM", 1)
+    monkeypatch.setattr(opening, "_COMPILED_JOBS", 1)
     assert Opening(tables, "greedy", "demands", Fraction(1, 7)).finish() == plain
 
 

@@ -63,13 +63,13 @@ def test_the_clock_says_how_many_steps_are_done_at_once_and_nothing_else(
         numbers.append(number)
         return steps.advance(state, number)
 
-    monkeypatch.setattr(opening, "_COMPILED_FROM", 1)
+    monkeypatch.setattr(opening, "_COMPILED_JOBS", 1)
     monkeypatch.setattr(opening, "perf_counter", clock)
     monkeypatch.setattr(steps, "compiled", lambda: (steps.start, advance))
     assert Opening(tables(), "greedy", "demands", Fraction(1, 7)).finish(None, None) == plain
     # One at first; as many again while that is quick, and never more than are known to be.
     assert numbers[0] == 1
-    if seconds >= opening._WISHED:
+    if seconds >= opening._CLOCK_SECONDS:
         assert set(numbers) == {1}
     else:
         assert numbers[:4] == [1, 2, 4, 8]
@@ -79,7 +79,7 @@ def test_slow_steps_are_done_fewer_at_once() -> None:
     assert opening._more_or_fewer(64, 1.0) == 32
     assert opening._more_or_fewer(1, 1.0) == 1
     assert opening._more_or_fewer(64, 0.15) == 64
-    assert opening._more_or_fewer(1 << 30, 0.0) == opening._MOST_STEPS
+    assert opening._more_or_fewer(1 << 30, 0.0) == opening._MAX_STEPS
 
 
 def test_the_compiled_loop_leaves_the_interpreter_to_others() -> None:
