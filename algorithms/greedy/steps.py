@@ -13,7 +13,7 @@ from functools import cache
 from types import FunctionType
 from typing import Any, NamedTuple
 
-#: A gain that is no more than this would vanish as a float; it must not count as none.
+#: Smaller positive gains are raised to this, so that they do not become 0.
 _LEAST_GAIN = 1e-300
 # In this order, so that each finds those it calls compiled already.
 _COMPILED = ("worth", "refresh", "fill", "rate", "bound", "top", "better", "choose", "apply")
@@ -69,7 +69,7 @@ class State(NamedTuple):
 
 
 def worth(gain: Any, divisor: Any) -> float:
-    """Weigh a gain."""
+    """Divide a gain by its job's divisor; a positive gain never becomes 0."""
     if gain <= 0:
         return 0.0
     weighed: float = max(gain / divisor, _LEAST_GAIN)
