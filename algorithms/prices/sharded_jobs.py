@@ -186,10 +186,6 @@ class ShardedJobs:
             The first job of each group.
         vectors : Mapping[int, sequence of price vectors]
             Of each group that takes a share of several passes.
-
-        Raises
-        ------
-        Stopped
         """
         bounds = starts.tolist()
         mixed = {group: [list(prices) for prices in many] for group, many in vectors.items()}
@@ -207,12 +203,7 @@ class ShardedJobs:
         return self._pools[key]
 
     def taken(self, kinds: Sequence[int], rule: Counts) -> dict[int, tuple[int, ...]]:
-        """Return what some jobs take under a rule.
-
-        Raises
-        ------
-        Stopped
-        """
+        """Return what some jobs take under a rule."""
         mine: dict[int, list[int]] = {}
         for kind in sorted(kinds):
             number, shard = self.in_shards.place(kind)

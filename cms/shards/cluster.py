@@ -36,11 +36,6 @@ def cluster(address: str) -> Iterator[Cluster]:
         The scheduler's, as ``tcp://10.0.0.1:8786``. Its workers need this version of the package,
         and the folders under the same paths.
 
-    Raises
-    ------
-    ClusterError
-        If nobody answers there, ``distributed`` is not installed, or a worker has other code.
-
     Examples
     --------
     >>> import cms
@@ -71,10 +66,6 @@ def connected(
         Whose ``code_digest`` the workers are asked for.
     what : str
         What they cannot run without it, for the error.
-
-    Raises
-    ------
-    ClusterError
     """
     try:
         from distributed import Client
@@ -116,11 +107,6 @@ def refuse_other_code(answers: Mapping[str, object], what: str = "cms") -> None:
         From a worker's address to its digest, or to what it raised.
     what : str, optional
 
-    Raises
-    ------
-    ClusterError
-        It says which worker, and why.
-
     Examples
     --------
     >>> refuse_other_code({"tcp://a:1": code_digest()})
@@ -154,14 +140,7 @@ class Cluster:
         self.watch: Watch = nobody
 
     def map(self, work: Work) -> Iterator[tuple[int, Any]]:
-        """Yield what the function returns for each shard, as the workers are done.
-
-        Raises
-        ------
-        Stopped
-        ClusterError
-            If a task has killed several workers, or a worker has other code.
-        """
+        """Yield what the function returns for each shard, as the workers are done."""
         import distributed
 
         wait: Any = distributed.wait
@@ -198,13 +177,7 @@ class Cluster:
                     future.cancel()
 
     def _result(self, future: Any, what: str, shard: Shard) -> Any:
-        """Return what a task found.
-
-        Raises
-        ------
-        ClusterError
-            If it has killed several workers, or the scheduler is gone.
-        """
+        """Return what a task found."""
         import distributed
 
         try:

@@ -59,13 +59,7 @@ class Engine(Protocol):
     watch: Watch
 
     def map(self, work: Work) -> Iterator[tuple[int, Any]]:
-        """Yield what the function returns for each shard, once each, in any order.
-
-        Raises
-        ------
-        Stopped
-            Once the work is to be stopped.
-        """
+        """Yield what the function returns for each shard, once each, in any order."""
         ...
 
 

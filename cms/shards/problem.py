@@ -42,11 +42,6 @@ class ShardedProblem(MachineProblem):
     engine : Engine, optional
         By default this process.
 
-    Raises
-    ------
-    InvalidProblem
-        If the head has jobs, or the shards are not consecutive.
-
     See Also
     --------
     cms.open_problem : for the problems of a folder.
@@ -190,12 +185,7 @@ class ShardedProblem(MachineProblem):
         return shard.row(job - shard.first)
 
     def serving_blocks(self, stopped: Callable[[], bool] = never) -> NDArray[np.bool_]:
-        """Return which blocks serve some job that has a demand, one entry a block.
-
-        Raises
-        ------
-        Stopped
-        """
+        """Return which blocks serve some job that has a demand, one entry a block."""
         return np.array(self._facts(stopped).serving, dtype=np.bool_)
 
     @property
@@ -239,13 +229,7 @@ class ShardedProblem(MachineProblem):
         return self
 
     def stated_sha256(self) -> str:
-        """Return the SHA-256 that whoever wrote the shards states; nothing is read.
-
-        Raises
-        ------
-        InvalidProblem
-            If nobody stated it.
-        """
+        """Return the SHA-256 that whoever wrote the shards states; nothing is read."""
         leaves: list[bytes] = []
         for shard in self.shards:
             if shard.leaves is None:
@@ -254,13 +238,7 @@ class ShardedProblem(MachineProblem):
         return digest(self, leaves)
 
     def compute_sha256(self) -> str:
-        """Compute ``sha256`` from all jobs; see ``docs/reference/files.md``.
-
-        Raises
-        ------
-        InvalidProblem
-            If a shard is not what whoever wrote it states.
-        """
+        """Compute ``sha256`` from all jobs; see ``docs/reference/files.md``."""
         if any(shard.first % LEAF for shard in self.shards):
             return self.load().compute_sha256()  # only tests have such small shards
         found = self.map(

@@ -118,13 +118,7 @@ class ShardedSchedule:
         return sum(count for _, count in self._machines)
 
     def cost(self, problem: ShardedProblem) -> Fraction:
-        """Return the cost of all machines.
-
-        Raises
-        ------
-        InvalidSchedule
-            If a configuration belongs to a machine type the problem does not know.
-        """
+        """Return the cost of all machines."""
         costs = (machine_cost(problem, shape) * n for shape, n in self.machines.items())
         return sum(costs, Fraction(0))
 

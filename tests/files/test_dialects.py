@@ -12,11 +12,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cms.errors import FileError
-from cms.files import Source, read_table
+from cms.files import Cell, Source, read_table
 from cms.files.numerals import readings
 from cms.fleet import read_operating_points, read_services
 from cms.fleet.serving import read_load_curves
 from cms.fleet.simulation import read_events, read_trace
+
+
+def place(cell: Cell) -> tuple[int, int]:
+    fault = cell.error("")
+    assert fault.line
+    assert fault.column
+    return fault.line, fault.column
 
 
 def column(*cells: str, delimiter: str = ";") -> list[Fraction]:
@@ -220,7 +227,9 @@ def test_cells_are_those_of_the_standard_library(
     lines = io.StringIO(buffer.getvalue(), newline="").readlines()
     for row in table:
         for cell in row.values():
-            rest = "".join(lines[cell.line - 1 :])[cell.column - 1 :].replace('"', "").lstrip()
+            rest = (
+                "".join(lines[place(cell)[0] - 1 :])[place(cell)[1] - 1 :].replace('"', "").lstrip()
+            )
             assert rest.startswith(cell.text.replace('"', "").lstrip())
 
 
@@ -228,7 +237,7 @@ def test_positions_are_those_of_the_file_behind_tabs_and_semicolons() -> None:
     for delimiter in ";\t":
         text = f'# note\nservice{delimiter}"a"{delimiter}rate_rps\n"x{delimiter}y"{delimiter}'
         (row,) = read_table(Source("t.csv", text + f"{delimiter}7\n"), ["service", "rate_rps"])
-        assert [(cell.text, cell.line, cell.column) for cell in row.values()] == [
+        assert [(cell.text, *place(cell)) for cell in row.values()] == [
             (f"x{delimiter}y", 3, 1), ("", 3, 7), ("7", 3, 8),
         ]  # fmt: skip
 

@@ -127,7 +127,7 @@ POINTS = ("jobs", 0, "points", "60")
         (changed("jobs", 1, "name", to="resnet50"), "jobs[1].name: there are two jobs 'resnet50'"),
         (
             changed("jobs", 0, "demand_function", to={}),
-            'jobs[0] has the unknown key "demand_function", expected only name, demand, limit, poi',
+            "jobs[0] (job 'resnet50') has the unknown key \"demand_function\", expected only name",
         ),
         (changed(*POINTS, to={}), "jobs[0].points.60 (job 'resnet50') is an object, expected"),
         (changed(*POINTS, 0, to=[8]), "jobs[0].points.60[0] (job 'resnet50') has 1 entries, "),

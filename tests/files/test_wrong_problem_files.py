@@ -119,7 +119,7 @@ SLIPS = [
     (
         '"machine": "a100", ',
         "",
-        '10:5: configurations[0] has no "machine", expected one of a100, shared',
+        '10:5: configurations[0] has no "machine", expected the key "machine"',
     ),
     # keys
     (
@@ -131,7 +131,8 @@ SLIPS = [
     (
         '"limit": null',
         '"limit": null, "color": 1',
-        '6:50: machine_types[1] has the unknown key "color", expected only name, cost, limit; a '
+        "6:50: machine_types[1] (machine type 'shared') has the unknown key \"color\", "
+        "expected only name, cost, limit; a "
         'key of your own starts with "x-"',
     ),
     ('"demand": 1200, ', "", '14:5: jobs[0] has no "demand", expected the key "demand"'),

@@ -32,11 +32,6 @@ class Journal:
         Made if it is not there.
     sha256 : str
         The problem's.
-
-    Raises
-    ------
-    FileError
-        If it holds another problem's values, or cannot be written.
     """
 
     def __init__(self, engine: Engine, folder: Path, sha256: str) -> None:

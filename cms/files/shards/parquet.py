@@ -48,14 +48,6 @@ def parquet_chunks(
     supply : ndarray, shape (n, k)
         Whole numbers, floats (meaning their shortest decimal), or texts and decimals, which are
         taken exactly.
-
-    Raises
-    ------
-    InvalidOption
-        If pyarrow is not installed.
-    FileError
-        If a file is no Parquet, a column is missing, unknown or of another kind, or a value is
-        null or no number >= 0; it names the row and the job.
     """
     wanted, jobs, paths = ["demand", *problem.blocks], 0, list(paths)
     for path in paths:  # what is wrong with the last file is told before hours of reading
@@ -70,12 +62,7 @@ def parquet_chunks(
 
 @contextmanager
 def _opened(path: str | Path) -> Iterator[Any]:
-    """Open a Parquet file.
-
-    Raises
-    ------
-    InvalidOption, FileError
-    """
+    """Open a Parquet file."""
     try:
         from pyarrow import ArrowException
         from pyarrow.parquet import ParquetFile
@@ -116,12 +103,7 @@ def _chunks(
 def _numbers(
     path: str | Path, row: int, job: int, values: NDArray[Any], block: str | None
 ) -> NDArray[Any]:
-    """Return numbers >= 0, and those of texts: here it is known in which row of which file one is.
-
-    Raises
-    ------
-    FileError
-    """
+    """Return numbers >= 0, and those of texts: here the row and file of each are known."""
     suspects: Iterable[int] = range(len(values))
     if values.dtype.kind != "O":
         good = values >= 0

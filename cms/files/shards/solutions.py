@@ -12,11 +12,19 @@ from ...errors import FileError, InvalidOption, InvalidSchedule
 from ...problem.parts import Configuration
 from ...shards.counts import served
 from ...shards.schedule import ShardedSchedule, load_faults
+from ..fields import COUNT, SHA256
 from ..folders import new_folder
 from ..layout import write_document
-from ..schedules import configuration_from_json
-from .problems import digits
-from .stored import array_bytes, lines_bytes, read_array, read_lines, refuse_strangers, write_file
+from ..schedules import machines_from_json, machines_to_json
+from .stored import (
+    array_bytes,
+    lines_bytes,
+    read_array,
+    read_lines,
+    refuse_strangers,
+    stated_files,
+    write_file,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -27,6 +35,9 @@ if TYPE_CHECKING:
     from ...shards.problem import ShardedProblem
     from ...shards.shard import Loaded, Shard
     from ..node import Node
+
+
+_FILES = {"npy": SHA256, "wide": SHA256.or_else(None)}
 
 
 class StoredCounts(NamedTuple):
@@ -48,13 +59,7 @@ class StoredCounts(NamedTuple):
         return len(self.sha256)
 
     def cut(self, number: int, shard: Shard) -> StoredCut:
-        """Return where the counts of a shard are.
-
-        Raises
-        ------
-        InvalidSchedule
-            If they are nowhere.
-        """
+        """Return where the counts of a shard are."""
         del shard
         if number >= len(self.sha256):
             raise InvalidSchedule(f"there are no counts for shard {number:06d}")
@@ -69,13 +74,7 @@ class StoredCut(NamedTuple):
     sha256: dict[str, str]
 
     def of(self, loaded: Loaded) -> NDArray[Any]:
-        """Read them.
-
-        Raises
-        ------
-        FileError
-            If a file is not what the folder says.
-        """
+        """Read them."""
         n, k = len(loaded.rows), loaded.rows.n_blocks
         base = Path(self.folder, "counts")
         refuse_strangers(base / self.file, self.sha256, ("wide",))
@@ -105,23 +104,13 @@ def write_solution_folder(
     schedule : ShardedSchedule
     path : Path
         The folder, which must not be there yet. It appears when all is written.
-
-    Raises
-    ------
-    FileError
-        If the folder is there already, or cannot be written.
-    InvalidSchedule
-        If the schedule does not hold after all.
     """
     problem = schedule.problem
     if problem is None and schedule.counts is not None:
         raise InvalidOption("a schedule without its problem cannot be written")
     with new_folder(path, "counts") as aside:
         counts = [] if problem is None else _write_counts(problem, schedule, aside)
-        machines = [
-            {"machine": shape.machine, "configuration": dict(shape.blocks), "count": number}
-            for shape, number in schedule.machines.items()
-        ]
+        machines = [machines_to_json(*each) for each in schedule.machines.items()]
         whole = {
             **document, "format": "cms-solution-folder",
             "schedule": {"machines": machines, "counts": counts},
@@ -178,30 +167,15 @@ def _written(
 
 
 def schedule_from_json(value: Node, folder: Path) -> ShardedSchedule:
-    """Read the schedule of a solution folder; its arrays are read when somebody asks for them.
-
-    Raises
-    ------
-    FileError
-        If the value is no such schedule.
-    """
+    """Read the schedule of a solution folder; its arrays are read when somebody asks for them."""
     fields = value.object(("machines", "counts"))
     machines: dict[Configuration, int] = {}
     for entry in fields["machines"].array():
-        parts = entry.object(("machine", "configuration", "count"))
-        shape = configuration_from_json(
-            parts["machine"].name_or_null("machine type"), parts["configuration"]
-        )
+        shape, number, _ = machines_from_json(entry, COUNT)
         if shape in machines:
             raise entry.error(f"{entry.label} has the configuration {shape} a second time")
-        machines[shape] = parts["count"].integer()
-    sums = []
-    for number, entry in enumerate(fields["counts"].array()):
-        parts = entry.object(("file", "sha256"))
-        if parts["file"].value != f"{number:06d}":
-            raise parts["file"].wrong(f'"{number:06d}"')
-        files = parts["sha256"].object(("npy",), ("wide",), own=False)
-        sums.append(tuple((what, digits(node)) for what, node in files.items()))
+        machines[shape] = number
+    sums = [stated_files(entry, at, _FILES) for at, entry in enumerate(fields["counts"].array())]
     if not sums:
         return ShardedSchedule(machines)
     return ShardedSchedule(machines, StoredCounts(str(folder), tuple(sums)))

@@ -20,10 +20,13 @@ from ...problem.row import Row
 from ...problem.rows import Rows
 from ...shards.shard import narrowest
 from ...values.numbers import LARGEST_DIGITS
+from ..fields import TEXT, Field, read_object
 from ..replacing import write_synced
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+    from ..node import Node
 
 #: Files whose bytes are known to be what their SHA-256 says, in this process: hashing takes as long
 #: as a pass. Whoever writes to one changes its times, of which nobody can set the last.
@@ -35,13 +38,7 @@ _RESTORE = "restore the file, or make the folder again"
 
 
 def write_file(path: Path, data: bytes) -> str:
-    """Write a file as a whole, and return the SHA-256 of its bytes.
-
-    Raises
-    ------
-    FileError
-        If it cannot be written.
-    """
+    """Write a file as a whole, and return the SHA-256 of its bytes."""
     aside = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         write_synced(aside, data)
@@ -65,13 +62,7 @@ def array_bytes(values: NDArray[Any]) -> bytes:
 
 
 def read_bytes(path: Path, sha256: str) -> bytes:
-    """Read a file that is what its SHA-256 says.
-
-    Raises
-    ------
-    FileError
-        If it is not, or cannot be read.
-    """
+    """Read a file that is what its SHA-256 says."""
     try:
         with path.open("rb") as file:
             stat = os.fstat(file.fileno())  # before it is read: what is written meanwhile is hashed
@@ -90,13 +81,7 @@ def read_bytes(path: Path, sha256: str) -> bytes:
 
 
 def read_array(path: Path, sha256: str, shape: tuple[int, ...]) -> NDArray[Any]:
-    """Read an array of whole numbers >= 0.
-
-    Raises
-    ------
-    FileError
-        If it has another shape or kind of numbers, is not written row by row, or one is negative.
-    """
+    """Read an array of whole numbers >= 0."""
     data = BytesIO(read_bytes(path, sha256))
     try:
         version = np.lib.format.read_magic(data)
@@ -127,12 +112,7 @@ def read_array(path: Path, sha256: str, shape: tuple[int, ...]) -> NDArray[Any]:
 
 
 def refuse_strangers(base: Path, known: Container[str], kinds: Iterable[str]) -> None:
-    """Refuse a file beside a shard's that the document does not name: others might read it.
-
-    Raises
-    ------
-    FileError
-    """
+    """Refuse a file beside a shard's that the document does not name: others might read it."""
     for kind in kinds:
         path = base.with_name(f"{base.name}.{kind}")
         if kind not in known and path.exists():
@@ -145,14 +125,7 @@ def lines_bytes(rows: Iterable[Sequence[int]]) -> bytes:
 
 
 def read_lines(path: Path, sha256: str, length: int, jobs: range) -> dict[int, tuple[int, ...]]:
-    """Read rows of long numbers by their jobs, which come first in a line.
-
-    Raises
-    ------
-    FileError
-        If a line is not of so many whole numbers, one of them long, or its job is not one of those
-        or not in order.
-    """
+    """Read rows of long numbers by their jobs, which come first in a line."""
     found: dict[int, tuple[int, ...]] = {}
     *lines, end = read_bytes(path, sha256).decode("ascii", "replace").split("\n")
     if end or not lines:
@@ -180,13 +153,7 @@ def read_lines(path: Path, sha256: str, length: int, jobs: range) -> dict[int, t
 
 
 def read_line(path: Path, length: int, job: int) -> tuple[int, ...] | None:
-    """Read the row of one job alone; None if the file has none. Its hash is not looked at.
-
-    Raises
-    ------
-    FileError
-        If a line on the way to the job's is not of so many whole numbers.
-    """
+    """Read the row of one job alone; None if the file has none. Its hash is not looked at."""
     with path.open("rb") as file, mmap(file.fileno(), 0, access=ACCESS_READ) as data:
         low, high = 0, len(data)
         while low < high:
@@ -212,6 +179,17 @@ def _numbers(path: Path, place: str, line: str, length: int) -> list[int]:
             fix=_RESTORE,
         )
     return [*map(int, parts)]
+
+
+def stated_files(entry: Node, number: int, kinds: Mapping[str, Field], **others: Field) -> Any:
+    """Read which files a shard has, with their SHA-256, and what else its entry says."""
+    expected = f"{number:06d}"
+    found = read_object(entry, {"file": TEXT, "sha256": Field(lambda n: n, str)} | others)
+    if found.pop("file") != expected:
+        raise entry.at("file").wrong(f'"{expected}"')
+    sums = read_object(found.pop("sha256"), kinds, own=False)
+    stated = tuple((what, digits) for what, digits in sums.items() if digits is not None)
+    return (stated, found) if others else stated
 
 
 class Narrow(NamedTuple):
@@ -254,13 +232,7 @@ class StoredShard(NamedTuple):
         return Path(self.folder, "jobs", f"{self.file}.{what}")
 
     def read(self) -> Narrow:
-        """Read its files.
-
-        Raises
-        ------
-        FileError
-            If one is not what the folder says.
-        """
+        """Read its files."""
         sums, n = dict(self.sha256), self.n_jobs
         refuse_strangers(Path(self.folder, "jobs", self.file), sums, ("denominator.npy", "wide"))
         denominator = None
@@ -278,13 +250,7 @@ class StoredShard(NamedTuple):
         )
 
     def rows(self, narrow: Narrow) -> Rows:
-        """Return the exact rows.
-
-        Raises
-        ------
-        FileError
-            If a denominator is 0, or a job has two rows.
-        """
+        """Return the exact rows."""
         demands = narrow.demand.astype(np.int64)
         supplies = narrow.supply.astype(np.int64)
         wide = {
@@ -331,13 +297,7 @@ class StoredShard(NamedTuple):
 
 
 def write_shard(folder: Path, file: str, first: int, rows: Rows) -> dict[str, str]:
-    """Write the files of a shard, and return the SHA-256 of each.
-
-    Raises
-    ------
-    FileError
-        If one cannot be written.
-    """
+    """Write the files of a shard, and return the SHA-256 of each."""
     files = {
         "demand.npy": array_bytes(rows.demands),
         "supply.npy": array_bytes(rows.supplies),
