@@ -33,9 +33,8 @@ from ..prices.choices import Choices
 from ..prices.fraction import Fractional, fractional
 from ..prices.points import PricePoint
 from ..prices.region import configuration_of
-from ..prices.rule import AnyChoices, Ruled
 from ..prices.search import PriceSearch
-from ..prices.sharded_jobs import AnyJobs, jobs_of
+from ..prices.sharded_jobs import AnyChoices, AnyJobs, Taken, jobs_of
 from .branchable import is_branchable
 from .branching import prove_cost, prove_infeasible
 from .greedy_turn import GreedyTurn
@@ -218,7 +217,7 @@ class _Run:
             machines = {
                 configuration_of(self._problem, row): n for row, n in dived.machines.items()
             }
-            choices = whole if isinstance(whole, Ruled) else dived.choices
+            choices = whole if isinstance(whole, Taken) else dived.choices
             schedule = choices.schedule(self._jobs, machines)
             yield Named(self._reduction.restore(schedule), "diving")
 

@@ -73,7 +73,10 @@ def _machines_of_type(node: Node) -> MachinesOfType:
 
 def _content(node: Node) -> Configuration:
     blocks, machine = f.table("block", f.COUNT), f.nullable(f.name("machine type")).or_else(None)
-    return f.record(Configuration, own=False, blocks=blocks, machine=machine).read(node)
+    found: Configuration = f.record(Configuration, own=False, blocks=blocks, machine=machine).read(
+        node
+    )
+    return found
 
 
 _QUANTITIES = {

@@ -1,8 +1,7 @@
 """Engines: what runs a pure function on every shard of a problem, here or on a cluster.
 
-A function gets a :class:`Loaded` shard and plain arguments, and returns plain values (whole
-numbers, texts, truth values, None, and lists and tables of these), so that a journal can keep them
-and a network carry them. Big arrays go where they belong by themselves: to files.
+A function gets a :class:`Loaded` shard and arguments that a network can carry, as it can what the
+function returns. What a journal keeps is plain: whole numbers, texts, None, and lists of these.
 """
 
 from __future__ import annotations
@@ -38,8 +37,8 @@ class Work(NamedTuple):
         Returns the arguments for a shard's number: plain values.
     what : str
         What is done, for whoever watches.
-    checking : bool
-        Whether this is part of a check, which believes nothing that was computed before.
+    kept : bool
+        Whether a journal keeps what is found, plain values; never what is part of a check.
     stopped : callable
         Asked again and again.
     """
@@ -48,7 +47,7 @@ class Work(NamedTuple):
     shards: Mapping[int, Shard]
     arguments: Arguments
     what: str
-    checking: bool = False
+    kept: bool = False
     stopped: Callable[[], bool] = never
 
 

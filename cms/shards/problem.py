@@ -123,7 +123,7 @@ class ShardedProblem(MachineProblem):
         *,
         what: str,
         only: Mapping[int, object] | None = None,
-        checking: bool = False,
+        kept: bool = False,
         stopped: Callable[[], bool] = never,
     ) -> dict[int, Any]:
         """Return what a function returns for each shard; see :class:`Work`.
@@ -135,7 +135,7 @@ class ShardedProblem(MachineProblem):
         """
         wanted = range(len(self.shards)) if only is None else only
         shards = {number: self.shards[number] for number in wanted}
-        work = Work(function, shards, arguments, what, checking, stopped)
+        work = Work(function, shards, arguments, what, kept, stopped)
         return dict(sorted(self.engine.map(work)))
 
     def load(self) -> Problem:
@@ -197,9 +197,7 @@ class ShardedProblem(MachineProblem):
         """Whether every job wants nothing, or gets something from one of these blocks."""
         if self._facts(never).lost or len(set(blocks)) == len(self.blocks):
             return not self._facts(never).lost
-        answers = self.map(
-            _servable, lambda number: (list(blocks),), what="looking at the jobs", checking=True
-        )
+        answers = self.map(_servable, lambda number: (list(blocks),), what="looking at the jobs")
         return all(answers.values())
 
     def useful_blocks(self) -> tuple[int, ...]:
@@ -208,7 +206,7 @@ class ShardedProblem(MachineProblem):
 
     def _useful_blocks(self) -> tuple[int, ...]:
         totals = [0] * len(self.blocks)
-        for part in self.map(_useful, what="looking at the jobs", checking=True).values():
+        for part in self.map(_useful, what="looking at the jobs").values():
             totals = [a + b for a, b in zip(totals, part, strict=True)]
         return tuple(totals)
 
@@ -216,9 +214,7 @@ class ShardedProblem(MachineProblem):
         """Return what one look at all jobs says, at the first question."""
         if "facts" not in self._cache:
             found = _Facts([False] * len(self.blocks), wants=False, lost=False)
-            for part in self.map(
-                _looked_at, what="looking at the jobs", checking=True, stopped=stopped
-            ).values():
+            for part in self.map(_looked_at, what="looking at the jobs", stopped=stopped).values():
                 found = found.joined(_Facts(*part))
             self._cache["facts"] = found
         facts: _Facts = self._cache["facts"]
@@ -245,7 +241,6 @@ class ShardedProblem(MachineProblem):
             _leaves,
             lambda number: (list(self.blocks), self.n_jobs),
             what="computing the hash",
-            checking=True,
         )
         leaves = [[bytes.fromhex(leaf) for leaf in part] for part in found.values()]
         for shard, mine in zip(self.shards, leaves, strict=True):
@@ -333,7 +328,6 @@ def _(
             _paid,
             own,
             what="checking the bound",
-            checking=True,
             stopped=never if stopped is None else stopped,
         ).values():
             total, lost = total + part, lost or unservable

@@ -15,7 +15,7 @@ from ..schedule.faults import Violation, machine_faults
 from ..schedule.schedule import Excerpt, MachineGroup, Schedule, machine_cost
 from ..values.frozen import FrozenMap
 from ..values.numbers import shown
-from .counts import Counts, CountsInMemory, Nothing, Served, served
+from .counts import Coded, Counts, CountsInMemory, Served, served
 from .shard import Loaded
 
 if TYPE_CHECKING:
@@ -34,8 +34,6 @@ class ShardedSchedule:
         How many there are of each configuration, in the order in which their blocks are handed out.
     counts : Counts, optional
         How many blocks of each type every job gets; None for no jobs at all.
-    problem : ShardedProblem, optional
-        Whose jobs these are: whoever writes the schedule evaluates its counts there.
 
     Notes
     -----
@@ -52,27 +50,25 @@ class ShardedSchedule:
     ...     cms.Problem.from_arrays(demands=[7, 5], supply=[[4], [5]], configurations=[[2]])
     ... )
     >>> pair = problem.configurations[0]
-    >>> schedule = ShardedSchedule({pair: 2}, CountsInMemory(np.array([[2], [1]])))
+    >>> counts = CountsInMemory.of_table(np.array([[2], [1]]), problem.shards)
+    >>> schedule = ShardedSchedule({pair: 2}, counts)
     >>> schedule.machine_count, cms.check(problem, schedule)
     (2, ())
     >>> schedule.load(problem).machine_count
     2
     """
 
-    __slots__ = ("_machines", "counts", "problem")
+    __slots__ = ("_machines", "counts")
     _machines: tuple[tuple[Configuration, int], ...]
     counts: Counts | None
-    problem: ShardedProblem | None
 
     def __init__(
         self,
         machines: Mapping[Configuration, int] = _NO_MACHINES,
         counts: Counts | None = None,
-        problem: ShardedProblem | None = None,
     ) -> None:
         object.__setattr__(self, "_machines", tuple(machines.items()))
         object.__setattr__(self, "counts", counts)
-        object.__setattr__(self, "problem", problem)
 
     @classmethod
     def of(cls, schedule: Schedule, problem: ShardedProblem) -> ShardedSchedule:
@@ -96,7 +92,7 @@ class ShardedSchedule:
         np.add.at(table, (jobs[columns.entry_content], blocks[columns.entry_block]), given)
         if not table.size or table.max() < 2**63:
             table = table.astype(np.int64)
-        return cls(schedule.machines, CountsInMemory(table), problem)
+        return cls(schedule.machines, CountsInMemory.of_table(table, problem.shards))
 
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(f"a ShardedSchedule is immutable: {name!r} cannot be set")
@@ -105,7 +101,7 @@ class ShardedSchedule:
         raise AttributeError(f"a ShardedSchedule is immutable: {name!r} cannot be deleted")
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return ShardedSchedule, (self.machines, self.counts, self.problem)
+        return ShardedSchedule, (self.machines, self.counts)
 
     @property
     def machines(self) -> dict[Configuration, int]:
@@ -127,7 +123,6 @@ class ShardedSchedule:
         return ShardedSchedule(
             {Configuration(c.blocks, c.machine): int(n) for c, n in self.machines.items()},
             self.counts,
-            self.problem,
         )
 
     def excerpt(self, most: int) -> Excerpt:
@@ -206,18 +201,20 @@ def sharded_faults(problem: ShardedProblem, schedule: ShardedSchedule) -> Iterat
     groups = (MachineGroup(shape, FrozenMap(), n) for shape, n in schedule.machines.items())
     yield from machine_faults(problem, Schedule(groups).columns)
     load = [0] * len(problem.blocks)
-    counts: Any = Nothing(len(load)) if schedule.counts is None else schedule.counts
-    n_shards = getattr(counts, "n_shards", len(problem.shards))
-    if n_shards > len(problem.shards):
+    counts: Any = schedule.counts
+    if counts is not None and counts.n_shards > len(problem.shards):
         yield Violation(
             "blocks",
             "the schedule",
-            f"counts of {n_shards} shards",
+            f"counts of {counts.n_shards} shards",
             f"counts of the {len(problem.shards)} shards there are",
         )
         return
     try:
-        cuts = [counts.cut(number, shard) for number, shard in enumerate(problem.shards)]
+        cuts = [
+            _nothing(shard.n_jobs, len(load)) if counts is None else counts.cut(number, shard)
+            for number, shard in enumerate(problem.shards)
+        ]
     except InvalidSchedule as fault:
         yield Violation("blocks", "the schedule", str(fault), "counts of all shards")
         return
@@ -225,13 +222,16 @@ def sharded_faults(problem: ShardedProblem, schedule: ShardedSchedule) -> Iterat
         _served_there,
         lambda number: (cuts[number],),
         what="checking the schedule",
-        checking=True,
     )
     for part in found.values():
         for where, has, needs in part[1]:
             yield Violation("demand", where, has, needs)
         load = [a + b for a, b in zip(load, part[0], strict=True)]
     yield from load_faults(problem, schedule, load)
+
+
+def _nothing(n_jobs: int, n_blocks: int) -> Coded:
+    return Coded(np.zeros(n_jobs, dtype=np.int8), np.zeros((1, n_blocks), dtype=np.int64))
 
 
 def load_faults(

@@ -215,7 +215,7 @@ def test_counts_and_machines_are_a_schedule_where_a_schedule_in_memory_is(seed: 
     machines: dict[Configuration, int] = {}
     for shape in problem.listed_configurations:
         machines[shape] = rng.randint(1, int(load.sum()) + 1)
-    schedule = ShardedSchedule(machines, CountsInMemory(given_blocks))
+    schedule = ShardedSchedule(machines, CountsInMemory.of_table(given_blocks, sharded.shards))
     faults = check(sharded, schedule)
     at, blocks = np.nonzero(given_blocks)
     try:
@@ -240,14 +240,25 @@ def test_a_lost_block_and_a_machine_too_few_are_named() -> None:
     less = table.copy()
     less[job, block] -= 1
     machines = solution.schedule.machines
-    (fault,) = check(sharded, ShardedSchedule(machines, CountsInMemory(less)))
+    (fault,) = check(
+        sharded, ShardedSchedule(machines, CountsInMemory.of_table(less, sharded.shards))
+    )
     assert (fault.kind, fault.where) == ("demand", f"job 'j{job}'")
     shape = next(iter(machines))
     fewer = {**machines, shape: machines[shape] - 1}
-    kinds = {f.kind for f in check(sharded, ShardedSchedule(fewer, CountsInMemory(table)))}
+    kinds = {
+        f.kind
+        for f in check(
+            sharded, ShardedSchedule(fewer, CountsInMemory.of_table(table, sharded.shards))
+        )
+    }
     assert kinds == {"blocks"}
-    assert check(sharded, ShardedSchedule(machines, CountsInMemory(table[:, :2])))
-    assert check(sharded, ShardedSchedule(machines, CountsInMemory(-table)))
+    assert check(
+        sharded, ShardedSchedule(machines, CountsInMemory.of_table(table[:, :2], sharded.shards))
+    )
+    assert check(
+        sharded, ShardedSchedule(machines, CountsInMemory.of_table(-table, sharded.shards))
+    )
     assert sharded.sha256 == problem.sha256
     assert Fraction(sharded.head.n_jobs) == 0
 
@@ -273,12 +284,20 @@ def test_what_wants_all_jobs_at_once_says_so() -> None:
 def test_counts_that_are_none_are_told(table: NDArray[Any], words: str) -> None:
     problem = Problem.from_arrays(demands=[7, 5], supply=[[4], [5]], configurations=[[2]])
     sharded, pair = ShardedProblem.of(problem), problem.listed_configurations[0]
-    (fault,) = check(sharded, ShardedSchedule({pair: 5}, CountsInMemory(table)))
+    (fault,) = check(
+        sharded, ShardedSchedule({pair: 5}, CountsInMemory.of_table(table, sharded.shards))
+    )
     assert words in str(fault)
-    good = CountsInMemory(np.array([[2], [1]])), CountsInMemory(np.array([[2], [1]]))
-    assert ShardedSchedule({pair: 2}, good[0]) == ShardedSchedule({pair: 2}, good[1])
-    other = CountsInMemory(np.array([[2], [2]]))
-    assert ShardedSchedule({pair: 2}, good[0]) != ShardedSchedule({pair: 2}, other)
+
+
+def test_schedules_are_equal_if_their_counts_are() -> None:
+    problem = Problem.from_arrays(demands=[7, 5], supply=[[4], [5]], configurations=[[2]])
+    sharded, pair = ShardedProblem.of(problem), problem.listed_configurations[0]
+    one, two, other = (
+        ShardedSchedule({pair: 2}, CountsInMemory.of_table(np.array(table), sharded.shards))
+        for table in ([[2], [1]], [[2], [1]], [[2], [2]])
+    )
+    assert one == two != other
 
 
 def test_options_on_both_sides_of_64_bits_keep_their_digits() -> None:

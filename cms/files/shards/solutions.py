@@ -10,8 +10,8 @@ import numpy as np
 
 from ...errors import FileError, InvalidOption, InvalidSchedule
 from ...problem.parts import Configuration
-from ...shards.counts import served
-from ...shards.schedule import ShardedSchedule, load_faults
+from ...shards.counts import CountsInMemory
+from ...shards.schedule import ShardedSchedule
 from ..fields import COUNT, SHA256
 from ..folders import new_folder
 from ..layout import write_document
@@ -31,8 +31,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from ...shards.counts import Cut
-    from ...shards.problem import ShardedProblem
     from ...shards.shard import Loaded, Shard
     from ..node import Node
 
@@ -95,75 +93,38 @@ class StoredCut(NamedTuple):
 def write_solution_folder(
     document: Mapping[str, Any], schedule: ShardedSchedule, path: Path
 ) -> None:
-    """Write a solution folder: the counts are evaluated, and checked again while they are written.
+    """Write a solution folder, which must not be there yet, and appears when all is written.
 
-    Parameters
-    ----------
-    document : Mapping
-        All of the solution's document but its format and its schedule.
-    schedule : ShardedSchedule
-    path : Path
-        The folder, which must not be there yet. It appears when all is written.
+    `document` is all of the solution's but its format and its schedule.
     """
-    problem = schedule.problem
-    if problem is None and schedule.counts is not None:
-        raise InvalidOption("a schedule without its problem cannot be written")
+    counts: Any = schedule.counts
+    if counts is not None and not isinstance(counts, CountsInMemory):
+        raise InvalidOption("this schedule is in a folder already; copy that")
     with new_folder(path, "counts") as aside:
-        counts = [] if problem is None else _write_counts(problem, schedule, aside)
+        files, first = [], 0
+        for number, part in enumerate(() if counts is None else counts.parts):
+            files.append(_write_counts(aside / "counts" / f"{number:06d}", part.table(), first))
+            first += len(part.codes)
         machines = [machines_to_json(*each) for each in schedule.machines.items()]
         whole = {
             **document, "format": "cms-solution-folder",
-            "schedule": {"machines": machines, "counts": counts},
+            "schedule": {"machines": machines, "counts": files},
         }  # fmt: skip
         write_document(lambda: whole, aside / "solution.json")
 
 
-def _write_counts(
-    problem: ShardedProblem, schedule: ShardedSchedule, folder: Path
-) -> list[dict[str, Any]]:
-    counts: Any = schedule.counts
-    if counts is None:
-        return []
-    found = problem.map(
-        _written,
-        lambda number: (counts.cut(number, problem.shards[number]), str(folder)),
-        what="writing the schedule",
-        checking=True,
-    )
-    load = [0] * len(problem.blocks)
-    for _, part, faults in found.values():
-        if faults:
-            raise InvalidSchedule(f"the schedule does not hold: {' has '.join(faults[0][:2])}")
-        load = [a + b for a, b in zip(load, part, strict=True)]
-    for fault in load_faults(problem, schedule, load):
-        raise InvalidSchedule(f"the schedule does not hold: {fault}")
-    return [
-        {"file": f"{number:06d}", "sha256": dict(sums)} for number, (sums, _, _) in found.items()
-    ]
-
-
-def _written(
-    loaded: Loaded, cut: Cut, folder: str
-) -> tuple[list[tuple[str, str]], list[int], list[tuple[str, str, str]]]:
-    """Write the counts of a shard; return the files' hashes, the load and what is wrong."""
-    table = cut.of(loaded)
-    found = served(loaded, table)
-    if found.faults:
-        return [], found.load, found.faults
-    base = Path(folder, "counts")
+def _write_counts(base: Path, table: NDArray[Any], first: int) -> dict[str, Any]:
     files = {}
     if table.dtype.kind == "O":
         long = np.array([max(row, default=0) >= 2**63 for row in table.tolist()], dtype=np.bool_)
-        rows = ((loaded.first + j, *table[j]) for j in np.flatnonzero(long).tolist())
         if long.any():
-            files["wide"] = lines_bytes(rows)
+            files["wide"] = lines_bytes(
+                (first + j, *table[j]) for j in np.flatnonzero(long).tolist()
+            )
         table = np.where(long[:, None], 0, table).astype(np.int64)
     files["npy"] = array_bytes(table)
-    file = f"{loaded.number:06d}"
-    sums = [
-        (what, write_file(base / f"{file}.{what}", data)) for what, data in sorted(files.items())
-    ]
-    return sums, found.load, found.faults
+    sums = {what: write_file(Path(f"{base}.{what}"), files[what]) for what in sorted(files)}
+    return {"file": base.name, "sha256": sums}
 
 
 def schedule_from_json(value: Node, folder: Path) -> ShardedSchedule:

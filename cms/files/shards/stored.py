@@ -8,7 +8,6 @@ import os
 import re
 from collections.abc import Container, Iterable, Mapping, Sequence
 from io import BytesIO
-from mmap import ACCESS_READ, mmap
 from pathlib import Path
 from tokenize import TokenError
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -152,21 +151,6 @@ def read_lines(path: Path, sha256: str, length: int, jobs: range) -> dict[int, t
     return found
 
 
-def read_line(path: Path, length: int, job: int) -> tuple[int, ...] | None:
-    """Read the row of one job alone; None if the file has none. Its hash is not looked at."""
-    with path.open("rb") as file, mmap(file.fileno(), 0, access=ACCESS_READ) as data:
-        low, high = 0, len(data)
-        while low < high:
-            start = max(low, data.rfind(b"\n", low, (low + high) // 2) + 1)
-            end = max(start, data.find(b"\n", start, high))
-            line = data[start:end].decode("ascii", "replace")
-            found, *numbers = _numbers(path, f"the line at byte {start}", line, length)
-            if found == job:
-                return tuple(numbers)
-            low, high = (end + 1, high) if found < job else (low, start)
-    return None
-
-
 def _numbers(path: Path, place: str, line: str, length: int) -> list[int]:
     """Return the numbers of a line: a job and so many others."""
     parts = line.split(":")
@@ -277,23 +261,20 @@ class StoredShard(NamedTuple):
 
     def row(self, job: int) -> Row:
         """Return a single job's row; jobs count from the first of the shard."""
-        sums, wide = dict(self.sha256), None
+        sums = dict(self.sha256)
 
         def at(what: str) -> Any:
             return np.load(self._path(f"{what}.npy"), mmap_mode="r")[job].tolist()
 
         try:
             demand, supply = at("demand"), at("supply")
-            denominator = at("denominator") if "denominator.npy" in sums else 1
             if "wide" in sums and not demand and not any(supply):
-                wide = read_line(self._path("wide"), self.n_blocks + 2, self.first + job)
+                return self.rows(self.read()).row(job)
+            return Row(demand, tuple(supply), at("denominator") if "denominator.npy" in sums else 1)
         except FileError:
             raise
         except (OSError, ValueError, IndexError) as fault:
             raise FileError(self.name, f"cannot be read: {fault}", fix=_RESTORE) from None
-        if wide is not None:
-            return Row(wide[1], wide[2:], wide[0])
-        return Row(demand, tuple(supply), denominator)
 
 
 def write_shard(folder: Path, file: str, first: int, rows: Rows) -> dict[str, str]:
