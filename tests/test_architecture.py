@@ -123,7 +123,7 @@ BUDGETS = {
     "cms.certificate": 1_370,
     "cms.referee": 300,
     "cms.mixes": 2_870,
-    "cms.shards": 1_390,
+    "cms.shards": 1_360,
     "cms.reduction": 590,
     "cms.plugin": 1_120,
     "cms.solving": 1_820,
@@ -152,7 +152,7 @@ BUDGETS = {
     "cms.fleet": 62_320,
     "proofs_checks": 16_950,
     "bench": 13_200,
-    "tests": 92_600,
+    "tests": 91_700,
 }
 
 

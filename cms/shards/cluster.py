@@ -150,7 +150,7 @@ class Cluster:
                 _there, work.function, number, shard, self._rows(shard),
                 tuple(work.arguments(number)), code_digest(), pure=False,
             ): number
-            for number, shard in sorted(work.shards.items())
+            for number, shard in enumerate(work.shards)
         }  # fmt: skip
         left, through = set(running), 0
         try:

@@ -6,7 +6,7 @@ function returns. What a journal keeps is plain: whole numbers, texts, None, and
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple, Protocol
 
@@ -31,8 +31,7 @@ class Work(NamedTuple):
     ----------
     function : callable
         Of a module, ``function(loaded, *arguments)``; pure.
-    shards : Mapping[int, Shard]
-        By their numbers.
+    shards : sequence of Shard
     arguments : callable
         Returns the arguments for a shard's number: plain values.
     what : str
@@ -44,7 +43,7 @@ class Work(NamedTuple):
     """
 
     function: Callable[..., Any]
-    shards: Mapping[int, Shard]
+    shards: Sequence[Shard]
     arguments: Arguments
     what: str
     kept: bool = False
@@ -77,8 +76,7 @@ class Here:
     >>> rows = Rows.from_arrays([1, 2, 3], [[1]] * 3, "abc", ["x"])
     >>> def most(loaded, plus):
     ...     return int(loaded.rows.demands.max()) + plus
-    >>> shards = dict(enumerate(shards_of(rows, 2)))
-    >>> list(Here().map(Work(most, shards, lambda number: (10,), "looking")))
+    >>> list(Here().map(Work(most, shards_of(rows, 2), lambda number: (10,), "looking")))
     [(0, 12), (1, 13)]
     """
 
@@ -88,20 +86,18 @@ class Here:
 
     def map(self, work: Work) -> Iterator[tuple[int, Any]]:
         """Yield what the function returns for each shard, in their order."""
-        shards = work.shards
-        numbers = sorted(shards)
+        shards, read = work.shards, [shard.read for shard in work.shards]
         with ThreadPoolExecutor(1, "cms reading ahead") as reader:
-            ahead = [reader.submit(shards[number].read) for number in numbers[:1]]
-            for at, number in enumerate(numbers):
+            ahead = [reader.submit(each) for each in read[:1]]
+            for number, shard in enumerate(shards):
                 look(work.stopped)
                 narrow = ahead.pop().result()
-                ahead += [reader.submit(shards[n].read) for n in numbers[at + 1 : at + 2]]
-                shard = shards[number]
+                ahead += [reader.submit(each) for each in read[number + 1 : number + 2]]
                 rows = shard.rows(narrow)
                 del narrow
                 loaded = Loaded(number, shard.first, rows, self.threads, work.stopped)
                 found = work.function(loaded, *work.arguments(number))
                 del rows, loaded
                 look(work.stopped)
-                self.watch(work.what, at + 1, len(numbers))
+                self.watch(work.what, number + 1, len(shards))
                 yield number, found

@@ -16,15 +16,12 @@ from numpy.typing import NDArray
 from algorithms.prices import jobs
 from cms import (
     Configuration,
-    InvalidOption,
     MachineType,
     Problem,
     Solution,
-    UnsupportedProblem,
     check,
     solve,
 )
-from cms.files import problem_to_json
 from cms.schedule.schedule import Schedule
 from cms.shards.counts import CountsInMemory
 from cms.shards.engine import Here, Work
@@ -32,7 +29,6 @@ from cms.shards.problem import ShardedProblem
 from cms.shards.schedule import ShardedSchedule, busy_machines
 from cms.shards.shard import Loaded
 from instances.families import generate
-from tests.samples import so_many
 
 
 @pytest.fixture(autouse=True)
@@ -100,19 +96,6 @@ def test_the_answer_does_not_depend_on_the_cut(seed: int) -> None:
         assert in_memory.cost == expected[1]
 
 
-@pytest.mark.parametrize(
-    ("family", "n"),
-    [("real-rows", so_many(1_500, 4_000)), ("near-ties", 700), ("mixed-fleet", so_many(250, 900))],
-)
-def test_larger_families_are_cut_alike(family: str, n: int) -> None:
-    problem = generate(family, n=n, seed=3)
-    found = [
-        answer(cut, asked(cut))
-        for cut in (ShardedProblem.of(problem, size=size) for size in (n, n // 3 + 1, n // 5 + 7))
-    ]
-    assert found[0] == found[1] == found[2]
-
-
 @pytest.mark.parametrize("seed", range(25))
 def test_the_bound_is_that_of_the_same_problem_in_memory(
     seed: int, monkeypatch: pytest.MonkeyPatch
@@ -130,16 +113,6 @@ def test_the_bound_is_that_of_the_same_problem_in_memory(
     assert sharded.cost is not None
     assert sharded.lower_bound <= listed.cost
     assert listed.lower_bound <= sharded.cost
-
-
-def test_a_small_problem_in_shards_is_solved_in_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(jobs, "MOST_LISTED", 200_000)
-    problem = random_problem(random.Random(5), 30, 3)
-    sharded = ShardedProblem.of(problem, size=11)
-    one, two = asked(problem), asked(sharded)
-    assert (one.cost, one.certificate, one.status) == (two.cost, two.certificate, two.status)
-    table = counts_of(sharded, one.schedule)
-    assert (counts_of(sharded, two.schedule) == table).all()
 
 
 @pytest.mark.parametrize("demand", [10**12, 10**25])
@@ -263,14 +236,6 @@ def test_a_lost_block_and_a_machine_too_few_are_named() -> None:
     assert Fraction(sharded.head.n_jobs) == 0
 
 
-def test_what_wants_all_jobs_at_once_says_so() -> None:
-    sharded = ShardedProblem.of(generate("real-rows", n=5, seed=1))
-    with pytest.raises(UnsupportedProblem, match=r"solve problem.load\(\)"):
-        solve(sharded, "greedy")
-    with pytest.raises(InvalidOption, match="has no document"):
-        problem_to_json(sharded)
-
-
 @pytest.mark.parametrize(
     ("table", "words"),
     [
@@ -310,20 +275,3 @@ def test_options_on_both_sides_of_64_bits_keep_their_digits() -> None:
         demands=np.array([2**63 + 1], dtype=object), supply=[supply], configurations=shapes
     )
     assert asked(ShardedProblem.of(problem)).cost is not None
-
-
-def test_no_program_of_all_jobs_answers_for_jobs_without_a_table() -> None:
-    rng = random.Random(15)
-    demands = [rng.randint(4, 60) for _ in range(14)]
-    supply = [[rng.choice([0, *range(1, 21)]) for _ in range(7)] + [3] for _ in range(14)]
-    problem = Problem.from_arrays(
-        demands=demands,
-        supply=supply,
-        configurations=[
-            [rng.randint(0, 4) for _ in range(8)],
-            *(np.eye(8, dtype=int) * 3).tolist(),
-        ],
-        configuration_machines=["a", *"aabaabab"],
-        machine_types=[MachineType("a", 1, limit=1), MachineType("b", "5/3")],
-    )
-    assert asked(ShardedProblem.of(problem, size=5)).cost is not None

@@ -115,7 +115,7 @@ def _entry(key: Any, value: Any) -> list[Any]:
 
 def _key(work: Work) -> str:
     parts: list[Any] = [code_digest(), work.function.__module__, work.function.__qualname__]
-    for number, shard in work.shards.items():
+    for number, shard in enumerate(work.shards):
         columns = []
         while isinstance(shard, Narrowed):
             columns.append(shard.columns)
