@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 
+from ..errors import InvalidSchedule
 from ..problem.images import SAFE
 from ..values.numbers import shown
 from .shard import narrowest
@@ -40,6 +41,11 @@ class Cut(Protocol):
 
 class Counts(Protocol):
     """Blocks for all jobs, in memory or in files; picklable."""
+
+    @property
+    def n_shards(self) -> int:
+        """Of how many shards there are counts."""
+        ...
 
     def cut(self, number: int, shard: Shard) -> Cut:
         """Return the part for a shard."""
@@ -69,7 +75,7 @@ class Coded(NamedTuple):
         """Find the different rows of a table, in the order of the first job of each."""
         k = table.shape[1]
         if table.dtype.kind == "i" and k <= len(_HASHING):
-            sums = (table * _HASHING[:k]).sum(axis=1)
+            sums = table.astype(np.int64, copy=False) @ _HASHING[:k]
             _, at, which = np.unique(sums, return_index=True, return_inverse=True)
             order = np.argsort(at)
             rank = np.empty_like(order)
@@ -146,6 +152,8 @@ class CountsInMemory(NamedTuple):
     def cut(self, number: int, shard: Shard) -> Coded:
         """Return the part for a shard."""
         del shard
+        if number >= len(self.parts):
+            raise InvalidSchedule(f"there are no counts for shard {number:06d}")
         return self.parts[number]
 
     def with_own(self, own: Mapping[int, Sequence[int]], shards: Sequence[Shard]) -> CountsInMemory:

@@ -13,7 +13,6 @@ from ..errors import InvalidProblem
 from ..knapsack.pricing import price_jobs
 from ..problem.digest import LEAF, digest, leaf_digests
 from ..problem.machine_problem import MachineProblem
-from ..problem.parts import MachineType, private_shape
 from ..problem.problem import Problem
 from ..problem.rows import Rows
 from ..running.stopping import Stopped, never
@@ -228,17 +227,7 @@ class ShardedProblem(MachineProblem):
 
     def private_copy(self) -> ShardedProblem:
         """Return an equal problem without a part in common that could be changed."""
-        return ShardedProblem(
-            Problem._rebuild(
-                tuple(self.blocks),
-                tuple(private_shape(shape) for shape in self.configurations),
-                tuple(MachineType(m.name, m.cost, m.limit) for m in self.machine_types),
-                (),
-                self.head.rows,
-            ),
-            self.shards,
-            self.engine,
-        )
+        return ShardedProblem(self.head.private_copy(), self.shards, self.engine)
 
 
 # -- what is asked of a shard ----------------------------------------------------------------------
