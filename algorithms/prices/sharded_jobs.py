@@ -213,10 +213,7 @@ class ShardedJobs:
         threads: int = 1,
         stopped: Callable[[], bool] = never,
     ) -> Pass | None:
-        """Let every job buy its cheapest option; None if stopped.
-
-        See :meth:`Jobs.price`. The options themselves are not kept.
-        """
+        """Let every job buy its cheapest option; see :meth:`Jobs.price`. None is kept."""
         del threads  # the engine has its own
         self.without(apart)
         total = 0
@@ -246,23 +243,8 @@ class ShardedJobs:
     ) -> tuple[Taken, list[Pool]]:
         """Let every job take what it buys; of each pool as many as the weights' whole parts say.
 
-        Parameters
-        ----------
-        starts : ndarray of int64
-            The first job of each group.
-        vectors, weights : sequences by group
-            The price vectors of the passes that it takes shares of, and the shares.
-
-        Returns
-        -------
-        taken : Taken
-            Without the jobs that are left in their pools.
-        pools : list of Pool
-            By group, then by differences.
-
-        Raises
-        ------
-        Stopped
+        Each group has the price vectors and weights of the passes that it takes shares of. The
+        pools are by group, then by differences; the jobs that are left in them take nothing.
         """
         bounds, k = starts.tolist(), len(self.problem.blocks)
         found = self.in_shards.map(

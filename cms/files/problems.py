@@ -168,27 +168,12 @@ def write_problem(problem: Problem | TimeSharedProblem, path: StrPath) -> None:
     ------
     FileError
         If the file cannot be written.
-
-    Examples
-    --------
-    >>> import pathlib, tempfile
-    >>> path = pathlib.Path(tempfile.mkdtemp()) / "problem.json"
-    >>> write_problem(Problem(configurations=Configuration({"a": 2})), path)
-    >>> path.read_text().splitlines()[1]
-    '  "format": "cms-problem",'
     """
     write_document(lambda: problem_to_json(problem), path)
 
 
 def problem_to_json(problem: MachineProblem) -> dict[str, Any]:
-    """Turn a problem into the document that :func:`problem_from_json` reads.
-
-    Examples
-    --------
-    >>> document = problem_to_json(Problem(configurations=Configuration({"a": 2})))
-    >>> document["configurations"]
-    [{'machine': 'machine', 'blocks': {'a': 2}}]
-    """
+    """Turn a problem into the document that :func:`problem_from_json` reads."""
     if isinstance(problem, ShardedProblem):
         raise InvalidOption(
             "a problem in shards has no document: its folder says it; load() what fits into memory"
@@ -213,10 +198,7 @@ def problem_to_json(problem: MachineProblem) -> dict[str, Any]:
 def problem_from_json(document: Node | Mapping[str, Any]) -> Problem | TimeSharedProblem:
     """Turn a parsed document into a problem; its ``time_sharing`` says which kind it is.
 
-    Parameters
-    ----------
-    document : Node or Mapping
-        With a node, errors have the line and column of the file it was read from.
+    With a node, errors have the line and column of the file it was read from.
 
     Notes
     -----

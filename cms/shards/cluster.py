@@ -36,6 +36,11 @@ def cluster(address: str) -> Iterator[Cluster]:
         The scheduler's, as ``tcp://10.0.0.1:8786``. Its workers need this version of the package,
         and the folders under the same paths.
 
+    Raises
+    ------
+    ClusterError
+        If nobody answers there, ``distributed`` is not installed, or a worker has other code.
+
     Examples
     --------
     >>> import cms
@@ -57,15 +62,8 @@ def connected(
 ) -> Iterator[Any]:
     """Yield a client of a scheduler whose workers have the code that is here.
 
-    Parameters
-    ----------
-    address : str
-    extra : str
-        With which ``distributed`` is installed, for the error.
-    module : str
-        Whose ``code_digest`` the workers are asked for.
-    what : str
-        What they cannot run without it, for the error.
+    `extra` installs ``distributed``; `module` has the ``code_digest`` that workers are asked for,
+    without which they cannot run `what`.
     """
     try:
         from distributed import Client
@@ -99,13 +97,9 @@ def _digest_there(module: str) -> Callable[[], str]:
 
 
 def refuse_other_code(answers: Mapping[str, object], what: str = "cms") -> None:
-    """Refuse workers that lack this package or have other code than is here.
+    """Refuse workers that lack this package or have other code than is here, and say which.
 
-    Parameters
-    ----------
-    answers : Mapping[str, str or BaseException]
-        From a worker's address to its digest, or to what it raised.
-    what : str, optional
+    `answers` are their digests by address, or what they raised.
 
     Examples
     --------
@@ -127,12 +121,7 @@ def refuse_other_code(answers: Mapping[str, object], what: str = "cms") -> None:
 
 
 class Cluster:
-    """An engine whose tasks run on the workers of a cluster, one thread each.
-
-    Parameters
-    ----------
-    client : distributed.Client
-    """
+    """An engine whose tasks run on the workers of a client's cluster, one thread each."""
 
     def __init__(self, client: Any) -> None:
         self._client = client

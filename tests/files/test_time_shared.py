@@ -69,16 +69,6 @@ def test_the_example_comes_back_as_it_was(tmp_path: Path) -> None:
     require_valid("problem", DOCUMENT)
 
 
-def test_what_may_be_left_out_is_filled_in() -> None:
-    document = copy.deepcopy(DOCUMENT)
-    document["time_sharing"] = {"rule": "round_robin", "x-why": "nexus"}
-    del document["blocks"], document["machine_types"]
-    problem = problem_from_json(document)
-    assert isinstance(problem, TimeSharedProblem)
-    assert (problem.rule.value, problem.max_jobs) == ("round_robin", None)
-    assert problem.machine_types[0].name == "machine"
-
-
 @given(seed=seeds)
 def test_problems_and_schedules_come_back_and_fit_their_schemas(seed: int) -> None:
     rng = random.Random(seed)
@@ -195,12 +185,3 @@ def test_both_readers_take_the_same_mutants(seed: int) -> None:
         assert ours is theirs
         taken += ours
     assert 0 < taken < 60
-
-
-@pytest.mark.long
-def test_both_readers_take_the_same_mutants_of_thousands() -> None:
-    rng = random.Random(7)
-    for _ in range(10_000):
-        document = mutated(rng, DOCUMENT)
-        ours, theirs = verdicts(mutated(rng, document) if rng.random() < 0.5 else document)
-        assert ours is theirs

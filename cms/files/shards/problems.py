@@ -65,6 +65,13 @@ def pack(
     -------
     ShardedProblem
 
+    Raises
+    ------
+    FileError
+        If the folder is there already, or cannot be written.
+    InvalidProblem
+        If the problem has jobs, or a number is none; it names the job and the block.
+
     Examples
     --------
     >>> import cms, pathlib, tempfile
@@ -145,8 +152,13 @@ def open_problem(
     engine : Engine, optional
         What works on its shards: by default this process; a cluster of :func:`cms.cluster`.
     journal : str or path-like, optional
-        A folder in which a search keeps what it has worked out, so that the same search goes on
+        A folder in which a search keeps what its passes found, so that the same search goes on
         there after it was cut off. Checks never read it.
+
+    Raises
+    ------
+    FileError
+        If it is no problem folder, or the journal is another problem's.
 
     Examples
     --------

@@ -80,7 +80,7 @@ def read_bytes(path: Path, sha256: str) -> bytes:
 
 
 def read_array(path: Path, sha256: str, shape: tuple[int, ...]) -> NDArray[Any]:
-    """Read an array of whole numbers >= 0."""
+    """Read an array of whole numbers >= 0 of a shape, which is written row by row."""
     data = BytesIO(read_bytes(path, sha256))
     try:
         version = np.lib.format.read_magic(data)
@@ -89,19 +89,14 @@ def read_array(path: Path, sha256: str, shape: tuple[int, ...]) -> NDArray[Any]:
         version, found, by_columns, kind = (0, 0), (), False, np.dtype("V")
     if version != (1, 0):
         raise FileError(str(path), "is no array", expected=".npy, version 1.0", fix=_RESTORE)
-    if kind.str not in _KINDS or found != shape:
+    numbers, size = data.getbuffer()[data.tell() :], kind.itemsize * math.prod(shape)
+    by_columns = by_columns and len(shape) > 1
+    if kind.str not in _KINDS or found != shape or by_columns or len(numbers) != size:
+        order = "columns" if by_columns else "rows"
         raise FileError(
             str(path),
-            f"holds {kind.str} of shape {found}",
-            expected=f"signed little-endian integers of shape {shape}",
-            fix=_RESTORE,
-        )
-    numbers = data.getbuffer()[data.tell() :]
-    if (by_columns and len(shape) > 1) or len(numbers) != kind.itemsize * math.prod(shape):
-        raise FileError(
-            str(path),
-            f"holds {len(numbers)} bytes" + (" by columns" if by_columns else ""),
-            expected=f"{kind.itemsize * math.prod(shape)} bytes row by row",
+            f"holds {len(numbers)} bytes of {kind.str} of shape {found} by {order}",
+            expected=f"signed little-endian integers of shape {shape} by rows",
             fix=_RESTORE,
         )
     values = np.frombuffer(numbers, kind).reshape(shape)
@@ -124,7 +119,7 @@ def lines_bytes(rows: Iterable[Sequence[int]]) -> bytes:
 
 
 def read_lines(path: Path, sha256: str, length: int, jobs: range) -> dict[int, tuple[int, ...]]:
-    """Read rows of long numbers by their jobs, which come first in a line."""
+    """Read rows of long numbers, so many a line, by their jobs, which come first and in order."""
     found: dict[int, tuple[int, ...]] = {}
     *lines, end = read_bytes(path, sha256).decode("ascii", "replace").split("\n")
     if end or not lines:
@@ -132,20 +127,15 @@ def read_lines(path: Path, sha256: str, length: int, jobs: range) -> dict[int, t
     last = -1
     for at, line in enumerate(lines, 1):
         job, *numbers = _numbers(path, f"line {at}", line, length)
+        what = expected = ""
         if job not in jobs or job <= last:
-            raise FileError(
-                str(path),
-                f"line {at} is about job {job}",
-                expected=f"each job at most once, in order, from {jobs.start} to {jobs.stop - 1}",
-                fix=_RESTORE,
-            )
-        if max(numbers, default=0) < 2**63:
-            raise FileError(
-                str(path),
-                f"line {at} has no long number",
-                expected="one of 2**63 or more; other rows are in the arrays",
-                fix=_RESTORE,
-            )
+            what = f"line {at} is about job {job}"
+            expected = f"each job at most once, in order, from {jobs.start} to {jobs.stop - 1}"
+        elif max(numbers, default=0) < 2**63:
+            what = f"line {at} has no long number"
+            expected = "one of 2**63 or more; other rows are in the arrays"
+        if what:
+            raise FileError(str(path), what, expected=expected, fix=_RESTORE)
         found[job] = tuple(numbers)
         last = job
     return found
@@ -186,18 +176,7 @@ class Narrow(NamedTuple):
 
 
 class StoredShard(NamedTuple):
-    """A shard in the files of a problem folder.
-
-    Attributes
-    ----------
-    folder : str
-    file : str
-        With which the names of its files begin.
-    first, n_jobs, n_blocks : int
-    sha256 : tuple of (name, digits)
-        Of each file.
-    leaves : tuple of bytes
-    """
+    """A shard in the files of a problem folder, whose names begin with `file`."""
 
     folder: str
     file: str
