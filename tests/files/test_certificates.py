@@ -123,6 +123,10 @@ GOOD: dict[str, Any] = {"branch": {"blocks_of": "b"}, "at_most": 0, "below": LEA
             {**GOOD, "branch": {"machines_of": {"blocks": {"b": 1}, "type": "m"}}},
             'branch.machines_of has the unknown key "type", expected only blocks, machine',
         ),
+        (
+            {**GOOD, "branch": {"machines_of": {"blocks": {"b": 1}, "x-me": 1}}},
+            'unknown key "x-me"',
+        ),
     ],
 )
 def test_json_that_is_no_tree_is_refused(tree: Any, message: str) -> None:

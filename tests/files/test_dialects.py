@@ -245,3 +245,10 @@ def test_what_a_spreadsheet_says_of_itself_in_the_first_line_is_skipped() -> Non
 
 
 # --- the fleet's other tables ---------------------------------------------------------------------
+
+
+def test_the_known_columns_tell_what_stands_between_cells() -> None:
+    (row,) = read_table(source("name, in full;Rate RPS", "a, b, c;2"), ["rate_rps"])
+    assert row.extra == {"name, in full": "a, b, c"}
+    (row,) = read_table(source("a;b;c,rate_rps", "x,2"), ["rate_rps"])
+    assert row.extra == {"a;b;c": "x"}

@@ -160,3 +160,12 @@ def test_a_document_too_deep_for_any_reader_is_not_written(tmp_path: Path) -> No
         deep = {"deep": deep}
     with pytest.raises(FileError, match="nested too deeply to be written"):
         write_document(lambda: deep, tmp_path / "s.json")
+
+
+def test_a_block_given_to_a_job_twice_is_refused() -> None:
+    with pytest.raises(FileError) as caught:
+        from_text(SOLUTION.replace('["3g", "bert", 1]', '["1g", "bert", 1]'))
+    assert str(caught.value) == (
+        "s.json:17:110: schedule.groups[0].assignment[1] gives blocks '1g' to job 'bert' a second "
+        "time, expected one entry for each block and job; add the counts up"
+    )

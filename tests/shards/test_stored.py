@@ -98,3 +98,11 @@ def test_a_file_that_is_changed_and_keeps_its_time_is_hashed_again(tmp_path: Pat
     os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
     with pytest.raises(FileError, match="SHA-256"):
         read_array(path, sha256, (3, 2))
+
+
+def test_no_key_of_one_s_own_stands_among_the_hashes_of_files(tmp_path: Path) -> None:
+    fleet(tmp_path / "fleet", 10)
+    path = tmp_path / "fleet" / "problem.json"
+    path.write_text(path.read_text().replace('"demand.npy":', '"x-mine": 1, "demand.npy":'))
+    with pytest.raises(FileError, match='unknown key "x-mine"'):
+        open_problem(tmp_path / "fleet")
