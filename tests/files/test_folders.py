@@ -9,10 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from cms.cli.session import Session
 from cms.errors import FileError
 from cms.files.folders import SUMS, refuse_folder, write_folder
-from cms.running.interrupt import CommandCtrlC
 
 FILES = {"run.sh": "#!/bin/sh\necho done\n", "steps/07.json": "{}\n", "README.md": "It runs.\n"}
 
@@ -182,21 +180,3 @@ def test_a_file_stays_in_its_folder(tmp_path: Path, name: str) -> None:
     with pytest.raises(FileError, match="no file in this folder can be called"):
         write_folder({name: ""}, tmp_path / "out")
     assert not os.listdir(tmp_path)
-
-
-def test_a_link_to_a_folder_is_followed(tmp_path: Path) -> None:
-    write_folder(FILES, tmp_path / "real")
-    (tmp_path / "link").symlink_to(tmp_path / "real", target_is_directory=True)
-    write_folder({"a": "1"}, tmp_path / "link")
-    assert own(tmp_path / "real") == {"a": "1"}
-    assert (tmp_path / "link").is_symlink()
-
-
-def test_a_session_says_what_made_way(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    session, out = Session(CommandCtrlC()), tmp_path / "out"
-    session.write_folder(FILES, None)
-    session.write_folder(FILES, out)
-    assert own(out) == FILES
-    foreign_file(out)
-    session.write_folder({"a": ""}, out, force=True)
-    assert capsys.readouterr().err == f"what was in {out} is now in {out}.1\n"

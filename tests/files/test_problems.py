@@ -20,7 +20,6 @@ from cms.files import (
     problem_from_json,
     problem_to_json,
     read_problem,
-    write_document,
     write_problem,
 )
 from cms.problem.parts import Configuration, Job, MachineType, SizeBoundedConfigurations
@@ -104,29 +103,6 @@ def test_what_has_a_default_may_be_left_out() -> None:
 
 def with_key(key: str) -> str:
     return MINIMAL.replace('"schema": 1', f'"schema": 1, {key}')
-
-
-def test_keys_that_start_with_x_are_the_users_own() -> None:
-    text = MINIMAL.replace('"schema": 1', '"schema": 1, "x-note": {"anything": [1, null]}')
-    text = text.replace("[]", '[{"name": "x", "demand": 0, "demand_function": {}, "x-owner": 7}]')
-    assert from_text(text).job_names == ("x",)
-
-
-def test_the_order_of_blocks_is_that_of_the_file() -> None:
-    problem = from_text(with_key('"blocks": ["z", "a", "b"]'))
-    assert problem.blocks == read_back(problem).blocks == ("z", "a", "b")
-    unordered = MINIMAL.replace('{"a": 2}', '{"c": 1, "a": 2}')
-    assert from_text(unordered).blocks == ("a", "c")
-
-
-def read_back(problem: Problem) -> Problem:
-    return from_text(lay_out(problem_to_json(problem)))
-
-
-def test_a_number_of_too_many_digits_is_not_written(tmp_path: Path) -> None:
-    with pytest.raises(FileError, match="cannot be written: Exceeds the limit"):
-        write_document(lambda: {"number": 10**5000}, tmp_path / "p.json")
-    assert not (tmp_path / "p.json").exists()
 
 
 @pytest.mark.parametrize(

@@ -18,11 +18,9 @@ from cms.files import (
     Source,
     lay_out,
     parse_json,
-    read_solution,
     solution_from_json,
     solution_to_json,
     write_document,
-    write_solution,
 )
 from cms.plugin.guarantee import Guarantee, GuaranteeVerdict, Verdict
 from cms.solving.solution import Solution, Status
@@ -66,13 +64,6 @@ def test_a_solution_comes_back_equal_from_its_file(solution: Solution) -> None:
     text = lay_out(solution_to_json(solution))
     assert from_text(text) == solution
     assert lay_out(solution_to_json(from_text(text))) == text
-
-
-def test_files_are_written_and_read_by_path(tmp_path: Path) -> None:
-    path = tmp_path / "solution.json"
-    write_solution(from_text(SOLUTION), path)
-    assert path.read_bytes() == SOLUTION.encode()
-    assert read_solution(path) == from_text(SOLUTION)
 
 
 NOTHING: dict[str, Any] = {

@@ -29,30 +29,6 @@ def table(text: str, columns: tuple[str, ...] = COLUMNS, optional: tuple[str, ..
     return read_table(Source("t.csv", text), columns, optional)
 
 
-def texts(text: str) -> list[tuple[str, ...]]:
-    return [row.texts for row in table(text)]
-
-
-PLAIN = [("chat", "12.5"), ("search", "1/3")]
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "service,rate_rps\nchat,12.5\nsearch,1/3\n",
-        "service,rate_rps\nchat,12.5\nsearch,1/3",
-        "service,rate_rps\r\nchat,12.5\r\nsearch,1/3\r\n",
-        "service,rate_rps\rchat,12.5\rsearch,1/3\r",
-        " service , rate_rps\n chat ,\t12.5\nsearch,1/3",
-        '"service","rate_rps"\n"chat", "12.5"\nsearch,"1/3"',
-        '# note, "one\n\nservice,rate_rps\n  # another\nchat,12.5\n\n,\n   \nsearch,1/3\n\n# end',
-    ],
-    ids=["lf", "no end", "crlf", "cr", "blanks", "quotes", "comments"],
-)
-def test_the_same_table_in_many_spellings(text: str) -> None:
-    assert texts(text) == PLAIN
-
-
 cells = st.text(
     st.characters(blacklist_categories=("Cs", "Cc")) | st.sampled_from(',"#\n;'), max_size=5
 )

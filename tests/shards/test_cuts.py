@@ -263,15 +263,3 @@ def test_schedules_are_equal_if_their_counts_are() -> None:
         for table in ([[2], [1]], [[2], [1]], [[2], [2]])
     )
     assert one == two != other
-
-
-def test_options_on_both_sides_of_64_bits_keep_their_digits() -> None:
-    supply = [2, 0, 3, 1, 1, 2, 2, 2, 0, 0, 0, 0]
-    shapes = [[0, 0, 2, 4, 0, 1, 0, 1, 0, 4, 3, 3]]
-    for block, number in enumerate([3, 3, 1, 3, 1, 1, 1, 2, 1, 3, 3, 3]):
-        shapes.append([0] * 12)
-        shapes[-1][block] = number
-    problem = Problem.from_arrays(
-        demands=np.array([2**63 + 1], dtype=object), supply=[supply], configurations=shapes
-    )
-    assert asked(ShardedProblem.of(problem)).cost is not None
