@@ -135,7 +135,7 @@ BUDGETS = {
     "algorithms.solvers": 1_130,
     "algorithms.tables": 480,
     "algorithms.opening": 1_130,
-    "algorithms.prices": 3_020,
+    "algorithms.prices": 3_050,
     "algorithms.closing": 2_580,
     "algorithms.aggregated": 1_780,
     "algorithms.mixes": 3_170,

@@ -15,7 +15,7 @@ from math import floor
 from typing import TYPE_CHECKING, NamedTuple, overload
 
 from ..prices.choices import choices_of
-from ..prices.sharded_jobs import AnyChoices
+from ..prices.taken import AnyChoices
 from ..solvers.integer import LARGEST, Outcome, Program, Settings, TooLarge, terms_of
 from .machine_variables import MachineVariables, within_limits
 from .rounding import Box

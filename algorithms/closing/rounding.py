@@ -21,7 +21,8 @@ import numpy as np
 from cms.knapsack.pricing import common_denominator
 
 from ..prices.choices import Choices, choices_of
-from ..prices.sharded_jobs import AnyChoices, Pool, ShardedJobs
+from ..prices.sharded_jobs import Pool, ShardedJobs
+from ..prices.taken import AnyChoices, Taken
 from ..solvers.floats import near
 
 if TYPE_CHECKING:
@@ -264,11 +265,12 @@ def _taken(
     search: PriceSearch, jobs: ShardedJobs, mixture: Fractional, diffusion: _Diffusion
 ) -> Rounded:
     """Round what a search without a table of options came to."""
-    taken, pools = jobs.take(
+    dealt = jobs.take(
         search.starts,
         [[search.vectors[number] for number, _ in shares] for shares in mixture.shares],
         [[weight for _, weight in shares] for shares in mixture.shares],
     )
+    taken, pools = Taken(jobs, dealt.counts, dealt.total, {}, dealt.left), dealt.pools
     largest = max((abs(n) for pool in pools for row in pool.differences for n in row), default=0)
     diffusion.unit = 2 ** max(0, largest.bit_length() - 60)
     rows: list[tuple[int, tuple[int, ...], int]] = []

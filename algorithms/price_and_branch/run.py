@@ -34,7 +34,8 @@ from ..prices.fraction import Fractional, fractional
 from ..prices.points import PricePoint
 from ..prices.region import configuration_of
 from ..prices.search import PriceSearch
-from ..prices.sharded_jobs import AnyChoices, AnyJobs, Taken, jobs_of
+from ..prices.sharded_jobs import AnyJobs, jobs_of
+from ..prices.taken import AnyChoices, Taken
 from .branchable import is_branchable
 from .branching import prove_cost, prove_infeasible
 from .greedy_turn import GreedyTurn

@@ -7,7 +7,7 @@ rounded, one more pass says what each job takes, as a small integer.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from math import floor
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
@@ -16,14 +16,11 @@ import numpy as np
 from cms.knapsack.pricing import price_histogram, price_jobs
 from cms.problem.problem import Problem
 from cms.running.stopping import Stopped, never
-from cms.schedule.schedule import Schedule
 from cms.shards.counts import Coded, CountsInMemory
 from cms.shards.engine import Here
 from cms.shards.problem import ShardedProblem
-from cms.shards.schedule import ShardedSchedule, busy_machines
 
 from . import jobs as jobs_module
-from .choices import Choices
 from .jobs import Jobs, Pass, grid_bits_of
 
 if TYPE_CHECKING:
@@ -31,7 +28,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from cms.problem.parts import Configuration
     from cms.problem.rows import Row
     from cms.shards.shard import Loaded
 
@@ -66,69 +62,13 @@ class Pool(NamedTuple):
         return sum(self.given) + len(self.left)
 
 
-class Taken(NamedTuple):
-    """What every job takes: :class:`Choices` of jobs that are not listed.
+class Dealt(NamedTuple):
+    """What jobs take, and in all; without those that are `left` in their pools."""
 
-    Attributes
-    ----------
-    jobs : ShardedJobs
-    counts : CountsInMemory
-    total : list of k ints
-        What all jobs take that are not ``out``.
-    own : Mapping of job to option
-        Jobs that take what is said here.
-    out : frozenset of int
-        Jobs whose choice is left open.
-    """
-
-    jobs: ShardedJobs
     counts: CountsInMemory
     total: list[int]
-    own: Mapping[int, Option]
-    out: frozenset[int] = frozenset()
-
-    def load(self) -> list[int]:
-        """Return how many blocks of each type all jobs take together, exactly."""
-        return list(self.total)
-
-    def without(self, kinds: NDArray[np.int64]) -> Taken:
-        """Leave some jobs out."""
-        gone = [kind for kind in kinds.tolist() if kind not in self.out]
-        total = list(self.total)
-        for kind in gone:
-            number, shard = self.jobs.in_shards.place(kind)
-            codes, options = self.counts.parts[number]
-            option = self.own.get(kind) or options[codes[kind - shard.first]].tolist()
-            total = [a - b for a, b in zip(total, option, strict=True)]
-        return self._replace(total=total, out=self.out | set(gone))
-
-    def joined(self, other: Choices) -> Taken:
-        """Let jobs that were left out take what is said."""
-        columns = zip(other.kinds.tolist(), other.options.tolist(), strict=True)
-        chosen = {kind: tuple(option) for kind, option in columns}
-        total = [a + b for a, b in zip(self.total, other.load(), strict=True)]
-        own = {**self.own, **chosen}
-        return self._replace(own=own, total=total, out=self.out - chosen.keys())
-
-    def schedule(
-        self, jobs: AnyJobs, machines: Mapping[Configuration, int]
-    ) -> Schedule | ShardedSchedule:
-        """Build the schedule with these machines; the machines that stay idle are left out."""
-        if self.out:
-            raise AssertionError(f"{len(self.out)} jobs are left out of a schedule")
-        del jobs  # its own
-        problem = self.jobs.problem
-        counts = self.counts.with_own(self.own, self.jobs.in_shards.shards)
-        if not isinstance(problem, Problem):
-            busy = busy_machines(machines, problem.blocks, self.total)
-            return ShardedSchedule(busy, counts)
-        none = np.zeros((0, len(problem.blocks)), dtype=np.int8)
-        table = np.concatenate([none, *(part.table() for part in counts.parts)])
-        at, blocks = np.nonzero(table)
-        given = at, blocks, table[at, blocks]
-        if given[2].dtype.kind == "i":
-            given = at, blocks, given[2].astype(np.int64)
-        return Schedule.from_counts(problem, machines, given).without_idle_machines()
+    pools: list[Pool]
+    left: frozenset[int]
 
 
 class ShardedJobs:
@@ -240,7 +180,7 @@ class ShardedJobs:
         starts: NDArray[np.int64],
         vectors: Sequence[Sequence[Sequence[int]]],
         weights: Sequence[Sequence[Fraction]],
-    ) -> tuple[Taken, list[Pool]]:
+    ) -> Dealt:
         """Let every job take what it buys; of each pool as many as the weights' whole parts say.
 
         Each group has the price vectors and weights of the passes that it takes shares of. The
@@ -268,7 +208,7 @@ class ShardedJobs:
         counts = CountsInMemory(tuple(parts)).with_own(dealer.own, self.in_shards.shards)
         pools = [pool for _, pool in sorted(dealer.pools.items())]
         out = frozenset(job for pool in pools for job, _ in pool.left)
-        return Taken(self, counts, total, {}, out), pools
+        return Dealt(counts, total, pools, out)
 
 
 class _Dealer:
@@ -421,7 +361,3 @@ def _bought(
             passes.append(Coded.of_table(found.options))
         pieces_of.append((group, begin, passes))
     return pieces_of
-
-
-#: Which option every job takes.
-AnyChoices: TypeAlias = Choices | Taken

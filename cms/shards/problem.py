@@ -243,8 +243,8 @@ class _Facts(NamedTuple):
 
     def narrowed(self, columns: Sequence[int]) -> _Facts:
         """Return the same of some of the blocks."""
-        serving, useful = ([them[i] for i in columns] for them in (self.serving, self.useful))
-        return self._replace(serving=serving, useful=useful)
+        serving = [self.serving[i] for i in columns]
+        return self._replace(serving=serving, useful=[self.useful[i] for i in columns])
 
 
 def _looked_at(loaded: Loaded) -> _Facts:
