@@ -85,7 +85,9 @@ def yaml_source(source: Source, *, holds: str = "a document") -> YamlSource:
     """Read a single document of YAML; see :func:`read_yaml_or_json`."""
     document, *others = _yaml_documents(source, holds, LONGEST)
     if others:
-        raise source.error("the file holds several documents", expected=holds)
+        line, column = others[0].position(0)
+        what = "a second document begins here"
+        raise FileError(source.name, what, line=line, column=column, expected=holds)
     return document
 
 
