@@ -90,8 +90,7 @@ EXACT = (
 )
 KERNEL = (
     "cms.knapsack.pricing",
-    "cms.knapsack.compiled",
-    "cms.knapsack.search",
+    "cms.knapsack.covering",
     "cms.knapsack.kinds",
 )
 # cms.files.source writes to standard output where the user names "-" as the file; the process with
@@ -119,7 +118,7 @@ BUDGETS = {
     "cms.values": 1_340,
     "cms.problem": 2_000,
     "cms.schedule": 1_220,
-    "cms.knapsack": 2_320,
+    "cms.knapsack": 1_680,
     "cms.certificate": 1_370,
     "cms.referee": 300,
     "cms.mixes": 2_870,

@@ -66,19 +66,14 @@ def refuse_false_content(
 
 
 def use(way: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Find it in one way, whatever the numbers are."""
-    if way == "table":
-        monkeypatch.setattr(cms.knapsack.packing, "_FEW_NODES", 0)
-    else:
-        monkeypatch.setattr(cms.knapsack.packing, "_MOST_CELLS", -1)
-    # Compiled code takes over at once, or never.
+    """Let compiled code take over at once, or never."""
     steps = -1 if way == "compiled" else 2**62
     monkeypatch.setattr(cms.knapsack.packing, "_PLAIN_STEPS", steps)
+    monkeypatch.setattr(cms.knapsack.packing, "_FEW_NODES", 2**62)
 
 
-@pytest.fixture(params=["table", "search", "compiled"])
+@pytest.fixture(params=["plain", "compiled"])
 def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    """Every way to find it: a search, compiled or not, and a table over capacities behind it."""
     use(request.param, monkeypatch)
     return str(request.param)
 
@@ -145,12 +140,12 @@ def test_beyond_the_node_limit_the_value_is_an_upper_bound(
     max_blocks: int | None, most: list[int] | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     cut = 0
-    use("search", monkeypatch)
+    use("plain", monkeypatch)
     for seed in range(60):
         rng = random.Random(seed)
         sizes = [F(rng.randint(7, 40)) for _ in range(5)]
         prices = [size + F(rng.randint(-3, 3), 10) for size in sizes]
-        for limit in ("_FEW_NODES", "_MANY_NODES", "NODE_LIMIT"):
+        for limit in ("_MANY_NODES", "NODE_LIMIT"):
             monkeypatch.setattr(cms.knapsack.packing, limit, rng.randint(0, 6))
         found = fullest_machine(prices, sizes, F(100), max_blocks, most)
         exact = dearest_filling(prices, sizes, F(100), max_blocks, most=most or ())
@@ -175,7 +170,7 @@ def test_compiled_code_searches_as_plain_code_does(
         packing = Packing(sizes, F(1_000), max_blocks, most)
         for patience in (0, 1, 7, 60, None):
             both = []
-            for way in ("search", "compiled"):
+            for way in ("plain", "compiled"):
                 use(way, monkeypatch)
                 both.append(packing.fullest(worth, patience=patience))
             assert both[0] == both[1], (seed, patience)
@@ -183,7 +178,7 @@ def test_compiled_code_searches_as_plain_code_does(
     assert ended > 10
 
 
-@pytest.mark.parametrize("way", ["search", "compiled"])
+@pytest.mark.parametrize("way", ["plain", "compiled"])
 @pytest.mark.parametrize("max_blocks", [None, 3])
 def test_a_search_with_little_patience_tells_what_it_may_have_missed(
     way: str, max_blocks: int | None, monkeypatch: pytest.MonkeyPatch
@@ -261,8 +256,6 @@ def test_an_upper_bound_goes_with_the_prices_and_knows_no_types_without_value(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     # A search scales prices to what a machine is worth, and a check then asks again.
-    monkeypatch.setattr(cms.knapsack.packing, "_FEW_NODES", 0)
-    monkeypatch.setattr(cms.knapsack.packing, "_MOST_CELLS", -1)
     monkeypatch.setattr(cms.knapsack.packing, "_MANY_NODES", 1)
     source = random.Random(1)
     early = 0

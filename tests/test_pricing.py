@@ -8,7 +8,6 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from fractions import Fraction
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,7 +15,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import cms.knapsack.compiled
 import cms.knapsack.pricing
 import cms.problem.images
 from cms.knapsack.kinds import kinds
@@ -146,34 +144,11 @@ def test_one_demand_of_10_to_15_among_thousands_is_priced_exactly() -> None:
         assert price(as_rows([raw[j]], 5), prices, compiled=True).total == opinion
 
 
-def test_compiled_code_is_named_after_all_files_that_it_comes_from() -> None:
-    files = {Path(source).name for source in cms.knapsack.compiled._sources}
-    assert files == {"compiled.py", "search.py", "pair.py"}
-    assert (
-        type(cms.knapsack.compiled._compiled_price_rows._cache).__module__
-        == "cms.knapsack.machine_code"
-    )
-
-
-@pytest.mark.parametrize("zeros", [2, 4, 6])
-def test_compiled_code_finds_the_pairs_that_the_plain_one_finds(zeros: int) -> None:
-    rng = random.Random(zeros)
-    size = 10**zeros + 1
-    prices = [2_500_000, -(-2_500_000 * size // 3) + rng.randint(0, 10**6), 1_666_668]
-    raw = [
-        (rng.randint(1, 300 * size), [3, size + rng.choice([0, 0, 1]), rng.choice([0, 2])])
-        for _ in range(400)
-    ]
-    rows = as_rows(raw, 3)
-    assert_same(price(rows, prices, compiled=True), price(rows, prices, compiled=False))
-
-
 @pytest.mark.parametrize("seed", range(8))
 def test_images_of_many_rows_that_do_not_fit_err_on_the_safe_side(
     seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for module in (cms.knapsack.pricing, cms.problem.images):
-        monkeypatch.setattr(module, "FEW", 3)
+    monkeypatch.setattr(cms.problem.images, "FEW", 3)
     rng = random.Random(seed)
     k = rng.randint(1, 4)
     unit = rng.choice([2**45, 2**62, 10**25])
@@ -191,13 +166,13 @@ def test_images_of_many_rows_that_do_not_fit_err_on_the_safe_side(
     exact = price(rows, prices, compiled=False, special=special)
     monkeypatch.setattr(cms.knapsack.pricing, "COMPILED_FROM", 1)
     by_hand: list[int] = []
-    one_by_one = cms.knapsack.pricing._Tally.price
+    one_by_one = cms.knapsack.pricing._Tally.price_plain
 
     def spy(tally: Any, jobs: Sequence[int], *rest: Any) -> bool:
         by_hand.extend(jobs)
         return one_by_one(tally, jobs, *rest)
 
-    monkeypatch.setattr(cms.knapsack.pricing._Tally, "price", spy)
+    monkeypatch.setattr(cms.knapsack.pricing._Tally, "price_plain", spy)
     outer = price(rows, prices, special=special)
     assert {3} | rows.far <= set(by_hand)
     assert outer.total <= exact.total
@@ -318,7 +293,7 @@ def test_parts_of_the_jobs_add_up_to_all_of_them() -> None:
 def test_the_number_of_threads_changes_nothing(
     threads: int | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(cms.knapsack.compiled, "_SHARD", 16)
+    monkeypatch.setattr(cms.knapsack.pricing, "_SHARD", 16)
     rng = random.Random(4)
     raw = random_rows(rng, 300, 4, 50) + nearly_tied(rng, 100, (1, 2, 3, 4), 1e-3)
     rows, prices = as_rows(raw, 4), [2**20, 2**21 + 1, 3 * 2**20, 2**22 - 1]
@@ -340,14 +315,14 @@ def test_a_thread_comes_back_in_between_where_rows_are_hard(
 
     one = price(rows, prices, compiled=True, stopped=stopped)
     assert len(asked) == 1
-    monkeypatch.setattr(cms.knapsack.compiled, "_EFFORT", 50)
+    monkeypatch.setattr(cms.knapsack.pricing, "_EFFORT", 50)
     assert_same(one, price(rows, prices, compiled=True, stopped=stopped))
     assert len(asked) > 10
 
 
 @pytest.mark.parametrize("threads", [1, 3])
 def test_pricing_stops_when_it_is_told_to(threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cms.knapsack.compiled, "_SHARD", 2)
+    monkeypatch.setattr(cms.knapsack.pricing, "_SHARD", 2)
     rows = as_rows([(5, [2])] * 9, 1)
     asked: list[int] = []
 
@@ -367,7 +342,7 @@ def test_pricing_stops_when_it_is_told_to(threads: int, monkeypatch: pytest.Monk
 def test_a_pass_is_undisturbed_until_it_has_taken_so_much(
     compiled: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(cms.knapsack.compiled, "_SHARD", 2)
+    monkeypatch.setattr(cms.knapsack.pricing, "_SHARD", 2)
     monkeypatch.setattr(cms.knapsack.pricing, "_QUICKER", 1)
     raw = nearly_tied(random.Random(4), 60, (1, 2, 3, 4), 1e-3)
     rows, prices = as_rows(raw, 4), [2**20, 2**21 + 1, 3 * 2**20, 2**22 - 1]
@@ -393,7 +368,7 @@ def test_a_pass_is_undisturbed_until_it_has_taken_so_much(
 
 
 def test_an_error_in_a_thread_is_an_error_of_the_pass(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cms.knapsack.compiled, "_SHARD", 2)
+    monkeypatch.setattr(cms.knapsack.pricing, "_SHARD", 2)
 
     def stopped() -> bool:
         raise KeyboardInterrupt
@@ -418,16 +393,5 @@ def test_few_jobs_are_priced_without_importing_a_compiler() -> None:
         "rows = Rows.from_arrays(np.full(99, 7), np.full((99, 2), 3), ['x'] * 99, 'ab')\n"
         "assert price_jobs(rows, [2, 3]).total == 99 * 6\n"
         "assert 'numba' not in sys.modules"
-    )
-    subprocess.run([sys.executable, "-c", code], check=True)
-
-
-def test_few_jobs_do_not_wait_for_compiling_where_its_module_is_imported() -> None:
-    code = (
-        "import numpy as np, cms.knapsack.compiled as compiled; from cms.problem.rows import Rows\n"
-        "from cms.knapsack.pricing import price_jobs\n"
-        "rows = Rows.from_arrays(np.full(99, 7), np.full((99, 2), 3), ['x'] * 99, 'ab')\n"
-        "assert price_jobs(rows, [2, 3]).total == 99 * 6\n"
-        "assert not compiled.loaded()"
     )
     subprocess.run([sys.executable, "-c", code], check=True)

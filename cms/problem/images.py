@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 SAFE = 2**62
 # Beyond this ratio of demand to supply an image has less than 20 bits for the best block's supply;
 # and while only few rows had to shrink at all, they may as well be priced exactly.
-_FAR, FEW = 2**20, 1_000
+_FAR, FEW = 2**20, 4_000
 # An image's supply x (demand + largest supply) has this many bits, rounding included one more.
 _IMAGE_BITS = 61
 
