@@ -118,7 +118,7 @@ BUDGETS = {
     "cms.values": 1_340,
     "cms.problem": 2_000,
     "cms.schedule": 1_220,
-    "cms.knapsack": 1_680,
+    "cms.knapsack": 1_640,
     "cms.certificate": 1_370,
     "cms.referee": 300,
     "cms.mixes": 2_870,
