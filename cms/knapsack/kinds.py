@@ -18,7 +18,7 @@ from ..running.stopping import look, never
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-# Integers up to this are exact as floats, so equal quotients of them have equal bits; of larger ones
+# Integers up to this are exact as floats, and equal quotients have equal bits; of larger ones
 # common divisors are taken out first.
 _EXACT_FLOATS = 2**53
 # Rows handled between two looks at the budget.
