@@ -99,20 +99,6 @@ def test_ratios_that_are_equal_or_nearly_so_are_told_apart(
     assert_cheapest([f * unit + off for f, off in rows], [f for f, _ in rows], demand)
 
 
-@given(
-    st.lists(st.integers(1, 9), min_size=2, max_size=6),
-    st.lists(st.integers(-3, 3), min_size=6, max_size=6),
-    st.lists(st.integers(-3, 3), min_size=6, max_size=6),
-    st.integers(1, 3000),
-)
-def test_supply_nearly_proportional_to_prices_is_told_apart(
-    sizes: list[int], more: list[int], dearer: list[int], demand: int
-) -> None:
-    supply = [100 * size + plus for size, plus in zip(sizes, more, strict=False)]
-    prices = [10**6 * size + plus for size, plus in zip(sizes, dearer, strict=False)]
-    assert_cheapest(prices, supply, demand)
-
-
 @pytest.mark.parametrize("many", [0, 2**10])
 def test_thousands_of_random_jobs_get_their_cheapest_options(
     many: int, monkeypatch: pytest.MonkeyPatch

@@ -7,7 +7,6 @@ import operator
 import random
 from collections.abc import Sequence
 from fractions import Fraction
-from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, example, given, settings
@@ -134,28 +133,6 @@ def test_shares_of_a_gpu_at_nearly_equal_prices_are_weighed_exactly(
         refuse_false_content(found, prices, sizes, F(100), max_blocks)
 
 
-@pytest.mark.parametrize("most", [None, [2, 3, 1, 9, 2]])
-@pytest.mark.parametrize("max_blocks", [None, 5])
-def test_beyond_the_node_limit_the_value_is_an_upper_bound(
-    max_blocks: int | None, most: list[int] | None, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    cut = 0
-    use("plain", monkeypatch)
-    for seed in range(60):
-        rng = random.Random(seed)
-        sizes = [F(rng.randint(7, 40)) for _ in range(5)]
-        prices = [size + F(rng.randint(-3, 3), 10) for size in sizes]
-        for limit in ("_MANY_NODES", "NODE_LIMIT"):
-            monkeypatch.setattr(cms.knapsack.packing, limit, rng.randint(0, 6))
-        found = fullest_machine(prices, sizes, F(100), max_blocks, most)
-        exact = dearest_filling(prices, sizes, F(100), max_blocks, most=most or ())
-        assert found.value >= exact, seed
-        assert not found.exact or found.value == exact, seed
-        refuse_false_content(found, prices, sizes, F(100), max_blocks, most)
-        cut += not found.exact
-    assert cut > 10
-
-
 @pytest.mark.parametrize("max_blocks", [None, 4])
 def test_compiled_code_searches_as_plain_code_does(
     max_blocks: int | None, monkeypatch: pytest.MonkeyPatch
@@ -210,12 +187,6 @@ def test_a_huge_machine_is_filled_at_once() -> None:
     assert (found.value, found.exact) == (dearest_filling(prices, sizes, capacity), True)
 
 
-def test_a_limit_on_blocks_that_cannot_bind_costs_nothing() -> None:
-    sizes, capacity = [F(2), F(3)], F(10**12 + 1)
-    found = fullest_machine(sizes, sizes, capacity, 10**12)
-    assert (found.value, found.exact) == (capacity, True)
-
-
 def test_of_a_thousand_types_compiled_code_takes_over_within_a_search(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -230,26 +201,6 @@ def test_of_a_thousand_types_compiled_code_takes_over_within_a_search(
         found[steps] = packing.fullest(worth, patience=200)
         assert cms.knapsack.packing._steps_so_far <= max(0, steps) + 1_008
     assert found[-1] == found[3_000] == found[2**62]
-
-
-def test_types_that_do_not_fit_are_passed_by_without_a_bound(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    asked = 0
-    plain = cms.knapsack.packing_search.at_most
-
-    def counted(*arguments: Any) -> Any:
-        nonlocal asked
-        asked += 1
-        return plain(*arguments)
-
-    monkeypatch.setattr(cms.knapsack.packing_search, "at_most", counted)
-    monkeypatch.setattr(cms.knapsack.packing, "_PLAIN_STEPS", 2**62)
-    # Behind the best one there is room for none of a thousand others, but for the last one.
-    sizes = [F(1_500), *(F(600 + number) for number in range(1_000)), F(1)]
-    packing = Packing(sizes, F(2_000), None, [1] * 1_002)
-    assert packing.fullest([10**6, *[1_000] * 1_000, 1], patience=0).value == 10**6 + 1
-    assert asked < 10
 
 
 def test_an_upper_bound_goes_with_the_prices_and_knows_no_types_without_value(

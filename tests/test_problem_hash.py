@@ -75,17 +75,6 @@ def test_difficult_numbers_are_the_same_by_hand_and_from_arrays(demand: Any, sup
     assert arrays.jobs[0] == by_hand.jobs[0] == Job("j0", demand, table)
 
 
-def test_numbers_that_mean_the_same_make_the_same_problem() -> None:
-    def make(demand: Any, supply: Any) -> Problem:
-        return Problem(configurations=HALVES, jobs=[Job("x", demand, {"half": supply})])
-
-    same = [
-        make(d, f) for d, f in [(1, 0.5), ("1.0", "1/2"), ("3/3", np.float32(0.5)), (1.0, ".5")]
-    ]
-    assert len(set(same)) == 1
-    assert make(1, "0.3333333333333333") != make(1, "1/3")
-
-
 @pytest.mark.parametrize(
     "kind", [np.int8, np.uint64, np.float32, np.float64, np.longdouble, object]
 )
