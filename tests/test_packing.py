@@ -99,7 +99,10 @@ def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
 @example(blocks=[(F(2), F(1)), (F(3), F(2))], capacity=F(5), max_blocks=2, counts=None)
 @example(blocks=[(F(0), F(1)), (F(-1), F(2))], capacity=F(5), max_blocks=None, counts=None)
 @example(
-    blocks=[(F(2 * 10**30), F(1)), (F(3 * 10**30), F(2))], capacity=F(5), max_blocks=4, counts=None
+    blocks=[(F(2 * 10**30 + 1), F(1)), (F(3 * 10**30), F(2))],
+    capacity=F(5),
+    max_blocks=4,
+    counts=None,
 )
 @example(blocks=[], capacity=F(0), max_blocks=None, counts=None)
 def test_nothing_that_fits_is_worth_more(

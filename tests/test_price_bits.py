@@ -38,6 +38,11 @@ def test_at_the_largest_price_compiled_code_prices_all_but_a_few_rows(
     price_jobs(rows, [2 ** (bits - 1)] * 3)
     assert by_hand[:4] == [0, 1, 2, 3]
     assert len(by_hand) <= 5
+    by_hand.clear()
+    price_jobs(rows, [2**44] * 3)
+    # Products beyond 62 bits are Python's, but for what is bought at once.
+    large = (demand > 2**18) & (demand <= 2**10 * supply.max(axis=1))
+    assert set(np.flatnonzero(large).tolist()) <= set(by_hand)
     assert price_bits(price_histogram(Rows.from_fractions([], 2))) == 62
 
 

@@ -198,6 +198,10 @@ def test_compiled_code_does_not_overflow_at_the_edge_of_62_bits(seed: int) -> No
     # a few dozen blocks of 40 bits at prices of 20; a demand of very many blocks of 35 bits
     blocks = [[2**40 + rng.randint(0, 2**40) for _ in range(4)] for _ in range(9)]
     both_ways(as_rows([(2**46 + 1, fs) for fs in blocks], 4), [2**20 + 7 * i for i in range(4)])
+    # as many blocks as are searched one by one, of 25 bits, at prices of 30
+    wide = [[2**24 + rng.randint(0, 2**24) for _ in range(4)] for _ in range(99)]
+    near = [(rng.randint(2**33, 2**34), fs) for fs in wide]
+    both_ways(as_rows(near, 4), [2**30 + rng.randint(0, 2**30) for _ in range(4)])
     both_ways(as_rows([(2**60, [f >> 5 for f in fs]) for fs in blocks], 4), [5, 6, 7, 8])
     both_ways(as_rows([(d, [2**40 * f for f in fs]) for d, fs in raw], 4), [3, 4, 5, 2**21])
 

@@ -221,11 +221,10 @@ def _demand_faults(
     enough = demands // np.maximum(supply, 1) + 1
     served = np.zeros(len(rows), dtype=np.int64)
     # What serves a row's inner image serves the row; the others, and the longest, are looked at.
-    longest = SAFE // (2 * max(k, 1))
-    easy = np.flatnonzero(demands < longest)
+    easy = np.flatnonzero(demands < SAFE // (2 * max(k, 1)))
     products = (np.minimum(given, enough) * supply)[easy].astype(np.int64)
     np.add.at(served, jobs[easy], products)
-    at_fault = np.flatnonzero((served < inner.demand) | (inner.demand >= longest))
+    at_fault = np.flatnonzero(served < inner.demand)
     # jobs are sorted, as their keys are
     starts, ends = (np.searchsorted(jobs, at_fault, side=side) for side in ("left", "right"))
     for j, start, end in zip(at_fault.tolist(), starts.tolist(), ends.tolist(), strict=True):
