@@ -6,6 +6,7 @@ Compiling takes seconds, loading what another process has compiled a part of one
 from __future__ import annotations
 
 import hashlib
+import logging
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -56,6 +57,7 @@ def compile_functions(
     list of functions
         The entries.
     """
+    logging.getLogger("cms").info("loading %s (compiling takes seconds, once)", ", ".join(entries))
     found = dict(scope)
     sources = sorted({*sources, *(found[name].__code__.co_filename for name in names)})
     digest = hashlib.sha256(numba.__version__.encode())
