@@ -13,7 +13,8 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 import cms.knapsack.packing
-from cms.knapsack.packing import Packing, fullest_machine
+from cms.knapsack.packing import Packing
+from cms.knapsack.packing_extras import Fullest, fullest_machine
 from proofs_checks.checker import dearest_filling
 
 F = Fraction
@@ -47,7 +48,7 @@ def by_listing(
 
 
 def refuse_false_content(
-    found: cms.knapsack.packing.Fullest,
+    found: Fullest,
     prices: Sequence[F],
     sizes: Sequence[F],
     capacity: F,

@@ -32,52 +32,8 @@ _FEW_NODES, _PLAIN_STEPS, _STEPS_A_NODE = 2**15, 2**18, 8
 _steps_so_far = 0
 
 
-class Fullest(NamedTuple):
-    """The most valuable content of one machine; ``value`` is an upper bound if not ``exact``."""
-
-    value: Fraction
-    content: tuple[int, ...]
-    exact: bool
-
-
-def fullest_machine(
-    prices: Sequence[Fraction],
-    sizes: Sequence[Fraction],
-    capacity: Fraction,
-    max_blocks: int | None,
-    most: Sequence[int] | None = None,
-) -> Fullest:
-    """Find the most valuable multiset of blocks within a capacity.
-
-    Parameters
-    ----------
-    prices : sequence of k Fractions
-        Of any sign; a block without value is left out.
-    sizes : sequence of k Fractions
-        > 0.
-    capacity : Fraction
-    max_blocks : int or None
-    most : sequence of k ints, optional
-        How many blocks of each type there may be; by default any number.
-
-    Returns
-    -------
-    Fullest
-
-    Examples
-    --------
-    >>> third = Fraction(1, 3)
-    >>> fullest_machine([third, Fraction(1, 4), Fraction(1, 11)], [44, 33, 12], Fraction(132), None)
-    Fullest(value=Fraction(1, 1), content=(0, 0, 11), exact=True)
-    """
-    worth, denominator = common_denominator(prices)
-    found = Packing(sizes, capacity, max_blocks, most).fullest(worth)
-    exact = found.ceiling == found.value
-    return Fullest(Fraction(found.ceiling, denominator), tuple(found.content), exact)
-
-
 class Found(NamedTuple):
-    """The same in integers: what the content is worth, and what none is worth more than."""
+    """A content of one machine, what it is worth, and what none is worth more than."""
 
     value: int
     ceiling: int

@@ -244,7 +244,7 @@ def price_histogram(rows: Rows) -> list[int]:
     >>> from cms.problem.rows import Rows
     >>> found = price_histogram(Rows.from_arrays([10, 2**40], [[3], [2**30]], "ab", ["x"]))
     >>> {bits: rows for bits, rows in enumerate(found) if rows}
-    {28: 1, 59: 1}
+    {52: 1, 59: 1}
     """
     demands = rows.outer.demand
     most = rows.outer.supply.max(axis=1, initial=0)
