@@ -85,9 +85,9 @@ def images_of(
     outer[0][shrink] = demand[shrink] >> shift
     outer[1][shrink] = -(-supply[shrink] >> shift[:, None])
     for j, row in wide.items():
-        common = max(1, gcd(row.demand, *row.supply))
-        wanted = row.demand // common
-        cut = [min(f // common, wanted) for f in row.supply]
+        cut = [min(f, row.demand) for f in row.supply]
+        divisor = gcd(row.demand, *cut) or 1
+        wanted, cut = row.demand // divisor, [f // divisor for f in cut]
         most = max(cut, default=0)
         down = max(0, (most.bit_length() + (wanted + most).bit_length() - _IMAGE_BITS + 1) // 2)
         inner[0][j], inner[1][j] = _safe_inner(-(-wanted >> down), [f >> down for f in cut])

@@ -113,6 +113,8 @@ def _all_held(contents: Sequence[_Content], rivals: Sequence[_Content]) -> bool:
     rows = [[[one.most.get(b, 0) for b in blocks] for one in many] for many in (left, listed)]
     largest = max((count for many in rows for row in many for count in row), default=0)
     kind: Any = np.int64 if largest < 2**63 else object  # one needs more than 63 bits
+    own: Any
+    theirs: Any
     own, theirs = (np.array(many, dtype=kind).reshape(len(many), len(blocks)) for many in rows)
     some = max(1, _AT_ONCE // max(1, theirs.size))
     return all(
