@@ -74,7 +74,7 @@ def test_the_history_is_the_same_on_the_compiled_path() -> None:
 
 
 def test_other_seeds_are_as_good() -> None:
-    problem = generate("real-rows", n=300, seed=1)
+    problem = generate("mixed-fleet", n=60, seed=1)
     answers = [answer(problem, seed=seed) for seed in range(4)]
     assert {solution.cost for solution in answers} == {answers[0].cost}
     assert {solution.status for solution in answers} == {"optimal"}
