@@ -1,8 +1,6 @@
 """The integer program over mixes and machines: how many of each serve all jobs.
 
-Shares of demands are rounded to whole parts. Rounded down, every solution is a schedule; rounded
-up, every schedule that keeps to these mixes and machines is a solution, so that finding none is a
-proof, on the solver's word.
+Shares of demands are rounded down to whole parts, so that every solution is a schedule.
 """
 
 from __future__ import annotations
@@ -55,10 +53,6 @@ class Rules(NamedTuple):
         The highest cost of interest.
     steps : sequence of Step
         Cuts of the jobs' rows; every schedule keeps them.
-    usable : sequence of bool, optional
-        The configurations to use; by default all.
-    outer : bool, default False
-        Whether shares are rounded up: nothing is found then.
     fewest : bool, default False
         Whether to look for the fewest pairs of a mix and a job, whatever it costs up to the target.
     """
@@ -66,8 +60,6 @@ class Rules(NamedTuple):
     least: Fraction
     target: Fraction | None
     steps: Sequence[Step] = ()
-    usable: Sequence[bool] | None = None
-    outer: bool = False
     fewest: bool = False
 
 
@@ -158,8 +150,7 @@ class MixProgram:
             parts = _PARTS
             while parts * max(share for _, share in listed) < _FINE:
                 parts *= 2
-        away = ceil if self._rules.outer else floor
-        terms = {self._mixes[number]: away(share * parts) for number, share in listed}
+        terms = {self._mixes[number]: floor(share * parts) for number, share in listed}
         self._program.at_least({v: n for v, n in terms.items() if n}, parts)
 
     def _add_machines(self, around: Around | None) -> None:
@@ -177,8 +168,6 @@ class MixProgram:
         else:
             lows = [max(0, floor(x) - REACH) for x in around.machines]
             highs = [floor(x) + REACH for x in around.machines]
-        if rules.usable is not None:
-            highs = [high if use else 0 for high, use in zip(highs, rules.usable, strict=True)]
         within_limits(shapes, lows, highs, LARGEST)
         self._machines = machines = MachineVariables(shapes, program, lows, highs)
         terms = machines.keep_cost(rules.least, rules.target)
@@ -208,15 +197,9 @@ class MixProgram:
         outcome = self._program.solve(budget, Settings(), effort=effort)
         return self.read(outcome.values), outcome
 
-    def bound(self, outcome: Outcome) -> Fraction | None:
-        """Return what the cost of the program's solutions is at least, by an outcome's word."""
-        if outcome.bound is None or not self._aims or self._rules.fewest:
-            return None
-        return max(self._rules.least, self._machines.cost_of(outcome.bound))
-
     def read(self, values: Sequence[int] | None) -> Found | None:
         """Turn the variables' values into machines and mixes, if these serve the jobs."""
-        if values is None or self._rules.outer:
+        if values is None:
             return None
         machines = self._machines.numbers(values)
         mixes = tuple(low + values[v] for low, v in zip(self._lows, self._mixes, strict=True))
