@@ -12,8 +12,9 @@ from cms.plugin.algorithm import Named
 
 from ..closing.shapes import Shapes
 from ..solvers.floats import near
+from ..solvers.integer import TooLarge
 from .columns import Column, Step
-from .program import Around, Found, MixProgram, Rules, TooLarge, schedule_of
+from .program import Found, MixProgram, Rules, schedule_of
 from .tidy import smaller_mixes, tidied
 
 if TYPE_CHECKING:
@@ -28,13 +29,11 @@ if TYPE_CHECKING:
 #: Mixes of a program that looks for schedules, those of the least reduced cost.
 _MOST_MIXES = 1_000
 #: SCIP's nodes and CP-SAT's deterministic time, for schedules.
-_NODES, _EFFORT, _LITTLE = 200, 5.0, 0.5
+_NODES, _EFFORT = 200, 0.5
 #: With more jobs a program takes longer by itself: dives come first, and SCIP has fewer nodes.
 FEW_JOBS, _FEWER_NODES = 12, 30
 #: SCIP's nodes for the tidiest schedule.
 _TIDY_NODES = 50
-#: Where more machines or mixes of one kind are needed, a solution is looked for near fractions.
-_MANY = 60.0
 
 
 class Closing:
@@ -53,7 +52,7 @@ class Closing:
         self._shapes = Shapes(self._problem, search.region.rows)
         self._step = self._problem.cost_step
 
-    def look(self, cost: Fraction | None, part: str, *, thorough: bool = False) -> Iterator[Claim]:
+    def look(self, cost: Fraction | None, part: str) -> Iterator[Claim]:
         """Look for a schedule cheaper than ``cost``, of mixes of small reduced cost."""
         if not self._step and cost is not None:
             return
@@ -62,46 +61,24 @@ class Closing:
         listed = self._cheapest()
         mixes = [self._columns.listed[number] for number in listed]
         rules = Rules(self._least, self._target(cost), self._steps)
-        program = self._built(mixes, rules, self._around(listed))
-        found = None if program is None else self._found(program, thorough=thorough)
+        program = self._built(mixes, rules)
+        found = None if program is None else self._found(program)
         if found is not None:
             yield Named(self.tidy(dict(zip(listed, found.mixes, strict=True)), found), part)
 
-    def _found(self, program: MixProgram, *, thorough: bool) -> Found | None:
-        """Ask SCIP, then CP-SAT: only if SCIP did not come to an end, or all is to be tried."""
+    def _found(self, program: MixProgram) -> Found | None:
+        """Ask SCIP, then CP-SAT: only if SCIP did not come to an end."""
         few = len(self._columns.jobs) <= FEW_JOBS
         found, hint = program.search(self._budget, nodes=_NODES if few else _FEWER_NODES, cuts=few)
-        if found is None and (thorough or not hint.ended) and not self._budget.stopped:
-            found, _ = program.solve(self._budget, effort=_EFFORT if thorough else _LITTLE)
+        if found is None and not hint.ended and not self._budget.stopped:
+            found, _ = program.solve(self._budget, effort=_EFFORT)
         return found
 
-    def _built(
-        self, mixes: list[Column], rules: Rules, around: Around | None = None
-    ) -> MixProgram | None:
+    def _built(self, mixes: list[Column], rules: Rules) -> MixProgram | None:
         try:
-            return MixProgram(mixes, self._shapes, rules, around)
+            return MixProgram(mixes, self._shapes, rules)
         except TooLarge:
             return None
-
-    def _around(self, listed: list[int]) -> Around | None:
-        """Return the fractional solution where numbers are large."""
-        point = self._search.point
-        if point is None or max([*point.machines, *point.mixes], default=0.0) < _MANY:
-            return None
-        rows = self._search.region.rows
-        amounts = [0.0] * len(self._shapes)
-        index = {
-            (counts, cost): c
-            for c, (counts, cost) in enumerate(
-                zip(self._shapes.counts, self._shapes.costs, strict=True)
-            )
-        }
-        for row, amount in zip(rows, point.machines, strict=False):
-            c = index.get((row.counts, self._search.region.costs[row.machine]))
-            if c is not None:
-                amounts[c] += amount
-        mixes = [point.mixes[n] if n < len(point.mixes) else 0.0 for n in listed]
-        return Around(amounts, mixes)
 
     @property
     def _least(self) -> Fraction:
