@@ -137,7 +137,7 @@ BUDGETS = {
     "algorithms.prices": 3_050,
     "algorithms.closing": 2_580,
     "algorithms.aggregated": 1_780,
-    "algorithms.mixes": 3_020,
+    "algorithms.mixes": 2_940,
     "algorithms.conic": 1_150,
     "algorithms.gpulet": 980,
     "algorithms.greedy": 1_500,

@@ -5,23 +5,21 @@ from __future__ import annotations
 from fractions import Fraction
 from math import ceil
 from random import Random
-from typing import Any
 
 import numpy as np
 import pytest
 
 from algorithms.closing.shapes import Shapes
-from algorithms.mixes.block_list import Guesser, guesser_of
-from algorithms.mixes.bounds import Pricing
+from algorithms.mixes.block_list import guesser_of
 from algorithms.mixes.closing import Closing
 from algorithms.mixes.columns import Columns, Step
 from algorithms.mixes.dive import Diver
 from algorithms.mixes.hosting import Hosting
-from algorithms.mixes.knapsack import BlockKnapsack, Guess, Prices
+from algorithms.mixes.knapsack import Prices
 from algorithms.mixes.master import Cuts, Master, Point
 from algorithms.mixes.prices import PriceSearch
 from algorithms.mixes.program import MixProgram, Rules, schedule_of
-from algorithms.mixes.tidy import smaller_mixes, tidied
+from algorithms.mixes.tidy import tidied
 from algorithms.prices.region import Region
 from algorithms.solvers.integer import Hint
 from cms import Configuration, TimeSharedJob, TimeSharedProblem, check, solve
@@ -46,62 +44,6 @@ def searched(problem: TimeSharedProblem) -> PriceSearch:
     for priced in search.run():
         assert priced.leaf.bound(problem) == priced.bound
     return search
-
-
-def test_below_a_branch_guesses_are_paid_for_the_turns_that_it_counts() -> None:
-    search = searched(random_mix(0, most=4))
-    columns, block = search.columns, search.region.blocks[-1]
-    job = next(job for job, _ in columns.lengths(len(search.region.blocks) - 1))
-    many = Condition(BlocksOfJob(block, columns.problem.job_names[job]), 1, 9)
-    seen: list[Prices] = []
-
-    class Told(BlockKnapsack):
-        def guesses(self, prices: Prices, *rest: Any) -> list[Guess]:
-            seen.append(prices)
-            return super().guesses(prices, *rest)
-
-    guessers: list[Guesser] = [Told(columns, i) for i in range(len(search.region.blocks))]
-    region = search.region.below([many])
-    below = PriceSearch(columns, region, guessers, unlimited(columns.problem), Fraction(0))
-    proved = list(below.prove(9))
-    assert search.best is not None
-    assert proved[-1].bound > search.best.bound
-    charged = [prices.turns for prices in seen if prices.turns]
-    assert charged
-    assert all(list(turns) == [job] and turns[job][0][1] > 0 for turns in charged)
-
-
-def test_what_is_guessed_joins_before_anything_is_priced_exactly(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    problem, real, seen = random_mix(0, most=4), Pricing.at, []
-
-    def told(own: Pricing, functions: Any, point: Point, slack: Fraction) -> Any:
-        seen.append((len(point.mixes), len(columns)))
-        return real(own, functions, point, slack)
-
-    monkeypatch.setattr(Pricing, "at", told)
-    columns = Columns(problem)
-    columns.add_alone()
-    alone = len(columns)
-    guessers = [guesser_of(columns, i) for i in range(len(problem.blocks))]
-    assert list(PriceSearch(columns, Region(problem), guessers, unlimited(problem)).run())
-    solved, known = seen[0]
-    assert alone < solved == known
-
-
-def test_dives_guess_for_what_is_left_of_demands(monkeypatch: pytest.MonkeyPatch) -> None:
-    problem, real, seen = random_mix(1, most=4), BlockKnapsack.guesses, []
-
-    def told(own: BlockKnapsack, prices: Prices, above: float, most: int, left: Any) -> list[Guess]:
-        seen.append(left.tolist())
-        return real(own, prices, above, most, left)
-
-    diver = Diver(searched(problem), Hosting(problem), Random(0), unlimited(problem))
-    monkeypatch.setattr(BlockKnapsack, "guesses", told)
-    assert list(diver.schedules())
-    assert seen[0] == [1.0] * problem.n_jobs
-    assert any(0 < part < 1 for left in seen for part in left)
 
 
 @pytest.mark.parametrize("seed", few(2, range(12)))
@@ -217,12 +159,3 @@ def test_tidying_leaves_every_job_served() -> None:
     assert all(part >= 1 for part in served.values())
     before = sum(count * len(listed[n].shares) for n, count in counts.items())
     assert sum(count * len(listed[n].shares) for n, count in kept.items()) < before
-
-
-def test_all_parts_of_a_small_mix_are_taken_into_account() -> None:
-    jobs = [TimeSharedJob(name, 1, 20, {"a": [(2, 1)]}) for name in "xyz"]
-    problem = TimeSharedProblem(configurations=Configuration({"a": 1}), jobs=jobs)
-    columns = Columns(problem)
-    whole = columns.number(0, dict.fromkeys(range(3), Fraction(2)))
-    found = {str(columns.listed[number].mix) for number in smaller_mixes(columns, [whole])}
-    assert len(found) == 7
