@@ -181,12 +181,12 @@ def test_a_mix_of_hundreds_of_jobs_is_not_decided() -> None:
 def test_frames_a_hair_longer_than_a_job_allows_are_not_listed() -> None:
     for hair, number in ((-Fraction(1, 10**30), 7), (NOTHING, 7), (Fraction(1, 10**30), 6)):
         point = Choice(Fraction(7), 20 + hair + Fraction(1, 3), Fraction(61))
-        offers = [Offer(f"j{at}", Fraction(9), PriceFunction(1), (point,)) for at in range(3)]
+        offers = [Offer(f"j{at}", Fraction(1, 9), PriceFunction(1), (point,)) for at in range(3)]
         listed = ListedMixes.of(offers, None, number)
         assert listed is not None
         assert len(listed) == number
         assert ListedMixes.of(offers, None, number - 1) is None
-        require_best(offers)
+        assert require_best(offers) == number - 4
 
 
 def test_problems_keep_their_lists_of_all_admitted_points() -> None:

@@ -86,7 +86,7 @@ def test_a_random_mix_that_is_not_proved_has_its_schedule_and_a_bound_one_below(
     assert recheck(problem, solution) == ("independent", [])
 
 
-@pytest.mark.parametrize("seed", few(2, [576, 446, 2629, 1609, 882, 1079, 1800, 1958]))
+@pytest.mark.parametrize("seed", few(2, [2629, 576, 446, 1609, 882, 1079, 1800, 1958]))
 def test_a_tree_of_prices_proves_what_one_set_of_prices_does_not(seed: int) -> None:
     problem = time_shared_toy(Random(seed))
     solution = solve(problem, method="price_and_branch", time_limit=None)

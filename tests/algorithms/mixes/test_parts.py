@@ -5,17 +5,18 @@ from __future__ import annotations
 from fractions import Fraction
 from math import ceil
 from random import Random
+from typing import Any
 
 import numpy as np
 import pytest
 
 from algorithms.closing.shapes import Shapes
-from algorithms.mixes.block_list import guesser_of
+from algorithms.mixes.block_list import Guesser, guesser_of
 from algorithms.mixes.closing import Closing
 from algorithms.mixes.columns import Columns, Step
 from algorithms.mixes.dive import Diver
 from algorithms.mixes.hosting import Hosting
-from algorithms.mixes.knapsack import Prices
+from algorithms.mixes.knapsack import BlockKnapsack, Guess, Prices
 from algorithms.mixes.master import Cuts, Master, Point
 from algorithms.mixes.prices import PriceSearch
 from algorithms.mixes.program import MixProgram, Rules, schedule_of
@@ -44,6 +45,29 @@ def searched(problem: TimeSharedProblem) -> PriceSearch:
     for priced in search.run():
         assert priced.leaf.bound(problem) == priced.bound
     return search
+
+
+def test_below_a_branch_guesses_are_paid_for_the_turns_that_it_counts() -> None:
+    search = searched(random_mix(0, most=4))
+    columns, block = search.columns, search.region.blocks[-1]
+    job = next(job for job, _ in columns.lengths(len(search.region.blocks) - 1))
+    many = Condition(BlocksOfJob(block, columns.problem.job_names[job]), 1, 9)
+    seen: list[Prices] = []
+
+    class Told(BlockKnapsack):
+        def guesses(self, prices: Prices, *rest: Any) -> list[Guess]:
+            seen.append(prices)
+            return super().guesses(prices, *rest)
+
+    guessers: list[Guesser] = [Told(columns, i) for i in range(len(search.region.blocks))]
+    region = search.region.below([many])
+    below = PriceSearch(columns, region, guessers, unlimited(columns.problem), Fraction(0))
+    proved = list(below.prove(9))
+    assert search.best is not None
+    assert proved[-1].bound > search.best.bound
+    charged = [prices.turns for prices in seen if prices.turns]
+    assert charged
+    assert all(list(turns) == [job] and turns[job][0][1] > 0 for turns in charged)
 
 
 @pytest.mark.parametrize("seed", few(2, range(12)))
