@@ -236,7 +236,7 @@ class ListedMixes:
         turns, function = self.turns[j], offer.function
         slope = ceil(function.slope * turns.greatest * unit / 2**_SHARE)
         # What is cut off, here and below, is of choices that are not offered.
-        paid = min(slope, _MOST) * turns.shares
+        paid: Whole = min(slope, _MOST) * turns.shares
         for times, height in function.steps if offer.demand else ():
             most = ceil(times * turns.greatest * offer.demand)
             if most > _LARGEST_COUNT:
