@@ -121,7 +121,7 @@ BUDGETS = {
     "cms.knapsack": 1_610,
     "cms.certificate": 1_370,
     "cms.referee": 300,
-    "cms.mixes": 2_545,
+    "cms.mixes": 2_540,
     "cms.shards": 1_300,
     "cms.reduction": 575,
     "cms.plugin": 1_120,
@@ -149,9 +149,9 @@ BUDGETS = {
     "instances": 3_820,
     "cms.cli": 7_610,
     "cms.fleet": 62_310,
-    "proofs_checks": 16_940,
+    "proofs_checks": 16_930,
     "bench": 13_200,
-    "tests": 90_800,
+    "tests": 90_120,
 }
 
 
