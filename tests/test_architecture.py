@@ -118,7 +118,7 @@ BUDGETS = {
     "cms.values": 1_340,
     "cms.problem": 1_950,
     "cms.schedule": 1_210,
-    "cms.knapsack": 1_610,
+    "cms.knapsack": 1_650,
     "cms.certificate": 1_370,
     "cms.referee": 300,
     "cms.mixes": 2_540,
