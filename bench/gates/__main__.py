@@ -18,7 +18,7 @@ from typing import Any
 from rich.console import Console
 
 from bench.processes import Worker, end_all
-from bench.row import RunRow
+from bench.row import Outcome, RunRow
 from bench.suites import SUITES
 from bench.suites.ratios import VARIANTS as THEORY
 from bench.tables import Column, Table
@@ -155,7 +155,7 @@ def measured(section: str, trees: tuple[Tree, Tree], given: argparse.Namespace) 
                 for _ in range(AGAIN if isinstance(task, Task) and _is_worse(*both) else 0):
                     again = list(pool.map(Tree.do, trees, (task, task)))
                     known[key] = both = [
-                        max(*two, key=_rank) for two in zip(both, again, strict=True)
+                        max(*two, key=_kept) for two in zip(both, again, strict=True)
                     ]
                 file.write(json.dumps([key, known[key]]) + "\n")
                 file.flush()
@@ -165,6 +165,11 @@ def measured(section: str, trees: tuple[Tree, Tree], given: argparse.Namespace) 
 
 def _rank(line: str) -> tuple[int, float, float]:
     return rank(RunRow.from_line(line))
+
+
+def _kept(line: str) -> tuple[bool, tuple[int, float, float]]:
+    """Rank answers by what they are worth; a failure stays, however seldom it comes."""
+    return RunRow.from_line(line).outcome is Outcome.FAILED, _rank(line)
 
 
 def _is_worse(old: str, new: str) -> bool:

@@ -19,6 +19,8 @@ ALL, FAMILY, VARIANT, TIMES, OVERSHOOT, ANSWER = 0.001, 0.005, 0.002, 1.25, 0.5,
 LOST, DEVIATIONS = 0.01, 1.96
 #: Processor time below which a run says little: such runs are judged together, not by family.
 TINY, FEW = 0.05, 3
+#: What the figures are called that count one tree's answers which the other's checkers refuse.
+REFUSED = "refused by"
 #: Figures of single suites that should not rise (1), or not fall (-1).
 FIGURES = {
     **dict.fromkeys(("spare", "makespan_s", "gpu_hours", "worst_spare_gpus", "shortage_s"), 1),
@@ -96,9 +98,20 @@ def _fault(old: RunRow, new: RunRow) -> str:
         fault = f"{new.outcome} ({new.error})"
     elif len(promised) == 2 and promised[0] != promised[1]:
         fault = "another guarantee"
+    elif old.guarantee and not new.guarantee and new.stop_reason == "finished":
+        fault = "no guarantee"
+    elif _rules_out(old, new) or _rules_out(new, old):
+        fault = "one tree's proof rules out the other's schedule"
     else:
         return ""
     return f"{new.instance} {new.algorithm}: {fault}"
+
+
+def _rules_out(one: RunRow, other: RunRow) -> bool:
+    """Whether what a row proves leaves no room for the other's schedule of the same problem."""
+    if one.outcome is not Outcome.ANSWERED or other.cost is None:
+        return False
+    return one.status == "infeasible" or (one.lower_bound or 0) > other.cost
 
 
 def _worse(pairs: Sequence[Pair]) -> dict[str, float]:
@@ -162,17 +175,20 @@ def _last(history: Sequence[tuple[Any, ...]], at: int) -> str:
 
 
 def programs(section: str, found: Sequence[list[Any]]) -> Iterator[Line]:
-    """Compare figures that may not grow: counts not at all, times and their ratios by `TIMES`."""
+    """Compare figures that may not grow: counts not at all, times and their ratios by `TIMES`.
+
+    Answers are judged by the other tree, so that there may be no refusal on either side.
+    """
     figures: dict[str, list[tuple[Any, Any]]] = {}
     for old, new in found:
-        if isinstance(new, str):
-            yield Line(section, "a program", 1, "", new.strip()[-80:], "", "ended with an error")
-        for name, value in new.items() if isinstance(new, dict) else ():
-            before = old.get(name, value) if isinstance(old, dict) else value
-            figures.setdefault(name, []).append((before, value))
+        if isinstance(old, str) or isinstance(new, str):
+            before, told = (s.strip()[-80:] if isinstance(s, str) else "" for s in (old, new))
+            yield Line(section, "a program", 1, before, told, "", "ended with an error")
+        else:
+            for name, value in new.items():
+                figures.setdefault(name, []).append((old.get(name, value), value))
     for name, pairs in figures.items():
         old, new = max(pair[0] for pair in pairs), max(pair[1] for pair in pairs)
         most = max(TIMES * old, ANSWER * ("answer" in name)) if isinstance(new, float) else old
-        yield Line(
-            section, name, len(pairs), f"{old:.5g}", f"{new:.5g}", "", "grown" * (new > most)
-        )
+        fault = "grown" if new > most else "refused" if REFUSED in name and old else ""
+        yield Line(section, name, len(pairs), f"{old:.5g}", f"{new:.5g}", "", fault)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import sys
 from fractions import Fraction
@@ -10,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from bench.gates.__main__ import NEXT, main
+from bench.gates.__main__ import NEXT, main, measured, tasks
 from bench.gates.comparing import Pair, judge, programs, stages
-from bench.gates.in_tree import generate
+from bench.gates.in_tree import generate, passes
 from bench.row import Outcome, RunRow
 from bench.task import Kind, Source, Task
 from cms import solve
@@ -64,6 +65,52 @@ def test_equal_rows_break_nothing_and_one_lost_proof_is_within_the_band() -> Non
 )
 def test_each_kind_of_break_is_found(found: dict[str, Any], word: str) -> None:
     assert word in broken(found, section="time" if word == "time limit" else "quality")
+
+
+@pytest.mark.parametrize(
+    ("found", "word"),
+    [
+        ({"cost": Fraction(101), "lower_bound": Fraction(101)}, "rules out"),
+        ({"cost": Fraction(99), "lower_bound": Fraction(99)}, "rules out"),
+        ({"cost": None, "status": "infeasible"}, "rules out"),
+        ({"guarantee": {}, "stop_reason": "finished"}, "no guarantee"),
+    ],
+)
+def test_one_unsound_answer_of_ten_is_found(found: dict[str, Any], word: str) -> None:
+    assert word in broken(found, times=1)
+
+
+@pytest.mark.parametrize("at", [None, 0, 2])
+def test_a_worse_answer_has_another_chance_and_a_crash_has_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, at: int | None
+) -> None:
+    class Scripted:
+        def __init__(self, *found: dict[str, Any]) -> None:
+            self.left = list(found)
+
+        def do(self, _: Task) -> str:
+            return row(0, **self.left.pop(0)).to_line()
+
+    task = next(tasks("quality", short=True))
+    monkeypatch.setattr("bench.gates.__main__.tasks", lambda section, *, short: [task])
+    monkeypatch.setattr("bench.gates.__main__.Tree", Scripted)
+    given = argparse.Namespace(old="x", short=True, output=tmp_path / "rows.jsonl")
+    given.output.touch()
+    runs: list[dict[str, Any]] = [{"status": "feasible"}, {}, {}]
+    if at is not None:
+        runs[at] = {"outcome": Outcome.FAILED, "error": "it crashed"}
+    trees = Scripted({}, {}, {}), Scripted(*runs)
+    (pair,) = measured("quality", trees, given)  # type: ignore[arg-type]
+    assert pair == Pair(row(0), row(0, **({} if at is None else runs[at])))
+
+
+def test_answers_refused_by_either_trees_checkers_break_a_gate() -> None:
+    name = "refused by proofs_checks.checker"
+    for old, new in ((5, 0), (0, 5), (5, 5)):
+        assert [line.broken for line in programs("trust", [[{name: old}, {name: new}]])] != [""]
+    assert [line.broken for line in programs("trust", [[{name: 0}, {name: 0}]])] == [""]
+    assert [bool(line.broken) for line in programs("trust", [["it crashed", {name: 0}]])] == [True]
+    assert set(passes("-c", "import os; os.kill(os.getpid(), 9)").values()) == {1}
 
 
 def test_stages_are_counted_and_figures_may_not_grow() -> None:
