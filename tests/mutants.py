@@ -256,8 +256,8 @@ class Copy:
         failed, by = self.run(tests)
         seconds = round(time.monotonic() - begun, 1)
         self._write(mutation.path, source)
-        # No end, or a crash, says nothing where it comes without the mutation as well.
-        killed = failed and (bool(by) or not self.run(tests)[0])
+        # No test, no end, or a crash says nothing where it comes without the mutation as well.
+        killed = failed and (any("::" in test for test in by) or not self.run(tests)[0])
         return Result(mutation, killed, by, seconds)
 
     def _write(self, path: Path, source: bytes) -> None:
@@ -303,6 +303,8 @@ def judged(wanted: list[Mutation], jobs: int) -> list[Result]:
     OUT.mkdir(parents=True, exist_ok=True)
     kept.touch()
     done: dict[Mutation, Result] = {}
+    text = kept.read_text("utf-8")
+    kept.write_text(text[: text.rfind("\n") + 1], "utf-8")  # less a line that a kill cut off
     for mutation, *rest in map(json.loads, kept.read_text("utf-8").splitlines()):
         done[Mutation(*mutation)] = Result(Mutation(*mutation), *rest)
     unfit: set[str] = set()
@@ -323,7 +325,9 @@ def judged(wanted: list[Mutation], jobs: int) -> list[Result]:
             print(f"{len(left)} of {len(wanted)} are left; results go to {kept}", flush=True)
             list(pool.map(judge, left))
             killers = {test for m in wanted for test in done[m].functions} - unfit
-            failed = copies.get().run(sorted(killers), 3600)[1] if killers else []
+            free = copies.get()
+            failed = free.run(sorted(killers), 3600)[1] if killers else []
+            copies.put(free)
             unfit |= {test.split("[")[0] for test in failed}
     return [done[mutation] for mutation in wanted]
 
