@@ -104,7 +104,8 @@ class Run:
             model = ContentProgram(given.demands, windows, columns, least, most, given.polygon)
         except TooLarge:
             raise UnsupportedProblem(
-                "its numbers, written as integers, are too large for CP-SAT's 63 bits"
+                "numbers of the integer program are too large for CP-SAT's 63 bits; "
+                "take the method price_and_branch"
             ) from None
         if not self._plain and not searched:
             hint = model.program.search(self._budget, nodes=_NODES).values

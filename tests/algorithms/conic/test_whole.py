@@ -394,7 +394,7 @@ def test_a_list_of_a_hundred_is_taken() -> None:
 def test_numbers_beyond_the_solver_end_the_run_with_the_reason() -> None:
     jobs = [Job("x", 2**64, {"b0": 3, "b1": 5})]
     problem = Problem(configurations=bounded(2, 10), jobs=jobs)
-    with pytest.raises(UnsupportedProblem, match="63 bits"):
+    with pytest.raises(UnsupportedProblem, match="63 bits; take the method price_and_branch"):
         solve(problem, Conic(), options={"plain": True})
 
 
