@@ -250,11 +250,19 @@ def test_a_listing_that_was_cut_off_is_no_empty_gpu() -> None:
                 observed(QUERY, "\n".join(whole[:kept]) + "\n")
 
 
+def devices(*names: str) -> str:
+    return "GPU 0: A100 (UUID: GPU-0)\n" + "".join(
+        f"  MIG {name}  Device  {at}: (UUID: MIG-{at})\n" for at, name in enumerate(names)
+    )
+
+
 @pytest.mark.parametrize(
     ("more", "says"),
     [
         ("|   0      2       MIG 3g.40gb  2  0  0:3  |\n", "compute instance in GPU instance 2"),
-        ("GPU 0: A100 (UUID: GPU-0)\n" + 2 * "  MIG 3g.40gb  Device  0: (UUID: MIG-b)\n", "device"),
+        (devices("3g.40gb", "3g.40gb"), "device"),
+        (devices("3g.40gb", "1c.3g.40gb"), "device"),
+        (devices("1c.3g.40gb", "3g.40gb"), "device"),
     ],
 )
 def test_a_listing_closed_too_early_is_noticed_by_what_else_is_listed(more: str, says: str) -> None:

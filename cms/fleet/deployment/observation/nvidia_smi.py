@@ -232,7 +232,8 @@ def _beyond_listing(read: Read) -> Iterator[Stated]:
             )
     for index, card in read.cards.items():
         room = Counter(each.profile for each in card.instances)
-        for name, _, where in card.devices:
+        # Whole instances first: parts are of those that are left.
+        for name, _, where in sorted(card.devices, key=lambda each: bool(_PART.match(each[0]))):
             whole = _whole_name(name)
             room[whole] -= name == whole
             if room[whole] < (name != whole):
