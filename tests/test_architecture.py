@@ -150,8 +150,8 @@ BUDGETS = {
     "cms.cli": 7_610,
     "cms.fleet": 62_310,
     "proofs_checks": 16_930,
-    "bench": 13_200,
-    "tests": 90_130,
+    "bench": 13_230,
+    "tests": 90_240,
 }
 
 
