@@ -151,7 +151,7 @@ BUDGETS = {
     "cms.fleet": 62_310,
     "proofs_checks": 16_930,
     "bench": 13_230,
-    "tests": 90_240,
+    "tests": 90_230,
 }
 
 
