@@ -134,9 +134,9 @@ BUDGETS = {
     "algorithms": 310,
     "algorithms.solvers": 1_130,
     "algorithms.tables": 480,
-    "algorithms.opening": 1_130,
+    "algorithms.opening": 850,
     "algorithms.prices": 3_260,
-    "algorithms.closing": 2_600,
+    "algorithms.closing": 2_530,
     "algorithms.aggregated": 1_780,
     "algorithms.mixes": 3_170,
     "algorithms.conic": 1_150,
@@ -145,14 +145,14 @@ BUDGETS = {
     "algorithms.lp_rounding": 700,
     "algorithms.mig_serving": 1_400,
     "algorithms.muxflow": 840,
-    "algorithms.price_and_branch": 3_290,
+    "algorithms.price_and_branch": 2_190,
     "algorithms.ptas": 670,
     "instances": 3_820,
     "cms.cli": 7_610,
     "cms.fleet": 62_320,
     "proofs_checks": 16_950,
     "bench": 13_200,
-    "tests": 93_400,
+    "tests": 92_350,
 }
 
 

@@ -17,20 +17,28 @@ from cms.knapsack.pricing import common_denominator
 from ..prices.choices import choices_of
 from ..solvers.floats import near
 from ..solvers.mixed import MixedProgram
+from .near import NearOptions
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable
 
     from cms.plugin.algorithm import Budget
 
     from ..prices.choices import Choices
     from ..prices.jobs import Jobs
+    from ..prices.points import PricePoint
     from ..prices.region import Bounded, Region, Row
+    from ..prices.search import PriceSearch
     from .undecided import Pick
 
-
+#: Jobs are alike if there are so many of a kind on average, of so many kinds at most.
+_ALIKE, _MOST_KINDS = 8, 128
 #: So many pieces of a set's capacity and arcs between them, at most, make its contents paths.
 _MOST_PIECES, _MOST_ARCS = 200, 2_000
+#: Options of lowest reduced cost: so many of all kinds together, out of so many of each within some
+#: cost steps of its cheapest one; of each kind so many anyway, within more steps.
+_WIDE, _WIDE_LISTED, _WIDE_STEPS = 1_500, 200, 5
+_EACH, _LISTED, _STEPS = 8, 60, 20
 
 
 class WholeFleet(NamedTuple):
@@ -40,40 +48,40 @@ class WholeFleet(NamedTuple):
     cost: Fraction
 
 
-def cheapest_fleet(
-    jobs: Jobs,
-    region: Region,
-    options: Iterable[Pick],
-    contents: Iterable[Row],
-    budget: Budget,
-    *,
-    least: Fraction,
-    target: Fraction,
-    nodes: int,
-) -> list[int] | None:
-    """Choose whole numbers of machines, for jobs that may choose in parts; that is soon done.
+def alike(jobs: Jobs) -> bool:
+    """Whether jobs are few kinds, many of each.
 
-    Parameters
-    ----------
-    jobs : Jobs
-    region : Region
-        Without branches.
-    options : iterable of Pick
-    contents : iterable of Row
-    budget : Budget
-    least, target : Fraction
-        A lower bound on the cost, and the highest cost of interest.
-    nodes : int
-        SCIP's.
-
-    Returns
-    -------
-    list of int, or None if none was found
+    Examples
+    --------
+    >>> from cms import Configuration, Job, Problem
+    >>> from algorithms.prices.jobs import Jobs
+    >>> twins = [Job(str(number), 4, {"a": 2}) for number in range(8)]
+    >>> alike(Jobs(Problem(configurations=Configuration({"a": 1}), jobs=twins)))
+    True
     """
-    fleet = _Fleet(jobs, region, options, contents, whole=False)
-    fleet.between(least, target)
-    values = fleet.program.search(budget, nodes=nodes)
-    return None if values is None else [round(values[at]) for at in fleet.machines]
+    return len(jobs) <= _MOST_KINDS and jobs.problem.n_jobs >= _ALIKE * len(jobs)
+
+
+def list_options(search: PriceSearch, point: PricePoint, jobs: Jobs) -> list[Pick]:
+    """List options of all kinds that fit together: what some pass took, and what costs little more.
+
+    Of hundreds of jobs some take what costs a little more, for how all that is taken adds up to
+    whole machines (theory 6.7).
+    """
+    step, near = jobs.problem.cost_step, NearOptions(jobs, point)
+    found = dict.fromkeys(
+        (kind, tuple(option))
+        for options in search.options
+        for kind, option in enumerate(options.tolist())
+    )
+    ranked: list[tuple[int, Pick]] = []
+    for kind in range(len(jobs)):
+        each = near.some(kind, _STEPS * step, _LISTED)[:_EACH]
+        found |= dict.fromkeys((kind, option) for option in each)
+        priced = [(near.price(o), o) for o in near.some(kind, _WIDE_STEPS * step, _WIDE_LISTED)]
+        least = min(price for price, _ in priced)
+        ranked += [(price - least, (kind, option)) for price, option in priced]
+    return [*(found | dict.fromkeys(pick for _, pick in sorted(ranked)[:_WIDE]))]
 
 
 def whole_fleet(
@@ -86,9 +94,8 @@ def whole_fleet(
     least: Fraction,
     target: Fraction,
     nodes: int,
-    machines: Sequence[int] | None = None,
 ) -> WholeFleet | None:
-    """Choose whole numbers of machines and of jobs for each option.
+    """Choose whole numbers of machines and of jobs for each option; None if none were found.
 
     Parameters
     ----------
@@ -97,137 +104,59 @@ def whole_fleet(
         Without branches.
     options : iterable of Pick
     contents : iterable of Row
+        Of listed configurations, and of sets with too many contents to be paths.
     budget : Budget
     least, target : Fraction
         A lower bound on the cost, and the highest cost of interest.
     nodes : int
         SCIP's.
-    machines : sequence of int, optional
-        No more of each type than these.
-
-    Returns
-    -------
-    WholeFleet, or None if none was found
     """
-    fleet = _Fleet(jobs, region, options, contents, whole=True)
-    fleet.between(least, target)
-    for at, most in zip(fleet.machines, machines or (), strict=machines is not None):
-        fleet.program.row([(at, 1.0)], high=float(most))
-    values = fleet.program.search(budget, nodes=nodes)
-    choices = None if values is None else _chosen(jobs, fleet.picks, values)
-    if values is None or choices is None:
-        return None
-    whole = zip(fleet.machines, region.costs, strict=True)
-    cost = sum((round(values[at]) * cost for at, cost in whole), Fraction(0))
-    return WholeFleet(choices, cost)
-
-
-class _Fleet:
-    """The program of whole machines whose contents may be in parts."""
-
-    def __init__(
-        self,
-        jobs: Jobs,
-        region: Region,
-        options: Iterable[Pick],
-        contents: Iterable[Row],
-        *,
-        whole: bool,
-    ) -> None:
-        self.program = program = MixedProgram()
-        self._step = jobs.problem.cost_step
-        self._steps = [near(cost / self._step) for cost in region.costs]
-        self.machines = [
-            program.variable(cost, high=float("inf") if limit is None else float(limit), whole=True)
-            for cost, limit in zip(self._steps, region.limits, strict=True)
-        ]
-        needs: list[list[tuple[int, float]]] = [[] for _ in region.blocks]
-        mine: list[list[tuple[int, float]]] = [[(machine, 1.0)] for machine in self.machines]
-        paths = {
-            bounded.machine: arcs for bounded in region.bounded if (arcs := _arcs(region, bounded))
-        }
-        for bounded in region.bounded:
-            if bounded.machine in paths:
-                _add_paths(program, paths[bounded.machine], needs, mine[bounded.machine])
-        for row in contents:
-            if row.machine in paths and row.shape is None:
-                continue
-            variable = program.variable()
-            mine[row.machine].append((variable, -1.0))
-            for i, n in enumerate(row.counts):
-                if n:
-                    needs[i].append((variable, float(n)))
-        self.picks = _add_picks(program, jobs, options, needs, -1.0, whole=whole)
-        for terms in (*needs, *mine):
-            program.row(terms, low=0.0)
-
-    def between(self, least: Fraction, most: Fraction) -> None:
-        """Bound the cost."""
-        self.program.row(
-            [(at, cost) for at, cost in zip(self.machines, self._steps, strict=True) if cost],
-            low=near(least / self._step),
-            high=float(floor(most / self._step)),
-        )
-
-
-def within(
-    jobs: Jobs, options: Iterable[Pick], blocks: Sequence[int], budget: Budget, *, nodes: int
-) -> Choices | None:
-    """Let all jobs choose so that they take no more blocks than there are; None if none was found.
-
-    Where every option is one block, a linear program does it.
-
-    Parameters
-    ----------
-    jobs : Jobs
-    options : iterable of Pick
-    blocks : sequence of k ints
-    budget : Budget
-    nodes : int
-        SCIP's.
-    """
-    program = MixedProgram()
-    taken: list[list[tuple[int, float]]] = [[] for _ in blocks]
-    picks = _add_picks(program, jobs, options, taken, 1.0)
-    for terms, number in zip(taken, blocks, strict=True):
-        program.row(terms, high=float(number))
-    values = program.search(budget, nodes=nodes)
-    return None if values is None else _chosen(jobs, picks, values)
-
-
-def _add_picks(
-    program: MixedProgram,
-    jobs: Jobs,
-    options: Iterable[Pick],
-    blocks: Sequence[list[tuple[int, float]]],
-    sign: float,
-    *,
-    whole: bool = True,
-) -> dict[Pick, int]:
-    """Let all jobs of each kind choose; ``blocks`` get the terms of what they take."""
+    program, step = MixedProgram(), jobs.problem.cost_step
+    steps = [near(cost / step) for cost in region.costs]
+    machines = [
+        program.variable(cost, high=float("inf") if limit is None else float(limit), whole=True)
+        for cost, limit in zip(steps, region.limits, strict=True)
+    ]
+    needs: list[list[tuple[int, float]]] = [[] for _ in region.blocks]
+    mine: list[list[tuple[int, float]]] = [[(machine, 1.0)] for machine in machines]
+    paths = {each.machine: arcs for each in region.bounded if (arcs := _arcs(region, each))}
+    for machine, arcs in paths.items():
+        _add_paths(program, arcs, needs, mine[machine])
+    for row in contents:
+        if row.machine in paths and row.shape is None:
+            continue
+        variable = program.variable()
+        mine[row.machine].append((variable, -1.0))
+        for i, n in enumerate(row.counts):
+            if n:
+                needs[i].append((variable, float(n)))
     choose: list[list[tuple[int, float]]] = [[] for _ in range(len(jobs))]
     picks: dict[Pick, int] = {}
     for kind, option in options:
-        variable = program.variable(high=float(jobs.weight(kind)), whole=whole)
+        variable = program.variable(high=float(jobs.weight(kind)), whole=True)
         picks[kind, option] = variable
         choose[kind].append((variable, 1.0))
         for i, n in enumerate(option):
             if n:
-                blocks[i].append((variable, sign * n))
+                needs[i].append((variable, -float(n)))
     for kind, terms in enumerate(choose):
         program.row(terms, low=float(jobs.weight(kind)), high=float(jobs.weight(kind)))
-    return picks
-
-
-def _chosen(jobs: Jobs, picks: Mapping[Pick, int], values: Sequence[float]) -> Choices | None:
-    """Read off what jobs chose; None if there are more of them than floats can count."""
+    for terms in (*needs, *mine):
+        program.row(terms, low=0.0)
+    paid = [(at, cost) for at, cost in zip(machines, steps, strict=True) if cost]
+    program.row(paid, low=near(least / step), high=float(floor(target / step)))
+    values = program.search(budget, nodes=nodes)
+    if values is None:
+        return None
     taken = [(kind, option, round(values[at])) for (kind, option), at in picks.items()]
     counts = [0] * len(jobs)
     for kind, _, number in taken:
         counts[kind] += number
     if counts != [jobs.weight(kind) for kind in range(len(jobs))]:
-        return None
-    return choices_of(taken, len(jobs.problem.blocks))
+        return None  # there are more of them than floats can count
+    bought = zip(machines, region.costs, strict=True)
+    cost = sum((round(values[at]) * cost for at, cost in bought), Fraction(0))
+    return WholeFleet(choices_of(taken, len(jobs.problem.blocks)), cost)
 
 
 class _Arc(NamedTuple):

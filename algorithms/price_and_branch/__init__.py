@@ -28,8 +28,7 @@ class PriceAndBranchOptions:
 class PriceAndBranch:
     """Schedules proved optimal, from a dozen jobs to millions.
 
-    A first schedule comes at once, in a few passes over jobs and configurations; where few jobs
-    have many block types to choose from others follow, of machines opened one after the other. Of
+    A first schedule comes at once, in a few passes over jobs and configurations. Of
     blocks of size-bounded sets those go that smaller ones replace for every job: of shares with a
     supply in proportion the smallest is left. Block prices follow: a cutting-plane method over one
     price a block type, in which every pass over the jobs is one tiny knapsack a job. They certify
@@ -51,9 +50,9 @@ class PriceAndBranch:
     listed as a whole: programs after that use the machines that prices and dives brought up. What
     gap is left branches close on machines with so many blocks of some types; where they lead to
     whole numbers of machines of each type, dives with all jobs open look for a schedule of just
-    these. Where in addition many jobs are alike, branches on totals come right after one dive: on
-    machines of a type, on weighted sums of them, on blocks; one linear program goes on from node to
-    node, and integer programs look for whole fleets with whole jobs for each of their options.
+    these. Where in addition many jobs are alike, an
+    integer program chooses whole machines and whole jobs after one dive; contents may be in parts
+    there, and are cut by dives.
 
     Where blocks are shared in time, of a :class:`cms.TimeSharedProblem`, mixes take the place of
     options. Columns join a linear program over mixes and machines until no mix is worth more than

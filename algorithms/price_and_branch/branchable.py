@@ -59,31 +59,3 @@ def branchable(problem: Problem, *, fewer: bool = False) -> Reduction:
     reduction = Reduction(problem, small, lost, (), replacement)
     let_stand_in(reduction, small)
     return reduction
-
-
-def is_branchable(reduction: Reduction) -> bool:
-    """Whether a reduction left out nothing that can matter below a branch.
-
-    Of size-bounded sets only blocks go that serve no job, as :func:`branchable` does with these.
-
-    Parameters
-    ----------
-    reduction : Reduction
-        What :func:`~cms.reduction.reduction.reduce` returned.
-
-    Examples
-    --------
-    >>> from cms import Configuration, Job, SizeBoundedConfigurations
-    >>> from cms.reduction.reduction import reduce
-    >>> jobs = [Job("bert", 10, {"3g": 60})]
-    >>> shares = SizeBoundedConfigurations({"3g": 3, "2g": 2}, 7)
-    >>> is_branchable(reduce(Problem(configurations=[shares], jobs=jobs)))
-    True
-    >>> is_branchable(reduce(Problem(configurations=[Configuration({"3g": 1})], jobs=jobs)))
-    False
-    """
-    before = reduction.original
-    sets = dict.fromkeys(before.size_bounded_configurations)
-    kept = reduction.problem.size_bounded_configurations
-    whole = len(kept) == len(sets) and not before.listed_configurations
-    return whole and not reduction.replacement.gone

@@ -24,22 +24,21 @@ from ..closing.neighbourhood import FIRST_RUNGS, WIDTHS, Neighbourhood, Rung
 from ..closing.program import Found, Task, close, schedule_of
 from ..closing.rounding import Rounded, rounded
 from ..closing.shapes import Shapes
-from ..closing.undecided import Undecided
+from ..closing.undecided import Pick, Undecided
+from ..closing.whole_fleets import alike, list_options, whole_fleet
 from ..opening.first import first_schedule
-from ..opening.one_by_one import Machinewise
 from ..prices import jobs as jobs_module
 from ..prices.certificates import certificate, ray
 from ..prices.choices import Choices
 from ..prices.fraction import Fractional, fractional
+from ..prices.jobs import Jobs
 from ..prices.points import PricePoint
 from ..prices.region import configuration_of
 from ..prices.rule import AnyChoices, Ruled
 from ..prices.search import PriceSearch
 from ..prices.sharded_jobs import AnyJobs, jobs_of
-from .branchable import is_branchable
 from .branching import prove_cost, prove_infeasible
 from .greedy_turn import GreedyTurn
-from .totals import alike, prove_by_totals
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -62,6 +61,8 @@ _CLIMBS = 4
 _FIRST_DIVES, _MORE_DIVES = slice(6), slice(6, 40)
 #: In a long search one comes earlier.
 _PASSES_BEFORE_A_DIVE, _ONE_DIVE = 32, slice(1)
+#: SCIP's nodes for whole fleets at the bound, and for any that is cheaper.
+_FLEET_NODES = (60, 400)
 #: With so many kinds of jobs a node of the tree takes longer than a few attempts.
 _CLIMB_FIRST = 4_000
 #: SCIP's nodes and CP-SAT's deterministic time for the first program after rounding.
@@ -122,17 +123,12 @@ class _Run:
         self._random = np.random.default_rng(budget.seed)
         # The best answer of a program, to go on from.
         self._best: Found | None = None
-        self._branched_on_totals = False
         self._compact_size = self._problem.n_jobs * len(self._problem.blocks)
         self._greedy = GreedyTurn(reduction, budget)
 
     def claims(self) -> Iterator[Claim]:
         """Yield certificates and schedules of the user's problem."""
         budget = self._budget
-        if isinstance(self._problem, Problem) and Machinewise.worth_while(self._problem):
-            opened = Machinewise(self._problem, lambda: budget.stopped, budget.seed)
-            for schedule in opened.schedules(self._cost):
-                yield Named(self._reduction.restore(schedule), "one machine after the other")
         if budget.best is None:
             no_way = ray(self._reduction, self._jobs, budget)
             if no_way is not None:
@@ -152,15 +148,13 @@ class _Run:
         if search.best is None or budget.stopped or self._met(search.best):
             return
         mixture = fractional(search)
+        many = bool(sets) and isinstance(self._jobs, Jobs) and alike(self._jobs)
         if sets:
             diver = diver or Diver(self._jobs, search.region, budget)
-            many = alike(self._jobs)
             yield from self._dived(diver, search, mixture, _ONE_DIVE if many else _FIRST_DIVES)
             if many and self._cost is None:
                 yield from self._dived(diver, search, mixture, _FIRST_DIVES)
             yield from self._greedy.claims(if_late=True)
-            if not self._met(search.best):
-                yield from self._by_totals(search)
         else:
             shapes = Shapes(self._problem, search.region.rows)
             start = rounded(search, mixture, budget.seed)
@@ -174,10 +168,12 @@ class _Run:
             return
         mixture = fractional(search)
         if diver is not None:
-            yield from self._dived(diver, search, mixture, _FIRST_DIVES)
-            if self._met(search.best):
-                return
-            yield from self._by_totals(search)
+            if many:
+                yield from self._whole_fleets(search, diver)
+                if self._cost is not None:
+                    yield from self._tree(search.best)
+            else:
+                yield from self._dived(diver, search, mixture, _FIRST_DIVES)
             if self._met(search.best):
                 return
             shapes = Shapes(self._problem, [*search.region.rows, *diver.used])
@@ -214,13 +210,23 @@ class _Run:
                 if isinstance(whole, Choices)
                 else Undecided.of_blocks(whole.load())
             )
-        for dived in diver.dives(start, self._least(search.best), self._cost, which):
-            machines = {
-                configuration_of(self._problem, row): n for row, n in dived.machines.items()
-            }
-            choices = whole if isinstance(whole, Ruled) else dived.choices
-            schedule = choices.schedule(self._jobs, machines)
-            yield Named(self._reduction.restore(schedule), "diving")
+        rule = whole if isinstance(whole, Ruled) else None
+        yield from self._dives(diver, start, self._least(search.best), which, "diving", rule)
+
+    def _dives(
+        self,
+        diver: Diver,
+        start: Undecided,
+        target: Fraction,
+        which: slice,
+        part: str,
+        rule: Ruled | None = None,
+    ) -> Iterator[Claim]:
+        problem = self._problem
+        for dived in diver.dives(start, target, self._cost, which):
+            machines = {configuration_of(problem, row): n for row, n in dived.machines.items()}
+            schedule = (rule or dived.choices).schedule(self._jobs, machines)
+            yield Named(self._reduction.restore(schedule), part)
 
     def _close(
         self,
@@ -395,24 +401,28 @@ class _Run:
         if word is not None:
             yield Named(word, _part(task))
 
-    def _by_totals(self, search: PriceSearch) -> Iterator[Claim]:
-        """Branch on machines and blocks alone, where of every kind there are many jobs."""
-        cost = self._cost
-        wanted = alike(self._jobs) and not self._branched_on_totals
-        if cost is None or not self._step or self._numbers_are_huge or not wanted:
-            return
-        self._branched_on_totals = True
-        nodes = min(_TREE_NODES, _TREE_WORK // max(1, len(self._jobs)))
-        given = self._reduction.original
-        # What was searched serves below branches too, unless that needs more than is left of it.
-        known = (self._reduction, search) if is_branchable(self._reduction) else None
-        for claim in prove_by_totals(given, self._budget, cost, most_nodes=nodes, known=known):
-            yield Named(claim, "branching on totals")
+    def _whole_fleets(self, search: PriceSearch, diver: Diver) -> Iterator[Claim]:
+        """Choose whole machines and whole jobs at once where many jobs are alike, and cut last.
 
-    @property
-    def _numbers_are_huge(self) -> bool:
-        """Whether numbers are so long that branches would be too: no tree has ended there yet."""
-        return self._jobs.longest > _LONGEST
+        Where the bound can be met that is soon found, or else soon known.
+        """
+        jobs, point = self._jobs, search.best
+        if point is None or not isinstance(jobs, Jobs) or not self._step or not alike(jobs):
+            return
+        options: list[Pick] = []
+        for nodes in _FLEET_NODES:
+            target = self._target
+            if target is None or jobs.longest > _LONGEST or self._met(point):
+                return
+            options = options or list_options(search, point, jobs)
+            least = self._least(point)
+            aim = least if nodes == _FLEET_NODES[0] else target
+            region = search.region
+            given = jobs, region, options, region.rows, self._budget
+            found = whole_fleet(*given, least=least, target=aim, nodes=nodes)
+            if found is not None:
+                start = Undecided.none(found.choices)
+                yield from self._dives(diver, start, found.cost, _FIRST_DIVES, "whole fleets")
 
     def _tree(
         self, point: PricePoint, most: int = _TREE_NODES, *, fewer: bool = False
@@ -423,8 +433,9 @@ class _Run:
         machines are branched on.
         """
         nodes = min(most, _TREE_WORK // max(1, len(self._jobs)))
-        listed = self._jobs.listed
-        if self._met(point) or nodes < 2 or self._numbers_are_huge or not listed:
+        if self._met(point) or nodes < 2 or not self._jobs.listed:
+            return
+        if self._jobs.longest > _LONGEST:  # no tree has ended there yet
             return
         given, budget, cost = self._reduction.original, self._budget, self._cost
         if cost is None:

@@ -10,7 +10,6 @@ from fractions import Fraction
 import pytest
 
 from algorithms.closing.shapes import Shapes
-from algorithms.opening.one_by_one import Machinewise
 from algorithms.prices.region import Row
 from algorithms.tables.machines import listed
 from cms import (
@@ -144,13 +143,3 @@ def test_few_jobs_on_shares_in_steps_of_one_per_cent_are_proved(
     solution = solve(problem, threads=1, time_limit=None)
     assert (solution.cost, solution.proof) == (Fraction(cost), "checked")
     assert solution.certificate.bound(problem) <= Fraction(cost)
-
-
-def test_where_no_share_replaces_another_it_starts_no_dearer_than_greedy_ends() -> None:
-    problem = _hundred_shares(("1.01", "3.67"), least=4, step=2)
-    began: list[Fraction] = []
-    for schedule in Machinewise(problem, lambda: False).schedules(None):
-        assert check(problem, schedule) == ()
-        began.append(schedule.cost(problem))
-    assert began == sorted(began, reverse=True)
-    assert began[-1] <= Fraction("6.7")  # where greedy ends; the first schedule of all costs 7.34
