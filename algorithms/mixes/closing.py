@@ -10,7 +10,7 @@ import numpy as np
 from cms.certificate.certificate import next_below, round_up
 from cms.plugin.algorithm import Named, SolverBound
 
-from ..closing.shapes import Shapes
+from ..branch_and_price.shapes import Shapes
 from ..solvers.floats import near
 from .columns import Column, Step, undominated
 from .program import Around, Found, MixProgram, Rules, TooLarge, schedule_of

@@ -1,0 +1,125 @@
+"""Greedy's schedules in a run, as far as they come in a part of its time."""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager, suppress
+from time import monotonic
+from typing import TYPE_CHECKING
+
+from cms.errors import UnsupportedProblem
+from cms.plugin.algorithm import Named
+from cms.problem.problem import Problem
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from fractions import Fraction
+
+    from cms.plugin.algorithm import Budget
+    from cms.reduction.reduction import Reduction
+    from cms.schedule.schedule import Schedule
+
+
+class WrappedBudget:
+    """A budget that says what another one says.
+
+    Parameters
+    ----------
+    budget : Budget
+    """
+
+    def __init__(self, budget: Budget) -> None:
+        self._budget = budget
+
+    @property
+    def seed(self) -> int:
+        """The budget's."""
+        return self._budget.seed
+
+    @property
+    def threads(self) -> int:
+        """The budget's."""
+        return self._budget.threads
+
+    @property
+    def lower_bound(self) -> Fraction:
+        """The budget's."""
+        return self._budget.lower_bound
+
+    @property
+    def best(self) -> Schedule | None:
+        """The budget's."""
+        return self._budget.best
+
+    @property
+    def stopped(self) -> bool:
+        """The budget's."""
+        return self._budget.stopped
+
+    def remaining(self) -> float:
+        """Return the budget's."""
+        return self._budget.remaining()
+
+    def on_stop(self, cancel: Callable[[], object]) -> AbstractContextManager[None]:
+        """Have it called as the budget does."""
+        return self._budget.on_stop(cancel)
+
+
+class TimeShare(WrappedBudget):
+    """A part of the time that is left of a budget: all of it where that has no limit.
+
+    Native code in it ends by the limits it is given: ``on_stop`` calls when the budget itself ends.
+
+    Parameters
+    ----------
+    budget : Budget
+    part : float
+    """
+
+    def __init__(self, budget: Budget, part: float) -> None:
+        super().__init__(budget)
+        self._end = monotonic() + part * budget.remaining()
+
+    @property
+    def stopped(self) -> bool:
+        """Whether the part is used up, too."""
+        return self._budget.stopped or monotonic() >= self._end
+
+    def remaining(self) -> float:
+        """Return the seconds left of the part."""
+        return max(0.0, min(self._budget.remaining(), self._end - monotonic()))
+
+
+#: Jobs times block types up to which greedy has a turn, the part of the time that is left that it
+#: may take, and the part after which it is not to be put off any longer.
+_MOST_BLOCKS, _TIME, _LATE = 20_000, 0.2, 0.1
+
+
+class GreedyTurn:
+    """Greedy's turn, which comes once, and only where it takes little of the time.
+
+    Parameters
+    ----------
+    reduction : Reduction
+    budget : Budget
+    """
+
+    def __init__(self, reduction: Reduction, budget: Budget) -> None:
+        self._problem, self._budget = reduction.original, budget
+        small = reduction.problem
+        few = small.n_jobs * len(small.blocks) <= _MOST_BLOCKS
+        self._waits = few and isinstance(small, Problem)
+        self._late = (1 - _LATE) * budget.remaining()
+
+    def claims(self, *, if_late: bool = False) -> Iterator[Named]:
+        """Yield greedy's claims, unless it had its turn, or may still be put off."""
+        if not self._waits or (if_late and self._budget.remaining() >= self._late):
+            return
+        self._waits = False
+        from ..greedy import Greedy, GreedyOptions
+
+        greedy, options = Greedy(), GreedyOptions()
+        if greedy.support(self._problem, options):
+            # Numbers too far apart for it show in its run.
+            with suppress(UnsupportedProblem):
+                for claim in greedy.run(self._problem, options, TimeShare(self._budget, _TIME)):
+                    yield Named(claim.claim, f"greedy: {claim.part}")
