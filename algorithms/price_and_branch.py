@@ -36,11 +36,10 @@ class PriceAndBranch:
     diffusion, with one small integer program over the machines and the few undecided jobs, mostly
     meets the bound. Where it does not, greedy's schedules join in, as far as they come in a fifth
     of the time that is left, for up to 20,000 jobs times block types. What gap is left is closed by
-    larger programs, the compact one first where it is small, then over all jobs with the few
-    options each that cost hardly more than its best or over dozens with all of theirs, then by
-    branching on machines and blocks with prices at every leaf, so that the proof is checked. Where
-    that ends without a proof CP-SAT's word is asked, and what time is left goes into better
-    schedules.
+    larger programs, the compact one first where it is small, then over dozens of jobs with all of
+    their options, then by branching on machines and blocks with prices at every leaf, so that the
+    proof is checked. Where that ends without a proof CP-SAT's word is asked, and what time is left
+    goes into better schedules.
 
     Where machines have size-bounded sets the schedule is dived for first: jobs that the fractional
     solution leaves undecided decide in a linear program, which then loses blocks as machines are
@@ -50,9 +49,8 @@ class PriceAndBranch:
     listed as a whole: programs after that use the machines that prices and dives brought up. What
     gap is left branches close on machines with so many blocks of some types; where they lead to
     whole numbers of machines of each type, dives with all jobs open look for a schedule of just
-    these. Where in addition many jobs are alike, an
-    integer program chooses whole machines and whole jobs after one dive; contents may be in parts
-    there, and are cut by dives.
+    these. Where jobs are of few kinds, an integer program chooses whole machines and whole jobs
+    after the first dives; contents may be in parts there, and are cut by dives.
 
     Where blocks are shared in time, of a :class:`cms.TimeSharedProblem`, mixes take the place of
     options. Columns join a linear program over mixes and machines until no mix is worth more than

@@ -134,8 +134,8 @@ BUDGETS = {
     "algorithms": 440,
     "algorithms.solvers": 1_130,
     "algorithms.tables": 480,
-    "algorithms.prices": 3_260,
-    "algorithms.branch_and_price": 5_100,
+    "algorithms.prices": 3_230,
+    "algorithms.branch_and_price": 4_890,
     "algorithms.aggregated": 1_780,
     "algorithms.mixes": 3_170,
     "algorithms.conic": 1_150,
@@ -150,7 +150,7 @@ BUDGETS = {
     "cms.fleet": 62_320,
     "proofs_checks": 16_950,
     "bench": 13_200,
-    "tests": 92_150,
+    "tests": 91_400,
 }
 
 

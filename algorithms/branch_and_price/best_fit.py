@@ -21,7 +21,6 @@ def best_fit(
     ----------
     sizes : Mapping[int, int]
         Of each type; at most the capacity.
-    capacity : int
     slots : int or None
         How many blocks a machine has at most.
     load : Mapping[int, int]

@@ -81,7 +81,6 @@ class Mixture(NamedTuple):
 
     Attributes
     ----------
-    machines : list of (Row, number)
     means : ndarray, shape (kinds, k)
         Blocks of a job of each kind that has no branches of its own.
     own : dict of job to ndarray, shape (k,)
@@ -197,10 +196,8 @@ def schedule_of(
 
     Parameters
     ----------
-    search, found : PriceSearch, Mixture
     original : Problem
         With the configurations of the search's problem; it may have more jobs and blocks.
-    budget : Budget
     below : Fraction, optional
         Only one that costs less is of interest.
 

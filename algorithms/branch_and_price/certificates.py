@@ -39,7 +39,6 @@ def branchable(problem: Problem, *, fewer: bool = False) -> Reduction:
 
     Parameters
     ----------
-    problem : Problem
     fewer : bool, default False
         Whether blocks go that smaller ones replace, too: then certificates may branch on machines
         of a type, and on nothing else.
@@ -94,12 +93,10 @@ class Node:
     ----------
     path : tuple of Condition
         The branches above, the root's first.
-    point : PricePoint
     splits : list of Split
         Empty if nothing is left to branch on.
     split : Split or None
         By which it was split.
-    children : tuple of two nodes (below, above), or empty
     leaf : _Leaf or None
         The node's certificate in short numbers, once it was asked for.
     """
@@ -143,7 +140,6 @@ class Grower:
         A :func:`branchable` one.
     jobs : Jobs
         Of its problem.
-    budget : Budget
     free_machines : bool
         Whether the tree is a proof of infeasibility.
     short : bool, default True

@@ -23,12 +23,7 @@ _MOST = 16
 
 
 class Pool:
-    """What each group of kinds of jobs chose at the nodes searched so far.
-
-    Parameters
-    ----------
-    jobs : Jobs
-    """
+    """What each group of kinds of jobs chose at the nodes searched so far."""
 
     def __init__(self, jobs: Jobs) -> None:
         self._jobs = jobs

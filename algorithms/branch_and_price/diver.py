@@ -43,10 +43,8 @@ class Diver:
 
     Parameters
     ----------
-    jobs : Jobs or ShardedJobs
     region : Region
         Of the price search, without branches: its rows are contents to begin with.
-    budget : Budget
 
     Attributes
     ----------
@@ -73,7 +71,6 @@ class Diver:
 
         Parameters
         ----------
-        start : Undecided
         target : Fraction
             It ends with the first that costs no more, or once no more dives seem worth while.
         below : Fraction or None

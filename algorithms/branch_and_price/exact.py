@@ -42,7 +42,6 @@ def every_option(
     ----------
     shapes : Shapes
         Complete ones.
-    jobs : Jobs or ShardedJobs
     point : PricePoint
         Prices without branches; the better, the fewer options are left.
     least : Fraction
@@ -82,7 +81,6 @@ def every_block(
 
     Parameters
     ----------
-    jobs : Jobs or ShardedJobs
     least : Fraction
         A lower bound on the cost.
     target : Fraction or None
@@ -115,7 +113,6 @@ def solver_bound(answer: Answer, task: Task, step: Fraction) -> SolverBound | No
 
     Parameters
     ----------
-    answer : Answer
     task : Task
         Of :func:`every_option` or :func:`every_block`.
     step : Fraction

@@ -42,7 +42,6 @@ def first_schedule(problem: Problem, stopped: Callable[[], bool]) -> Schedule | 
 
     Parameters
     ----------
-    problem : Problem
     stopped : callable
         Asked a few times a second, however large the problem is.
 

@@ -2,77 +2,35 @@
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager, suppress
+from contextlib import suppress
 from time import monotonic
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 
 from cms.errors import UnsupportedProblem
 from cms.plugin.algorithm import Named
 from cms.problem.problem import Problem
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from fractions import Fraction
+    from collections.abc import Iterator
 
     from cms.plugin.algorithm import Budget
     from cms.reduction.reduction import Reduction
-    from cms.schedule.schedule import Schedule
 
 
 class WrappedBudget:
-    """A budget that says what another one says.
-
-    Parameters
-    ----------
-    budget : Budget
-    """
+    """A budget that says what another one says, where a subclass says nothing else."""
 
     def __init__(self, budget: Budget) -> None:
         self._budget = budget
 
-    @property
-    def seed(self) -> int:
-        """The budget's."""
-        return self._budget.seed
-
-    @property
-    def threads(self) -> int:
-        """The budget's."""
-        return self._budget.threads
-
-    @property
-    def lower_bound(self) -> Fraction:
-        """The budget's."""
-        return self._budget.lower_bound
-
-    @property
-    def best(self) -> Schedule | None:
-        """The budget's."""
-        return self._budget.best
-
-    @property
-    def stopped(self) -> bool:
-        """The budget's."""
-        return self._budget.stopped
-
-    def remaining(self) -> float:
-        """Return the budget's."""
-        return self._budget.remaining()
-
-    def on_stop(self, cancel: Callable[[], object]) -> AbstractContextManager[None]:
-        """Have it called as the budget does."""
-        return self._budget.on_stop(cancel)
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._budget, name)
 
 
 class TimeShare(WrappedBudget):
     """A part of the time that is left of a budget: all of it where that has no limit.
 
     Native code in it ends by the limits it is given: ``on_stop`` calls when the budget itself ends.
-
-    Parameters
-    ----------
-    budget : Budget
-    part : float
     """
 
     def __init__(self, budget: Budget, part: float) -> None:
@@ -95,13 +53,7 @@ _MOST_BLOCKS, _TIME, _LATE = 20_000, 0.2, 0.1
 
 
 class GreedyTurn:
-    """Greedy's turn, which comes once, and only where it takes little of the time.
-
-    Parameters
-    ----------
-    reduction : Reduction
-    budget : Budget
-    """
+    """Greedy's turn, which comes once, and only where it takes little of the time."""
 
     def __init__(self, reduction: Reduction, budget: Budget) -> None:
         self._problem, self._budget = reduction.original, budget
@@ -121,5 +73,6 @@ class GreedyTurn:
         if greedy.support(self._problem, options):
             # Numbers too far apart for it show in its run.
             with suppress(UnsupportedProblem):
-                for claim in greedy.run(self._problem, options, TimeShare(self._budget, _TIME)):
+                share = cast("Budget", TimeShare(self._budget, _TIME))
+                for claim in greedy.run(self._problem, options, share):
                     yield Named(claim.claim, f"greedy: {claim.part}")

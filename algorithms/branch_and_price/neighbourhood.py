@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from ..prices.choices import choices_of
 from .options import NearOptions
 from .program import Found, Task, close
 
@@ -32,11 +31,6 @@ class Rung(NamedTuple):
     nodes: int
     size: int = 10**9
 
-
-#: How many options beyond the cheapest of each kind all kinds choose among together, in turn; of
-#: so many options of a kind, of so many kinds at most; SCIP's nodes.
-WIDTHS = (5_000, 5_000)
-_LISTED, _MOST_KINDS, _WIDE_NODES = 40, 4_000, 100
 
 #: What is tried before branching.
 FIRST_RUNGS = (Rung(60, 15, 100), Rung(40, 12, 50), Rung(60, 15, 100), Rung(200, 20, 300))
@@ -91,14 +85,12 @@ class Neighbourhood:
 
         Parameters
         ----------
-        rung : Rung
         origin : Rounded or Found
             What the jobs that are not free take; a job in a box stays there.
         least : Fraction
             A lower bound on the cost.
         target : Fraction or None
             The highest cost of interest; None if any schedule will do.
-        budget : Budget
 
         Returns
         -------
@@ -140,51 +132,3 @@ class Neighbourhood:
         n = len(self._jobs)
         drawn: list[int] = self._random.choice(n, min(most, n), replace=False).tolist()
         return drawn
-
-    def look_widely(
-        self, alternatives: int, *, least: Fraction, target: Fraction, budget: Budget
-    ) -> Found | None:
-        """Let all kinds choose, each among few options: those that cost hardly more than its best.
-
-        What is left to find is how all that is taken adds up to whole machines. Of many jobs a few
-        must move, which ones nobody knows beforehand; programs of thousands of options that differ
-        little in cost are solved in a second or two, where those with all options of some dozen
-        kinds often hold no answer.
-
-        Parameters
-        ----------
-        alternatives : int
-            Options beyond the cheapest of each kind: those of lowest reduced cost among all kinds,
-            at random where many cost the same.
-        least, target : Fraction
-            A lower bound on the cost, and the highest cost of interest.
-        budget : Budget
-
-        Returns
-        -------
-        Found, or None if none was found or there are too many kinds
-        """
-        kinds = len(self._jobs)
-        if kinds > _MOST_KINDS:
-            return None
-        slack = target - self._point.bound
-        order: list[tuple[int, int, float, int]] = []
-        chances = self._random.random(kinds).tolist()
-        listed: list[list[tuple[int, ...]]] = []
-        for kind in range(kinds):
-            if budget.stopped:
-                return None
-            options = self._near.some(kind, slack, _LISTED)
-            priced = sorted((self._near.price(option), option) for option in options)
-            listed.append([option for _, option in priced])
-            order += [
-                (price - priced[0][0], at, chances[kind], kind)
-                for at, (price, _) in enumerate(priced)
-                if at
-            ]
-        free = {k: listed[k][: at + 1] for _, at, _, k in sorted(order)[:alternatives]}
-        fixed = [(k, listed[k][0], self._jobs.weight(k)) for k in range(kinds) if k not in free]
-        choices = choices_of(fixed, len(self._jobs.problem.blocks))
-        usable = [cost <= slack for cost in self._reduced]
-        task = Task(choices, free, (), least, target, usable=usable)
-        return close(self._shapes, self._jobs, task, budget, nodes=_WIDE_NODES).found

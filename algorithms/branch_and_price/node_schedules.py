@@ -9,13 +9,11 @@ import numpy as np
 
 from cms.certificate.certificate import next_below, round_up
 
-from ..prices.choices import choices_of
 from ..prices.fraction import fractional
 from ..prices.region import configuration_of
 from .diver import MOST_UNDECIDED, Diver
-from .neighbourhood import FIRST_RUNGS, FLEET_RUNGS, Neighbourhood
-from .options import NearOptions
-from .program import Task, close, schedule_of
+from .neighbourhood import FIRST_RUNGS, FLEET_RUNGS, Neighbourhood, Rung
+from .program import schedule_of
 from .rounding import rounded
 from .shapes import Shapes
 from .undecided import Undecided
@@ -29,10 +27,10 @@ if TYPE_CHECKING:
     from ..prices.jobs import Jobs
     from ..prices.points import PricePoint
     from ..prices.search import PriceSearch
-    from .candidates import Mixture
 
-#: So many kinds of jobs choose among options, so many each; SCIP looks at so many nodes.
-_MOST_KINDS, _MOST_OPTIONS, _NODES = 100, 40, 100
+#: So many kinds of jobs are all free at once.
+_MOST_KINDS = 100
+_ALL_FREE = (Rung(_MOST_KINDS, 40, 100),)
 #: One in so many attempts frees more jobs.
 _LARGER_EVERY = 3
 #: What part of the root's prices is added to a node's.
@@ -50,11 +48,6 @@ class NodeSchedules:
     Where a node's branches have settled how many machines of each type there are, what jobs take at
     its prices fits together as it never did at the root.
 
-    Parameters
-    ----------
-    jobs : Jobs
-    budget : Budget
-
     Attributes
     ----------
     root : PricePoint or None
@@ -71,16 +64,13 @@ class NodeSchedules:
         """Whether all jobs are free at once: then another try at the same fleet tells little."""
         return len(self._jobs) <= _MOST_KINDS
 
-    def schedule(
-        self, search: PriceSearch, found: Mixture, cost: Fraction | None
-    ) -> Schedule | None:
+    def schedule(self, search: PriceSearch, cost: Fraction | None) -> Schedule | None:
         """Look for a schedule that is cheaper than ``cost``.
 
         Parameters
         ----------
-        search, found : PriceSearch, Mixture
+        search : PriceSearch
             A node's, at its end.
-        cost : Fraction or None
         """
         point, jobs = search.best, self._jobs
         if point is None:
@@ -88,23 +78,11 @@ class NodeSchedules:
         dived = self._dived(search, point, cost)
         if dived is not None:
             return dived
+        if search.region.own_priced:
+            return None
         shapes = Shapes(jobs.problem, search.region.rows)
         target = None if cost is None else next_below(cost, shapes.step)
-        if not self.thorough and not search.region.own_priced:
-            return self._around(search, point, shapes, target)
-        slack = max(shapes.costs) / 10 if target is None else target - point.bound
-        near = NearOptions(jobs, self._leaning(point))
-        free = self._free(found)
-        options = {
-            kind: self._joined(near.some(kind, slack, _MOST_OPTIONS), search, kind) for kind in free
-        }
-        fixed = [
-            (kind, near.some(kind, Fraction(0), 1)[0], jobs.weight(kind))
-            for kind in sorted({*range(len(jobs))} - {*free})
-        ]
-        task = Task(choices_of(fixed, len(jobs.problem.blocks)), options, (), point.bound, target)
-        answer = close(shapes, jobs, task, self._budget, nodes=_NODES)
-        return None if answer.found is None else schedule_of(shapes, jobs, answer.found)
+        return self._around(search, point, shapes, target)
 
     def of_fleet(
         self, search: PriceSearch, fleet: Mapping[int, int], cost: Fraction | None
@@ -192,6 +170,8 @@ class NodeSchedules:
         neighbourhood = Neighbourhood(search, point, shapes, mixture, random, leaning)
         start = rounded(search, mixture, seed)
         rungs = FLEET_RUNGS if self._tries % _LARGER_EVERY else FIRST_RUNGS[-1:]
+        if self.thorough:
+            rungs = _ALL_FREE
         failed = number = 0
         while failed < len(rungs) and not self._budget.stopped:
             if target is not None and target < point.bound:
@@ -212,20 +192,3 @@ class NodeSchedules:
             if found is not None:
                 best, target, failed = found, next_below(found.cost, shapes.step), 0
         return None if best is None else schedule_of(shapes, self._jobs, best)
-
-    def _joined(
-        self, near: list[tuple[int, ...]], search: PriceSearch, kind: int
-    ) -> list[tuple[int, ...]]:
-        """Add what the kind chose in the search's passes: options that have gone together."""
-        chosen = (tuple(options[kind].tolist()) for options in search.options)
-        return list(dict.fromkeys([*near, *chosen]))
-
-    def _free(self, found: Mixture) -> list[int]:
-        """Choose the kinds that are undecided, then others evenly."""
-        n = len(self._jobs)
-        if n <= _MOST_KINDS:
-            return list(range(n))
-        means = found.means.astype(np.float64)
-        undecided = np.flatnonzero((means != np.rint(means)).any(axis=1)).tolist()
-        evenly = (np.arange(_MOST_KINDS) * n // _MOST_KINDS).tolist()
-        return sorted(list(dict.fromkeys([*undecided, *evenly]))[:_MOST_KINDS])

@@ -34,7 +34,6 @@ class Fleet:
 
     Parameters
     ----------
-    problem : Problem
     stopped : callable
         Asked every few thousand configurations, and in every round.
 

@@ -37,7 +37,6 @@ def minimal_options(
         >= 0.
     supply : sequence of k ints
         >= 0.
-    demand : int
     budget : int
         The highest price of an option.
     most : int
@@ -112,13 +111,7 @@ def minimal_options(
 
 
 class NearOptions:
-    """The nearly cheapest options of kinds of jobs, made when asked for.
-
-    Parameters
-    ----------
-    jobs : Jobs or ShardedJobs
-    point : PricePoint
-    """
+    """The nearly cheapest options of kinds of jobs, made when asked for."""
 
     def __init__(self, jobs: AnyJobs, point: PricePoint) -> None:
         self._jobs = jobs

@@ -18,8 +18,6 @@ class MachineVariables:
 
     Parameters
     ----------
-    shapes : Shapes
-    program : Program
     lows, highs : sequences of int
         The least and largest numbers of each configuration.
 

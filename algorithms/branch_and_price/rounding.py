@@ -121,8 +121,6 @@ class _Diffusion:
 
         Parameters
         ----------
-        amount : int
-        differences : ndarray of shape (T, k)
         weights : list of Fractions
             Of the T passes.
         last : callable

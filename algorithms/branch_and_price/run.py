@@ -31,7 +31,7 @@ from .diver import MOST_UNDECIDED, Diver
 from .exact import every_block, every_option, solver_bound
 from .first import first_schedule
 from .greedy_turn import GreedyTurn
-from .neighbourhood import FIRST_RUNGS, WIDTHS, Neighbourhood, Rung
+from .neighbourhood import FIRST_RUNGS, Neighbourhood, Rung
 from .program import Found, Task, close, schedule_of
 from .rounding import Rounded, rounded
 from .shapes import Shapes, covering, filled
@@ -62,12 +62,14 @@ _FIRST_DIVES, _MORE_DIVES = slice(6), slice(6, 40)
 _PASSES_BEFORE_A_DIVE, _ONE_DIVE = 32, slice(1)
 #: SCIP's nodes for whole fleets at the bound, and for any that is cheaper.
 _FLEET_NODES = (60, 400)
+#: Smaller compact programs find as much as whole fleets do.
+_MIN_BLOCKS = 1_000
 #: With so many kinds of jobs a node of the tree takes longer than a few attempts.
 _CLIMB_FIRST = 4_000
 #: SCIP's nodes and CP-SAT's deterministic time for the first program after rounding.
 _FIRST_NODES, _FIRST_EFFORT = 100, 0.2
-#: The same for the exact ones: the search for a schedule, and the word on what it costs at least.
-_EXACT_NODES, _EXACT_EFFORT = 200, 60.0
+#: CP-SAT's for its word on what a schedule costs at least.
+_EXACT_EFFORT = 60.0
 #: Price searches below branches, as many as so many kinds of jobs allow.
 _TREE_WORK, _TREE_NODES = 400_000, 5_000
 #: As many where costs are fine, before programs that take longer.
@@ -78,8 +80,6 @@ _LONGEST = 200
 _MOST_BLOCKS = 5_000
 #: ... and up to which it is tried first of all; SCIP's nodes then.
 _SMALL, _SMALL_NODES = 400, 2_000
-#: In larger exact programs SCIP finds nothing that a search below branches would not find sooner.
-_MOST_LOOKED_AT = 2_000
 
 
 def claims(problem: Problem | ShardedProblem, budget: Budget) -> Iterator[Claim]:
@@ -112,7 +112,6 @@ class _Run:
         Of the problem the user gave.
     jobs : Jobs or ShardedJobs
         Of the reduced problem.
-    budget : Budget
     """
 
     def __init__(self, reduction: Reduction, jobs: AnyJobs, budget: Budget) -> None:
@@ -167,7 +166,7 @@ class _Run:
             return
         mixture = fractional(search)
         if diver is not None:
-            if many or self._compact_size > _MOST_BLOCKS:
+            if many or self._compact_size > _MIN_BLOCKS:
                 yield from self._whole_fleets(search, diver)
             if not many:
                 yield from self._dived(diver, search, mixture, _FIRST_DIVES)
@@ -254,7 +253,6 @@ class _Run:
             yield from self._climb(search, shapes, point, mixture, 0, rungs)
             if self._cost is not None:
                 break
-        yield from self._wide(search, shapes, point, mixture)
         if fine:
             # Costs that differ by less than a machine are reached by few fleets, which branches
             # tell apart; no program finds what the fleet it has in sight cannot do.
@@ -263,10 +261,6 @@ class _Run:
             yield from self._climb(search, shapes, point, mixture, 0, FIRST_RUNGS)
         if diver is not None:
             yield from self._dived(diver, search, mixture, _MORE_DIVES)
-        task = self._exact_task(shapes, point)
-        if task is not None and task.size <= _MOST_LOOKED_AT and not small:
-            answer = close(shapes, self._jobs, task, self._budget, nodes=_EXACT_NODES)
-            yield from self._claim(shapes, answer.found, _part(task))
         early = _CLIMBS if len(self._jobs) >= _CLIMB_FIRST else 0
         for climb in range(1, 1 + early):
             yield from self._climb(search, shapes, point, mixture, climb, _LADDER)
@@ -359,42 +353,21 @@ class _Run:
             )
             yield from self._claim(shapes, found, f"{free} free kinds of jobs")
 
-    def _wide(
-        self, search: PriceSearch, shapes: Shapes, point: PricePoint, mixture: Fractional
-    ) -> Iterator[Claim]:
-        """Free all jobs, for a schedule that meets the bound and no other."""
-        if not self._step or not self._jobs.listed:
-            return
-        neighbourhood = Neighbourhood(search, point, shapes, mixture, self._random)
-        for alternatives in WIDTHS:
-            if self._met(point):
-                return
-            least = self._least(point)
-            found = neighbourhood.look_widely(
-                alternatives, least=least, target=least, budget=self._budget
-            )
-            yield from self._claim(shapes, found, "all kinds of jobs free")
-
-    def _exact_task(self, shapes: Shapes, point: PricePoint) -> Task | None:
-        """State what is left, with all that can matter; None if that is nothing, or too much."""
-        cost = self._cost
+    def _word(self, shapes: Shapes, point: PricePoint) -> Iterator[Claim]:
+        """Let CP-SAT decide with all that can matter; finding nothing is a proof, on its word."""
+        cost, jobs = self._cost, self._jobs
         if self._met(point) or not shapes.complete or (cost is not None and not self._step):
-            return None
-        if not self._jobs.listed:
-            return None
+            return
+        if not jobs.listed:
+            return
         least, target, task = self._least(point), self._target, None
         if target is not None:
-            task = every_option(shapes, self._jobs, point, least, target, self._budget)
+            task = every_option(shapes, jobs, point, least, target, self._budget)
         if task is None and self._compact_size <= _MOST_BLOCKS:
-            task = every_block(self._jobs, least, target)
-        return task
-
-    def _word(self, shapes: Shapes, point: PricePoint) -> Iterator[Claim]:
-        """Let CP-SAT decide; what it finds nothing below is a proof, on its word."""
-        task = self._exact_task(shapes, point)
+            task = every_block(jobs, least, target)
         if task is None:
             return
-        answer = close(shapes, self._jobs, task, self._budget, effort=_EXACT_EFFORT)
+        answer = close(shapes, jobs, task, self._budget, effort=_EXACT_EFFORT)
         yield from self._claim(shapes, answer.found, _part(task))
         word = solver_bound(answer, task, self._step)
         if word is not None:
@@ -414,6 +387,8 @@ class _Run:
             if target is None or jobs.longest > _LONGEST or not self._step or self._met(point):
                 return
             options = options or list_options(search, point, jobs)
+            if len(options) == len(jobs):
+                return  # cutting stock: nobody has a choice
             least = self._least(point)
             aim = least if nodes == _FLEET_NODES[0] else target
             region = search.region

@@ -34,7 +34,6 @@ class Shapes:
 
     Parameters
     ----------
-    problem : Problem
     rows : sequence of Row
         Machines the price search came across.
     most : int, optional
@@ -45,7 +44,6 @@ class Shapes:
     ----------
     complete : bool
         Whether some best schedule uses no other configurations.
-    counts : list of tuples of k ints
     steps : list of int
         Costs in multiples of ``step``, their own common one.
     limited : list of (limit, indices)
@@ -119,7 +117,6 @@ class Shapes:
 
         Parameters
         ----------
-        vector : Vector
         region : Region
             Of this vector.
         """
@@ -143,7 +140,6 @@ def covering(shapes: Shapes, load: Sequence[int]) -> list[Fraction] | None:
 
     Parameters
     ----------
-    shapes : Shapes
     load : sequence of k ints
         Blocks of each type needed.
     """
@@ -174,8 +170,6 @@ def filled(
 
     Parameters
     ----------
-    shapes : Shapes
-    load : sequence of k ints
     around : sequence of numbers, optional
         Fractional machines.
 

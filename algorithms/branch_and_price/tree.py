@@ -62,7 +62,6 @@ def prove_cost(
     ----------
     problem : Problem
         As the user gave it: below branches what a reduction leaves out may matter.
-    budget : Budget
     cost : Fraction, optional
         The cost of the best schedule known.
     most_nodes : int
@@ -304,7 +303,7 @@ class _Search:
             self._dived.add(fleet)
             self._keep(self._schedules.of_fleet(search, dict(fleet), self._cost))
         if wanted and not self._closed(node):
-            self._keep(self._schedules.schedule(search, found, self._cost))
+            self._keep(self._schedules.schedule(search, self._cost))
 
     def _worth_a_try(self, fleet: Fleet) -> bool:
         """Whether to look for a schedule at a node with whole numbers of machines of each type.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from cms.plugin.algorithm import Claim, Named
 from cms.schedule.contents import Mix
@@ -28,10 +28,9 @@ def claims_unshared(problem: TimeSharedProblem, budget: Budget) -> Iterator[Clai
     ----------
     problem : TimeSharedProblem
         With ``max_jobs`` 1.
-    budget : Budget
     """
     best = _best_amounts(problem)
-    for claim in claims(problem.unshared(), _Plainly(budget)):
+    for claim in claims(problem.unshared(), cast("Budget", _Plainly(budget))):
         if isinstance(claim, Schedule):
             yield shared(claim, best)
         elif isinstance(claim, Named) and isinstance(claim.claim, Schedule):

@@ -99,13 +99,10 @@ def whole_fleet(
 
     Parameters
     ----------
-    jobs : Jobs
     region : Region
         Without branches.
-    options : iterable of Pick
     contents : iterable of Row
         Of listed configurations, and of sets with too many contents to be paths.
-    budget : Budget
     least, target : Fraction
         A lower bound on the cost, and the highest cost of interest.
     nodes : int

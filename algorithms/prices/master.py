@@ -82,7 +82,6 @@ class Master:
 
     Parameters
     ----------
-    region : Region
     scales : sequence of int
         The size of each group's loads, in ``block_sizes``; the program works in these units.
     largest : float
@@ -90,7 +89,6 @@ class Master:
         infeasibility have no end.
     centre : Vector
         Exact prices.
-    zoom : int, default 1
     """
 
     def __init__(

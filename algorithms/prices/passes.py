@@ -29,8 +29,6 @@ class Passes:
 
     Parameters
     ----------
-    jobs : Jobs or ShardedJobs
-    budget : Budget
     path : sequence of Condition
         The branches above.
     free_machines : bool

@@ -84,9 +84,6 @@ class RuleCut(NamedTuple):
     ----------
     parts : tuple of (group, first job, job after the last, price vectors)
         Jobs counted over the whole problem.
-    splits : Mapping of PoolKey to tuple of int
-    before : Mapping of PoolKey to int
-    own : Mapping of int to option
     """
 
     parts: tuple[tuple[int, int, int, tuple[tuple[int, ...], ...]], ...]
@@ -174,8 +171,6 @@ class Ruled(NamedTuple):
 
     Attributes
     ----------
-    jobs : ShardedJobs
-    rule : Rule
     total : list of k ints
         What all jobs take that are not ``out``.
     out : frozenset of int

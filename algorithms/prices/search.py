@@ -73,7 +73,6 @@ class PriceSearch(Passes):
     ----------
     jobs : Jobs or ShardedJobs
         Of a reduced problem (every block serves some job and lies in some configuration).
-    budget : Budget
     path : sequence of Condition, optional
         The branches above.
     free_machines : bool, default False
@@ -91,7 +90,6 @@ class PriceSearch(Passes):
 
     Attributes
     ----------
-    best : PricePoint or None
     upper : Fraction or None
         About the most that any prices can prove; a solver's word.
     """

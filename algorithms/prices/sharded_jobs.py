@@ -40,7 +40,6 @@ class Pool(NamedTuple):
 
     Attributes
     ----------
-    group : int
     differences : tuple of tuples of k ints
         Between each pass's option and the first pass's; of the first one zeros.
     amount : int
@@ -62,7 +61,6 @@ class Pools(NamedTuple):
     ----------
     pools : list of Pool
         By group, then by differences.
-    members : Mapping of shard to {(group, differences): jobs}
     """
 
     pools: list[Pool]
@@ -76,13 +74,11 @@ class ShardedJobs:
     ----------
     problem : Problem or ShardedProblem
         Reduced.
-    stopped : callable, optional
     threads : int, optional
         For a problem in memory; an engine has its own.
 
     Attributes
     ----------
-    in_shards : ShardedProblem
     grid_bits : int
         As of :class:`Jobs`.
     longest : int
@@ -365,12 +361,10 @@ class Mixed(NamedTuple):
 
     Attributes
     ----------
-    options : ndarray of shape (jobs, T, k)
     undecided : ndarray of int64
         The jobs whose options differ.
     pool : ndarray of int64
         For each of these, how its options differ: an index of ``differences``.
-    differences : list of tuples of T tuples of k ints
     """
 
     options: NDArray[Any]

@@ -23,9 +23,7 @@ from cms import (
     Schedule,
     SizeBoundedConfigurations,
     check,
-    solve,
 )
-from cms.certificate.certificate import round_up
 from instances import hard
 from instances.families import generate
 from tests.algorithms.branch_and_price.branched import ask_the_second_checker, proof
@@ -81,13 +79,6 @@ def test_few_numbers_tell_machines_of_very_many_blocks_apart() -> None:
     full = Configuration({"a": wanted, "b": wanted - 1}, "machine")
     assert MachinesWith(full) in branches
     assert len(branches) < 10
-
-
-def test_the_same_with_its_configurations_listed_is_proved() -> None:
-    found = proof(generate("rounding", n=3, seed=0, kind="non-irup-listed"), None)
-    assert found.schedule is not None
-    assert isinstance(found.certificate, Branch)
-    assert found.bound == found.schedule.machine_count
 
 
 #: Of a machine of cost 5 beside those of cost 2 in ``pairs``: no bargain, but a cost step of 1.
@@ -175,16 +166,6 @@ def test_costs_in_steps_of_a_hundredth(types: int, n: int, seed: int, cost: str)
     assert found.schedule.cost(problem) == found.bound == Fraction(cost)
 
 
-def test_costs_1_and_23_tenths() -> None:
-    problem = Problem(
-        configurations=[Configuration({"b": 3}, "small"), Configuration({"b": 7}, "large")],
-        jobs=[Job(f"x{j}", 2, {"b": 1}) for j in range(5)],
-        machine_types=[MachineType("small", 1), MachineType("large", "2.3")],
-    )
-    # Ten blocks: by prices 3.29; 4 x 3 cost 4, 7 + 3 cost 3.3.
-    assert proof(problem, None).bound == Fraction("3.3")
-
-
 def test_certificates_hold_for_configurations_that_others_beat() -> None:
     """Below a branch on blocks a machine with fewer of them may be worth more."""
     beaten = [Configuration({block: 1}, "machine") for block in "xyz"]
@@ -195,19 +176,6 @@ def test_certificates_hold_for_configurations_that_others_beat() -> None:
     found = proof(pairs(5, *beaten, *idle, beaten[0], NO_BARGAIN, other=5), None)
     assert found.bound == 2 * 8
     assert isinstance(found.certificate, Branch)
-
-
-def test_blocks_that_no_machine_has_tempt_nobody() -> None:
-    too_large = SizeBoundedConfigurations({"giant": 3, "small": 1}, 2, "machine")
-    assert proof(pairs(5, too_large), None).bound == 2 * 8
-
-
-@pytest.mark.parametrize("demand", [1, 5, 10**12 + 1])
-def test_demands_of_any_size(demand: int) -> None:
-    problem = pairs(demand, Configuration({"giant": 1, "x": 1}, "other"))
-    best = solve(problem)
-    assert best.proof == "checked"
-    assert proof(problem, best.cost).bound == best.cost
 
 
 @pytest.mark.parametrize(
@@ -228,26 +196,6 @@ def test_half_a_machine_is_told_from_a_whole_one(demand: int) -> None:
     unused = Configuration({"unused": 1, "giant": 0, "x": 0}, "other")
     problem = pairs(demand, unused, NO_BARGAIN, other=5)
     assert proof(problem, None).bound == 2 * ((3 * demand + 1) // 2)
-
-
-def test_equal_jobs_are_split_one_by_one() -> None:
-    """Seven jobs, each of which wants two a or three b; a machine has both."""
-    problem = Problem(
-        configurations=[Configuration({"a": 3, "b": 4}), Configuration({"a": 1, "b": 6})],
-        jobs=[Job(f"x{j}", 6, {"a": 3, "b": 2}) for j in range(7)],
-    )
-    best = optimum(problem)
-    assert proof(problem, None).bound == best
-
-
-@pytest.mark.parametrize("limit", [1, 2])
-def test_one_job(limit: int) -> None:
-    problem = Problem(
-        configurations=[Configuration({"a": 1}, "cheap"), Configuration({"a": 1}, "dear")],
-        jobs=[Job("x", "2.5", {"a": 1})],
-        machine_types=[MachineType("cheap", 1, limit), MachineType("dear", "2.3")],
-    )
-    assert proof(problem, None).bound == optimum(problem)
 
 
 def test_nothing_to_do_and_nothing_to_pay() -> None:
@@ -278,17 +226,6 @@ def test_machines_of_no_cost_are_not_branched_on() -> None:
     assert found.schedule.cost(problem) == 0
 
 
-def test_a_job_no_block_serves() -> None:
-    problem = Problem(configurations=Configuration({"a": 1}), jobs=[Job("x", 1, {})])
-    for claims in (
-        prove_infeasible(problem, Unlimited(), most_nodes=9),
-        prove_cost(problem, Unlimited(), None, most_nodes=9),
-    ):
-        (claim,) = claims
-        assert isinstance(claim, Certificate)
-        assert claim.proves_infeasible(problem)
-
-
 def test_the_limit_on_nodes_still_leaves_a_certificate() -> None:
     problem = hard.SET_COVER_F2_3.make()
     bounds = [proof(problem, 3, most_nodes=nodes).bound for nodes in (1, 7, 400)]
@@ -305,22 +242,6 @@ def test_a_depth_that_certificates_cannot_have_is_not_reached(
     for claim in found.claims:
         assert isinstance(claim, Certificate)
         assert all(len(leaf.multipliers) <= 3 for leaf in claim.leaves())
-
-
-def test_the_same_claims_in_every_run() -> None:
-    problem = generate("mixed-fleet", n=6, seed=1, types=3, cost_step="0.01")
-    first, second = (list(prove_cost(problem, Unlimited(), None, most_nodes=20)) for _ in range(2))
-    assert first == second
-    assert len(first) > 3
-
-
-def test_a_stopped_budget_ends_the_run_at_once() -> None:
-    problem = generate("mixed-fleet", n=10, seed=1, types=3, cost_step="0.01")
-    budget = Unlimited()
-    budget.stopped = True
-    for claim in prove_cost(problem, budget, None, most_nodes=10**6):
-        assert isinstance(claim, Certificate)
-        claim.bound(problem)
 
 
 @pytest.mark.parametrize("questions", [3, 30, 100, 300])
@@ -344,18 +265,6 @@ def test_a_linear_program_that_fails_costs_no_proof(monkeypatch: pytest.MonkeyPa
 
     monkeypatch.setattr(Master, "solve", sometimes)
     assert proof(hard.SET_COVER_F2_3.make(), 3).bound == 3
-
-
-def test_a_lower_bound_that_is_known_is_not_told_again() -> None:
-    problem = hard.SET_COVER_F2_3.make()
-    budget = Unlimited()
-    budget.lower_bound = Fraction(2)
-    claims = list(prove_cost(problem, budget, Fraction(3), most_nodes=100))
-    (claim,) = claims
-    assert isinstance(claim, Certificate)
-    assert round_up(claim.bound(problem), Fraction(1)) == 3
-    budget.lower_bound = Fraction(3)
-    assert list(prove_cost(problem, budget, Fraction(3), most_nodes=100)) == []
 
 
 @pytest.mark.long

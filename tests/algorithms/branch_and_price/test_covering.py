@@ -102,20 +102,6 @@ def test_machines_of_any_number_keep_the_limits(size: int) -> None:
         assert holds(shapes, load, filled(shapes, load, covering(shapes, load))), number
 
 
-def test_fractional_machines_rounded_down_are_kept() -> None:
-    problem = Problem(
-        configurations=[Configuration({"a": 2, "b": 1}), Configuration({"b": 3})],
-        jobs=[Job("x", 9, {"a": 1, "b": 1})],
-    )
-    shapes = shapes_of(problem)
-    half = Fraction(1, 2)
-    large = 10**40
-    machines = filled(shapes, [2 * large, large + 4], [large + half, 1 + half])
-    assert machines in ((large, 2), (large + 1, 1))
-    # Nothing is there of a type that nobody needs.
-    assert filled(shapes, [0, 0], None) == (0, 0)
-
-
 @pytest.mark.parametrize("exponent", [30, 308, 309, 400])
 def test_fractional_machines_for_numbers_no_float_holds(exponent: int) -> None:
     shapes = shapes_of(single({"a": 2}, 10**exponent, {"a": 1}))
@@ -123,11 +109,3 @@ def test_fractional_machines_for_numbers_no_float_holds(exponent: int) -> None:
     assert machines is not None
     (number,) = machines
     assert abs(number / 10**exponent - Fraction(1, 2)) <= Fraction(1, 10**9)
-
-
-@pytest.mark.parametrize("exponent", [30, 309, 400])
-def test_limits_no_float_holds(exponent: int) -> None:
-    shapes = shapes_of(single({"a": 2}, 10**exponent, {"a": 1}, limit=10**exponent))
-    assert covering(shapes, [10**exponent]) is not None
-    shapes = shapes_of(single({"a": 2}, 9, {"a": 1}, limit=10**exponent))
-    assert covering(shapes, [9]) == [Fraction(9, 2)]

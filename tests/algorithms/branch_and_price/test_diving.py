@@ -9,14 +9,12 @@ from typing import cast
 
 import pytest
 
-from algorithms.branch_and_price.covers import Covered
-from algorithms.branch_and_price.dive import Dive, Dived, LookedFor
-from algorithms.branch_and_price.diver import _DISCREPANCIES, Diver
-from algorithms.branch_and_price.shapes import Shapes
+from algorithms.branch_and_price.dive import Dive, Dived
+from algorithms.branch_and_price.diver import Diver
 from algorithms.branch_and_price.undecided import Undecided
 from algorithms.prices.fraction import fractional
 from algorithms.prices.jobs import Jobs
-from algorithms.prices.region import Region, Row, configuration_of
+from algorithms.prices.region import Region, configuration_of
 from algorithms.prices.search import PriceSearch
 from cms import (
     Configuration,
@@ -171,23 +169,6 @@ def test_no_dive_claims_that_blocks_cost_more_than_they_do() -> None:
     assert told > number * 5 // 8
 
 
-def test_a_million_blocks_a_machine_cost_no_more_than_they_do() -> None:
-    """Prices are rounded to a grid: what is lost of each of so many must not make a lie."""
-    sizes = {"a": 1, "b": 3 * 10**5 + 1, "c": 7 * 10**5 - 3}
-    problem = Problem(
-        configurations=SizeBoundedConfigurations(sizes, 10**6),
-        jobs=[Job(block, 10**9, {block: 1}) for block in sizes],
-    )
-    load = [3 * 10**6, 4, 3]  # 3 machines' worth of a, and 3.3 of the others
-    dive = first_dive(Region(problem), load)
-    dived = dive.run(frozenset(), None)
-    assert dived is not None
-    assert dive.least is not None
-    size = sum(n * sizes[block] for n, block in zip(load, problem.blocks, strict=True))
-    assert Fraction(size * 99, 10**8) <= dive.least <= Fraction(size, 10**6)
-    assert dived.cost == 7
-
-
 def test_limits_count_in_what_blocks_cost_at_least() -> None:
     problem = Problem(
         configurations=[
@@ -206,64 +187,6 @@ def test_limits_count_in_what_blocks_cost_at_least() -> None:
     assert Fraction(49, 10) < dive.least <= 5
 
 
-def test_only_what_costs_less_is_of_interest() -> None:
-    for problem, region, load in random_tasks(so_many(4, 30)):
-        least = optimum(needs(load, problem))
-        if least is None or not any(load):
-            continue
-        for below in (least, least + 1):
-            found = dives(diver_of(region), load, least, below)
-            assert all(least <= dived.cost < below for dived in found)
-
-
-def test_dives_end_once_they_meet_the_target_or_cannot(monkeypatch: pytest.MonkeyPatch) -> None:
-    problem = no_round_up()
-    load = [{"44": 5, "33": 7, "12": 17}[block] for block in problem.blocks]
-    asked: list[frozenset[int]] = []
-    honest = Dive.run
-
-    def counted(self: Dive, skips: frozenset[int], *costs: Fraction | None) -> Dived | None:
-        asked.append(skips)
-        return honest(self, skips, *costs)
-
-    monkeypatch.setattr(Dive, "run", counted)
-
-    def number(target: int, below: Fraction | None = None) -> int:
-        asked.clear()
-        list(dives(diver_of(Region(problem)), load, target, below))
-        return len(asked)
-
-    assert number(6) == 1  # met
-    assert number(4) == 1  # 655/132 > 4
-    assert number(5, Fraction(5)) == 1  # met before
-    # All that differ; a target of 5 is neither met nor ruled out.
-    assert 1 < number(5) < 40
-    steps = 1 + max(map(max, asked[1:]))
-    different = [skips for skips in _DISCREPANCIES[:40] if max(skips, default=0) < steps]
-    assert asked == list(map(frozenset, different))
-
-
-def test_the_second_best_is_taken_once_and_early_first() -> None:
-    patterns = _DISCREPANCIES
-    assert patterns[:13] == [(), *((step,) for step in range(12))]
-    assert patterns[13:17] == [(0, 1), (0, 2), (0, 3), (1, 2)]
-    assert len(patterns) == len(set(patterns)) == 1 + 12 + 66
-    assert all(len(pair) == 2 and pair[0] < pair[1] for pair in patterns[13:])
-    assert [sum(pair) for pair in patterns[13:]] == sorted(map(sum, patterns[13:]))
-
-
-def test_skipping_takes_the_second_best_content() -> None:
-    problem = no_round_up()
-    load = [{"44": 1, "33": 1, "12": 1}[block] for block in problem.blocks]
-    load[problem.blocks.index("44")] = 2
-    # 2 x 44 + 33 beside 12: something else first costs no less, but still holds them all.
-    for skips in (frozenset[int](), frozenset({0}), frozenset({0, 1})):
-        region = Region(problem)
-        dived = first_dive(region, load).run(skips, None)
-        assert dived is not None
-        refuse_what_holds_too_little(dived, load, problem, region)
-
-
 def test_more_blocks_than_floats_can_count_are_refused() -> None:
     problem = Problem(
         configurations=SizeBoundedConfigurations({"a": 2, "b": 3}, 6),
@@ -273,11 +196,6 @@ def test_more_blocks_than_floats_can_count_are_refused() -> None:
     assert list(dives(diver, [2**40, 1], 0)) == []
     (found,) = dives(diver, [3 * 2**30, 2**31], 2**31)
     assert found.cost == 2**31
-
-
-def test_no_blocks_need_no_machines() -> None:
-    (found,) = dives(diver_of(Region(no_round_up())), [0, 0, 0], 0)
-    assert (found.cost, found.machines) == (0, {})
 
 
 def test_numbers_beyond_floats_beside_the_blocks() -> None:
@@ -302,23 +220,6 @@ def test_numbers_beyond_floats_beside_the_blocks() -> None:
     assert dived.cost == 3
 
 
-def test_blocks_that_cost_nothing_somewhere_have_no_price() -> None:
-    problem = Problem(
-        configurations=[
-            SizeBoundedConfigurations({"a": 2, "b": 3}, 7, "paid"),
-            SizeBoundedConfigurations({"a": 3}, 7, "gift"),
-        ],
-        machine_types=[MachineType("paid", 5), MachineType("gift", 0)],
-        jobs=[Job("x", 90, {"a": 1}), Job("y", 90, {"b": 1})],
-    )
-    dive = first_dive(Region(problem), [50, 4])
-    dived = dive.run(frozenset(), None)
-    assert dived is not None
-    assert dived.cost == 10
-    assert dive.least is not None
-    assert Fraction(99, 10) < dive.least <= 10
-
-
 def test_a_dive_that_is_stopped_ends_without_machines() -> None:
     stopped = Unlimited()
     stopped.stopped = True
@@ -334,20 +235,6 @@ def test_a_dive_that_is_stopped_ends_without_machines() -> None:
             refuse_what_holds_too_little(dived, load, problem, region)
         ended += not found
     assert 1 < ended < 13
-
-
-def test_contents_that_dives_end_with_are_kept_for_the_programs() -> None:
-    problem = shares(3, 12, beside=False)
-    region = Region(problem)
-    diver = diver_of(region)
-    load = [3] * len(problem.blocks)
-    found = list(dives(diver, load, 0))
-    assert set(diver.used) == {row for dived in found for row in dived.machines}
-    short = Shapes(problem, region.rows)
-    long = Shapes(problem, [*region.rows, *diver.used])
-    assert not short.complete
-    assert long.shapes[: len(short)] == short.shapes
-    assert len(long) > len(short)
 
 
 def test_dives_close_what_contents_known_from_prices_leave_open() -> None:
@@ -407,20 +294,3 @@ def test_jobs_that_have_not_decided_take_options_that_serve_them() -> None:
             assert dive.least <= least
     assert mixtures > number
     assert best > number * 3 // 4
-
-
-def test_machines_looked_for_are_those_that_are_left_of_each_type() -> None:
-    """After a machine of either type the same blocks are left, for one of the other type."""
-    pair = Problem(
-        configurations=[SizeBoundedConfigurations({"b": 1}, 2, name) for name in ("m", "n")],
-        machine_types=[MachineType("m", limit=1), MachineType("n", limit=1)],
-        jobs=[Job("j", 4, {"b": 1})],
-    )
-    region = Region(pair)
-    known: dict[LookedFor, Covered] = {}
-    for first, second in [(0, 1), (1, 0)]:
-        rows, start = dict.fromkeys(region.rows), Undecided.of_blocks([4])
-        dive = Dive(Jobs(pair), region, rows, start, Unlimited(), 0, known)
-        dive._priced(1)
-        assert dive._keep(Row((2,), first, None), 1)
-        assert dive._covered(Fraction(2)).machines == {Row((2,), second, None): 1}

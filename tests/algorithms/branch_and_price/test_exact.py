@@ -16,15 +16,13 @@ from algorithms.branch_and_price.program import (
     close,
     improvements,
     schedule_of,
-    shortened,
 )
 from algorithms.branch_and_price.shapes import Shapes
-from algorithms.prices.certificates import certificate, ray
+from algorithms.prices.certificates import ray
 from algorithms.prices.jobs import Jobs
 from algorithms.prices.search import PriceSearch
 from algorithms.solvers.integer import Settings
 from cms import Configuration, Job, MachineType, Problem, SolverBound, check
-from cms.problem.rows import Row
 from cms.reduction.reduction import Reduction, reduce
 from tests.algorithms.branch_and_price.parts import Unlimited, reduced, searched
 from tests.families import FAMILIES, instance
@@ -152,48 +150,6 @@ def test_short_rows_find_schedules_and_prove_bounds_of_long_ones(family: str) ->
     assert rounded >= FEW // 3
 
 
-def test_outer_rows_leave_room_for_the_blocks_that_long_rows_need() -> None:
-    """Short rows are served by 10^12 blocks here; a schedule needs 10^14 and its machines."""
-    problem = Problem(
-        configurations=Configuration({"a": 2}), jobs=[Job("x", 10**19, {"a": 10**5 + 1})]
-    )
-    least = Fraction(math.ceil(Fraction(10**19, 2 * (10**5 + 1))))
-    jobs = reduced(problem)
-    shapes = Shapes(jobs.problem, ())
-    task = every_block(jobs, least, least, outer=True)
-    answer = close(shapes, jobs, task, Unlimited(), effort=math.inf)
-    assert answer.status in ("optimal", "feasible")
-    assert answer.found is None
-
-
-def test_the_rest_of_a_box_is_short_where_its_least_blocks_serve_nearly_all() -> None:
-    from algorithms.branch_and_price.rounding import Box
-    from algorithms.prices.choices import no_choices
-
-    problem = Problem(
-        configurations=Configuration({"a": 1, "b": 1}),
-        jobs=[Job("x", 10**18, {"a": 10**6 - 1, "b": 10**6 - 7})],
-    )
-    jobs = reduced(problem)
-    shapes = Shapes(jobs.problem, ())
-    most = 10**18 // (2 * 10**6 - 8)
-    box = Box(0, (most - 3,) * 2, (most + 3,) * 2)
-    task = Task(no_choices(jobs.problem), {}, (box,), Fraction(0), None, (Fraction(most),))
-    answer = close(shapes, jobs, task, Unlimited(), effort=math.inf)
-    assert answer.found is not None
-    assert (answer.status, answer.exact) == ("optimal", True)
-    assert answer.found.cost == most + 1
-
-
-def test_rows_are_shortened_one_way_or_the_other() -> None:
-    row = Row(3 * 10**20 + 1, (10**20, 10**30, 0, 1), 1)
-    inner, outer = shortened(row), shortened(row, outer=True)
-    assert inner.demand == outer.demand == 2**40
-    for f, less, more in zip(row.supply, inner.supply, outer.supply, strict=True):
-        exactly = Fraction(min(f, row.demand) * 2**40, row.demand)
-        assert (less, more) == (math.floor(exactly), math.ceil(exactly))
-
-
 def test_too_many_options_are_left_to_the_compact_program() -> None:
     """Two types of the same worth can be mixed in thousands of ways, where blocks are four."""
     problem = Problem(
@@ -206,17 +162,6 @@ def test_too_many_options_are_left_to_the_compact_program() -> None:
     target = known.best.bound + 1
     few = every_option(shapes, known.jobs, known.best, Fraction(0), target, Unlimited())
     assert few is None
-
-
-def test_a_stopped_budget_ends_the_listing() -> None:
-    known = searched(instance("random_configurations", 1))
-    assert known.best is not None
-    shapes = Shapes(known.jobs.problem, known.region.rows)
-    budget = Unlimited()
-    aim = known.best, Fraction(0), known.best.bound + 1
-    assert every_option(shapes, known.jobs, *aim, budget) is not None
-    budget.stopped = True
-    assert every_option(shapes, known.jobs, *aim, budget) is None
 
 
 def test_the_schedules_of_a_search_come_as_they_are_found_and_the_answer_last() -> None:
@@ -262,18 +207,6 @@ def test_an_answer_holds_for_costs_up_to_the_target(
     jobs = reduced(instance("costs", 3))
     task = every_block(jobs, Fraction(0), None if target is None else Fraction(target))
     assert solver_bound(answer, task, Fraction(1, 2)) == expected
-
-
-def test_certificates_hold_for_the_problem_given_and_say_how_they_were_found() -> None:
-    problem = instance("size_bounded", 2)  # a job would best take a block too large for a machine
-    reduction = reduce(problem)
-    assert reduction.lost
-    search = searched(problem)
-    assert search.best is not None
-    assert search.passes == 1
-    named = certificate(reduction, search, search.best)
-    assert named.part == "block prices, 1 pass"
-    assert named.claim.bound(problem) == search.best.bound > 0  # type: ignore[union-attr]
 
 
 def test_a_ray_is_given_where_limits_alone_leave_no_schedule() -> None:

@@ -8,7 +8,6 @@ from fractions import Fraction
 
 import pytest
 
-from algorithms.branch_and_price.greedy_turn import TimeShare
 from algorithms.branch_and_price.run import claims
 from cms import (
     Certificate,
@@ -87,13 +86,3 @@ def test_before_it_branches_it_has_what_greedy_has(kind: str) -> None:
         assert greedy.cost is not None
         assert budget.best.cost(problem) <= greedy.cost, seed
     assert asked
-
-
-def test_a_part_of_the_time_ends_before_the_budget_does() -> None:
-    whole, endless = Unlimited(seconds=1000.0), Unlimited()
-    assert not TimeShare(whole, 0.2).stopped
-    assert 0 < TimeShare(whole, 0.2).remaining() <= 200
-    assert TimeShare(whole, 0.0).stopped
-    assert TimeShare(endless, 0.2).remaining() == endless.remaining()
-    endless.stopped = True
-    assert TimeShare(endless, 0.2).stopped

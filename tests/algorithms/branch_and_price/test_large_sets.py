@@ -9,8 +9,6 @@ from fractions import Fraction
 
 import pytest
 
-from algorithms.branch_and_price.shapes import Shapes
-from algorithms.prices.region import Row
 from algorithms.tables.machines import listed
 from cms import (
     Configuration,
@@ -23,7 +21,6 @@ from cms import (
     check,
     solve,
 )
-from instances.families import generate
 from tests.algorithms.branch_and_price.parts import shares
 from tests.samples import few
 
@@ -53,18 +50,6 @@ def test_shares_in_steps_of_a_fiftieth() -> None:
     assert solution.proof == "checked"
 
 
-def test_more_rows_keep_the_numbers_of_the_configurations_before() -> None:
-    problem = shares(1, 4, beside=True)
-    k = len(problem.blocks)
-    rows = [Row(tuple(int(i == at) for i in range(k)), 0, None) for at in range(3)]
-    rows.insert(1, Row((0,) * k, 0, None))  # as below branches
-    short, long = Shapes(problem, rows[:1]), Shapes(problem, rows)
-    assert not short.complete
-    assert long.shapes[: len(short)] == short.shapes
-    assert len(long) == len(short) + 2
-    assert len(short) == 1 + len(listed(problem, 2_000).shapes)
-
-
 @pytest.mark.parametrize("exponent", few(1, [12, 13, 6, 9]))
 def test_blocks_worth_a_trillionth_of_a_machine_keep_their_price(exponent: int) -> None:
     """308 machines; rounded to the same grid as the others their price would be nothing."""
@@ -88,13 +73,6 @@ def until(problem: Problem, enough: Callable[[Incumbent], bool]) -> Solution:
     return solve(
         problem, METHOD, threads=1, time_limit=None, cancel=cancel, on_improvement=improved
     )
-
-
-def test_a_first_schedule_comes_before_the_best_prices() -> None:
-    problem = generate("mixed-fleet", n=1_500, seed=3, types=3)
-    solution = until(problem, lambda line: line.cost is not None and line.lower_bound > 0)
-    sources = [line.source for line in solution.history]
-    assert sources[0] == "price_and_branch: first schedule"
 
 
 def test_more_block_types_than_python_has_frames() -> None:

@@ -36,10 +36,6 @@ def test_the_minimal_options_are_those_of_the_definition(data: st.DataObject) ->
     assert set(found) == _minimal_by_definition(prices, supply, demand, budget)
 
 
-def test_a_job_without_demand_has_the_empty_option() -> None:
-    assert minimal_options([1, 1], [3, 0], 0, 5, most=10) == [(0, 0)]
-
-
 def test_options_that_are_too_many_are_given_up_at_once() -> None:
     # equal ratios: about 10**8 ways to mix the two types
     assert minimal_options([2, 3], [2, 3], 10**9, 10**9 + 10, most=100) is None

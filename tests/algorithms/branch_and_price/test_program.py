@@ -13,11 +13,9 @@ from hypothesis import strategies as st
 
 from algorithms.branch_and_price.options import minimal_options
 from algorithms.branch_and_price.program import (
-    REACH,
     Answer,
     Found,
     Task,
-    _built,
     close,
     improvements,
     schedule_of,
@@ -115,13 +113,6 @@ def test_tasks_with_everything_in_them_find_the_optimum(family: str) -> None:
     assert done >= (0 if family == "infeasible_by_block" else 1)
 
 
-@pytest.mark.long
-@pytest.mark.parametrize("family", [f for f in FAMILIES if f != "long_numbers"])
-def test_many_tasks_with_everything_in_them_find_the_optimum(family: str) -> None:
-    done = sum(examine(family, number) for number in range(FEW, FEW + MANY))
-    assert done >= (0 if family == "infeasible_by_block" else MANY // 4)
-
-
 # --- what a task asks for -------------------------------------------------------------------------
 
 
@@ -158,34 +149,6 @@ def test_limits_usable_machines_and_the_neighbourhood_are_kept() -> None:
     jobs, shapes = two_ways(0)
     answer = close(shapes, jobs, five(usable=[False, True]), budget, effort=10.0)
     assert answer.status == "infeasible"
-
-
-def test_a_bound_known_before_ends_the_search_and_stands() -> None:
-    jobs, shapes = two_ways()
-    budget = Unlimited()
-    answer = close(shapes, jobs, five(), budget, effort=10.0)
-    assert answer.bound == 4
-    known = Task(choices_of([(0, (5,), 1)], 1), {}, (), Fraction(4), Fraction(4))
-    answer = close(shapes, jobs, known, budget, nodes=100, effort=10.0)
-    # SCIP found what cannot be better: nobody else is asked.
-    assert answer.status == "feasible"
-    assert answer.found is not None
-    assert answer.found.cost == 4
-    assert answer.bound is None
-
-
-def test_jobs_of_one_kind_choose_for_themselves() -> None:
-    problem = Problem(
-        configurations=Configuration({"a": 2, "b": 1}),
-        jobs=[Job(f"x{j}", 1, {"a": 1, "b": 1}) for j in range(9)],
-    )
-    jobs = Jobs(problem)
-    shapes = Shapes(problem, ())
-    task = Task(no_choices(problem), {0: [(1, 0), (0, 1)]}, (), NOTHING, None)
-    answer = close(shapes, jobs, task, Unlimited(), effort=10.0)
-    assert answer.found is not None
-    assert serves(jobs, shapes, answer.found) == 3
-    assert sorted(told(answer.found).counts.tolist()) == [3, 6]
 
 
 def test_boxes_of_one_kind_are_single_jobs_beside_the_fixed_ones() -> None:
@@ -279,35 +242,4 @@ def test_a_long_load_near_the_fractional_machines_is_not_too_large() -> None:
     assert answer.found.machines == (5 * 10**39,)
 
 
-def test_a_block_that_cannot_be_short_has_its_row_all_the_same() -> None:
-    """What SCIP finds within few nodes hangs on the rows it is given; what it needs not it drops.
-
-    So programs of ordinary numbers stay as they were measured, whatever is done for huge ones.
-    """
-    jobs, shapes = two_ways()
-    for around in ([Fraction(0)] * 2, [Fraction(10 * REACH)] * 2):
-        model = _built(shapes, jobs, five(around=around))
-        assert model is not None
-        (row,) = model.program._model.constraints
-        assert [*row.linear.vars] == model.machines.variables
-
-
 # --- stopping -------------------------------------------------------------------------------------
-
-
-def test_without_time_nothing_is_known() -> None:
-    jobs, shapes = two_ways()
-    budget = Unlimited(seconds=0)
-    assert close(shapes, jobs, five(), budget, nodes=10).status == "unknown"
-    answer = close(shapes, jobs, five(), budget, effort=1.0)
-    assert (answer.status, answer.found, answer.bound) == ("unknown", None, None)
-
-
-def test_the_same_task_has_the_same_answer() -> None:
-    jobs = reduced(instance("a100_arbitrary", 3))
-    shapes = Shapes(jobs.problem, ())
-    found = [close(shapes, jobs, whole(jobs), Unlimited(), nodes=100).found for _ in range(2)]
-    assert found[0] is not None
-    assert found[1] is not None
-    assert found[0].machines == found[1].machines
-    assert told(found[0]).options.tolist() == told(found[1]).options.tolist()

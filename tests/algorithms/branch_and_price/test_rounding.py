@@ -108,45 +108,6 @@ def test_what_all_jobs_take_stays_near_the_mixture(name: str) -> None:
         assert max(off) <= 12 + 13 * len(result.boxes), (name, seed, off)
 
 
-def test_seeds_change_none_but_the_undecided_jobs() -> None:
-    search = searched(generate("near-ties", n=400, seed=1, m=30))
-    mixture = fractional(search)
-    allowed = options_of(search, mixture)
-    undecided = [kind for kind, options in enumerate(allowed) if len(options) > 1]
-    assert 0 < len(undecided) < len(search.jobs)
-    results = [rounded(search, mixture, seed) for seed in (0, 0, 1, 2)]
-    tables = []
-    for result in results:
-        stay = ~np.isin(told(result).kinds, undecided)
-        tables.append((told(result).kinds[stay].tolist(), told(result).options[stay].tolist()))
-    assert all(table == tables[0] for table in tables)
-    first, again, *others = [
-        (told(result).options.tolist(), told(result).counts.tolist(), result.boxes)
-        for result in results
-    ]
-    assert first == again
-    assert any(other != first for other in others)
-
-
-def test_equal_jobs_are_split_by_their_weights() -> None:
-    # 2a + b a machine; 20,000 equal jobs of one block each way: two thirds take a, one third b.
-    problem = Problem(
-        configurations=Configuration({"a": 2, "b": 1}),
-        jobs=[Job(f"x{j}", 1, {"a": 1, "b": 1}) for j in range(2000)],
-    )
-    search = searched(problem)
-    assert len(search.jobs) == 1
-    mixture = fractional(search)
-    result = rounded(search, mixture, 0)
-    load = result.choices.load()
-    assert result.boxes == ()
-    assert sum(load) == 2000
-    assert [abs(a - float(b)) <= 1 for a, b in zip(load, bought(search, mixture), strict=True)] == [
-        True,
-        True,
-    ]
-
-
 def far_apart(demand: int, jobs: int) -> PriceSearch:
     return searched(
         Problem(
@@ -171,15 +132,6 @@ def test_a_job_between_options_far_apart_is_left_in_a_box(demand: int) -> None:
     assert alone.boxes == ()
 
 
-def test_of_many_equal_jobs_all_but_a_few_take_whole_options() -> None:
-    search = far_apart(10**6, 50)
-    mixture = fractional(search)
-    result = rounded(search, mixture, 0)
-    examine(search, mixture, result)
-    assert len(result.boxes) <= 2
-    assert int(told(result).counts.sum()) >= 48
-
-
 @pytest.mark.parametrize("exponent", [19, 30, 100, 309, 400])
 def test_numbers_beyond_int64_are_rounded(exponent: int) -> None:
     """Options are Python integers then."""
@@ -188,20 +140,6 @@ def test_numbers_beyond_int64_are_rounded(exponent: int) -> None:
     for most in (0, MOST_BOXES):
         result = rounded(search, mixture, 0, most_boxes=most)
         examine(search, mixture, result, boxes=most > 0)
-
-
-def test_kinds_that_are_far_apart_and_split_without_rest_need_no_mixture() -> None:
-    """The machines of no cost meet the demand exactly as often as whole parts say."""
-    problem = Problem(
-        configurations=[
-            Configuration({"c": 1}, "m"),
-            Configuration({"a": 9 * 10**15 + 9, "b": 3}, "n"),
-        ],
-        jobs=[Job("x", 6 * 10**9, {"a": 5, "b": 4, "c": 4})],
-        machine_types=[MachineType("m", 0, 2), MachineType("n", Fraction(9, 10**12))],
-    )
-    solution = solve(problem, "price_and_branch", threads=1)
-    assert solution.status == "optimal"
 
 
 def test_small_options_are_weighed_beside_one_that_no_float_holds() -> None:

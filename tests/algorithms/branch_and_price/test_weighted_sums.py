@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import random
 from fractions import Fraction
-from math import gcd
 
 import pytest
 
-from algorithms.branch_and_price.candidates import rough_costs
 from cms import (
     Branch,
     Certificate,
@@ -32,36 +30,6 @@ def sums(certificate: Certificate | None) -> list[MachinesOfType]:
     quantity = certificate.quantity
     own = [quantity] if isinstance(quantity, MachinesOfType) and len(quantity.weights) > 1 else []
     return own + sums(certificate.below) + sums(certificate.above)
-
-
-def test_one_branch_on_a_sum_instead_of_one_for_every_number_of_small_machines() -> None:
-    # Two blocks on a small machine of cost 2, four on a large one of cost 4, and one more on the
-    # dear one that k needs: 101 blocks on small and large ones, small + 2 large >= 51.
-    dear = Configuration({"x": 1, "y": 1}, "dear")
-    problem = Problem(
-        configurations=[Configuration({"x": 2}, "s"), Configuration({"x": 4}, "l"), dear],
-        jobs=[Job("j", 102, {"x": 1}), Job("k", 1, {"y": 1})],
-        machine_types=[MachineType("s", 2), MachineType("l", 4), MachineType("dear", 5)],
-    )
-    found = proof(problem, 107, most_nodes=10)
-    assert found.bound == 107
-    assert isinstance(found.certificate, Branch)
-    (weighted,) = sums(found.certificate)
-    assert found.certificate.leaf_count == 2
-    assert weighted.weights["l"] == 2 * weighted.weights["s"]
-
-
-def test_costs_in_rough_units_have_no_common_divisor_and_are_no_finer_than_wanted() -> None:
-    costs = {0: Fraction(1), 1: Fraction(2), 4: Fraction(61, 10)}
-    found = rough_costs(costs, Fraction(1, 2))
-    assert found[0] == {0: 2, 1: 4, 4: 12} or gcd(*found[0].values()) == 1
-    assert all(max(weights.values()) <= 12 for weights in found)  # 12 halves are 6
-    assert all(gcd(*weights.values()) == 1 for weights in found)
-    assert {1: 1, 4: 2} in found  # what costs little beside the dearest does not count
-    assert len({tuple(weights.items()) for weights in found}) == len(found)
-    assert max(rough_costs(costs, Fraction(0))[0].values()) == 100
-    assert rough_costs({0: Fraction(1)}, Fraction(0)) == rough_costs({}, Fraction(1)) == []
-    assert rough_costs(costs, Fraction(7)) == []
 
 
 @pytest.mark.parametrize(

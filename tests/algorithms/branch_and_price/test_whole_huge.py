@@ -33,22 +33,6 @@ def test_two_blocks_at_any_demand(exponent: int) -> None:
 
 
 @pytest.mark.parametrize("exponent", LONG)
-def test_huge_supply_is_a_small_problem(exponent: int) -> None:
-    huge = 10**exponent
-    problem = of(
-        PAIR,
-        jobs={
-            "x": (huge, {"a": huge // 3, "b": huge // 7}),
-            "y": (3, {"b": 1}),
-            "z": (100, {"a": 7, "b": 3}),
-        },
-    )
-    solution = solve(problem, "cp_sat", threads=1)
-    assert solution.status == "optimal"
-    proved(problem, solution.cost)
-
-
-@pytest.mark.parametrize("exponent", LONG)
 def test_free_machines_run_out_at_any_size(exponent: int) -> None:
     huge = 10**exponent
     problem = of(
