@@ -131,11 +131,11 @@ BUDGETS = {
     "cms.tidying": 470,
     "cms.testing": 1_320,
     "cms.files": 5_390,
-    "algorithms": 440,
+    "algorithms": 430,
     "algorithms.solvers": 1_130,
     "algorithms.tables": 480,
     "algorithms.prices": 3_230,
-    "algorithms.branch_and_price": 4_890,
+    "algorithms.branch_and_price": 4_900,
     "algorithms.aggregated": 1_780,
     "algorithms.mixes": 3_170,
     "algorithms.conic": 1_150,
@@ -150,7 +150,7 @@ BUDGETS = {
     "cms.fleet": 62_320,
     "proofs_checks": 16_950,
     "bench": 13_200,
-    "tests": 91_400,
+    "tests": 91_200,
 }
 
 

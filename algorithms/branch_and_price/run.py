@@ -171,7 +171,11 @@ class _Run:
             if not many:
                 yield from self._dived(diver, search, mixture, _FIRST_DIVES)
             elif self._cost is not None:
-                yield from self._tree(search.best, _FIRST_TREE_NODES)
+                # Machines of each type decide nearly everything; few blocks make quick nodes.
+                fewer = bool(self._reduction.replacement.gone)
+                yield from self._tree(search.best, _FIRST_TREE_NODES, fewer=fewer)
+                if fewer:
+                    yield from self._tree(search.best, _FIRST_TREE_NODES)
             if self._met(search.best):
                 return
             shapes = Shapes(self._problem, [*search.region.rows, *diver.used])

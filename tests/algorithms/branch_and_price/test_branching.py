@@ -9,7 +9,6 @@ import pytest
 from algorithms.branch_and_price.candidates import CONTENTS, mixture, splits
 from algorithms.branch_and_price.tree import prove_cost, prove_infeasible
 from algorithms.prices.jobs import Jobs
-from algorithms.prices.master import Master
 from algorithms.prices.region import Row
 from algorithms.prices.search import PriceSearch
 from cms import (
@@ -153,19 +152,6 @@ def test_a_ray_below_every_leaf_where_the_root_has_none() -> None:
     assert check(enough, schedule) == ()
 
 
-@pytest.mark.long
-@pytest.mark.parametrize(
-    ("types", "n", "seed", "cost"),
-    # The first two by CP-SAT, which needs seconds for them; it cannot prove the others.
-    [(2, 5, 1, "4.8"), (2, 5, 2, "5.58"), (2, 10, 1, "11.93"), (3, 10, 2, "12.68")],
-)
-def test_costs_in_steps_of_a_hundredth(types: int, n: int, seed: int, cost: str) -> None:
-    problem = generate("mixed-fleet", n=n, seed=seed, types=types, cost_step="0.01")
-    found = proof(problem, None)
-    assert found.schedule is not None
-    assert found.schedule.cost(problem) == found.bound == Fraction(cost)
-
-
 def test_certificates_hold_for_configurations_that_others_beat() -> None:
     """Below a branch on blocks a machine with fewer of them may be worth more."""
     beaten = [Configuration({block: 1}, "machine") for block in "xyz"]
@@ -176,38 +162,6 @@ def test_certificates_hold_for_configurations_that_others_beat() -> None:
     found = proof(pairs(5, *beaten, *idle, beaten[0], NO_BARGAIN, other=5), None)
     assert found.bound == 2 * 8
     assert isinstance(found.certificate, Branch)
-
-
-@pytest.mark.parametrize(
-    "demand",
-    [
-        1,
-        5,
-        10**6 + 1,
-        pytest.param(
-            10**12 + 1,
-            marks=pytest.mark.xfail(
-                strict=True, reason="the master's floating-point numbers see no half there"
-            ),
-        ),
-    ],
-)
-def test_half_a_machine_is_told_from_a_whole_one(demand: int) -> None:
-    unused = Configuration({"unused": 1, "giant": 0, "x": 0}, "other")
-    problem = pairs(demand, unused, NO_BARGAIN, other=5)
-    assert proof(problem, None).bound == 2 * ((3 * demand + 1) // 2)
-
-
-def test_nothing_to_do_and_nothing_to_pay() -> None:
-    shape = Configuration({"a": 1})
-    assert proof(Problem(configurations=shape), None).claims == []
-    assert proof(Problem(configurations=shape, jobs=[Job("x", 0, {"a": 1})]), 0).claims == []
-    free = Problem(
-        configurations=shape,
-        jobs=[Job("x", 5, {"a": 1})],
-        machine_types=[MachineType("machine", 0)],
-    )
-    assert proof(free, None).claims == []
 
 
 def test_machines_of_no_cost_are_not_branched_on() -> None:
@@ -252,19 +206,6 @@ def test_stopped_anywhere_what_was_claimed_holds(questions: int) -> None:
             assert check(problem, claim) == ()
         else:
             assert claim.bound(problem) <= Fraction("10.7")
-
-
-def test_a_linear_program_that_fails_costs_no_proof(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Branches on what was fractional above are valid, if less to the point."""
-    solve, calls = Master.solve, 0
-
-    def sometimes(self: Master) -> object:
-        nonlocal calls
-        calls += 1
-        return None if calls % 7 == 0 else solve(self)
-
-    monkeypatch.setattr(Master, "solve", sometimes)
-    assert proof(hard.SET_COVER_F2_3.make(), 3).bound == 3
 
 
 @pytest.mark.long

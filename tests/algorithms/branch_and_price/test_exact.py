@@ -18,11 +18,10 @@ from algorithms.branch_and_price.program import (
     schedule_of,
 )
 from algorithms.branch_and_price.shapes import Shapes
-from algorithms.prices.certificates import ray
 from algorithms.prices.jobs import Jobs
 from algorithms.prices.search import PriceSearch
 from algorithms.solvers.integer import Settings
-from cms import Configuration, Job, MachineType, Problem, SolverBound, check
+from cms import Configuration, Job, Problem, SolverBound, check
 from cms.reduction.reduction import Reduction, reduce
 from tests.algorithms.branch_and_price.parts import Unlimited, reduced, searched
 from tests.families import FAMILIES, instance
@@ -150,31 +149,6 @@ def test_short_rows_find_schedules_and_prove_bounds_of_long_ones(family: str) ->
     assert rounded >= FEW // 3
 
 
-def test_too_many_options_are_left_to_the_compact_program() -> None:
-    """Two types of the same worth can be mixed in thousands of ways, where blocks are four."""
-    problem = Problem(
-        configurations=Configuration({"a": 1, "b": 1}),
-        jobs=[Job(name, 10**4 + at, {"a": 2, "b": 3}) for at, name in enumerate("xy")],
-    )
-    known = searched(problem)
-    assert known.best is not None
-    shapes = Shapes(known.jobs.problem, known.region.rows)
-    target = known.best.bound + 1
-    few = every_option(shapes, known.jobs, known.best, Fraction(0), target, Unlimited())
-    assert few is None
-
-
-def test_the_schedules_of_a_search_come_as_they_are_found_and_the_answer_last() -> None:
-    known = Known(instance("costs", 3))
-    task = every_block(known.jobs, Fraction(0), None)
-    *found, answer = improvements(known.shapes, known.jobs, task, Unlimited(), Settings())
-    assert isinstance(answer, Answer)
-    costs = [item.cost for item in found if isinstance(item, Found)]
-    assert len(costs) == len(found) >= 1
-    assert costs == sorted(set(costs), reverse=True)
-    assert costs[-1] == known.best == answer.bound
-
-
 def test_what_is_too_large_for_the_solver_proves_nothing() -> None:
     problem = Problem(configurations=Configuration({"a": 1}), jobs=[Job("x", 10**40, {"a": 3})])
     jobs = reduced(problem)
@@ -207,20 +181,3 @@ def test_an_answer_holds_for_costs_up_to_the_target(
     jobs = reduced(instance("costs", 3))
     task = every_block(jobs, Fraction(0), None if target is None else Fraction(target))
     assert solver_bound(answer, task, Fraction(1, 2)) == expected
-
-
-def test_a_ray_is_given_where_limits_alone_leave_no_schedule() -> None:
-    def limited(limit: int | None) -> Problem:
-        return Problem(
-            configurations=Configuration({"a": 2}),
-            machine_types=[MachineType("machine", limit=limit)],
-            jobs=[Job("x", 5, {"a": 1})],
-        )
-
-    for limit in (2, 3, None):
-        reduction = reduce(limited(limit))
-        named = ray(reduction, Jobs(reduction.problem), Unlimited())
-        assert (named is None) == (limit != 2)
-        if named is not None:
-            assert named.claim.proves_infeasible(limited(limit))  # type: ignore[union-attr]
-            assert named.part.startswith("ray, ")

@@ -12,8 +12,6 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from algorithms.branch_and_price import first
-from algorithms.branch_and_price import open_machines as fleet
 from algorithms.branch_and_price.first import first_schedule
 from algorithms.price_and_branch import PriceAndBranch, PriceAndBranchOptions
 from algorithms.prices import jobs as prices
@@ -126,14 +124,6 @@ def test_machine_types_of_one_machine_each(types: int, jobs: int, blocks: int) -
     assert found(one_of_each(types, jobs, blocks)) is not None
 
 
-def test_wide_rows_and_sets_share_machines() -> None:
-    problem = Problem(
-        configurations=SizeBoundedConfigurations({"a": 3, "b": 2}, 10, max_blocks=4),
-        jobs=[Job("x", 10**400, {"a": 10**399}), Job("y", 7, {"b": 1})],
-    )
-    assert found(problem).machine_count == 5
-
-
 # --- liveness -------------------------------------------------------------------------------------
 
 
@@ -143,18 +133,6 @@ def test_it_ends_at_the_look_that_says_so(looks: int) -> None:
     problem = generate("size-bounded-mixed", n=400, seed=1)
     first_schedule(problem, lambda: budget.stopped)
     assert budget.asked <= looks + 4
-
-
-def test_it_looks_in_proportion_to_the_work() -> None:
-    asked = []
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(first, "_ENTRIES_PER_LOOK", 2**9)
-        patch.setattr(fleet, "_SHAPES_PER_LOOK", 2**3)
-        for n in (500, 5_000):
-            budget = Counting(10**9)
-            first_schedule(generate("real-rows", n=n, seed=1), lambda: budget.stopped)  # noqa: B023
-            asked.append(budget.asked)
-    assert asked[1] >= 3 * asked[0]
 
 
 def claims(problem: Problem, budget: Unlimited) -> Iterator[Any]:

@@ -33,7 +33,6 @@ from cms.problem.rows import Row
 from tests.algorithms.branch_and_price.parts import Unlimited, reduced, searched, single
 from tests.families import FAMILIES, instance
 from tests.oracle import optimum
-from tests.references.tables_of_options import told
 from tests.samples import spread
 
 FEW, MANY = 4, 100
@@ -151,20 +150,6 @@ def test_limits_usable_machines_and_the_neighbourhood_are_kept() -> None:
     assert answer.status == "infeasible"
 
 
-def test_boxes_of_one_kind_are_single_jobs_beside_the_fixed_ones() -> None:
-    problem = Problem(
-        configurations=Configuration({"a": 2, "b": 1}),
-        jobs=[Job(f"x{j}", 6, {"a": 2, "b": 3}) for j in range(4)],
-    )
-    jobs, shapes = Jobs(problem), Shapes(problem, ())
-    boxes = [Box(0, (0, 0), (3, 2))] * 2
-    task = Task(choices_of([(0, (3, 0), 2)], 2), {}, boxes, NOTHING, None)
-    answer = close(shapes, jobs, task, Unlimited(), effort=10.0)
-    assert answer.found is not None
-    assert serves(jobs, shapes, answer.found) == 4
-    assert int(told(answer.found).counts.sum()) == 4
-
-
 @pytest.mark.parametrize("exponent", [6, 9, 12, 15, 17])
 def test_a_box_around_the_mixture_has_a_schedule_at_the_bound(exponent: int) -> None:
     """However long the demand is, what is left of it inside the box is short."""
@@ -229,17 +214,3 @@ def test_a_program_out_of_range_is_too_large(exponent: int) -> None:
     answer = close(shapes, jobs, task, Unlimited(), nodes=10, effort=1.0)
     assert answer == Answer("too large", None, exact=False)
     assert list(improvements(shapes, jobs, task, Unlimited(), Settings())) == [answer]
-
-
-def test_a_long_load_near_the_fractional_machines_is_not_too_large() -> None:
-    """Only what is left beyond the machines' least numbers is in the program."""
-    problem = single({"a": 2}, 10**40, {"a": 1})
-    jobs, shapes = Jobs(problem), Shapes(problem, ())
-    around = [Fraction(10**40, 2)]
-    task = Task(choices_of([(0, (10**40,), 1)], 1), {}, (), NOTHING, None, around)
-    answer = close(shapes, jobs, task, Unlimited(), effort=5.0)
-    assert answer.found is not None
-    assert answer.found.machines == (5 * 10**39,)
-
-
-# --- stopping -------------------------------------------------------------------------------------

@@ -9,11 +9,9 @@ from typing import Any
 
 import pytest
 
-from algorithms.price_and_branch import PriceAndBranch, PriceAndBranchOptions
-from cms import Configuration, Incumbent, Job, Problem, Solution, StopReason, check, solve
-from cms.errors import InvalidOption
+from algorithms.price_and_branch import PriceAndBranch
+from cms import Incumbent, Problem, Solution, StopReason, check, solve
 from instances.families import generate
-from tests.families import FAMILIES, instance
 from tests.samples import few, spread
 
 
@@ -58,12 +56,6 @@ def test_the_history_is_the_same_every_time_and_for_any_threads(
     assert costs == sorted(costs, reverse=True)
 
 
-def test_tiny_problems_have_one_history() -> None:
-    for family in FAMILIES:
-        problem = instance(family, 1)
-        assert history(answer(problem, threads=1)) == history(answer(problem, threads=2))
-
-
 def test_the_history_is_the_same_on_the_compiled_path() -> None:
     problem = generate("real-rows", n=5000, seed=3, m=30)
     first = answer(problem, threads=1)
@@ -71,23 +63,6 @@ def test_the_history_is_the_same_on_the_compiled_path() -> None:
     assert first.gap is not None
     assert first.gap <= 1
     assert history(answer(problem, threads=2)) == history(first)
-
-
-def test_other_seeds_are_as_good() -> None:
-    problem = generate("real-rows", n=300, seed=1)
-    answers = [answer(problem, seed=seed) for seed in range(4)]
-    assert {solution.cost for solution in answers} == {answers[0].cost}
-    assert {solution.status for solution in answers} == {"optimal"}
-    assert all(check(problem, solution.schedule) == () for solution in answers)
-    assert len({str(history(solution)[-4]) for solution in answers}) > 1
-
-
-def test_the_history_says_what_ran() -> None:
-    sources = [line.source for line in answer(generate("arbitrary", n=40, seed=2)).history]
-    assert sources[0] == "price_and_branch: first schedule"
-    assert sources[1].startswith("price_and_branch: block prices, ")
-    assert sources[1].endswith(" passes")
-    assert sources[2].startswith("price_and_branch: rounding")
 
 
 # --- stopping -------------------------------------------------------------------------------------
@@ -143,29 +118,7 @@ def test_any_time_limit_leaves_a_checked_answer_and_no_thread(limit: float) -> N
     wait_until_alone(before)
 
 
-def test_a_gap_ends_the_run_as_soon_as_it_is_reached() -> None:
-    problem = generate("mixed-fleet", n=3, seed=1385451522, types=5, cost_step="1/2")
-    whole = answer(problem)
-    costs = [line.cost for line in whole.history if line.cost is not None]
-    assert whole.stop_reason is StopReason.PROVED
-    assert len(costs) >= 3  # one schedule better than the other, before it is proved
-    solution = answer(problem, gap=1)
-    assert solution.stop_reason is StopReason.GAP
-    assert solution.gap is not None
-    assert solution.gap <= 1
-    assert len(solution.history) < len(whole.history)
-
-
 # --- the protocol ---------------------------------------------------------------------------------
-
-
-def test_it_has_no_options_and_supports_everything_but_huge_costs() -> None:
-    problem = Problem(configurations=Configuration({"a": 1}), jobs=[Job("x", 1, {"a": 1})])
-    with pytest.raises(InvalidOption):
-        answer(problem, options={"workers": 2})
-    method = PriceAndBranch()
-    assert method.support(problem, PriceAndBranchOptions())
-    assert method.guarantee(problem, PriceAndBranchOptions()) is None
 
 
 def test_as_a_third_party_s_it_proves_the_same_without_a_solver_s_word() -> None:
