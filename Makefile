@@ -146,14 +146,22 @@ define environment
 	  echo "The old pip remains: it does what is wanted, slowly." >&2
 endef
 
+# What thousands of jobs are priced by, so that nobody's first large problem waits for it.
+define kernel
+	@$(RUN) -c 'from cms.knapsack.pricing import price_jobs; from cms.problem.rows import Rows; \
+	  price_jobs(Rows.from_arrays([1], [[1]], "a", "b"), [1], compiled=True)'
+endef
+
 $(VENV)/.installed: pyproject.toml constraints.txt
 	$(environment)
 	@$(INSTALL) .
+	$(kernel)
 	@touch $@
 
 $(VENV)/.installed-for-tests: pyproject.toml constraints.txt
 	$(environment)
 	@$(INSTALL) '.[plot,bench,test,dev,docs]'
+	$(kernel)
 	@touch $(VENV)/.installed $@
 
 # Versions only, from an environment that holds nothing else: no hosts, no paths, not ourselves.

@@ -17,7 +17,6 @@ from typing import Any
 import numpy as np
 
 from cms import BlockPrices, Configuration, Problem, Schedule, check
-from cms.knapsack.compiled import Kernel
 from cms.knapsack.kinds import kinds
 from cms.knapsack.pricing import price_jobs
 from cms.reduction.reduction import reduce
@@ -69,20 +68,17 @@ def main() -> None:
 
 
 def pricing(problem: Problem, sizes: list[int], skewed: list[int]) -> None:
-    """Time the compiled kernel, and say what it does and moves."""
+    """Time passes of compiled pricing."""
     rows, n = problem.rows, problem.n_jobs
     for name, prices in (("proportional to size", sizes), ("5 % off", skewed)):
         for threads in (1, 2):
-            kernel = Kernel(prices, threads, None)
 
-            def one_pass(kernel: Kernel = kernel) -> Any:
-                marks = np.zeros(n, dtype=np.int8)
-                return kernel.price(rows.demands, rows.supplies, None, marks, None)
+            def one_pass(prices: list[int] = prices, threads: int = threads) -> Any:
+                return price_jobs(rows, prices, threads=threads, compiled=True)
 
             one_pass()  # load what was compiled
-            label = f"pricing at prices {name}, threads {threads}"
-            part = timed(label, n, one_pass)
-        print(f"    {part.effort / n:.1f} nodes a job, {part.inexact} not exact")
+            found = timed(f"pricing at prices {name}, threads {threads}", n, one_pass)
+        print(f"    {found.inexact} not exact")
     timed(
         "pricing with options, all cores",
         n,

@@ -1,21 +1,21 @@
 """G-alone: greedy in terms of what jobs cost by themselves; a factor in log min(n, s).
 
 **Statement.** Let V_jC = min(d_j, what a machine of C brings job j alone) and weigh job j by
-rho_j = min_C cost_C/V_jC. Run greedy against the targets (1 + delta) d_j, delta <= 1, and stop when
-the original demands hold. With N = min(n, s), n jobs and at most s blocks on a machine:
-ALG <= (1 + delta)/beta (1 + ln(N/delta)) OPT, also with costs. With the factor beta* <= beta that a
-filling has of the assignment program (3/4 for the best one, 1/2 for item greedy) the same holds
-against LP* instead of OPT.
+rho_j = min_C cost_C/V_jC. Run greedy against the targets (1 + delta) d_j and stop when the original
+demands hold. With N = min(n, s), n jobs and at most s blocks on a machine:
+ALG <= (1 + delta)/beta (1 + ln(N/min(1, delta))) OPT, also with costs. With the factor beta*, at
+most beta, that a filling has of the assignment program (3/4 for the best one, 1/2 for item greedy)
+the same holds against LP* instead of OPT.
 
-**Machine-checked.** On every generated instance, for delta = 3/10, 1 and the best one, beta = 1 and
-1/2: that sum_j rho_j d_j <= N LP* (the potential starts at 1 + delta times that); that every step
-gains, for its cost, at least beta times the larger one of potential/((1 + delta) OPT) and delta,
-and beta* times that of LP*, exactly; both bounds. With sympy: what these rates add up to. Then
-`greedy` with `variant="alone"`, plain.
+**Machine-checked.** On every generated instance, for delta = 3/10, 1, 3 and the best one, beta = 1
+and 1/2: that sum_j rho_j d_j <= N LP* (the potential starts at 1 + delta times that); that every
+step gains, for its cost, at least beta times the larger one of potential/((1 + delta) OPT) and
+min(1, delta), and beta* times that of LP*, exactly; both bounds. With sympy: what these rates add
+up to. Then `greedy` with `variant="alone"`, plain.
 
 **On paper.** From the rates to the sum: a step costs at most its gain over the least rate while it
 lasts, and the rates only fall. While a job is short, more than delta d_j of its target is left, so
-that a machine for it alone gains delta a unit of cost. The gap 3/4, and 1/2 for item greedy.
+that a machine for it alone gains min(1, delta) for its cost. The gap 3/4, and 1/2 for item greedy.
 """
 
 from __future__ import annotations
@@ -60,8 +60,8 @@ def alone(tiny: Tiny, j: int) -> Fraction:
 
 
 def factor(few: int, delta: Fraction) -> float:
-    """Return (1 + delta) (1 + ln(N/delta)), what G-alone proves for beta = 1."""
-    return float(1 + delta) * (1 + log(few / delta))
+    """Return (1 + delta) (1 + ln(N/min(1, delta))), what G-alone proves for beta = 1."""
+    return float(1 + delta) * (1 + log(few / min(Fraction(1), delta)))
 
 
 def best_delta(few: int) -> Fraction:
@@ -88,7 +88,7 @@ def check(*, seed: int = 0, cases: int = 80, solver: Solver | None = solve) -> F
     for one in (*named(), *stream(seed, cases, ALL)):
         few = min(one.tiny.n, one.tiny.s)
         for name, (inner, beta) in INNER.items():
-            for delta in (Fraction(3, 10), Fraction(1), best_delta(few)):
+            for delta in (Fraction(3, 10), Fraction(1), Fraction(3), best_delta(few)):
                 with tally.case(f"{one}, {name}, delta = {delta}"):
                     tally.seen(_plain(one.tiny, inner, beta, OF_THE_PROGRAM[name], delta))
             if solver is not None:
@@ -100,12 +100,12 @@ def check(*, seed: int = 0, cases: int = 80, solver: Solver | None = solve) -> F
 def _require_sum() -> None:
     import sympy
 
-    delta, few, x = sympy.symbols("delta N x", positive=True)
+    delta, gain, few, x = sympy.symbols("delta gain N x", positive=True)
     # The potential, in units of the optimum, falls from (1 + delta) N to 0.
-    switch = delta * (1 + delta)
-    total = sympy.integrate((1 + delta) / x, (x, switch, (1 + delta) * few)) + switch / delta
+    switch = gain * (1 + delta)
+    total = sympy.integrate((1 + delta) / x, (x, switch, (1 + delta) * few)) + switch / gain
     rest = sympy.simplify(
-        sympy.expand_log(total - (1 + delta) * (1 + sympy.log(few / delta)), force=True)
+        sympy.expand_log(total - (1 + delta) * (1 + sympy.log(few / gain)), force=True)
     )
     require(rest == 0, f"the rates add up to {rest} more")
 
@@ -124,7 +124,7 @@ def _plain(
     for potential, machine in steps:
         rate = machine.gain / tiny.costs[machine.configuration]
         for share, value in ((beta, best), (of_program, star)):
-            least = share * max(potential / ((1 + delta) * value), delta)
+            least = share * max(potential / ((1 + delta) * value), min(Fraction(1), delta))
             require(rate >= least, f"a step gains {rate} a unit of cost, less than {least}")
     machines, given = schedule(tiny, steps)
     require_schedule(tiny, machines, given)

@@ -43,38 +43,6 @@ def test_a_float_keeps_its_own_shortest_decimal_beside_one_of_another_kind(
     assert rows.row(0) == Row(3, (1, 2), 10)
 
 
-@pytest.mark.parametrize("kind", INT_KINDS)
-def test_a_narrow_float_beside_ints_keeps_its_decimal(kind: Any) -> None:
-    rows = rows_of(np.array([1], dtype=kind), np.array([[0.1]], dtype=np.float32))
-    assert rows.row(0) == Row(10, (1,), 10)
-
-
-def test_integers_beyond_53_bits_are_not_rounded_to_floats() -> None:
-    big = 2**53 + 1  # the first that no float64 is
-    assert rows_of([big], [[0.5]]).row(0) == Row(2 * big, (1,), 2)
-    assert rows_of(np.array([big]), np.array([[0.5]])).row(0) == Row(2 * big, (1,), 2)
-    assert rows_of([1], [[big, 0.5]]).row(0) == Row(2, (2 * big, 1), 2)
-    assert rows_of([10**30 + 1], [[0.5]]).row(0) == Row(2 * 10**30 + 2, (1,), 2)
-    assert rows_of([big, 0.5], [[1], [1]]).row(0) == Row(big, (1,), 1)
-
-
-def test_unsigned_integers_beyond_63_bits_are_kept() -> None:
-    rows = rows_of(np.array([2**64 - 1, 5], dtype=np.uint64), np.array([[3], [4]]))
-    assert (rows.row(0), rows.row(1)) == (Row(2**64 - 1, (3,), 1), Row(5, (4,), 1))
-
-
-def test_every_entry_of_a_list_keeps_its_meaning() -> None:
-    rows = rows_of(
-        ["1/3", np.float32(0.1), Decimal("0.25"), 2],
-        [[0.1, "1e3"], [1, 2.5], [Fraction(1, 7), 0], [np.int8(3), np.float64(0.5)]],
-    )
-    assert rows.demand(0) == Fraction(1, 3)
-    assert rows.demand(1) == Fraction(1, 10)
-    assert rows.demand(2) == Fraction(1, 4)
-    assert [rows.supply(0, i) for i in (0, 1)] == [Fraction(1, 10), 1000]
-    assert [rows.supply(3, i) for i in (0, 1)] == [3, Fraction(1, 2)]
-
-
 def test_arrays_in_a_list_keep_their_kind() -> None:
     narrow = [np.array([0.1, 0.2], dtype=np.float32), np.array([0.3, 0.4], dtype=np.float32)]
     assert rows_of([1, 1], narrow).row(1) == Row(10, (3, 4), 10)

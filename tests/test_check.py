@@ -99,34 +99,6 @@ def test_a_demand_is_met_by_these_blocks_and_by_no_fewer(
         )
 
 
-def test_a_demand_is_the_sum_over_blocks_and_groups() -> None:
-    both = Configuration({"p": 2, "q": 1})
-    problem = Problem(configurations=both, jobs=[Job("x", "2.5", {"p": "1/3", "q": "1/2"})])
-    machine = MachineGroup(both, {("p", "x"): 2, ("q", "x"): 1}, 2)
-    # a machine gives 2/3 + 1/2 = 7/6, two give 7/3, and one p more is 8/3 >= 5/2
-    assert faults(problem, machine) == ["job 'x' has 7/3 of its demand served, needs 2.5"]
-    more = MachineGroup(both, {("p", "x"): 1}, 1)
-    assert faults(problem, machine, more) == []
-
-
-def test_a_job_that_gets_nothing_is_named_too() -> None:
-    demands: dict[str, Any] = {"x": 1, "y": 0, "z": "1/7"}
-    problem = Problem(
-        configurations=ONE, jobs=[Job(name, d, {"b": 1}) for name, d in demands.items()]
-    )
-    assert faults(problem) == [
-        "job 'x' has 0 of its demand served, needs 1",
-        "job 'z' has 0 of its demand served, needs 1/7",
-    ]
-    assert check(Problem(configurations=[]), Schedule()) == ()
-
-
-def test_blocks_without_supply_serve_nobody() -> None:
-    assert faults(one_job(1, 0), group(count=10**30, x=1)) == [
-        "job 'x' has 0 of its demand served, needs 1"
-    ]
-
-
 def test_a_wide_row_beside_small_ones() -> None:
     problem = Problem(
         configurations=Configuration({"b": 2, "c": 1}),
@@ -149,23 +121,6 @@ def test_a_wide_row_beside_small_ones() -> None:
 # --- machines -------------------------------------------------------------------------------------
 
 
-def test_a_machine_gives_no_more_blocks_than_it_has() -> None:
-    two = Configuration({"b": 2})
-    problem = Problem(
-        configurations=[two, Configuration({"c": 1})],
-        jobs=[Job("x", 1, {"b": 1}), Job("y", 1, {"b": 1, "c": 1})],
-    )
-    assert faults(problem, MachineGroup(two, {("b", "x"): 1, ("b", "y"): 1}, 1)) == []
-    assert faults(problem, MachineGroup(two, {("b", "x"): 1, ("b", "y"): 2}, 5)) == [
-        "group 0 has 3 blocks 'b' in use on a machine, needs at most the 2 of its configuration"
-    ]
-    # a block of the problem that this configuration does not have
-    used = MachineGroup(two, {("c", "y"): 1, ("b", "x"): 1}, 1)
-    assert faults(problem, used) == [
-        "group 0 has 1 blocks 'c' in use on a machine, needs at most the 0 of its configuration"
-    ]
-
-
 @pytest.mark.parametrize("held", [2**62, 2**63 - 1, 2**63, 10**30])
 def test_blocks_on_one_machine_may_be_very_many(held: int) -> None:
     shape = Configuration({"b": held})
@@ -177,16 +132,6 @@ def test_blocks_on_one_machine_may_be_very_many(held: int) -> None:
     ]
     twice = MachineGroup(shape, {("b", "x"): held, ("b", "nobody"): held}, 1)
     assert [fault.kind for fault in check(problem, Schedule([twice]))] == ["blocks", "job"]
-
-
-def test_two_columns_of_one_job_are_one_job() -> None:
-    ints = np.array
-    columns = Columns(
-        ("b",), ("x", "x"), (Configuration({"b": 2}),), ints([0]), ints([1]), ints([0, 2]),
-        ints([0, 0]), ints([0, 1]), ints([1, 1]),
-    )  # fmt: skip
-    assert check(one_job(2, 1, per_machine=2), Schedule.from_columns(columns)) == ()
-    assert check(one_job(3, 1, per_machine=2), Schedule.from_columns(columns)) != ()
 
 
 def test_the_order_of_a_schedules_names_does_not_matter() -> None:
@@ -247,28 +192,6 @@ def test_a_single_machine_type_goes_without_saying() -> None:
     assert faults(one_job(1, 1), group(Configuration({"b": 1}, "m"), x=1)) == [
         "group 0 has the configuration b on machine type 'm', needs one of the problem's "
         "configurations"
-    ]
-
-
-def test_no_more_machines_than_there_are() -> None:
-    problem = one_job(1, 1, limit=3)
-    assert faults(problem, group(count=2, x=1), group(count=1)) == []
-    assert faults(problem, group(count=2, x=1), group(count=2), group(count=10**30)) == [
-        f"machine type 'machine' has {10**30 + 4} machines, needs at most 3"
-    ]
-    assert faults(one_job(0, 1, limit=0)) == []
-
-
-def test_limits_hold_for_each_type_by_itself() -> None:
-    problem = Problem(
-        configurations=[Configuration({"b": 1}, "m"), Configuration({"b": 1}, "n")],
-        jobs=[Job("x", 3, {"b": 1})],
-        machine_types=[MachineType("m", limit=1), MachineType("n", limit=2)],
-    )
-    m, n = problem.listed_configurations
-    assert faults(problem, group(m, 1, x=1), group(n, 2, x=1)) == []
-    assert faults(problem, group(m, 2, x=1), group(n, 1, x=1)) == [
-        "machine type 'm' has 2 machines, needs at most 1"
     ]
 
 

@@ -7,7 +7,7 @@ to a point from which on it repeats itself.
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from fractions import Fraction
 from functools import cache
 
@@ -15,28 +15,11 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+import cms.knapsack.covering
 import cms.knapsack.pricing
-import cms.knapsack.search
-from cms.knapsack.pair import cheapest_pair
 from cms.knapsack.pricing import Cheapest, cheapest_option, common_denominator
 from proofs_checks.checker import cheapest_option as second_opinion
 from tests.samples import so_many
-
-
-@pytest.fixture(
-    scope="module",
-    params=[(300, 32), (300, 0), (4, 0), (0, 32)],
-    ids=lambda limits: f"{limits[0]} nodes, {limits[1]} steps",
-)
-def _by_search_or_lists(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Leave jobs to the depth-first search, or after so many nodes to the lists.
-
-    Beyond so many blocks the search steps over those that change nothing.
-    """
-    with pytest.MonkeyPatch.context() as patch:
-        for name, limit in zip(("_FEW_NODES", "_STEPS"), request.param, strict=True):
-            patch.setattr(cms.knapsack.search, name, limit)
-        yield
 
 
 def cheapest(prices: Sequence[int], supply: Sequence[int], demand: int) -> int | None:
@@ -84,7 +67,6 @@ def assert_cheapest(prices: Sequence[int], supply: Sequence[int], demand: int) -
 blocks = st.lists(st.tuples(st.integers(0, 40), st.integers(0, 25)), min_size=1, max_size=6)
 
 
-@pytest.mark.usefixtures("_by_search_or_lists")
 @given(blocks, st.integers(0, 300))
 @example([(0, 3), (0, 5), (7, 0)], 11)
 @example([(2, 2), (3, 3), (5, 5)], 299)
@@ -93,7 +75,6 @@ def test_the_cheapest_option_is_that_of_the_table(rows: list[tuple[int, int]], d
     assert_cheapest([p for p, _ in rows], [f for _, f in rows], demand)
 
 
-@pytest.mark.usefixtures("_by_search_or_lists")
 @given(blocks, st.integers(0, 10**3), st.sampled_from([10**6, 10**12, 10**15, 10**18, 10**40]))
 def test_a_huge_demand_is_served_at_the_exact_price(
     rows: list[tuple[int, int]], more: int, huge: int
@@ -107,7 +88,6 @@ def test_a_huge_demand_is_served_at_the_exact_price(
     assert (found.value if found else None) == opinion
 
 
-@pytest.mark.usefixtures("_by_search_or_lists")
 @given(
     st.lists(st.tuples(st.integers(1, 30), st.integers(-1, 1)), min_size=2, max_size=6),
     st.sampled_from([1, 7, 10**6, 2**40, 10**30]),
@@ -119,28 +99,12 @@ def test_ratios_that_are_equal_or_nearly_so_are_told_apart(
     assert_cheapest([f * unit + off for f, off in rows], [f for f, _ in rows], demand)
 
 
-@pytest.mark.usefixtures("_by_search_or_lists")
-@given(
-    st.lists(st.integers(1, 9), min_size=2, max_size=6),
-    st.lists(st.integers(-3, 3), min_size=6, max_size=6),
-    st.lists(st.integers(-3, 3), min_size=6, max_size=6),
-    st.integers(1, 3000),
-)
-def test_supply_nearly_proportional_to_prices_is_told_apart(
-    sizes: list[int], more: list[int], dearer: list[int], demand: int
-) -> None:
-    supply = [100 * size + plus for size, plus in zip(sizes, more, strict=False)]
-    prices = [10**6 * size + plus for size, plus in zip(sizes, dearer, strict=False)]
-    assert_cheapest(prices, supply, demand)
-
-
-@pytest.mark.usefixtures("_by_search_or_lists")
 @pytest.mark.parametrize("many", [0, 2**10])
 def test_thousands_of_random_jobs_get_their_cheapest_options(
     many: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # With 0, every demand is first reduced by what some cheapest option is known to contain.
-    monkeypatch.setattr(cms.knapsack.search, "MANY_BLOCKS", many)
+    monkeypatch.setattr(cms.knapsack.covering, "MANY_BLOCKS", many)
     rng = random.Random(many)
     for _ in range(so_many(500, 2_000)):
         k, unit, off = rng.randint(2, 5), rng.choice([1, 3, 100]), rng.choice([0, 1, 20])
@@ -149,7 +113,6 @@ def test_thousands_of_random_jobs_get_their_cheapest_options(
         assert_cheapest(prices, supply, rng.randint(1, 150))
 
 
-@pytest.mark.usefixtures("_by_search_or_lists")
 @given(
     st.lists(
         st.tuples(st.integers(1, 10**4), st.sampled_from([1, 2, 3, 7, 400, 2_000, 3_001])),
@@ -160,71 +123,6 @@ def test_thousands_of_random_jobs_get_their_cheapest_options(
 )
 def test_supplies_and_prices_far_apart(rows: list[tuple[int, int]], demand: int) -> None:
     assert_cheapest([p for p, _ in rows], [f for _, f in rows], demand)
-
-
-def pair_by_trying_all(left: int, p: int, g: int, p2: int, g2: int) -> int:
-    tried = range(-(-left // g2) + 1)
-    return min(x * p2 + max(0, -(-(left - x * g2) // g)) * p for x in tried)
-
-
-@given(
-    left=st.integers(1, 3_000),
-    p=st.integers(1, 10**4),
-    g=st.integers(1, 200),
-    g2=st.integers(1, 400),
-    dearer=st.integers(0, 9),
-    unit=st.sampled_from([1, 10**15]),
-)
-@example(left=600, p=7, g=13, g2=13, dearer=0, unit=1)
-def test_a_pair_of_types_is_the_cheapest_of_all_pairs(
-    left: int, p: int, g: int, g2: int, dearer: int, unit: int
-) -> None:
-    p2 = -(-p * unit * g2 // g) + dearer
-    count, count2 = cheapest_pair(left, p * unit, g, p2, g2)
-    assert min(count, count2) >= 0
-    assert count * g + count2 * g2 >= left
-    expected = pair_by_trying_all(left, p * unit, g, p2, g2)
-    assert count * p * unit + count2 * p2 == expected
-
-
-def test_a_pair_of_many_digits_is_found_in_few_steps() -> None:
-    rng = random.Random(0)
-    for _ in range(300):
-        g, g2 = (rng.randint(10**20, 10**30) for _ in range(2))
-        count, count2 = rng.randint(0, 10**9), rng.randint(0, 10**9)
-        # Exactly so many and no others, at prices by supply: anything else gives too much.
-        left = max(1, count * g + count2 * g2)
-        found = cheapest_pair(left, g, g, g2, g2)
-        assert found[0] * g + found[1] * g2 == left
-        # The second type a hair dearer: no pair found is worth less than the least by supply.
-        p, p2 = g * 10**40, g2 * 10**40 + 1
-        found = cheapest_pair(left, p, g, p2, g2)
-        assert left * 10**40 <= found[0] * p + found[1] * p2 <= count * p + count2 * p2
-
-
-@pytest.mark.parametrize("zeros", [2, 5, 8])
-@pytest.mark.parametrize("more", [[], [(1_666_666_667, 2)]])
-def test_the_effort_does_not_depend_on_how_far_apart_supplies_are(
-    zeros: int, more: list[tuple[int, int]]
-) -> None:
-    rng = random.Random(zeros)
-    for _ in range(50):
-        # One block of the second type does what so many of the first do, for hardly more.
-        size = 10**zeros + rng.randint(-1, 1)
-        price = -(-2_500_000_000 * size // 3) + rng.randint(0, 10**9)
-        rows = [(2_500_000_000, 3), (price, size), *more]
-        demand = rng.randint(1, 300) * size + rng.randint(-1, 1)
-        prices, supply = [p for p, _ in rows], [f for _, f in rows]
-        plain = cms.knapsack.pricing._Plain(prices)
-        found = plain.cheapest(supply, demand)
-        assert found is not None
-        assert plain.effort < 2_000, (prices, supply, demand)
-        assert found.exact
-        assert serves(supply, found.option, demand)
-        opinion = second_opinion(
-            list(map(Fraction, prices)), list(map(Fraction, supply)), Fraction(demand)
-        )
-        assert worth(prices, found.option) == found.value == opinion
 
 
 @pytest.mark.parametrize("deviation", [0, 1, 30])
@@ -239,11 +137,10 @@ def test_a_demand_of_many_nearly_tied_blocks_is_exact(deviation: int) -> None:
 def test_where_memory_for_lists_ends_the_value_is_a_bound_and_the_option_serves(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(cms.knapsack.search, "_FEW_NODES", 5)
     rng, loose, number = random.Random(1), 0, so_many(20, 80)
     for entries in (1, 2, 5, 40):
-        for module in (cms.knapsack.pricing, cms.knapsack.search):
-            monkeypatch.setattr(module, "SHORT_LIST", 1)
+        monkeypatch.setattr(cms.knapsack.pricing, "SHORT_LIST", 1)
+        for module in (cms.knapsack.pricing, cms.knapsack.covering):
             monkeypatch.setattr(module, "LONGEST_LIST", entries)
         for _ in range(number):
             supply = [rng.randint(50, 99) for _ in range(6)]

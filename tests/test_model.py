@@ -6,7 +6,6 @@ import copy
 import operator
 import pickle
 from collections import OrderedDict, defaultdict
-from decimal import Decimal
 from fractions import Fraction
 from functools import partial
 from types import MappingProxyType
@@ -177,17 +176,10 @@ def test_names_become_plain_texts() -> None:
         ({}, "a configuration has no blocks; leave it out"),
         ({"a": 0}, "a configuration has no blocks; leave it out"),
         (["a"], "a configuration is ['a']; expected a mapping of blocks to counts, such as"),
-        ("a", "a configuration is 'a'; expected a mapping of blocks to counts"),
-        (None, "a configuration is None; expected a mapping of blocks to counts"),
         ({"a": -1}, "count of block 'a' in a configuration is -1; expected a whole number >= 0"),
         ({"a": 1.0}, "count of block 'a' in a configuration is 1.0; expected a whole number >= 0"),
-        ({"a": "1"}, "count of block 'a' in a configuration is '1'; expected a whole number"),
         ({"a": True}, "count of block 'a' in a configuration is True; expected a whole number"),
-        ({"a": None}, "count of block 'a' in a configuration is None; expected a whole number"),
-        ({"a": np.array([1])}, "count of block 'a' in a configuration is array([1]); expected"),
-        ({"a": float("nan")}, "count of block 'a' in a configuration is nan; expected a whole"),
         ({"": 1}, "block name is ''; expected a text that is not empty"),
-        ({5: 1}, "block name is 5; expected a text that is not empty"),
         ({"a\x9bb": 1}, "block name 'a\\x9bb' contains a control character; remove it"),
     ],
 )
@@ -195,42 +187,7 @@ def test_a_bad_configuration_is_refused(blocks: Any, message: str) -> None:
     assert refused(Configuration, blocks).startswith(message)
 
 
-@pytest.mark.parametrize("machine", ["", 5, ["a"], "a\n", 0, False])
-def test_a_configurations_machine_type_is_a_name(machine: Any) -> None:
-    for message in (
-        refused(Configuration, {"a": 1}, machine),
-        refused(SizeBoundedConfigurations, {"a": 1}, 1, machine),
-    ):
-        assert message.startswith("machine type name ")
-        assert repr(machine) in message
-
-
 # --- size-bounded configurations ------------------------------------------------------------------
-
-
-def test_a_size_bounded_set_has_every_multiset_up_to_its_capacity() -> None:
-    shares = SizeBoundedConfigurations({"a": "1/3", "b": 0.25}, 1)
-    # 3 x 1/3 = 1 fits exactly; 2/3 + 1/4 = 11/12 fits, 2/3 + 2/4 = 7/6 does not
-    assert shares.allows({"a": 3})
-    assert shares.allows({"a": 2, "b": 1})
-    assert not shares.allows({"a": 2, "b": 2})
-    assert not shares.allows({"a": 4})
-    assert not shares.allows({"c": 1})
-    assert shares.allows({})
-    assert (shares.largest_count("a"), shares.largest_count("b")) == (3, 4)
-    few = SizeBoundedConfigurations({"a": "1/3", "b": 0.25}, 1, max_blocks=2)
-    assert not few.allows({"a": 3})
-    assert few.allows({"a": 1, "b": 1})
-    assert few.largest_count("b") == 2
-    # nothing may fit at all
-    assert SizeBoundedConfigurations({"a": 2}, 1).largest_count("a") == 0
-    assert SizeBoundedConfigurations({"a": 2}, 0).allows({})
-
-
-def test_thirds_of_a_float_do_not_fit_three_times_more_than_they_print() -> None:
-    assert SizeBoundedConfigurations({"a": 333.3333333333333}, 999.9999999999999).allows({"a": 3})
-    assert not SizeBoundedConfigurations({"a": 333.33333333333337}, 1000.0).allows({"a": 3})
-    assert SizeBoundedConfigurations({"a": np.float32(0.1)}, 1).largest_count("a") == 10
 
 
 @pytest.mark.parametrize(
@@ -238,16 +195,12 @@ def test_thirds_of_a_float_do_not_fit_three_times_more_than_they_print() -> None
     [
         (({}, 1), "size-bounded configurations without a block; give sizes"),
         ((["a"], 1), "sizes is ['a']; expected a mapping of blocks to numbers, such as"),
-        (("a", 1), "sizes is 'a'; expected a mapping of blocks to numbers"),
         (({"a": 0}, 1), "size of block 'a' is 0; expected a number > 0, since any number of"),
-        (({"a": -0.0}, 1), "size of block 'a' is 0; expected a number > 0, since any number of"),
         (({"a": -1}, 1), "size of block 'a' is -1; expected a number >= 0"),
         (({"a": "x"}, 1), "size of block 'a': 'x' is not a number"),
-        (({5: 1}, 1), "block name is 5; expected a text that is not empty"),
         (({"a": 1}, -1), "capacity is -1; expected a number >= 0"),
         (({"a": 1}, None), "capacity is None; expected a finite number"),
         (({"a": 1}, 1, None, 0), "max_blocks is 0; expected a whole number >= 1"),
-        (({"a": 1}, 1, None, 1.5), "max_blocks is 1.5; expected a whole number >= 1"),
     ],
 )
 def test_a_bad_size_bounded_set_is_refused(arguments: tuple[Any, ...], message: str) -> None:
@@ -255,13 +208,6 @@ def test_a_bad_size_bounded_set_is_refused(arguments: tuple[Any, ...], message: 
 
 
 # --- demand functions and jobs --------------------------------------------------------------------
-
-
-def test_a_demand_function_says_zero_where_it_says_nothing() -> None:
-    supply = DemandFunction({"1g": 90, "3g": "310.5", "7g": 0})
-    assert (supply("1g"), supply("3g"), supply("7g"), supply("2g")) == (90, Fraction(621, 2), 0, 0)
-    assert supply == {"1g": 90, "3g": Fraction(621, 2), "7g": 0}
-    assert supply != DemandFunction({"1g": 90, "3g": "310.5"})
 
 
 @pytest.mark.parametrize(
@@ -284,38 +230,21 @@ def test_a_job_takes_any_mapping_as_its_table(table: Any) -> None:
     assert len({job, Job("x", Fraction(1, 3), {"a": 1})}) == 1
 
 
-def test_a_job_keeps_a_callable_until_a_problem_evaluates_it() -> None:
-    job = Job("x", 1, len)
-    assert job.demand_function is len
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
         (("", 1, {}), "job name is ''; expected a text that is not empty"),
-        ((None, 1, {}), "job name is None; expected a text that is not empty"),
         (("x\ty", 1, {}), "job name 'x\\ty' contains a control character; remove it"),
         (("x", -1, {}), "demand of job 'x' is -1; expected a number >= 0"),
         (("x", float("nan"), {}), "demand of job 'x' is nan; expected a finite number (an int,"),
-        (("x", Decimal("NaN"), {}), "demand of job 'x' is Decimal('NaN'); expected a finite"),
-        (("x", "1/0", {}), "demand of job 'x': '1/0' divides by zero"),
-        (("x", True, {}), "demand of job 'x' is True; expected a finite number"),
         (("x", 1, None), "demand_function of job 'x' is None; expected a table"),
         (("x", 1, [1, 2]), "demand_function of job 'x' is [1, 2]; expected a table"),
-        (("x", 1, 5), "demand_function of job 'x' is 5; expected a table"),
         (("x", 1, {"a": -1}), "supply of block 'a' to job 'x' is -1; expected a number >= 0"),
         (("x", 1, {"a": "b"}), "supply of block 'a' to job 'x': 'b' is not a number; write"),
         (("x", 1, {"a": np.nan}), "supply of block 'a' to job 'x' is nan; expected a finite"),
         (("x", 1, {"": 1}), "block name is ''; expected a text that is not empty"),
-        (("x", 1, {3: 1}), "block name is 3; expected a text that is not empty"),
         (("x", 1, {"a\x00": 1}), "block name 'a\\x00' contains a control character; remove it"),
     ],
 )
 def test_a_bad_job_is_refused(arguments: tuple[Any, ...], message: str) -> None:
     assert refused(Job, *arguments).startswith(message)
-
-
-@pytest.mark.parametrize("table", [["a"], "a", None, 5, {5: 1}, {"": 1}])
-def test_a_bad_demand_function_is_refused(table: Any) -> None:
-    message = refused(DemandFunction, table)
-    assert message.startswith(("demand_function of job '?' is", "block name is"))

@@ -59,34 +59,24 @@ class Index:
         (np.int8(7), Fraction(7)),
         (np.uint64(2**64 - 1), Fraction(2**64 - 1)),
         (0.1, Fraction(1, 10)),  # not 3602879701896397 / 2**55
-        (-0.0, Fraction(0)),
-        (1e22, Fraction(10**22)),
         (1e23, Fraction(10**23)),  # the float itself is 99999999999999991611392
         (5e-324, Fraction(5, 10**324)),
         (1.7976931348623157e308, Fraction(17976931348623157 * 10**292)),
         (999.9999999999999, Fraction(9999999999999999, 10**13)),
-        (333.3333333333333, Fraction(3333333333333333, 10**13)),
-        (0.0123456789012345, Fraction(123456789012345, 10**16)),
         (np.float64(0.1), Fraction(1, 10)),
         (np.float32(0.1), Fraction(1, 10)),  # its own shortest decimal, not 0.10000000149011612
-        (np.float16(0.1), Fraction(1, 10)),
         (np.longdouble("0.1"), Fraction(1, 10)),
         (np.float32(16777216.0), Fraction(16777216)),
         (Fraction(2, 6), Fraction(1, 3)),
         (Decimal("1.50"), Fraction(3, 2)),
-        (Decimal("-0"), Fraction(0)),
         (Decimal("0e-999999999"), Fraction(0)),
         (Decimal("1e400"), Fraction(10**400)),
         ("12", Fraction(12)),
         (" 12.5\n", Fraction(25, 2)),
         ("1e3", Fraction(1000)),
-        ("1E+3", Fraction(1000)),
         ("1.e-2", Fraction(1, 100)),
         (".5", Fraction(1, 2)),
         ("+1/3", Fraction(1, 3)),
-        ("007", Fraction(7)),
-        ("-0", Fraction(0)),
-        ("0/5", Fraction(0)),
         (np.str_("1/3"), Fraction(1, 3)),
         ("1e400", Fraction(10**400)),
         ("1" * LARGEST_DIGITS, Fraction((10**LARGEST_DIGITS - 1) // 9)),
@@ -104,20 +94,12 @@ def test_a_number_means_what_the_user_wrote(value: Any, expected: Fraction) -> N
     [
         (float("nan"), "nan"),
         (float("inf"), "inf"),
-        (-math.inf, "-inf"),
         (np.float32("nan"), "nan"),
-        (np.float64("inf"), "inf"),
         (Decimal("NaN"), "Decimal('NaN')"),
-        (Decimal("sNaN"), "Decimal('sNaN')"),
-        (Decimal("-Infinity"), "Decimal('-Infinity')"),
         (True, "True"),
-        (np.bool_(0), "False"),
         (None, "None"),
-        (1j, "1j"),
         (b"1", "b'1'"),
-        ([1], "[1]"),
         (np.array(1), "array(1)"),
-        (np.array([1]), "array([1])"),
         # numpy counts a duration among its integers
         (np.timedelta64(5, "D"), "datetime.timedelta(days=5)"),
     ],
@@ -161,20 +143,6 @@ def test_a_number_beyond_reason_is_refused_before_it_is_written_out(
         parse_exact(text)
 
 
-@pytest.mark.parametrize(
-    "value",
-    [10**4300, -(10**4300), Fraction(1, 10**4300), Decimal("1e999999999"),
-     Decimal("1e-999999999"), Decimal("1e4300"), Decimal("1e-4300")],
-    ids=["int", "negative", "Fraction", "huge", "tiny", "1e4300", "1e-4300"],
-)  # fmt: skip
-def test_a_number_too_long_to_be_printed_is_refused(value: Any) -> None:
-    with pytest.raises(InvalidProblem) as error:
-        exact(value, "demand of job 'bert'")
-    assert str(error.value) == (
-        "demand of job 'bert' has more than 4300 digits; round it, or choose a larger unit"
-    )
-
-
 def test_the_longest_numbers_allowed_are_read_and_printed() -> None:
     longest = 10**LARGEST_DIGITS - 1
     for value in (Fraction(longest), Fraction(1, longest), Fraction(longest, 2**400)):
@@ -189,12 +157,6 @@ def test_a_negative_number_is_refused_unless_it_makes_sense(value: Any) -> None:
         exact(value, "capacity")
     shown = format_exact(exact(value, "x", nonnegative=False))
     assert str(error.value) == f"capacity is {shown}; expected a number >= 0"
-
-
-def test_the_caller_chooses_the_error() -> None:
-    for value in (-1, "x", None, 10**5000):
-        with pytest.raises(InvalidCertificate):
-            exact(value, "price", error=InvalidCertificate)  # type: ignore[arg-type]
 
 
 @given(st.floats(0, allow_infinity=False))
@@ -219,25 +181,6 @@ def test_what_is_written_is_read_back(value: Fraction | Decimal) -> None:
     assert exact(text, "x", nonnegative=False) == number
     if "/" not in text and "." in text:
         assert not text.endswith("0")
-
-
-@pytest.mark.parametrize(
-    ("value", "text"),
-    [
-        (Fraction(0), "0"),
-        (7, "7"),
-        (Fraction(-7), "-7"),
-        (Fraction(621, 2), "310.5"),
-        (Fraction(-1, 8), "-0.125"),
-        (Fraction(1, 50), "0.02"),
-        (Fraction(1, 3), "1/3"),
-        (Fraction(10**30), "1" + "0" * 30),
-        (Fraction(1, 10**400), "0." + "0" * 399 + "1"),
-        (Fraction(1, 10**401), "1/1" + "0" * 401),
-    ],
-)
-def test_a_number_is_written_as_a_person_would(value: Fraction | int, text: str) -> None:
-    assert format_exact(value) == text
 
 
 # --- counts ---------------------------------------------------------------------------------------
@@ -345,23 +288,6 @@ def test_a_number_is_shown_exactly_or_in_round_figures(factor: Fraction, power: 
 )
 def test_long_numbers_are_shown_in_round_figures(value: Fraction | int, text: str) -> None:
     assert shown(value) == text
-
-
-@pytest.mark.parametrize(
-    ("value", "text"),
-    [
-        ([10**5000], "demand is an object of type list; expected"),
-        ("7" * 5000, "demand: a text of 5000 characters is too long"),
-        (["7" * 5000], "demand is ['7777"),
-        (Fraction(-1, 10**4000), "demand is about -1.000e-4000; expected a number >= 0"),
-    ],
-    ids=range(4),
-)
-def test_an_error_is_no_longer_than_a_person_reads(value: Any, text: str) -> None:
-    with pytest.raises(InvalidProblem) as caught:
-        exact(value, "demand")
-    assert str(caught.value).startswith(text)
-    assert len(str(caught.value)) < 1000
 
 
 class Two(Fraction):

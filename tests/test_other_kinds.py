@@ -17,7 +17,6 @@ import cms
 from cms import Incumbent, NamedProblem, Proof, Schedule, Status, StopReason, solve
 from cms.errors import (
     AlgorithmError,
-    FileError,
     InvalidOption,
     InvalidSchedule,
     UnsupportedProblem,
@@ -165,14 +164,6 @@ def test_a_false_claim_is_named(claim: object, words: str) -> None:
     assert words in refused(claim)
 
 
-class Boaster(Assignment):
-    """An assignment that says what it costs itself."""
-
-
-def test_a_subclass_does_not_answer_for_itself() -> None:
-    assert "an object of type 'Boaster'" in refused(Boaster((1, 0, 2)))
-
-
 def test_a_finished_run_without_a_proof_of_optimality_breaks_no_promise_it_keeps() -> None:
     solution = solve(THREE, Claims(BEST))
     assert (solution.status, solution.stop_reason) == (Status.FEASIBLE, StopReason.FINISHED)
@@ -213,18 +204,6 @@ def test_an_algorithm_of_several_kinds_is_asked_about_each() -> None:
     assert solve(blocks(3), Both()).cost == 2
     with pytest.raises(AlgorithmError, match=r"support\(\) raised AttributeError"):
         solve(THREE, Both())
-
-
-@pytest.mark.parametrize("takes", [AssignmentProblem, (), ("AssignmentProblem",), None])
-def test_what_is_no_tuple_of_classes_is_refused(takes: Any) -> None:
-    algorithm: Any = type("Odd", (Hungarian,), {"takes": takes})()
-    with pytest.raises(AlgorithmError, match="expected a tuple of classes of problems"):
-        solve(THREE, algorithm)
-
-
-def test_it_has_no_document() -> None:
-    with pytest.raises(FileError, match="a schedule of type Assignment has no document"):
-        cms.write_solution(solve(THREE, Hungarian()), "-")
 
 
 def test_a_class_without_a_referee_is_no_problem() -> None:

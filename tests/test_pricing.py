@@ -8,7 +8,6 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from fractions import Fraction
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,7 +15,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import cms.knapsack.compiled
 import cms.knapsack.pricing
 import cms.problem.images
 from cms.knapsack.kinds import kinds
@@ -125,55 +123,11 @@ def test_rows_of_any_size_are_priced_exactly_while_few_do_not_fit(seed: int) -> 
     both_ways(as_rows(raw, k), [rng.randint(0, 1000) for _ in range(k)])
 
 
-def test_one_demand_of_10_to_15_among_thousands_is_priced_exactly() -> None:
-    rng = random.Random(7)
-    raw = nearly_tied(rng, 5_000, (1, 2, 3, 4, 7), 0.1)
-    raw[17] = 10**15 + 12_345, raw[17][1]
-    raw[99] = 10**15 + 1, [100 * size + 1 for size in (1, 2, 3, 4, 7)]
-    raw[100] = 10**15 + 1, [100 * size - 1 for size in (1, 2, 3, 4, 7)]
-    prices = [2**20, 2**21, 3 * 2**20, 2**22, 7 * 2**20 - 1]
-    rows = as_rows(raw, 5)
-    found = price_jobs(rows, prices)
-    assert found is not None
-    singles = [cheapest_option(prices, supply, demand) for demand, supply in raw]
-    assert all(single is not None and single.exact for single in singles)
-    assert found.total == sum(single.value for single in singles if single)
-    for j in (99, 100):
-        demand, supply = raw[j]
-        opinion = second_opinion(
-            list(map(Fraction, prices)), list(map(Fraction, supply)), Fraction(demand)
-        )
-        assert price(as_rows([raw[j]], 5), prices, compiled=True).total == opinion
-
-
-def test_compiled_code_is_named_after_all_files_that_it_comes_from() -> None:
-    files = {Path(source).name for source in cms.knapsack.compiled._sources}
-    assert files == {"compiled.py", "search.py", "pair.py"}
-    assert (
-        type(cms.knapsack.compiled._compiled_price_rows._cache).__module__
-        == "cms.knapsack.machine_code"
-    )
-
-
-@pytest.mark.parametrize("zeros", [2, 4, 6])
-def test_compiled_code_finds_the_pairs_that_the_plain_one_finds(zeros: int) -> None:
-    rng = random.Random(zeros)
-    size = 10**zeros + 1
-    prices = [2_500_000, -(-2_500_000 * size // 3) + rng.randint(0, 10**6), 1_666_668]
-    raw = [
-        (rng.randint(1, 300 * size), [3, size + rng.choice([0, 0, 1]), rng.choice([0, 2])])
-        for _ in range(400)
-    ]
-    rows = as_rows(raw, 3)
-    assert_same(price(rows, prices, compiled=True), price(rows, prices, compiled=False))
-
-
 @pytest.mark.parametrize("seed", range(8))
 def test_images_of_many_rows_that_do_not_fit_err_on_the_safe_side(
     seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for module in (cms.knapsack.pricing, cms.problem.images):
-        monkeypatch.setattr(module, "FEW", 3)
+    monkeypatch.setattr(cms.problem.images, "FEW", 3)
     rng = random.Random(seed)
     k = rng.randint(1, 4)
     unit = rng.choice([2**45, 2**62, 10**25])
@@ -191,13 +145,13 @@ def test_images_of_many_rows_that_do_not_fit_err_on_the_safe_side(
     exact = price(rows, prices, compiled=False, special=special)
     monkeypatch.setattr(cms.knapsack.pricing, "COMPILED_FROM", 1)
     by_hand: list[int] = []
-    one_by_one = cms.knapsack.pricing._Tally.price
+    one_by_one = cms.knapsack.pricing._Tally.price_plain
 
     def spy(tally: Any, jobs: Sequence[int], *rest: Any) -> bool:
         by_hand.extend(jobs)
         return one_by_one(tally, jobs, *rest)
 
-    monkeypatch.setattr(cms.knapsack.pricing._Tally, "price", spy)
+    monkeypatch.setattr(cms.knapsack.pricing._Tally, "price_plain", spy)
     outer = price(rows, prices, special=special)
     assert {3} | rows.far <= set(by_hand)
     assert outer.total <= exact.total
@@ -244,6 +198,10 @@ def test_compiled_code_does_not_overflow_at_the_edge_of_62_bits(seed: int) -> No
     # a few dozen blocks of 40 bits at prices of 20; a demand of very many blocks of 35 bits
     blocks = [[2**40 + rng.randint(0, 2**40) for _ in range(4)] for _ in range(9)]
     both_ways(as_rows([(2**46 + 1, fs) for fs in blocks], 4), [2**20 + 7 * i for i in range(4)])
+    # as many blocks as are searched one by one, of 25 bits, at prices of 30
+    wide = [[2**24 + rng.randint(0, 2**24) for _ in range(4)] for _ in range(99)]
+    near = [(rng.randint(2**33, 2**34), fs) for fs in wide]
+    both_ways(as_rows(near, 4), [2**30 + rng.randint(0, 2**30) for _ in range(4)])
     both_ways(as_rows([(2**60, [f >> 5 for f in fs]) for fs in blocks], 4), [5, 6, 7, 8])
     both_ways(as_rows([(d, [2**40 * f for f in fs]) for d, fs in raw], 4), [3, 4, 5, 2**21])
 
@@ -318,7 +276,8 @@ def test_parts_of_the_jobs_add_up_to_all_of_them() -> None:
 def test_the_number_of_threads_changes_nothing(
     threads: int | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(cms.knapsack.compiled, "_SHARD", 16)
+    monkeypatch.setattr(cms.knapsack.pricing, "_SHARD", 16)
+    monkeypatch.setattr(cms.knapsack.pricing, "_EFFORT", 20)
     rng = random.Random(4)
     raw = random_rows(rng, 300, 4, 50) + nearly_tied(rng, 100, (1, 2, 3, 4), 1e-3)
     rows, prices = as_rows(raw, 4), [2**20, 2**21 + 1, 3 * 2**20, 2**22 - 1]
@@ -327,27 +286,9 @@ def test_the_number_of_threads_changes_nothing(
     assert_same(one, price(rows, prices, weights=weights, compiled=True, threads=threads))
 
 
-def test_a_thread_comes_back_in_between_where_rows_are_hard(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    raw = nearly_tied(random.Random(4), 60, (1, 2, 3, 4), 1e-3)
-    rows, prices = as_rows(raw, 4), [2**20, 2**21 + 1, 3 * 2**20, 2**22 - 1]
-    asked: list[int] = []
-
-    def stopped() -> bool:
-        asked.append(1)
-        return False
-
-    one = price(rows, prices, compiled=True, stopped=stopped)
-    assert len(asked) == 1
-    monkeypatch.setattr(cms.knapsack.compiled, "_EFFORT", 50)
-    assert_same(one, price(rows, prices, compiled=True, stopped=stopped))
-    assert len(asked) > 10
-
-
 @pytest.mark.parametrize("threads", [1, 3])
 def test_pricing_stops_when_it_is_told_to(threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cms.knapsack.compiled, "_SHARD", 2)
+    monkeypatch.setattr(cms.knapsack.pricing, "_SHARD", 2)
     rows = as_rows([(5, [2])] * 9, 1)
     asked: list[int] = []
 
@@ -367,7 +308,7 @@ def test_pricing_stops_when_it_is_told_to(threads: int, monkeypatch: pytest.Monk
 def test_a_pass_is_undisturbed_until_it_has_taken_so_much(
     compiled: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(cms.knapsack.compiled, "_SHARD", 2)
+    monkeypatch.setattr(cms.knapsack.pricing, "_SHARD", 2)
     monkeypatch.setattr(cms.knapsack.pricing, "_QUICKER", 1)
     raw = nearly_tied(random.Random(4), 60, (1, 2, 3, 4), 1e-3)
     rows, prices = as_rows(raw, 4), [2**20, 2**21 + 1, 3 * 2**20, 2**22 - 1]
@@ -393,7 +334,7 @@ def test_a_pass_is_undisturbed_until_it_has_taken_so_much(
 
 
 def test_an_error_in_a_thread_is_an_error_of_the_pass(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cms.knapsack.compiled, "_SHARD", 2)
+    monkeypatch.setattr(cms.knapsack.pricing, "_SHARD", 2)
 
     def stopped() -> bool:
         raise KeyboardInterrupt
@@ -418,16 +359,5 @@ def test_few_jobs_are_priced_without_importing_a_compiler() -> None:
         "rows = Rows.from_arrays(np.full(99, 7), np.full((99, 2), 3), ['x'] * 99, 'ab')\n"
         "assert price_jobs(rows, [2, 3]).total == 99 * 6\n"
         "assert 'numba' not in sys.modules"
-    )
-    subprocess.run([sys.executable, "-c", code], check=True)
-
-
-def test_few_jobs_do_not_wait_for_compiling_where_its_module_is_imported() -> None:
-    code = (
-        "import numpy as np, cms.knapsack.compiled as compiled; from cms.problem.rows import Rows\n"
-        "from cms.knapsack.pricing import price_jobs\n"
-        "rows = Rows.from_arrays(np.full(99, 7), np.full((99, 2), 3), ['x'] * 99, 'ab')\n"
-        "assert price_jobs(rows, [2, 3]).total == 99 * 6\n"
-        "assert not compiled.loaded()"
     )
     subprocess.run([sys.executable, "-c", code], check=True)

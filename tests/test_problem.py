@@ -82,13 +82,6 @@ def test_configurations_of_both_kinds_stand_side_by_side() -> None:
     assert problem.cost_step == Fraction(1, 5)  # of 3/5, 2/5 and 1
 
 
-@pytest.mark.parametrize("shapes", [HALVES, [HALVES], (HALVES,), iter([HALVES]), {HALVES: 1}])
-def test_one_configuration_may_stand_for_a_list(shapes: Any) -> None:
-    problem = Problem(configurations=shapes, jobs=iter([Job("x", 1, {"half": 1})]))
-    assert problem.configurations == (Configuration({"half": 2}, "machine"),)
-    assert problem.job_names == ("x",)
-
-
 def test_a_problem_may_have_next_to_nothing() -> None:
     nothing = Problem(configurations=[])
     assert (nothing.blocks, nothing.n_jobs, nothing.cost_step) == ((), 0, 1)
@@ -98,17 +91,6 @@ def test_a_problem_may_have_next_to_nothing() -> None:
     assert len({nothing.sha256, hopeless.sha256}) == 2
     one = Problem(configurations=Configuration({"b": 1}), jobs=[Job("x", 0, {"b": 0})])
     assert (one.rows.row(0), one.jobs[0].demand_function) == (Row(0, (0,), 1), {})
-
-
-def test_jobs_may_be_alike_in_all_but_their_names() -> None:
-    problem = Problem(configurations=HALVES, jobs=[Job(n, 1, {"half": "1/3"}) for n in "ab"])
-    assert problem.rows.row(0) == problem.rows.row(1) == Row(3, (1,), 3)
-
-
-def test_a_configuration_may_be_listed_twice() -> None:
-    twice = Problem(configurations=[HALVES, HALVES])
-    assert len(twice.configurations) == 2
-    assert twice != Problem(configurations=[HALVES])
 
 
 # --- demand functions that are callables ----------------------------------------------------------
@@ -238,34 +220,6 @@ def test_replace_exchanges_one_part_and_keeps_the_others(problem: Problem, limit
     assert (none.n_jobs, none.configurations) == (0, problem.configurations)
 
 
-@pytest.mark.parametrize(
-    ("parts", "message"),
-    [
-        (
-            {"configurations": [Configuration({"5g": 1})]},
-            "configuration Configuration(5g on machine) has the block '5g', which is not among the "
-            "blocks",
-        ),
-        (
-            {"configurations": [Configuration({"1G": 1})]},
-            "configuration Configuration(1G on machine) has the block '1G', which is not among the "
-            "blocks; nearest: '1g'",
-        ),
-        ({"machine_types": [MachineType("a")]}, "configuration Configuration(7g on machine) belo"),
-        ({"job_names": ["one"]}, "2 rows of 4 blocks do not fit 1 job names and 4 blocks"),
-        ({"job_names": ["one", "one"]}, "two jobs are called 'one'"),
-        ({"job_names": "ab"}, "job names are the text 'ab'"),
-        ({"rows": [(1, [1])]}, "rows is [(1, [1])]; expected Rows"),
-        (
-            {"rows": Rows.from_arrays([1, 2], [[1], [2]], "ab", "x")},
-            "2 rows of 1 blocks do not fit 2 job names and 4 blocks",
-        ),
-    ],
-)
-def test_replace_refuses_what_does_not_fit(parts: dict[str, Any], message: str) -> None:
-    assert refused(mig().replace, **parts).startswith(message)
-
-
 # --- millions of jobs -----------------------------------------------------------------------------
 
 
@@ -297,14 +251,3 @@ def test_many_jobs_cost_no_python_object_each(monkeypatch: pytest.MonkeyPatch) -
     last = problem.jobs[-1]
     assert (last.name, last.demand) == ("j99999", Fraction(str(demands[-1])))
     assert [job.name for job in problem.jobs[5:8]] == ["j5", "j6", "j7"]
-
-
-def test_many_jobs_may_have_names_of_their_own() -> None:
-    n = 300_000
-    names = [f"service {i}" for i in range(n)]
-    problem = Problem.from_arrays(
-        demands=np.ones(n, dtype=np.int8), supply=np.ones((n, 1), dtype=np.int8),
-        configurations=[[1]], job_names=names,
-    )  # fmt: skip
-    assert problem.job_index("service 299999") == 299_999
-    assert problem.jobs[7] == Job("service 7", 1, {"b0": 1})

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import pickle
 import struct
 import subprocess
 import sys
@@ -13,12 +12,10 @@ from itertools import permutations
 from math import lcm
 from typing import Any
 
-import numpy as np
 import pytest
 from hypothesis import given
 
 from cms.problem.parts import (
-    AnyConfiguration,
     Configuration,
     DemandFunction,
     Job,
@@ -26,12 +23,8 @@ from cms.problem.parts import (
     SizeBoundedConfigurations,
 )
 from cms.problem.problem import Problem
-from cms.values.names import NumberedNames
 from tests.files.documents import problems
 from tests.samples import mig, mig_from_arrays
-
-HALVES = Configuration({"half": 2})
-
 
 # --- objects and arrays give the same problem -----------------------------------------------------
 
@@ -75,59 +68,6 @@ def test_difficult_numbers_are_the_same_by_hand_and_from_arrays(demand: Any, sup
     assert arrays.jobs[0] == by_hand.jobs[0] == Job("j0", demand, table)
 
 
-def test_numbers_that_mean_the_same_make_the_same_problem() -> None:
-    def make(demand: Any, supply: Any) -> Problem:
-        return Problem(configurations=HALVES, jobs=[Job("x", demand, {"half": supply})])
-
-    same = [
-        make(d, f) for d, f in [(1, 0.5), ("1.0", "1/2"), ("3/3", np.float32(0.5)), (1.0, ".5")]
-    ]
-    assert len(set(same)) == 1
-    assert make(1, "0.3333333333333333") != make(1, "1/3")
-
-
-@pytest.mark.parametrize(
-    "kind", [np.int8, np.uint64, np.float32, np.float64, np.longdouble, object]
-)
-def test_the_kind_of_the_arrays_does_not_matter(kind: Any) -> None:
-    problem = Problem.from_arrays(
-        demands=np.array([5, 7], dtype=kind),
-        supply=np.array([[1, 2, 3], [4, 5, 6]], dtype=kind)[:, ::2],
-        configurations=np.array([[1, 0], [3, 2]], dtype=np.uint16),
-    )
-    assert problem == Problem.from_arrays(
-        demands=[5, 7], supply=[[1, 3], [4, 6]], configurations=[[1, 0], [3, 2]]
-    )
-    assert problem.jobs[1] == Job("j1", 7, {"b0": 4, "b1": 6})
-    assert [str(shape) for shape in problem.configurations] == ["b0", "3 x b0 + 2 x b1"]
-
-
-def test_arrays_may_be_combined_with_configurations_of_any_kind() -> None:
-    types = [MachineType("m"), MachineType("n", 2)]
-    shapes: list[AnyConfiguration] = [
-        Configuration({"b1": 1}, "m"),
-        SizeBoundedConfigurations({"b0": 1}, 3, "n"),
-    ]
-    ways: list[Any] = [shapes, tuple(shapes), iter(shapes)]
-    for given_shapes in ways:
-        problem = Problem.from_arrays(
-            demands=[1], supply=[[1, 2]], configurations=given_shapes, machine_types=types
-        )
-        assert problem.configurations == tuple(shapes)
-    one = Problem.from_arrays(
-        demands=[1], supply=[[1]], configurations=SizeBoundedConfigurations({"b0": 1}, 3)
-    )
-    assert one.size_bounded_configurations[0].machine == "machine"
-    named = Problem.from_arrays(
-        demands=[1],
-        supply=[[1, 2]],
-        configurations=[[0, 1], [1, 0]],
-        configuration_machines=["n", "m"],
-        machine_types=types,
-    )
-    assert [shape.machine for shape in named.configurations] == ["n", "m"]
-
-
 def test_a_block_may_be_in_no_configuration_when_it_is_named() -> None:
     problem = Problem.from_arrays(
         demands=[1], supply=[[0, 5]], configurations=Configuration({"here": 1}),
@@ -135,16 +75,6 @@ def test_a_block_may_be_in_no_configuration_when_it_is_named() -> None:
     )  # fmt: skip
     assert problem.blocks == ("here", "nowhere")
     assert problem.jobs[0].demand_function == {"nowhere": 5}
-
-
-@pytest.mark.parametrize("empty", [[], np.empty((0, 2), dtype=int), np.empty((0, 2)), ()])
-def test_arrays_may_be_empty(empty: Any) -> None:
-    problem = Problem.from_arrays(
-        demands=np.array([]), supply=np.empty((0, 2)), configurations=empty
-    )
-    assert (problem.n_jobs, problem.blocks, problem.configurations) == (0, ("b0", "b1"), ())
-    assert problem.job_names == NumberedNames("j", 0)
-    assert problem == pickle.loads(pickle.dumps(problem))
 
 
 # --- the hash -------------------------------------------------------------------------------------

@@ -22,12 +22,9 @@ refused = partial(refusal, InvalidProblem)
     ("parts", "message"),
     [
         ({"configurations": None}, "configurations is None; expected a sequence of configurations"),
-        ({"configurations": 5}, "configurations is 5; expected a sequence of configurations"),
         ({"configurations": ["a"]}, "configurations contains 'a'; expected Configuration or Size"),
-        ({"configurations": {"a": 1}}, "configurations contains 'a'; expected Configuration or"),
         ({"jobs": None}, "jobs is None; expected a sequence of Job objects"),
         ({"jobs": Job("x", 1, {})}, "jobs is Job(name='x', demand=Fraction(1, 1), demand_function"),
-        ({"jobs": ["x"]}, "jobs contains 'x'; expected Job objects"),
         ({"jobs": [Job("x", 1, {}), Job("x", 2, {})]}, "two jobs are called 'x'; every job needs"),
         (
             {"jobs": [Job("x", 1, {"3G": 1})], "configurations": Configuration({"3g": 1})},
@@ -40,7 +37,6 @@ refused = partial(refusal, InvalidProblem)
         ),
         ({"machine_types": None}, "machine_types is None; expected a sequence of MachineType ob"),
         ({"machine_types": MachineType("m")}, "machine_types is MachineType(name='m', cost=Frac"),
-        ({"machine_types": ["m"]}, "machine_types contains 'm'; expected MachineType objects"),
         (
             {"machine_types": [MachineType("m"), MachineType("m", 2)]},
             "two machine types are called 'm'; every machine type needs a name of its own",
@@ -80,35 +76,24 @@ GOOD: dict[str, Any] = {
     ("parts", "message"),
     [
         ({"demands": 5}, "demands has shape (); expected (n,)"),
-        ({"demands": [[1], [2]]}, "demands has shape (2, 1); expected (n,)"),
         ({"demands": [1]}, "supply has shape (2, 2); expected (1, 2): a row a job of demands and"),
         ({"demands": [1, None]}, "demand of job 'j1' is None; expected a finite number"),
         ({"demands": [1, -2], "job_names": np.array(["a", "b"])}, "demand of job 'b' is -2; exp"),
         ({"supply": [1, 2]}, "supply has shape (2,); expected (n, k)"),
-        ({"supply": None}, "supply has shape (); expected (n, k)"),
-        ({"supply": [[1], [1, 2]]}, "supply is no array: setting an array element with a sequ"),
         ({"supply": [[1, np.nan], [1, 2]]}, "supply of block 'b1' to job 'j0' is nan; expected"),
         ({"supply": [[1, 0], [2, -3]], "blocks": ["x", "y"]}, "supply of block 'y' to job 'j1' "),
         ({"blocks": ["x"]}, "1 blocks are named, supply has 2 columns"),
-        ({"blocks": ["x", "x"]}, "two blocks are called 'x'; every block needs a name of its own"),
         ({"blocks": "xy"}, "block names are the text 'xy'; expected a list of names"),
-        ({"blocks": 2}, "block names are 2; expected a list of names"),
         ({"job_names": ["x"]}, "1 job names for 2 demands"),
-        ({"job_names": ["x", "x"]}, "two jobs are called 'x'; every job needs a name of its own"),
         ({"job_names": "ab"}, "job names are the text 'ab'; expected a list of names"),
-        ({"job_names": [1, 2]}, "job name is 1; expected a text that is not empty"),
         ({"configurations": [[1, 0, 0]]}, "configurations has shape (1, 3); expected (c, 2): a"),
         ({"configurations": [1, 0]}, "configurations has shape (2,); expected (c, 2): a row a con"),
-        ({"configurations": 5}, "configurations has shape (); expected (c, 2): a row a configur"),
-        ({"configurations": [[1], [1, 2]]}, "configurations has shape (2,); expected (c, 2): a r"),
         (
             {"configurations": [np.ones((2, 2)), np.ones((2, 3))]},
             "configurations is no array of counts: could not broadcast input array",
         ),
         ({"configurations": [[1, 0], [0, -1]]}, "configurations[1]: count of block 'b1' in a con"),
-        ({"configurations": [[1, 0], [0, 0.5]]}, "configurations[1]: count of block 'b1' in a con"),
         ({"configurations": np.ones((1, 2))}, "configurations[0]: count of block 'b0' in a config"),
-        ({"configurations": np.ones((1, 2), bool)}, "configurations[0]: count of block 'b0' in a "),
         ({"configurations": [[1, 0], [0, 0]]}, "configurations[1]: a configuration has no blocks"),
         (
             {"configurations": [Configuration({"B0": 1})]},
@@ -124,7 +109,6 @@ GOOD: dict[str, Any] = {
             "configuration_machines goes with an array of counts; Configuration objects say their "
             "machine type themselves",
         ),
-        ({"machine_types": ["m"]}, "machine_types contains 'm'; expected MachineType objects"),
     ],
 )  # fmt: skip
 def test_bad_arrays_are_refused(parts: dict[str, Any], message: str) -> None:

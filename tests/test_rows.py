@@ -6,7 +6,6 @@ import copy
 import operator
 import pickle
 from collections.abc import Callable, Iterator
-from decimal import Decimal
 from fractions import Fraction
 from functools import partial
 from typing import Any
@@ -20,7 +19,6 @@ from cms.errors import InvalidProblem
 from cms.knapsack.pricing import cheapest_option
 from cms.problem.images import SAFE
 from cms.problem.rows import Row, Rows
-from cms.values.arrays import frozen_array
 from tests.samples import rows_of
 
 
@@ -87,22 +85,6 @@ def test_a_row_is_the_numbers_over_their_least_common_denominator(
     assert (0 in rows_of([numbers[0]], [list(numbers[1:])]).wide) == (not fits)
 
 
-def test_a_wide_row_is_zero_in_the_arrays_and_the_others_are_not_touched() -> None:
-    rows = rows_of([6, 10**30, 7], [[1, 2], [3, 4], [5, 0]])
-    assert rows.demands.tolist() == [6, 0, 7]
-    assert rows.denominators.tolist() == [1, 0, 1]
-    assert rows.supplies.tolist() == [[1, 2], [0, 0], [5, 0]]
-    assert dict(rows.wide) == {1: Row(10**30, (3, 4), 1)}
-    assert (len(rows), rows.n_blocks) == (3, 2)
-    assert (rows.demand(1), rows.supply(1, 1), rows.supply(2, 0)) == (10**30, 4, 5)
-
-
-def test_demand_and_supply_are_those_of_the_user() -> None:
-    rows = rows_of(["1/3", 0.1], [["2/7"], [Decimal("0.25")]])
-    assert [rows.demand(j) for j in (0, 1)] == [Fraction(1, 3), Fraction(1, 10)]
-    assert [rows.supply(j, 0) for j in (0, 1)] == [Fraction(2, 7), Fraction(1, 4)]
-
-
 @pytest.mark.parametrize(("n", "k"), [(0, 0), (0, 3), (2, 0)])
 @pytest.mark.parametrize("kind", [np.int64, np.float64, np.uint8, np.float32, object])
 def test_there_may_be_no_jobs_or_no_blocks(n: int, k: int, kind: Any) -> None:
@@ -161,32 +143,7 @@ def test_rows_cannot_be_changed() -> None:
                 change()
 
 
-def test_a_frozen_array_is_a_copy_of_the_same_shape_and_kind() -> None:
-    for values in (np.zeros((0, 3)), np.arange(6).reshape(2, 3).T, np.array([1], dtype=">i8")):
-        frozen = frozen_array(values)
-        assert (frozen.shape, frozen.dtype) == (values.shape, values.dtype)
-        assert (frozen == values).all()
-
-
 # --- a part of the rows ---------------------------------------------------------------------------
-
-
-def test_a_part_of_the_rows_is_reduced_again() -> None:
-    rows = rows_of(["1/2", 4, 10**30], [["1/3", 1, 0], [8, 6, 2], [10**31, 1, 5]])
-    # 1/2 and 1 without 1/3: q falls from 6 to 2
-    assert rows.select(np.array([0]), [1]).row(0) == Row(1, (2,), 2)
-    part = rows.select(np.array([2, 1]), [2, 0])
-    assert [part.row(j) for j in (0, 1)] == [Row(10**30, (5, 10**31), 1), Row(4, (2, 8), 1)]
-    cut = rows.select(np.array([2, 1]), [2, 0], cut=True)
-    assert [cut.row(j) for j in (0, 1)] == [Row(10**30, (5, 10**30), 1), Row(4, (2, 4), 1)]
-    assert len(rows.select(np.array([], dtype=np.int64), [0])) == 0
-    assert rows.select(np.array([0, 2]), []).supplies.shape == (2, 0)
-
-
-def test_a_wide_row_may_fit_once_its_supply_is_cut_and_is_no_longer_wide() -> None:
-    part = rows_of([3], [[10**30]]).select(np.array([0]), [0], cut=True)
-    assert (part.row(0), dict(part.wide)) == (Row(3, (3,), 1), {})
-    assert part.demands.tolist() == [3]
 
 
 def test_if_nothing_changes_a_part_is_the_rows_themselves() -> None:
@@ -299,12 +256,13 @@ def test_images_of_random_rows_err_on_the_safe_side(table: list[tuple[int, int, 
 
 def test_a_job_too_far_from_its_blocks_is_named_to_be_worked_out_by_hand() -> None:
     # 10**30 / 10**24 = 10**6 < 2**20 < 10**7 = 10**30 / 10**23
-    demands, supply = [10**30, 10**30, 10**30, 0, 5], [[10**24], [10**23], [0], [2**63], [1]]
+    long = 10**30 + 1
+    demands, supply = [long, long, long, 0, 5], [[10**24], [10**23], [0], [2**63], [1]]
     # while only a few rows do not fit, all of these are
-    assert rows_of(demands, supply).far == {0, 1, 2, 3}
-    many = 1_000
-    rows = rows_of(demands + [10**30] * many, supply + [[10**29]] * many)
-    assert rows.far == {1, 2}
+    assert rows_of(demands, supply).far == {0, 1}  # the others have divisors in common
+    many = 4_000
+    rows = rows_of(demands + [long] * many, supply + [[10**29]] * many)
+    assert rows.far == {1}
     # a million blocks: the image is right to a part in a million
     inner, outer = ((int(im.demand[0]), int(im.supply[0, 0])) for im in (rows.inner, rows.outer))
     assert 10**6 <= Fraction(*inner) < 10**6 + 2

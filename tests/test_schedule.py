@@ -56,12 +56,6 @@ def test_a_schedule_may_have_no_machines() -> None:
     assert Schedule() == Schedule(iter(()))
 
 
-def test_a_wrong_schedule_is_a_schedule_all_the_same() -> None:
-    # whether it serves a problem is for `check` to say
-    group = MachineGroup(PAIR, {("half", "a"): 0, ("quarter", "nobody"): -5}, -1)
-    assert list(Schedule([group]).groups) == [group]
-
-
 def test_whole_numbers_of_numpy_and_names_of_numpy_become_plain() -> None:
     count: Any = np.int32(2)
     group = Schedule([MachineGroup(PAIR, {(np.str_("half"), np.str_("a")): count}, count)]).groups[

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from functools import partial
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -21,17 +20,6 @@ from cms.schedule.schedule import Schedule
 from tests.samples import PAIR, halves, ints, refusal
 
 refused = partial(refusal, InvalidSchedule)
-
-
-def test_three_jobs_share_two_machines() -> None:
-    # halves 0 1 | 2 3: a gets 0, b gets 1 and 2, c gets 3
-    schedule = Schedule.from_counts(
-        halves("a", "b", "c"), {PAIR: 2}, {("half", "c"): 1, ("half", "a"): 1, ("half", "b"): 2}
-    )
-    assert list(schedule.groups) == [
-        (PAIR, {("half", "a"): 1, ("half", "b"): 1}, 1),
-        (PAIR, {("half", "b"): 1, ("half", "c"): 1}, 1),
-    ]
 
 
 @pytest.mark.parametrize("scale", [1, 10**12, 2**62, 10**30])
@@ -51,17 +39,6 @@ def test_the_number_of_groups_does_not_depend_on_the_number_of_machines(scale: i
             (PAIR, {("half", "b"): 2}, 2),
             (PAIR, {("half", "b"): 1}, 1),
         ]
-
-
-def test_a_machine_may_have_any_number_of_blocks() -> None:
-    huge = Configuration({"b": 2**70})
-    problem = Problem(configurations=huge, jobs=[Job("x", 2**71 - 1, {"b": 1})])
-    schedule = Schedule.from_counts(problem, {huge: 2}, {("b", "x"): 2**71 - 1})
-    assert [(g.count, dict(g.assignment)) for g in schedule.groups] == [
-        (1, {("b", "x"): 2**70}),
-        (1, {("b", "x"): 2**70 - 1}),
-    ]
-    assert check(problem, schedule) == ()
 
 
 @pytest.mark.parametrize("kind", [np.int64, np.int32, np.uint64, object])
@@ -183,19 +160,6 @@ def test_groups_are_what_handing_out_the_blocks_one_by_one_gives(
     used = sum(number > 0 for number in machines.values())
     assert len(schedule.groups) <= used + 4 * sum(number > 0 for number in given_blocks.values())
     assert totals(schedule) == {pair: n for pair, n in given_blocks.items() if n}
-
-
-@given(counts(), st.sampled_from([10**9, 2**61, 10**20]))
-def test_a_thousandfold_fleet_has_groups_for_every_block_it_gives(
-    drawn: tuple[Problem, dict[Configuration, int], dict[tuple[str, str], int]], scale: int
-) -> None:
-    problem, machines, given_blocks = drawn
-    many = {shape: n * scale for shape, n in machines.items()}
-    more = {pair: n * scale for pair, n in given_blocks.items()}
-    schedule = Schedule.from_counts(problem, MappingProxyType(many), more)
-    assert check(problem, schedule) == ()
-    assert totals(schedule) == {pair: n for pair, n in more.items() if n}
-    assert schedule.machines == {shape: n for shape, n in many.items() if n}
 
 
 def test_the_groups_of_many_jobs_are_made_when_asked_for() -> None:

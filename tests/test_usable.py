@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from fractions import Fraction
 
-import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
@@ -23,7 +22,7 @@ from cms import (
     solve,
 )
 from cms.files.problems import problem_to_json
-from cms.problem.usable import _held
+from cms.problem.usable import _all_held, _Content
 from cms.reduction.reduction import reduce
 from proofs_checks.checker import parse_document
 from proofs_checks.checker.problem import read_problem
@@ -201,18 +200,18 @@ def test_what_is_left_below_a_cost_between_two_steps_is_decided(
 )
 @example([[n, 56 - n, 0] for n in range(57)], [[n, 56 - n, 0] for n in range(57)])
 def test_rows_are_held_as_their_pairs_say(mine: list[list[int]], theirs: list[list[int]]) -> None:
-    # The checkers sort rows and rivals; here every pair is looked at.
-    rows, rivals = (np.array(some, dtype=np.int64).reshape(-1, 3) for some in (mine, theirs))
     held = [
         any(all(r >= f for r, f in zip(rival, row, strict=True)) for rival in theirs)
         for row in mine
     ]
-    assert _held(rows, rivals).tolist() == held
     named = [
         [{b: n for b, n in zip("abc", row, strict=True) if n} for row in some]
         for some in (mine, theirs)
     ]
     assert _one_held_by_none(*named) is not all(held)
+    serving = frozenset("abc")
+    contents = [[_Content(Configuration(row), serving) for row in some if row] for some in named]
+    assert _all_held(*contents) is all(h for h, row in zip(held, named[0], strict=True) if row)
 
 
 def limited(problem: Problem) -> bool:

@@ -21,7 +21,8 @@ Edge: TypeAlias = tuple[int, int]
 _Node: TypeAlias = tuple[str, int]
 
 
-def _graph(edges: Iterable[Edge]) -> Any:
+def bipartite_graph(edges: Iterable[Edge]) -> Any:
+    """Return the networkx graph of edges between nodes ("type", i) and ("job", j)."""
     import networkx as nx
 
     graph: Any = nx.Graph()
@@ -93,7 +94,7 @@ def round_pseudoforest(blocks: Mapping[Edge, Fraction]) -> dict[Edge, int]:
     """
     rounded = {edge: floor(amount) for edge, amount in blocks.items()}
     single, others = _by_number(edge for edge, amount in blocks.items() if amount.denominator > 1)
-    graph = _graph(reversed(others))
+    graph = bipartite_graph(reversed(others))
     # Every node owns at most one edge: it is rounded up if its block type owns it.
     owners = set()
     for node, neighbour in _peeled(graph):

@@ -15,7 +15,7 @@ from math import floor
 from typing import TYPE_CHECKING, NamedTuple, overload
 
 from ..prices.choices import choices_of
-from ..prices.rule import AnyChoices
+from ..prices.taken import AnyChoices
 from ..solvers.integer import LARGEST, Outcome, Program, Settings, TooLarge, terms_of
 from .program_machines import MachineVariables, within_limits
 from .rounding import Box
@@ -69,7 +69,7 @@ class Task:
 
     Parameters
     ----------
-    fixed : Choices or Ruled
+    fixed : Choices or Taken
         Of the jobs that keep their options.
     free : Mapping[int, list of options]
         All jobs of these kinds choose among the kind's options.

@@ -20,9 +20,9 @@ import numpy as np
 
 from cms.knapsack.pricing import common_denominator
 
-from ..prices.choices import Choices
-from ..prices.rule import AnyChoices, Rule, Ruled
+from ..prices.choices import Choices, choices_of
 from ..prices.sharded_jobs import Pool, ShardedJobs
+from ..prices.taken import AnyChoices, Taken
 from ..solvers.floats import near
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ def rounded(
     """
     diffusion = _Diffusion(len(search.region.blocks), seed, most_boxes)
     if isinstance(search.jobs, ShardedJobs):
-        return _rule(search, search.jobs, mixture, diffusion)
+        return _taken(search, search.jobs, mixture, diffusion)
     return _Listed(search, diffusion).run(mixture)
 
 
@@ -259,64 +259,38 @@ class _Listed:
             first = after
 
 
-def _rule(
+def _taken(
     search: PriceSearch, jobs: ShardedJobs, mixture: Fractional, diffusion: _Diffusion
 ) -> Rounded:
-    """Round what a search without a table of options came to: a rule says what all take."""
-    mixed = {group: shares for group, shares in enumerate(mixture.shares) if len(shares) > 1}
-    vectors = {
-        group: [search.vectors[number] for number, _ in shares] for group, shares in mixed.items()
-    }
-    found = jobs.pools(search.starts, vectors)
-    largest = max(
-        (abs(n) for pool in found.pools for row in pool.differences for n in row), default=0
+    """Round what a search without a table of options came to."""
+    dealt = jobs.take(
+        search.starts,
+        [[search.vectors[number] for number, _ in shares] for shares in mixture.shares],
+        [[weight for _, weight in shares] for shares in mixture.shares],
     )
+    taken, pools = Taken(jobs, dealt.counts, dealt.total, {}, dealt.left), dealt.pools
+    largest = max((abs(n) for pool in pools for row in pool.differences for n in row), default=0)
     diffusion.unit = 2 ** max(0, largest.bit_length() - 60)
-    k = len(search.region.blocks)
-    total = [0] * k
-    for group, shares in enumerate(mixture.shares):
-        load = search.loads[shares[0][0]][group]
-        total = [a + b for a, b in zip(total, load, strict=True)]
-    splits: dict[Any, tuple[int, ...]] = {}
-    own: dict[int, tuple[int, ...]] = {}
-    out: set[int] = set()
-    for at in diffusion.random.permutation(len(found.pools)).tolist():
-        pool = found.pools[at]
+    rows: list[tuple[int, tuple[int, ...], int]] = []
+    for at in diffusion.random.permutation(len(pools)).tolist():
+        pool = pools[at]
 
         def last(left: int, pool: Pool = pool) -> list[tuple[int, NDArray[Any]]]:
-            return [(kind, np.array(options, dtype=object)) for kind, options in pool.last[-left:]]
+            del left
+            return [(kind, np.array(options, dtype=object)) for kind, options in pool.left]
 
         # as they are: numpy makes floats of numbers on both sides of 2**63
         differences = np.array(pool.differences, dtype=object)
-        weights = [weight for _, weight in mixed[pool.group]]
-        split = diffusion.split(pool.amount, differences, weights, last)
-        splits[pool.group, pool.differences] = split.ends
-        previous = 0
-        for row, after in zip(pool.differences, split.ends, strict=True):
-            total = [t + n * (after - previous) for t, n in zip(total, row, strict=True)]
-            previous = after
-        # Those at the end of the row take nothing of the first pass after all.
-        first = {kind: options[0] for kind, options in pool.last}
-        for kind in [*split.boxed, *(kind for kind, _, _ in split.own)]:
-            total = [t - n for t, n in zip(total, first[kind], strict=True)]
-        for kind, _, option in split.own:
-            own[kind] = option
-            total = [t + n for t, n in zip(total, option, strict=True)]
-        out |= set(split.boxed)
-    before: dict[int, dict[Any, int]] = {}
-    seen: dict[Any, int] = {}
-    for number, members in sorted(found.members.items()):
-        before[number] = {key: seen.get(key, 0) for key in members}
-        for key, amount in members.items():
-            seen[key] = seen.get(key, 0) + amount
-    rule = Rule(
-        tuple(search.starts.tolist()),
-        tuple(tuple(search.vectors[number] for number, _ in shares) for shares in mixture.shares),
-        splits,
-        before,
-        own,
+        split = diffusion.split(pool.amount, differences, list(pool.weights), last)
+        rows += [(kind, option, 1) for kind, _, option in split.own]
+        if not split.own and not split.boxed:
+            more = np.diff(split.ends, prepend=0) - pool.given
+            passes = np.repeat(np.arange(len(more)), more.astype(np.int64)).tolist()
+            for (kind, options), chosen in zip(pool.left, passes, strict=True):
+                rows.append((kind, options[chosen], 1))
+    return Rounded(
+        taken.joined(choices_of(rows, len(search.region.blocks))), tuple(diffusion.boxes)
     )
-    return Rounded(Ruled(jobs, rule, total, frozenset(out)), tuple(diffusion.boxes))
 
 
 def _distinct(table: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.int64]]:

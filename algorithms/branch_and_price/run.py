@@ -24,9 +24,9 @@ from ..prices.fraction import Fractional, fractional
 from ..prices.jobs import Jobs
 from ..prices.points import PricePoint
 from ..prices.region import configuration_of
-from ..prices.rule import AnyChoices, Ruled
 from ..prices.search import PriceSearch
 from ..prices.sharded_jobs import AnyJobs, jobs_of
+from ..prices.taken import AnyChoices, Taken
 from .diver import MOST_UNDECIDED, Diver
 from .exact import every_block, every_option, solver_bound
 from .first import first_schedule
@@ -212,8 +212,8 @@ class _Run:
                 if isinstance(whole, Choices)
                 else Undecided.of_blocks(whole.load())
             )
-        rule = whole if isinstance(whole, Ruled) else None
-        yield from self._dives(diver, start, self._least(search.best), which, "diving", rule)
+        taken = whole if isinstance(whole, Taken) else None
+        yield from self._dives(diver, start, self._least(search.best), which, "diving", taken)
 
     def _dives(
         self,
@@ -222,12 +222,12 @@ class _Run:
         target: Fraction,
         which: slice,
         part: str,
-        rule: Ruled | None = None,
+        taken: Taken | None = None,
     ) -> Iterator[Claim]:
         problem = self._problem
         for dived in diver.dives(start, target, self._cost, which):
             machines = {configuration_of(problem, row): n for row, n in dived.machines.items()}
-            schedule = (rule or dived.choices).schedule(self._jobs, machines)
+            schedule = (taken or dived.choices).schedule(self._jobs, machines)
             yield Named(self._reduction.restore(schedule), part)
 
     def _close(

@@ -40,9 +40,9 @@ _EXACT_BLOCKS, _EXACT_JOBS = 8, 500
 _MOST_EXACT_BLOCKS = 16
 #: Blocks of a type, as far as jobs can use them, that the assignment program can count in floats.
 _MOST_COUNTED = 10**12
-#: Triples of job, block type and configuration up to which assignment programs take no time, and
+#: Triples of job, block type and configuration up to which assignment programs are quick, and
 #: "alone" is part of "best".
-_MOST_PAIRS = 3_000
+_MOST_TRIPLES = 3_000
 #: Shares of jobs (n k) up to which the aggregated program is part of "best".
 _MOST_SHARES = 25_000
 #: Blocks of a type that the aggregated program can have as a coefficient.
@@ -59,9 +59,9 @@ class GreedyOptions(CheckedFields):
         ``units``: every unit of demand counts the same (G-int). ``inflated``: every job's demand
         is 1, and is to be met ``1 + delta`` times (G-real). ``alone``: likewise, but a unit counts
         what it costs where the job is served by itself (G-alone, a factor in min(n, s)); unless
-        plain, parts of ``best`` come beside it. ``best``: the aggregated program rounded (T-2,
-        T-add), ``units``, ``inflated`` with inflation and without, and ``alone`` if its factor is
-        the smallest; the best schedule counts.
+        plain, T-2, T-add and uninflated demands come beside it. ``best``: the aggregated program
+        rounded (T-2, T-add), ``units``, ``inflated`` with inflation and without, and in small
+        problems ``alone`` if it promises most; the best schedule counts.
     inner : {"auto", "greedy", "independent", "dependent", "exact"}, default "auto"
         How a single machine is filled: item greedy (1/2), the assignment program with independent
         (1 - 1/e) or dependent rounding (3/4), or exactly (1). ``auto``: exactly where that is
@@ -104,9 +104,12 @@ class Greedy:
     * G-int: ``H(g) / beta`` times the optimum, g the most units of demand one machine can gain;
     * G-real: ``(1 + delta) / beta * ln((1 + delta) n / delta)`` times the optimum, rounded up:
       with the best delta ``(ln n + ln ln n + O(1)) / beta``;
-    * G-alone: ``(1 + delta) / beta * (1 + ln(min(n, s) / delta))`` times the optimum, s the most
-      blocks of a machine: ``O(log min(n, s))``;
+    * G-alone: ``(1 + delta) / beta * (1 + ln(min(n, s) / min(1, delta)))`` times the optimum, s
+      the most blocks of a machine: ``O(log min(n, s))``;
     * T-2: ``(1 + phi) LP_agg + p`` and T-add: ``LP_agg + p + n``, p = min(c, k).
+
+    The first three are stated where floats tell gains of one unit apart: up to demands of some
+    10^270, less where costs are far apart.
 
     The paper states a logarithmic factor for the general case and that it is tight; the factors
     here are derived in full, also for costs. No polynomial algorithm has a factor
@@ -195,10 +198,12 @@ class _Part(NamedTuple):
         if variant == "inflated":
             delta = options.delta or promises.best_inflation(tables.n)
         elif variant == "alone":
-            delta = options.delta or promises.best_share(promises.few(tables))
+            delta = options.delta or promises.best_alone_inflation(promises.served_at_once(tables))
         return cls(variant, inner, delta)
 
-    def guarantee(self, tables: Tables) -> Guarantee:
+    def guarantee(self, tables: Tables) -> Guarantee | None:
+        if not promises.floats_suffice(tables, self.delta):
+            return None
         if self.variant == "units":
             return promises.by_units(tables, self.inner)
         stated = promises.inflated if self.variant == "inflated" else promises.alone
@@ -221,8 +226,8 @@ def _countable(tables: Tables) -> bool:
 def _small(tables: Tables) -> bool:
     """Whether the jobs that each block type of each configuration serves are few in all."""
     serves = [sum(1 for row in tables.supply if row[i]) for i in range(tables.k)]
-    pairs = sum(serves[i] for row in tables.counts for i, count in enumerate(row) if count)
-    return not tables.vast and pairs <= _MOST_PAIRS
+    triples = sum(serves[i] for row in tables.counts for i, count in enumerate(row) if count)
+    return not tables.vast and triples <= _MOST_TRIPLES
 
 
 def _with_program(tables: Tables) -> bool:
@@ -231,16 +236,19 @@ def _with_program(tables: Tables) -> bool:
     return bool(tables.vast) or (few and _most_blocks(tables) <= _LARGEST)
 
 
-def _strongest(tables: Tables, options: GreedyOptions) -> Guarantee:
+def _strongest(tables: Tables, options: GreedyOptions) -> Guarantee | None:
     """Return the strongest statement about the parts that "best" may run."""
     statements = []
     if not tables.vast:
-        # A machine of each content is filled.
+        # These need the full list of contents, which vast sets lack.
         variants = ("units", "inflated", "alone") if _small(tables) else ("units", "inflated")
         parts = (_Part.of(variant, tables, options) for variant in variants)
-        statements += [part.guarantee(tables) for part in parts]
+        stated = [part.guarantee(tables) for part in parts]
+        statements = [each for each in stated if each is not None]
     if _with_program(tables):
         statements += [guarantee_of_doubled(tables), guarantee_of_one_block_each(tables)]
+    if not statements:
+        return None
     return promises.strongest(statements, promises.rough_value(tables))
 
 
@@ -301,9 +309,10 @@ class _Run:
         # Without inflation demands have no factor, but often the best schedule.
         if variant == "best":
             variants = ["units", "demands", "inflated"]
-            alone = _Part.of("alone", tables, options).guarantee(tables)
-            if _small(tables) and _strongest(tables, options) == alone:
-                variants.append("alone")
+            if _small(tables):
+                alone = _Part.of("alone", tables, options).guarantee(tables)
+                if alone is not None and _strongest(tables, options) == alone:
+                    variants.append("alone")
         elif self._wants_more():
             variants.append("demands")
         return [_Part.of(each, tables, options) for each in variants]

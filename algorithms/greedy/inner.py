@@ -38,19 +38,7 @@ def exact(
     budgets: NDArray[np.float64],
     budget: Budget | None = None,
 ) -> NDArray[np.int64]:
-    """Find the best allocation by depth-first search; factor 1.
-
-    Parameters
-    ----------
-    blocks : sequence of k ints
-        How many there are of each type.
-    bids : ndarray, shape (k, m)
-    budgets : ndarray, shape (m,)
-    budget : Budget or None
-
-    Returns
-    -------
-    ndarray of int64, shape (k, m)
+    """Find the best allocation, shape (k, m), by depth-first search; factor 1.
 
     Examples
     --------

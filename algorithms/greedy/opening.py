@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from math import inf
+from math import ceil, inf
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
@@ -73,8 +73,8 @@ class Opening:
         whole, part = delta.denominator, delta.numerator
         targets = [(whole + part) * d for d in tables.demands]
         n, k = tables.n, tables.k
-        # More blocks of a type than all jobs can use are idle, those that inflation asks for too.
-        most = 1 - -part // whole
+        # Blocks of a type beyond what all jobs can use, inflated or not, would be idle.
+        most = 1 + ceil(delta)
         self._usable = [
             [min(count, most * number) for count, number in zip(row, numbers, strict=True)]
             for row, numbers in zip(tables.counts, usable(tables), strict=True)
@@ -107,19 +107,9 @@ class Opening:
         self._state = steps.State(n, k, size, **self._numbers)
 
     def finish(self, most: Fraction | None = None, budget: Budget | None = None) -> Counts | None:
-        """Open machines until all jobs are met.
+        """Open machines until all jobs are met; None if stopped or dearer than ``most``.
 
-        Parameters
-        ----------
-        most : Fraction or None
-            Give up once this is spent.
-        budget : Budget or None
-            What time it leaves says whether anything is compiled, which changes no outcome.
-
-        Returns
-        -------
-        machines, given
-            Or None if stopped or too dear.
+        The time that the budget leaves says whether anything is compiled; no outcome depends on it.
         """
         tables = self._tables
         compiled = self._pays_to_compile(inf if budget is None else budget.remaining())
@@ -226,17 +216,18 @@ def _divisors(tables: Tables, weights: str, whole: int, largest: int) -> list[in
     table = np.array(tables.counts, dtype=kind)
     paid = [c for c, cost in enumerate(costs) if cost]
     free = [c for c, cost in enumerate(costs) if not cost]
-    dear = np.array(
-        [Fraction(1, costs[c]) for c in paid], dtype=object if kind is object else float
+    cheapest = min((costs[c] for c in paid), default=1)
+    per_cost = np.array(
+        [Fraction(cheapest, costs[c]) for c in paid], dtype=object if kind is object else float
     )
     found = []
     for demand, supply in zip(tables.demands, tables.supply, strict=True):
         amounts = np.minimum(demand, table @ np.array(supply, dtype=kind))
         if any(amounts[free]):
-            # Machines that cost nothing come before all others: any weight does.
+            # Machines that cost nothing come before all others: the weight does not matter.
             found.append(unit * demand)
             continue
-        at = int(np.argmax(amounts[paid] * dear))
+        at = int(np.argmax(amounts[paid] * per_cost))
         found.append(unit * int(amounts[paid[at]]) * (_GRID * dearest // costs[paid[at]]))
     return found
 

@@ -25,6 +25,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..aggregated.pseudoforest import bipartite_graph
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -76,7 +78,7 @@ class PathRounding:
                 return self._parts
             if budget is not None and budget.stopped:
                 return np.floor(self._parts)
-            graph = _graph(edges)
+            graph = bipartite_graph(edges)
             cycle = _cycle(graph)
             if cycle is not None:
                 self._move(self._around(cycle))
@@ -137,14 +139,6 @@ class PathRounding:
                 steps.append((goal - part) / change)
         for edge, change in changes.items():
             self._parts[edge] += min(steps) * change
-
-
-def _graph(edges: Sequence[Edge]) -> Any:
-    import networkx as nx
-
-    graph: Any = nx.Graph()
-    graph.add_edges_from((("type", i), ("job", j)) for i, j in edges)
-    return graph
 
 
 def _edges_of(nodes: Sequence[tuple[str, int]]) -> list[Edge]:

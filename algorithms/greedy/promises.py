@@ -21,8 +21,7 @@ FACTORS = {
     "dependent": Fraction(3, 4),
     "exact": Fraction(1),
 }
-#: What of a best machine floats may miss: sums and comparisons, and the tolerances within which
-#: the assignment program is solved.
+#: Relative loss against the best machine by rounding errors and the solver's tolerances.
 _MISSED = {
     "greedy": Fraction(1, 10**9),
     "independent": Fraction(1, 10**5),
@@ -41,6 +40,8 @@ _INFLATIONS = sorted(
     {Fraction(p, q) for q in range(1, 13) for p in range(1, 2 * q + 1)}
     | {Fraction(1, q) for q in range(13, 51)}
 )
+#: Bits of the largest weighted gain up to which that of one unit is a float above 1e-300.
+_FLOAT_BITS = 900
 #: With so many jobs a machine's blocks are the bound, not the demands.
 _MANY = 10_000
 #: Prices are compared as multiples of this part of the highest.
@@ -88,7 +89,7 @@ def harmonic_above(number: int) -> Fraction:
 
 
 def best_inflation(n: int) -> Fraction:
-    """Return the simple delta for which G-real's factor is least.
+    """Return the delta, of a fixed list of fractions, for which G-real's factor is least.
 
     Examples
     --------
@@ -109,12 +110,12 @@ def inflated_factor(n: int, delta: Fraction) -> Fraction:
     return rounded_up((1 + delta) * log_above((1 + delta) * max(1, n) / delta))
 
 
-def best_share(few: int) -> Fraction:
-    """Return the simple delta <= 1 for which G-alone's factor is least.
+def best_alone_inflation(few: int) -> Fraction:
+    """Return the delta, of a fixed list of fractions up to 1, for which G-alone's factor is least.
 
     Examples
     --------
-    >>> best_share(7)
+    >>> best_alone_inflation(7)
     Fraction(1, 3)
     """
     simple = [delta for delta in _INFLATIONS if delta <= 1]
@@ -153,12 +154,31 @@ def inflated(tables: Tables, inner: str, delta: Fraction) -> Guarantee:
 
 
 def alone(tables: Tables, inner: str, delta: Fraction) -> Guarantee:
-    """State G-alone: ``(1 + delta) / beta * (1 + ln(min(n, s) / delta))`` times the optimum."""
-    factor = _by_inner(alone_factor(few(tables), delta), inner)
+    """State G-alone: ``(1 + delta) / beta * (1 + ln(min(n, s) / min(1, delta)))`` times OPT."""
+    factor = _by_inner(alone_factor(served_at_once(tables), delta), inner)
     return Guarantee(factor, 0, "OPT", "G-alone, methods/algorithms")
 
 
-def few(tables: Tables) -> int:
+def floats_suffice(tables: Tables, delta: Fraction) -> bool:
+    """Whether floats tell gains of one unit apart, of any job and machine: the factors need that.
+
+    Examples
+    --------
+    >>> from cms import Configuration, Job, Problem
+    >>> from algorithms.tables.integers import Tables
+    >>> shape = Configuration({"a": 1})
+    >>> for demand in (10**200, 10**400):
+    ...     problem = Problem(configurations=shape, jobs=[Job("x", demand, {"a": 1})])
+    ...     print(floats_suffice(Tables.of(problem), Fraction(1)))
+    True
+    False
+    """
+    paid = [cost for cost in tables.costs if cost] or [Fraction(1)]
+    largest = max(tables.demands, default=0) * (delta.numerator + delta.denominator)
+    return (largest * ceil(max(paid) / min(paid))).bit_length() <= _FLOAT_BITS
+
+
+def served_at_once(tables: Tables) -> int:
     """Return min(n, s), at least 1: jobs, and blocks of a machine that jobs can use."""
     return max(1, min(tables.n, max(map(sum, usable(tables)), default=1)))
 

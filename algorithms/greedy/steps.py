@@ -10,13 +10,15 @@ guarantee's factor allows for. What is counted (residual demands, blocks, machin
 from __future__ import annotations
 
 from functools import cache
-from types import FunctionType
 from typing import Any, NamedTuple
 
-#: A gain that is no more than this would vanish as a float; it must not count as none.
+#: Smaller positive gains are raised to this, so that they do not become 0.
 _LEAST_GAIN = 1e-300
 # In this order, so that each finds those it calls compiled already.
-_COMPILED = ("worth", "refresh", "fill", "rate", "bound", "top", "better", "choose", "apply")
+_COMPILED = (
+    "worth", "refresh", "fill", "rate", "bound", "top", "better", "choose", "apply", "start",
+    "advance",
+)  # fmt: skip
 
 
 class State(NamedTuple):
@@ -69,7 +71,7 @@ class State(NamedTuple):
 
 
 def worth(gain: Any, divisor: Any) -> float:
-    """Weigh a gain."""
+    """Divide a gain by its job's divisor; a positive gain never becomes 0."""
     if gain <= 0:
         return 0.0
     weighed: float = max(gain / divisor, _LEAST_GAIN)
@@ -232,9 +234,7 @@ def compiled() -> tuple[Any, Any]:
 
     They leave the interpreter to other threads.
     """
-    from cms.knapsack import machine_code
+    from cms.knapsack.machine_code import compile_functions
 
-    found = machine_code.twins(globals(), _COMPILED)
-    made = (FunctionType(each.__code__, found, each.__name__) for each in (start, advance))
-    first, second = (machine_code.compiled(each, [__file__]) for each in made)
+    first, second = compile_functions(globals(), _COMPILED, ["start", "advance"])
     return first, second

@@ -1,20 +1,22 @@
-"""Jobs of which no table of options is kept: priced, and looked at again, shard by shard.
+"""Jobs of which no table of options is kept: priced, and given options, shard by shard.
 
-What jobs buy at a price vector is a pure function of their rows, so it need not be kept: where a
-fractional schedule mixes several passes, the few groups of jobs that it splits are priced once
-more. All that a search remembers of a pass are its prices and what each group bought.
+What jobs buy at a price vector is a pure function of their rows, so it need not be kept: all that a
+search remembers of a pass are its prices and what each group bought. Where a fractional schedule is
+rounded, one more pass says what each job takes, as a small integer.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from collections.abc import Callable, Collection, Iterator, Sequence
+from math import floor
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
 
 from cms.knapsack.pricing import price_histogram, price_jobs
 from cms.problem.problem import Problem
 from cms.running.stopping import Stopped, never
+from cms.shards.counts import Coded, CountsInMemory
 from cms.shards.engine import Here
 from cms.shards.problem import ShardedProblem
 
@@ -22,17 +24,16 @@ from . import jobs as jobs_module
 from .jobs import Jobs, Pass, grid_bits_of
 
 if TYPE_CHECKING:
+    from fractions import Fraction
+
     from numpy.typing import NDArray
 
     from cms.problem.rows import Row
-    from cms.shards.counts import Counts
     from cms.shards.shard import Loaded
 
-#: Jobs that are priced together. What compiled code does with a row may depend on how many others
-#: there are that it cannot take; so all who price a range of jobs do so in the same pieces.
+#: Jobs that are priced together where their options are asked for, which take memory.
 PIECE = 2**16
-#: The last jobs of a pool that are told with their options: as many as may be left to a program.
-LAST = 12
+Option: TypeAlias = tuple[int, ...]
 
 
 class Pool(NamedTuple):
@@ -40,31 +41,34 @@ class Pool(NamedTuple):
 
     Attributes
     ----------
-    differences : tuple of tuples of k ints
+    differences : tuple of options
         Between each pass's option and the first pass's; of the first one zeros.
-    amount : int
-        How many jobs.
-    last : list of (kind, options)
-        The last ones, in their order, with the option of each pass.
+    weights : sequence of Fractions
+        Of the passes.
+    given : list of int
+        How many of the jobs take each pass's option.
+    left : list of (job, option of each pass)
+        Jobs, fewer than passes, that take none: the mixture gives them fractions.
     """
 
-    group: int
-    differences: tuple[tuple[int, ...], ...]
-    amount: int
-    last: list[tuple[int, list[list[int]]]]
+    differences: tuple[Option, ...]
+    weights: Sequence[Fraction]
+    given: list[int]
+    left: list[tuple[int, list[Option]]]
+
+    @property
+    def amount(self) -> int:
+        """How many jobs there are."""
+        return sum(self.given) + len(self.left)
 
 
-class Pools(NamedTuple):
-    """All pools of a mixture of passes, and how many of their jobs each shard has.
+class Dealt(NamedTuple):
+    """What jobs take, and in all; without those that are `left` in their pools."""
 
-    Attributes
-    ----------
-    pools : list of Pool
-        By group, then by differences.
-    """
-
+    counts: CountsInMemory
+    total: list[int]
     pools: list[Pool]
-    members: Mapping[int, Mapping[tuple[int, tuple[tuple[int, ...], ...]], int]]
+    left: frozenset[int]
 
 
 class ShardedJobs:
@@ -114,12 +118,11 @@ class ShardedJobs:
             else problem
         )
         histogram, self.longest = np.zeros(64, dtype=np.int64), 0
-        found = self.in_shards.map(_sizes, what="looking at the jobs", stopped=stopped)
+        found = self.in_shards.map(_sizes, what="looking at the jobs", kept=True, stopped=stopped)
         for bits, longest in found.values():
             histogram += bits
             self.longest = max(self.longest, longest)
         self.grid_bits = grid_bits_of(len(self), histogram.tolist())
-        self._pools: dict[Any, Pools] = {}
 
     def __len__(self) -> int:
         return self.in_shards.n_jobs
@@ -148,10 +151,7 @@ class ShardedJobs:
         threads: int = 1,
         stopped: Callable[[], bool] = never,
     ) -> Pass | None:
-        """Let every job buy its cheapest option; None if stopped.
-
-        See :meth:`Jobs.price`. The options themselves are not kept.
-        """
+        """Let every job buy its cheapest option; see :meth:`Jobs.price`. None is kept."""
         del threads  # the engine has its own
         self.without(apart)
         total = 0
@@ -159,7 +159,11 @@ class ShardedJobs:
         bounds = starts.tolist()
         try:
             found = self.in_shards.map(
-                _priced, lambda number: (list(prices), bounds), what="pricing", stopped=stopped
+                _priced,
+                lambda number: (list(prices), bounds),
+                what="pricing",
+                kept=True,
+                stopped=stopped,
             )
         except Stopped:
             return None
@@ -169,71 +173,101 @@ class ShardedJobs:
                 loads[group] = [a + b for a, b in zip(loads[group], load, strict=True)]
         return Pass(total, loads, None)
 
-    def pools(
+    def take(
         self,
         starts: NDArray[np.int64],
-        vectors: Mapping[int, Sequence[Sequence[int]]],
-    ) -> Pools:
-        """Find the jobs that are undecided between passes.
+        vectors: Sequence[Sequence[Sequence[int]]],
+        weights: Sequence[Sequence[Fraction]],
+    ) -> Dealt:
+        """Let every job take what it buys; of each pool as many as the weights' whole parts say.
 
-        Parameters
-        ----------
-        starts : ndarray of int64
-            The first job of each group.
-        vectors : Mapping[int, sequence of price vectors]
-            Of each group that takes a share of several passes.
-
-        Raises
-        ------
-        Stopped
+        Each group has the price vectors and weights of the passes that it takes shares of. The
+        pools are by group, then by differences; the jobs that are left in them take nothing.
         """
-        bounds = starts.tolist()
-        mixed = {group: [list(prices) for prices in many] for group, many in vectors.items()}
-        key = repr((bounds, sorted(mixed.items())))
-        if key not in self._pools:
-            only = dict.fromkeys(self._shards_of(starts, mixed))
-            found = self.in_shards.map(
-                _undecided,
-                lambda number: (bounds, sorted(mixed.items())),
-                what="rounding",
-                only=only,
-                stopped=self._stopped,
-            )
-            self._pools = {key: _merged(found)}  # those of earlier mixtures are not asked for again
-        return self._pools[key]
-
-    def taken(self, kinds: Sequence[int], rule: Counts) -> dict[int, tuple[int, ...]]:
-        """Return what some jobs take under a rule.
-
-        Raises
-        ------
-        Stopped
-        """
-        mine: dict[int, list[int]] = {}
-        for kind in sorted(kinds):
-            number, shard = self.in_shards.place(kind)
-            mine.setdefault(number, []).append(kind - shard.first)
-        shards = self.in_shards.shards
+        bounds, k = starts.tolist(), len(self.problem.blocks)
         found = self.in_shards.map(
-            _taken,
-            lambda number: (rule.cut(number, shards[number]), mine[number]),
-            what="freeing jobs",
-            only=dict.fromkeys(mine),
+            _bought,
+            lambda number: (bounds, [[list(prices) for prices in many] for many in vectors]),
+            what="rounding",
             stopped=self._stopped,
         )
-        return {
-            shards[number].first + j: tuple(option)
-            for number, options in found.items()
-            for j, option in zip(mine[number], options, strict=True)
-        }
+        dealer = _Dealer(weights, k)
+        parts = []
+        for number in sorted(found):
+            first = self.in_shards.shards[number].first
+            pieces = found.pop(number)
+            dealt = [dealer.deal(group, first + begin, passes) for group, begin, passes in pieces]
+            parts.append(Coded.joined(dealt, k))
+        total = dealer.change
+        for part in parts:
+            times = np.bincount(part.codes, minlength=len(part.options)).tolist()
+            for many, option in zip(times, part.options.tolist(), strict=True):
+                total = [a + many * b for a, b in zip(total, option, strict=True)]
+        counts = CountsInMemory(tuple(parts)).with_own(dealer.own, self.in_shards.shards)
+        pools = [pool for _, pool in sorted(dealer.pools.items())]
+        out = frozenset(job for pool in pools for job, _ in pool.left)
+        return Dealt(counts, total, pools, out)
 
-    def _shards_of(self, starts: NDArray[np.int64], groups: Collection[int]) -> Iterator[int]:
-        """Iterate over the shards that have jobs of some groups."""
-        ends = np.append(starts[1:], len(self))
-        for number, shard in enumerate(self.in_shards.shards):
-            last = shard.first + shard.n_jobs
-            if any(starts[group] < last and ends[group] > shard.first for group in groups):
-                yield number
+
+class _Dealer:
+    """Goes through jobs in their order, and lets those of pools take what their passes say.
+
+    Of the first n jobs of a pool each pass gets its weight times n, rounded down, at once.
+    """
+
+    def __init__(self, weights: Sequence[Sequence[Fraction]], n_blocks: int) -> None:
+        self._weights, self._n_blocks = weights, n_blocks
+        self.pools: dict[tuple[int, tuple[Option, ...]], Pool] = {}
+        #: Jobs that were left, and then took something after all.
+        self.own: dict[int, Option] = {}
+        #: What is taken beyond what the jobs' parts say.
+        self.change = [0] * n_blocks
+
+    def deal(self, group: int, first: int, passes: Sequence[Coded]) -> Coded:
+        """Return what each of some jobs takes; one that is left, what it buys in the first pass."""
+        if len(passes) == 1:
+            return passes[0]
+        whole = Coded.joined(passes, self._n_blocks)
+        codes, options = (
+            whole.codes.reshape(len(passes), -1),
+            list(map(tuple, whole.options.tolist())),
+        )
+        chosen = codes[0].copy()
+        undecided = np.flatnonzero((codes != codes[0]).any(axis=0))
+        rows, which = np.unique(codes[:, undecided], axis=1, return_inverse=True)
+        keys = [
+            tuple(_difference(options[code], options[row[0]]) for code in row)
+            for row in rows.T.tolist()
+        ]
+        number = {key: at for at, key in enumerate(dict.fromkeys(keys))}
+        pool_of = np.array([number[key] for key in keys], dtype=np.int64)[which.ravel()]
+        for key, at in number.items():
+            members = undecided[pool_of == at]
+            pool = self.pools.setdefault(
+                (group, key), Pool(key, self._weights[group], [0] * len(passes), [])
+            )
+            amount = pool.amount + len(members)
+            given = [floor(weight * amount) for weight in pool.weights]
+            more = np.repeat(np.arange(len(passes)), np.subtract(given, pool.given))
+            left = pool.left[len(more) :]
+            for (job, mine), at_pass in zip(pool.left, more.tolist(), strict=False):
+                self.own[job] = mine[at_pass]
+                self._add(mine[at_pass])
+            more = more[len(pool.left) :]
+            chosen[members[: len(more)]] = codes[more, members[: len(more)]]
+            for member in members[len(more) :].tolist():
+                mine = [options[code] for code in codes[:, member].tolist()]
+                left.append((first + member, mine))
+                self._add(mine[0], -1)
+            self.pools[group, key] = pool._replace(given=given, left=left)
+        return Coded(chosen, whole.options)
+
+    def _add(self, option: Option, times: int = 1) -> None:
+        self.change = [a + times * b for a, b in zip(self.change, option, strict=True)]
+
+
+def _difference(one: Option, other: Option) -> Option:
+    return tuple(a - b for a, b in zip(one, other, strict=True))
 
 
 #: The door to jobs, whether or not there is a table of their options.
@@ -261,19 +295,8 @@ def listed(jobs: AnyJobs) -> Jobs:
     return jobs
 
 
-def pieces(
-    first: int, n: int, bounds: Sequence[int], groups: Collection[int] | None = None
-) -> Iterator[tuple[int, int, int]]:
+def pieces(first: int, n: int, bounds: Sequence[int]) -> Iterator[tuple[int, int, int]]:
     """Iterate over (group, begin, end) of the pieces in which a shard's jobs are priced.
-
-    Parameters
-    ----------
-    first, n : int
-        The shard's first job, and how many it has.
-    bounds : sequence of int
-        The first job of each group.
-    groups : collection of int, optional
-        Those of interest.
 
     Examples
     --------
@@ -284,8 +307,6 @@ def pieces(
     for group, begin in enumerate(bounds):
         after = bounds[group + 1] if group + 1 < len(bounds) else end
         low, high = max(begin, first), min(after, end)
-        if groups is not None and group not in groups:
-            continue
         for start in range(low, high, PIECE):
             yield group, start - first, min(start + PIECE, high) - first
 
@@ -318,99 +339,23 @@ def _priced(
     return total, sorted(groups.items())
 
 
-def options_of(loaded: Loaded, prices: Sequence[int], begin: int, end: int) -> NDArray[Any] | None:
-    """Return the options that the jobs of a piece buy, shape (jobs, k); None if stopped."""
-    found = price_jobs(
-        loaded.rows.part(begin, end),
-        prices,
-        want_options=True,
-        threads=loaded.threads,
-        stopped=loaded.stopped,
-    )
-    return None if found is None else found.options
-
-
-def differing(
-    loaded: Loaded, vectors: Sequence[Sequence[int]], begin: int, end: int
-) -> Mixed | None:
-    """Find the jobs of a piece that buy different options at several prices; None if stopped."""
-    found = [options_of(loaded, prices, begin, end) for prices in vectors]
-    stack = [options for options in found if options is not None]
-    if len(stack) < len(found):
-        return None
-    table = np.stack(stack, axis=1)
-    apart = table - table[:, :1]
-    undecided = np.flatnonzero(apart.any(axis=(1, 2)))
-    flat = apart[undecided].reshape(len(undecided), -1)
-    if flat.dtype.kind == "O":
-        number: dict[tuple[int, ...], int] = {}
-        pool = np.array(
-            [number.setdefault(tuple(row), len(number)) for row in flat.tolist()], dtype=np.int64
-        )
-        distinct = list(number)
-    else:
-        rows, pool = np.unique(flat, axis=0, return_inverse=True)
-        pool, distinct = pool.ravel(), [tuple(row) for row in rows.tolist()]
-    k = table.shape[2]
-    keys = [tuple(row[at : at + k] for at in range(0, len(row), k)) for row in distinct]
-    return Mixed(table, undecided, pool, keys)
-
-
-class Mixed(NamedTuple):
-    """What the jobs of a piece buy at several prices.
-
-    Attributes
-    ----------
-    undecided : ndarray of int64
-        The jobs whose options differ.
-    pool : ndarray of int64
-        For each of these, how its options differ: an index of ``differences``.
-    """
-
-    options: NDArray[Any]
-    undecided: NDArray[np.int64]
-    pool: NDArray[np.int64]
-    differences: list[tuple[tuple[int, ...], ...]]
-
-
-def _undecided(
-    loaded: Loaded, bounds: list[int], mixed: list[tuple[int, list[list[int]]]]
-) -> list[Any] | None:
-    """Return [group, differences, jobs, the last ones with their options] for each pool."""
-    vectors = dict(mixed)
-    found: dict[tuple[int, tuple[tuple[int, ...], ...]], list[Any]] = {}
-    for group, begin, end in pieces(loaded.first, len(loaded.rows), bounds, vectors):
-        piece = differing(loaded, vectors[group], begin, end)
-        if piece is None:
-            return None
-        order = np.argsort(piece.pool, kind="stable")
-        ends = np.cumsum(np.bincount(piece.pool, minlength=len(piece.differences)))
-        for at, differences in enumerate(piece.differences):
-            mine = piece.undecided[order[(ends[at - 1] if at else 0) : ends[at]]]
-            entry = found.setdefault((group, differences), [0, []])
-            entry[0] += len(mine)
-            last = [
-                (loaded.first + begin + j, piece.options[j].tolist()) for j in mine[-LAST:].tolist()
-            ]
-            entry[1] = [*entry[1], *last][-LAST:]
-    return [[group, diff, *entry] for (group, diff), entry in sorted(found.items())]
-
-
-def _merged(found: Mapping[int, list[Any]]) -> Pools:
-    pools: dict[tuple[int, tuple[tuple[int, ...], ...]], list[Any]] = {}
-    members: dict[int, dict[tuple[int, tuple[tuple[int, ...], ...]], int]] = {}
-    for number, part in sorted(found.items()):
-        members[number] = {}
-        for group, differences, amount, last in part:
-            key = group, tuple(tuple(row) for row in differences)
-            members[number][key] = amount
-            entry = pools.setdefault(key, [0, []])
-            entry[0] += amount
-            entry[1] = [*entry[1], *((kind, options) for kind, options in last)][-LAST:]
-    return Pools([Pool(*key, *entry) for key, entry in sorted(pools.items())], members)
-
-
-def _taken(loaded: Loaded, cut: Any, jobs: list[int]) -> list[list[int]]:
-    """Return what some jobs of a shard take."""
-    found: list[list[int]] = cut.of_some(loaded, np.array(jobs)).tolist()
-    return found
+def _bought(
+    loaded: Loaded, bounds: list[int], vectors: list[list[list[int]]]
+) -> list[tuple[int, int, list[Coded]]] | None:
+    """Return [group, first job, what the jobs buy at each price vector] for each piece."""
+    pieces_of = []
+    for group, begin, end in pieces(loaded.first, len(loaded.rows), bounds):
+        passes = []
+        for prices in vectors[group]:
+            found = price_jobs(
+                loaded.rows.part(begin, end),
+                prices,
+                want_options=True,
+                threads=loaded.threads,
+                stopped=loaded.stopped,
+            )
+            if found is None or found.options is None:
+                return None
+            passes.append(Coded.of_table(found.options))
+        pieces_of.append((group, begin, passes))
+    return pieces_of

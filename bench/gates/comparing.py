@@ -138,7 +138,8 @@ def _cpu(row: RunRow) -> float:
 def _told(section: str, rows: Sequence[RunRow]) -> str:
     ratios = [float(r.cost / r.lower_bound) for r in rows if r.cost and r.lower_bound]
     told = f"{sum(row.proved for row in rows)} proved, {sum(map(_cpu, rows)):.3g} s"
-    return f"{told}, {fmean(ratios):.3f} ({max(ratios):.2f})" if section == "theory" else told
+    shown = section == "theory" and ratios
+    return f"{told}, {fmean(ratios):.3f} ({max(ratios):.2f})" if shown else told
 
 
 def stages(pairs: Sequence[Pair]) -> Iterator[Line]:

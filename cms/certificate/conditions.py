@@ -13,8 +13,7 @@ from math import floor
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from ..errors import InvalidCertificate
-from ..knapsack.packing import fullest_machine
-from ..knapsack.packing_extras import fullest_with_extras
+from ..knapsack.packing_extras import fullest_machine
 from ..knapsack.pricing import common_denominator
 from ..problem.parts import AnyConfiguration, Block, Configuration, MachineType
 from ..values.names import nearest
@@ -195,10 +194,8 @@ def most_worth(
     most = [proper.get(block, shape.largest_count(block)) for block in blocks] if proper else None
     prices, sizes = [worth[block] for block in blocks], [shape.sizes[block] for block in blocks]
     room, slots = shape.capacity, shape.max_blocks
-    if not possible:
-        return fullest_machine(prices, sizes, room, slots, most).value
     numbered = [({index[b]: n for b, n in least.items()}, amount) for least, amount in possible]
-    return fullest_with_extras(prices, sizes, room, slots, most, numbered).value
+    return fullest_machine(prices, sizes, room, slots, most, numbered).value
 
 
 def _named(problem: MachineProblem, shape: AnyConfiguration) -> str:

@@ -17,20 +17,26 @@ from ..certificate.quantity import (
 from ..mixes.functions import PriceFunction
 from ..mixes.prices import MixPrices
 from ..problem.parts import Configuration
+from . import fields as f
 from .node import Node
 
-_QUANTITIES = ("machines_of_type", "machines_of", "machines_with", "blocks_of", "blocks_of_job")
+_PRICES = f.Field(lambda node: {key: entry.number() for key, entry in node.entries()}, dict)
+_FUNCTION = f.record(
+    PriceFunction, slope=f.NUMBER, steps=f.array(f.pair(f.NUMBER, f.NUMBER)).or_else(())
+)
+_LEAF = {
+    "prices": _PRICES,
+    "limit_prices": _PRICES.or_else({}),
+    "multipliers": f.array(f.NUMBER).or_else(()),
+    "proper": f.table("block", f.COUNT).or_else({}),
+    "functions": f.table("job", _FUNCTION).or_else(None),
+}
 
 
 def certificate_from_json(tree: Node | Mapping[str, Any]) -> Certificate:
     """Turn a parsed tree into a certificate; :meth:`Certificate.to_json` is the way back.
 
     Whether it holds for a problem is for its ``bound`` to say.
-
-    Raises
-    ------
-    FileError
-        If the tree is malformed, with the line and column of the price or branch at fault.
 
     Examples
     --------
@@ -42,7 +48,11 @@ def certificate_from_json(tree: Node | Mapping[str, Any]) -> Certificate:
 
 def _tree(node: Node, depth: int) -> Certificate:
     if not (isinstance(node.value, dict) and "branch" in node.value):
-        return _leaf(node)
+        found = f.read_object(node, _LEAF)
+        functions = found.pop("functions")
+        if functions is None:
+            return node.build(BlockPrices, **found)
+        return node.build(MixPrices, **found, functions=functions)
     if depth >= LARGEST_DEPTH:
         raise node.error(f"a certificate has more than {LARGEST_DEPTH} branches above one another")
     fields = node.object(("branch", "at_most", "below", "above"))
@@ -55,6 +65,35 @@ def _tree(node: Node, depth: int) -> Certificate:
     )
 
 
+def _machines_of_type(node: Node) -> MachinesOfType:
+    weighted = isinstance(node.value, dict)
+    types = f.table("machine type", f.AT_LEAST_ONE) if weighted else f.name("machine type")
+    return node.build(MachinesOfType, types.read(node))
+
+
+def _content(node: Node) -> Configuration:
+    blocks, machine = f.table("block", f.COUNT), f.nullable(f.name("machine type")).or_else(None)
+    found: Configuration = f.record(Configuration, own=False, blocks=blocks, machine=machine).read(
+        node
+    )
+    return found
+
+
+_QUANTITIES = {
+    "machines_of_type": _machines_of_type,
+    "machines_of": lambda node: MachinesOf(_content(node)),
+    "machines_with": lambda node: MachinesWith(_content(node)),
+    "blocks_of": lambda node: node.build(BlocksOf, node.name("block")),
+    "blocks_of_job": f.record(
+        BlocksOfJob,
+        own=False,
+        block=f.name("block"),
+        job=f.name("job"),
+        amount=f.NUMBER.or_else(None),
+    ).read,
+}
+
+
 def _quantity(node: Node) -> Quantity:
     fields = node.object((), _QUANTITIES, own=False)
     if len(fields) != 1:
@@ -63,48 +102,5 @@ def _quantity(node: Node) -> Quantity:
             expected=f"exactly one of {', '.join(_QUANTITIES)}",
         )
     ((kind, what),) = fields.items()
-    if kind == "machines_of_type":
-        if not isinstance(what.value, dict):
-            return node.build(MachinesOfType, what.name("machine type"))
-        weights = {name: times.integer(minimum=1) for name, times in what.names("machine type")}
-        return what.build(MachinesOfType, weights)
-    if kind == "blocks_of":
-        return node.build(BlocksOf, what.name("block"))
-    if kind == "blocks_of_job":
-        parts = what.object(("block", "job"), ("amount",), own=False)
-        amount = parts["amount"].number() if "amount" in parts else None
-        block, job = parts["block"].name("block"), parts["job"].name("job")
-        return what.build(BlocksOfJob, block, job, amount)
-    parts = what.object(("blocks",), ("machine",), own=False)
-    machine = parts["machine"].name_or_null("machine type") if "machine" in parts else None
-    counts = {block: count.integer() for block, count in parts["blocks"].names("block")}
-    content = what.build(Configuration, counts, machine)
-    if kind == "machines_with":
-        return node.build(MachinesWith, content)
-    return node.build(MachinesOf, content)
-
-
-def _leaf(node: Node) -> BlockPrices | MixPrices:
-    fields = node.object(("prices",), ("limit_prices", "multipliers", "proper", "functions"))
-    limit_prices = fields["limit_prices"].entries() if "limit_prices" in fields else ()
-    multipliers = fields["multipliers"].array() if "multipliers" in fields else ()
-    proper = fields["proper"].names("block") if "proper" in fields else ()
-    numbers = (
-        {block: price.number() for block, price in fields["prices"].entries()},
-        {machine: price.number() for machine, price in limit_prices},
-        [entry.number() for entry in multipliers],
-        {block: count.integer() for block, count in proper},
-    )
-    if "functions" not in fields:
-        return node.build(BlockPrices, *numbers)
-    functions = {job: _function(entry) for job, entry in fields["functions"].names("job")}
-    return node.build(MixPrices, *numbers, functions)
-
-
-def _function(node: Node) -> PriceFunction:
-    fields = node.object(("slope",), ("steps",))
-    steps = []
-    for entry in fields["steps"].array() if "steps" in fields else ():
-        times, height = entry.array(length=2)
-        steps.append((times.number(), height.number()))
-    return node.build(PriceFunction, fields["slope"].number(), steps)
+    found: Quantity = node.build(_QUANTITIES[kind], what)
+    return found

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from fractions import Fraction
 from itertools import pairwise
 
@@ -19,66 +18,42 @@ _PROOFS = {
 }
 
 
-def refuse_contradictions(fields: Mapping[str, Node], solution: Solution) -> None:
-    """Compare the parts of a solution with each other.
+def refuse_contradictions(node: Node, solution: Solution) -> None:
+    """Compare the parts of a solution, and point at the first value that cannot be true.
 
-    Parameters
-    ----------
-    fields : Mapping of str to Node
-        The values of the document, to point at.
-    solution : Solution
-        What they say.
-
-    Raises
-    ------
-    FileError
-        At the first value that cannot be true beside the others. Whether they *are* true is for
-        ``cms check``, which has the problem.
+    Whether they *are* true is for ``cms check``, which has the problem.
     """
-    _schedule(fields, solution)
-    _bounds(fields, solution)
-    _guarantee(fields["guarantee"], solution)
-    _history(fields["history"], solution)
-
-
-def _schedule(fields: Mapping[str, Node], solution: Solution) -> None:
-    since = f'since the status is "{solution.status}"'
-    has_schedule = solution.status in (Status.OPTIMAL, Status.FEASIBLE)
-    if has_schedule and solution.cost is None:
-        raise fields["cost"].wrong(f"a number, {since}")
-    if not has_schedule and solution.cost is not None:
-        raise fields["cost"].wrong(f"null, {since}")
+    status, proof, cost = solution.status, solution.proof, solution.cost
+    claimed, since = solution.claimed_bound, f'since the status is "{status}"'
+    has_schedule = status in (Status.OPTIMAL, Status.FEASIBLE)
+    if has_schedule != (cost is not None):
+        raise node.at("cost").wrong(f"{'a number' if has_schedule else 'null'}, {since}")
     if not has_schedule and solution.schedule != type(solution.schedule)():
-        raise fields["schedule"].error(
-            f"{fields['schedule'].label} has machines", expected=f"none, {since}"
+        raise node.at("schedule").error(
+            f"{node.at('schedule').label} has machines", expected=f"none, {since}"
         )
-    fields["machine_count"].agree(solution.machine_count, "the machines of the schedule")
-    fields["gap"].agree(solution.gap, "the cost less the lower bound")
-    if solution.proof not in (possible := _PROOFS[solution.status]):
-        words = " or ".join(f'"{proof}"' for proof in possible)
-        raise fields["proof"].wrong(f"{words}, {since}")
-    if solution.stop_reason is StopReason.PROVED and solution.proof is not Proof.CHECKED:
-        raise fields["stop_reason"].wrong(
-            f'another reason, since the proof is "{solution.proof}", not "checked"'
+    node.at("machine_count").agree(solution.machine_count, "the machines of the schedule")
+    node.at("gap").agree(solution.gap, "the cost less the lower bound")
+    if proof not in _PROOFS[status]:
+        words = " or ".join(f'"{possible}"' for possible in _PROOFS[status])
+        raise node.at("proof").wrong(f"{words}, {since}")
+    if solution.stop_reason is StopReason.PROVED and proof is not Proof.CHECKED:
+        raise node.at("stop_reason").wrong(
+            f'another reason, since the proof is "{proof}", not "checked"'
         )
-
-
-def _bounds(fields: Mapping[str, Node], solution: Solution) -> None:
-    cost, claimed = solution.cost, solution.claimed_bound
-    if cost is None:
-        return
-    if claimed is not None and claimed > cost:
-        raise fields["claimed_bound"].wrong(f"at most {shown(cost)}, the cost of the schedule")
-    if solution.status is not Status.OPTIMAL:
-        return
-    if solution.proof is Proof.CHECKED and solution.lower_bound != cost:
-        raise fields["lower_bound"].wrong(
-            f"{shown(cost)}, the cost of the schedule that is said to be proved optimal"
-        )
-    if solution.proof is Proof.SOLVER and claimed is None:
-        raise fields["claimed_bound"].wrong(
-            "the bound by which a solver claims that the schedule is optimal"
-        )
+    if cost is not None and claimed is not None and claimed > cost:
+        raise node.at("claimed_bound").wrong(f"at most {shown(cost)}, the cost of the schedule")
+    if cost is not None and status is Status.OPTIMAL:
+        if proof is Proof.CHECKED and solution.lower_bound != cost:
+            raise node.at("lower_bound").wrong(
+                f"{shown(cost)}, the cost of the schedule that is said to be proved optimal"
+            )
+        if proof is Proof.SOLVER and claimed is None:
+            raise node.at("claimed_bound").wrong(
+                "the bound by which a solver claims that the schedule is optimal"
+            )
+    _guarantee(node.at("guarantee"), solution)
+    _history(node.at("history"), solution)
 
 
 def _guarantee(node: Node, solution: Solution) -> None:
@@ -87,14 +62,13 @@ def _guarantee(node: Node, solution: Solution) -> None:
         return
     if cost is None:
         raise node.error(f"{node.label} has a verdict", expected="null, since there is no schedule")
-    if given.verdict is Verdict.VERIFIED:
-        allowed = given.guarantee.allows(solution.lower_bound)
-        if cost > allowed:
-            raise node.at("verdict").error(
-                f'{node.at("verdict").label} is "verified", but the cost {shown(cost)} is '
-                f"more than factor x lower_bound + additive = {shown(allowed)}",
-                expected='"open"',
-            )
+    allowed = given.guarantee.allows(solution.lower_bound)
+    if given.verdict is Verdict.VERIFIED and cost > allowed:
+        raise node.at("verdict").error(
+            f'{node.at("verdict").label} is "verified", but the cost {shown(cost)} is '
+            f"more than factor x lower_bound + additive = {shown(allowed)}",
+            expected='"open"',
+        )
 
 
 def _history(node: Node, solution: Solution) -> None:
@@ -116,9 +90,8 @@ def _require_order(
     words = ("least", "most")[::sign]
     for (_, before), (at, after) in pairwise(values):
         if sign * (after - before) < 0:
-            raise (
-                node.at(at).at(key).wrong(f"at {words[0]} {shown(before)}, as in the line before")
-            )
+            expected = f"at {words[0]} {shown(before)}, as in the line before"
+            raise node.at(at).at(key).wrong(expected)
     if last is not None and values and sign * (last - values[-1][1]) < 0:
-        at = values[-1][0]
-        raise node.at(at).at(key).wrong(f"at {words[1]} {shown(last)}, the solution's")
+        expected = f"at {words[1]} {shown(last)}, the solution's"
+        raise node.at(values[-1][0]).at(key).wrong(expected)

@@ -1,41 +1,116 @@
-"""The records of a CSV file, each with the line it starts on, and where its cells stand."""
+"""The records of a CSV file, where its cells stand, and in which dialect it is written.
+
+Spreadsheets of half the world separate cells by semicolons, since a comma is their decimal mark,
+and what is copied out of one has tabs. The header tells, since it has names and no numbers.
+"""
 
 from __future__ import annotations
 
 import csv
 import io
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import islice
+from types import MappingProxyType
 
 from ..errors import FileError
 from .source import Source
 
+#: What may stand between cells, and what one of it is called; of equal ones the first is taken.
+DELIMITERS: Mapping[str, str] = MappingProxyType({",": "comma", ";": "semicolon", "\t": "tab"})
 _SAYS_ITSELF = re.compile(r"sep=[,;\t]\s*", re.IGNORECASE)  # a spreadsheet, to its like
-_SEPARATED = {",": "comma-separated", ";": "semicolon-separated", "\t": "tab-separated"}
+_GAPS, _BETWEEN = re.compile(r"[\s_-]+"), re.compile(r"[\s_()\[\]-]+")
+# Apostrophes before what begins as a formula are such that were added, or were there: one more is.
+_FORMULA = re.compile("'*[=+\\-@\t\r\n＝＋－＠]")
+_GUARDED = re.compile("'(?='*[=+\\-@\t\r\n＝＋－＠])")
+# A cell and the delimiter after it; quotes mean something only where a cell starts. What a piece
+# has taken it keeps: going back would take time that grows with the square.
+_CELLS = {
+    ",": re.compile(r' *+(?:"[^"]*+(?:""[^"]*+)*+")?[^,]*+,'),
+    ";": re.compile(r' *+(?:"[^"]*+(?:""[^"]*+)*+")?[^;]*+;'),
+    "\t": re.compile(r' *+(?:"[^"]*+(?:""[^"]*+)*+")?[^\t]*+\t'),
+}
 
 
-def physical_lines(source: Source) -> Iterator[str]:
-    """Yield the lines with their ends: LF, CRLF or CR.
+def folded(name: str) -> str:
+    """Write a header as all headers are written that mean the same: ``rate_rps``."""
+    return _GAPS.sub("_", name.strip().casefold())
 
-    ``str.splitlines`` would also split at form feeds and at U+2028 inside a cell.
+
+def bare(name: str) -> str:
+    """Write a header without what stands between its words, to look for a known one.
+
+    Never to tell unknown ones apart: ``chat-1-11`` and ``chat-11-1`` are two services.
+
+    Examples
+    --------
+    >>> bare("Latency (ms)"), bare("latencyMs"), bare("latency_ms")
+    ('latencyms', 'latencyms', 'latencyms')
     """
+    return _BETWEEN.sub("", name.casefold())
+
+
+def is_table(source: Source) -> bool:
+    r"""Whether a text that is no JSON document is a table: its first rows have cells, and as many.
+
+    Examples
+    --------
+    >>> is_table(Source("s.csv", "# rates\nservice;rate\nchat;12,5\n"))
+    True
+    >>> is_table(Source("s.json", '{"service": "chat", \n"rate": 12, }'))
+    False
+    """
+    if (source.text or "").lstrip().startswith(("{", "[")):
+        return False
+    needed = 1 if source.name.lower().endswith((".csv", ".tsv")) else 2
+    for _, rows in _beginnings(source, 2):
+        named = bool(rows) and all(cell.strip() for cell in rows[0])
+        if named and len(rows) >= needed and 1 < len(rows[0]) == len(rows[-1]):
+            return True
+    return False
+
+
+def delimiter_of(source: Source, known: Collection[str]) -> str:
+    r"""Tell by the header what stands between cells: what finds most of the known columns.
+
+    Of several that do, the one that finds most columns at all.
+
+    Examples
+    --------
+    >>> delimiter_of(Source("s.csv", "service;rate, in items/s\nchat;12,5\n"), ["service"])
+    ';'
+    """
+    wanted = {bare(name) for name in known}
+    found = {
+        delimiter: (len(wanted.intersection(map(bare, rows[0]))), len(rows[0])) if rows else (0, 0)
+        for delimiter, rows in _beginnings(source, 1)
+    }
+    # if quotes fit none of them, the reader says so
+    return max(found, key=lambda delimiter: found[delimiter], default=",")
+
+
+def _beginnings(source: Source, n: int) -> Iterator[tuple[str, list[list[str]]]]:
+    """Iterate over the delimiters that quotes allow, with the first records."""
+    for delimiter in DELIMITERS:
+        try:
+            yield delimiter, [cells for _, cells in islice(records(source, delimiter), n)]
+        except FileError:
+            continue
+
+
+def _physical_lines(source: Source) -> Iterator[str]:
+    # ``str.splitlines`` would also split at form feeds and at U+2028 inside a cell
     return iter(io.StringIO(source.text, newline=""))
 
 
 def records(source: Source, delimiter: str = ",") -> Iterator[tuple[int, list[str]]]:
-    """Yield (line it starts on, cells) of every record that is no comment and not blank.
-
-    Raises
-    ------
-    FileError
-        If the quotes are not those of a CSV file.
-    """
+    """Yield (line it starts on, cells) of every record that is no comment and not blank."""
     line = 0  # of the last line taken
     start = 0  # of the record being read; 0 between records
 
     def lines() -> Iterator[str]:
         nonlocal line, start
-        for text in physical_lines(source):
+        for text in _physical_lines(source):
             line += 1
             # A record takes more than one line only inside quotes: there a '#' is data.
             if not start:
@@ -76,28 +151,13 @@ def csv_text(rows: Iterable[Sequence[object]]) -> str:
     return text.getvalue()
 
 
-# Apostrophes before it are such that were added, or were there: one is added to them.
-_FORMULA = re.compile("'*[=+\\-@\t\r\n＝＋－＠]")
-_GUARDED = re.compile("'(?='*[=+\\-@\t\r\n＝＋－＠])")
-# A cell and the delimiter after it; quotes mean something only where a cell starts. What a piece
-# has taken it keeps: going back would take time that grows with the square.
-_CELLS = {
-    ",": re.compile(r' *+(?:"[^"]*+(?:""[^"]*+)*+")?[^,]*+,'),
-    ";": re.compile(r' *+(?:"[^"]*+(?:""[^"]*+)*+")?[^;]*+;'),
-    "\t": re.compile(r' *+(?:"[^"]*+(?:""[^"]*+)*+")?[^\t]*+\t'),
-}
-
-
 def cell_offset(source: Source, line: int, index: int, delimiter: str = ",") -> int:
     """Find where the index-th cell of the record that starts on a line begins.
 
     The reader of the standard library does not say, so this looks again, on the way to an error.
     """
-    text, at = source.text or "", 0
-    for number, physical in enumerate(physical_lines(source), start=1):
-        if number == line:
-            break
-        at += len(physical)
+    text = source.text or ""
+    at = sum(map(len, islice(_physical_lines(source), line - 1)))
     for _ in range(index):
         match = _CELLS[delimiter].match(text, at)
         at = match.end() if match else at
@@ -113,5 +173,5 @@ def _fault(source: Source, line: int, fault: csv.Error, delimiter: str) -> FileE
         what, fix = f"a cell is longer than {csv.field_size_limit()} characters", "close its quote"
     else:
         what, fix = "text after a closing quote", 'double a quote inside a quoted cell: ""'
-    expected = f"a row of {_SEPARATED[delimiter]} cells"
+    expected = f"a row of {DELIMITERS[delimiter]}-separated cells"
     return FileError(source.name, what, line=line, expected=expected, fix=fix)

@@ -26,19 +26,7 @@ FORMATS = {
 
 
 def register_format(kind: str, holds: str) -> None:
-    """Make a format known that a layer above this one reads and writes.
-
-    Parameters
-    ----------
-    kind : str
-        Its name, as documents have it: ``cms-simulation``.
-    holds : str
-        What such a document is, with its article, for errors: ``a simulation``.
-
-    Raises
-    ------
-    ValueError
-        If the name stands for something else already.
+    """Make a format known that a layer above reads and writes, and what such a document is.
 
     Examples
     --------
@@ -59,25 +47,7 @@ def head(kind: str) -> dict[str, Any]:
 
 
 def read_document(path: StrPath, kind: str) -> Node:
-    """Read and parse a JSON file and check its head.
-
-    Parameters
-    ----------
-    path : str or path-like
-        The file; ``-`` is standard input.
-    kind : str
-        The format it must have, a key of :data:`FORMATS`.
-
-    Returns
-    -------
-    Node
-        The whole document.
-
-    Raises
-    ------
-    FileError
-        If the file cannot be read, is no JSON, or is not a document of this format and schema.
-    """
+    """Read and parse a JSON file, or standard input (``-``), and check its head."""
     source = read_source(path, holds="a JSON document")
     node = Node(parse_json(source, holds=FORMATS[kind]), source)
     check_head(node, kind)
@@ -85,13 +55,7 @@ def read_document(path: StrPath, kind: str) -> Node:
 
 
 def read_folder_document(folder: StrPath, file: str, kind: str) -> Node:
-    """Read the document of a folder; see :func:`read_document`.
-
-    Raises
-    ------
-    FileError
-        If that is no folder, or has no such file; and as there.
-    """
+    """Read the document of a folder; see :func:`read_document`."""
     name, place = os.fspath(folder), Path(folder)
     if not place.is_dir():
         raise FileError(name, "is no folder", expected=FORMATS[kind])
@@ -101,13 +65,7 @@ def read_folder_document(folder: StrPath, file: str, kind: str) -> Node:
 
 
 def check_head(node: Node, kind: str) -> None:
-    """Refuse a document of another format, or of a schema that is not known yet.
-
-    Raises
-    ------
-    FileError
-        It says what was found, and what is understood.
-    """
+    """Refuse a document of another format, or of a schema that is not known yet."""
     wanted = f'"format": "{kind}" ({FORMATS[kind]})'
     if not isinstance(node.value, dict):
         raise node.wrong(f"an object with {wanted}")

@@ -31,20 +31,9 @@ def write_folder(files: Mapping[str, str], path: StrPath, *, force: bool = False
         The text of each file by its path in the folder (``steps/07.sh``). One that begins with
         ``#!`` can be run by whoever can read it.
     path : str or path-like
-        The folder; the folder it is in must exist.
+        The folder; the folder it is in must exist. If it cannot be written, all is as before.
     force : bool
-        Whether a folder that is not ours may make way. It is kept, under another name.
-
-    Returns
-    -------
-    Path or None
-        Where that folder is now; None if there was none.
-
-    Raises
-    ------
-    FileError
-        If the folder may not be replaced (see :func:`refuse_folder`) or cannot be written. Then
-        everything is as before.
+        Whether a folder that is not ours may make way. It is kept, under the name returned.
 
     Examples
     --------
@@ -68,19 +57,7 @@ def write_folder(files: Mapping[str, str], path: StrPath, *, force: bool = False
 
 @contextmanager
 def new_folder(path: StrPath, part: str) -> Iterator[Path]:
-    """Yield a folder to write into, which appears in its place, where nothing is, in the end.
-
-    Parameters
-    ----------
-    path : str or path-like
-        Nothing may be there yet; see :func:`refuse_existing`.
-    part : str
-        A folder in it.
-
-    Raises
-    ------
-    FileError
-        If something is there, or the folder cannot be made.
+    """Yield a folder with a `part` in it, which appears in its place, where nothing is, at the end.
 
     Examples
     --------
@@ -118,13 +95,7 @@ def _telling(path: StrPath) -> Iterator[None]:
 
 
 def refuse_existing(path: Path) -> None:
-    """Say that a new folder cannot be written, before a long run that is to end with it.
-
-    Raises
-    ------
-    FileError
-        If something is there already, or the folder around it does not exist.
-    """
+    """Say that a new folder cannot be written, before a long run that is to end with it."""
     if str(path) == "-":
         raise FileError("<stdout>", "a folder cannot be printed", fix="name a folder to write")
     if os.path.lexists(path):
@@ -136,14 +107,7 @@ def refuse_existing(path: Path) -> None:
 
 
 def refuse_folder(path: StrPath, *, force: bool = False) -> None:
-    """Say that a folder may not be written, before a long run that is to end with it.
-
-    Raises
-    ------
-    FileError
-        If it is a file, the current folder or one around it, if the folder around it does not
-        exist; or, unless `force`, if it holds a file that we did not write, or not so.
-    """
+    """Say that a folder may not be written, before a long run that is to end with it."""
     name, folder = os.fspath(path), Path(os.path.realpath(path))
     if name == "-":
         raise FileError("<stdout>", "a folder cannot be printed", fix="name a folder to write")

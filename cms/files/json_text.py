@@ -16,7 +16,7 @@ from typing import Any, NoReturn
 
 from ..errors import FileError
 from ..values.numbers import LARGEST_DIGITS, parse_exact
-from .dialect import is_table
+from .csv_records import is_table
 from .source import Source
 from .wording import quoted
 
@@ -35,17 +35,7 @@ class _Refused(ValueError):
 def parse_json(source: Source, *, holds: str = "") -> Any:
     """Parse a JSON document: integers become int, other numbers Fraction, exactly.
 
-    Parameters
-    ----------
-    source : Source
-    holds : str
-        What it should hold ("a plan"), for those who give a table in its place.
-
-    Raises
-    ------
-    FileError
-        On a syntax error, a key that an object has twice, NaN or Infinity, or a number that is too
-        long; with its line and column.
+    `holds` says what it should hold ("a plan"), for those who give a table in its place.
 
     Examples
     --------
@@ -61,9 +51,7 @@ def parse_json(source: Source, *, holds: str = "") -> Any:
             object_pairs_hook=_unique,
         )
     except json.JSONDecodeError as fault:
-        if is_table(source):
-            raise _is_a_table(source, holds) from None
-        raise _syntax_error(source, fault) from None
+        raise _syntax_error(source, fault, holds) from None
     except _Refused:
         _raise_first_fault(source)
     except RecursionError:
@@ -73,17 +61,8 @@ def parse_json(source: Source, *, holds: str = "") -> Any:
 def locate(source: Source, path: Sequence[str | int]) -> tuple[int | None, int | None]:
     """Find the offsets of the value that a path leads to, and of its key in the object around it.
 
-    Parameters
-    ----------
-    source : Source
-        A document that :func:`parse_json` has read without a fault.
-    path : sequence of str or int
-        Keys and indices from the root.
-
-    Returns
-    -------
-    value, key : int or None
-        None for the key of an array's entry and of the root; both None if there is no such value.
+    The document is one that :func:`parse_json` has read; None for the key of an array's entry and
+    of the root, and both None if there is no such value.
 
     Examples
     --------
@@ -194,74 +173,66 @@ def _check_number(source: Source, token: str, at: int) -> None:
         ) from None
 
 
-def _is_a_table(source: Source, holds: str) -> FileError:
-    return source.error(
-        "this is a table" + (f", not {holds}" if holds else ""),
-        expected="a JSON document",
-        fix="'cms plan --services S.csv --operating-points P.csv -o plan.json' makes a plan of "
-        "tables, and 'cms place plan.json --nodes nodes.csv -o target.json' a deployment of a plan",
-    )
+# What the parser says, and what a person is told instead; its own words differ between versions.
+_FAULTS = {
+    "Unterminated string": ("this text is never closed", None, 'close it with "'),
+    "Invalid \\": (
+        "this is no escape of JSON", 'one of \\" \\\\ \\/ \\n \\t \\u0041', None,
+    ),
+}  # fmt: skip
+_EXPECTED = {
+    "property name": "a key in double quotes",
+    "':'": '":"',
+    "','": "a comma or the closing bracket",
+}
+# What other notations allow and JSON does not.
+_HABITS = {
+    re.compile(r"'"): "write double quotes",
+    re.compile(r"//|/\*|#"): 'JSON has no comments: use a key that starts with "x-"',
+    re.compile(r"True"): "write true",
+    re.compile(r"False"): "write false",
+    re.compile(r"None"): "write null",
+    re.compile(r"[+.]|(?<=[0-9.])[0-9.]"): 'write numbers as 12 or 0.5, others as text: "1/3"',
+}
 
 
-def _syntax_error(source: Source, fault: json.JSONDecodeError) -> FileError:
-    """Word a syntax error; the parser's own words differ between versions of Python."""
+def _syntax_error(source: Source, fault: json.JSONDecodeError, holds: str) -> FileError:
     text, at = fault.doc, fault.pos
-    if fault.msg.startswith("Unterminated string"):
-        return source.error("this text is never closed", at, fix='close it with "')
+    if is_table(source):
+        return source.error(
+            "this is a table" + (f", not {holds}" if holds else ""),
+            expected="a JSON document",
+            fix="'cms plan --services S.csv --operating-points P.csv -o plan.json' makes a plan of "
+            "tables, and 'cms place plan.json --nodes nodes.csv -o target.json' a deployment of a "
+            "plan",
+        )
+    for begins, (what, expected, fix) in _FAULTS.items():
+        if fault.msg.startswith(begins):
+            return source.error(what, at, expected=expected, fix=fix)
     if fault.msg.startswith("Invalid control character"):
         shown = "a line end" if text[at] in "\r\n" else f"the control character {text[at]!r}"
-        return source.error(
-            f"{shown} inside a text", at, fix='close the text with ", or escape the character'
-        )
-    if fault.msg.startswith("Invalid \\"):
-        return source.error(
-            "this is no escape of JSON", at, expected='one of \\" \\\\ \\/ \\n \\t \\u0041'
-        )
+        fix = 'close the text with ", or escape the character'
+        return source.error(f"{shown} inside a text", at, fix=fix)
     if fault.msg.startswith("Extra data"):
-        return source.error(
-            f"there is more after the document: {_excerpt(text, at)}", at, expected="one document"
-        )
-    return _wrong_token(source, text, _blank(text, at), fault.msg)
-
-
-def _wrong_token(source: Source, text: str, at: int, message: str) -> FileError:
+        what = f"there is more after the document: {_excerpt(text, at)}"
+        return source.error(what, at, expected="one document")
+    at = _blank(text, at)
     before = text[:at].rstrip(" \t\n\r")
-    expected = "a value"
-    if "property name" in message:
-        expected = (
-            'a key in double quotes, or "}"' if before.endswith("{") else "a key in double quotes"
-        )
-    elif "':'" in message:
-        expected = '":"'
-    elif "','" in message:
-        expected = "a comma or the closing bracket"
+    expected = next((told for word, told in _EXPECTED.items() if word in fault.msg), "a value")
+    is_key = "key" in expected
+    if is_key and before.endswith("{"):
+        expected += ', or "}"'
     if at >= len(text):
-        return source.error(
-            "the document ends too early", at, expected=expected, fix="was the file cut off?"
-        )
+        fix = "was the file cut off?"
+        return source.error("the document ends too early", at, expected=expected, fix=fix)
     # up to Python 3.12 the parser stops at the bracket, later ones at the comma before it
     trailing = at if text[at] == "," else len(before) - 1
     closes = _blank(text, trailing + 1)
     if text[trailing : trailing + 1] == "," and text[closes : closes + 1] in ("}", "]"):
         return source.error(f'a comma before "{text[closes]}"', trailing, fix="remove the comma")
-    fix = "write keys in double quotes" if "key" in expected else None
-    return source.error(
-        f"unexpected {_excerpt(text, at)}", at, expected=expected, fix=_habit(text, at) or fix
-    )
-
-
-def _habit(text: str, at: int) -> str | None:
-    """Recognise what other notations allow and JSON does not."""
-    if text[at] == "'":
-        return "write double quotes"
-    if text.startswith(("//", "/*", "#"), at):
-        return 'JSON has no comments: use a key that starts with "x-"'
-    for python, plain in (("True", "true"), ("False", "false"), ("None", "null")):
-        if text.startswith(python, at):
-            return f"write {plain}"
-    if re.compile(r"[+.]|(?<=[0-9.])[0-9.]").match(text, at):
-        return 'write numbers as 12 or 0.5, others as text: "1/3"'
-    return None
+    habits = (fix for habit, fix in _HABITS.items() if habit.match(text, at))
+    hint = next(habits, "write keys in double quotes" if is_key else None)
+    return source.error(f"unexpected {_excerpt(text, at)}", at, expected=expected, fix=hint)
 
 
 def _excerpt(text: str, at: int) -> str:

@@ -52,13 +52,7 @@ class Node:
         self._key: str | int = ""
 
     def at(self, key: str | int) -> Node:
-        """Return the value under a key or index.
-
-        Raises
-        ------
-        FileError
-            If there is none.
-        """
+        """Return the value under a key or index."""
         try:
             child = Node(self.value[key], self.source)
         except (LookupError, TypeError):
@@ -92,11 +86,6 @@ class Node:
         """Make a part of the model from this value; if its rules are broken, it is to blame.
 
         Readers check what they can, to point at the very number; the model has the last word.
-
-        Raises
-        ------
-        FileError
-            If ``make`` raises an error of this package.
         """
         try:
             return make(*args, **kwargs)
@@ -151,14 +140,7 @@ class Node:
     def object(
         self, required: Collection[str], optional: Collection[str] = (), *, own: bool = True
     ) -> dict[str, Node]:
-        """Read an object with known keys; unless told otherwise, ``x-...`` are the user's own.
-
-        Raises
-        ------
-        FileError
-            If it is no object, lacks a key, or has one that is not known: a slip of the keyboard
-            must not be ignored.
-        """
+        """Read an object with known keys; unless told otherwise, ``x-...`` are the user's own."""
         if not isinstance(self.value, dict):
             raise self.wrong("an object")
         for key in self.value:
@@ -175,26 +157,14 @@ class Node:
         return fields | {key: self.at(key) for key in optional if key in self.value}
 
     def entries(self) -> Iterator[tuple[str, Node]]:
-        """Yield the keys and values of an object that may have any keys.
-
-        Raises
-        ------
-        FileError
-            If it is no object.
-        """
+        """Yield the keys and values of an object that may have any keys."""
         if not isinstance(self.value, dict):
             raise self.wrong("an object")
         for key in self.value:
             yield key, self.at(key)
 
     def names(self, kind: str) -> Iterator[tuple[str, Node]]:
-        """Yield the keys and values of an object whose keys must be proper names.
-
-        Raises
-        ------
-        FileError
-            If it is no object, or a key is empty or has characters that a name may not have.
-        """
+        """Yield the keys and values of an object whose keys must be proper names."""
         for key, child in self.entries():
             try:
                 checked_names([key], kind)
@@ -203,13 +173,7 @@ class Node:
             yield key, child
 
     def array(self, length: int | None = None) -> Iterator[Node]:
-        """Yield the entries of an array.
-
-        Raises
-        ------
-        FileError
-            If it is no array, or not of the length.
-        """
+        """Yield the entries of an array."""
         if not isinstance(self.value, list):
             raise self.wrong("an array")
         if length is not None and len(self.value) != length:
@@ -231,11 +195,6 @@ class Node:
         why : str
             From what it follows: "as in the problem".
 
-        Raises
-        ------
-        FileError
-            At the first value that differs, in the order of the document.
-
         Examples
         --------
         >>> Node({"groups": [{"count": 2}]}).at("groups").agree([{"count": 3}], "as in the plan")
@@ -256,13 +215,7 @@ class Node:
             raise self.wrong(f"{shown(value)}, {why}")
 
     def text(self) -> str:
-        """Read a text.
-
-        Raises
-        ------
-        FileError
-            If it is none.
-        """
+        """Read a text."""
         if not isinstance(self.value, str):
             raise self.wrong("a text")
         return self.value
@@ -272,13 +225,7 @@ class Node:
         return None if self.value is None else self.text()
 
     def name(self, kind: str) -> str:
-        """Read the name of a job, block or machine type.
-
-        Raises
-        ------
-        FileError
-            If it is no text, empty, or has characters that a name may not have.
-        """
+        """Read the name of a job, block or machine type."""
         text = self.text()
         try:
             checked_names([text], kind)
@@ -291,13 +238,7 @@ class Node:
         return None if self.value is None else self.name(kind)
 
     def new_name(self, kind: str, seen: set[str]) -> str:
-        """Read a name that may not be among those seen before, and remember it.
-
-        Raises
-        ------
-        FileError
-            As :meth:`name`, and if the name was seen.
-        """
+        """Read a name that may not be among those seen before, and remember it."""
         name = self.name(kind)
         if name in seen:
             raise self.error(
@@ -308,13 +249,7 @@ class Node:
         return name
 
     def refuse_unknown(self, name: str, kind: str, known: Collection[str]) -> None:
-        """Say of what this value is about, its key, that it is not among the names of a kind.
-
-        Raises
-        ------
-        FileError
-            With the names there are, and the nearest.
-        """
+        """Say of what this value is about, its key, that it is not among the names of a kind."""
         if name not in known:
             raise self.error(
                 f"{self.label} is about a {kind} that is not among the {kind}s",
@@ -324,25 +259,13 @@ class Node:
             )
 
     def one_of(self, names: Collection[str]) -> str:
-        """Read one of a few known words.
-
-        Raises
-        ------
-        FileError
-            If it is another; the error has the nearest.
-        """
+        """Read one of a few known words."""
         if not isinstance(self.value, str) or self.value not in names:
             raise self.wrong(one_of(names), nearest(self.value, names, lead=""))
         return self.value
 
     def boolean(self) -> bool:
-        """Read true or false.
-
-        Raises
-        ------
-        FileError
-            If it is neither.
-        """
+        """Read true or false."""
         if not isinstance(self.value, bool):
             raise self.wrong("true or false")
         return self.value
@@ -352,13 +275,7 @@ class Node:
         return fault if isinstance(fault, FileError) else self.error(f"{self.label}: {fault}")
 
     def integer(self, minimum: int | None = 0) -> int:
-        """Read a whole number; a text is none, so that counts look like counts.
-
-        Raises
-        ------
-        FileError
-            If it is not whole or too small.
-        """
+        """Read a whole number; a text is none, so that counts look like counts."""
         value = self.value
         if isinstance(value, Fraction) and value.denominator == 1:
             value = int(value)
@@ -379,13 +296,7 @@ class Node:
         return None if self.value is None else self.number(minimum)
 
     def number(self, minimum: int | None = 0) -> Fraction:
-        """Read a number exactly: a JSON number or a text such as ``"12.5"`` or ``"1/3"``.
-
-        Raises
-        ------
-        FileError
-            If it is no number or too small.
-        """
+        """Read a number exactly: a JSON number or a text such as ``"12.5"`` or ``"1/3"``."""
         value, number = self.value, None
         if isinstance(value, str):
             number = number_in(value)

@@ -18,9 +18,17 @@ from .wording import shortened
 NUMBER_FORMS = 'a number such as 12, "12.5" or "1/3"'
 _COUNTED_DIGITS = 18
 _MISSING = frozenset({"", "-", "--", "?", "n/a", "na", "nan", "none", "null", "nil", "#n/a"})
-_COMMA = re.compile(r"([+-]?\d+),(\d+)", re.ASCII)
 _THOUSANDS = re.compile(r"[+-]?\d{1,3}([,' _\u00a0\u202f\u2009])\d{3}(\1\d{3})*(\.\d+)?", re.ASCII)
-_EUROPEAN = re.compile(r"[+-]?\d{1,3}([. ]\d{3})+,\d+", re.ASCII)
+# What is written so, and what to write instead.
+_HABITS = {
+    re.compile(r"(?ai:[+-]?\d+,\d+)"): "write {plain} (decimal comma?)",
+    re.compile(r"(?ai:[+-]?\d{1,3}([. ]\d{3})+,\d+)"): "write {plain} "
+    "(decimal comma and thousands separator?)",
+    re.compile(r"(?ai:[+-]?[\d.]+e[+-]?\d+)"): "the exponent may be at most 400",
+    re.compile(r"(?ai:[+-]?0x[0-9a-f]{1,16})"): "write {whole} (in decimal digits)",
+    re.compile(r"(?ai:[+-]?inf\w*)"): "write a finite number",
+    re.compile(r"(?ai:[+-]?\d+/0+)"): "a division by zero is no number",
+}
 # Whole thousands, one kind of mark between them, and what is not whole. A number that begins with a
 # zero has no thousands: 0,250 is a quarter.
 _APART = re.compile(
@@ -76,15 +84,7 @@ def number_in(text: str) -> Fraction | None:
 
 
 class Readings(NamedTuple):
-    """What a text is as a number, by what its decimal mark is; None: none.
-
-    Attributes
-    ----------
-    point : Fraction or None
-        Read with a decimal point; a comma is a thousands separator.
-    comma : Fraction or None
-        Read with a decimal comma; a point is a thousands separator.
-    """
+    """What a text is as a number, with a decimal point and with a decimal comma; None: none."""
 
     point: Fraction | None
     comma: Fraction | None
@@ -146,20 +146,14 @@ def number_hint(text: str) -> str | None:
         separator = match[1]
         joined = shortened(text.replace(separator, ""))
         if separator == "," and text.count(",") == 1 and "." not in text:
-            return (
-                f"write {joined} (thousands separator?) or {shortened(text.replace(',', '.'))} "
-                "(decimal comma?)"
-            )
+            comma = shortened(text.replace(",", "."))
+            return f"write {joined} (thousands separator?) or {comma} (decimal comma?)"
         return f"write {joined} (thousands separator?)"
-    if match := _COMMA.fullmatch(text):
-        return f"write {shortened(f'{match[1]}.{match[2]}')} (decimal comma?)"
-    if _EUROPEAN.fullmatch(text):
-        plain = shortened(re.sub(r"[. ]", "", text).replace(",", "."))
-        return f"write {plain} (decimal comma and thousands separator?)"
-    if re.fullmatch(r"[+-]?[\d.]+[eE][+-]?\d+", text, re.ASCII):
-        return "the exponent may be at most 400"
-    if re.fullmatch(r"[+-]?0x[0-9a-f]{1,16}", text, re.ASCII | re.IGNORECASE):
-        return f"write {int(text, 16)} (in decimal digits)"
+    for habit, fix in _HABITS.items():
+        if habit.fullmatch(text):
+            plain = re.sub(r"[. ](?=.*,)", "", text).replace(",", ".")
+            hexadecimal = int(text, 16) if text[:3].lstrip("+-").lower().startswith("0x") else 0
+            return fix.format(plain=shortened(plain), whole=hexadecimal)
     digits = text.translate(_LETTERS)
     if digits != text and text[0].isdigit() and number_in(digits) is not None:
         return f"write {shortened(digits)} (a letter in place of a digit?)"
@@ -167,8 +161,4 @@ def number_hint(text: str) -> str | None:
         return f"write {shortened(match[1])} without the unit {shortened(repr(match[2]))}"
     if text.startswith("\u2212"):
         return f"write the minus sign as '-': {shortened('-' + text[1:])}"
-    if "inf" in text.casefold():
-        return "write a finite number"
-    if re.fullmatch(r"[+-]?\d+/0+", text, re.ASCII):
-        return "a division by zero is no number"
     return None

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from fractions import Fraction
 from typing import Any, TypeAlias
 
 import numpy as np
 
-from ..errors import FileError, InvalidOption
+from ..errors import InvalidOption
+from ..mixes.frames import FrameRule
+from ..mixes.model import TimeSharedJob
 from ..mixes.problem import TimeSharedProblem
 from ..problem.machine_problem import MachineProblem
 from ..problem.parts import (
@@ -21,12 +23,13 @@ from ..problem.parts import (
 from ..problem.problem import Problem
 from ..problem.rows import Rows
 from ..shards.problem import ShardedProblem
+from ..values.numbers import shown
+from . import fields as f
 from .documents import check_head, head, read_document
 from .layout import number_to_json, write_document
 from .node import Node
+from .schedules import no_block
 from .source import StrPath
-from .time_shared import jobs_from_json, jobs_to_json, sharing_from_json, sharing_to_json
-from .wording import one_of
 
 #: A problem holds a supply for every job and block. Beyond so many, a document must give one
 #: supply in a hundred: what is read then stays in proportion to the file.
@@ -34,6 +37,89 @@ MOST_ZEROS, ZEROS_A_SUPPLY = 10_000_000, 100
 
 #: In the order of the file; a list would be searched anew for each of thousands of names.
 Names: TypeAlias = Mapping[str, object]
+
+
+# -- fields ------------------------------------------------------------------------------------
+
+_MACHINE_TYPE = f.record(
+    MachineType, name=f.TEXT, cost=f.NUMBER.or_else(1), limit=f.nullable(f.COUNT).or_else(None)
+)
+_SHARING = {"rule": f.choice(FrameRule), "max_jobs": f.nullable(f.AT_LEAST_ONE).or_else(None)}
+
+
+def _size(node: Node) -> Fraction:
+    if not (size := node.number()):
+        raise node.wrong("a number > 0", "any number of blocks of size 0 would fit")
+    return size
+
+
+def _shape(machines: Names, blocks: Names | None) -> f.Field:
+    """Declare a configuration or a size-bounded set of these machine types and blocks."""
+    machine = f.Field(lambda node: node.one_of(machines), str)
+    if len(machines) == 1:
+        machine = machine.or_else(next(iter(machines)))
+    listed = {"machine": machine, "blocks": f.table("block", f.COUNT, blocks)}
+    bounded = {
+        "machine": machine,
+        "sizes": f.table("block", f.Field(_size, number_to_json), blocks),
+        "capacity": f.NUMBER,
+        "max_blocks": f.nullable(f.AT_LEAST_ONE).or_else(None),
+    }
+
+    def read(entry: Node) -> AnyConfiguration:
+        if not isinstance(entry.value, dict):
+            raise entry.wrong('an object with "blocks", or with "sizes" and "capacity"')
+        key, fields = ("sizes", bounded) if "sizes" in entry.value else ("blocks", listed)
+        found = f.read_object(entry, fields)
+        if not any(found[key].values()):
+            raise no_block(entry.at(key), "leave this configuration out")
+        kind: Any = SizeBoundedConfigurations if key == "sizes" else Configuration
+        shape: AnyConfiguration = entry.build(kind, **found)
+        return shape
+
+    return f.Field(
+        read, lambda it: f.write_object(it, listed if isinstance(it, Configuration) else bounded)
+    )
+
+
+def _points(node: Node) -> list[tuple[Fraction, Fraction]]:
+    lengths: dict[Fraction, Fraction] = {}
+    for entry in node.array():
+        amount_node, length = entry.array(length=2)
+        amount = f.POSITIVE.read(amount_node)
+        if amount in lengths:
+            raise amount_node.error(
+                f"{amount_node.label}: there are two points of the amount {shown(amount)}",
+                expected="one length for every amount",
+            )
+        lengths[amount] = f.POSITIVE.read(length)
+    return list(lengths.items())
+
+
+def _shared_job(blocks: Names) -> f.Field:
+    """Declare a job with a latency limit and points on these blocks."""
+    points = f.Field(
+        _points, lambda them: [[number_to_json(p.amount), number_to_json(p.length)] for p in them]
+    )
+    return f.record(
+        TimeSharedJob,
+        name=f.TEXT,
+        demand=f.NUMBER,
+        limit=f.POSITIVE,
+        points=f.table("block", points, blocks),
+    )
+
+
+def _named(node: Node, kind: str) -> Iterator[Node]:
+    """Yield the entries of an array, whose errors have their names, which must differ."""
+    seen: set[str] = set()
+    for entry in node.array():
+        if isinstance(entry.value, dict) and "name" in entry.value:
+            entry.about = f"{kind} {entry.at('name').new_name(kind, seen)!r}"
+        yield entry
+
+
+# -- documents ---------------------------------------------------------------------------------
 
 
 def read_problem(path: StrPath) -> Problem | TimeSharedProblem:
@@ -82,46 +168,29 @@ def write_problem(problem: Problem | TimeSharedProblem, path: StrPath) -> None:
     ------
     FileError
         If the file cannot be written.
-
-    Examples
-    --------
-    >>> import pathlib, tempfile
-    >>> path = pathlib.Path(tempfile.mkdtemp()) / "problem.json"
-    >>> write_problem(Problem(configurations=Configuration({"a": 2})), path)
-    >>> path.read_text().splitlines()[1]
-    '  "format": "cms-problem",'
     """
     write_document(lambda: problem_to_json(problem), path)
 
 
 def problem_to_json(problem: MachineProblem) -> dict[str, Any]:
-    """Turn a problem into the document that :func:`problem_from_json` reads.
-
-    Examples
-    --------
-    >>> document = problem_to_json(Problem(configurations=Configuration({"a": 2})))
-    >>> document["configurations"]
-    [{'machine': 'machine', 'blocks': {'a': 2}}]
-    """
+    """Turn a problem into the document that :func:`problem_from_json` reads."""
     if isinstance(problem, ShardedProblem):
         raise InvalidOption(
             "a problem in shards has no document: its folder says it; load() what fits into memory"
         )
     shared, jobs = {}, []
     if isinstance(problem, TimeSharedProblem):
-        shared, jobs = {"time_sharing": sharing_to_json(problem)}, jobs_to_json(problem)
+        shared = {"time_sharing": f.write_object(problem, _SHARING)}
+        jobs = f.array(_shared_job({})).write(problem.jobs)
     else:
         assert isinstance(problem, Problem)
         jobs = _jobs_to_json(problem)
     return {
         **head("cms-problem"),
         **shared,
-        "machine_types": [
-            {"name": machine.name, "cost": number_to_json(machine.cost), "limit": machine.limit}
-            for machine in problem.machine_types
-        ],
+        "machine_types": f.array(_MACHINE_TYPE).write(problem.machine_types),
         "blocks": list(problem.blocks),
-        "configurations": [_configuration_to_json(shape) for shape in problem.configurations],
+        "configurations": f.array(_shape({}, None)).write(problem.configurations),
         "jobs": jobs,
     }
 
@@ -129,15 +198,7 @@ def problem_to_json(problem: MachineProblem) -> dict[str, Any]:
 def problem_from_json(document: Node | Mapping[str, Any]) -> Problem | TimeSharedProblem:
     """Turn a parsed document into a problem; its ``time_sharing`` says which kind it is.
 
-    Parameters
-    ----------
-    document : Node or Mapping
-        With a node, errors have the line and column of the file it was read from.
-
-    Raises
-    ------
-    FileError
-        Naming the job, block, configuration or machine type at fault.
+    With a node, errors have the line and column of the file it was read from.
 
     Notes
     -----
@@ -151,21 +212,28 @@ def problem_from_json(document: Node | Mapping[str, Any]) -> Problem | TimeShare
         ("format", "schema", "configurations", "jobs"),
         ("time_sharing", "machine_types", "blocks"),
     )
-    types = _machine_types(fields.get("machine_types"))
+    listed = _named(fields["machine_types"], "machine type") if "machine_types" in fields else ()
+    types = [_MACHINE_TYPE.read(entry) for entry in listed] or [MachineType(DEFAULT_MACHINE)]
     machines = dict.fromkeys(machine.name for machine in types)
-    blocks = _names(fields["blocks"], "block") if "blocks" in fields else None
-    shapes = [_configuration(entry, machines, blocks) for entry in fields["configurations"].array()]
+    blocks: Names | None = None
+    if "blocks" in fields:
+        seen: set[str] = set()
+        blocks = dict.fromkeys(
+            [entry.new_name("block", seen) for entry in fields["blocks"].array()]
+        )
+    shapes = f.array(_shape(machines, blocks)).read(fields["configurations"])
     if blocks is None:
         blocks = dict.fromkeys(block for shape in shapes for block in _blocks_of(shape))
     if "time_sharing" in fields:
         _refuse_empty_table(fields["jobs"], len(blocks), "points")
+        job = _shared_job(blocks)
         return node.build(
             TimeSharedProblem,
             configurations=shapes,
-            jobs=jobs_from_json(fields["jobs"], blocks),
+            jobs=[job.read(entry) for entry in _named(fields["jobs"], "job")],
             machine_types=types,
             blocks=list(blocks),
-            **sharing_from_json(fields["time_sharing"]),
+            **f.read_object(fields["time_sharing"], _SHARING),
         )
     frame = node.build(
         Problem.from_arrays,
@@ -179,18 +247,11 @@ def problem_from_json(document: Node | Mapping[str, Any]) -> Problem | TimeShare
     return node.build(frame.replace, rows=rows, job_names=names)
 
 
-# -- writing -----------------------------------------------------------------------------------
+def _blocks_of(shape: AnyConfiguration) -> Collection[str]:
+    return shape.blocks if isinstance(shape, Configuration) else shape.sizes
 
 
-def _configuration_to_json(shape: AnyConfiguration) -> dict[str, Any]:
-    if isinstance(shape, Configuration):
-        return {"machine": shape.machine, "blocks": dict(shape.blocks)}
-    return {
-        "machine": shape.machine,
-        "sizes": {block: number_to_json(size) for block, size in shape.sizes.items()},
-        "capacity": number_to_json(shape.capacity),
-        "max_blocks": shape.max_blocks,
-    }
+# -- jobs: a million of them, so by hand ---------------------------------------------------------
 
 
 def _jobs_to_json(problem: Problem) -> list[dict[str, Any]]:
@@ -208,79 +269,6 @@ def _jobs_to_json(problem: Problem) -> list[dict[str, Any]]:
 
 def _ratio(numerator: int, denominator: int) -> int | str:
     return numerator if denominator == 1 else number_to_json(Fraction(numerator, denominator))
-
-
-# -- reading -----------------------------------------------------------------------------------
-
-
-def _machine_types(array: Node | None) -> list[MachineType]:
-    types = []
-    seen: set[str] = set()
-    for entry in () if array is None else array.array():
-        fields = entry.object(("name",), ("cost", "limit"))
-        name = fields["name"].new_name("machine type", seen)
-        entry.about = f"machine type {name!r}"
-        cost = fields["cost"].number() if "cost" in fields else 1
-        limit = fields["limit"].integer_or_null() if "limit" in fields else None
-        types.append(entry.build(MachineType, name, cost, limit))
-    return types or [MachineType(DEFAULT_MACHINE)]
-
-
-def _configuration(entry: Node, machines: Names, blocks: Names | None) -> AnyConfiguration:
-    if not isinstance(entry.value, dict):
-        raise entry.wrong('an object with "blocks", or with "sizes" and "capacity"')
-    if "sizes" in entry.value:
-        return _size_bounded(entry, machines, blocks)
-    fields = entry.object(("blocks",), ("machine",))
-    counts = {}
-    for block, count in fields["blocks"].names("block"):
-        if blocks is not None:
-            count.refuse_unknown(block, "block", blocks)
-        counts[block] = count.integer()
-    if not any(counts.values()):
-        raise _empty(fields["blocks"])
-    machine = _machine(entry, fields.get("machine"), machines)
-    return entry.build(Configuration, counts, machine)
-
-
-def _size_bounded(entry: Node, machines: Names, blocks: Names | None) -> SizeBoundedConfigurations:
-    fields = entry.object(("sizes", "capacity"), ("machine", "max_blocks"))
-    sizes = {}
-    for block, size in fields["sizes"].names("block"):
-        if blocks is not None:
-            size.refuse_unknown(block, "block", blocks)
-        sizes[block] = size.number()
-        if not sizes[block]:
-            raise size.wrong("a number > 0", "any number of blocks of size 0 would fit")
-    if not sizes:
-        raise _empty(fields["sizes"])
-    most = fields["max_blocks"].integer_or_null(minimum=1) if "max_blocks" in fields else None
-    capacity = fields["capacity"].number()
-    machine = _machine(entry, fields.get("machine"), machines)
-    return entry.build(SizeBoundedConfigurations, sizes, capacity, machine, most)
-
-
-def _empty(blocks: Node) -> FileError:
-    return blocks.error(
-        f"{blocks.label} has no block", expected="at least one", fix="leave this configuration out"
-    )
-
-
-def _machine(entry: Node, field: Node | None, machines: Names) -> str:
-    if field is not None:
-        return field.one_of(machines)
-    if len(machines) > 1:
-        raise entry.error(f'{entry.label} has no "machine"', expected=one_of(machines))
-    return next(iter(machines))
-
-
-def _blocks_of(shape: AnyConfiguration) -> Collection[str]:
-    return shape.blocks if isinstance(shape, Configuration) else shape.sizes
-
-
-def _names(array: Node, kind: str) -> Names:
-    seen: set[str] = set()
-    return dict.fromkeys([entry.new_name(kind, seen) for entry in array.array()])
 
 
 def _jobs(array: Node, blocks: Names) -> tuple[list[str], Rows]:

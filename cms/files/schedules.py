@@ -1,4 +1,4 @@
-"""Schedules as part of a JSON document: one group of machines a line."""
+"""Schedules as part of a JSON document, one group of machines a line, and contents of blocks."""
 
 from __future__ import annotations
 
@@ -6,10 +6,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..problem.parts import Configuration
-from ..schedule.contents import Content, shown_content
+from ..schedule.contents import Content, Mix, shown_content
 from ..schedule.schedule import MachineGroup, Schedule
+from . import fields as f
 from .node import Node
-from .time_shared import content_from_json, content_to_json
+
+_MACHINE = f.nullable(f.name("machine type"))
 
 
 def schedule_to_json(schedule: Schedule) -> dict[str, Any]:
@@ -24,11 +26,9 @@ def schedule_to_json(schedule: Schedule) -> dict[str, Any]:
     return {
         "groups": [
             {
-                "machine": group.configuration.machine,
-                "configuration": dict(group.configuration.blocks),
-                "count": group.count,
+                **machines_to_json(group.configuration, group.count),
                 "assignment": [
-                    [block, content_to_json(content), count]
+                    [block, CONTENT.write(content), count]
                     for (block, content), count in group.assignment.items()
                 ],
             }
@@ -38,49 +38,73 @@ def schedule_to_json(schedule: Schedule) -> dict[str, Any]:
 
 
 def schedule_from_json(value: Node | Mapping[str, Any]) -> Schedule:
-    """Turn a parsed value into a schedule.
-
-    Whether the schedule serves a problem is for :func:`cms.check` to say: blocks and jobs that a
-    problem does not have, counts below 1, and a job where a mix belongs are read as they are.
-
-    Raises
-    ------
-    FileError
-        If the value is no schedule at all.
-    """
+    """Turn a parsed value into a schedule; whether it serves a problem is for :func:`cms.check`."""
     node = value if isinstance(value, Node) else Node(value)
     groups = node.object(("groups",))["groups"]
     return groups.build(Schedule, [_group(entry) for entry in groups.array()])
 
 
-def configuration_from_json(machine: str | None, blocks: Node) -> Configuration:
-    """Read the configuration of a machine from its blocks.
+def machines_to_json(shape: Configuration, count: int) -> dict[str, Any]:
+    """Write how many machines have a configuration; :func:`machines_from_json` reads it."""
+    return {"machine": shape.machine, "configuration": dict(shape.blocks), "count": count}
 
-    Raises
-    ------
-    FileError
-        If a count is no whole number >= 0, or all are 0.
-    """
-    counts = {block: count.integer() for block, count in blocks.names("block")}
-    if not any(counts.values()):
-        raise blocks.error(f"{blocks.label} has no block", expected="at least one")
-    return blocks.build(Configuration, counts, machine)
+
+def machines_from_json(
+    entry: Node, count: f.Field, **others: f.Field
+) -> tuple[Configuration, int, dict[str, Any]]:
+    """Read a configuration, how many machines have it, and the other fields."""
+    keys = {"machine": _MACHINE, "configuration": f.table("block", f.COUNT), "count": count}
+    found = f.read_object(entry, keys | others)
+    blocks, machine = found.pop("configuration"), found.pop("machine")
+    if not any(blocks.values()):
+        raise no_block(entry.at("configuration"))
+    shape = entry.at("configuration").build(Configuration, blocks, machine)
+    return shape, found.pop("count"), found
+
+
+def no_block(blocks: Node, fix: str | None = None) -> Exception:
+    """Build the error that a configuration has no block."""
+    return blocks.error(f"{blocks.label} has no block", expected="at least one", fix=fix)
 
 
 def _group(entry: Node) -> MachineGroup:
-    fields = entry.object(("machine", "configuration", "count", "assignment"))
-    machine = fields["machine"].name_or_null("machine type")
+    shape, count, others = machines_from_json(
+        entry, f.ANY_INTEGER, assignment=f.Field(_assignment, dict)
+    )
+    return MachineGroup(shape, others["assignment"], count)
+
+
+def _assignment(node: Node) -> dict[tuple[str, Content], int]:
     assignment: dict[tuple[str, Content], int] = {}
-    for triple in fields["assignment"].array():
+    for triple in node.array():
         block, content, count = triple.array(length=3)
-        pair = block.name("block"), content_from_json(content)
-        if pair in assignment:
-            given = f"gives blocks {pair[0]!r} to {shown_content(pair[1])} a second time"
+        given = block.name("block"), CONTENT.read(content)
+        if given in assignment:
+            to = f"gives blocks {given[0]!r} to {shown_content(given[1])} a second time"
             raise triple.error(
-                f"{triple.label} {given}",
+                f"{triple.label} {to}",
                 expected="one entry for each block and job",
                 fix="add the counts up",
             )
-        assignment[pair] = count.integer(minimum=None)
-    configuration = configuration_from_json(machine, fields["configuration"])
-    return MachineGroup(configuration, assignment, fields["count"].integer(minimum=None))
+        assignment[given] = count.integer(minimum=None)
+    return assignment
+
+
+_AMOUNTS = f.table("job", f.POSITIVE)
+
+
+def _read_content(node: Node) -> Content:
+    if not isinstance(node.value, dict | str):
+        raise node.wrong("the name of a job, or an object with the amount of each job of a mix")
+    if isinstance(node.value, str):
+        return node.name("job")
+    if not (amounts := _AMOUNTS.read(node)):
+        raise node.error(f"{node.label} has no job", expected="at least one", fix="leave it out")
+    return node.build(Mix, amounts)
+
+
+#: What a block is given to: a job's name, or the amounts of a mix.
+CONTENT = f.Field(
+    _read_content,
+    lambda content: content if isinstance(content, str) else _AMOUNTS.write(dict(content)),
+)

@@ -11,68 +11,46 @@ from typing import Any
 from ..problem.machine_problem import MachineProblem
 from ..shortages.shortage import Shortage
 from ..solving.solution import Proof
+from . import fields as f
 from .layout import number_to_json
 from .node import Node
 from .wording import one_of
 
-_KEYS = (
-    *("unservable", "more_machines", "machines_at_least", "machines_proof"),
-    *("less_demand", "too_much_demand", "demand_proof", "seconds"),
-)
+_SHORTAGE = {
+    "unservable": f.table("job", f.array(f.name("block"))),
+    "more_machines": f.nullable(f.table("machine type", f.AT_LEAST_ONE)),
+    "machines_at_least": f.COUNT,
+    "machines_proof": f.choice(Proof),
+    "less_demand": f.NUMBER,
+    "too_much_demand": f.nullable(f.NUMBER),
+    "demand_proof": f.choice(Proof),
+    "seconds": f.SECONDS,
+}
 
 
 def shortage_to_json(shortage: Shortage) -> dict[str, Any]:
     """Turn a shortage into the object of that name in a solution's document."""
-    more, too_much = shortage.more_machines, shortage.too_much_demand
-    return {
-        "unservable": {job: list(blocks) for job, blocks in shortage.unservable.items()},
-        "more_machines": None if more is None else dict(more),
-        "machines_at_least": shortage.machines_at_least,
-        "machines_proof": shortage.machines_proof.value,
-        "less_demand": number_to_json(shortage.less_demand),
-        "too_much_demand": None if too_much is None else number_to_json(too_much),
-        "demand_proof": shortage.demand_proof.value,
-        "seconds": shortage.seconds,
-    }
+    return f.write_object(shortage, _SHORTAGE)
 
 
 def refuse_malformed_shortage(node: Node) -> None:
-    """Check the form of a shortage, and that its figures can be true together.
-
-    Raises
-    ------
-    FileError
-        Naming the value at fault.
-    """
-    fields = node.object(_KEYS)
-    for _, blocks in fields["unservable"].names("job"):
-        for block in blocks.array():
-            block.name("block")
-    more = fields["more_machines"]
-    found = None
-    if more.value is not None:
-        found = sum(number.integer(minimum=1) for _, number in more.names("machine type"))
-    at_least = fields["machines_at_least"].integer()
-    if found is not None and found < at_least:
-        raise fields["machines_at_least"].wrong(f"at most {found}, the machines that would do")
-    share, too_much = fields["less_demand"].number(), fields["too_much_demand"].number_or_null()
+    """Check the form of a shortage, and that its figures can be true together."""
+    told = f.read_object(node, _SHORTAGE)
+    more, share, too_much = (
+        told[key] for key in ("more_machines", "less_demand", "too_much_demand")
+    )
+    if more is not None and sum(more.values()) < told["machines_at_least"]:
+        raise node.at("machines_at_least").wrong(
+            f"at most {sum(more.values())}, the machines that would do"
+        )
     if share > 1:
-        raise fields["less_demand"].wrong("a number from 0 to 1")
+        raise node.at("less_demand").wrong("a number from 0 to 1")
     if too_much is not None and too_much <= share:
-        raise fields["too_much_demand"].wrong(f"more than {number_to_json(share)}, which would do")
-    for name in ("machines_proof", "demand_proof"):
-        fields[name].one_of(list(Proof))
-    fields["seconds"].number()
+        raise node.at("too_much_demand").wrong(f"more than {number_to_json(share)}, which would do")
 
 
 def refuse_other_shortage(node: Node, problem: MachineProblem) -> None:
-    """Check that a shortage is about the jobs, blocks and machine types of a problem.
-
-    Raises
-    ------
-    FileError
-        Naming what the problem does not have.
-    """
+    """Check that a shortage is about the jobs, blocks and machine types of a problem."""
     jobs, blocks = set(problem.job_names), dict.fromkeys(problem.blocks)
     for job, entry in node.at("unservable").entries():
         if job not in jobs:

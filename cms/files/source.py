@@ -29,14 +29,7 @@ _SIGNATURES = (
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A file's name and text.
-
-    Parameters
-    ----------
-    name : str
-        The path as the user gave it, ``<stdin>``, or what stands for it in errors.
-    text : str or None
-        What the file holds. None for a document that was never a file: its errors have no line.
+    """A file's name, as the user gave it, and its text: None of what was never a file.
 
     Examples
     --------
@@ -71,22 +64,8 @@ class Source:
 def read_source(path: StrPath, *, holds: str = "text") -> Source:
     """Read a UTF-8 text file, or standard input if the path is ``-``.
 
-    Parameters
-    ----------
-    path : str or path-like
-        The file.
-    holds : str
-        What it should hold ("a JSON document"), for the errors.
-
-    Returns
-    -------
-    Source
-        Without the byte order mark that some editors write. Line ends are left as they are.
-
-    Raises
-    ------
-    FileError
-        If it does not exist, is a folder, may not be read, is empty, is compressed or not UTF-8.
+    `holds` says what it should hold ("a JSON document"), for the errors. The byte order mark that
+    some editors write is left out; line ends are left as they are.
     """
     name = "<stdin>" if os.fspath(path) == "-" else os.fspath(path)
     data = _read_bytes(path, name, holds)
@@ -182,12 +161,6 @@ def write_bytes(data: bytes, path: StrPath) -> None:
     It is written beside its place first, and renamed when the disk has it: until then the file
     that is there stays as it is. A link stays, and what it leads to is replaced; a file keeps its
     mode. Standard output, pipes and devices are written to as they are.
-
-    Raises
-    ------
-    FileError
-        If the folder does not exist, the file may not be written, or the running command has read
-        it.
     """
     if (stream := _stream_of(path)) is not None:
         stream.flush()  # what was printed as text before must stay before

@@ -20,8 +20,7 @@ from typing import TypeVar
 from ..errors import FileError
 from ..values.names import nearest
 from ..values.numbers import format_exact
-from .csv_records import cell_offset, records
-from .dialect import DELIMITERS, bare, delimiter_of, folded
+from .csv_records import DELIMITERS, bare, cell_offset, delimiter_of, folded, records
 from .numerals import is_missing, number_hint, number_in, readings
 from .source import Source, StrPath, read_source
 from .wording import plain, quoted, shortened
@@ -33,31 +32,11 @@ _LIST = re.compile(r"[;\s]+")
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """One cell of a table: its text without blanks around it, and where it stands.
-
-    Parameters
-    ----------
-    name : str
-        Its column's name.
-    text : str
-        What the cell holds.
-    row : TableRow
-        The row it belongs to.
-    """
+    """One cell of a table: its column, its text without blanks around it, and its row."""
 
     name: str
     text: str
     row: TableRow
-
-    @property
-    def line(self) -> int:
-        """The line of the file, from 1."""
-        return self._position()[0]
-
-    @property
-    def column(self) -> int:
-        """The character of the line, from 1."""
-        return self._position()[1]
 
     @property
     def is_missing(self) -> bool:
@@ -65,53 +44,29 @@ class Cell:
         return is_missing(self.text)
 
     def number(self, *, minimum: int | None = 0, above: int | None = None) -> Fraction:
-        """Read the cell as an exact number.
-
-        Parameters
-        ----------
-        minimum : int or None, default 0
-            The smallest value allowed.
-        above : int, optional
-            If given, the value must be larger than this.
-
-        Raises
-        ------
-        FileError
-            If it is not a number or too small.
-        """
+        """Read the cell as an exact number: at least `minimum`, or larger than `above`."""
+        bound = "" if minimum is None else f" >= {minimum}"
+        if above is not None:
+            minimum, bound = above, f" > {above}"
         value = self._number(self.text)
-        expected = "a number" + (f" >= {minimum}" if minimum is not None and above is None else "")
-        expected += f" > {above}" if above is not None else ""
-        if value is None:
-            raise self.error(self._says(), expected=expected, fix=number_hint(self.text))
-        if (minimum is not None and value < minimum) or (above is not None and value <= above):
-            raise self.error(self._says(), expected=expected)
+        if value is None or (
+            minimum is not None and (value < minimum or (above is not None and value == above))
+        ):
+            fix = number_hint(self.text) if value is None else None
+            raise self.error(self._says(), expected=f"a number{bound}", fix=fix)
         return value
 
     def integer(self, *, minimum: int | None = 0) -> int:
-        """Read the cell as a whole number.
-
-        Raises
-        ------
-        FileError
-            If it is not a whole number or too small.
-        """
+        """Read the cell as a whole number."""
         value = self._number(self.text)
-        expected = "a whole number" + (f" >= {minimum}" if minimum is not None else "")
-        if value is None:
-            raise self.error(self._says(), expected=expected, fix=number_hint(self.text))
-        if value.denominator != 1 or (minimum is not None and value < minimum):
-            raise self.error(self._says(), expected=expected)
+        if value is None or value.denominator != 1 or (minimum is not None and value < minimum):
+            expected = "a whole number" + (f" >= {minimum}" if minimum is not None else "")
+            fix = number_hint(self.text) if value is None else None
+            raise self.error(self._says(), expected=expected, fix=fix)
         return int(value)
 
     def numbers(self) -> list[Fraction]:
-        """Read the cell as numbers with blanks or semicolons between them.
-
-        Raises
-        ------
-        FileError
-            If one is not a number.
-        """
+        """Read the cell as numbers with blanks or semicolons between them."""
         found = []
         for text in _LIST.split(self.text):
             if text:
@@ -122,22 +77,16 @@ class Cell:
         return found
 
     def word(self) -> str:
-        """Read the cell as a text that must not be empty.
-
-        Raises
-        ------
-        FileError
-            If it is empty.
-        """
+        """Read the cell as a text that must not be empty."""
         if not self.text:
             raise self.error(self._says(), expected="a name")
         return self.text
 
     def error(self, what: str, *, expected: str | None = None, fix: str | None = None) -> FileError:
         """Build an error that points at this cell."""
-        line, column = self._position()
-        name = self.row.header.source.name
-        return FileError(name, what, line=line, column=column, expected=expected, fix=fix)
+        header = self.row.header
+        at = cell_offset(header.source, self.row.line, header.index[self.name], header.delimiter)
+        return header.source.error(what, at, expected=expected, fix=fix)
 
     def _number(self, text: str, *, listed: bool = False) -> Fraction | None:
         """Read a number of this cell; of two readings take the one that its column shows."""
@@ -167,26 +116,10 @@ class Cell:
     def _says(self) -> str:
         return f"{plain(self.name)} is {quoted(self.text) if self.text else 'empty'}"
 
-    def _position(self) -> tuple[int, int]:
-        header = self.row.header
-        return header.source.position(
-            cell_offset(header.source, self.row.line, header.index[self.name], header.delimiter)
-        )
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TableRow(Mapping[str, Cell]):
-    """One row: a mapping from the column's name to its :class:`Cell`.
-
-    Parameters
-    ----------
-    header : Header
-        The header of its table.
-    line : int
-        The line of the file it starts on, from 1.
-    texts : tuple of str
-        The cells' texts, one for each column of the header.
-    """
+    """One row: a mapping from the column's name to its :class:`Cell`; `line` counts from 1."""
 
     header: Header
     line: int
@@ -220,22 +153,9 @@ class TableRow(Mapping[str, Cell]):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Header:
-    """The header of a table.
+    """The header of a table, and its rows: what a number means can depend on others of its column.
 
-    Parameters
-    ----------
-    source : Source
-        The file.
-    line : int
-        The line it stands on, from 1.
-    index : Mapping[str, int]
-        Which cell of a row belongs to a column, from 0, in the order of the file.
-    extra : tuple of str
-        The columns nobody asked for.
-    delimiter : str
-        What stands between cells.
-    rows : list of tuple of str
-        The cells' texts of all rows: what a number means can depend on the others of its column.
+    `index` says which cell of a row belongs to a column; `extra` are columns nobody asked for.
     """
 
     source: Source
@@ -249,11 +169,7 @@ class Header:
     def decimal_marks(self, name: str, *, listed: bool = False) -> frozenset[str]:
         """Return which of ``.`` and ``,`` are decimal marks in a column beyond doubt.
 
-        Parameters
-        ----------
-        name : str
-        listed : bool, default False
-            Whether its cells are lists of numbers.
+        `listed` says that its cells are lists of numbers.
         """
         if (name, listed) not in self._marks:
             at, found = self.index[name], set()
@@ -307,17 +223,6 @@ def read_table(
     kept : collection of str
         Of these others, those that somebody will look for under just this name.
 
-    Returns
-    -------
-    Table
-        ``row["rate_rps"].number()`` reads a cell of one of its rows.
-
-    Raises
-    ------
-    FileError
-        If the file cannot be read or is no such table: a column that is missing or there twice, no
-        row, a row with too few or too many cells, a quote that is never closed.
-
     Examples
     --------
     >>> text = "service,rate_rps\\nchat,12.5\\n"
@@ -349,13 +254,7 @@ def read_table(
 
 
 def read_headerless(path: StrPath, columns: Sequence[str]) -> list[TableRow]:
-    """Read a CSV table without a header, of just these columns.
-
-    Raises
-    ------
-    FileError
-        If the file cannot be read, or a row has too few or too many cells.
-    """
+    """Read a CSV table without a header, of just these columns."""
     source = read_source(path, holds="a CSV table without a header")
     header = Header(source, 0, {name: index for index, name in enumerate(columns)}, ())
     for line, cells in records(source):

@@ -71,22 +71,9 @@ def refuse_unknown_columns(
 
     Any other column is a note. Limits and rates are numbers: a column without one is a note too.
 
-    Parameters
-    ----------
-    table : Table
-    known : collection of str
-        Columns that may be there; one nearly called so is refused, whatever it holds.
-    nearest_of : mapping, optional
-        ``{"limit": "latency_limit_ms"}``: which known column holds what looks like a limit, a
-        rate or a wish.
-    kinds : collection of str
-        Which of these are refused. Tables of measurements may hold more rates and latencies than
-        anybody asks for; only an "order" is wrong there.
-
-    Raises
-    ------
-    FileError
-        With the column and the name that may have been meant.
+    A column nearly called as a `known` one that is absent is refused whatever it holds. By
+    `nearest_of` an error says which known column has limits, rates or wishes. Of `kinds`, tables of
+    measurements have more rates and latencies than anybody asks for: only an "order" is wrong.
 
     Examples
     --------
@@ -100,11 +87,9 @@ def refuse_unknown_columns(
 expected a known column, or a name that is unlike one; nearest: 'latency_limit_ms'
     """
     absent = [name for name in known if name not in table.columns]
-    for name in table.header.extra:
-        if name in known:
-            continue
+    for name in (name for name in table.header.extra if name not in known):
         kind = next((kind for kind in kinds if _looks_like(name, kind)), "")
-        if kind in ("limit", "rate") and not _has_number(table, name):
+        if kind in ("limit", "rate") and not any(re.search(r"\d", row[name].text) for row in table):
             kind = ""
         meant = nearest_of.get(kind)
         hint = f"nearest: {meant!r}" if meant else _near(name, absent, bool(kind))
@@ -142,7 +127,3 @@ def _looks_like(name: str, kind: str) -> bool:
         return True
     words, wanted = _words(name), _WORDS[kind].split()
     return any(word in wanted for word in words) or f"{words[-1] if words else ''}$" in wanted
-
-
-def _has_number(table: Table, name: str) -> bool:
-    return any(re.search(r"\d", row[name].text) for row in table)

@@ -1,9 +1,8 @@
 """YAML becomes JSON text, token by token, so that one set of checks reads both.
 
-Device files are JSON here and may be YAML at a user's; what clusters and their tools print comes as
-either. A YAML document is turned into the JSON document that says the same, together with where
-each of its values stands in the YAML: errors found in the one then name line and column of the
-other.
+What clusters, their tools and users write comes as either. A YAML document is turned into the JSON
+document that says the same, together with where each of its values stands in the YAML: errors found
+in the one then name line and column of the other.
 """
 
 from __future__ import annotations
@@ -26,11 +25,10 @@ if TYPE_CHECKING:
     from ruamel.yaml.nodes import Node as YamlNode
 
 _TAG = "tag:yaml.org,2002:"
-#: Levels and characters of a device in YAML: real ones have 5, and less than 10,000. The parser
-#: takes 20 microseconds a character, and time that grows with the square of the depth.
-DEEPEST, LONGEST = 50, 50_000
-#: Characters of a stream of documents, and of the JSON after which an alias is one too many.
-LONGEST_STREAM = 500_000
+#: Levels of values in each other, and characters: of a device in YAML, which has 5 and less than
+#: 10,000, and of a stream of documents, where an alias after so many of JSON is one too many. The
+#: parser takes 20 microseconds a character, and time that grows with the square of the depth.
+DEEPEST, LONGEST, LONGEST_STREAM = 50, 50_000, 500_000
 _NOT_BLANK = re.compile(r"\S")
 _JSON_NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]+)?", re.ASCII)
 
@@ -39,13 +37,7 @@ _JSON_NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]+)?", re.
 class YamlSource(Source):
     """A YAML file as JSON text, whose positions are those of the YAML.
 
-    Parameters
-    ----------
-    name : str
-    text : str
-        JSON.
-    marks : tuple of (int, int, int)
-        Offset into `text` where a key or value begins, and its line and column in the YAML.
+    Each of `marks` is an offset into the text, and its line and column in the YAML.
 
     Examples
     --------
@@ -65,26 +57,11 @@ class YamlSource(Source):
 
 
 def read_yaml_or_json(source: Source, *, holds: str = "a document") -> tuple[Node, ...]:
-    """Parse a file that is JSON or YAML, of which YAML may hold several documents.
+    """Parse a file that is JSON or YAML, of which either may hold several documents.
 
-    Parameters
-    ----------
-    source : Source
-        It is JSON, of one document or several after each other, if it begins with a bracket and
-        its name does not end in ``.yaml`` or ``.yml``.
-    holds : str
-        What it should hold, for the errors.
-
-    Returns
-    -------
-    tuple of Node
-        At least one; empty documents of a stream are left out. In YAML, aliases (``*name``) and
-        merge keys (``<<``) are what they stand for.
-
-    Raises
-    ------
-    FileError
-        With line and column, if it is neither, holds nothing, or is longer than what is read.
+    It is JSON if it begins with a bracket and its name does not end in ``.yaml`` or ``.yml``. Empty
+    documents of a stream are left out. In YAML, aliases (``*name``) and merge keys (``<<``) are
+    what they stand for; numbers that JSON writes otherwise (``0x10``, ``.5``) and dates are texts.
 
     Examples
     --------
@@ -94,16 +71,24 @@ def read_yaml_or_json(source: Source, *, holds: str = "a document") -> tuple[Nod
     {'nvidia.com/mig-1g.10gb': '2'}
     >>> node.at("kind").error("here it is").line
     3
-    >>> [document.value for document in read_yaml_or_json(Source("<stdin>", '{"kind": "Pod"}'))]
-    [{'kind': 'Pod'}]
     """
     is_yaml = source.name.lower().endswith((".yaml", ".yml"))
+    documents: list[Source] = []
     if not is_yaml and (source.text or "").lstrip().startswith(("{", "[")):
-        return tuple(Node(parse_json(part), part) for part in _json_parts(source))
-    if len(source.text or "") > LONGEST_STREAM:
-        raise _too_long(source, LONGEST_STREAM)
-    documents = _sources(source, holds, one=False)
+        documents += _json_parts(source)
+    else:
+        documents += _yaml_documents(source, holds, LONGEST_STREAM)
     return tuple(Node(parse_json(document), document) for document in documents)
+
+
+def yaml_source(source: Source, *, holds: str = "a document") -> YamlSource:
+    """Read a single document of YAML; see :func:`read_yaml_or_json`."""
+    document, *others = _yaml_documents(source, holds, LONGEST)
+    if others:
+        line, column = others[0].position(0)
+        what = "a second document begins here"
+        raise FileError(source.name, what, line=line, column=column, expected=holds)
+    return document
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,14 +99,12 @@ class _Part(Source):
     begin: int
 
     def position(self, offset: int) -> tuple[int, int]:
-        """Turn an offset into the part into a line and a column of the file."""
         return self.whole.position(self.begin + offset)
 
 
-def _json_parts(source: Source) -> list[Source]:
-    """Return the JSON documents of a file, as ``cat`` and ``jq`` put them after each other."""
+def _json_parts(source: Source) -> Iterator[Source]:
+    """Iterate over the JSON documents of a file, as ``cat`` puts them after each other."""
     text, end = source.text or "", 0
-    parts: list[Source] = []
     decoder = json.JSONDecoder(parse_int=str, parse_float=str)
     while match := _NOT_BLANK.search(text, end):
         begin = match.start()
@@ -129,68 +112,36 @@ def _json_parts(source: Source) -> list[Source]:
             _, end = decoder.raw_decode(text, begin)
         except (ValueError, RecursionError):  # `parse_json` says what is wrong, and where
             end = len(text)
-        parts.append(_Part(source.name, text[begin:end], whole=source, begin=begin))
-    return parts
+        yield _Part(source.name, text[begin:end], whole=source, begin=begin)
 
 
-def yaml_source(source: Source, *, holds: str = "a document") -> YamlSource:
-    """Read YAML 1.2 as far as JSON can say the same: no aliases, no tags of its own.
-
-    Parameters
-    ----------
-    source : Source
-        One YAML document.
-    holds : str
-        What it should hold, for the errors.
-
-    Returns
-    -------
-    YamlSource
-        Numbers that JSON writes otherwise (``0x10``, ``.5``) and dates are texts in it.
-
-    Raises
-    ------
-    FileError
-        On a syntax error, an alias, a tag or a key that is no scalar.
-    """
-    if len(source.text or "") > LONGEST:
-        raise _too_long(source, LONGEST)
-    (document,) = _sources(source, holds, one=True)
-    return document
-
-
-def _too_long(source: Source, longest: int) -> FileError:
-    return FileError(
-        source.name,
-        f"the file has {len(source.text or '')} characters",
-        expected=f"at most {longest} of YAML",
-        fix="write the file as JSON",
-    )
-
-
-def _sources(source: Source, holds: str, *, one: bool) -> list[YamlSource]:
-    """Turn every document that is not empty into JSON; one alone is read without aliases."""
+def _yaml_documents(source: Source, holds: str, longest: int) -> list[YamlSource]:
+    """Turn every document that is not empty into JSON."""
     from ruamel.yaml import YAML  # a fifth of the time of a whole cold run: only for users' YAML
     from ruamel.yaml.error import MarkedYAMLError, YAMLError
 
+    text, found = source.text or "", []
+    if len(text) > longest:
+        raise FileError(
+            source.name,
+            f"the file has {len(text)} characters",
+            expected=f"at most {longest} of YAML",
+            fix="write the file as JSON",
+        )
     yaml = YAML(typ="safe", pure=True)
     yaml.max_depth = DEEPEST  # versions that do not know it stop where Python does
-    found = []
     try:
-        text = source.text or ""
-        for root in [yaml.compose(text)] if one else yaml.compose_all(text):
-            if root is None or (not one and root.tag == _TAG + "null"):
-                continue
-            writer = _Writer(source, aliases=not one)
-            writer.write(root)
-            found.append(YamlSource(source.name, "".join(writer.parts), tuple(writer.marks)))
+        for root in yaml.compose_all(text):
+            if root is not None and root.tag != _TAG + "null":
+                writer = _Writer(source)
+                writer.write(root)
+                found.append(YamlSource(source.name, "".join(writer.parts), tuple(writer.marks)))
     except MarkedYAMLError as fault:
         mark = fault.problem_mark or fault.context_mark
-        if "maximum depth" in str(fault.problem):
+        what = f"this is no YAML: {' '.join(str(fault.problem or fault.context).split())}"
+        if "maximum depth" in what:
             what = f"a value is nested in more than {DEEPEST} others"
-            raise source.error(what, mark.index if mark else None) from None
-        words = " ".join(str(fault.problem or fault.context).split())
-        raise source.error(f"this is no YAML: {words}", mark.index if mark else None) from None
+        raise source.error(what, mark.index if mark else None) from None
     except YAMLError as fault:  # a character that YAML does not allow
         raise source.error(f"this is no YAML: {' '.join(str(fault).split())}") from None
     except RecursionError:
@@ -203,9 +154,8 @@ def _sources(source: Source, holds: str, *, one: bool) -> list[YamlSource]:
 class _Writer:
     """Writes a YAML tree as JSON and notes where every key and value came from."""
 
-    def __init__(self, source: Source, *, aliases: bool) -> None:
+    def __init__(self, source: Source) -> None:
         self.source = source
-        self.aliases = aliases
         self.parts: list[str] = []
         self.marks: list[tuple[int, int, int]] = []
         self._length = 0
@@ -216,48 +166,45 @@ class _Writer:
     def write(self, node: YamlNode) -> None:
         from ruamel.yaml.nodes import MappingNode, SequenceNode
 
-        self._admit(node)
-        self.marks.append((self._length, node.start_mark.line + 1, node.start_mark.column + 1))
+        # An alias is the anchored node, met again: a few nested ones make a text of any size.
+        if id(node) in self._within or (id(node) in self._seen and self._length > LONGEST_STREAM):
+            what = "holds itself" if id(node) in self._within else "is used again too often"
+            raise self._error(f"a value {what} by an alias (*name)", node)
+        self._seen.add(id(node))
         self._within.add(id(node))
         if isinstance(node, MappingNode):
-            self._put("{")
+            self._put("{", node)
             for position, (key, value) in enumerate(self._entries(node)):
                 self._put("," if position else "")
-                self.marks.append(
-                    (self._length, key.start_mark.line + 1, key.start_mark.column + 1)
-                )
-                self._put(json.dumps(self._key(key)) + ":")
+                if not isinstance(key.value, str):
+                    raise self._error("a key is no plain text", key, 'a key such as "starts"')
+                self._put(json.dumps(key.value) + ":", key)
                 self.write(value)
             self._put("}")
         elif isinstance(node, SequenceNode):
-            self._put("[")
+            self._put("[", node)
             for position, value in enumerate(node.value):
                 self._put("," if position else "")
                 self.write(value)
             self._put("]")
         else:
-            self._put(self._scalar(node))
+            self._put(self._scalar(node), node)
         self._within.remove(id(node))
 
-    def _admit(self, node: YamlNode) -> None:
-        """Refuse a value that an alias has led to, where it may not, or to more than can be."""
-        # An alias is the anchored node, met again: a few nested ones make a text of any size.
-        if id(node) not in self._seen:
-            self._seen.add(id(node))
-        elif not self.aliases:
-            raise self.source.error(
-                "a value is used again by an alias (*name)",
-                node.start_mark.index,
-                fix="write it out in each place",
-            )
-        elif id(node) in self._within or self._length > LONGEST_STREAM:
-            what = "holds itself" if id(node) in self._within else "is used again too often"
-            raise self.source.error(f"a value {what} by an alias (*name)", node.start_mark.index)
+    def _put(self, part: str, node: YamlNode | None = None) -> None:
+        if node is not None:
+            mark = node.start_mark
+            self.marks.append((self._length, mark.line + 1, mark.column + 1))
+        self.parts.append(part)
+        self._length += len(part)
+
+    def _error(
+        self, what: str, node: YamlNode, expected: str | None = None, fix: str | None = None
+    ) -> FileError:
+        return self.source.error(what, node.start_mark.index, expected=expected, fix=fix)
 
     def _entries(self, node: MappingNode) -> list[tuple[YamlNode, YamlNode]]:
         """Return a mapping's keys and values, with those that merge keys (``<<``) bring."""
-        if not self.aliases:
-            return list(node.value)
         if id(node) not in self._pairs:
             own = [pair for pair in node.value if pair[0].tag != _TAG + "merge"]
             names = {str(key.value) for key, _ in own}
@@ -275,23 +222,9 @@ class _Writer:
             if key.tag == _TAG + "merge":
                 for one in value.value if isinstance(value, SequenceNode) else [value]:
                     if not isinstance(one, MappingNode):
-                        raise self.source.error(
-                            "a merge key (<<) brings no keys",
-                            one.start_mark.index,
-                            expected="an alias of a mapping, or a list of them",
-                        )
+                        expected = "an alias of a mapping, or a list of them"
+                        raise self._error("a merge key (<<) brings no keys", one, expected)
                     yield from self._entries(one)
-
-    def _put(self, part: str) -> None:
-        self.parts.append(part)
-        self._length += len(part)
-
-    def _key(self, node: YamlNode) -> str:
-        if not isinstance(node.value, str):
-            raise self.source.error(
-                "a key is no plain text", node.start_mark.index, expected='a key such as "starts"'
-            )
-        return node.value
 
     def _scalar(self, node: YamlNode) -> str:
         text, kind = str(node.value), str(node.tag).removeprefix(_TAG)
@@ -302,7 +235,5 @@ class _Writer:
         if kind in ("int", "float") and _JSON_NUMBER.fullmatch(text):
             return text
         if kind not in ("int", "float", "str", "timestamp"):
-            raise self.source.error(
-                f"the tag {node.tag} is not read here", node.start_mark.index, fix="remove it"
-            )
+            raise self._error(f"the tag {node.tag} is not read here", node, fix="remove it")
         return json.dumps(text)

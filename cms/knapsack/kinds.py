@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from math import gcd
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -18,10 +18,9 @@ from ..running.stopping import look, never
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-# Integers up to this are exact as floats, and so are quotients told apart by their bits.
+# Integers up to this are exact as floats, and equal quotients have equal bits; of larger ones
+# common divisors are taken out first.
 _EXACT_FLOATS = 2**53
-# Products of two integers below this fit into 62 bits.
-_EXACT_PRODUCTS = 2**31
 # Rows handled between two looks at the budget.
 _ROWS = 2**17
 
@@ -68,8 +67,8 @@ def kinds(rows: Rows, stopped: Callable[[], bool] = never) -> Kinds:
 
     Notes
     -----
-    Rows are sorted by a hash of the quotients supply / demand, which are equal to the last bit if
-    the rationals are; only rows of equal hash are then compared, exactly. Linear but for the sort.
+    Rows are sorted by a hash; only rows of equal hash are then compared, exactly. Linear but for
+    the sort.
 
     Examples
     --------
@@ -80,14 +79,22 @@ def kinds(rows: Rows, stopped: Callable[[], bool] = never) -> Kinds:
     Row(demand=6, supply=(4, 9), denominator=1)
     """
     n = len(rows)
-    leader = _leaders(_hashes(rows, stopped), stopped)
-    if leader is None:
-        every = np.arange(n)
+    every = np.arange(n)
+    hashes = _hashes(rows, stopped)
+    look(stopped)
+    order = np.argsort(hashes, kind="stable")
+    ordered = hashes[order]
+    same = ordered[1:] == ordered[:-1]
+    if not same.any():
         return Kinds(rows, np.ones(n, dtype=np.int64), every, every)
     look(stopped)
+    begins = np.concatenate([[True], ~same])
+    leader = np.empty(n, dtype=np.int64)
+    # Stable, so the first of each hash is the smallest.
+    leader[order] = order[np.maximum.accumulate(np.where(begins, every, 0))]
     _split_strangers(rows, leader)
     look(stopped)
-    first = np.flatnonzero(leader == np.arange(n))
+    first = np.flatnonzero(leader == every)
     kind_of = np.empty(n, dtype=np.int64)
     kind_of[first] = np.arange(len(first))
     kind_of = kind_of[leader]
@@ -96,85 +103,52 @@ def kinds(rows: Rows, stopped: Callable[[], bool] = never) -> Kinds:
     return Kinds(rows.take(first), np.bincount(kind_of), first, kind_of)
 
 
-def _leaders(hashes: NDArray[np.uint64], stopped: Callable[[], bool]) -> NDArray[np.int64] | None:
-    """Return the first job of each job's hash; None if no two are equal.
-
-    Hashes are sorted in parts, by their highest bits: that can be stopped, and is no slower.
-    """
-    n, found = len(hashes), False
-    leader = np.arange(n)
-    bits = max(0, (n // _ROWS).bit_length())
-    highest = (hashes >> np.uint64(64 - bits)).astype(np.int16) if bits else np.zeros(n, np.int16)
-    for value in range(2**bits):
-        look(stopped)
-        jobs = np.flatnonzero(highest == value)
-        order = np.argsort(hashes[jobs], kind="stable")
-        ordered = hashes[jobs][order]
-        same = ordered[1:] == ordered[:-1]
-        if same.any():
-            found = True
-            begins = np.concatenate([[True], ~same])
-            # Stable, so it is the smallest.
-            first = np.maximum.accumulate(np.where(begins, np.arange(len(jobs)), 0))
-            leader[jobs[order]] = jobs[order[first]]
-    return leader if found else None
-
-
 def _hashes(rows: Rows, stopped: Callable[[], bool]) -> NDArray[np.uint64]:
     """Hash each row so that rows of one kind have the same value."""
     hashes = np.empty(len(rows), dtype=np.uint64)
     for start in range(0, len(rows), _ROWS):
         look(stopped)
         part = slice(start, start + _ROWS)
-        hashes[part] = _hashes_of([rows.demands[part], *rows.supplies[part].T])
+        hashes[part] = _hash(_cut(rows, part))
     large = np.flatnonzero(rows.demands > _EXACT_FLOATS)
-    if len(large):
-        hashes[large] = _hashes_of(_reduced(_cut(rows, large)))
+    hashes[large] = _hash(_canonical(rows, large))
     for j in rows.wide:
-        numbers = _canonical(rows, j)
+        numbers = _canonical_row(rows, j)
         if numbers[0] < 2**63:
-            hashes[j] = _hashes_of([np.array([number]) for number in numbers])[0]
+            hashes[j] = _hash([np.array([number]) for number in numbers])[0]
         else:
             hashes[j] = hash(numbers) & (2**64 - 1)
     return hashes
 
 
-def _hashes_of(columns: list[NDArray[np.int64]]) -> NDArray[np.uint64]:
-    """Hash the quotients supply / demand, or the integers themselves where these are large.
-
-    Up to 2**53 both are exact, so the quotient is the rational's nearest float, whatever the
-    factor; large integers need to be without common divisor.
-    """
-    demands = columns[0]
-    hashes = (demands > 0).astype(np.uint64)
-    large = demands > _EXACT_FLOATS
-    divisor = np.maximum(demands, 1).astype(np.float64)
+def _hash(columns: list[NDArray[np.int64]]) -> NDArray[np.uint64]:
+    """Hash the quotients supply / demand (with the finisher of splitmix64)."""
+    hashes = (columns[0] > 0).astype(np.uint64)
+    divisor = np.maximum(columns[0], 1).astype(np.float64)
     for column in columns[1:]:
-        cut = np.minimum(column, demands)
-        _mix(hashes, np.where(large, cut, (cut / divisor).view(np.int64)).view(np.uint64))
-    hashes[large] ^= demands[large].view(np.uint64)
+        hashes ^= (column / divisor).view(np.uint64)
+        for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
+            hashes ^= hashes >> np.uint64(shift)
+            hashes *= np.uint64(factor)
+        hashes ^= hashes >> np.uint64(31)
     return hashes
 
 
-def _reduced(columns: list[NDArray[np.int64]]) -> list[NDArray[np.int64]]:
-    common = columns[0]
-    for column in columns[1:]:
-        common = np.gcd(common, column)
+def _cut(rows: Rows, jobs: Any) -> list[NDArray[np.int64]]:
+    """Return demand and supply of some jobs by columns, supply cut at the demand."""
+    demand = rows.demands[jobs]
+    return [demand, *(np.minimum(column[jobs], demand) for column in rows.supplies.T)]
+
+
+def _canonical(rows: Rows, jobs: NDArray[np.int64]) -> list[NDArray[np.int64]]:
+    """Return the same without common divisors."""
+    columns = _cut(rows, jobs)
+    common = np.gcd.reduce(columns)
     common = np.maximum(common, 1)
     return [column // common for column in columns]
 
 
-def _mix(hashes: NDArray[np.uint64], more: NDArray[np.uint64]) -> None:
-    """Stir another number into each hash, in place (the finisher of splitmix64)."""
-    hashes ^= more
-    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
-        hashes ^= hashes >> np.uint64(shift)
-        hashes *= np.uint64(factor)
-    hashes ^= hashes >> np.uint64(31)
-
-
-def _canonical(rows: Rows, job: int) -> tuple[int, ...]:
-    """Return a job's demand and supply, cut and without common divisor."""
+def _canonical_row(rows: Rows, job: int) -> tuple[int, ...]:
     row = rows.row(job)
     numbers = [row.demand, *(min(f, row.demand) for f in row.supply)]
     common = max(1, gcd(*numbers))
@@ -185,32 +159,14 @@ def _split_strangers(rows: Rows, leader: NDArray[np.int64]) -> None:
     """Give jobs that are not of their leader's kind another one, in place."""
     jobs = np.flatnonzero(leader != np.arange(len(leader)))
     # Most jobs that are alike are equal; only for the others is a common factor looked for.
-    jobs = jobs[~_equal(_cut(rows, jobs), _cut(rows, leader[jobs]))]
-    theirs = leader[jobs]
-    small = np.maximum(rows.demands[jobs], rows.demands[theirs]) < _EXACT_PRODUCTS
-    small &= ~rows.is_wide[jobs] & ~rows.is_wide[theirs]
-    one, two = _cut(rows, jobs[small]), _cut(rows, theirs[small])
-    alike = _equal([column * two[0] for column in one], [column * one[0] for column in two])
-    # 0 is a multiple of everything, but a job without a demand is not like one with.
-    alike &= (one[0] > 0) == (two[0] > 0)
-    unsure = np.sort(np.concatenate([jobs[small][~alike], jobs[~small]]))
+    for numbers_of in (_cut, _canonical):
+        strange = rows.is_wide[jobs] | rows.is_wide[leader[jobs]]
+        both = zip(numbers_of(rows, jobs), numbers_of(rows, leader[jobs]), strict=True)
+        for one, other in both:
+            strange |= one != other
+        jobs = jobs[strange]
     leaders: dict[tuple[int, ...], int] = {}
-    for j, lead in zip(unsure.tolist(), leader[unsure].tolist(), strict=True):
-        leaders.setdefault(_canonical(rows, lead), lead)
-        leader[j] = leaders.setdefault(_canonical(rows, j), j)
-
-
-def _cut(rows: Rows, jobs: NDArray[np.int64]) -> list[NDArray[np.int64]]:
-    """Return demand and supply of some jobs by columns; for wide rows no two are equal."""
-    demand = rows.demands[jobs]
-    columns = [demand, *(np.minimum(column[jobs], demand) for column in rows.supplies.T)]
-    if rows.wide:
-        columns[0] = np.where(rows.is_wide[jobs], -1 - jobs, demand)
-    return columns
-
-
-def _equal(ones: list[NDArray[np.int64]], others: list[NDArray[np.int64]]) -> NDArray[np.bool_]:
-    result = np.ones(len(ones[0]), dtype=np.bool_)
-    for one, other in zip(ones, others, strict=True):
-        result &= one == other
-    return result
+    for j in jobs.tolist():
+        lead = int(leader[j])
+        leaders.setdefault(_canonical_row(rows, lead), lead)
+        leader[j] = leaders.setdefault(_canonical_row(rows, j), j)

@@ -12,7 +12,7 @@ from itertools import accumulate
 from operator import add, mul
 from typing import TYPE_CHECKING, NamedTuple
 
-from .packing import Found, Fullest, Packing
+from .packing import Found, Packing
 from .packing_search import at_most
 from .pricing import common_denominator
 
@@ -53,35 +53,51 @@ def fullest_in_boxes(
     yield from boxes.split([0] * len(worth), list(packing.most), 0, 0)
 
 
-def fullest_with_extras(
+class Fullest(NamedTuple):
+    """The most valuable content of one machine; ``value`` is an upper bound if not ``exact``."""
+
+    value: Fraction
+    content: tuple[int, ...]
+    exact: bool
+
+
+def fullest_machine(
     prices: Sequence[Fraction],
     sizes: Sequence[Fraction],
     capacity: Fraction,
     max_blocks: int | None,
-    most: Sequence[int] | None,
-    extras: Sequence[tuple[Mapping[int, int], Fraction]],
+    most: Sequence[int] | None = None,
+    extras: Sequence[tuple[Mapping[int, int], Fraction]] = (),
 ) -> Fullest:
-    """Find the most valuable multiset of blocks within a capacity, extras counted.
+    """Find the most valuable multiset of blocks within a capacity.
 
     Parameters
     ----------
-    prices, sizes, capacity, max_blocks, most
-        As for :func:`.fullest_machine`.
-    extras : sequence of (mapping, Fraction)
+    prices : sequence of k Fractions
+        Of any sign.
+    sizes : sequence of k Fractions
+        > 0.
+    capacity : Fraction
+    max_blocks : int or None
+    most : sequence of k ints, optional
+        How many blocks of each type there may be; by default any number.
+    extras : sequence of (mapping, Fraction), optional
         What a content with at least so many blocks of these types is worth more, of any sign.
 
     Examples
     --------
+    >>> third = Fraction(1, 3)
+    >>> fullest_machine([third, Fraction(1, 4), Fraction(1, 11)], [44, 33, 12], Fraction(132), None)
+    Fullest(value=Fraction(1, 1), content=(0, 0, 11), exact=True)
     >>> two = [Fraction(1), Fraction(1)]
-    >>> fullest_with_extras(two, two, Fraction(3), None, None, [({0: 1, 1: 2}, Fraction(2))])
+    >>> fullest_machine(two, two, Fraction(3), None, None, [({0: 1, 1: 2}, Fraction(2))])
     Fullest(value=Fraction(5, 1), content=(1, 2), exact=True)
     """
-    amounts = [amount for _, amount in extras]
-    numbers, denominator = common_denominator([*prices, *amounts])
+    numbers, denominator = common_denominator([*prices, *(amount for _, amount in extras)])
     worth, more = numbers[: len(prices)], numbers[len(prices) :]
-    pairs = zip(extras, more, strict=True)
     packing = Packing(sizes, capacity, max_blocks, most)
-    found = [*fullest_in_boxes(packing, worth, [Extra(least, n) for (least, _), n in pairs])]
+    paid = [Extra(least, amount) for (least, _), amount in zip(extras, more, strict=True)]
+    found = [*fullest_in_boxes(packing, worth, paid)]
     best, ceiling = max(found), max(each.ceiling for each in found)
     return Fullest(Fraction(ceiling, denominator), tuple(best.content), ceiling == best.value)
 

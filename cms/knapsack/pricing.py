@@ -2,25 +2,30 @@
 
 The cheapest way to serve one job at given block prices, ``min prices . o`` subject to
 ``supply . o >= demand`` over integer ``o >= 0`` (theory 6.5). It is the hot loop of pricing and the
-job side of every certificate. The search itself is ``knapsack_search``: few jobs are priced by it
-as it stands, many by ``knapsack_compiled``, in parallel.
+job side of every certificate. Few jobs are priced as they stand, many in machine code, in parallel.
 """
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Mapping, Sequence
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
-from math import gcd
+from functools import cache
+from math import lcm
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ..problem.images import FEW, SAFE
-from .search import (
+from ..problem.images import SAFE
+from . import covering
+from .covering import (
+    INEXACT,
     LONGEST_LIST,
     MANY_BLOCKS,
+    PENDING,
     SHORT_LIST,
+    TOO_LARGE,
     TOO_LONG,
     UNSERVABLE,
     WORK_ROWS,
@@ -31,7 +36,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ..problem.rows import Rows
-    from .compiled import Part
 
 #: With this many rows compiling (or loading what was compiled) pays.
 COMPILED_FROM = 4_000
@@ -39,10 +43,13 @@ COMPILED_FROM = 4_000
 _COMPILED_SUPPLY = 200_000
 #: With this many it pays to use what is loaded already.
 _LOADED_FROM = 64
-# Nodes and list entries, of some seconds' work, after which plain pricing gives up for compiled.
+# The effort, of some seconds' work, after which plain pricing gives up for compiled.
 _PATIENCE = 2_000_000
 # How much faster compiled code is, about.
 _QUICKER = 100
+# Rows that a thread takes at once, and the effort after which compiled code, which cannot be
+# stopped, comes back: together some hundredths of a second.
+_SHARD, _EFFORT = 2**13, 2**22
 
 
 class Cheapest(NamedTuple):
@@ -109,45 +116,32 @@ def cheapest_option(prices: Sequence[int], supply: Sequence[int], demand: int) -
     >>> cheapest_option([1, 3, 7], [90, 310, 800], 10**12).exact
     True
     """
-    return _Plain(prices).cheapest(supply, demand)
+    return _PlainSearch(prices).cheapest(supply, demand)
 
 
-class _Plain:
+class _PlainSearch:
     """The search at one price vector, on Python integers."""
 
     def __init__(self, prices: Sequence[int]) -> None:
         self.prices, k = list(prices), len(prices)
         self._order = sorted(range(k), key=self.prices.__getitem__)
         self._work = [[0] * k for _ in range(WORK_ROWS)]
-        # Most jobs need no lists; the first that does is searched again.
-        self._rest, self._spent = list[int](), list[int]()
+        self._lists = [[0] * SHORT_LIST for _ in range(3)]
         self.effort = 0
 
     def cheapest(self, supply: Sequence[int], demand: int) -> Cheapest | None:
         option = [0] * len(self.prices)
-        if demand <= 0:
-            return Cheapest(0, tuple(option), True)
         # Of hundreds of types few may serve a job.
         order = [i for i in self._order if supply[i]]
         while True:
             value, exact, effort = search(
-                self.prices,
-                supply,
-                demand,
-                order,
-                option,
-                self._work,
-                self._rest,
-                self._spent,
-                -1,
+                self.prices, supply, demand, order, option, self._work, self._lists, -1
             )
-            self.effort += effort + 1
-            if value == UNSERVABLE:
-                return None
+            self.effort += effort
             if value != TOO_LONG:
-                return Cheapest(value, tuple(option), exact)
-            longer = min(max(SHORT_LIST, 4 * len(self._rest)), LONGEST_LIST)
-            self._rest, self._spent = [0] * longer, [0] * longer
+                return None if value == UNSERVABLE else Cheapest(value, tuple(option), exact)
+            longer = min(8 * len(self._lists[0]), LONGEST_LIST)
+            self._lists = [[0] * longer for _ in range(3)]
 
 
 def price_jobs(
@@ -170,9 +164,8 @@ def price_jobs(
     Parameters
     ----------
     rows : Rows
-        The jobs. Every one is priced on its exact row; only if more than a thousand rows of a large
-        problem do not fit into 63 bits, these are priced on their outer image, so that the total is
-        at most the exact one; where the option found there does not serve the exact row, on that.
+        Of thousands the outer images are priced, so that the total is at most the exact one; where
+        the option found there does not serve the exact row, and of far rows, the row itself.
     prices : sequence of k ints
         >= 0. Of :func:`price_bits` bits at most, nearly all rows are priced by compiled code.
     weights : ndarray of int64, shape (n,), optional
@@ -186,8 +179,7 @@ def price_jobs(
     stopped : callable, optional
         Asked between chunks of work of a small part of a second, by any of the threads.
     undisturbed : int, default 0
-        The nodes and list entries after which it is asked first; compiled code, as it is
-        a hundred times as fast, has a hundred times as many, and each of its threads has them.
+        The effort after which it is asked first; a hundred times as much in compiled code.
     compiled : bool, optional
         Whether to compile; by default if there are many rows, or all is compiled already.
 
@@ -210,27 +202,29 @@ def price_jobs(
     >>> price_jobs(rows, [1, 7], weights=np.array([1, 10])).total
     132
     """
-    special = special or {}
     n = len(rows)
     if weights is not None:
         weights = _checked(weights, n)
     if compiled is None:
-        least = min(_LOADED_FROM, COMPILED_FROM) if _loaded() else COMPILED_FROM
+        least = min(_LOADED_FROM, COMPILED_FROM) if _kernel.cache_info().currsize else COMPILED_FROM
         compiled = n >= least or n * rows.n_blocks >= _COMPILED_SUPPLY
-    tally = _Tally(prices, rows, weights, want_options)
-    if not compiled:
-        if not tally.price(range(n), special, stopped, undisturbed, patience=_PATIENCE):
-            return None
-        if tally.complete:
-            return tally.pricing()
-        tally = _Tally(prices, rows, weights, want_options)
-    return _price_compiled(tally, special, threads, stopped, undisturbed)
+    for in_machine_code in (compiled, True):
+        tally = _Tally(rows, prices, weights, want_options, special or {}, stopped, undisturbed)
+        jobs: Iterable[int] = range(n)
+        if in_machine_code:
+            state = tally.price_compiled(threads)
+            jobs = np.flatnonzero(state == TOO_LARGE).tolist()
+        if tally.price_plain(jobs, None if in_machine_code else _PATIENCE):
+            break
+    return None if tally.stopped else tally.pricing()
 
 
-def _loaded() -> bool:
-    """Whether compiled code is there to be called: importing its module does not compile it yet."""
-    module = sys.modules.get("cms.knapsack.compiled")
-    return module is not None and module.loaded()
+@cache
+def _kernel() -> Callable[..., tuple[int, int]]:
+    """Return :func:`.covering.search_rows` in machine code."""
+    from .machine_code import compile_functions
+
+    return compile_functions(vars(covering), covering.COMPILED, ["search_rows"])[0]
 
 
 def price_histogram(rows: Rows) -> list[int]:
@@ -250,16 +244,17 @@ def price_histogram(rows: Rows) -> list[int]:
     >>> from cms.problem.rows import Rows
     >>> found = price_histogram(Rows.from_arrays([10, 2**40], [[3], [2**30]], "ab", ["x"]))
     >>> {bits: rows for bits, rows in enumerate(found) if rows}
-    {22: 1, 59: 1}
+    {52: 1, 59: 1}
     """
-    most = np.minimum(rows.supplies.max(axis=1, initial=0), rows.demands)
+    demands = rows.outer.demand
+    most = rows.outer.supply.max(axis=1, initial=0)
     # Of a demand of very many blocks so much is bought at once that less than this is left.
     left = np.where(
-        rows.demands // MANY_BLOCKS > most,
-        np.minimum(rows.demands, most * np.minimum(most, SAFE // np.maximum(most, 1))),
-        rows.demands,
+        demands // MANY_BLOCKS > most,
+        np.minimum(demands, most * np.minimum(most, SAFE // np.maximum(most, 1))),
+        demands,
     )
-    reach = np.maximum(left + most, rows.demands // np.maximum(most, 1))
+    reach = np.maximum(left + most, demands // np.maximum(most, 1))
     powers = np.int64(1) << np.arange(63, dtype=np.int64)
     bits = np.searchsorted(powers, (SAFE - 1) // np.maximum(reach, 1), side="right")
     return list(np.bincount(bits, minlength=64).tolist())
@@ -298,133 +293,149 @@ class _Tally:
 
     def __init__(
         self,
-        prices: Sequence[int],
         rows: Rows,
+        prices: Sequence[int],
         weights: NDArray[np.int64] | None,
         want_options: bool,
+        special: Mapping[int, Sequence[int]],
+        is_stopped: Callable[[], bool] | None,
+        undisturbed: int,
     ) -> None:
         n, k = len(rows), rows.n_blocks
-        self.prices, self.rows, self.weights = prices, rows, weights
-        self.total, self.load = 0, [0] * k
-        self.unservable: list[int] = []
-        self.options: NDArray[Any] | None = None
-        if want_options:
-            self.options = np.zeros((n, k), dtype=np.int64)
-        self.inexact = 0
-        self.complete = True
-        self._plain, self._effort = _Plain(prices), 0
-
-    def price(
-        self,
-        jobs: Sequence[int],
-        special: Mapping[int, Sequence[int]],
-        stopped: Callable[[], bool] | None,
-        undisturbed: int,
-        patience: int | None = None,
-    ) -> bool:
-        """Price jobs one by one; False if stopped. With patience, ``complete`` tells if it held."""
-        for j in jobs:
-            if stopped is not None and self._effort >= undisturbed and stopped():
-                return False
-            if patience is not None and self._effort > patience:
-                self.complete = False
-                return True
-            row = self.rows.row(j)
-            plain = _Plain(special[j]) if j in special else self._plain
-            before = plain.effort
-            found = plain.cheapest(row.supply, row.demand)
-            self._effort += plain.effort - before
-            if found is None:
-                self.unservable.append(j)
-                continue
-            weight = 1 if self.weights is None else int(self.weights[j])
-            self.total += weight * found.value
-            self.inexact += not found.exact
-            for i, blocks in enumerate(found.option):
-                self.load[i] += weight * blocks
-            if self.options is not None:
-                if max(found.option, default=0) >= 2**63:
-                    self.options = self.options.astype(object)
-                self.options[j] = found.option
-        return True
+        self._rows, self._prices, self._special = rows, prices, special
+        self._weights = np.ones(n, dtype=np.int64) if weights is None else weights
+        self._is_stopped, self._undisturbed = is_stopped, undisturbed
+        self._total, self._load, self._inexact = 0, [0] * k, 0
+        self._unservable: list[int] = []
+        self._options: NDArray[Any] | None = np.zeros((n, k), dtype=np.int64)
+        if not want_options:
+            self._options = None
+        self.stopped = False
 
     def pricing(self) -> Pricing:
-        return Pricing(
-            self.total,
-            tuple(self.load),
-            tuple(sorted(self.unservable)),
-            self.options,
-            self.inexact,
-        )
+        unservable = tuple(sorted(self._unservable))
+        return Pricing(self._total, tuple(self._load), unservable, self._options, self._inexact)
+
+    def price_plain(self, jobs: Iterable[int], patience: int | None) -> bool:
+        """Price jobs one by one; False if patience ended."""
+        plain, effort = _PlainSearch(self._prices), 0
+        for j in jobs:
+            if self._stops(effort):
+                return True
+            if patience is not None and effort > patience:
+                return False
+            row = self._rows.row(j)
+            search_one = _PlainSearch(self._special[j]) if j in self._special else plain
+            before = search_one.effort
+            found = search_one.cheapest(row.supply, row.demand)
+            effort += search_one.effort - before
+            if found is None:
+                self._unservable.append(j)
+                continue
+            weight = int(self._weights[j])
+            self._total += weight * found.value
+            self._inexact += not found.exact
+            self._load = [a + weight * b for a, b in zip(self._load, found.option, strict=True)]
+            if self._options is not None:
+                if max(found.option, default=0) >= 2**63:
+                    self._options = self._options.astype(object)
+                self._options[j] = found.option
+        return True
+
+    def price_compiled(self, threads: int | None) -> NDArray[np.int8]:
+        """Price all jobs whose numbers are small enough; return TOO_LARGE of the others."""
+        rows, n, k = self._rows, len(self._rows), self._rows.n_blocks
+        demand, supply = rows.outer
+        state = np.full(n, PENDING, dtype=np.int8)
+        # Where few rows had to shrink none of them are priced by their images.
+        state[[*rows.far, *self._special]] = TOO_LARGE
+        prices = np.array([min(price, SAFE - 1) for price in self._prices], dtype=np.int64)
+        order = np.argsort(prices, kind="stable")
+        room, kernel = (SAFE - 1) // max(1, *self._prices), _kernel()
+        starts = iter(range(0, n, _SHARD))
+
+        def work_off() -> list[tuple[int, list[int]]]:
+            values, mine = np.zeros(_SHARD, dtype=np.int64), np.zeros((_SHARD, k), dtype=np.int64)
+            work = np.zeros((WORK_ROWS, k), dtype=np.int64)
+            # Nothing of it is touched, and takes memory, before a list grows that long.
+            lists = np.empty((3, LONGEST_LIST), dtype=np.int64)
+            found: list[tuple[int, list[int]]] = []
+            effort = 0
+            # The threads take their rows from the same iterator: hard ones are not dealt out.
+            for start in starts:
+                part = slice(start, min(start + _SHARD, n))
+                size = part.stop - start
+                options = mine[:size] if self._options is None else self._options[part]
+                at = 0
+                while at < size:
+                    if self._stops(effort // _QUICKER):
+                        return found
+                    at, more = kernel(
+                        prices, order, room, demand[part], supply[part], state[part], values,
+                        options, work, lists, at, _EFFORT,
+                    )  # fmt: skip
+                    effort += more
+                self._refuse_unserved(part, state[part], options)
+                priced = state[part] > PENDING
+                weights = np.where(priced, self._weights[part], 0)
+                load = _weighted_sums(weights, options)
+                found.append((_weighted_sums(weights, values[:size, None])[0], load))
+            return found
+
+        parts = _in_threads(work_off, min(threads or os.cpu_count() or 1, -(-n // _SHARD)), self)
+        for total, load in (pair for part in parts for pair in part):
+            self._total += total
+            self._load = [a + b for a, b in zip(self._load, load, strict=True)]
+        self._inexact += int((state == INEXACT).sum())
+        self._unservable += np.flatnonzero(state == UNSERVABLE).tolist()
+        return state
+
+    def _refuse_unserved(
+        self, part: slice, state: NDArray[np.int8], options: NDArray[np.int64]
+    ) -> None:
+        """Mark the rows whose image's option does not serve themselves as too large."""
+        rows = self._rows
+        if rows.inner is rows.outer:
+            return
+        # Most serve the inner image too, which is enough. Counts are cut so that no sum overflows.
+        demand, supply = rows.inner.demand[part], rows.inner.supply[part]
+        most = SAFE // (2 * max(1, rows.n_blocks)) // np.maximum(supply, 1)
+        sure = (np.minimum(options, most) * supply).sum(axis=1) >= demand
+        for place in np.flatnonzero((state > PENDING) & ~sure).tolist():
+            row = rows.row(part.start + place)
+            given = zip(row.supply, options[place].tolist(), strict=True)
+            if sum(f * blocks for f, blocks in given) < row.demand:
+                state[place], options[place] = TOO_LARGE, 0
+
+    def _stops(self, effort: int) -> bool:
+        if self._is_stopped is not None and effort >= self._undisturbed and not self.stopped:
+            self.stopped = self._is_stopped()
+        return self.stopped
 
 
-def _price_compiled(
-    tally: _Tally,
-    special: Mapping[int, Sequence[int]],
-    threads: int | None,
-    stopped: Callable[[], bool] | None,
-    undisturbed: int,
-) -> Pricing | None:
-    from .compiled import BY_HAND, LOST, PRICED, Kernel
-
-    rows = tally.rows
-    kernel = Kernel(tally.prices, threads, stopped, _QUICKER * undisturbed)
-    marks = np.zeros(len(rows), dtype=np.int8)
-    marks[rows.is_wide] = BY_HAND
-    marks[list(special)] = BY_HAND
-    part = kernel.price(rows.demands, rows.supplies, tally.weights, marks, tally.options)
-    if part is None:
-        return None
-    _add(tally, part)
-    by_hand = np.flatnonzero(marks == BY_HAND)
-    if len(by_hand) > FEW and len(rows) >= COMPILED_FROM:
-        shrunk = np.setdiff1d(by_hand, [*special, *rows.far])
-        marks_there = np.zeros(len(shrunk), dtype=np.int8)
-        options = np.zeros((len(shrunk), rows.n_blocks), dtype=np.int64)
-        weights = None if tally.weights is None else tally.weights[shrunk]
-        numbers = rows.outer.demand[shrunk], rows.outer.supply[shrunk], weights
-        part = kernel.price(*numbers, marks_there, options)
-        if part is not None:
-            # What serves an outer image may fail its row by a little: such rows are few.
-            failed = _not_served(rows, shrunk, options, marks_there == PRICED)
-            if len(failed):
-                marks_there[failed], options[failed] = BY_HAND, 0
-                part = kernel.price(*numbers, marks_there, options)
-        if part is None:
-            return None
-        _add(tally, part)
-        marks[shrunk] = marks_there
-        if tally.options is not None:
-            tally.options[shrunk] = options
-        by_hand = np.flatnonzero(marks == BY_HAND)
-    tally.unservable += np.flatnonzero(marks == LOST).tolist()
-    if not tally.price(by_hand.tolist(), special, stopped, undisturbed):
-        return None
-    return tally.pricing()
+def _in_threads(work: Callable[[], Any], threads: int, tally: _Tally) -> list[Any]:
+    """Do the work in threads of our own: numba's deal out rows beforehand, hard ones or not."""
+    if threads <= 1:
+        return [work()]
+    with ThreadPoolExecutor(threads) as pool:
+        try:
+            return list(pool.map(lambda _: work(), range(threads)))
+        except BaseException:
+            # Ctrl-C, say: without this, leaving the block would wait for all rows.
+            tally.stopped = True
+            raise
 
 
-def _not_served(
-    rows: Rows, jobs: NDArray[np.int64], options: NDArray[np.int64], priced: NDArray[np.bool_]
-) -> NDArray[np.int64]:
-    """Return the places of priced jobs whose options do not serve their exact rows."""
-    # Most serve the inner image too, which is enough. Counts are cut so that no sum overflows.
-    demand, supply = rows.inner.demand[jobs], rows.inner.supply[jobs]
-    most = SAFE // (2 * max(1, rows.n_blocks)) // np.maximum(supply, 1)
-    sure = (np.minimum(options, most) * supply).sum(axis=1) >= demand
-    places = np.flatnonzero(priced & ~sure).tolist()
-    failed = []
-    for place in places:
-        row = rows.row(int(jobs[place]))
-        given = zip(row.supply, options[place].tolist(), strict=True)
-        if sum(f * blocks for f, blocks in given) < row.demand:
-            failed.append(place)
-    return np.array(failed, dtype=np.int64)
+def _weighted_sums(weights: NDArray[np.int64], table: NDArray[np.int64]) -> list[int]:
+    """Add up the columns, exactly: of weights below 2**31 together neither half overflows."""
 
+    def sums(numbers: NDArray[np.int64]) -> list[int]:
+        return list(np.einsum("i,ij->j", weights, numbers).tolist())
 
-def _add(tally: _Tally, part: Part) -> None:
-    tally.total += part.total
-    tally.load = [one + two for one, two in zip(tally.load, part.load, strict=True)]
-    tally.inexact += part.inexact
+    if table.max(initial=0) < 2**31:
+        return sums(table)
+    high, low = sums(table >> 31), sums(table & (2**31 - 1))
+    return [(a << 31) + b for a, b in zip(high, low, strict=True)]
 
 
 def common_denominator(values: Sequence[Fraction]) -> tuple[list[int], int]:
@@ -435,7 +446,5 @@ def common_denominator(values: Sequence[Fraction]) -> tuple[list[int], int]:
     >>> common_denominator([Fraction(1, 7), Fraction(1, 2)])
     ([2, 7], 14)
     """
-    denominator = 1
-    for value in values:
-        denominator = denominator * value.denominator // gcd(denominator, value.denominator)
-    return [int(value * denominator) for value in values], denominator
+    denominator = lcm(*(value.denominator for value in values))
+    return [value.numerator * (denominator // value.denominator) for value in values], denominator

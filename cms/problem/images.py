@@ -1,16 +1,16 @@
 """Rows that are safe for compiled arithmetic.
 
 Compiled code that multiplies within a row needs supply x (demand + largest supply) to fit into 63
-bits. Rows that are too large for that get two integer *images*: the inner one (supply rounded down)
-for building schedules, the outer one (supply rounded up, demand down) for bounds; what holds for an
-image then holds for the row itself. A job that needs more than 2^20 of its best block has only a
-coarse image, or none (*far* rows): it is worked out by hand, on its exact row, as all are that had
-to shrink if they are few. (Pricing starts from the exact rows, and from images only where thousands
-of them do not fit.)
+bits. Rows that are too large for that even without common divisors get two integer *images*: the
+inner one (supply rounded down) for building schedules, the outer one (supply rounded up, demand
+down) for bounds; what holds for an image then holds for the row itself. A job that needs more than
+2^20 of its best block has only a coarse image, or none (*far* rows): it is worked out by hand, on
+its exact row, as all are that had to shrink if they are few.
 """
 
 from __future__ import annotations
 
+from math import gcd
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 SAFE = 2**62
 # Beyond this ratio of demand to supply an image has less than 20 bits for the best block's supply;
 # and while only few rows had to shrink at all, they may as well be priced exactly.
-_FAR, FEW = 2**20, 1_000
+_FAR, FEW = 2**20, 4_000
 # An image's supply x (demand + largest supply) has this many bits, rounding included one more.
 _IMAGE_BITS = 61
 
@@ -52,17 +52,23 @@ def images_of(
     demand: NDArray[np.int64], supply: NDArray[np.int64], wide: Mapping[int, Row]
 ) -> Images:
     """Shrink what is too large for compiled code."""
-    largest = np.zeros(len(demand), dtype=np.int64)
-    useless = False
+    largest, useless = np.zeros(len(demand), dtype=np.int64), False
     for column in supply.T:
         useless = useless or bool((column > demand).any())
         np.maximum(largest, column, out=largest)
     if useless:
         supply = frozen_array(np.minimum(supply, demand[:, None]))
         np.minimum(largest, demand, out=largest)
-    # In floats, which are at most a little too large or too small: so the limit is half of SAFE.
-    reach = demand.astype(np.float64) + largest
-    shrink = np.flatnonzero(largest * reach >= SAFE / 2)
+    shrink = np.flatnonzero(_is_long(demand, largest))
+    if len(shrink):
+        # Without a common divisor some are short.
+        common = np.gcd(np.gcd.reduce(supply[shrink], axis=1, initial=0), demand[shrink])
+        demand, supply = demand.copy(), supply.copy()
+        demand[shrink] //= common
+        supply[shrink] //= common[:, None]
+        largest[shrink] //= common
+        demand, supply = frozen_array(demand), frozen_array(supply)
+        shrink = shrink[_is_long(demand[shrink], largest[shrink])]
     if not len(shrink) and not wide:
         image = Image(demand, supply)
         return Images(image, image, frozenset())
@@ -71,7 +77,8 @@ def images_of(
     by_hand = set(far.tolist())
     inner, outer = ((demand.copy(), supply.copy()) for _ in range(2))
     # frexp's exponents are bit lengths, or one more where a float was rounded up.
-    bits = np.frexp(largest[shrink])[1] + np.frexp(reach[shrink])[1]
+    reach = demand[shrink].astype(np.float64) + largest[shrink]
+    bits = np.frexp(largest[shrink])[1] + np.frexp(reach)[1]
     shift = np.maximum(0, (bits.astype(np.int64) - _IMAGE_BITS + 1) // 2)
     inner[0][shrink] = -(-demand[shrink] >> shift)
     inner[1][shrink] = supply[shrink] >> shift[:, None]
@@ -79,14 +86,21 @@ def images_of(
     outer[1][shrink] = -(-supply[shrink] >> shift[:, None])
     for j, row in wide.items():
         cut = [min(f, row.demand) for f in row.supply]
+        divisor = gcd(row.demand, *cut) or 1
+        wanted, cut = row.demand // divisor, [f // divisor for f in cut]
         most = max(cut, default=0)
-        down = max(0, (most.bit_length() + (row.demand + most).bit_length() - _IMAGE_BITS + 1) // 2)
-        inner[0][j], inner[1][j] = _safe_inner(-(-row.demand >> down), [f >> down for f in cut])
-        outer[0][j], outer[1][j] = _safe_outer(row.demand >> down, [-(-f >> down) for f in cut])
-        if everything or row.demand > most * _FAR:
+        down = max(0, (most.bit_length() + (wanted + most).bit_length() - _IMAGE_BITS + 1) // 2)
+        inner[0][j], inner[1][j] = _safe_inner(-(-wanted >> down), [f >> down for f in cut])
+        outer[0][j], outer[1][j] = _safe_outer(wanted >> down, [-(-f >> down) for f in cut])
+        if down and (everything or wanted > most * _FAR):
             by_hand.add(j)
     images = [Image(frozen_array(d), frozen_array(f)) for d, f in (inner, outer)]
     return Images(images[0], images[1], frozenset(by_hand))
+
+
+def _is_long(demand: NDArray[np.int64], largest: NDArray[np.int64]) -> NDArray[np.bool_]:
+    # In floats, which are at most a little too large or too small: so the limit is half of SAFE.
+    return np.asarray(largest * (demand.astype(np.float64) + largest) >= SAFE / 2)
 
 
 def _safe_inner(demand: int, supply: list[int]) -> tuple[int, list[int]]:

@@ -51,7 +51,7 @@ class Rows:
     Row(demand=3, supply=(2, 0), denominator=6)
     """
 
-    __slots__ = ("_images", "demands", "denominators", "supplies", "wide")
+    __slots__ = ("_images", "demands", "supplies", "denominators", "wide")
     demands: NDArray[np.int64]
     supplies: NDArray[np.int64]
     denominators: NDArray[np.int64]
@@ -65,12 +65,12 @@ class Rows:
         denominators: NDArray[np.int64],
         wide: Mapping[int, Row],
     ) -> None:
-        put = object.__setattr__
-        put(self, "demands", frozen_array(demands))
-        put(self, "supplies", frozen_array(supplies))
-        put(self, "denominators", frozen_array(denominators))
-        put(self, "wide", FrozenMap(wide))
-        put(self, "_images", [])
+        self._fill(*map(frozen_array, (demands, supplies, denominators)), wide)
+
+    def _fill(self, *columns: Any) -> None:
+        *arrays, wide = columns
+        for name, values in zip(self.__slots__, [[], *arrays, FrozenMap(wide)], strict=True):
+            object.__setattr__(self, name, values)
 
     @classmethod
     def owned(
@@ -81,15 +81,10 @@ class Rows:
         wide: Mapping[int, Row],
     ) -> Rows:
         """Build from arrays that nobody else holds, or can write to, without a copy."""
-        rows, put = cls.__new__(cls), object.__setattr__
-        for name, values in zip(
-            ("demands", "supplies", "denominators"), (demands, supplies, denominators), strict=True
-        ):
-            values = values.view()
-            values.flags.writeable = False
-            put(rows, name, values)
-        put(rows, "wide", FrozenMap(wide))
-        put(rows, "_images", [])
+        rows, views = cls.__new__(cls), [each.view() for each in (demands, supplies, denominators)]
+        for view in views:
+            view.flags.writeable = False
+        rows._fill(*views, wide)
         return rows
 
     def __setattr__(self, name: str, value: object) -> None:
@@ -189,10 +184,11 @@ class Rows:
         """
         columns = list(blocks)
         everything = len(jobs) == len(self) and bool((jobs == np.arange(len(self))).all())
-        same = not self.wide and everything and columns == list(range(self.n_blocks))
-        if same and not (cut and self._exceeded(stopped)):
-            return self
         whole = columns == list(range(self.n_blocks))
+        if everything and whole and not self.wide:
+            look(stopped)
+            if not cut or not any((f > self.demands).any() for f in self.supplies.T):
+                return self
         demands, denominators = np.empty((2, len(jobs)), dtype=np.int64)
         supplies = np.empty((len(jobs), len(columns)), dtype=np.int64)
         for start in range(0, len(jobs), _ROWS):
@@ -225,15 +221,6 @@ class Rows:
                 f"job number {to}",
             )
         return Rows.owned(demands, supplies, denominators, {}).with_rows(wide)
-
-    def _exceeded(self, stopped: Callable[[], bool]) -> bool:
-        """Whether some supply is beyond its job's demand."""
-        for start in range(0, len(self), _ROWS):
-            look(stopped)
-            part = slice(start, start + _ROWS)
-            if (self.supplies[part] > self.demands[part, None]).any():
-                return True
-        return False
 
     def with_rows(self, rows: Mapping[int, Row]) -> Rows:
         """Return the rows with some exchanged, whether or not these are wide."""
@@ -394,15 +381,17 @@ class Rows:
         plain = all(part.dtype.kind in "iuf" and part.dtype.itemsize <= 8 for part in (left, right))
         if plain:
             refuse_bad_numbers(left, right, job_names, blocks)
-            plain = all(
-                part.dtype.kind != "u" or not part.size or int(part.max()) < 2**63
-                for part in (left, right)
-            )
-        if plain and left.dtype.kind in "iu" and right.dtype.kind in "iu":
-            integers = [part.astype(np.int64, copy=False) for part in (left, right)]
-            return cls(integers[0], integers[1], np.ones(n, dtype=np.int64), {})
-        if plain:
+            longest = [part.max(initial=0) for part in (left, right) if part.dtype.kind == "u"]
+            plain = max(longest, default=0) < 2**63
+        if plain and "f" in left.dtype.kind + right.dtype.kind:
             return cls._from_decimals(left, right, job_names)
+        if plain:
+            return cls(
+                left.astype(np.int64, copy=False),
+                right.astype(np.int64, copy=False),
+                np.ones(n, dtype=np.int64),
+                {},
+            )
         rows = (
             (
                 exact(left[j], described(job_names[j])),

@@ -2,22 +2,15 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
-from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from .parts import AnyConfiguration, Block, Configuration, MachineType
 
-if TYPE_CHECKING:
-    from fractions import Fraction
-
-    from numpy.typing import NDArray
-
-#: Configurations that are compared with all others at once: a bit for each pair is kept.
-_CONTENTS_AT_ONCE = 2**12
+#: Numbers that are compared at once.
+_AT_ONCE = 2**22
 
 
 def usable_types(
@@ -59,17 +52,14 @@ def usable_types(
         if content.most:
             contents[shape.machine].append(content)
     typed = [(machine, contents[machine.name]) for machine in machine_types]
-    dearest = max((machine.cost for machine in machine_types), default=0)
-    rivals = _Rivals(
-        (machine.cost, content)
-        for machine, own in sorted(typed, key=lambda pair: pair[0].cost)
-        if machine.limit is None and machine.cost < dearest
-        for content in own
-    )
+    endless = [(machine.cost, own) for machine, own in typed if machine.limit is None]
     return tuple(
         machine
         for machine, own in typed
-        if machine.limit != 0 and not rivals.hold(own, machine.cost)
+        if machine.limit != 0
+        and not _all_held(
+            own, [one for cost, many in endless if cost < machine.cost for one in many]
+        )
     )
 
 
@@ -115,66 +105,19 @@ class _Content:
         )
 
 
-class _Rivals:
-    """The configurations of which there is no end, by rising cost."""
-
-    def __init__(self, priced: Iterable[tuple[Fraction, _Content]]) -> None:
-        self._sets: list[tuple[Fraction, _Content]] = []
-        listed: list[tuple[Fraction, _Content]] = []
-        for cost, content in priced:
-            (listed if content.is_listed else self._sets).append((cost, content))
-        self._costs = [cost for cost, _ in listed]
-        self._listed = [content for _, content in listed]
-        # The most of each type that one of them has.
-        self._largest: dict[Block, int] = {}
-        for content in self._listed:
-            for block, count in content.most.items():
-                if count > self._largest.get(block, 0):
-                    self._largest[block] = count
-        self._blocks = sorted(self._largest)
-
-    @cached_property
-    def _table(self) -> NDArray[Any]:
-        return self._rows(self._listed)
-
-    def _rows(self, contents: Sequence[_Content]) -> NDArray[Any]:
-        """Put contents into a table, of Python's integers where one needs more than 63 bits."""
-        rows = [[content.most.get(block, 0) for block in self._blocks] for content in contents]
-        largest = max((max(row, default=0) for row in rows), default=0)
-        kind = np.int64 if largest < 2**63 else object
-        return np.array(rows, dtype=kind).reshape(len(rows), len(self._blocks))
-
-    def hold(self, contents: Sequence[_Content], cost: Fraction) -> bool:
-        """Whether each content is held by a rival cheaper than ``cost``."""
-        sets = [rival for below, rival in self._sets if below < cost]
-        left = [one for one in contents if not any(rival.holds(one) for rival in sets)]
-        largest, cheaper = self._largest, bisect_left(self._costs, cost)
-        if left and not cheaper:
-            return False
-        if any(n > largest.get(block, 0) for one in left for block, n in one.most.items()):
-            return False
-        rivals = self._table[:cheaper]
-        starts = range(0, len(left), _CONTENTS_AT_ONCE)
-        return all(
-            _held(self._rows(left[start : start + _CONTENTS_AT_ONCE]), rivals).all()
-            for start in starts
-        )
-
-
-def _held(rows: NDArray[Any], rivals: NDArray[Any]) -> NDArray[np.bool_]:
-    """Tell of each row whether some rival has no smaller entry in any column.
-
-    A row has a bit for each rival: whether its entries so far are no smaller. In a column the
-    rivals that reach a row are the last ones by size: rows and rivals are sorted, not paired.
-    """
-    held = np.full((len(rows), -(-len(rivals) // 8)), 255, dtype=np.uint8)
-    for mine, theirs in zip(rows.T, rivals.T, strict=True):
-        order = np.argsort(theirs, kind="stable")
-        smaller, which = np.unique(np.searchsorted(theirs[order], mine), return_inverse=True)
-        reach, masks = np.zeros(len(rivals), dtype=np.bool_), []
-        for first, end in zip(smaller[::-1], [len(rivals), *smaller[:0:-1]], strict=True):
-            reach[order[first:end]] = True
-            masks.append(np.packbits(reach))
-        held &= np.array(masks[::-1], dtype=np.uint8).reshape(len(smaller), -1)[which]
-    # The last byte may be longer than there are rivals.
-    return np.asarray(np.unpackbits(held, axis=1, count=len(rivals)).any(axis=1))
+def _all_held(contents: Sequence[_Content], rivals: Sequence[_Content]) -> bool:
+    """Whether each content is held by a rival; listed ones are compared all at once."""
+    sets, listed = ([r for r in rivals if r.is_listed is kind] for kind in (False, True))
+    left = [one for one in contents if not any(rival.holds(one) for rival in sets)]
+    blocks = sorted({block for one in left for block in one.most})
+    rows = [[[one.most.get(b, 0) for b in blocks] for one in many] for many in (left, listed)]
+    largest = max((count for many in rows for row in many for count in row), default=0)
+    kind: Any = np.int64 if largest < 2**63 else object  # one needs more than 63 bits
+    own: Any
+    theirs: Any
+    own, theirs = (np.array(many, dtype=kind).reshape(len(many), len(blocks)) for many in rows)
+    some = max(1, _AT_ONCE // max(1, theirs.size))
+    return all(
+        (own[start : start + some, None] <= theirs).all(axis=2).any(axis=1).all()
+        for start in range(0, len(own), some)
+    )

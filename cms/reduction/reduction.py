@@ -21,7 +21,7 @@ from ..problem.problem import Problem
 from ..problem.rows import Rows
 from ..running.stopping import look, never
 from ..schedule.schedule import Schedule
-from ..shards.counts import Widened
+from ..shards.counts import CountsInMemory
 from ..shards.problem import ShardedProblem
 from ..shards.schedule import ShardedSchedule
 from .dominance import beaten
@@ -74,7 +74,7 @@ class Reduction:
         blocks = self.original.blocks
         numbers, scale = common_denominator([prices.get(block, Fraction(0)) for block in blocks])
         for i, ways in self.replacement.ways:
-            numbers[i] = max(numbers[i], *(sum(n * numbers[p] for p, n in way) for way in ways))
+            numbers[i] = max(numbers[i], *(n * numbers[p] for p, n in ways))
             if numbers[i]:
                 prices[blocks[i]] = Fraction(numbers[i], scale)
         return BlockPrices(prices, leaf.limit_prices, leaf.multipliers, leaf.proper)
@@ -96,8 +96,10 @@ class Reduction:
             names = ((self.original.own(c), n) for c, n in schedule.machines.items())
             index = self.original.block_index
             columns = tuple(index[block] for block in self.problem.blocks)
-            widened = Widened(schedule.counts, columns, len(index))
-            return ShardedSchedule({origin.get(c, c): n for c, n in names}, widened, self.original)
+            counts = schedule.counts
+            assert isinstance(counts, CountsInMemory)
+            widened = counts.widened(columns, len(index))
+            return ShardedSchedule({origin.get(c, c): n for c, n in names}, widened)
         columns = schedule.columns
         named = map(self.original.own, columns.configurations)
         return Schedule.from_columns(
@@ -199,7 +201,7 @@ def let_stand_in(reduction: Reduction, reduced: Problem) -> None:
     Of most blocks a machine needs no more than all jobs can use; those that replace others may be
     more, in the place of blocks of the original that jobs use to a small part.
     """
-    parts = {p for _, ways in reduction.replacement.ways for way in ways for p, _ in way}
+    parts = {p for _, ways in reduction.replacement.ways for p, _ in ways}
     if not parts:
         return
     useful = dict(zip(reduced.blocks, reduced.useful_blocks(), strict=True))

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from ..problem.problem import Problem
     from ..problem.rows import Rows
 
-#: What a block can be cut into: other blocks by their columns, and how many of each.
-Way: TypeAlias = "tuple[tuple[int, int], ...]"
+#: What a block can be cut into: blocks of one type, by its column, and how many.
+Way: TypeAlias = "tuple[int, int]"
 #: Numbers of a table of supply that are compared at once.
 _AT_ONCE = 2**18
 #: Numbers that are compared in all, some tenths of a second's work: beyond that all blocks stay.
@@ -71,8 +71,8 @@ def replaced(problem: Problem, kept: Sequence[int], stopped: Callable[[], bool])
 
     Notes
     -----
-    A block is cut into blocks of one type, or into two blocks that are cut further; where jobs and
-    blocks are so many that this takes long, all blocks stay.
+    A block is cut into blocks of one type, which may be cut further; where jobs and blocks are so
+    many that this takes long, all blocks stay.
 
     Examples
     --------
@@ -98,36 +98,29 @@ def replaced(problem: Problem, kept: Sequence[int], stopped: Callable[[], bool])
             look(stopped)
             _compare(cut, best, demands, gone, mine)
     named = zip(cuts, ways, strict=True)
-    found = ((cut.block, tuple(map(cut.way, sorted(mine)))) for cut, mine in named if mine)
+    found = (
+        (cut.block, tuple((int(cut.parts[at]), int(cut.numbers[at])) for at in sorted(mine)))
+        for cut, mine in named
+        if mine
+    )
     return Replacement(frozenset(gone), tuple(found)) if gone else NOTHING_REPLACED
 
 
 class _Cut(NamedTuple):
-    """What a block can be cut into: ``number`` of one type, or else two of two types."""
+    """What a block can be cut into: so many blocks of one of several types."""
 
     block: int
-    one: NDArray[np.int64]
-    number: NDArray[np.int64]
-    first: NDArray[np.int64]
-    second: NDArray[np.int64]
-
-    def way(self, at: int) -> Way:
-        """Name the parts of one way."""
-        if at < len(self.one):
-            return ((int(self.one[at]), int(self.number[at])),)
-        at -= len(self.one)
-        return (int(self.first[at]), 1), (int(self.second[at]), 1)
+    parts: NDArray[np.int64]
+    numbers: NDArray[np.int64]
 
 
 def _compare(
     cut: _Cut, best: NDArray[Any], demands: NDArray[Any], gone: set[int], ways: set[int]
 ) -> None:
     """Put what jobs get from a block cut up, where that is more, into its column."""
-    one, wanted = best[:, cut.one], demands[:, None]
+    each, wanted = best[:, cut.parts], demands[:, None]
     # No products beyond the demand: they might be too long.
-    several = np.where(one > (wanted - 1) // cut.number, wanted, one * cut.number)
-    both = np.minimum(best[:, cut.first] + best[:, cut.second], wanted)
-    gained = np.concatenate([several, both], axis=1)
+    gained = np.where(each > (wanted - 1) // cut.numbers, wanted, each * cut.numbers)
     which = gained.argmax(axis=1)
     most, own = gained[np.arange(len(gained)), which], best[:, cut.block]
     if (most < own).any():
@@ -182,16 +175,8 @@ def _cuts(group: list[int], sizes: list[NDArray[Any]], several: bool) -> Iterato
     """Yield what each block of a group can be cut into, after what its parts can be."""
     blocks = np.array(group)
     for at in range(1, len(group)):
-        numbers = np.array([size[at] // size[:at] for size in sizes]).min(axis=0)
-        number = np.minimum(numbers, _MANY if several else 1).astype(np.int64)
-        one = np.flatnonzero(number)
-        # With one block the largest that there is room for is best: it is worth what smaller ones
-        # are, by the time it is asked.
-        first = np.arange(at if several else 0)
-        second = np.searchsorted(sizes[0], sizes[0][at] - sizes[0][first], side="right") - 1
-        fits = (second >= first) & (second < at)
-        for size in sizes[1:]:
-            fits &= size[first] + size[second] <= size[at]
-        first, second = first[fits], second[fits]
-        if len(one):
-            yield _Cut(group[at], blocks[one], number[one], blocks[first], blocks[second])
+        most = np.array([size[at] // size[:at] for size in sizes]).min(axis=0)
+        numbers = np.minimum(most, _MANY if several else 1).astype(np.int64)
+        fit = np.flatnonzero(numbers)
+        if len(fit):
+            yield _Cut(group[at], blocks[fit], numbers[fit])

@@ -62,19 +62,8 @@ def connected(
 ) -> Iterator[Any]:
     """Yield a client of a scheduler whose workers have the code that is here.
 
-    Parameters
-    ----------
-    address : str
-    extra : str
-        With which ``distributed`` is installed, for the error.
-    module : str
-        Whose ``code_digest`` the workers are asked for.
-    what : str
-        What they cannot run without it, for the error.
-
-    Raises
-    ------
-    ClusterError
+    `extra` installs ``distributed``; `module` has the ``code_digest`` that workers are asked for,
+    without which they cannot run `what`.
     """
     try:
         from distributed import Client
@@ -108,18 +97,9 @@ def _digest_there(module: str) -> Callable[[], str]:
 
 
 def refuse_other_code(answers: Mapping[str, object], what: str = "cms") -> None:
-    """Refuse workers that lack this package or have other code than is here.
+    """Refuse workers that lack this package or have other code than is here, and say which.
 
-    Parameters
-    ----------
-    answers : Mapping[str, str or BaseException]
-        From a worker's address to its digest, or to what it raised.
-    what : str, optional
-
-    Raises
-    ------
-    ClusterError
-        It says which worker, and why.
+    `answers` are their digests by address, or what they raised.
 
     Examples
     --------
@@ -141,12 +121,7 @@ def refuse_other_code(answers: Mapping[str, object], what: str = "cms") -> None:
 
 
 class Cluster:
-    """An engine whose tasks run on the workers of a cluster, one thread each.
-
-    Parameters
-    ----------
-    client : distributed.Client
-    """
+    """An engine whose tasks run on the workers of a client's cluster, one thread each."""
 
     def __init__(self, client: Any) -> None:
         self._client = client
@@ -154,14 +129,7 @@ class Cluster:
         self.watch: Watch = nobody
 
     def map(self, work: Work) -> Iterator[tuple[int, Any]]:
-        """Yield what the function returns for each shard, as the workers are done.
-
-        Raises
-        ------
-        Stopped
-        ClusterError
-            If a task has killed several workers, or a worker has other code.
-        """
+        """Yield what the function returns for each shard, as the workers are done."""
         import distributed
 
         wait: Any = distributed.wait
@@ -171,7 +139,7 @@ class Cluster:
                 _there, work.function, number, shard, self._rows(shard),
                 tuple(work.arguments(number)), code_digest(), pure=False,
             ): number
-            for number, shard in sorted(work.shards.items())
+            for number, shard in enumerate(work.shards)
         }  # fmt: skip
         left, through = set(running), 0
         try:
@@ -198,13 +166,7 @@ class Cluster:
                     future.cancel()
 
     def _result(self, future: Any, what: str, shard: Shard) -> Any:
-        """Return what a task found.
-
-        Raises
-        ------
-        ClusterError
-            If it has killed several workers, or the scheduler is gone.
-        """
+        """Return what a task found."""
         import distributed
 
         try:

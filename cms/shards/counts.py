@@ -1,20 +1,22 @@
 """Counts: how many blocks of each type every job of a shard gets, exactly.
 
 A schedule of very many jobs is its machines and these counts; nothing else needs to be said, since
-every such pair can be realised block by block (theory 1.2).
+every such pair can be realised block by block (theory 1.2). Jobs buy few different multisets of
+blocks, so that a small integer a job says which of them it takes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 
+from ..errors import InvalidSchedule
 from ..problem.images import SAFE
 from ..values.numbers import shown
-from .shard import Narrowed
+from .shard import narrowest
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -25,10 +27,12 @@ if TYPE_CHECKING:
 _ROWS = 2**15
 #: Jobs of a shard whose demand is not met that are told of.
 _MOST_TOLD = 1001
+#: Odd multipliers of equal rows' equal sums, which may overflow.
+_HASHING = np.random.default_rng(0).integers(1, 2**62, 4096) * 2 + 1
 
 
 class Cut(Protocol):
-    """What a shard needs to know of counts; picklable."""
+    """The counts of one shard; picklable."""
 
     def of(self, loaded: Loaded) -> NDArray[Any]:
         """Return the blocks of each type for each job, shape (jobs, k), whole numbers."""
@@ -36,90 +40,140 @@ class Cut(Protocol):
 
 
 class Counts(Protocol):
-    """Blocks for all jobs, as a rule, in files or in memory; picklable."""
+    """Blocks for all jobs, in memory or in files; picklable."""
+
+    @property
+    def n_shards(self) -> int:
+        """Of how many shards there are counts."""
+        ...
 
     def cut(self, number: int, shard: Shard) -> Cut:
         """Return the part for a shard."""
         ...
 
 
-class CountsInMemory(NamedTuple):
-    """Counts of all jobs in one array.
+class Coded(NamedTuple):
+    """Which of a few different options each job of a shard takes.
 
     Attributes
     ----------
-    table : ndarray of whole numbers, shape (n, k)
+    codes : ndarray of small whole numbers, shape (jobs,)
+    options : ndarray of whole numbers, shape (options, k)
+
+    Examples
+    --------
+    >>> coded = Coded.of_table(np.array([[2, 0], [0, 1], [2, 0]]))
+    >>> coded.codes.tolist(), coded.options.tolist(), coded.table().tolist()
+    ([0, 1, 0], [[2, 0], [0, 1]], [[2, 0], [0, 1], [2, 0]])
     """
 
-    table: NDArray[Any]
+    codes: NDArray[Any]
+    options: NDArray[Any]
 
-    def cut(self, number: int, shard: Shard) -> CountsInMemory:
-        """Return the rows of a shard."""
-        del number
-        return CountsInMemory(self.table[shard.first : shard.first + shard.n_jobs])
+    @classmethod
+    def of_table(cls, table: NDArray[Any]) -> Coded:
+        """Find the different rows of a table, in the order of the first job of each."""
+        k = table.shape[1]
+        if table.dtype.kind == "i" and k <= len(_HASHING):
+            sums = table.astype(np.int64, copy=False) @ _HASHING[:k]
+            _, at, which = np.unique(sums, return_index=True, return_inverse=True)
+            order = np.argsort(at)
+            rank = np.empty_like(order)
+            rank[order] = np.arange(len(order))
+            codes, options = rank[which.ravel()], table[at[order]]
+            if np.array_equal(options[codes], table):  # else different rows have one sum
+                return cls(narrowest(codes), options)
+        number: dict[tuple[int, ...], int] = {}
+        listed = [number.setdefault(tuple(row), len(number)) for row in table.tolist()]
+        codes = np.array(listed, dtype=np.int64)
+        _, at = np.unique(codes, return_index=True)
+        return cls(narrowest(codes), table[at].reshape(len(at), k))
+
+    @classmethod
+    def joined(cls, parts: Sequence[Coded], k: int) -> Coded:
+        """Put the jobs of several parts after each other."""
+        number: dict[tuple[int, ...], int] = {}
+        codes = [np.zeros(0, dtype=np.int64)]
+        for part in parts:
+            rows = map(tuple, part.options.tolist())
+            mine = np.array([number.setdefault(row, len(number)) for row in rows], dtype=np.int64)
+            codes.append(mine[part.codes])
+        largest = max((max(row, default=0) for row in number), default=0)
+        kind = np.int64 if largest < 2**63 else object
+        options = np.array([*number], dtype=kind).reshape(len(number), k)
+        return cls(narrowest(np.concatenate(codes)), options)
+
+    def table(self) -> NDArray[Any]:
+        """Return the blocks of each type for each job."""
+        options = narrowest(self.options) if self.options.dtype.kind == "i" else self.options
+        found: NDArray[Any] = options[self.codes]
+        return found
 
     def of(self, loaded: Loaded) -> NDArray[Any]:
-        """Return the rows, of a shard's part."""
+        """Return the blocks of each type for each job."""
         del loaded
-        return self.table
+        return self.table()
+
+    def with_own(self, own: Mapping[int, Sequence[int]]) -> Coded:
+        """Let some jobs take other options."""
+        more = Coded.joined([self, Coded.of_table(_table([*own.values()]))], self.options.shape[1])
+        codes = more.codes[: len(self.codes)].copy()
+        codes[[*own]] = more.codes[len(self.codes) :]
+        return Coded(codes, more.options)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, CountsInMemory) and np.array_equal(self.table, other.table)
+        return isinstance(other, Coded) and np.array_equal(self.table(), other.table())
 
     def __hash__(self) -> int:
-        return hash(self.table.shape)
+        return hash(self.codes.shape)
 
 
-class Nothing:
-    """Counts of jobs that get no block.
+def _table(rows: list[Sequence[int]]) -> NDArray[Any]:
+    largest = max((max(row, default=0) for row in rows), default=0)
+    return np.array(rows, dtype=np.int64 if largest < 2**63 else object)
 
-    Parameters
-    ----------
-    n_blocks : int
-    """
 
-    def __init__(self, n_blocks: int) -> None:
-        self._n_blocks = n_blocks
+class CountsInMemory(NamedTuple):
+    """Counts of all jobs, by shard."""
 
-    def cut(self, number: int, shard: Shard) -> Nothing:
+    parts: tuple[Coded, ...]
+
+    @classmethod
+    def of_table(cls, table: NDArray[Any], shards: Sequence[Shard]) -> CountsInMemory:
+        """Cut a table of all jobs where the shards are."""
+        rows = (table[shard.first : shard.first + shard.n_jobs] for shard in shards)
+        return cls(tuple(map(Coded.of_table, rows)))
+
+    @property
+    def n_shards(self) -> int:
+        """Of how many shards there are counts."""
+        return len(self.parts)
+
+    def cut(self, number: int, shard: Shard) -> Coded:
         """Return the part for a shard."""
-        del number, shard
-        return self
+        del shard
+        if number >= len(self.parts):
+            raise InvalidSchedule(f"there are no counts for shard {number:06d}")
+        return self.parts[number]
 
-    def of(self, loaded: Loaded) -> Any:
-        """Return zeros."""
-        return np.zeros((len(loaded.rows), self._n_blocks), dtype=np.int8)
+    def with_own(self, own: Mapping[int, Sequence[int]], shards: Sequence[Shard]) -> CountsInMemory:
+        """Let some jobs take other options."""
+        parts = list(self.parts)
+        for number, shard in enumerate(shards):
+            ends = shard.first + shard.n_jobs
+            mine = {job - shard.first: own[job] for job in own if shard.first <= job < ends}
+            if mine:
+                parts[number] = parts[number].with_own(mine)
+        return CountsInMemory(tuple(parts))
 
-
-class Widened(NamedTuple):
-    """Counts of a problem with fewer blocks, for one with all of them.
-
-    Attributes
-    ----------
-    counts : Counts or Cut
-    columns : tuple of int
-        The blocks that are left, among all.
-    n_blocks : int
-        Of the problem with all of them.
-    """
-
-    counts: Any
-    columns: tuple[int, ...]
-    n_blocks: int
-
-    def cut(self, number: int, shard: Shard) -> Widened:
-        """Return the part for a shard."""
-        return self._replace(counts=self.counts.cut(number, Narrowed(shard, self.columns)))
-
-    def of(self, loaded: Loaded) -> NDArray[Any]:
-        """Return the counts of all blocks: 0 of those that were left out."""
-        rows = loaded.rows.select(np.arange(len(loaded.rows)), self.columns, cut=True)
-        found = self.counts.of(loaded._replace(rows=rows))
-        if self.columns == tuple(range(self.n_blocks)):
-            return found  # type: ignore[no-any-return]
-        wide = np.zeros((len(found), self.n_blocks), dtype=found.dtype)
-        wide[:, list(self.columns)] = found
-        return wide
+    def widened(self, columns: Sequence[int], n_blocks: int) -> CountsInMemory:
+        """Return the same for a problem with more blocks, of which these are the columns."""
+        parts = []
+        for codes, options in self.parts:
+            wide = np.zeros((len(options), n_blocks), dtype=options.dtype)
+            wide[:, list(columns)] = options
+            parts.append(Coded(codes, wide))
+        return CountsInMemory(tuple(parts))
 
 
 class Served(NamedTuple):

@@ -1,13 +1,12 @@
 """Engines: what runs a pure function on every shard of a problem, here or on a cluster.
 
-A function gets a :class:`Loaded` shard and plain arguments, and returns plain values (whole
-numbers, texts, truth values, None, and lists and tables of these), so that a journal can keep them
-and a network carry them. Big arrays go where they belong by themselves: to files.
+A function gets a :class:`Loaded` shard and arguments that a network can carry, as it can what the
+function returns. What a journal keeps is plain: whole numbers, texts, None, and lists of these.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple, Protocol
 
@@ -32,23 +31,22 @@ class Work(NamedTuple):
     ----------
     function : callable
         Of a module, ``function(loaded, *arguments)``; pure.
-    shards : Mapping[int, Shard]
-        By their numbers.
+    shards : sequence of Shard
     arguments : callable
         Returns the arguments for a shard's number: plain values.
     what : str
         What is done, for whoever watches.
-    checking : bool
-        Whether this is part of a check, which believes nothing that was computed before.
+    kept : bool
+        Whether a journal keeps what is found, plain values; never what is part of a check.
     stopped : callable
         Asked again and again.
     """
 
     function: Callable[..., Any]
-    shards: Mapping[int, Shard]
+    shards: Sequence[Shard]
     arguments: Arguments
     what: str
-    checking: bool = False
+    kept: bool = False
     stopped: Callable[[], bool] = never
 
 
@@ -59,13 +57,7 @@ class Engine(Protocol):
     watch: Watch
 
     def map(self, work: Work) -> Iterator[tuple[int, Any]]:
-        """Yield what the function returns for each shard, once each, in any order.
-
-        Raises
-        ------
-        Stopped
-            Once the work is to be stopped.
-        """
+        """Yield what the function returns for each shard, once each, in any order."""
         ...
 
 
@@ -84,8 +76,7 @@ class Here:
     >>> rows = Rows.from_arrays([1, 2, 3], [[1]] * 3, "abc", ["x"])
     >>> def most(loaded, plus):
     ...     return int(loaded.rows.demands.max()) + plus
-    >>> shards = dict(enumerate(shards_of(rows, 2)))
-    >>> list(Here().map(Work(most, shards, lambda number: (10,), "looking")))
+    >>> list(Here().map(Work(most, shards_of(rows, 2), lambda number: (10,), "looking")))
     [(0, 12), (1, 13)]
     """
 
@@ -95,20 +86,18 @@ class Here:
 
     def map(self, work: Work) -> Iterator[tuple[int, Any]]:
         """Yield what the function returns for each shard, in their order."""
-        shards = work.shards
-        numbers = sorted(shards)
+        shards, read = work.shards, [shard.read for shard in work.shards]
         with ThreadPoolExecutor(1, "cms reading ahead") as reader:
-            ahead = [reader.submit(shards[number].read) for number in numbers[:1]]
-            for at, number in enumerate(numbers):
+            ahead = [reader.submit(each) for each in read[:1]]
+            for number, shard in enumerate(shards):
                 look(work.stopped)
                 narrow = ahead.pop().result()
-                ahead += [reader.submit(shards[n].read) for n in numbers[at + 1 : at + 2]]
-                shard = shards[number]
+                ahead += [reader.submit(each) for each in read[number + 1 : number + 2]]
                 rows = shard.rows(narrow)
                 del narrow
                 loaded = Loaded(number, shard.first, rows, self.threads, work.stopped)
                 found = work.function(loaded, *work.arguments(number))
                 del rows, loaded
                 look(work.stopped)
-                self.watch(work.what, at + 1, len(numbers))
+                self.watch(work.what, number + 1, len(shards))
                 yield number, found

@@ -13,7 +13,6 @@ from ..errors import InvalidProblem
 from ..knapsack.pricing import price_jobs
 from ..problem.digest import LEAF, digest, leaf_digests
 from ..problem.machine_problem import MachineProblem
-from ..problem.parts import MachineType, private_shape
 from ..problem.problem import Problem
 from ..problem.rows import Rows
 from ..running.stopping import Stopped, never
@@ -41,11 +40,6 @@ class ShardedProblem(MachineProblem):
         Consecutive jobs from the first on.
     engine : Engine, optional
         By default this process.
-
-    Raises
-    ------
-    InvalidProblem
-        If the head has jobs, or the shards are not consecutive.
 
     See Also
     --------
@@ -93,16 +87,9 @@ class ShardedProblem(MachineProblem):
     def of(
         cls, problem: Problem, *, size: int = SHARD, engine: Engine | None = None
     ) -> ShardedProblem:
-        """Cut a problem in memory into shards; its jobs get other names, if they have any.
-
-        Parameters
-        ----------
-        problem : Problem
-        size : int, optional
-            Jobs of a shard.
-        engine : Engine, optional
-        """
-        return cls(_without_jobs(problem), shards_of(problem.rows, size), engine)
+        """Cut a problem in memory into shards of `size` jobs, which get other names."""
+        head = problem.replace(rows=problem.rows.part(0, 0), job_names=())
+        return cls(head, shards_of(problem.rows, size), engine)
 
     @property
     def head(self) -> Problem:
@@ -127,21 +114,12 @@ class ShardedProblem(MachineProblem):
         arguments: Callable[[int], Sequence[Any]] = lambda number: (),
         *,
         what: str,
-        only: Mapping[int, object] | None = None,
-        checking: bool = False,
+        kept: bool = False,
         stopped: Callable[[], bool] = never,
     ) -> dict[int, Any]:
-        """Return what a function returns for each shard; see :class:`Work`.
-
-        Parameters
-        ----------
-        only : Mapping, optional
-            The numbers of the shards; by default all.
-        """
-        wanted = range(len(self.shards)) if only is None else only
-        shards = {number: self.shards[number] for number in wanted}
-        work = Work(function, shards, arguments, what, checking, stopped)
-        return dict(sorted(self.engine.map(work)))
+        """Return what a function returns for each shard; see :class:`Work`."""
+        work = Work(function, self.shards, arguments, what, kept, stopped)
+        return dict(sorted(self.engine.map(work), key=lambda found: found[0]))
 
     def load(self) -> Problem:
         """Return the same problem in memory: jobs of a problem that fits.
@@ -165,18 +143,12 @@ class ShardedProblem(MachineProblem):
     def narrowed(self, head: Problem, columns: Sequence[int]) -> ShardedProblem:
         """Return the problem of another head, with some of the blocks; supply is cut at the demand.
 
-        Parameters
-        ----------
-        head : Problem
-            Without jobs.
-        columns : sequence of int
-            The head's blocks among the blocks of this problem.
+        `columns` are the head's blocks among the blocks of this problem.
         """
-        shards = [Narrowed(shard, tuple(columns)) for shard in self.shards]
+        shards = [Narrowed.of(shard, columns) for shard in self.shards]
         found = ShardedProblem(head, shards, self.engine)
         if "facts" in self._cache:
-            serving = [self._cache["facts"].serving[i] for i in columns]
-            found._cache["facts"] = self._cache["facts"]._replace(serving=serving)
+            found._cache["facts"] = self._cache["facts"].narrowed(columns)
         return found
 
     def place(self, job: int) -> tuple[int, Shard]:
@@ -190,12 +162,7 @@ class ShardedProblem(MachineProblem):
         return shard.row(job - shard.first)
 
     def serving_blocks(self, stopped: Callable[[], bool] = never) -> NDArray[np.bool_]:
-        """Return which blocks serve some job that has a demand, one entry a block.
-
-        Raises
-        ------
-        Stopped
-        """
+        """Return which blocks serve some job that has a demand, one entry a block."""
         return np.array(self._facts(stopped).serving, dtype=np.bool_)
 
     @property
@@ -207,30 +174,24 @@ class ShardedProblem(MachineProblem):
         """Whether every job wants nothing, or gets something from one of these blocks."""
         if self._facts(never).lost or len(set(blocks)) == len(self.blocks):
             return not self._facts(never).lost
-        answers = self.map(
-            _servable, lambda number: (list(blocks),), what="looking at the jobs", checking=True
-        )
+        answers = self.map(_servable, lambda number: (list(blocks),), what="looking at the jobs")
         return all(answers.values())
 
     def useful_blocks(self) -> tuple[int, ...]:
         """Return how many blocks of each type all jobs could need."""
-        return self._cached("useful_blocks", self._useful_blocks)
-
-    def _useful_blocks(self) -> tuple[int, ...]:
-        totals = [0] * len(self.blocks)
-        for part in self.map(_useful, what="looking at the jobs", checking=True).values():
-            totals = [a + b for a, b in zip(totals, part, strict=True)]
-        return tuple(totals)
+        return tuple(self._facts(never).useful)
 
     def _facts(self, stopped: Callable[[], bool]) -> _Facts:
         """Return what one look at all jobs says, at the first question."""
         if "facts" not in self._cache:
-            found = _Facts([False] * len(self.blocks), wants=False, lost=False)
-            for part in self.map(
-                _looked_at, what="looking at the jobs", checking=True, stopped=stopped
-            ).values():
-                found = found.joined(_Facts(*part))
-            self._cache["facts"] = found
+            parts = self.map(_looked_at, what="looking at the jobs", stopped=stopped).values()
+            k = range(len(self.blocks))
+            self._cache["facts"] = _Facts(
+                [any(part.serving[i] for part in parts) for i in k],
+                [sum(part.useful[i] for part in parts) for i in k],
+                wants=any(part.wants for part in parts),
+                lost=any(part.lost for part in parts),
+            )
         facts: _Facts = self._cache["facts"]
         return facts
 
@@ -239,13 +200,7 @@ class ShardedProblem(MachineProblem):
         return self
 
     def stated_sha256(self) -> str:
-        """Return the SHA-256 that whoever wrote the shards states; nothing is read.
-
-        Raises
-        ------
-        InvalidProblem
-            If nobody stated it.
-        """
+        """Return the SHA-256 that whoever wrote the shards states; nothing is read."""
         leaves: list[bytes] = []
         for shard in self.shards:
             if shard.leaves is None:
@@ -254,20 +209,13 @@ class ShardedProblem(MachineProblem):
         return digest(self, leaves)
 
     def compute_sha256(self) -> str:
-        """Compute ``sha256`` from all jobs; see ``docs/reference/files.md``.
-
-        Raises
-        ------
-        InvalidProblem
-            If a shard is not what whoever wrote it states.
-        """
+        """Compute ``sha256`` from all jobs; see ``docs/reference/files.md``."""
         if any(shard.first % LEAF for shard in self.shards):
             return self.load().compute_sha256()  # only tests have such small shards
         found = self.map(
             _leaves,
             lambda number: (list(self.blocks), self.n_jobs),
             what="computing the hash",
-            checking=True,
         )
         leaves = [[bytes.fromhex(leaf) for leaf in part] for part in found.values()]
         for shard, mine in zip(self.shards, leaves, strict=True):
@@ -279,54 +227,33 @@ class ShardedProblem(MachineProblem):
 
     def private_copy(self) -> ShardedProblem:
         """Return an equal problem without a part in common that could be changed."""
-        return ShardedProblem(
-            Problem._rebuild(
-                tuple(self.blocks),
-                tuple(private_shape(shape) for shape in self.configurations),
-                tuple(MachineType(m.name, m.cost, m.limit) for m in self.machine_types),
-                (),
-                self.head.rows,
-            ),
-            self.shards,
-            self.engine,
-        )
-
-
-def _without_jobs(problem: Problem) -> Problem:
-    return problem.replace(rows=problem.rows.part(0, 0), job_names=())
+        return ShardedProblem(self.head.private_copy(), self.shards, self.engine)
 
 
 # -- what is asked of a shard ----------------------------------------------------------------------
 
 
 class _Facts(NamedTuple):
-    """What one look at jobs says: which blocks serve some, and whether some want, or are lost."""
+    """What a look at jobs says: which blocks serve some and how many; if some want, or are lost."""
 
     serving: list[bool]
+    useful: list[int]
     wants: bool
     lost: bool
 
-    def joined(self, other: _Facts) -> _Facts:
-        """Return what is said of both parts together."""
-        serving = [a or b for a, b in zip(self.serving, other.serving, strict=True)]
-        return _Facts(serving, self.wants or other.wants, self.lost or other.lost)
+    def narrowed(self, columns: Sequence[int]) -> _Facts:
+        """Return the same of some of the blocks."""
+        serving = [self.serving[i] for i in columns]
+        return self._replace(serving=serving, useful=[self.useful[i] for i in columns])
 
 
-def _alone(loaded: Loaded) -> Problem:
-    """Return the problem of a shard's jobs alone."""
-    names = tuple(f"b{i}" for i in range(loaded.rows.n_blocks))
-    return Problem._rebuild(names, (), (), (), loaded.rows)
-
-
-def _looked_at(loaded: Loaded) -> tuple[list[bool], bool, bool]:
+def _looked_at(loaded: Loaded) -> _Facts:
     rows = loaded.rows
-    serving = _alone(loaded).serving_blocks().tolist()
+    names = tuple(f"b{i}" for i in range(rows.n_blocks))
+    alone = Problem._rebuild(names, (), (), (), rows)
+    serving, useful = alone.serving_blocks().tolist(), list(alone.useful_blocks())
     lost = not rows.servable(range(rows.n_blocks)).all()
-    return serving, bool(rows.wants.any()), lost
-
-
-def _useful(loaded: Loaded) -> list[int]:
-    return list(_alone(loaded).useful_blocks())
+    return _Facts(serving, useful, wants=bool(rows.wants.any()), lost=lost)
 
 
 def _servable(loaded: Loaded, blocks: list[int]) -> bool:
@@ -355,7 +282,6 @@ def _(
             _paid,
             own,
             what="checking the bound",
-            checking=True,
             stopped=never if stopped is None else stopped,
         ).values():
             total, lost = total + part, lost or unservable

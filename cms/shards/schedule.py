@@ -1,4 +1,4 @@
-"""A schedule of very many jobs: machines, and how many blocks of each type every job gets."""
+"""Schedules of problems in shards: machines, and how many blocks each job gets."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ..schedule.faults import Violation, machine_faults
 from ..schedule.schedule import Excerpt, MachineGroup, Schedule, machine_cost
 from ..values.frozen import FrozenMap
 from ..values.numbers import shown
-from .counts import Counts, CountsInMemory, Nothing, Served, served
+from .counts import Coded, Counts, CountsInMemory, Served, served
 from .shard import Loaded
 
 if TYPE_CHECKING:
@@ -34,8 +34,6 @@ class ShardedSchedule:
         How many there are of each configuration, in the order in which their blocks are handed out.
     counts : Counts, optional
         How many blocks of each type every job gets; None for no jobs at all.
-    problem : ShardedProblem, optional
-        Whose jobs these are: whoever writes the schedule evaluates its counts there.
 
     Notes
     -----
@@ -46,47 +44,27 @@ class ShardedSchedule:
     Examples
     --------
     >>> import cms
-    >>> from cms.shards.counts import CountsInMemory
     >>> from cms.shards.problem import ShardedProblem
-    >>> problem = ShardedProblem.of(
-    ...     cms.Problem.from_arrays(demands=[7, 5], supply=[[4], [5]], configurations=[[2]])
-    ... )
-    >>> pair = problem.configurations[0]
-    >>> schedule = ShardedSchedule({pair: 2}, CountsInMemory(np.array([[2], [1]])))
-    >>> schedule.machine_count, cms.check(problem, schedule)
-    (2, ())
-    >>> schedule.load(problem).machine_count
-    2
+    >>> small = cms.Problem.from_arrays(demands=[7, 5], supply=[[4], [5]], configurations=[[2]])
+    >>> problem = ShardedProblem.of(small)
+    >>> schedule = ShardedSchedule.of(cms.solve(small).schedule, problem)
+    >>> schedule.machine_count, cms.check(problem, schedule), schedule.load(problem).machine_count
+    (2, (), 2)
     """
 
-    __slots__ = ("_machines", "counts", "problem")
+    __slots__ = ("_machines", "counts")
     _machines: tuple[tuple[Configuration, int], ...]
     counts: Counts | None
-    problem: ShardedProblem | None
 
     def __init__(
-        self,
-        machines: Mapping[Configuration, int] = _NO_MACHINES,
-        counts: Counts | None = None,
-        problem: ShardedProblem | None = None,
+        self, machines: Mapping[Configuration, int] = _NO_MACHINES, counts: Counts | None = None
     ) -> None:
         object.__setattr__(self, "_machines", tuple(machines.items()))
         object.__setattr__(self, "counts", counts)
-        object.__setattr__(self, "problem", problem)
 
     @classmethod
     def of(cls, schedule: Schedule, problem: ShardedProblem) -> ShardedSchedule:
-        """Leave out of a schedule in memory who serves whom; its jobs are the problem's.
-
-        Examples
-        --------
-        >>> import cms
-        >>> from cms.shards.problem import ShardedProblem
-        >>> small = cms.Problem.from_arrays(demands=[7], supply=[[4]], configurations=[[1]])
-        >>> problem = ShardedProblem.of(small)
-        >>> ShardedSchedule.of(cms.solve(small).schedule, problem).machine_count
-        2
-        """
+        """Leave out of a schedule in memory who serves whom; its jobs are the problem's."""
         columns = schedule.columns
         group = np.repeat(np.arange(len(columns.group_count)), np.diff(columns.entry_start))
         given = columns.entry_count.astype(object) * columns.group_count[group]
@@ -96,7 +74,7 @@ class ShardedSchedule:
         np.add.at(table, (jobs[columns.entry_content], blocks[columns.entry_block]), given)
         if not table.size or table.max() < 2**63:
             table = table.astype(np.int64)
-        return cls(schedule.machines, CountsInMemory(table), problem)
+        return cls(schedule.machines, CountsInMemory.of_table(table, problem.shards))
 
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(f"a ShardedSchedule is immutable: {name!r} cannot be set")
@@ -105,7 +83,7 @@ class ShardedSchedule:
         raise AttributeError(f"a ShardedSchedule is immutable: {name!r} cannot be deleted")
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return ShardedSchedule, (self.machines, self.counts, self.problem)
+        return ShardedSchedule, (self.machines, self.counts)
 
     @property
     def machines(self) -> dict[Configuration, int]:
@@ -118,22 +96,18 @@ class ShardedSchedule:
         return sum(count for _, count in self._machines)
 
     def cost(self, problem: ShardedProblem) -> Fraction:
-        """Return the cost of all machines.
-
-        Raises
-        ------
-        InvalidSchedule
-            If a configuration belongs to a machine type the problem does not know.
-        """
+        """Return the cost of all machines."""
         costs = (machine_cost(problem, shape) * n for shape, n in self.machines.items())
         return sum(costs, Fraction(0))
 
     def private_copy(self) -> ShardedSchedule:
-        """Return an equal schedule; its counts are shared, and checked whenever they are used."""
+        """Return an equal schedule; its counts are shared, and read-only from now on."""
+        for part in self.counts.parts if isinstance(self.counts, CountsInMemory) else ():
+            for array in part:
+                array.flags.writeable = False
         return ShardedSchedule(
             {Configuration(c.blocks, c.machine): int(n) for c, n in self.machines.items()},
             self.counts,
-            self.problem,
         )
 
     def excerpt(self, most: int) -> Excerpt:
@@ -146,11 +120,12 @@ class ShardedSchedule:
 
     def load(self, problem: ShardedProblem) -> Schedule:
         """Return the schedule with who serves whom, for jobs that fit into memory."""
-        parts: list[Any] = []
-        if self.counts is not None:
-            parts = [_evaluated(problem, self.counts, at) for at in range(len(problem.shards))]
-        if not parts:
+        if self.counts is None or not problem.shards:
             return Schedule([MachineGroup(c, FrozenMap(), n) for c, n in self.machines.items()])
+        parts = []
+        for number, shard in enumerate(problem.shards):
+            loaded = Loaded(number, shard.first, shard.rows(shard.read()))
+            parts.append(self.counts.cut(number, shard).of(loaded))
         table = np.concatenate(parts)
         jobs, blocks = np.nonzero(table)
         return Schedule.from_counts(problem, self.machines, (jobs, blocks, table[jobs, blocks]))
@@ -167,24 +142,10 @@ class ShardedSchedule:
         return f"ShardedSchedule({self.machine_count} machines)"
 
 
-def _evaluated(problem: ShardedProblem, counts: Counts, number: int) -> Any:
-    """Return the counts of a shard, here."""
-    shard = problem.shards[number]
-    loaded = Loaded(number, shard.first, shard.rows(shard.read()))
-    return counts.cut(number, shard).of(loaded)
-
-
 def busy_machines(
     machines: Mapping[Configuration, int], blocks: Sequence[str], load: Sequence[int]
 ) -> dict[Configuration, int]:
-    """Return how many machines of each configuration serve somebody.
-
-    Parameters
-    ----------
-    machines : Mapping[Configuration, int]
-    blocks : sequence of k names
-    load : sequence of k ints
-        How many of them are given to jobs.
+    """Return how many machines of each configuration serve somebody, if so many blocks are given.
 
     Examples
     --------
@@ -211,39 +172,28 @@ def sharded_faults(problem: ShardedProblem, schedule: ShardedSchedule) -> Iterat
     """Iterate over what is wrong with a schedule in shards, in exact arithmetic."""
     groups = (MachineGroup(shape, FrozenMap(), n) for shape, n in schedule.machines.items())
     yield from machine_faults(problem, Schedule(groups).columns)
+    shards, counts = problem.shards, schedule.counts
     load = [0] * len(problem.blocks)
-    counts: Any = Nothing(len(load)) if schedule.counts is None else schedule.counts
-    n_shards = getattr(counts, "n_shards", len(problem.shards))
-    if n_shards > len(problem.shards):
-        yield Violation(
-            "blocks",
-            "the schedule",
-            f"counts of {n_shards} shards",
-            f"counts of the {len(problem.shards)} shards there are",
-        )
+    if counts is not None and counts.n_shards > len(shards):
+        has, needs = f"counts of {counts.n_shards} shards", f"those of the {len(shards)} there are"
+        yield Violation("blocks", "the schedule", has, needs)
         return
+    nothing = np.zeros((1, len(load)), dtype=np.int64)
     try:
-        cuts = [counts.cut(number, shard) for number, shard in enumerate(problem.shards)]
+        cuts = [
+            Coded(np.zeros(shard.n_jobs, dtype=np.int8), nothing)
+            if counts is None
+            else counts.cut(number, shard)
+            for number, shard in enumerate(shards)
+        ]
     except InvalidSchedule as fault:
         yield Violation("blocks", "the schedule", str(fault), "counts of all shards")
         return
-    found = problem.map(
-        _served_there,
-        lambda number: (cuts[number],),
-        what="checking the schedule",
-        checking=True,
-    )
+    found = problem.map(_served, lambda number: (cuts[number],), what="checking the schedule")
     for part in found.values():
-        for where, has, needs in part[1]:
+        for where, has, needs in part.faults:
             yield Violation("demand", where, has, needs)
-        load = [a + b for a, b in zip(load, part[0], strict=True)]
-    yield from load_faults(problem, schedule, load)
-
-
-def load_faults(
-    problem: ShardedProblem, schedule: ShardedSchedule, load: Sequence[int]
-) -> Iterator[Violation]:
-    """Iterate over blocks of which more are given away than the machines have."""
+        load = [a + b for a, b in zip(load, part.load, strict=True)]
     for block, given in zip(problem.blocks, load, strict=True):
         have = sum(shape.blocks.get(block, 0) * n for shape, n in schedule.machines.items())
         if given > have:
@@ -255,5 +205,5 @@ def load_faults(
             )
 
 
-def _served_there(loaded: Loaded, cut: Cut) -> Served:
+def _served(loaded: Loaded, cut: Cut) -> Served:
     return served(loaded, cut.of(loaded))

@@ -19,31 +19,23 @@ SHARD = 2**20
 
 
 class Shard(Protocol):
-    """Consecutive jobs; small itself, and picklable, wherever their rows are."""
+    """Consecutive jobs, counted from `first`; small itself, and picklable, wherever their rows are.
+
+    `name` is what errors call it. `leaves` are the digests of its leaves as whoever wrote it states
+    them; None if nobody did.
+    """
 
     @property
-    def first(self) -> int:
-        """The first job's number in the problem."""
-        ...
-
+    def first(self) -> int: ...  # noqa: D102
     @property
-    def n_jobs(self) -> int:
-        """How many jobs it has."""
-        ...
-
+    def n_jobs(self) -> int: ...  # noqa: D102
     @property
-    def name(self) -> str:
-        """What errors call it."""
-        ...
-
+    def name(self) -> str: ...  # noqa: D102
     @property
-    def leaves(self) -> Sequence[bytes] | None:
-        """The digests of its leaves as whoever wrote it states them; None if nobody did."""
-        ...
+    def leaves(self) -> Sequence[bytes] | None: ...  # noqa: D102
 
     def read(self) -> Any:
         """Bring its rows here, in as few bytes as they need: an argument of :meth:`rows`."""
-        ...
 
     def rows(self, narrow: Any) -> Rows:
         """Return the exact rows, of what was read."""
@@ -57,18 +49,7 @@ class Shard(Protocol):
 class Loaded(NamedTuple):
     """A shard in memory: what a function of an engine gets.
 
-    Attributes
-    ----------
-    number : int
-        Of the shard.
-    first : int
-        The first job's number in the problem.
-    rows : Rows
-        Exact, as the problem has them.
-    threads : int or None
-        How many the function may use; all cores if None.
-    stopped : callable
-        Whether the run is to end: then the function returns None.
+    It may use so many threads, all cores if None; if `stopped` says so, it returns None.
     """
 
     number: int
@@ -84,15 +65,12 @@ class MemoryShard(NamedTuple):
     all_rows: Rows
     first: int
     n_jobs: int
+    leaves: None = None
 
     @property
     def name(self) -> str:
         """What errors call it."""
         return f"the shard of job {self.first}"
-
-    @property
-    def leaves(self) -> None:
-        """Nobody stated them."""
 
     def read(self) -> None:
         """There is nothing to be brought."""
@@ -122,29 +100,19 @@ def shards_of(rows: Rows, size: int = SHARD) -> tuple[MemoryShard, ...]:
 
 
 class Narrowed(NamedTuple):
-    """A shard with fewer blocks, and supply cut at the demand."""
+    """A shard with fewer blocks, and supply cut at the demand; of its rows nobody states any."""
 
     shard: Shard
     columns: tuple[int, ...]
+    first: int
+    n_jobs: int
+    name: str
+    leaves: None = None
 
-    @property
-    def first(self) -> int:
-        """The first job's number in the problem."""
-        return self.shard.first
-
-    @property
-    def n_jobs(self) -> int:
-        """How many jobs it has."""
-        return self.shard.n_jobs
-
-    @property
-    def name(self) -> str:
-        """What errors call it."""
-        return self.shard.name
-
-    @property
-    def leaves(self) -> None:
-        """Of these rows nobody stated any."""
+    @classmethod
+    def of(cls, shard: Shard, columns: Sequence[int]) -> Narrowed:
+        """Narrow a shard down to some of its blocks."""
+        return cls(shard, tuple(columns), shard.first, shard.n_jobs, shard.name)
 
     def read(self) -> Any:
         """Bring the rows here."""

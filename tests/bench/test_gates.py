@@ -40,6 +40,7 @@ def broken(found: dict[str, Any], times: int = 10, section: str = "quality") -> 
 def test_equal_rows_break_nothing_and_one_lost_proof_is_within_the_band() -> None:
     assert not broken({}).strip("; ")
     assert not broken({"status": "feasible"}, 1).strip("; ")
+    assert "proofs" in broken({"cost": None, "status": "no_schedule"}, section="theory")
 
 
 @pytest.mark.parametrize(

@@ -5,18 +5,22 @@ from __future__ import annotations
 import csv
 import io
 from fractions import Fraction
-from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from cms.errors import FileError
-from cms.files import Source, read_table
+from cms.files import Cell, Source, read_table
 from cms.files.numerals import readings
-from cms.fleet import read_operating_points, read_services
-from cms.fleet.serving import read_load_curves
-from cms.fleet.simulation import read_events, read_trace
+from cms.fleet import read_services
+
+
+def place(cell: Cell) -> tuple[int, int]:
+    fault = cell.error("")
+    assert fault.line
+    assert fault.column
+    return fault.line, fault.column
 
 
 def column(*cells: str, delimiter: str = ";") -> list[Fraction]:
@@ -85,22 +89,6 @@ def test_a_number_is_read_as_its_column_shows(
 )  # fmt: skip
 def test_where_nothing_tells_both_readings_are_named(cell: str, says: str) -> None:
     assert refused(cell, "7", "1/3") == f"t.csv:2:3: {says}"
-
-
-def test_a_column_that_shows_both_tells_nothing() -> None:
-    assert "its column has decimal commas and points" in refused("1,234", "1,5", "1.5")
-
-
-def test_what_another_column_shows_does_not_count() -> None:
-    (row,) = read_table(source("a;b", "0,5;1,234"), ["a", "b"])
-    assert row["a"].number() == Fraction(1, 2)
-    with pytest.raises(FileError, match="its column does not tell"):
-        row["b"].number()
-
-
-@pytest.mark.parametrize("cell", ["1,23,4", "1.2.3", "12 34", "1 234 56", "1,234 567", "1'23", ","])
-def test_what_is_a_number_in_no_reading_is_refused(cell: str) -> None:
-    assert f'rate_rps is "{cell}", expected a number >= 0' in refused(cell, "0,5")
 
 
 def test_between_commas_a_point_is_a_decimal_point_and_a_decimal_comma_an_error() -> None:
@@ -220,7 +208,9 @@ def test_cells_are_those_of_the_standard_library(
     lines = io.StringIO(buffer.getvalue(), newline="").readlines()
     for row in table:
         for cell in row.values():
-            rest = "".join(lines[cell.line - 1 :])[cell.column - 1 :].replace('"', "").lstrip()
+            rest = (
+                "".join(lines[place(cell)[0] - 1 :])[place(cell)[1] - 1 :].replace('"', "").lstrip()
+            )
             assert rest.startswith(cell.text.replace('"', "").lstrip())
 
 
@@ -228,16 +218,9 @@ def test_positions_are_those_of_the_file_behind_tabs_and_semicolons() -> None:
     for delimiter in ";\t":
         text = f'# note\nservice{delimiter}"a"{delimiter}rate_rps\n"x{delimiter}y"{delimiter}'
         (row,) = read_table(Source("t.csv", text + f"{delimiter}7\n"), ["service", "rate_rps"])
-        assert [(cell.text, cell.line, cell.column) for cell in row.values()] == [
+        assert [(cell.text, *place(cell)) for cell in row.values()] == [
             (f"x{delimiter}y", 3, 1), ("", 3, 7), ("7", 3, 8),
         ]  # fmt: skip
-
-
-def test_columns_that_were_cleared_are_left_aside_and_full_ones_are_not() -> None:
-    (row,) = read_table(source("service,rate_rps,,", "chat,1,,,,"), ["service"])
-    assert row.texts == ("chat", "1")
-    with pytest.raises(FileError, match=r"t.csv:2: this row has 3 cells, expected 2"):
-        read_table(source("service,rate_rps,,", "chat,1,x"), ["service"])
 
 
 @pytest.mark.parametrize(
@@ -261,9 +244,7 @@ def test_what_a_spreadsheet_says_of_itself_in_the_first_line_is_skipped() -> Non
     assert (row["rate_rps"].number(), row.line) == (Fraction("12.5"), 3)
 
 
-def test_a_table_of_comments_alone_says_so() -> None:
-    with pytest.raises(FileError, match=r"^t.csv: the file has nothing but comments"):
-        read_table(source("# one", "  # two"), ["rate_rps"])
+# --- the fleet's other tables ---------------------------------------------------------------------
 
 
 def test_the_known_columns_tell_what_stands_between_cells() -> None:
@@ -271,30 +252,3 @@ def test_the_known_columns_tell_what_stands_between_cells() -> None:
     assert row.extra == {"name, in full": "a, b, c"}
     (row,) = read_table(source("a;b;c,rate_rps", "x,2"), ["rate_rps"])
     assert row.extra == {"a;b;c": "x"}
-
-
-# --- the fleet's other tables ---------------------------------------------------------------------
-
-
-def test_every_table_of_a_fleet_is_read_in_any_dialect(tmp_path: Path) -> None:
-    def file(text: str) -> Path:
-        (tmp_path / "t.csv").write_text(text)
-        return tmp_path / "t.csv"
-
-    (point,) = read_operating_points(
-        file("Model\tDevice\tProfile\tProcesses\tBatch\tThroughput RPS\tLatency ms\n"
-             "bert\ta100-80gb\t1g.10gb\t1\t8\t310,5\t25,8\n")
-    )  # fmt: skip
-    assert (point.throughput_rps, point.latency_ms) == (Fraction("310.5"), Fraction("25.8"))
-    (curve,) = read_load_curves(
-        file("Model;Device;Profile;Processes;Batch;Late share;Evidence;Rates RPS;Latencies ms\n"
-             'bert;a100-80gb;1g.10gb;1;8;0,01;measured;100,5 200,25;"60,5;75"\n')
-    ).values()  # fmt: skip
-    assert curve.rates_rps == (Fraction("100.5"), Fraction("200.25"))
-    assert curve.latencies_ms == (Fraction("60.5"), 75)
-    (change,) = read_events(file("Seconds;What;Target;Value\n60;rate;chat;1,3\n"))
-    assert change.factor == Fraction("1.3")  # type: ignore[union-attr]
-    trace = read_trace(file("time Stamp;who\n0,5;a\n1,75;a\n"), "Time-stamp", "WHO")
-    assert trace.times_ns["a"].tolist() == [0, 1_250_000_000]
-    clock = read_trace(file("TimeStamp;x\n2023-11-16 18:15:46,5;1\n2023-11-16 18:15:47,75;1\n"))
-    assert clock.times_ns[""].tolist() == [0, 1_250_000_000]

@@ -9,10 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from cms.cli.session import Session
 from cms.errors import FileError
 from cms.files.folders import SUMS, refuse_folder, write_folder
-from cms.running.interrupt import CommandCtrlC
 
 FILES = {"run.sh": "#!/bin/sh\necho done\n", "steps/07.json": "{}\n", "README.md": "It runs.\n"}
 
@@ -110,15 +108,6 @@ def test_what_somebody_else_made_stays(
     assert sorted(os.listdir(tmp_path)) == ["out", "out.1"]
 
 
-def test_force_moves_nothing_of_ours_aside_and_never_over_another(tmp_path: Path) -> None:
-    out = tmp_path / "out"
-    write_folder(FILES, out)
-    assert write_folder(FILES, out, force=True) is None
-    (tmp_path / "out.1").touch()
-    foreign_file(out)
-    assert write_folder(FILES, out, force=True) == tmp_path / "out.2"
-
-
 @pytest.mark.parametrize("broken", ["mkdir", "write_bytes", "rename"])
 @pytest.mark.parametrize("fault", [KeyboardInterrupt(), OSError(28, "No space left on device")])
 @pytest.mark.parametrize("lucky", range(4))
@@ -191,27 +180,3 @@ def test_a_file_stays_in_its_folder(tmp_path: Path, name: str) -> None:
     with pytest.raises(FileError, match="no file in this folder can be called"):
         write_folder({name: ""}, tmp_path / "out")
     assert not os.listdir(tmp_path)
-
-
-def test_a_text_that_is_no_unicode_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(FileError, match="this folder cannot be written: 'utf-8' codec"):
-        write_folder({"a": "\ud800"}, tmp_path / "out")
-    assert not os.listdir(tmp_path)
-
-
-def test_a_link_to_a_folder_is_followed(tmp_path: Path) -> None:
-    write_folder(FILES, tmp_path / "real")
-    (tmp_path / "link").symlink_to(tmp_path / "real", target_is_directory=True)
-    write_folder({"a": "1"}, tmp_path / "link")
-    assert own(tmp_path / "real") == {"a": "1"}
-    assert (tmp_path / "link").is_symlink()
-
-
-def test_a_session_says_what_made_way(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    session, out = Session(CommandCtrlC()), tmp_path / "out"
-    session.write_folder(FILES, None)
-    session.write_folder(FILES, out)
-    assert own(out) == FILES
-    foreign_file(out)
-    session.write_folder({"a": ""}, out, force=True)
-    assert capsys.readouterr().err == f"what was in {out} is now in {out}.1\n"

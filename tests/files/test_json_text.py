@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cms.errors import FileError
-from cms.files import Node, Source, parse_json
+from cms.files import Source, parse_json
 from cms.files.json_text import locate
 from tests.files.documents import PROBLEM, SOLUTION
 from tests.texts import LETTERS
@@ -73,11 +73,6 @@ def test_every_value_and_key_is_found_where_it_stands(written: tuple[str, Any]) 
             assert key_at is None
 
 
-@pytest.mark.parametrize("path", [["no"], [7], ["jobs", 99], ["jobs", "name"], ["schema", "deep"]])
-def test_a_path_that_leads_nowhere_has_no_position(path: list[str | int]) -> None:
-    assert locate(Source("p.json", PROBLEM), path) == (None, None)
-
-
 @given(text=st.text("{}[]:,\"\\ \n0123456789.eE+-truefalsnNIity'/#", max_size=30))
 def test_whatever_is_parsed_is_what_the_standard_library_parses(text: str) -> None:
     try:
@@ -93,13 +88,6 @@ def test_whatever_is_parsed_is_what_the_standard_library_parses(text: str) -> No
 
 def refuse(name: str) -> None:
     raise ValueError(name)
-
-
-def test_a_position_counts_lines_and_columns_from_one() -> None:
-    source = Source("a.json", "ab\ncd\r\ne\u00e4f\rg")
-    assert [source.position(at) for at in (0, 1, 3, 7, 9, 11)] == [
-        (1, 1), (1, 2), (2, 1), (3, 1), (3, 3), (4, 1),
-    ]  # fmt: skip
 
 
 @pytest.mark.parametrize("text", [PROBLEM, SOLUTION])
@@ -149,39 +137,3 @@ def test_a_fault_is_found_where_it_stands(text: str, message: str) -> None:
 def test_a_table_is_called_one(name: str, text: str) -> None:
     with pytest.raises(FileError, match="this is a table, not a plan, expected a JSON document"):
         parse_json(Source(name, text), holds="a plan")
-
-
-@pytest.mark.parametrize(
-    "text", ['{"a": 1,\n"b", 2}', "[1, 2\n3, 4]", "well, hello", "one,\ntwo, and three", "a\nb\n"]
-)
-def test_what_is_no_table_is_not_called_one(text: str) -> None:
-    with pytest.raises(FileError, match="unexpected|a comma|ends too early"):
-        parse_json(Source("s.json", text))
-
-
-def test_odd_keys_and_texts_are_shown_on_one_printable_line() -> None:
-    node = Node({"a b": {'"\n\ud800': ["\x1b[9m" * 30]}})
-    inner = node.at("a b").at('"\n\ud800').at(0)
-    message = str(inner.wrong("a number"))
-    assert message == (
-        '<document>: ["a b"]["\\"\\n\\ud800"][0] is "\\u001b[9m\\u001b[9m\\u001b[9m\\u001b[9m\\u0'
-        "... (272 characters), expected a number"
-    )
-    assert message.isprintable()
-
-
-def test_a_value_that_cannot_be_printed_is_described() -> None:
-    assert Node(10**5000).shown == "a number of thousands of digits"
-
-
-@pytest.mark.parametrize(
-    ("key", "message"),
-    [
-        ("cost", '2:1: the document has no "cost", expected the key "cost"'),
-        (3, "2:1: the document has no entry 3"),
-    ],
-)
-def test_a_value_that_is_not_there_is_said(key: str | int, message: str) -> None:
-    with pytest.raises(FileError) as caught:
-        Node({"demand": 1}, Source("p.json", '\n{"demand": 1}')).at(key)
-    assert str(caught.value) == f"p.json:{message}"

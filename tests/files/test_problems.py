@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import io
-import json
 import sys
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
 
-import numpy as np
 import pytest
 from hypothesis import given
 
@@ -22,7 +20,6 @@ from cms.files import (
     problem_from_json,
     problem_to_json,
     read_problem,
-    write_document,
     write_problem,
 )
 from cms.problem.parts import Configuration, Job, MachineType, SizeBoundedConfigurations
@@ -70,30 +67,6 @@ def test_a_problem_comes_back_equal_from_its_file(problem: Problem) -> None:
     assert lay_out(problem_to_json(again)) == text
 
 
-@share(5)
-@given(problem=problems())
-def test_a_problem_comes_back_equal_from_a_parsed_document(problem: Problem) -> None:
-    assert problem_from_json(problem_to_json(problem)) == problem
-
-
-@share(5)
-@given(problem=problems())
-def test_every_job_and_configuration_stands_on_a_line_of_its_own(problem: Problem) -> None:
-    lines = lay_out(problem_to_json(problem)).split("\n")
-    entries = [line.rstrip(",") for line in lines if line.startswith("    {")]
-    assert len(entries) == sum(
-        map(len, (problem.machine_types, problem.configurations, problem.jobs))
-    )
-    assert all(json.loads(entry) for entry in entries)
-
-
-def test_files_are_written_and_read_by_path(tmp_path: Path) -> None:
-    path = tmp_path / "problem.json"
-    write_problem(from_text(PROBLEM), path)
-    assert path.read_bytes() == PROBLEM.encode()
-    assert read_problem(str(path)) == from_text(PROBLEM)
-
-
 def test_a_dash_is_standard_input_and_output(
     monkeypatch: pytest.MonkeyPatch, capfdbinary: pytest.CaptureFixture[bytes]
 ) -> None:
@@ -119,12 +92,6 @@ def test_numbers_never_pass_through_a_float() -> None:
     assert written[0]["demand_function"]["a"] == big
 
 
-def test_a_float_in_a_parsed_document_means_its_shortest_decimal() -> None:
-    document = problem_to_json(Problem(configurations=Configuration({"a": 1})))
-    document["jobs"] = [{"name": "x", "demand": 0.1, "demand_function": {"a": 0.3}}]
-    assert problem_from_json(document).jobs[0] == Job("x", "1/10", {"a": "3/10"})
-
-
 def test_what_has_a_default_may_be_left_out() -> None:
     problem = from_text(MINIMAL)
     assert problem == Problem(configurations=Configuration({"a": 2}))
@@ -136,54 +103,6 @@ def test_what_has_a_default_may_be_left_out() -> None:
 
 def with_key(key: str) -> str:
     return MINIMAL.replace('"schema": 1', f'"schema": 1, {key}')
-
-
-def test_keys_that_start_with_x_are_the_users_own() -> None:
-    text = MINIMAL.replace('"schema": 1', '"schema": 1, "x-note": {"anything": [1, null]}')
-    text = text.replace("[]", '[{"name": "x", "demand": 0, "demand_function": {}, "x-owner": 7}]')
-    assert from_text(text).job_names == ("x",)
-
-
-def test_the_order_of_blocks_is_that_of_the_file() -> None:
-    problem = from_text(with_key('"blocks": ["z", "a", "b"]'))
-    assert problem.blocks == read_back(problem).blocks == ("z", "a", "b")
-    unordered = MINIMAL.replace('{"a": 2}', '{"c": 1, "a": 2}')
-    assert from_text(unordered).blocks == ("a", "c")
-
-
-def test_a_byte_order_mark_and_windows_line_ends_are_read(tmp_path: Path) -> None:
-    path = tmp_path / "p.json"
-    path.write_bytes(b"\xef\xbb\xbf" + PROBLEM.replace("\n", "\r\n").encode())
-    assert read_problem(path) == from_text(PROBLEM)
-
-
-@pytest.mark.long
-def test_twenty_thousand_jobs_keep_their_numbers() -> None:
-    n = 20_000
-    rng = np.random.default_rng(7)
-    problem = Problem.from_arrays(
-        demands=rng.integers(0, 10**6, n) / 100,
-        supply=rng.integers(0, 10**4, (n, 2)) / 8,
-        configurations=[[2, 0], [0, 1]],
-    )
-    assert read_back(problem) == problem
-
-
-def read_back(problem: Problem) -> Problem:
-    return from_text(lay_out(problem_to_json(problem)))
-
-
-def test_a_number_of_too_many_digits_is_not_written(tmp_path: Path) -> None:
-    with pytest.raises(FileError, match="cannot be written: Exceeds the limit"):
-        write_document(lambda: {"number": 10**5000}, tmp_path / "p.json")
-    assert not (tmp_path / "p.json").exists()
-
-
-def test_numbers_without_a_common_denominator_to_write_down_are_refused() -> None:
-    job = '{"name": "x", "demand": "1/%d", "demand_function": {"a": "1/%d"}}'
-    with pytest.raises(FileError) as caught:
-        from_text(MINIMAL.replace("[]", f"[{job % (10**3000, 3**7000)}]"))
-    assert str(caught.value).startswith("p.json:2:52: jobs: the numbers of job 'x' have more than")
 
 
 @pytest.mark.parametrize(

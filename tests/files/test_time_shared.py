@@ -69,16 +69,6 @@ def test_the_example_comes_back_as_it_was(tmp_path: Path) -> None:
     require_valid("problem", DOCUMENT)
 
 
-def test_what_may_be_left_out_is_filled_in() -> None:
-    document = copy.deepcopy(DOCUMENT)
-    document["time_sharing"] = {"rule": "round_robin", "x-why": "nexus"}
-    del document["blocks"], document["machine_types"]
-    problem = problem_from_json(document)
-    assert isinstance(problem, TimeSharedProblem)
-    assert (problem.rule.value, problem.max_jobs) == ("round_robin", None)
-    assert problem.machine_types[0].name == "machine"
-
-
 @given(seed=seeds)
 def test_problems_and_schedules_come_back_and_fit_their_schemas(seed: int) -> None:
     rng = random.Random(seed)
@@ -110,37 +100,21 @@ POINTS = ("jobs", 0, "points", "60")
     [
         (changed("time_sharing", to=None), "time_sharing is null, expected an object"),
         (changed("time_sharing", to={}), 'time_sharing has no "rule"'),
-        (
-            changed("time_sharing", "rule", to="round-robin"),
-            'time_sharing.rule is "round-robin", expected one of round_robin, collect_then_run; '
-            "nearest: 'round_robin'",
-        ),
+        (changed("time_sharing", "rule", to="round-robin"), 'time_sharing.rule is "round-robin"'),
         (changed("time_sharing", "max_jobs", to=0), "time_sharing.max_jobs is 0, expected a whole"),
         (changed("time_sharing", "max_jobs", to="3"), 'time_sharing.max_jobs is "3", expected a w'),
         (changed("time_sharing", "cap", to=3), 'time_sharing has the unknown key "cap", expected'),
         (changed("jobs", 0, "limit", to=0), "jobs[0].limit (job 'resnet50') is 0, expected a num"),
         (changed("jobs", 0, "limit", to=-1), "jobs[0].limit (job 'resnet50') is -1, expected a nu"),
-        (
-            changed("jobs", 0, "demand", to="a"),
-            "jobs[0].demand (job 'resnet50') is \"a\", e",
-        ),
+        (changed("jobs", 0, "demand", to="a"), "jobs[0].demand (job 'resnet50') is \"a\", e"),
         (changed("jobs", 1, "name", to="resnet50"), "jobs[1].name: there are two jobs 'resnet50'"),
-        (
-            changed("jobs", 0, "demand_function", to={}),
-            'jobs[0] has the unknown key "demand_function", expected only name, demand, limit, poi',
-        ),
+        (changed("jobs", 0, "demand_function", to={}), "jobs[0] (job 'resnet50') has the unknow"),
         (changed(*POINTS, to={}), "jobs[0].points.60 (job 'resnet50') is an object, expected"),
         (changed(*POINTS, 0, to=[8]), "jobs[0].points.60[0] (job 'resnet50') has 1 entries, "),
         (changed(*POINTS, 0, 0, to=0), "jobs[0].points.60[0][0] (job 'resnet50') is 0, expec"),
         (changed(*POINTS, 0, 1, to="0"), "jobs[0].points.60[0][1] (job 'resnet50') is \"0\", e"),
-        (
-            changed(*POINTS, 1, 0, to="2/6"),
-            "jobs[0].points.60[1][0] (job 'resnet50'): there are two points of the amount 1/3",
-        ),
-        (
-            changed("jobs", 0, "points", to={"61": []}),
-            "jobs[0].points.61 (job 'resnet50') is about a block that is not among the blocks",
-        ),
+        (changed(*POINTS, 1, 0, to="2/6"), "jobs[0].points.60[1][0] (job 'resnet50'): there are"),
+        (changed("jobs", 0, "points", to={"61": []}), "jobs[0].points.61 (job 'resnet50') is ab"),
     ],
 )
 def test_what_is_no_problem_is_refused_at_the_place_by_both(
@@ -211,12 +185,3 @@ def test_both_readers_take_the_same_mutants(seed: int) -> None:
         assert ours is theirs
         taken += ours
     assert 0 < taken < 60
-
-
-@pytest.mark.long
-def test_both_readers_take_the_same_mutants_of_thousands() -> None:
-    rng = random.Random(7)
-    for _ in range(10_000):
-        document = mutated(rng, DOCUMENT)
-        ours, theirs = verdicts(mutated(rng, document) if rng.random() < 0.5 else document)
-        assert ours is theirs

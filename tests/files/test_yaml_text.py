@@ -15,20 +15,6 @@ from cms.errors import FileError
 from cms.files import Source, parse_json, read_yaml_or_json
 from cms.files.yaml_text import LONGEST_STREAM
 
-MIG_PARTED = """\
-version: v1
-# as exported from a node
-mig-configs:
-  current:
-    - devices: [0, 1]
-      mig-enabled: false
-    - devices: [2]
-      mig-enabled: true
-      mig-devices:
-        "1g.10gb": 2
-        3g.40gb: 1
-        1g.10gb+me: 1
-"""
 PODS = """\
 apiVersion: v1
 kind: List
@@ -59,24 +45,6 @@ capacity:
 
 def values(text: str, name: str = "a.yaml") -> list[Any]:
     return [document.value for document in read_yaml_or_json(Source(name, text))]
-
-
-def test_a_mig_parted_export_is_read() -> None:
-    assert values(MIG_PARTED) == [
-        {
-            "version": "v1",
-            "mig-configs": {
-                "current": [
-                    {"devices": [0, 1], "mig-enabled": False},
-                    {
-                        "devices": [2],
-                        "mig-enabled": True,
-                        "mig-devices": {"1g.10gb": 2, "3g.40gb": 1, "1g.10gb+me": 1},
-                    },
-                ]
-            },
-        }
-    ]
 
 
 def test_a_stream_of_cluster_objects_is_read_without_its_empty_documents() -> None:
@@ -167,8 +135,3 @@ def test_merge_keys_of_merge_keys_take_no_time() -> None:
     text = bomb("a{own}: &a{own} {{<<: [{last}], k{own}: 0}}\n")
     (document,) = values(text)
     assert document["a20"] == {f"k{i}": 0 for i in range(1, 21)} | {"k": 0}
-
-
-def test_faults_in_json_are_those_of_json() -> None:
-    with pytest.raises(FileError, match=r"a\.json:2:1: "):
-        read_yaml_or_json(Source("a.json", '{"a": 1\n'))

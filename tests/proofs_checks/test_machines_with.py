@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cms.knapsack.packing_extras import fullest_with_extras
+from cms.knapsack.packing_extras import fullest_machine
 from proofs_checks.checker.boxes import dearest_with_extras
 from proofs_checks.checker.problem import Bounded
 from tests.oracle import optimum
@@ -128,7 +128,7 @@ def test_both_knapsacks_find_what_listing_every_content_finds(
             if all(content[i] >= n for i, n in least.items()):
                 worth += amount
         best = max(best, worth)
-    found = fullest_with_extras(prices, sizes, F(capacity), max_blocks, most, extras)
+    found = fullest_machine(prices, sizes, F(capacity), max_blocks, most, extras)
     assert found.exact
     assert found.value == best
     names = "abc"

@@ -53,6 +53,7 @@ VARIANTS: dict[str, Sequence[Options]] = {
             for inner in ("greedy", "independent", "dependent", "exact")
         ),
         {"variant": "inflated", "delta": "1/2"},
+        {"variant": "alone", "delta": 3},
     ),
     "lp_rounding": (
         *({"variant": variant} for variant in ("milp", "published", "supports")),

@@ -17,10 +17,8 @@ import pytest
 import cms.shards.problem
 from algorithms.prices import jobs
 from cms import (
-    Configuration,
     FileError,
     InvalidProblem,
-    Job,
     Problem,
     Status,
     open_problem,
@@ -32,7 +30,7 @@ from cms import (
 from cms.files.shards import stored
 from cms.solving.recheck import faults_of
 from instances.families import generate
-from tests.shards.folders import bytes_of, fleet, head_of, mixed_numbers, packed
+from tests.shards.folders import bytes_of, fleet, head_of, mixed_numbers
 
 
 def both(problem: Path, plan: Path) -> tuple[list[str], str]:
@@ -87,19 +85,6 @@ def test_numbers_of_any_kind_come_back_exactly(tmp_path: Path, seed: int) -> Non
     found, said = both(tmp_path / "fleet", tmp_path / "plan")
     assert found == []
     assert "the schedule is valid" in said
-
-
-def test_a_solution_without_a_schedule_is_written_too(tmp_path: Path) -> None:
-    whole = Problem(configurations=Configuration({"a": 1}), jobs=[Job("x", 1, {"a": 1})])
-    lost = pack(head_of(whole), [([3], [[0]])], tmp_path / "lost")
-    write_solution(solve(lost), tmp_path / "none")
-    assert both(tmp_path / "lost", tmp_path / "none")[0] == []
-    empty = pack(head_of(whole), [], tmp_path / "empty")
-    assert empty.n_jobs == 0
-    write_solution(solve(empty), tmp_path / "nothing")
-    found, said = both(tmp_path / "empty", tmp_path / "nothing")
-    assert found == []
-    assert "0 machines" in said
 
 
 def test_folders_that_are_there_or_cannot_be_are_refused(tmp_path: Path) -> None:
@@ -274,11 +259,3 @@ def test_the_hash_of_many_jobs_is_taken_leaf_by_leaf() -> None:
     assert sharded.sha256 == problem.sha256
     assert problem.replace(job_names=[f"j{j}" for j in range(70_000)]).sha256 == problem.sha256
     assert pickle.loads(pickle.dumps(sharded)).sha256 == problem.sha256
-
-
-def test_packed_is_the_same_however_jobs_come(tmp_path: Path) -> None:
-    problem = generate("real-rows", n=66_000, seed=4)
-    one = packed(problem, tmp_path / "one", chunk=66_000)
-    two = packed(problem, tmp_path / "two", chunk=777)
-    assert bytes_of(tmp_path / "one") == bytes_of(tmp_path / "two")
-    assert one == two

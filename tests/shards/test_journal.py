@@ -35,20 +35,6 @@ def told(folder: Path) -> dict[str, Any]:
     return {**files, "solution": document}
 
 
-def test_nothing_is_worked_out_twice_and_the_bytes_are_the_same(tmp_path: Path) -> None:
-    problem = fleet(tmp_path / "fleet", JOBS)
-    write_solution(solve(problem, time_limit=None), tmp_path / "plain")
-    first = open_problem(tmp_path / "fleet", journal=tmp_path / "run")
-    write_solution(solve(first, time_limit=None), tmp_path / "first")
-    engine: Any = first.engine
-    assert engine.worked_out > 0
-    again = open_problem(tmp_path / "fleet", journal=tmp_path / "run")
-    write_solution(solve(again, time_limit=None), tmp_path / "again")
-    engine = again.engine
-    assert (engine.worked_out, engine.found) == (0, first.engine.worked_out)  # type: ignore[attr-defined]
-    assert told(tmp_path / "plain") == told(tmp_path / "first") == told(tmp_path / "again")
-
-
 def test_a_torn_or_spoiled_line_is_forgotten_and_another_problem_s_journal_refused(
     tmp_path: Path,
 ) -> None:

@@ -1,8 +1,8 @@
-"""A journal: an engine that remembers, so that a search that was cut off goes on where it was.
+"""A journal: an engine that remembers passes, so that a search that was cut off goes on.
 
-It holds values of pure functions under problem, function, arguments, shard and code; whoever finds
-a value does what one does who computes it (the search's path is a function of these values). What
-is part of a check is never read from it.
+It holds what whole passes over all jobs found (prices, what jobs pay and buy), under problem,
+function, arguments and code; whoever finds it does what one does who computes it. What is part of a
+check is never read from it.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -32,18 +32,13 @@ class Journal:
         Made if it is not there.
     sha256 : str
         The problem's.
-
-    Raises
-    ------
-    FileError
-        If it holds another problem's values, or cannot be written.
     """
 
     def __init__(self, engine: Engine, folder: Path, sha256: str) -> None:
         self._engine = engine
         self._path = folder / "journal.jsonl"
         self._known: dict[str, Any] = {}
-        #: How many values were worked out, and how many found.
+        #: How many passes were worked out, and how many found.
         self.worked_out, self.found = 0, 0
         head = {"format": "cms-journal", "schema": 1, "problem_sha256": sha256}
         if folder.exists() and not folder.is_dir():
@@ -88,24 +83,15 @@ class Journal:
         self._engine.watch = watch
 
     def map(self, work: Work) -> Iterator[tuple[int, Any]]:
-        """Yield what the function returns for each shard: first what is known."""
-        if work.checking:
+        """Yield what the function returns for each shard: what is known, or else work it out."""
+        if not work.kept:
             yield from self._engine.map(work)
             return
-        keys = {
-            number: _key(work.function, shard, number, work.arguments(number))
-            for number, shard in work.shards.items()
-        }
-        left = {n: shard for n, shard in work.shards.items() if keys[n] not in self._known}
-        for number in work.shards:
-            if number not in left:
-                self.found += 1
-                yield number, self._known[keys[number]]
-        if not left:
-            return
-        found = self._engine.map(work._replace(shards=left))
-        for number, value in found:
-            line = json.dumps(_entry(keys[number], value), separators=(",", ":"))
+        key = _key(work)
+        if key in self._known:
+            self.found += 1
+        else:
+            line = json.dumps(_entry(key, sorted(self._engine.map(work))), separators=(",", ":"))
             try:
                 with self._path.open("a", encoding="ascii") as file:
                     file.write(line + "\n")
@@ -117,8 +103,8 @@ class Journal:
                 ) from None
             self.worked_out += 1
             # As it will be read: tuples are lists.
-            self._known[keys[number]] = json.loads(line)[1]
-            yield number, self._known[keys[number]]
+            self._known[key] = json.loads(line)[1]
+        yield from map(tuple, self._known[key])
 
 
 def _entry(key: Any, value: Any) -> list[Any]:
@@ -127,14 +113,14 @@ def _entry(key: Any, value: Any) -> list[Any]:
     return [key, value, hashlib.sha256(text.encode()).hexdigest()[:16]]
 
 
-def _key(function: Callable[..., Any], shard: Any, number: int, arguments: Any) -> str:
-    columns = []
-    while isinstance(shard, Narrowed):
-        columns.append(shard.columns)
-        shard = shard.shard
-    parts = (
-        code_digest(), function.__module__, function.__qualname__, number, columns, tuple(arguments)
-    )  # fmt: skip
+def _key(work: Work) -> str:
+    parts: list[Any] = [code_digest(), work.function.__module__, work.function.__qualname__]
+    for number, shard in enumerate(work.shards):
+        columns = []
+        while isinstance(shard, Narrowed):
+            columns.append(shard.columns)
+            shard = shard.shard
+        parts += [number, columns, tuple(work.arguments(number))]
     return hashlib.sha256(repr(parts).encode()).hexdigest()
 
 

@@ -34,28 +34,10 @@ _EXACT_FLOATS = 2**53
 def parquet_chunks(
     paths: Iterable[str | Path], problem: Problem
 ) -> Iterator[tuple[NDArray[Any], NDArray[Any]]]:
-    """Yield the jobs of Parquet files, one file after the other, as :func:`cms.pack` takes them.
+    """Yield the jobs of Parquet files, one after the other, as :func:`cms.pack` takes them.
 
-    Parameters
-    ----------
-    paths : iterable of str or path-like
-    problem : Problem
-        Whose blocks the columns are named after.
-
-    Yields
-    ------
-    demands : ndarray, shape (n,)
-    supply : ndarray, shape (n, k)
-        Whole numbers, floats (meaning their shortest decimal), or texts and decimals, which are
-        taken exactly.
-
-    Raises
-    ------
-    InvalidOption
-        If pyarrow is not installed.
-    FileError
-        If a file is no Parquet, a column is missing, unknown or of another kind, or a value is
-        null or no number >= 0; it names the row and the job.
+    The columns are named after the problem's blocks. They hold whole numbers, floats (meaning their
+    shortest decimal), or texts and decimals, which are taken exactly. Errors name row and job.
     """
     wanted, jobs, paths = ["demand", *problem.blocks], 0, list(paths)
     for path in paths:  # what is wrong with the last file is told before hours of reading
@@ -70,12 +52,6 @@ def parquet_chunks(
 
 @contextmanager
 def _opened(path: str | Path) -> Iterator[Any]:
-    """Open a Parquet file.
-
-    Raises
-    ------
-    InvalidOption, FileError
-    """
     try:
         from pyarrow import ArrowException
         from pyarrow.parquet import ParquetFile
@@ -116,12 +92,7 @@ def _chunks(
 def _numbers(
     path: str | Path, row: int, job: int, values: NDArray[Any], block: str | None
 ) -> NDArray[Any]:
-    """Return numbers >= 0, and those of texts: here it is known in which row of which file one is.
-
-    Raises
-    ------
-    FileError
-    """
+    """Return numbers >= 0, and those of texts: here the row and file of each are known."""
     suspects: Iterable[int] = range(len(values))
     if values.dtype.kind != "O":
         good = values >= 0
@@ -138,36 +109,27 @@ def _numbers(
 
 
 def _refuse_columns(path: str | Path, found: list[str], wanted: list[str]) -> None:
+    expected = "columns " + ", ".join(repr(column) for column in wanted)
     if "demand" in wanted[1:]:
-        raise FileError(
-            path,
-            "has one column 'demand', for a block of that name and for what jobs demand",
-            fix="give the block another name",
-        )
+        what = "has one column 'demand', for a block of that name and for what jobs demand"
+        raise FileError(path, what, fix="give the block another name")
     if "name" in found:
         raise FileError(
             path,
             "has a column 'name'",
-            expected="no names",
-            fix="leave it out: jobs of a folder are called j0, j1, ... in the order of the rows, "
-            "since to see that billions of names differ takes a sort of their own",
+            expected="no names: jobs of a folder are called j0, j1, ... in the order of the rows",
+            fix="leave it out",
         )
     for name in wanted:
-        if name not in found:
-            raise FileError(
-                path,
-                f"has no column {name!r}" + nearest(name, found),
-                expected="columns " + ", ".join(repr(column) for column in wanted),
-            )
+        if (times := found.count(name)) != 1:
+            how = "no column" if not times else "several columns"
+            hint = nearest(name, found) if not times else ""
+            raise FileError(path, f"has {how} {name!r}{hint}", expected=expected)
     for name in found:
-        if found.count(name) > 1:
-            raise FileError(path, f"has several columns {name!r}", expected="one of each name")
         if name not in wanted:
-            raise FileError(
-                path,
-                f"has a column {name!r}, which is no block of the head" + nearest(name, wanted),
-                fix="leave it out, or name the block in the head's configurations",
-            )
+            what = f"has a column {name!r}, which is no block of the head" + nearest(name, wanted)
+            fix = "leave it out, or name the block in the head's configurations"
+            raise FileError(path, what, fix=fix)
 
 
 def _values(path: str | Path, name: str, column: Any) -> NDArray[Any]:

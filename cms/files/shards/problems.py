@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,12 +16,13 @@ from ...shards.shard import SHARD
 from ...values.arrays import number_array
 from ...values.names import NumberedNames
 from ..documents import check_head, head, read_folder_document
+from ..fields import AT_LEAST_ONE, SHA256, Field
 from ..folders import new_folder
 from ..layout import write_document
 from ..node import Node
 from ..problems import problem_from_json, problem_to_json
 from .journal import Journal
-from .stored import StoredShard, write_shard
+from .stored import StoredShard, stated_files, write_shard
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -32,8 +32,12 @@ if TYPE_CHECKING:
 
 #: Shards begin where leaves do.
 _LEAF, _LARGEST_SHARD = 2**16, 2**30
-_HEXADECIMAL = re.compile(r"[0-9a-f]{64}")
-_FILES = ("demand.npy", "supply.npy", "denominator.npy", "wide")
+_FILES = {
+    "demand.npy": SHA256,
+    "supply.npy": SHA256,
+    "denominator.npy": SHA256.or_else(None),
+    "wide": SHA256.or_else(None),
+}
 
 
 def pack(
@@ -148,7 +152,7 @@ def open_problem(
     engine : Engine, optional
         What works on its shards: by default this process; a cluster of :func:`cms.cluster`.
     journal : str or path-like, optional
-        A folder in which a search keeps what it has worked out, so that the same search goes on
+        A folder in which a search keeps what its passes found, so that the same search goes on
         there after it was cut off. Checks never read it.
 
     Raises
@@ -203,32 +207,10 @@ def _read(node: Node, folder: Path, engine: Engine | None) -> ShardedProblem:
 
 
 def _shard(entry: Node, folder: Path, number: int, first: int, n_blocks: int) -> StoredShard:
-    fields = entry.object(("file", "jobs", "sha256", "leaves"))
-    if fields["file"].value != f"{number:06d}":
-        raise fields["file"].wrong(f'"{number:06d}"')
-    n = fields["jobs"].integer(minimum=1)
-    sums = fields["sha256"].object(_FILES[:2], _FILES[2:], own=False)
-    leaves = list(fields["leaves"].array(length=-(-n // _LEAF)))
-    return StoredShard(
-        str(folder),
-        f"{number:06d}",
-        first,
-        n,
-        n_blocks,
-        tuple((what, digits(node)) for what, node in sums.items()),
-        tuple(bytes.fromhex(digits(leaf)) for leaf in leaves),
+    sums, others = stated_files(
+        entry, number, _FILES, jobs=AT_LEAST_ONE, leaves=Field(lambda node: node, str)
     )
-
-
-def digits(node: Node) -> str:
-    """Read a SHA-256.
-
-    Raises
-    ------
-    FileError
-        If it is none.
-    """
-    text = node.text()
-    if not _HEXADECIMAL.fullmatch(text):
-        raise node.wrong("64 hexadecimal digits in lower case")
-    return text
+    n = others["jobs"]
+    leaves = [SHA256.read(leaf) for leaf in others["leaves"].array(length=-(-n // _LEAF))]
+    stated = tuple(bytes.fromhex(leaf) for leaf in leaves)
+    return StoredShard(str(folder), f"{number:06d}", first, n, n_blocks, sums, stated)

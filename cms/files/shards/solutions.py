@@ -10,23 +10,32 @@ import numpy as np
 
 from ...errors import FileError, InvalidOption, InvalidSchedule
 from ...problem.parts import Configuration
-from ...shards.counts import served
-from ...shards.schedule import ShardedSchedule, load_faults
+from ...shards.counts import CountsInMemory
+from ...shards.schedule import ShardedSchedule
+from ..fields import COUNT, SHA256
 from ..folders import new_folder
 from ..layout import write_document
-from ..schedules import configuration_from_json
-from .problems import digits
-from .stored import array_bytes, lines_bytes, read_array, read_lines, refuse_strangers, write_file
+from ..schedules import machines_from_json, machines_to_json
+from .stored import (
+    array_bytes,
+    lines_bytes,
+    read_array,
+    read_lines,
+    refuse_strangers,
+    stated_files,
+    write_file,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from numpy.typing import NDArray
 
-    from ...shards.counts import Cut
-    from ...shards.problem import ShardedProblem
     from ...shards.shard import Loaded, Shard
     from ..node import Node
+
+
+_FILES = {"npy": SHA256, "wide": SHA256.or_else(None)}
 
 
 class StoredCounts(NamedTuple):
@@ -48,13 +57,7 @@ class StoredCounts(NamedTuple):
         return len(self.sha256)
 
     def cut(self, number: int, shard: Shard) -> StoredCut:
-        """Return where the counts of a shard are.
-
-        Raises
-        ------
-        InvalidSchedule
-            If they are nowhere.
-        """
+        """Return where the counts of a shard are."""
         del shard
         if number >= len(self.sha256):
             raise InvalidSchedule(f"there are no counts for shard {number:06d}")
@@ -69,13 +72,7 @@ class StoredCut(NamedTuple):
     sha256: dict[str, str]
 
     def of(self, loaded: Loaded) -> NDArray[Any]:
-        """Read them.
-
-        Raises
-        ------
-        FileError
-            If a file is not what the folder says.
-        """
+        """Read them."""
         n, k = len(loaded.rows), loaded.rows.n_blocks
         base = Path(self.folder, "counts")
         refuse_strangers(base / self.file, self.sha256, ("wide",))
@@ -96,112 +93,50 @@ class StoredCut(NamedTuple):
 def write_solution_folder(
     document: Mapping[str, Any], schedule: ShardedSchedule, path: Path
 ) -> None:
-    """Write a solution folder: the counts are evaluated, and checked again while they are written.
+    """Write a solution folder, which must not be there yet, and appears when all is written.
 
-    Parameters
-    ----------
-    document : Mapping
-        All of the solution's document but its format and its schedule.
-    schedule : ShardedSchedule
-    path : Path
-        The folder, which must not be there yet. It appears when all is written.
-
-    Raises
-    ------
-    FileError
-        If the folder is there already, or cannot be written.
-    InvalidSchedule
-        If the schedule does not hold after all.
+    `document` is all of the solution's but its format and its schedule.
     """
-    problem = schedule.problem
-    if problem is None and schedule.counts is not None:
-        raise InvalidOption("a schedule without its problem cannot be written")
+    counts: Any = schedule.counts
+    if counts is not None and not isinstance(counts, CountsInMemory):
+        raise InvalidOption("this schedule is in a folder already; copy that")
     with new_folder(path, "counts") as aside:
-        counts = [] if problem is None else _write_counts(problem, schedule, aside)
-        machines = [
-            {"machine": shape.machine, "configuration": dict(shape.blocks), "count": number}
-            for shape, number in schedule.machines.items()
-        ]
+        files, first = [], 0
+        for number, part in enumerate(() if counts is None else counts.parts):
+            files.append(_write_counts(aside / "counts" / f"{number:06d}", part.table(), first))
+            first += len(part.codes)
+        machines = [machines_to_json(*each) for each in schedule.machines.items()]
         whole = {
             **document, "format": "cms-solution-folder",
-            "schedule": {"machines": machines, "counts": counts},
+            "schedule": {"machines": machines, "counts": files},
         }  # fmt: skip
         write_document(lambda: whole, aside / "solution.json")
 
 
-def _write_counts(
-    problem: ShardedProblem, schedule: ShardedSchedule, folder: Path
-) -> list[dict[str, Any]]:
-    counts: Any = schedule.counts
-    if counts is None:
-        return []
-    found = problem.map(
-        _written,
-        lambda number: (counts.cut(number, problem.shards[number]), str(folder)),
-        what="writing the schedule",
-        checking=True,
-    )
-    load = [0] * len(problem.blocks)
-    for _, part, faults in found.values():
-        if faults:
-            raise InvalidSchedule(f"the schedule does not hold: {' has '.join(faults[0][:2])}")
-        load = [a + b for a, b in zip(load, part, strict=True)]
-    for fault in load_faults(problem, schedule, load):
-        raise InvalidSchedule(f"the schedule does not hold: {fault}")
-    return [
-        {"file": f"{number:06d}", "sha256": dict(sums)} for number, (sums, _, _) in found.items()
-    ]
-
-
-def _written(
-    loaded: Loaded, cut: Cut, folder: str
-) -> tuple[list[tuple[str, str]], list[int], list[tuple[str, str, str]]]:
-    """Write the counts of a shard; return the files' hashes, the load and what is wrong."""
-    table = cut.of(loaded)
-    found = served(loaded, table)
-    if found.faults:
-        return [], found.load, found.faults
-    base = Path(folder, "counts")
+def _write_counts(base: Path, table: NDArray[Any], first: int) -> dict[str, Any]:
     files = {}
     if table.dtype.kind == "O":
         long = np.array([max(row, default=0) >= 2**63 for row in table.tolist()], dtype=np.bool_)
-        rows = ((loaded.first + j, *table[j]) for j in np.flatnonzero(long).tolist())
         if long.any():
-            files["wide"] = lines_bytes(rows)
+            files["wide"] = lines_bytes(
+                (first + j, *table[j]) for j in np.flatnonzero(long).tolist()
+            )
         table = np.where(long[:, None], 0, table).astype(np.int64)
     files["npy"] = array_bytes(table)
-    file = f"{loaded.number:06d}"
-    sums = [
-        (what, write_file(base / f"{file}.{what}", data)) for what, data in sorted(files.items())
-    ]
-    return sums, found.load, found.faults
+    sums = {what: write_file(Path(f"{base}.{what}"), files[what]) for what in sorted(files)}
+    return {"file": base.name, "sha256": sums}
 
 
 def schedule_from_json(value: Node, folder: Path) -> ShardedSchedule:
-    """Read the schedule of a solution folder; its arrays are read when somebody asks for them.
-
-    Raises
-    ------
-    FileError
-        If the value is no such schedule.
-    """
+    """Read the schedule of a solution folder; its arrays are read when somebody asks for them."""
     fields = value.object(("machines", "counts"))
     machines: dict[Configuration, int] = {}
     for entry in fields["machines"].array():
-        parts = entry.object(("machine", "configuration", "count"))
-        shape = configuration_from_json(
-            parts["machine"].name_or_null("machine type"), parts["configuration"]
-        )
+        shape, number, _ = machines_from_json(entry, COUNT)
         if shape in machines:
             raise entry.error(f"{entry.label} has the configuration {shape} a second time")
-        machines[shape] = parts["count"].integer()
-    sums = []
-    for number, entry in enumerate(fields["counts"].array()):
-        parts = entry.object(("file", "sha256"))
-        if parts["file"].value != f"{number:06d}":
-            raise parts["file"].wrong(f'"{number:06d}"')
-        files = parts["sha256"].object(("npy",), ("wide",), own=False)
-        sums.append(tuple((what, digits(node)) for what, node in files.items()))
+        machines[shape] = number
+    sums = [stated_files(entry, at, _FILES) for at, entry in enumerate(fields["counts"].array())]
     if not sums:
         return ShardedSchedule(machines)
     return ShardedSchedule(machines, StoredCounts(str(folder), tuple(sums)))

@@ -8,7 +8,6 @@ import os
 import re
 from collections.abc import Container, Iterable, Mapping, Sequence
 from io import BytesIO
-from mmap import ACCESS_READ, mmap
 from pathlib import Path
 from tokenize import TokenError
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -20,10 +19,13 @@ from ...problem.row import Row
 from ...problem.rows import Rows
 from ...shards.shard import narrowest
 from ...values.numbers import LARGEST_DIGITS
+from ..fields import TEXT, Field, read_object
 from ..replacing import write_synced
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+    from ..node import Node
 
 #: Files whose bytes are known to be what their SHA-256 says, in this process: hashing takes as long
 #: as a pass. Whoever writes to one changes its times, of which nobody can set the last.
@@ -35,13 +37,7 @@ _RESTORE = "restore the file, or make the folder again"
 
 
 def write_file(path: Path, data: bytes) -> str:
-    """Write a file as a whole, and return the SHA-256 of its bytes.
-
-    Raises
-    ------
-    FileError
-        If it cannot be written.
-    """
+    """Write a file as a whole, and return the SHA-256 of its bytes."""
     aside = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         write_synced(aside, data)
@@ -65,13 +61,7 @@ def array_bytes(values: NDArray[Any]) -> bytes:
 
 
 def read_bytes(path: Path, sha256: str) -> bytes:
-    """Read a file that is what its SHA-256 says.
-
-    Raises
-    ------
-    FileError
-        If it is not, or cannot be read.
-    """
+    """Read a file that is what its SHA-256 says."""
     try:
         with path.open("rb") as file:
             stat = os.fstat(file.fileno())  # before it is read: what is written meanwhile is hashed
@@ -90,13 +80,7 @@ def read_bytes(path: Path, sha256: str) -> bytes:
 
 
 def read_array(path: Path, sha256: str, shape: tuple[int, ...]) -> NDArray[Any]:
-    """Read an array of whole numbers >= 0.
-
-    Raises
-    ------
-    FileError
-        If it has another shape or kind of numbers, is not written row by row, or one is negative.
-    """
+    """Read an array of whole numbers >= 0 of a shape, which is written row by row."""
     data = BytesIO(read_bytes(path, sha256))
     try:
         version = np.lib.format.read_magic(data)
@@ -105,19 +89,14 @@ def read_array(path: Path, sha256: str, shape: tuple[int, ...]) -> NDArray[Any]:
         version, found, by_columns, kind = (0, 0), (), False, np.dtype("V")
     if version != (1, 0):
         raise FileError(str(path), "is no array", expected=".npy, version 1.0", fix=_RESTORE)
-    if kind.str not in _KINDS or found != shape:
+    numbers, size = data.getbuffer()[data.tell() :], kind.itemsize * math.prod(shape)
+    by_columns = by_columns and len(shape) > 1
+    if kind.str not in _KINDS or found != shape or by_columns or len(numbers) != size:
+        order = "columns" if by_columns else "rows"
         raise FileError(
             str(path),
-            f"holds {kind.str} of shape {found}",
-            expected=f"signed little-endian integers of shape {shape}",
-            fix=_RESTORE,
-        )
-    numbers = data.getbuffer()[data.tell() :]
-    if (by_columns and len(shape) > 1) or len(numbers) != kind.itemsize * math.prod(shape):
-        raise FileError(
-            str(path),
-            f"holds {len(numbers)} bytes" + (" by columns" if by_columns else ""),
-            expected=f"{kind.itemsize * math.prod(shape)} bytes row by row",
+            f"holds {len(numbers)} bytes of {kind.str} of shape {found} by {order}",
+            expected=f"signed little-endian integers of shape {shape} by rows",
             fix=_RESTORE,
         )
     values = np.frombuffer(numbers, kind).reshape(shape)
@@ -127,12 +106,7 @@ def read_array(path: Path, sha256: str, shape: tuple[int, ...]) -> NDArray[Any]:
 
 
 def refuse_strangers(base: Path, known: Container[str], kinds: Iterable[str]) -> None:
-    """Refuse a file beside a shard's that the document does not name: others might read it.
-
-    Raises
-    ------
-    FileError
-    """
+    """Refuse a file beside a shard's that the document does not name: others might read it."""
     for kind in kinds:
         path = base.with_name(f"{base.name}.{kind}")
         if kind not in known and path.exists():
@@ -145,14 +119,7 @@ def lines_bytes(rows: Iterable[Sequence[int]]) -> bytes:
 
 
 def read_lines(path: Path, sha256: str, length: int, jobs: range) -> dict[int, tuple[int, ...]]:
-    """Read rows of long numbers by their jobs, which come first in a line.
-
-    Raises
-    ------
-    FileError
-        If a line is not of so many whole numbers, one of them long, or its job is not one of those
-        or not in order.
-    """
+    """Read rows of long numbers, so many a line, by their jobs, which come first and in order."""
     found: dict[int, tuple[int, ...]] = {}
     *lines, end = read_bytes(path, sha256).decode("ascii", "replace").split("\n")
     if end or not lines:
@@ -160,44 +127,18 @@ def read_lines(path: Path, sha256: str, length: int, jobs: range) -> dict[int, t
     last = -1
     for at, line in enumerate(lines, 1):
         job, *numbers = _numbers(path, f"line {at}", line, length)
+        what = expected = ""
         if job not in jobs or job <= last:
-            raise FileError(
-                str(path),
-                f"line {at} is about job {job}",
-                expected=f"each job at most once, in order, from {jobs.start} to {jobs.stop - 1}",
-                fix=_RESTORE,
-            )
-        if max(numbers, default=0) < 2**63:
-            raise FileError(
-                str(path),
-                f"line {at} has no long number",
-                expected="one of 2**63 or more; other rows are in the arrays",
-                fix=_RESTORE,
-            )
+            what = f"line {at} is about job {job}"
+            expected = f"each job at most once, in order, from {jobs.start} to {jobs.stop - 1}"
+        elif max(numbers, default=0) < 2**63:
+            what = f"line {at} has no long number"
+            expected = "one of 2**63 or more; other rows are in the arrays"
+        if what:
+            raise FileError(str(path), what, expected=expected, fix=_RESTORE)
         found[job] = tuple(numbers)
         last = job
     return found
-
-
-def read_line(path: Path, length: int, job: int) -> tuple[int, ...] | None:
-    """Read the row of one job alone; None if the file has none. Its hash is not looked at.
-
-    Raises
-    ------
-    FileError
-        If a line on the way to the job's is not of so many whole numbers.
-    """
-    with path.open("rb") as file, mmap(file.fileno(), 0, access=ACCESS_READ) as data:
-        low, high = 0, len(data)
-        while low < high:
-            start = max(low, data.rfind(b"\n", low, (low + high) // 2) + 1)
-            end = max(start, data.find(b"\n", start, high))
-            line = data[start:end].decode("ascii", "replace")
-            found, *numbers = _numbers(path, f"the line at byte {start}", line, length)
-            if found == job:
-                return tuple(numbers)
-            low, high = (end + 1, high) if found < job else (low, start)
-    return None
 
 
 def _numbers(path: Path, place: str, line: str, length: int) -> list[int]:
@@ -214,6 +155,17 @@ def _numbers(path: Path, place: str, line: str, length: int) -> list[int]:
     return [*map(int, parts)]
 
 
+def stated_files(entry: Node, number: int, kinds: Mapping[str, Field], **others: Field) -> Any:
+    """Read which files a shard has, with their SHA-256, and what else its entry says."""
+    expected = f"{number:06d}"
+    found = read_object(entry, {"file": TEXT, "sha256": Field(lambda n: n, str)} | others)
+    if found.pop("file") != expected:
+        raise entry.at("file").wrong(f'"{expected}"')
+    sums = read_object(found.pop("sha256"), kinds, own=False)
+    stated = tuple((what, digits) for what, digits in sums.items() if digits is not None)
+    return (stated, found) if others else stated
+
+
 class Narrow(NamedTuple):
     """The rows of a shard as its files have them."""
 
@@ -224,18 +176,7 @@ class Narrow(NamedTuple):
 
 
 class StoredShard(NamedTuple):
-    """A shard in the files of a problem folder.
-
-    Attributes
-    ----------
-    folder : str
-    file : str
-        With which the names of its files begin.
-    first, n_jobs, n_blocks : int
-    sha256 : tuple of (name, digits)
-        Of each file.
-    leaves : tuple of bytes
-    """
+    """A shard in the files of a problem folder, whose names begin with `file`."""
 
     folder: str
     file: str
@@ -254,13 +195,7 @@ class StoredShard(NamedTuple):
         return Path(self.folder, "jobs", f"{self.file}.{what}")
 
     def read(self) -> Narrow:
-        """Read its files.
-
-        Raises
-        ------
-        FileError
-            If one is not what the folder says.
-        """
+        """Read its files."""
         sums, n = dict(self.sha256), self.n_jobs
         refuse_strangers(Path(self.folder, "jobs", self.file), sums, ("denominator.npy", "wide"))
         denominator = None
@@ -278,13 +213,7 @@ class StoredShard(NamedTuple):
         )
 
     def rows(self, narrow: Narrow) -> Rows:
-        """Return the exact rows.
-
-        Raises
-        ------
-        FileError
-            If a denominator is 0, or a job has two rows.
-        """
+        """Return the exact rows."""
         demands = narrow.demand.astype(np.int64)
         supplies = narrow.supply.astype(np.int64)
         wide = {
@@ -311,33 +240,24 @@ class StoredShard(NamedTuple):
 
     def row(self, job: int) -> Row:
         """Return a single job's row; jobs count from the first of the shard."""
-        sums, wide = dict(self.sha256), None
+        sums = dict(self.sha256)
 
         def at(what: str) -> Any:
             return np.load(self._path(f"{what}.npy"), mmap_mode="r")[job].tolist()
 
         try:
             demand, supply = at("demand"), at("supply")
-            denominator = at("denominator") if "denominator.npy" in sums else 1
             if "wide" in sums and not demand and not any(supply):
-                wide = read_line(self._path("wide"), self.n_blocks + 2, self.first + job)
+                return self.rows(self.read()).row(job)
+            return Row(demand, tuple(supply), at("denominator") if "denominator.npy" in sums else 1)
         except FileError:
             raise
         except (OSError, ValueError, IndexError) as fault:
             raise FileError(self.name, f"cannot be read: {fault}", fix=_RESTORE) from None
-        if wide is not None:
-            return Row(wide[1], wide[2:], wide[0])
-        return Row(demand, tuple(supply), denominator)
 
 
 def write_shard(folder: Path, file: str, first: int, rows: Rows) -> dict[str, str]:
-    """Write the files of a shard, and return the SHA-256 of each.
-
-    Raises
-    ------
-    FileError
-        If one cannot be written.
-    """
+    """Write the files of a shard, and return the SHA-256 of each."""
     files = {
         "demand.npy": array_bytes(rows.demands),
         "supply.npy": array_bytes(rows.supplies),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from ...errors import CmsError, FileError
-from ...files.dialect import folded
+from ...files.csv_records import folded
 from ...files.source import StrPath
 from ...files.tables import Cell, TableRow, read_table
 from ...files.unknown_columns import refuse_unknown_columns

@@ -313,4 +313,4 @@ def _loop(requests: int) -> Callable[..., None]:
         return alone
     from .compiled import alone as compiled_loop
 
-    return compiled_loop  # type: ignore[no-any-return]
+    return compiled_loop

@@ -255,7 +255,7 @@ def _loop(plain: bool) -> Loop:
         return reference.advance
     from .compiled import advance
 
-    return advance  # type: ignore[no-any-return]
+    return advance
 
 
 class _Count:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ...errors import FileError, InvalidOption
-from ...files.dialect import folded
+from ...files.csv_records import folded
 from ...files.source import StrPath, read_source
 from ...files.tables import Table, read_table
 from ...values.names import nearest

@@ -96,7 +96,7 @@ def test_the_clock_is_looked_at_between_two_configurations(inner: str) -> None:
     budget = Ends(10)
     run = Opening(built, inner, "demands")
     assert run.finish(None, budget) is None
-    # The first machine was not even opening.
+    # The first machine was not even opened.
     assert not any(run._state.machines)
     # It notices soon: nobody asked much more often.
     assert budget.left >= -5

@@ -12,8 +12,8 @@ from algorithms.greedy import opening
 from algorithms.greedy.promises import (
     FACTORS,
     alone_factor,
+    best_alone_inflation,
     best_inflation,
-    best_share,
     harmonic_above,
     inflated_factor,
     log_above,
@@ -49,7 +49,7 @@ def test_the_inflated_factor_is_the_table_of_the_theory(n: int, table: str) -> N
 
 @pytest.mark.parametrize("few", [1, 2, 7, 64, 10**6])
 def test_the_factor_alone_is_nearly_the_best(few: int) -> None:
-    delta = best_share(few)
+    delta = best_alone_inflation(few)
     assert 0 < delta <= 1
     factor = alone_factor(few, delta)
     assert factor >= (1 + delta) * (1 + log(few / delta)) - 1e-9

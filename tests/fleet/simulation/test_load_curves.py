@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 from itertools import accumulate
+from typing import Any
 
 import numpy as np
 import pytest
@@ -53,7 +54,7 @@ def test_an_instance_alone_answers_as_the_loop_of_all_does(
     logged = int(state.counts[LOGGED])
     order = np.argsort(state.log_tags[:logged] >> 1, kind="stable")
     known = (state.log_ends[:logged] - (state.log_tags[:logged] >> 1))[order]
-    loop = [compiled.alone] if in_machine_code else []
+    loop: Any = [compiled.alone] if in_machine_code else []
     found = latencies(times, processes, arrivals / 4, 4, *loop)
     assert found.tolist() == known[len(known) // 50 :].tolist()
 

@@ -1,0 +1,357 @@
+"""One job's cheapest option, in the common subset of Python and numba.
+
+With lists and Python integers these functions are exact on integers of any size, and nothing is
+compiled; compiled for int64 arrays they find the same options.
+
+Types are thinned out first: a type goes if a cheaper one satisfies as much, if a whole number of
+another one (of a lower price per supply) satisfies as much for no more, or if one block of it costs
+more than the option in hand leaves room for. What is left is searched type by type, with lists of
+all that can be left of the demand and what it took to get there, without the entries that another
+one beats in both, and those that even the price of the rest at the next ratio rules out.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+#: What :func:`search` returns in place of a value: no block can serve the job; its numbers are too
+#: large for int64; its lists are too long for the scratch memory.
+UNSERVABLE, TOO_LARGE, TOO_LONG = -1, -2, -3
+#: What becomes of a row: it is to be priced, or its value is the minimum, or a lower bound on it.
+PENDING, EXACT, INEXACT = 0, 1, 2
+# The rows of scratch memory: price, gain (what one block satisfies) and index of the types that no
+# cheaper one beats, by price; the same of those a cheaper option may contain, by ratio, with the
+# lowest price from each on; and where the list of each type starts.
+_FRONT_PRICE, _FRONT_GAIN, _FRONT_KIND = 0, 1, 2
+_PRICE, _GAIN, _KIND, _LOWEST, _START = 3, 4, 5, 6, 7
+#: How many rows of scratch memory :func:`search` needs, each of k integers.
+WORK_ROWS = 8
+#: Entries of the lists at first, where memory is taken as needed, and at most: beyond, the value is
+#: only a lower bound.
+SHORT_LIST, LONGEST_LIST = 2**6, 2**18
+#: Of a demand of more blocks of the best type, what every search would buy is bought first.
+MANY_BLOCKS = 2**10
+# Up to this, products of two supplies fit into 62 bits.
+_LARGEST_SUPPLY = 2**31
+#: The functions to compile, in an order in which each finds those that it calls compiled already.
+COMPILED = (
+    "undominated",
+    "best_ratio",
+    "bought_at_once",
+    "useful",
+    "first_list",
+    "by_lists",
+    "search",
+    "search_rows",
+)
+
+
+def search_rows(
+    prices: Any,
+    order: Any,
+    room: int,
+    demand: Any,
+    supply: Any,
+    state: Any,
+    values: Any,
+    options: Any,
+    work: Any,
+    lists: Any,
+    start: int,
+    patience: int,
+) -> tuple[int, int]:
+    """Price the pending rows from ``start`` on, until the effort exceeds ``patience``.
+
+    Parameters
+    ----------
+    prices, order, room, work, lists
+        As for :func:`search`.
+    demand, supply : arrays of shapes (n,) and (n, k)
+    state : array of shape (n,)
+        Receives EXACT, INEXACT, UNSERVABLE or TOO_LARGE in place of PENDING.
+    values, options : arrays of shapes (n,) and (n, k)
+        Receive the values and the options of rows that are priced.
+    start, patience : int
+
+    Returns
+    -------
+    stop, effort : int
+        The first row not looked at, and the effort.
+    """
+    effort = 0
+    for j in range(start, len(demand)):
+        if state[j] != PENDING:
+            continue
+        value, exact, more = search(
+            prices, supply[j], demand[j], order, options[j], work, lists, room
+        )
+        effort += more
+        if value < 0:
+            state[j] = value
+            options[j] = 0
+        else:
+            values[j] = value
+            state[j] = EXACT if exact else INEXACT
+        if effort > patience:
+            return j + 1, effort
+    return len(demand), effort
+
+
+def search(
+    prices: Any, supply: Any, demand: Any, order: Any, option: Any, work: Any, lists: Any, room: Any
+) -> tuple[Any, bool, int]:
+    """Search for one job's cheapest option.
+
+    Parameters
+    ----------
+    prices, supply : k integers
+        >= 0.
+    demand : int
+        >= 0.
+    order : k ints
+        The types by price, ascending.
+    option : k integers
+        Receives the best option found; means nothing if the value is negative.
+    work : WORK_ROWS rows of at least k integers
+        Scratch memory.
+    lists : three rows of equally many integers
+        Scratch memory for the lists.
+    room : int
+        Compiled: the largest integer whose product with every price fits into 62 bits. Plain: -1.
+
+    Returns
+    -------
+    value : int
+        The minimum, or a proven lower bound on it; or UNSERVABLE, TOO_LARGE or TOO_LONG.
+    exact : bool
+        Whether the value is the minimum, and the option's price.
+    effort : int
+        Entries of lists and one: what the time is proportional to.
+    """
+    for i in range(len(option)):
+        option[i] = 0
+    if demand <= 0:
+        return demand - demand, True, 1
+    many = undominated(prices, supply, demand, order, work)
+    if many == 0:
+        return UNSERVABLE, True, 1
+    front_gain = work[_FRONT_GAIN]
+    most = front_gain[many - 1]
+    if room >= 0 and most > room:
+        return TOO_LARGE, True, 1
+    best = best_ratio(many, work)
+    base, left = demand - demand, demand
+    if demand > MANY_BLOCKS * front_gain[best]:
+        if room >= 0 and most >= _LARGEST_SUPPLY:
+            return TOO_LARGE, True, 1
+        base = bought_at_once(many, best, demand, work)
+        left = demand - base * front_gain[best]
+    if room >= 0 and (left > room - most or base > room):
+        return TOO_LARGE, True, 1
+    value, m = useful(many, best, left, option, work)
+    price, gain, kind = work[_PRICE], work[_GAIN], work[_KIND]
+    exact, effort = True, 1
+    if m > 1:
+        value, exact, effort = by_lists(m, left, value, option, work, lists[0], lists[1], lists[2])
+        if not exact:
+            if len(lists[0]) < LONGEST_LIST:
+                return TOO_LONG, True, effort
+            # The option is a good one; what is proved is the price at the best ratio.
+            lower = -(-left * price[0] // gain[0])
+            value, exact = lower, lower >= value
+    option[kind[0]] += base
+    return value + base * price[0], exact, effort
+
+
+def undominated(prices: Any, supply: Any, demand: Any, order: Any, work: Any) -> int:
+    """List the types that satisfy more than every cheaper one; return how many."""
+    price, gain, kind = work[_FRONT_PRICE], work[_FRONT_GAIN], work[_FRONT_KIND]
+    many, most = 0, 0
+    for i in order:
+        f = supply[i]
+        if f > demand:
+            f = demand
+        if f > most:
+            most = f
+            price[many], gain[many], kind[many] = prices[i], f, i
+            many += 1
+    return many
+
+
+def best_ratio(many: int, work: Any) -> int:
+    """Find the type of the lowest price per supply; of equals the largest."""
+    price, gain = work[_FRONT_PRICE], work[_FRONT_GAIN]
+    best = 0
+    for at in range(1, many):
+        if price[at] * gain[best] <= price[best] * gain[at]:
+            best = at
+    return best
+
+
+def bought_at_once(many: int, best: int, demand: Any, work: Any) -> Any:
+    """Count the blocks of the best type that some cheapest option may be assumed to contain.
+
+    It has too few blocks of other types for more (theory 6.5). Their number is less than the best
+    type's supply, over the divisor common to all; and what they cost beyond the best ratio is less
+    than one block of the best type, since buying nothing else would cost no more than that.
+    """
+    price, gain = work[_FRONT_PRICE], work[_FRONT_GAIN]
+    p0, g0 = price[best], gain[best]
+    common, spread, most = g0, 0, 0
+    for at in range(many):
+        if at != best:
+            a, b = common, gain[at]
+            while b:
+                a, b = b, a % b
+            common = a
+            dearer = price[at] * g0 - p0 * gain[at]
+            times = g0
+            if dearer > 0:
+                times = min(g0, -(-(p0 * g0) // dearer))
+            spread = max(spread, times * gain[at])
+            most = max(most, gain[at])
+    others = min(spread, (g0 // common - 1) * most)
+    return max(0, (demand - others - 1) // g0)
+
+
+def useful(many: int, best: int, left: Any, option: Any, work: Any) -> tuple[Any, int]:
+    """Take a first option, and sort by ratio the types that a cheaper one may contain.
+
+    Returns the option's price and the number of types; the best one comes first.
+    """
+    front_price, front_gain, front_kind = work[_FRONT_PRICE], work[_FRONT_GAIN], work[_FRONT_KIND]
+    price, gain, kind, lowest = work[_PRICE], work[_GAIN], work[_KIND], work[_LOWEST]
+    p0, g0 = front_price[best], front_gain[best]
+    price[0], gain[0], kind[0] = p0, g0, front_kind[best]
+    # All but the last block of the best type, and the cheapest block that satisfies the rest.
+    whole = -(-left // g0) - 1
+    at = 0
+    while front_gain[at] < left - whole * g0:
+        at += 1
+    value = whole * p0 + front_price[at]
+    option[kind[0]] = whole
+    option[front_kind[at]] += 1
+    # What a cheaper option, of at most value - 1, may cost beyond the best ratio, times g0.
+    slack = (value - 1) * g0 - left * p0
+    m = 1
+    for at in range(many):
+        p, f = front_price[at], front_gain[at]
+        if at != best and p * g0 - p0 * f <= slack and p // p0 * g0 < f:
+            to = m
+            while to > 1 and p * gain[to - 1] <= price[to - 1] * f:
+                price[to], gain[to], kind[to] = price[to - 1], gain[to - 1], kind[to - 1]
+                to -= 1
+            price[to], gain[to], kind[to] = p, f, front_kind[at]
+            m += 1
+    kept = min(m, 2)
+    for at in range(2, m):
+        p, f = price[at], gain[at]
+        beaten = False
+        for better in range(1, kept):
+            if p >= price[better] and p // price[better] * gain[better] >= f:
+                beaten = True
+                break
+        if not beaten:
+            price[kept], gain[kept], kind[kept] = p, f, kind[at]
+            kept += 1
+    m = kept
+    low = price[m - 1]
+    for at in range(m - 1, -1, -1):
+        low = min(low, price[at])
+        lowest[at] = low
+    return value, m
+
+
+def by_lists(
+    m: int, left: Any, value: Any, option: Any, work: Any, rest: Any, spent: Any, came: Any
+) -> tuple[Any, bool, int]:
+    """Look for an option cheaper than ``value``; return its price, whether that is settled, effort.
+
+    An entry is what is left of the demand, what is spent, and where it came from: of the first list
+    the blocks of the best type, of others an entry of the list before, or, with a block more, of
+    the same. A list is sorted by what is spent, ascending, and thereby by what is left, descending.
+    """
+    price, gain, kind, lowest = work[_PRICE], work[_GAIN], work[_KIND], work[_LOWEST]
+    start = work[_START]
+    begin, end = 0, first_list(left, value, work, rest, spent, came)
+    if end > len(rest):
+        return value, False, end
+    found, finished, blocks, settled = -1, 0, left - left, True
+    for at in range(1, m):
+        p, g = price[at], gain[at]
+        for i in range(begin, end):
+            r, s = rest[i], spent[i]
+            if r * p <= (value - 1 - s) * g:
+                c = -(-r // g)
+                if s + c * p < value:
+                    value, found, finished, blocks = s + c * p, i, at, c
+        if at + 1 == m or begin == end or not settled:
+            break
+        start[at] = end
+        # Entries go on that leave room for this type or the next ones.
+        low, new, again, i, least = lowest[at], end, end, begin, left + 1
+        while True:
+            while i < end and (spent[i] + low >= value or rest[i] * p > (value - 1 - spent[i]) * g):
+                i += 1
+            # The next by what is spent: from the last list, or one block more on this one.
+            if again < new:
+                r, s, before = rest[again] - g, spent[again] + p, again
+            elif i == end:
+                break
+            if i < end and (again == new or spent[i] < s or (spent[i] == s and rest[i] <= r)):
+                r, s, before = rest[i], spent[i], i
+                i += 1
+            else:
+                again += 1
+            if s + low >= value:
+                break
+            if r >= least or r * p > (value - 1 - s) * g:
+                continue
+            if new == len(rest):
+                settled = False
+                break
+            least = r
+            rest[new], spent[new], came[new] = r, s, before
+            new += 1
+        begin, end = end, new
+    if found >= 0:
+        for i in range(len(option)):
+            option[i] = 0
+        option[kind[finished]] = blocks
+        at = finished - 1
+        while at > 0:
+            if came[found] >= start[at]:
+                option[kind[at]] += 1
+            else:
+                at -= 1
+            found = came[found]
+        option[kind[0]] += came[found]
+    return value, settled, end + 1
+
+
+def first_list(left: Any, value: Any, work: Any, rest: Any, spent: Any, came: Any) -> int:
+    """List the numbers of the best type that leave room for the others; return how many.
+
+    One more than fit means that they do not all fit.
+    """
+    price, gain, lowest = work[_PRICE], work[_GAIN], work[_LOWEST]
+    p0, g0, p, g = price[0], gain[0], price[1], gain[1]
+    # At most so many leave the price of a block of another type; the fewer, the dearer the rest.
+    c = (value - 1 - lowest[1]) // p0
+    r, s = left - c * g0, c * p0
+    if r <= 0:
+        c = -(-left // g0) - 1
+        r, s = left - c * g0, c * p0
+    end = 0
+    while c >= 0 and r * p <= (value - 1 - s) * g:
+        if end == len(rest):
+            return end + 1
+        rest[end], spent[end], came[end] = r, s, c
+        end += 1
+        c, r, s = c - 1, r + g0, s - p0
+    for i in range(end // 2):
+        j = end - 1 - i
+        rest[i], rest[j] = rest[j], rest[i]
+        spent[i], spent[j] = spent[j], spent[i]
+        came[i], came[j] = came[j], came[i]
+    return end
