@@ -7,9 +7,10 @@ from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from itertools import combinations, product
 
-from cms.mixes.dearest import Search, dearest_mix, mixes_worth
+from cms.mixes.dearest import Search, dearest_mix
 from cms.mixes.frames import FrameRule
 from cms.mixes.functions import PriceFunction
+from cms.mixes.listed import ListedMixes
 from cms.mixes.model import Choice
 from cms.mixes.offers import Offer
 from cms.mixes.problem_offers import Charge
@@ -136,22 +137,24 @@ def by_the_checker(
 
 
 def dearest(offers: Sequence[Offer], above: Fraction, most_jobs: int | None = None) -> Search:
-    """Ask the package for the dearest mix above a price, and have it decide."""
+    """Ask the package for the dearest mix above a price, by search and by a list if any."""
     found = dearest_mix(offers, above=above, most_jobs=most_jobs)
-    require(found.decided, "the package does not decide")
+    listed = ListedMixes.of(offers, most_jobs, 100_000)
+    looked = dearest_mix(offers, above=above, most_jobs=most_jobs, listed=listed)
+    require(found.decided and looked.decided, "the package does not decide")
+    worths = [None if one.dearest is None else one.dearest.worth for one in (found, looked)]
+    require(worths[0] == worths[1], f"worths {worths} by search and by a list")
     return found
 
 
-def require_agreement(seed: int, *, jobs: int, listing: bool) -> None:
-    """Both searches and the enumeration agree, on the value and on either side of it.
+def require_agreement(seed: int, *, jobs: int) -> None:
+    """Both searches, the list and the enumeration agree, on the value and on either side of it.
 
     Parameters
     ----------
     seed : int
     jobs : int
         At most so many.
-    listing : bool
-        Whether all mixes above some worth are listed as well.
 
     Raises
     ------
@@ -182,9 +185,3 @@ def require_agreement(seed: int, *, jobs: int, listing: bool) -> None:
     require(
         is_one and dearer is not None and below < dearer.worth <= best, f"the checker: {dearer}"
     )
-    if listing:
-        least = rng.choice(every)[1]
-        listed = mixes_worth(offers, least=least, most=len(every), most_jobs=most_jobs)
-        wanted = [(sorted(mix.items()), worth) for mix, worth in every if worth >= least]
-        got = sorted((sorted(mix.items()), worth) for mix, worth in listed.mixes)
-        require(listed.decided and got == sorted(wanted), f"{len(got)} of {len(wanted)} listed")

@@ -121,7 +121,7 @@ BUDGETS = {
     "cms.knapsack": 1_610,
     "cms.certificate": 1_370,
     "cms.referee": 300,
-    "cms.mixes": 2_870,
+    "cms.mixes": 2_540,
     "cms.shards": 1_300,
     "cms.reduction": 575,
     "cms.plugin": 1_120,
@@ -136,7 +136,7 @@ BUDGETS = {
     "algorithms.prices": 3_020,
     "algorithms.branch_and_price": 4_870,
     "algorithms.aggregated": 1_780,
-    "algorithms.mixes": 3_170,
+    "algorithms.mixes": 2_940,
     "algorithms.conic": 1_150,
     "algorithms.gpulet": 980,
     "algorithms.greedy": 1_500,
@@ -147,9 +147,9 @@ BUDGETS = {
     "instances": 3_820,
     "cms.cli": 7_610,
     "cms.fleet": 62_310,
-    "proofs_checks": 16_940,
+    "proofs_checks": 16_930,
     "bench": 13_200,
-    "tests": 89_500,
+    "tests": 88_810,
 }
 
 

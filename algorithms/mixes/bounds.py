@@ -6,11 +6,10 @@ from fractions import Fraction
 from math import ceil
 from typing import TYPE_CHECKING, NamedTuple
 
-from cms.mixes.dearest import dearest_mix, mixes_worth
+from cms.mixes.dearest import dearest_mix
 from cms.mixes.functions import PriceFunction
 from cms.mixes.prices import MixPrices
 from cms.mixes.problem_offers import charges_of, offers_of
-from cms.schedule.contents import Mix
 
 from ..solvers.recognise import recognised
 
@@ -160,29 +159,6 @@ class Pricing:
             stopped=self._stopped,
             listed=problem.listed_mixes(block),
         )
-
-    def near(
-        self, priced: Priced, i: int, slack: Fraction, most: int, *, quick: bool
-    ) -> list[Mix] | None:
-        """List the mixes on a block that are worth at most ``slack`` less than it.
-
-        A ``quick`` list is given up after a quarter of the effort.
-
-        Returns
-        -------
-        list of Mix, or None if there are more than ``most``, or that is not decided
-        """
-        problem = self._problem
-        offers = offers_of(problem, problem.blocks[i], priced.functions, unpaid=True)
-        search = mixes_worth(
-            offers,
-            least=priced.vector.prices[i] - slack,
-            most=most,
-            most_jobs=problem.max_jobs,
-            node_limit=_NODES // 4 if quick else _NODES,
-            stopped=self._stopped,
-        )
-        return [found.mix for found in search.mixes] if search.decided else None
 
 
 def _short(values: Sequence[float]) -> list[Fraction]:

@@ -1,4 +1,4 @@
-"""Schedules from the mixes in sight, and the word that there is no cheaper one."""
+"""Schedules from the mixes in sight."""
 
 from __future__ import annotations
 
@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from cms.certificate.certificate import next_below, round_up
-from cms.plugin.algorithm import Named, SolverBound
+from cms.plugin.algorithm import Named
 
 from ..branch_and_price.shapes import Shapes
 from ..solvers.floats import near
-from .columns import Column, Step, undominated
-from .program import Around, Found, MixProgram, Rules, TooLarge, schedule_of
+from ..solvers.integer import TooLarge
+from .columns import Column, Step
+from .program import Found, MixProgram, Rules, schedule_of
 from .tidy import smaller_mixes, tidied
 
 if TYPE_CHECKING:
@@ -28,15 +29,11 @@ if TYPE_CHECKING:
 #: Mixes of a program that looks for schedules, those of the least reduced cost.
 _MOST_MIXES = 1_000
 #: SCIP's nodes and CP-SAT's deterministic time, for schedules.
-_NODES, _EFFORT, _LITTLE = 200, 5.0, 0.5
+_NODES, _EFFORT = 200, 0.5
 #: With more jobs a program takes longer by itself: dives come first, and SCIP has fewer nodes.
 FEW_JOBS, _FEWER_NODES = 12, 30
 #: SCIP's nodes for the tidiest schedule.
 _TIDY_NODES = 50
-#: Mixes of one block that are listed, at first and at last, and CP-SAT's time to decide.
-_LISTED, _QUICK, _LONG = (3_000, 30_000), 10.0, 60.0
-#: Where more machines or mixes of one kind are needed, a solution is looked for near fractions.
-_MANY = 60.0
 
 
 class Closing:
@@ -47,11 +44,6 @@ class Closing:
     search : PriceSearch
         With a solution of its linear program.
     budget : Budget
-
-    Attributes
-    ----------
-    decided : bool
-        Whether a solver's word leaves nothing to look for.
     """
 
     def __init__(self, search: PriceSearch, budget: Budget) -> None:
@@ -59,9 +51,8 @@ class Closing:
         self._columns, self._problem = search.columns, search.columns.problem
         self._shapes = Shapes(self._problem, search.region.rows)
         self._step = self._problem.cost_step
-        self.decided = False
 
-    def look(self, cost: Fraction | None, part: str, *, thorough: bool = False) -> Iterator[Claim]:
+    def look(self, cost: Fraction | None, part: str) -> Iterator[Claim]:
         """Look for a schedule cheaper than ``cost``, of mixes of small reduced cost."""
         if not self._step and cost is not None:
             return
@@ -70,46 +61,24 @@ class Closing:
         listed = self._cheapest()
         mixes = [self._columns.listed[number] for number in listed]
         rules = Rules(self._least, self._target(cost), self._steps)
-        program = self._built(mixes, rules, self._around(listed))
-        found = None if program is None else self._found(program, thorough=thorough)
+        program = self._built(mixes, rules)
+        found = None if program is None else self._found(program)
         if found is not None:
             yield Named(self.tidy(dict(zip(listed, found.mixes, strict=True)), found), part)
 
-    def _found(self, program: MixProgram, *, thorough: bool) -> Found | None:
-        """Ask SCIP, then CP-SAT: only if SCIP did not come to an end, or all is to be tried."""
+    def _found(self, program: MixProgram) -> Found | None:
+        """Ask SCIP, then CP-SAT: only if SCIP did not come to an end."""
         few = len(self._columns.jobs) <= FEW_JOBS
         found, hint = program.search(self._budget, nodes=_NODES if few else _FEWER_NODES, cuts=few)
-        if found is None and (thorough or not hint.ended) and not self._budget.stopped:
-            found, _ = program.solve(self._budget, effort=_EFFORT if thorough else _LITTLE)
+        if found is None and not hint.ended and not self._budget.stopped:
+            found, _ = program.solve(self._budget, effort=_EFFORT)
         return found
 
-    def _built(
-        self, mixes: list[Column], rules: Rules, around: Around | None = None
-    ) -> MixProgram | None:
+    def _built(self, mixes: list[Column], rules: Rules) -> MixProgram | None:
         try:
-            return MixProgram(mixes, self._shapes, rules, around)
+            return MixProgram(mixes, self._shapes, rules)
         except TooLarge:
             return None
-
-    def _around(self, listed: list[int]) -> Around | None:
-        """Return the fractional solution where numbers are large."""
-        point = self._search.point
-        if point is None or max([*point.machines, *point.mixes], default=0.0) < _MANY:
-            return None
-        rows = self._search.region.rows
-        amounts = [0.0] * len(self._shapes)
-        index = {
-            (counts, cost): c
-            for c, (counts, cost) in enumerate(
-                zip(self._shapes.counts, self._shapes.costs, strict=True)
-            )
-        }
-        for row, amount in zip(rows, point.machines, strict=False):
-            c = index.get((row.counts, self._search.region.costs[row.machine]))
-            if c is not None:
-                amounts[c] += amount
-        mixes = [point.mixes[n] if n < len(point.mixes) else 0.0 for n in listed]
-        return Around(amounts, mixes)
 
     @property
     def _least(self) -> Fraction:
@@ -136,79 +105,6 @@ class Closing:
             for number, column in enumerate(self._columns.listed)
         ]
         return sorted(number for _, number in sorted(missing)[:_MOST_MIXES])
-
-    # -- the word that there is nothing cheaper ----------------------------------------------------
-
-    def decide(self, cost: Fraction | None, *, quick: bool) -> Iterator[Claim]:
-        """List all mixes that a cheaper schedule can use, and have CP-SAT decide (theory 6.7)."""
-        priced = self._search.best
-        if priced is None or not self._shapes.complete or (cost is not None and not self._step):
-            return
-        target = self._target(cost)
-        mixes = self._all_mixes(target, quick=quick)
-        if mixes is None or self._budget.stopped:
-            return
-        numbers = [self._columns.add_mix(column.block, column.mix) for column in mixes]
-        listed = [number for number in numbers if number is not None]
-        rules = Rules(self._least, target, self._steps, self._usable(target))
-        effort = _QUICK if quick else _LONG
-        part = "all mixes that can matter"
-        program = self._built(mixes, rules)
-        if program is None:
-            return
-        found, outcome = program.solve(self._budget, effort=effort)
-        if found is not None:
-            yield Named(self.tidy(dict(zip(listed, found.mixes, strict=True)), found), part)
-        if outcome.status not in ("optimal", "infeasible") or self._budget.stopped:
-            return
-        cost = found.cost if found is not None else cost
-        yield from self._word(mixes, cost, effort, part)
-
-    def _word(
-        self, mixes: list[Column], cost: Fraction | None, effort: float, part: str
-    ) -> Iterator[Claim]:
-        """Ask about shares rounded up whether all of it ends below a cost."""
-        target = self._target(cost)
-        if target is not None and target < self._least:
-            return
-        rules = Rules(self._least, target, self._steps, self._usable(target), outer=True)
-        program = self._built(mixes, rules)
-        if program is None:
-            return
-        _, outcome = program.solve(self._budget, effort=effort)
-        if outcome.status == "infeasible":
-            self.decided = True
-            yield Named(SolverBound(cost, "CP-SAT"), part)
-
-    def _all_mixes(self, target: Fraction | None, *, quick: bool) -> list[Column] | None:
-        """List the mixes that schedules up to a target can use; None if there are too many."""
-        priced, most = self._search.best, _LISTED[0 if quick else 1]
-        assert priced is not None
-        found: list[Column] = []
-        for i, price in enumerate(priced.vector.prices):
-            slack = self._slack(target)
-            slack = price if slack is None else slack
-            mixes = self._search.pricing.near(priced, i, slack, most - len(found), quick=quick)
-            if mixes is None:
-                return None
-            for mix in mixes:
-                number = self._columns.add_mix(i, mix)
-                if number is not None:
-                    found.append(self._columns.listed[number])
-        return undominated(dict.fromkeys(found))
-
-    def _slack(self, target: Fraction | None) -> Fraction | None:
-        priced = self._search.best
-        if target is None or priced is None:
-            return None
-        return max(Fraction(0), target - priced.bound)
-
-    def _usable(self, target: Fraction | None) -> list[bool] | None:
-        priced, slack = self._search.best, self._slack(target)
-        if priced is None or slack is None:
-            return None
-        costs = self._shapes.reduced_costs(priced.vector, self._search.region)
-        return [cost <= slack for cost in costs]
 
     # -- without crumbs ----------------------------------------------------------------------------
 

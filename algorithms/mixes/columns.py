@@ -11,7 +11,7 @@ from cms.mixes.problem_offers import charges_of
 from cms.schedule.contents import Mix
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
     from cms.mixes.problem import TimeSharedProblem
 
@@ -207,27 +207,3 @@ class Columns:
                     best[job] = amount
             for job, amount in best.items():
                 self.add(block, {job: amount})
-
-
-def undominated(columns: Iterable[Column]) -> list[Column]:
-    """Return the mixes that no other on the same block equals or beats for every job.
-
-    Examples
-    --------
-    >>> half, third = Fraction(1, 2), Fraction(1, 3)
-    >>> mixes = [Mix({"x": 1}), Mix({"x": 1, "y": 1}), Mix({"x": 2})]
-    >>> shares = [((0, half),), ((0, half), (1, third)), ((0, third),)]
-    >>> [str(column.mix) for column in undominated(map(Column, (0, 0, 0), mixes, shares))]
-    ['x x 1 + y x 1']
-    """
-    kept: dict[int, list[dict[int, Fraction]]] = {}
-    found: list[Column] = []
-    # What beats another has the larger sum, or the same.
-    for column in sorted(columns, key=lambda c: -sum(share for _, share in c.shares)):
-        others = kept.setdefault(column.block, [])
-        if not any(
-            all(other.get(job, 0) >= share for job, share in column.shares) for other in others
-        ):
-            others.append(dict(column.shares))
-            found.append(column)
-    return found

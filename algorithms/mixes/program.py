@@ -1,8 +1,6 @@
 """The integer program over mixes and machines: how many of each serve all jobs.
 
-Shares of demands are rounded to whole parts. Rounded down, every solution is a schedule; rounded
-up, every schedule that keeps to these mixes and machines is a solution, so that finding none is a
-proof, on the solver's word.
+Shares of demands are rounded down to whole parts, so that every solution is a schedule.
 """
 
 from __future__ import annotations
@@ -15,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from cms.schedule.schedule import Schedule
 
 from ..branch_and_price.program_machines import MachineVariables, within_limits
-from ..solvers.integer import LARGEST, Hint, Outcome, Program, Settings, TooLarge, terms_of
+from ..solvers.integer import LARGEST, Hint, Outcome, Program, Settings, terms_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -32,8 +30,6 @@ _PARTS = 232_792_560
 _SHORT = 2**28
 #: The largest share of a demand has at least so many parts.
 _FINE = 10**6
-#: How far numbers may move from fractional ones, where these are large.
-REACH = 20
 
 
 class Found(NamedTuple):
@@ -55,10 +51,6 @@ class Rules(NamedTuple):
         The highest cost of interest.
     steps : sequence of Step
         Cuts of the jobs' rows; every schedule keeps them.
-    usable : sequence of bool, optional
-        The configurations to use; by default all.
-    outer : bool, default False
-        Whether shares are rounded up: nothing is found then.
     fewest : bool, default False
         Whether to look for the fewest pairs of a mix and a job, whatever it costs up to the target.
     """
@@ -66,16 +58,7 @@ class Rules(NamedTuple):
     least: Fraction
     target: Fraction | None
     steps: Sequence[Step] = ()
-    usable: Sequence[bool] | None = None
-    outer: bool = False
     fewest: bool = False
-
-
-class Around(NamedTuple):
-    """Fractional machines and mixes, near which alone a solution is looked for."""
-
-    machines: Sequence[float]
-    mixes: Sequence[float]
 
 
 class MixProgram:
@@ -86,7 +69,6 @@ class MixProgram:
     columns : sequence of Column
     shapes : Shapes
     rules : Rules
-    around : Around, optional
 
     Raises
     ------
@@ -109,30 +91,12 @@ class MixProgram:
     Found(cost=Fraction(2, 1), machines=(2,), mixes=(2, 2))
     """
 
-    def __init__(
-        self,
-        columns: Sequence[Column],
-        shapes: Shapes,
-        rules: Rules,
-        around: Around | None = None,
-    ) -> None:
+    def __init__(self, columns: Sequence[Column], shapes: Shapes, rules: Rules) -> None:
         self._columns, self._shapes, self._rules = columns, shapes, rules
-        self._program = program = Program()
-        self._lows = [
-            0 if around is None else max(0, floor(x) - REACH)
-            for x in (around.mixes if around is not None else [0.0] * len(columns))
-        ]
-        self._mixes = [
-            program.variable(max(0, self._most(number, column, around) - low))
-            for number, (column, low) in enumerate(zip(columns, self._lows, strict=True))
-        ]
+        self._program = Program()
+        self._mixes = [self._program.variable(column.most) for column in columns]
         self._serve()
-        self._add_machines(around)
-
-    def _most(self, number: int, column: Column, around: Around | None) -> int:
-        if around is None:
-            return column.most
-        return min(column.most, floor(around.mixes[number]) + REACH)
+        self._add_machines()
 
     def _serve(self) -> None:
         """Serve each job."""
@@ -141,16 +105,10 @@ class MixProgram:
             for job, share in column.shares:
                 jobs.setdefault(job, []).append((number, share))
         for listed in jobs.values():
-            rest = 1 - sum((share * self._lows[number] for number, share in listed), Fraction(0))
-            if rest > 0:
-                self._serve_job([(n, min(Fraction(1), share / rest)) for n, share in listed])
+            self._serve_job(listed)
         for step in self._rules.steps:
-            counts = [(n, step.count(share)) for n, share in jobs.get(step.job, ())]
-            have = sum(count * self._lows[n] for n, count in counts)
-            need = ceil(step.times) - have
-            if need > 0:
-                terms = {self._mixes[n]: min(count, need) for n, count in counts}
-                self._program.at_least(terms, need)
+            terms = {self._mixes[n]: step.count(share) for n, share in jobs.get(step.job, ())}
+            self._program.at_least(terms, ceil(step.times))
 
     def _serve_job(self, listed: Sequence[tuple[int, Fraction]]) -> None:
         parts = lcm(*(share.denominator for _, share in listed))
@@ -158,27 +116,18 @@ class MixProgram:
             parts = _PARTS
             while parts * max(share for _, share in listed) < _FINE:
                 parts *= 2
-        away = ceil if self._rules.outer else floor
-        terms = {self._mixes[number]: away(share * parts) for number, share in listed}
+        terms = {self._mixes[number]: floor(share * parts) for number, share in listed}
         self._program.at_least({v: n for v, n in terms.items() if n}, parts)
 
-    def _add_machines(self, around: Around | None) -> None:
+    def _add_machines(self) -> None:
         """Add the machines that hold the mixes, and the cost."""
         shapes, rules, program = self._shapes, self._rules, self._program
         lows = [0] * len(shapes)
-        if around is None:
-            most = sum(
-                low + program.high(v) for low, v in zip(self._lows, self._mixes, strict=True)
-            )
-            highs = [
-                min(most, floor(rules.target / cost)) if rules.target is not None and cost else most
-                for cost in shapes.costs
-            ]
-        else:
-            lows = [max(0, floor(x) - REACH) for x in around.machines]
-            highs = [floor(x) + REACH for x in around.machines]
-        if rules.usable is not None:
-            highs = [high if use else 0 for high, use in zip(highs, rules.usable, strict=True)]
+        most = sum(map(program.high, self._mixes))
+        highs = [
+            min(most, floor(rules.target / cost)) if rules.target is not None and cost else most
+            for cost in shapes.costs
+        ]
         within_limits(shapes, lows, highs, LARGEST)
         self._machines = machines = MachineVariables(shapes, program, lows, highs)
         terms = machines.keep_cost(rules.least, rules.target)
@@ -189,14 +138,9 @@ class MixProgram:
         if terms and self._aims:
             program.minimise(terms)
         for i in range(len(shapes.problem.blocks)):
-            mine = [n for n, column in enumerate(self._columns) if column.block == i]
-            short = sum(self._lows[n] for n in mine) - machines.have(i)
-            most = short + sum(program.high(self._mixes[n]) for n in mine)
-            held = machines.held(i, enough=max(1, most))
-            program.at_least(terms_of([*held, *((self._mixes[n], -1) for n in mine)]), short)
-
-    def __len__(self) -> int:
-        return len(self._program)
+            mine = [v for v, c in zip(self._mixes, self._columns, strict=True) if c.block == i]
+            held = machines.held(i, enough=max(1, sum(map(program.high, mine))))
+            program.at_least(terms_of([*held, *((v, -1) for v in mine)]), 0)
 
     def search(self, budget: Budget, *, nodes: int, cuts: bool = True) -> tuple[Found | None, Hint]:
         """Look for a good solution with SCIP; there may be none, and that proves nothing."""
@@ -208,18 +152,12 @@ class MixProgram:
         outcome = self._program.solve(budget, Settings(), effort=effort)
         return self.read(outcome.values), outcome
 
-    def bound(self, outcome: Outcome) -> Fraction | None:
-        """Return what the cost of the program's solutions is at least, by an outcome's word."""
-        if outcome.bound is None or not self._aims or self._rules.fewest:
-            return None
-        return max(self._rules.least, self._machines.cost_of(outcome.bound))
-
     def read(self, values: Sequence[int] | None) -> Found | None:
         """Turn the variables' values into machines and mixes, if these serve the jobs."""
-        if values is None or self._rules.outer:
+        if values is None:
             return None
         machines = self._machines.numbers(values)
-        mixes = tuple(low + values[v] for low, v in zip(self._lows, self._mixes, strict=True))
+        mixes = tuple(values[v] for v in self._mixes)
         return Found(self._shapes.cost(machines), machines, mixes)
 
 
@@ -233,6 +171,3 @@ def schedule_of(shapes: Shapes, columns: Sequence[Column], found: Found) -> Sche
         if number:
             given[shapes.problem.blocks[column.block], column.mix] += number
     return Schedule.from_counts(shapes.problem, totals, dict(given))
-
-
-__all__ = ["REACH", "Around", "Found", "MixProgram", "Rules", "TooLarge", "schedule_of"]

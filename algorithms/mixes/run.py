@@ -82,17 +82,6 @@ class _Run:
             yield from self._branched(search)
             if not self._met(search):
                 yield from closing.look(self._cost, "mixes of a tree")
-            if self._met(search):
-                return
-        yield from closing.decide(self._cost, quick=True)
-        if closing.decided or self._met(search):
-            return
-        if few:
-            yield from self._dived(search)
-            if not self._met(search):
-                yield from closing.look(self._cost, "mixes of dives", thorough=True)
-        if not self._met(search):
-            yield from closing.decide(self._cost, quick=False)
 
     def _refined(self, search: PriceSearch) -> Iterator[Claim]:
         """Let cuts join, then take the last digits of what they come to."""

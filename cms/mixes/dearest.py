@@ -1,23 +1,23 @@
-"""The dearest mix of a block at given price functions, exactly; and all that are worth enough.
+"""The dearest mix of a block at given price functions, exactly.
 
-The frames that a mix can have are split into intervals, as long as :mod:`.relaxation` cannot tell
-that none of an interval holds what is looked for; what is left of narrow intervals is searched, job
-by job. Integers rounded outwards decide what is left out, and complete mixes are evaluated in exact
-arithmetic: so the answer is exact.
+Where all mixes are listed each is looked at. Else the frames that a mix can have are split into
+intervals, as long as :mod:`.relaxation` cannot tell that none of an interval holds what is looked
+for; what is left of narrow intervals is searched, job by job. Integers rounded outwards decide what
+is left out, and complete mixes are evaluated exactly: so the answer is exact.
 """
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from typing import NamedTuple
 
 from ..running.stopping import look, never
 from ..schedule.contents import Mix
+from ..values.numbers import common_step
 from .dive import Dive, Undecided
 from .listed import ListedMixes
-from .offers import ExactMixes, Offer, Pick, amounts, worth_of
+from .offers import Offer, Pick, amounts, is_admitted, worth_of
 from .relaxation import Cell, Interval, Relaxation
 
 #: Intervals and partial mixes after which a search is given up: about a minute's work.
@@ -43,7 +43,7 @@ class Search(NamedTuple):
     mixes : tuple of Priced
         By falling worth.
     decided : bool
-        Whether the question is answered; False where the limit of nodes, or of mixes, was reached.
+        Whether the question is answered; False where the limit of nodes was reached.
     nodes : int
         Intervals and partial mixes looked at: the effort.
     """
@@ -109,166 +109,106 @@ def dearest_mix(
     """
     if not any(offer.pays for offer in offers):
         return Search((), decided=True, nodes=0)
-    if listed is not None and len(listed) <= node_limit:
-        found = _looked_through(offers, above, any_one, listed)
-        if found is not None:
-            return found
-    search = _Searching(offers, above, most_jobs, node_limit, stopped)
-    search.any_one = any_one
-    return search.run()
-
-
-def _looked_through(
-    offers: Sequence[Offer], above: Fraction, any_one: bool, listed: ListedMixes
-) -> Search | None:
-    """Look through all mixes; None where what they are worth is not bounded."""
-    likely = listed.likely(offers, above)
-    if likely is None:
-        return None
-    found, best = list[Priced](), above
-    for picks, most in likely:
-        if most <= best:
-            break
-        worth = worth_of((offers[at], offers[at].choices[c]) for at, c in picks)
-        if worth > above:
-            found.append(Priced(Mix(amounts(offers, picks)), worth))
-            best = max(best, worth)
-            if any_one:
-                break
-    return Search(_by_worth(found), decided=not (any_one and found), nodes=len(listed))
-
-
-def _by_worth(found: Iterable[Priced]) -> tuple[Priced, ...]:
-    return tuple(sorted(found, key=lambda priced: (-priced.worth, tuple(priced.mix.items()))))
-
-
-def mixes_worth(
-    offers: Sequence[Offer],
-    *,
-    least: Fraction,
-    most: int,
-    most_jobs: int | None = None,
-    node_limit: int = NODE_LIMIT,
-    stopped: Callable[[], bool] = never,
-) -> Search:
-    """List all mixes that are worth at least so much, up to ``most`` of them.
-
-    Parameters
-    ----------
-    offers : sequence of Offer
-        As in :func:`dearest_mix`.
-    least : Fraction
-        Of either sign; with a low one, every mix is listed.
-    most : int
-        If there are more, the search ends undecided.
-
-    Raises
-    ------
-    Stopped
-    """
-    if not offers:
-        return Search((), decided=True, nodes=0)
-    search = _Searching(offers, least, most_jobs, node_limit, stopped, most=most)
-    return search.run()
+    jobs = min(most_jobs or len(offers), len(offers))
+    search = _Searching(offers, above, jobs, node_limit, stopped, any_one=any_one)
+    return search.run(listed)
 
 
 class _Searching:
-    """One search: for the dearest mix, or with ``most`` for all that are worth enough."""
+    """One search."""
 
     def __init__(
         self,
         offers: Sequence[Offer],
-        value: Fraction,
-        most_jobs: int | None,
+        above: Fraction,
+        most_jobs: int,
         node_limit: int,
         stopped: Callable[[], bool],
         *,
-        most: int | None = None,
+        any_one: bool,
     ) -> None:
-        self._offers, self._value, self._most, self._stopped = offers, value, most, stopped
-        self._most_jobs = min(most_jobs or len(offers), len(offers))
-        self._exact = ExactMixes(offers)
-        self._alone = [
-            Pick(at, c) for at, own in enumerate(offers) for c in range(len(own.choices))
-        ]
-        largest = max(abs(value), *map(self._exact.most, self._alone))
-        self._relaxation = Relaxation(offers, self._most_jobs, largest)
-        kinds: dict[object, int] = {}
-        self._kinds = [kinds.setdefault(offer.kind, len(kinds)) for offer in offers]
-        self._node_limit, self._nodes = node_limit, 0
+        self._offers, self._stopped, self._any_one = offers, stopped, any_one
+        self._most_jobs, self._node_limit, self._nodes = most_jobs, node_limit, 0
         self._found: dict[tuple[Pick, ...], Fraction] = {}
-        #: Whether one mix that is worth enough is enough.
-        self.any_one = False
-        #: Whether mixes worth as much as the target do not count.
-        self.strict = most is None
-        #: What mixes must be worth, in the relaxation's units, rounded down.
-        self.target = self._aim(value)
+        self._best, self._step = above, _step(offers)
+        self._numbers: Relaxation | None = None
 
-    def run(self) -> Search:
+    def run(self, listed: ListedMixes | None) -> Search:
         """Search."""
         decided = True
         try:
-            for pick in self._alone:
-                self.meet((pick,))
-            self._search(self._cells())
+            likely = None
+            if listed is not None and len(listed) <= self._node_limit:
+                likely = listed.likely(self._offers, self._reached)
+            if listed is not None and likely is not None:
+                self._nodes = len(listed)
+                for picks in likely:
+                    self.meet(picks)
+            else:
+                self._search()
         except Undecided:
             decided = False
-        named = (Priced(Mix(amounts(self._offers, p)), worth) for p, worth in self._found.items())
-        return Search(_by_worth(named), decided, self._nodes)
+        named = [Priced(Mix(amounts(self._offers, p)), worth) for p, worth in self._found.items()]
+        named.sort(key=lambda priced: (-priced.worth, tuple(priced.mix.items())))
+        return Search(tuple(named), decided, self._nodes)
 
-    def _cells(self) -> list[Cell]:
-        """Return the narrow intervals that may hold what is looked for."""
-        waiting, narrow = [self._relaxation.frames], list[Cell]()
-        while waiting:
-            cells = self._relaxed(waiting)
-            waiting = []
-            for cell in cells:
-                if cell.interval.is_narrow(_NARROW):
-                    narrow.append(cell)
-                else:
-                    waiting += cell.interval.halves()
-        return narrow
+    def _reached(self) -> Fraction:
+        """Return a worth that every better mix has at least.
 
-    def _search(self, cells: list[Cell]) -> None:
+        Where worths come in steps, what is worth more than the best reaches the next one.
+        """
+        step = self._step
+        return step * (self._best // step + 1) if step else self._best
+
+    def _search(self) -> None:
         """Search the cells, the likeliest first: none for long before the others had their turn.
 
         What one of them finds soon spares the others much.
         """
+        offers = self._offers
+        largest = max(self._best, *(offer.largest for offer in offers))
+        self._numbers = numbers = Relaxation(offers, self._most_jobs, largest)
+        #: What mixes must be worth more than, in the relaxation's units, rounded down.
+        self.target = self._aim()
+        kinds: dict[object, int] = {}
+        kinds_of = [kinds.setdefault(offer.kind, len(kinds)) for offer in offers]
+        for at, own in enumerate(offers):
+            for c in range(len(own.choices)):
+                self.meet((Pick(at, c),))
+        cells, waiting = list[Cell](), [numbers.frames]
+        while waiting:
+            split = self._relaxed(waiting)
+            cells += [cell for cell in split if cell.interval.is_narrow(_NARROW)]
+            wide = [cell.interval for cell in split if not cell.interval.is_narrow(_NARROW)]
+            waiting = [half for interval in wide for half in interval.halves()]
         effort = _FIRST_EFFORT
         while cells:
             cells.sort(key=lambda cell: Fraction(cell.gap, max(cell.lo, 1)), reverse=True)
-            unfinished, halves = list[Cell](), list[Interval]()
+            unfinished = list[Cell]()
             for cell in cells:
-                if not self._may_hold(cell):
+                if cell.gap_at(self.target) <= 0:
                     continue
-                if Dive(cell, self._kinds, self._most_jobs, self).run(effort):
+                if Dive(cell, kinds_of, self._most_jobs, self).run(effort):
                     continue
                 if cell.interval.is_narrow(_NARROWEST):
                     unfinished.append(cell)
                 else:
-                    halves += cell.interval.halves()
-            cells = unfinished + self._relaxed(halves)
+                    waiting += cell.interval.halves()
+            cells, waiting = unfinished + self._relaxed(waiting), []
             effort *= _MORE_EFFORT
 
     def _relaxed(self, intervals: list[Interval]) -> list[Cell]:
         look(self._stopped)
         for _ in intervals:
             self.count()
-        return self._relaxation.cells(intervals, self.target, strict=self.strict)
+        assert self._numbers is not None
+        return self._numbers.cells(intervals, self.target)
 
-    def _aim(self, worth: Fraction) -> int:
-        """Return the target where mixes are to be worth more, or as much if that is enough."""
-        if not self.strict or not self._exact.step:
-            return self._relaxation.whole_worth(worth)
-        # Worths come in steps, so that what is worth more reaches the next one: this is below it.
-        reached = self._exact.step * (worth // self._exact.step + 1)
-        return max(self._relaxation.whole_worth(reached) - 1, self._relaxation.whole_worth(worth))
-
-    def _may_hold(self, cell: Cell) -> bool:
-        """Whether the cell is not ruled out by a mix that was found since."""
-        return cell.gap_at(self.target) > 0 if self.strict else True
-
-    # -- what a dive asks --------------------------------------------------------------------------
+    def _aim(self) -> int:
+        assert self._numbers is not None
+        reached = self._numbers.whole_worth(self._reached())
+        # What is worth as much as the next step is looked for, and above the best it need be.
+        return reached - 1 if self._step else reached
 
     def count(self) -> None:
         """Count a node.
@@ -285,48 +225,23 @@ class _Searching:
             look(self._stopped)
 
     def meet(self, picks: tuple[Pick, ...]) -> None:
-        """Evaluate a mix, and keep it if it is worth enough."""
-        worth = self._exact.worth(picks)
-        if worth is None or worth < self._value or (self.strict and worth == self._value):
+        """Evaluate a mix, and keep it if it is worth more than any before."""
+        turns = [(self._offers[at], self._offers[at].choices[c]) for at, c in picks]
+        if not is_admitted([choice for _, choice in turns]):
             return
-        picks = tuple(sorted(picks))
-        if picks in self._found:
+        worth = worth_of(turns)
+        if worth <= self._best:
             return
-        for each in self._alike(picks) if self._most is not None else (picks,):
-            self._found[each] = worth
-            if self._most is not None and len(self._found) > self._most:
-                raise Undecided
-        if self.any_one:
+        self._found[picks], self._best = worth, worth
+        if self._any_one:
             raise Undecided
-        if self.strict:
-            self.target = max(self.target, self._aim(worth))
-
-    def _alike(self, picks: tuple[Pick, ...]) -> Iterator[tuple[Pick, ...]]:
-        """Iterate over the mixes that differ from one by an exchange of jobs of one kind."""
-        wanted: dict[int, list[int]] = {}
-        for offer, choice in picks:
-            wanted.setdefault(self._kinds[offer], []).append(choice)
-        yield from self._exchanged(list(wanted.items()))
-
-    def _exchanged(self, wanted: list[tuple[int, list[int]]]) -> Iterator[tuple[Pick, ...]]:
-        if not wanted:
-            yield ()
-            return
-        (kind, choices), *others = wanted
-        members = [at for at, own in enumerate(self._kinds) if own == kind]
-        for given in _arrangements(members, Counter(choices)):
-            for rest in self._exchanged(others):
-                yield tuple(sorted((*given, *rest)))
+        if self._numbers is not None:
+            self.target = self._aim()
 
 
-def _arrangements(members: list[int], choices: Counter[int]) -> Iterator[tuple[Pick, ...]]:
-    """Iterate over the ways to give each of some choices to a member of its own."""
-    if not choices.total():
-        yield ()
-        return
-    first, rest = members[0], members[1:]
-    for choice in sorted(choices):
-        for more in _arrangements(rest, choices - Counter([choice])):
-            yield (Pick(first, choice), *more)
-    if len(rest) >= choices.total():
-        yield from _arrangements(rest, choices)
+def _step(offers: Sequence[Offer]) -> Fraction:
+    """Return the largest number of which every worth is a whole multiple; 0 if there is none."""
+    if any(offer.function.slope and offer.demand for offer in offers):
+        return Fraction(0)
+    heights = [height for offer in offers for _, height in offer.function.steps]
+    return common_step([*heights, *(c.charge for offer in offers for c in offer.choices)])

@@ -32,7 +32,6 @@ class _OutOfEffort(Exception):
 class Hunt(Protocol):
     """What is looked for, and where it is told."""
 
-    strict: bool
     target: int
 
     def count(self) -> None:
@@ -65,7 +64,6 @@ class Dive:
 
     def __init__(self, cell: Cell, kinds: list[int], most_jobs: int, hunt: Hunt) -> None:
         self._cell, self._hunt, self._most_jobs = cell, hunt, most_jobs
-        self._slack = 0 if hunt.strict else 1
         terms = self._terms(cell)
         order = sorted(terms, key=lambda at: (-terms[at][0].value, kinds[at]))
         self._jobs = [terms[at] for at in order]
@@ -113,9 +111,7 @@ class Dive:
 
     def _needed(self, frame: int) -> int:
         """Return what the terms of a mix must exceed, if its frame is at least so long."""
-        cell, rest = self._cell, self._hunt.target - self._cell.k
-        # Below 0, longer frames need less.
-        return rest * (max(cell.lo, frame) if rest >= 0 else cell.hi) - self._slack
+        return (self._hunt.target - self._cell.k) * max(self._cell.lo, frame)
 
     def _visit(
         self,

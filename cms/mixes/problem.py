@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 #: Mixes, on blocks of all types together, that are kept in a list.
-_LISTED = 400_000
+_LISTED = 1_000_000
 
 
 class TimeSharedProblem(MachineProblem):

@@ -141,16 +141,14 @@ class Relaxation:
         """Return a worth in units of value, rounded down."""
         return floor(worth * self._value)
 
-    def cells(self, intervals: Sequence[Interval], above: int, *, strict: bool) -> list[Cell]:
+    def cells(self, intervals: Sequence[Interval], above: int) -> list[Cell]:
         """Return the cells of those intervals that may hold a mix worth more than ``above``.
 
         Parameters
         ----------
         intervals : sequence of Interval
         above : int
-            In units of value, rounded down.
-        strict : bool
-            Whether mixes worth as much do not count.
+            >= 0, in units of value, rounded down.
         """
         found: list[Cell] = []
         points, steps = self._shape[0] * self._shape[1], max(1, len(self._height))
@@ -165,8 +163,8 @@ class Relaxation:
             paid = self._paid(_Table(lengths, longest, linear, times, heighted), lo, hi)
             # Products with what is far longer than the interval would leave 62 bits.
             lengths = np.where(paid > _NEVER, lengths, 0)
-            k, gap = self._trials(paid, lengths, lo, hi, above)
-            for at in np.flatnonzero(gap > 0 if strict else gap >= 0).tolist():
+            k, gap = self._trials(paid, lengths, lo, above)
+            for at in np.flatnonzero(gap > 0).tolist():
                 ends, numbers = (int(lo[at]), int(hi[at])), (int(k[at]), int(gap[at]))
                 arrays = paid[at], lengths[at], longest[at]
                 found.append(Cell(part[at], *ends, *arrays, *numbers, above))
@@ -249,11 +247,9 @@ class Relaxation:
             paid += np.where(known, np.minimum(term, counted), term)
         return np.where(admitted, paid, _NEVER)
 
-    def _trials(
-        self, paid: Whole, lengths: Whole, lo: Whole, hi: Whole, above: int
-    ) -> tuple[Whole, Whole]:
+    def _trials(self, paid: Whole, lengths: Whole, lo: Whole, above: int) -> tuple[Whole, Whole]:
         """Return the best k of each interval, and the gap there."""
-        least, most = np.zeros_like(lo), np.full_like(lo, max(above, 0))
+        least, most = np.zeros_like(lo), np.full_like(lo, above)
         # Those at the ends of what is left are known not to be better.
         steps, rows = np.arange(1, _AT_ONCE + 1), np.arange(len(lo))
         for _ in range(_ROUNDS):
@@ -263,8 +259,7 @@ class Relaxation:
             if self._most_jobs < terms.shape[2]:
                 terms.partition(terms.shape[2] - self._most_jobs, axis=2)
                 terms = terms[:, :, -self._most_jobs :]
-            right = (above - k) * (lo if above >= 0 else hi)[:, None]
-            gaps = terms.sum(axis=2) - right
+            gaps = terms.sum(axis=2) - (above - k) * lo[:, None]
             best = gaps.argmin(axis=1)
             found = k[rows, best], gaps[rows, best]
             before = np.where(best > 0, k[rows, best - 1], least)

@@ -17,7 +17,6 @@ from cms import (
     InvalidSchedule,
     Job,
     MachineGroup,
-    MachineType,
     Mix,
     Problem,
     Schedule,
@@ -139,28 +138,10 @@ def test_a_fifth_job_is_one_too_many_where_four_may_share() -> None:
         assert len(both_say(problem, schedule)) == faults
 
 
-def test_collecting_asks_for_two_frames() -> None:
-    job = TimeSharedJob("x", 1, 20, {"b": [(8, 4)]})
-    other = TimeSharedJob("y", 1, 100, {"b": [(8, 7)]})
-    shape = Configuration({"b": 1}, "machine")
-    schedule = Schedule([MachineGroup(shape, {("b", Mix({"x": 8, "y": 8})): 1}, 2)])
-    for rule, faults in (("round_robin", 0), ("collect_then_run", 1)):
-        problem = TimeSharedProblem(configurations=shape, jobs=[job, other], rule=rule)
-        assert len([f for f in both_say(problem, schedule) if "frame" in f]) == faults
-
-
 def test_a_mix_serves_nobody_in_a_problem_without_sharing() -> None:
     problem = Problem(configurations=PAIR, jobs=[Job("a", 1, {"60": 1})])
     faults = both_say(problem, given_to(Mix({"a": 1})))
     assert faults[0] == "group 0 has the mix 'a x 1', needs a job of the problem"
-
-
-def test_limits_of_machines_hold_for_mixes() -> None:
-    limited = PROBLEM.replace(machine_types=[MachineType("machine", limit=1)])
-    assert both_say(limited, given_to(BOTH)) == []
-    assert both_say(limited, given_to(BOTH, machines=2)) == [
-        "machine type 'machine' has 2 machines, needs at most 1"
-    ]
 
 
 @given(seed=st.integers(0, 10**9))
@@ -170,19 +151,6 @@ def test_both_checkers_agree_with_the_definition(seed: int) -> None:
     for _ in range(4):
         schedule = random_schedule(rng, problem)
         assert (not both_say(problem, schedule)) is serves(problem, schedule)
-
-
-@pytest.mark.long
-def test_both_checkers_agree_with_the_definition_on_thousands() -> None:
-    valid = 0
-    for seed in range(3000):
-        rng = random.Random(seed)
-        problem = time_shared_toy(rng)
-        schedule = random_schedule(rng, problem)
-        found = not both_say(problem, schedule)
-        assert found is serves(problem, schedule)
-        valid += found
-    assert valid > 300
 
 
 def test_counts_of_mixes_become_machines() -> None:
@@ -209,14 +177,6 @@ def test_counts_of_mixes_become_machines() -> None:
 def test_counts_of_mixes_that_make_no_sense_are_refused(given_blocks: Any, message: str) -> None:
     said = refusal(InvalidSchedule, Schedule.from_counts, PROBLEM, {PAIR: 1}, given_blocks)
     assert said.startswith(message)
-
-
-def test_a_content_that_is_neither_is_refused() -> None:
-    for content in (5, None, {"a": 8}, frozenset({"a"})):
-        if isinstance(content, dict):
-            continue
-        message = refusal(InvalidSchedule, given_to, content)
-        assert message.endswith("expected (block, job), two names, or (block, Mix)")
 
 
 def test_a_job_twice_in_the_entry_of_a_file_is_refused_by_both() -> None:

@@ -1,59 +1,55 @@
-"""The dearest mix of a block: against all mixes one by one, in the package and the second checker.
+"""The dearest mix of a block: by a list, by search, by the second checker and by all mixes.
 
-Both searches round outwards and split frames in their own ways; the enumeration knows nothing of
-either.
+The first three leave mixes out in ways of their own; the enumeration knows nothing of any.
 """
 
 from __future__ import annotations
 
-import random
+from collections.abc import Sequence
 from fractions import Fraction
 from itertools import combinations_with_replacement
 
 import pytest
 
-from cms.mixes import relaxation
-from cms.mixes.dearest import Search, dearest_mix, mixes_worth
+from cms import Configuration, TimeSharedJob, TimeSharedProblem
+from cms.mixes.dearest import Search, dearest_mix
 from cms.mixes.functions import PriceFunction
+from cms.mixes.listed import ListedMixes
 from cms.mixes.model import Choice
-from cms.mixes.offers import ExactMixes, Offer, Pick
+from cms.mixes.offers import Offer, worth_of
 from cms.running.stopping import Stopped
 from proofs_checks.checker import dearest as checker
-from proofs_checks.offered import (
-    all_mixes,
-    by_the_checker,
-    dearest,
-    random_offers,
-    require_agreement,
-)
+from proofs_checks.offered import all_mixes, by_the_checker, dearest, require_agreement
 from tests.samples import few
 
 NOTHING = Fraction(0)
 
 
-@pytest.mark.parametrize("part", few(1, range(6)))
-def test_both_searches_agree_with_all_mixes_one_by_one(part: int) -> None:
-    for number in range(50):
-        require_agreement(50 * part + number, jobs=2 + number % 10 // 9, listing=number % 5 == 0)
+@pytest.mark.parametrize("part", few(1, range(50)))
+def test_all_agree_with_all_mixes_one_by_one(part: int) -> None:
+    for number in range(100):
+        require_agreement(100 * part + number, jobs=2 + number % 10 // 8)
 
 
-@pytest.mark.long
-@pytest.mark.parametrize("part", range(50))
-def test_both_searches_agree_with_all_mixes_of_four_jobs(part: int) -> None:
-    for number in range(200):
-        require_agreement(1000 + 200 * part + number, jobs=4, listing=number % 4 == 0)
-
-
-def offer(job: str, *points: tuple[int, int], limit: int = 60, demand: int = 1) -> Offer:
+def offer(job: str, *points: tuple[Fraction | int, Fraction | int], **more: int) -> Offer:
     """A job that pays 1 for its demand, under round robin."""
-    choices = [Choice(Fraction(a), Fraction(x), Fraction(limit - x)) for a, x in points]
-    return Offer(job, Fraction(demand), PriceFunction(1), tuple(choices))
+    limit = more.get("limit", 60)
+    choices = [Choice(Fraction(a), Fraction(x), limit - Fraction(x)) for a, x in points]
+    return Offer(job, Fraction(more.get("demand", 1)), PriceFunction(1), tuple(choices))
 
 
-def charged(offer: Offer, *charges: Fraction) -> Offer:
-    """The same with a charge for each of its points."""
-    pairs = zip(offer.choices, charges, strict=True)
-    return offer._replace(choices=tuple(c._replace(charge=charge) for c, charge in pairs))
+def require_best(offers: Sequence[Offer], breath: Fraction = Fraction(1, 10**9)) -> Fraction:
+    """All find the best of all mixes, none above it, and one a breath below it."""
+    best = max(worth for _, worth in all_mixes(offers))
+    found = dearest(offers, NOTHING).dearest
+    assert found is not None
+    assert (dict(found.mix), found.worth) in list(all_mixes(offers))
+    assert found.worth == best
+    assert not dearest(offers, best).mixes
+    assert dearest(offers, best - best * breath).dearest is not None
+    assert by_the_checker(offers, best) is None
+    assert by_the_checker(offers, best - best * breath) is not None
+    return best
 
 
 @pytest.mark.parametrize("number", few(3, [2, 3, 20, 7, 40]))
@@ -71,33 +67,18 @@ def test_equal_jobs_are_exchanged_in_no_mix(number: int) -> None:
                 worths = [steps.worth(rate, one.demand) for rate in rates]
                 best = max(best, sum(worths, NOTHING))
     offers = [one._replace(job=f"j{at:02}") for at in range(number)]
-    found = dearest(offers, NOTHING)
+    found = dearest_mix(offers, above=NOTHING)
     assert found.dearest is not None
     assert found.dearest.worth == best
-    assert not dearest(offers, best).mixes
+    none = dearest_mix(offers, above=best)
+    assert (none.mixes, none.decided) == ((), True)
     assert by_the_checker(offers, best) is None
     assert by_the_checker(offers, best - Fraction(1, 1000)) is not None
 
 
-def test_a_listing_has_the_mixes_of_equal_jobs_under_every_name() -> None:
-    offers = [offer(f"j{at}", (1, 4), (3, 7)) for at in range(5)]
-    every = [(sorted(mix.items()), worth) for mix, worth in all_mixes(offers)]
-    found = mixes_worth(offers, least=Fraction(-1), most=len(every))
-    assert found.decided
-    assert sorted((sorted(mix.items()), worth) for mix, worth in found.mixes) == sorted(every)
-    assert not mixes_worth(offers, least=Fraction(-1), most=len(every) - 1).decided
-
-
-def test_one_job_is_worth_what_its_best_point_is() -> None:
-    alone = [offer("x", (1, 4), (8, 9), (16, 29), demand=2)]
-    found = dearest(alone, NOTHING)
-    assert found.dearest is not None
-    assert (dict(found.dearest.mix), found.dearest.worth) == ({"x": 8}, Fraction(4, 9))
-
-
-def test_without_an_admissible_point_there_is_no_mix() -> None:
+def test_without_an_admissible_or_a_paying_job_there_is_no_mix() -> None:
     assert dearest([], NOTHING) == Search((), True, 0)
-    assert mixes_worth([], least=NOTHING, most=1) == Search((), True, 0)
+    assert not dearest([offer("free", (1, 1))._replace(function=PriceFunction())], NOTHING).mixes
     late = checker.Offered(
         "x", Fraction(1), checker.Function(Fraction(1), ()),
         (checker.Place(Fraction(1), Fraction(4), Fraction(3)),),
@@ -105,113 +86,53 @@ def test_without_an_admissible_point_there_is_no_mix() -> None:
     assert checker.dearer_mix([late], NOTHING, None) is None
 
 
-def test_jobs_that_pay_nothing_are_in_no_dearest_mix_but_are_listed() -> None:
-    free = offer("free", (1, 1))._replace(function=PriceFunction())
-    assert not dearest([free], NOTHING).mixes
-    listed = mixes_worth([free], least=NOTHING, most=9)
-    assert [(dict(mix), worth) for mix, worth in listed.mixes] == [({"free": 1}, 0)]
-
-
-def test_limits_of_a_million_lengths_and_points_of_every_size() -> None:
-    """Frames from the shortest point to the sum of all: the limit itself is far beyond."""
-    limit = 10**6
-    points = [[(1, 1), (50, 30)], [(7, 2), (2000, 900)], [(3, 1), (9000, 5000)]]
-    offers = [
-        offer(f"j{at}", *own, limit=limit, demand=3 + at)._replace(
-            function=PriceFunction(1, [(Fraction(1, 2 + at), "1/5")])
-        )
-        for at, own in enumerate(points)
-    ]
-    best = max(worth for _, worth in all_mixes(offers))
-    found = dearest(offers, NOTHING).dearest
-    assert found is not None
-    assert found.worth == best
-    assert by_the_checker(offers, best) is None
-    assert by_the_checker(offers, best * Fraction(999, 1000)) is not None
-
-
 @pytest.mark.parametrize("digits", [30, 400, 2000])
 def test_huge_rationals_are_compared_exactly(digits: int) -> None:
-    """Two mixes differ by less than any integer of the search can tell."""
-    tiny = Fraction(1, 10**digits + 7)
-    first, second = offer("x", (6, 9)), offer("y", (6, 9))
-    longer = second.choices[0]._replace(length=9 - tiny)
-    offers = [first, second._replace(choices=(longer,))]
-    found = dearest(offers, NOTHING).dearest
-    assert found is not None
-    best = max(worth for _, worth in all_mixes(offers))
-    assert found.worth == best > Fraction(6, 9)
-    assert by_the_checker(offers, best) is None
-    dearer = by_the_checker(offers, Fraction(6, 9))
-    assert dearer is not None
-    assert dearer.worth == best
+    """Two mixes differ by less than any float can tell."""
+    longer = 9 - Fraction(1, 10**digits + 7)
+    assert require_best([offer("x", (6, 9)), offer("y", (6, longer))]) > Fraction(6, 9)
 
 
-def test_huge_and_tiny_functions_are_no_trouble() -> None:
-    """Steps that count to a billion, and ones that are far smaller than all else."""
-    function = PriceFunction("1/3", [(10**9, "1e-9"), ("1e-30", 1), (1, "1e-40")])
-    offers = [offer(f"j{at}", (2, 4), (8, 9 + at))._replace(function=function) for at in range(3)]
-    best = max(worth for _, worth in all_mixes(offers))
-    found = dearest(offers, NOTHING).dearest
-    assert found is not None
-    assert found.worth == best
-    assert by_the_checker(offers, best) is None
-    assert by_the_checker(offers, best - Fraction(1, 10**39)) is not None
+@pytest.mark.parametrize("large", [10**3, 10**12, 10**30, 10**300])
+def test_prices_demands_and_limits_may_be_of_any_size(large: int) -> None:
+    points = [((1, 4), (8, 9)), ((2, 5), (9, 14)), ((1, 3), (5, 11), (20, 29))]
+    plain = [offer(f"j{at}", *own, demand=3) for at, own in enumerate(points)]
+    for times in (Fraction(large), Fraction(1, large)):
+        dearer = [o._replace(function=o.function.scaled(times)) for o in plain]
+        require_best(dearer)
+        require_best([dearer[0], *plain[1:]])
+    demand = Fraction(large)
+    function = PriceFunction(demand, [(3 / demand, "1/99"), (Fraction(1, 2), "1/7")])
+    require_best([o._replace(function=function, demand=demand) for o in plain])
+    require_best([offer(f"j{at}", *own, limit=large * 100) for at, own in enumerate(points)])
 
 
 @pytest.mark.parametrize("digits", few(2, [4, 30, 8, 12, 16]))
 def test_lengths_may_be_of_any_two_sizes(digits: int) -> None:
-    """What is far too long for an interval has no part in it."""
+    """What is far too long for an interval has no part in it; charges of either sign."""
     large = 10**digits
     points = [((1, 4), (8 * large, 9 * large)), ((2, 5), (9, 14)), ((1, 3), (50, 11 * large))]
     function = PriceFunction("1/2", [("1/3", "1/4")])
-    for limit in (40 * large, 100):
-        offers = [
-            charged(
-                offer(f"j{at}", *own, limit=limit)._replace(function=function),
-                *(Fraction(at - 1, 9 + place) for place in range(len(own))),
-            )
-            for at, every in enumerate(points)
-            for own in [[point for point in every if 2 * point[1] <= limit]]
-        ]
-        best = max(worth for _, worth in all_mixes(offers))
-        found = dearest(offers, NOTHING).dearest
-        assert found is not None
-        assert found.worth == best
-        assert not dearest(offers, best).mixes
-        assert by_the_checker(offers, best) is None
+    offers = []
+    for at, own in enumerate(points):
+        one = offer(f"j{at}", *own, limit=40 * large)._replace(function=function)
+        charges = [Fraction(at - 1, 9 + place) for place in range(len(own))]
+        pairs = zip(one.choices, charges, strict=True)
+        offers.append(one._replace(choices=tuple(c._replace(charge=e) for c, e in pairs)))
+    require_best(offers)
 
 
-@pytest.mark.parametrize("digits", [3, 9, 12, 40])
-def test_demands_may_be_far_beyond_what_a_block_gives(digits: int) -> None:
-    """Then the whole demand is worth as much more than any mix."""
-    demand = Fraction(10**digits)
-    function = PriceFunction(demand, [(3 / demand, "1/99"), (Fraction(1, 2), "1/7")])
-    points = [((1, 4), (8, 9)), ((2, 5), (9, 14)), ((1, 3), (5, 11), (20, 29))]
-    offers = [
-        offer(f"j{at}", *own)._replace(function=function, demand=demand)
-        for at, own in enumerate(points)
-    ]
-    best = max(worth for _, worth in all_mixes(offers))
-    found = dearest(offers, NOTHING).dearest
-    assert found is not None
-    assert found.worth == best
-    assert by_the_checker(offers, best) is None
-    assert by_the_checker(offers, best * Fraction(999, 1000)) is not None
-
-
-def test_charges_decide_what_a_mix_has() -> None:
-    paid, shunned = offer("paid", (1, 30)), offer("shunned", (1, 2), demand=5)
-    offers = [
-        charged(paid._replace(function=PriceFunction()), Fraction(1, 3)),
-        charged(shunned, Fraction(-2)),
-    ]
-    found = dearest(offers, NOTHING).dearest
-    assert found is not None
-    assert (dict(found.mix), found.worth) == ({"paid": 1}, Fraction(1, 3))
-    assert by_the_checker(offers, Fraction(1, 3)) is None
-    worths = {tuple(sorted(mix)): worth for mix, worth in all_mixes(offers)}
-    assert worths["shunned",] == Fraction(1, 10) - 2
+def test_steps_count_as_they_are_defined() -> None:
+    """To a billion, far smaller than all else, and a hair beside a whole number."""
+    function = PriceFunction("1/3", [(10**9, "1e-9"), ("1e-30", 1), (1, "1e-40")])
+    offers = [offer(f"j{at}", (2, 4), (8, 9 + at))._replace(function=function) for at in range(3)]
+    require_best(offers, Fraction(1, 10**39))
+    hair = Fraction(1, 10**40)
+    for times in (3 - hair, Fraction(3), 3 + hair):
+        for scale in (Fraction(1), Fraction(1, 10**12 + 39)):
+            steps = PriceFunction(0, [(times, Fraction(1, 3))])
+            choices = tuple(Choice(a * scale, x * scale, 60 * scale) for a, x in ((1, 3), (2, 7)))
+            require_best([Offer(f"j{at}", Fraction(1), steps, choices) for at in range(3)])
 
 
 def test_worths_in_steps_are_told_apart_by_a_step() -> None:
@@ -230,23 +151,18 @@ def test_worths_in_steps_are_told_apart_by_a_step() -> None:
     assert by_the_checker(offers, Fraction(31, 2)) is not None
 
 
-def test_a_limit_of_nodes_ends_a_search_undecided_with_what_it_met() -> None:
-    rng = random.Random(3)
+def test_what_is_not_decided_is_not_said_to_be_refuted(monkeypatch: pytest.MonkeyPatch) -> None:
     offers = [offer(f"j{at}", (at + 2, at + 3), (9, 11 + at % 4)) for at in range(8)]
-    whole = dearest(offers, NOTHING)
-    assert whole.dearest is not None
+    best = dearest_mix(offers, above=NOTHING).mixes[0].worth
     cut = dearest_mix(offers, above=NOTHING, node_limit=2)
-    assert not cut.decided
-    assert cut.nodes == 3
+    assert (cut.decided, cut.nodes) == (False, 3)
     assert cut.dearest is not None  # single jobs are tried before anything else
-    # What is not decided is not said to be refuted.
-    none = dearest_mix(offers, above=whole.dearest.worth, node_limit=rng.randint(0, 2))
+    none = dearest_mix(offers, above=best, node_limit=1)
     assert (none.mixes, none.decided) == ((), False)
-
-
-def test_the_checker_gives_up_with_a_fault(monkeypatch: pytest.MonkeyPatch) -> None:
-    offers = [offer(f"j{at}", (at + 2, at + 3), (9, 11 + at)) for at in range(8)]
-    best = dearest(offers, NOTHING).mixes[0].worth
+    with pytest.raises(Stopped):
+        dearest_mix(offers, above=NOTHING, stopped=lambda: True)
+    one = dearest_mix(offers, above=Fraction(1, 10), any_one=True)
+    assert (len(one.mixes), one.decided) == (1, False)
     monkeypatch.setattr(checker, "_MOST_STEPS", 2)
     with pytest.raises(ValueError, match="not decided in 2 steps"):
         by_the_checker(offers, best)
@@ -262,45 +178,35 @@ def test_a_mix_of_hundreds_of_jobs_is_not_decided() -> None:
         by_the_checker(offers, Fraction(1099))
 
 
-def test_how_many_intervals_are_looked_at_together_changes_nothing(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    rng = random.Random(5)
-    cases = [random_offers(rng, 3) for _ in range(6)]
-    found = [dearest(offers, NOTHING) for offers in cases]
-    for name in ("_TOGETHER", "_TOGETHER_OF_STEPS"):
-        with monkeypatch.context() as changed:
-            changed.setattr(relaxation, name, 1)
-            assert [dearest(offers, NOTHING) for offers in cases] == found
+def test_frames_a_hair_longer_than_a_job_allows_are_not_listed() -> None:
+    for hair, number in ((-Fraction(1, 10**30), 7), (NOTHING, 7), (Fraction(1, 10**30), 6)):
+        point = Choice(Fraction(7), 20 + hair + Fraction(1, 3), Fraction(61))
+        offers = [Offer(f"j{at}", Fraction(1, 9), PriceFunction(1), (point,)) for at in range(3)]
+        listed = ListedMixes.of(offers, None, number)
+        assert listed is not None
+        assert len(listed) == number
+        assert ListedMixes.of(offers, None, number - 1) is None
+        assert require_best(offers) == number - 4
 
 
-def test_a_search_is_stopped_from_outside() -> None:
-    steps = PriceFunction(0, [("1/9", 1)])
-    offers = [
-        offer(f"j{at:02}", (2, 20 + at), (9, 41 + at), limit=900)._replace(function=steps)
-        for at in range(30)
-    ]
-    with pytest.raises(Stopped):
-        dearest_mix(offers, above=NOTHING, stopped=lambda: True)
-
-
-def test_any_one_ends_with_a_mix_that_is_worth_more() -> None:
-    offers = [offer(f"j{at}", (at + 2, at + 3)) for at in range(8)]
-    found = dearest_mix(offers, above=Fraction(1, 10), any_one=True)
-    assert len(found.mixes) == 1
-    assert not found.decided
-    assert found.mixes[0].worth > Fraction(1, 10)
-
-
-def test_worths_over_common_denominators_are_those_of_the_definition() -> None:
-    rng = random.Random(11)
-    for _ in range(40):
-        offers = random_offers(rng, 3)
-        exact = ExactMixes(offers)
-        every = {tuple(sorted(mix.items())): worth for mix, worth in all_mixes(offers)}
-        for _ in range(10):
-            chosen = rng.sample(range(len(offers)), rng.randint(0, len(offers)))
-            picks = [Pick(at, rng.randrange(len(offers[at].choices))) for at in chosen]
-            if picks:
-                amounts = [(offers[at].job, offers[at].choices[c].amount) for at, c in picks]
-                assert exact.worth(picks) == every.get(tuple(sorted(amounts)))
+def test_problems_keep_their_lists_of_all_admitted_points() -> None:
+    points = {"a": [(1, 5), (2, 4), (8, 9), (16, 11)], "b": [(1, 3)]}
+    jobs = [TimeSharedJob("x", 1, 20, points), TimeSharedJob("y", 0, 20, {"a": [(1, 2)]})]
+    problem = TimeSharedProblem(
+        configurations=[Configuration({"a": 1}), Configuration({"b": 1, "c": 1})], jobs=jobs
+    )
+    listed = problem.listed_mixes("a")
+    assert listed is problem.listed_mixes("a")
+    assert listed is not None
+    assert len(listed) == 3 + 1 + 3  # x alone, y alone, and both; 16 of x are late
+    assert problem.listed_mixes("c") is None
+    # Of what is offered, at other prices, only a part.
+    first, *others = problem.choices("a", "x")
+    charged = first._replace(charge=Fraction(2))
+    below = Offer("x", Fraction(1), PriceFunction(), (charged, *others))
+    found = dearest_mix([below], above=NOTHING, listed=listed).dearest
+    assert found is not None
+    assert (dict(found.mix), found.worth) == ({"x": 1}, worth_of([(below, charged)]))
+    assert not dearest_mix(
+        [below._replace(choices=(charged,))], above=Fraction(2), listed=listed
+    ).mixes

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
 from fractions import Fraction
 from typing import Any
 
@@ -37,25 +36,11 @@ def test_scaling_it_scales_what_it_is_worth(
     assert scaled.worth(rate, demand) == factor * function.worth(rate, demand)
 
 
-@given(functions)
-def test_copies_are_equal(function: PriceFunction) -> None:
-    copies = [
-        pickle.loads(pickle.dumps(function)),
-        PriceFunction(function.slope, function.steps),
-        PriceFunction(**function.to_json()),
-    ]
-    assert all(copy == function and hash(copy) == hash(function) for copy in copies)
-
-
 def test_steps_of_one_width_are_one_and_those_of_no_height_are_none() -> None:
     function = PriceFunction(0, [(2, "1/3"), (1, 0), ("4/2", "1/6")])
     assert function.steps == ((Fraction(2), Fraction(1, 2)),)
     assert not PriceFunction(0, [(1, 0)])
     assert PriceFunction("1e-9")
-
-
-def test_nobody_pays_for_no_demand() -> None:
-    assert PriceFunction(5, [(1, 1)]).worth(Fraction(3), Fraction(0)) == 0
 
 
 @pytest.mark.parametrize(

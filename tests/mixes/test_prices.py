@@ -8,7 +8,6 @@ from __future__ import annotations
 import pickle
 import random
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -156,17 +155,10 @@ def replace_parts(
     )
 
 
-@pytest.mark.parametrize("part", few(1, range(4)))
+@pytest.mark.parametrize("part", few(1, range(250)))
 def test_both_checkers_say_what_the_definition_says_of_a_leaf(part: int) -> None:
     for number in range(8):
         require_one_bound(8 * part + number)
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("part", range(20))
-def test_both_checkers_say_what_the_definition_says_of_thousands_of_leaves(part: int) -> None:
-    for number in range(100):
-        require_one_bound(1000 + 100 * part + number)
 
 
 def require_one_tree(seed: int) -> None:
@@ -212,13 +204,7 @@ def require_one_tree(seed: int) -> None:
 
 
 def test_branches_on_the_blocks_of_a_job_charge_the_mixes_that_have_it() -> None:
-    for seed in range(so_many(3, 16)):
-        require_one_tree(seed)
-
-
-@pytest.mark.long
-def test_branches_on_the_blocks_of_a_job_charge_mixes_a_thousand_times() -> None:
-    for seed in range(1000, 2000):
+    for seed in range(so_many(3, 1000)):
         require_one_tree(seed)
 
 
@@ -274,12 +260,8 @@ def image_allows(seed: int) -> bool:
 
 
 def test_no_leaf_proves_more_than_the_image_in_plain_cms_costs() -> None:
-    assert sum(map(image_allows, range(12))) >= 2
-
-
-@pytest.mark.long
-def test_no_leaf_proves_more_than_hundreds_of_images_cost() -> None:
-    assert sum(map(image_allows, range(1000, 1800))) >= 100
+    seeds = so_many(12, 800)
+    assert sum(map(image_allows, range(seeds))) >= seeds // 8
 
 
 # -- one problem, by hand -----------------------------------------------------------------------
@@ -298,10 +280,6 @@ HOLDS: dict[str, Any] = {
 }
 
 
-def test_a_leaf_proves_what_the_demands_are_worth() -> None:
-    assert proved(DOCUMENT, HOLDS) == Fraction(1, 4) + Fraction(1, 5)
-
-
 def test_a_leaf_and_its_copies_are_equal() -> None:
     leaf = certificate_from_json(HOLDS)
     copies = [
@@ -315,14 +293,6 @@ def test_a_leaf_and_its_copies_are_equal() -> None:
         assert hash(copy) == hash(leaf)
     assert leaf != BlockPrices(HOLDS["prices"])
     assert MixPrices().to_json()["functions"] == {}
-
-
-def test_a_breach_names_the_block_the_mix_its_worth_and_the_price() -> None:
-    dear = {**HOLDS, "prices": {**HOLDS["prices"], "100": "1/9"}}
-    assert refused(DOCUMENT, dear) == (
-        "the mix 'vgg x 4' is worth 0.2 at these price functions, more than the price 1/9 of its "
-        "block '100'"
-    )
 
 
 @pytest.mark.parametrize(
@@ -419,13 +389,3 @@ def test_a_check_can_be_stopped() -> None:
     asked = iter([False])
     leaf = MixPrices({"a": 26}, functions=steps)
     assert leaf.judged(problem, stopped=lambda: next(asked, True)) is None
-
-
-def test_a_leaf_is_frozen() -> None:
-    leaf = MixPrices({"100": 1}, functions={"vgg": PriceFunction(1)})
-    with pytest.raises(AttributeError):
-        leaf.functions = {}  # type: ignore[misc, assignment]
-    with pytest.raises(TypeError):
-        replace(leaf, nothing=1)  # type: ignore[call-arg]
-    message = refusal(InvalidCertificate, MixPrices, functions={"": PriceFunction(1)})
-    assert "name" in message

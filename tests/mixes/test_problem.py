@@ -16,14 +16,12 @@ from hypothesis import strategies as st
 from cms import (
     Configuration,
     FrameRule,
-    InvalidCertificate,
     InvalidProblem,
     InvalidSchedule,
     Job,
     MachineType,
     Mix,
     Problem,
-    SizeBoundedConfigurations,
     TimeSharedJob,
     TimeSharedProblem,
 )
@@ -84,22 +82,6 @@ def test_it_refuses_what_makes_no_sense(changed: dict[str, Any], message: str) -
 )
 def test_what_has_no_frame_is_refused_by_name(block: str, mix: Any, message: str) -> None:
     assert refusal(InvalidSchedule, PROBLEM.frame, block, mix).startswith(message)
-
-
-def test_a_frame_at_its_limit_is_admitted_and_one_above_is_not() -> None:
-    def slack(limit: str, rule: str) -> Fraction:
-        job = TimeSharedJob("x", 1, limit, {"b": [(1, "0.02")]})
-        other = TimeSharedJob("y", 1, 1, {"b": [(1, "0.03")]})
-        shapes = Configuration({"b": 1})
-        problem = TimeSharedProblem(configurations=shapes, jobs=[job, other], rule=rule)
-        frame = problem.frame("b", {"x": 1, "y": 1})
-        assert frame.admitted is (frame.slack["x"] >= 0)
-        return frame.slack["x"]
-
-    assert slack("0.07", "round_robin") == 0
-    assert slack("0.0699999", "round_robin") == Fraction(-1, 10**7)
-    assert slack("0.1", "collect_then_run") == 0
-    assert slack("0.0999999", "collect_then_run") == Fraction(-1, 10**7)
 
 
 @given(problem=toys)
@@ -210,33 +192,9 @@ def test_the_hash_is_what_the_documentation_says() -> None:
     assert problem.sha256 == hashlib.sha256(text.encode()).hexdigest()
 
 
-def test_blocks_of_sets_and_blocks_of_nobody_keep_their_order() -> None:
-    shares = SizeBoundedConfigurations({"z": 1, "y": 2}, capacity=3)
-    jobs = [TimeSharedJob("x", 1, 9, {"y": [(1, 2)]})]
-    problem = TimeSharedProblem(configurations=shares, jobs=jobs, blocks=["q", "z", "y"])
-    assert problem.blocks == problem.unshared().blocks == ("q", "z", "y")
-    assert problem.serving_blocks().tolist() == [False, False, True]
-    assert problem.replace(configurations=[Configuration({"y": 1})]).blocks == ("q", "z", "y")
-
-
-def test_huge_rationals_stay_exact() -> None:
-    huge = 10**1000 + 1
-    jobs = [TimeSharedJob("x", 1, huge, {"b": [(Fraction(1, huge), Fraction(huge, 2))]})]
-    problem = TimeSharedProblem(configurations=Configuration({"b": 1}), jobs=jobs)
-    assert problem.frame("b", {"x": Fraction(1, huge)}).slack["x"] == 0
-    assert problem.unshared().rows.row(0).supply[0] > 0
-
-
 def test_rates_that_are_too_long_are_refused_at_once() -> None:
     huge = 10**4000 + 1
     job = TimeSharedJob("x", 1, huge, {"b": [(Fraction(1, huge), Fraction(huge, 2))]})
     shape = Configuration({"b": 1})
     message = refusal(InvalidProblem, TimeSharedProblem, configurations=shape, jobs=[job])
     assert message.startswith("the numbers of job 'x' have more than 4300 digits over their common")
-
-
-def test_prices_of_blocks_bound_only_where_a_mix_is_of_one_job() -> None:
-    alone = TimeSharedProblem(configurations=SHAPES, jobs=JOBS, max_jobs=1)
-    assert alone.one_job_a_block() is alone.unshared()
-    message = refusal(InvalidCertificate, PROBLEM.one_job_a_block)
-    assert message.startswith("block prices alone prove nothing about a TimeSharedProblem")

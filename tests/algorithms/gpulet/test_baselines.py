@@ -5,8 +5,6 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import Any
 
-import pytest
-
 import cms
 from algorithms.gpulet.gpus import Shares
 from algorithms.gpulet.guided import guided_requests
@@ -105,11 +103,6 @@ def test_more_demand_can_take_fewer_gpus() -> None:
     assert counts == [2, 1]
 
 
-def test_a_job_that_a_whole_gpu_does_not_serve_leaves_it_without_a_schedule() -> None:
-    solution = cms.solve(serving(("x", 1, {40: 2, 60: 2})), "gpulet_sbp")
-    assert solution.status is cms.Status.NO_SCHEDULE
-
-
 # --- guided self-tuning ---------------------------------------------------------------------------
 
 
@@ -144,10 +137,3 @@ def test_nothing_is_shared_in_time() -> None:
     problem = serving(*((name, 1, rates) for name in "abc"))
     assert cms.solve(problem, "gpulet_guided").machine_count == 2
     assert cms.solve(problem, "gpulet").machine_count == 1
-
-
-@pytest.mark.parametrize("method", ["gpulet_sbp", "gpulet_guided"])
-def test_a_dropped_rate_is_refused_by_the_driver(method: str) -> None:
-    problem = serving(("x", 15, {100: 40}), ("y", 16, {100: 40}))
-    with pytest.raises(cms.AlgorithmError, match=rf"{method}.*job 'x'.* 0 of its demand"):
-        cms.solve(problem, method, options={"dropped_rate": 15})

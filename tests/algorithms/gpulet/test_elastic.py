@@ -8,8 +8,8 @@ import pytest
 
 import cms
 from algorithms.gpulet.elastic import Request
-from cms import Configuration, MachineType, Status, TimeSharedProblem, UnsupportedProblem
-from cms.errors import AlgorithmError, InvalidOption
+from cms import Configuration, MachineType, TimeSharedProblem, UnsupportedProblem
+from cms.errors import AlgorithmError
 from tests.algorithms.gpulet.parts import elastic, placed, serving, whole
 from tests.samples import refusal
 
@@ -55,11 +55,6 @@ def test_saturated_shares_of_the_knee_are_asked_for_and_a_small_one_for_the_rest
         *[Request("x", 40, Fraction(300))] * 3,
         Request("x", 20, Fraction(100)),
     ]
-
-
-def test_a_demand_of_just_the_knee_is_one_request() -> None:
-    problem = serving(("x", 300, {20: 100, 40: 300, 60: 301, 80: 302, 100: 303}))
-    assert elastic(problem).requests == [Request("x", 40, Fraction(300))]
 
 
 def test_jobs_come_by_rising_rate_times_limit_and_of_equal_ones_the_last_first() -> None:
@@ -137,11 +132,6 @@ def test_the_number_of_gpus_is_searched_upwards_until_it_succeeds() -> None:
     assert solution.history[-1].source == "gpulet: elastic partitioning of 3 GPUs"
 
 
-def test_a_job_that_no_share_serves_is_infeasible_and_adds_no_gpus() -> None:
-    problem = serving(("x", 1, {40: 1, 60: 1}), ("lost", 1, {}))
-    assert cms.solve(problem, "gpulet").status is Status.INFEASIBLE
-
-
 # --- published deviations -------------------------------------------------------------------------
 
 
@@ -215,10 +205,3 @@ def test_other_machines_are_refused_with_the_reason(method: str) -> None:
 def test_thousands_of_shares_are_refused() -> None:
     problem = serving(("x", 10**9, {100: 1}))
     assert "at most 2000" in refusal(UnsupportedProblem, cms.solve, problem, "gpulet")
-
-
-def test_an_option_out_of_its_range_is_refused() -> None:
-    problem = serving(("x", 1, {100: 1}))
-    for name, value in (("enough", 0), ("limit_slack", -1), ("uncut_first", "yes")):
-        with pytest.raises(InvalidOption, match=name):
-            cms.solve(problem, "gpulet", options={name: value})

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from random import Random
 from typing import Any
 
 import pytest
@@ -11,14 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import cms
-from algorithms.mixes.first_fit import FirstFit
 from algorithms.mixes.hosting import Hosting
-from algorithms.mixes.machines import schedule_of
 from algorithms.mixes.saturated import Saturated, least_cost
 from cms import Configuration, MachineType, Status, TimeSharedJob, TimeSharedProblem, check
 from cms.testing.time_shared_edges import TIME_SHARED_EDGE_PROBLEMS
-from instances.families.time_sharing import larger_mix, pairs, random_mix, scenario_3
-from tests.samples import few, refusal
+from instances.families.time_sharing import pairs, random_mix, scenario_3
+from tests.samples import refusal
 
 #: All of them, with their options for short runs.
 METHODS: dict[str, dict[str, Any]] = {
@@ -97,33 +94,6 @@ def test_known_optima_are_kept_by_all_and_met_by_first_fit(named: Any) -> None:
             assert solution.cost >= named.optimum
         if method == "mix_first_fit":
             assert solution.cost == named.optimum
-
-
-@pytest.mark.parametrize("seed", few(2, range(40)))
-def test_each_order_is_a_schedule_that_costs_less(seed: int) -> None:
-    problem = random_mix(seed, rule=("round_robin", "collect_then_run")[seed % 2])
-    first_fit = FirstFit(Hosting(problem), Random(seed), lambda: False)
-    best: Fraction | None = None
-    for _ in range(15):
-        machines = first_fit.order(best)
-        if machines is not None:
-            cost = first_fit.cost(machines)
-            assert best is None or cost < best
-            assert check(problem, schedule_of(machines)) == ()
-            assert schedule_of(machines).cost(problem) == cost
-            best = cost
-    assert best is not None
-    assert best >= first_fit.least
-
-
-def test_the_same_seed_gives_the_same_schedules() -> None:
-    problem = larger_mix(15, 4)
-    runs = [
-        cms.solve(problem, "mix_first_fit", options={"orders": 6}, seed=seed, time_limit=None)
-        for seed in (3, 3)
-    ]
-    assert runs[0].schedule == runs[1].schedule
-    assert [line.cost for line in runs[0].history] == [line.cost for line in runs[1].history]
 
 
 def test_a_start_is_only_improved_on() -> None:

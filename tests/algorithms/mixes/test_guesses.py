@@ -125,16 +125,6 @@ def test_the_dearest_of_all_mixes_is_found_where_all_are_listed(seed: int) -> No
             assert not own.guesses(prices, dearest + 1e-9, 4)
 
 
-def test_of_mixes_of_the_same_jobs_the_dearest_joins_with_those_of_others() -> None:
-    jobs = [TimeSharedJob(name, 90, 20, {"a": [(8, 4), (9, 5)]}) for name in ("x", "y")]
-    columns = Columns(TimeSharedProblem(configurations=Configuration({"a": 1}), jobs=jobs))
-    own = block_list(columns, 0)
-    prices = Prices(np.array([1.0, 1.0]), {}, {0: [(5.0, 0.5)]})
-    found = [guess.amounts for guess in own.guesses(prices, 0.0, 3)]
-    assert found == [{0: 9, 1: 8}, {0: 9}, {1: 8}]
-    assert len(own.guesses(prices, 0.0, 2)) == 2
-
-
 @pytest.mark.parametrize("scale", [Fraction(1, 10**330), Fraction(1, 10**250), Fraction(10**300)])
 def test_turns_of_any_length_are_guessed_and_proved_without_a_warning(scale: Fraction) -> None:
     points = {"a": [(8, 4 * scale), (2, 3 * scale)]}
@@ -152,17 +142,6 @@ def test_turns_of_any_length_are_guessed_and_proved_without_a_warning(scale: Fra
     solution = solve(problem, time_limit=None)
     assert (solution.status.value, solution.proof.value) == ("optimal", "checked")
     assert recheck(problem, solution) == ("independent", [])
-
-
-def test_who_has_no_demand_or_pays_nothing_takes_no_time_of_a_block() -> None:
-    points = {"a": [(8, 4)]}
-    jobs = [TimeSharedJob(name, d, 20, points) for name, d in (("x", 5), ("y", 5), ("no", 0))]
-    problem = TimeSharedProblem(configurations=Configuration({"a": 1}), jobs=jobs)
-    columns = Columns(problem)
-    own = block_list(columns, 0)
-    (only,) = own.guesses(Prices(np.array([1.0, 0.0, 1.0]), {}), 0.0, 9)
-    assert (only.amounts, only.worth) == ({0: Fraction(8)}, pytest.approx(2 / 5))
-    assert own.guesses(Prices(np.zeros(3), {}), 0.0, 9) == []
 
 
 def test_mixes_that_are_too_many_are_guessed_on_a_grid(monkeypatch: pytest.MonkeyPatch) -> None:

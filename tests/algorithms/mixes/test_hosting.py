@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from random import Random
 
 import pytest
 
-from algorithms.mixes.hosting import Hosted, Hosting
-from bench.time_sharing.hosting import RULES, all_mixes, require_hosting
-from cms import Configuration, FrameRule, Mix, TimeSharedJob, TimeSharedProblem
+from algorithms.mixes.hosting import Hosting
+from bench.time_sharing.hosting import RULES, require_hosting
+from cms import Configuration, FrameRule, TimeSharedJob, TimeSharedProblem
 from instances.families.time_sharing import random_mix
 from tests.samples import few
 
@@ -40,18 +39,6 @@ def test_a_rate_that_a_mix_gives_exactly_is_hosted_and_a_hair_more_is_not() -> N
         assert hosting.host("b", more) is None
 
 
-def test_a_job_that_the_block_does_not_serve_is_never_hosted() -> None:
-    problem = TimeSharedProblem(
-        configurations=[Configuration({"a": 1}), Configuration({"b": 1})],
-        jobs=[TimeSharedJob("x", 1, 9, {"a": [(1, 1)]}), TimeSharedJob("y", 1, 9, {"b": [(1, 1)]})],
-    )
-    hosting = Hosting(problem)
-    assert hosting.host("b", {"x": Fraction(1, 9)}) is None
-    assert hosting.most("b", {}, "x") is None
-    assert hosting.host("b", {"y": Fraction(1)}) == Hosted({"y": Fraction(1)}, {"y": Fraction(1)})
-    assert hosting.saturated == {"x": {"a": 1}, "y": {"b": 1}}
-
-
 @pytest.mark.parametrize("rule", RULES)
 def test_alone_a_job_has_what_plain_cms_gives_it(rule: FrameRule) -> None:
     problem = random_mix(3, rule=rule)
@@ -62,25 +49,3 @@ def test_alone_a_job_has_what_plain_cms_gives_it(rule: FrameRule) -> None:
             most = hosting.most(block, {}, job)
             assert (most.rates[job] if most else 0) == supply(block)
             assert hosting.saturated[job].get(block, 0) == supply(block)
-
-
-def test_lengths_of_many_denominators_stay_exact() -> None:
-    """As throughputs of measured tables give them: 8 / 331.7 and the like."""
-    random = Random(5)
-    jobs = [
-        TimeSharedJob(
-            f"j{j}",
-            1,
-            Fraction(random.randint(90, 200), 1000),
-            {"b": [(2**b, 2**b / Fraction(random.randint(500, 9999), 10)) for b in range(7)]},
-        )
-        for j in range(12)
-    ]
-    problem = TimeSharedProblem(configurations=Configuration({"b": 1}), jobs=jobs)
-    hosting = Hosting(problem)
-    for _ in range(20):
-        chosen = tuple(random.sample(problem.job_names, 2))
-        for mix, frame in all_mixes(problem, chosen):
-            hosted = hosting.host("b", dict(frame.rates))
-            assert hosted is not None
-            assert problem.frame("b", Mix(hosted.amounts)).length <= frame.length, mix
