@@ -35,6 +35,7 @@ from .neighbourhood import FIRST_RUNGS, Neighbourhood, Rung
 from .program import Found, Task, close, schedule_of
 from .rounding import Rounded, rounded
 from .shapes import Shapes, covering, filled
+from .totals import prove_by_totals
 from .tree import prove_cost, prove_infeasible
 from .undecided import Pick, Undecided
 from .whole_fleets import MAX_KINDS, alike, list_options, whole_fleet
@@ -171,11 +172,7 @@ class _Run:
             if not many:
                 yield from self._dived(diver, search, mixture, _FIRST_DIVES)
             elif self._cost is not None:
-                # Machines of each type decide nearly everything; few blocks make quick nodes.
-                fewer = bool(self._reduction.replacement.gone)
-                yield from self._tree(search.best, _FIRST_TREE_NODES, fewer=fewer)
-                if fewer:
-                    yield from self._tree(search.best, _FIRST_TREE_NODES)
+                yield from self._by_totals(search.best)
             if self._met(search.best):
                 return
             shapes = Shapes(self._problem, [*search.region.rows, *diver.used])
@@ -401,6 +398,15 @@ class _Run:
             if found is not None:
                 start = Undecided.none(found.choices)
                 yield from self._dives(diver, start, found.cost, _FIRST_DIVES, "whole fleets")
+
+    def _by_totals(self, point: PricePoint) -> Iterator[Claim]:
+        """Branch on machines and blocks alone, where of every kind there are many jobs."""
+        cost, nodes = self._cost, min(_TREE_NODES, _TREE_WORK // max(1, len(self._jobs)))
+        if cost is None or self._met(point) or self._jobs.longest > _LONGEST:
+            return
+        given = self._reduction.original
+        for claim in prove_by_totals(given, self._budget, cost, most_nodes=nodes):
+            yield Named(claim, "branching on totals")
 
     def _tree(
         self, point: PricePoint, most: int = _TREE_NODES, *, fewer: bool = False
