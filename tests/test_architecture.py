@@ -134,7 +134,7 @@ BUDGETS = {
     "algorithms.solvers": 1_120,
     "algorithms.tables": 480,
     "algorithms.prices": 3_020,
-    "algorithms.branch_and_price": 4_870,
+    "algorithms.branch_and_price": 5_570,
     "algorithms.aggregated": 1_780,
     "algorithms.mixes": 2_940,
     "algorithms.conic": 1_150,
@@ -149,7 +149,7 @@ BUDGETS = {
     "cms.fleet": 62_310,
     "proofs_checks": 16_930,
     "bench": 13_200,
-    "tests": 88_810,
+    "tests": 88_900,
 }
 
 

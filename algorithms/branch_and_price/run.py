@@ -38,7 +38,7 @@ from .shapes import Shapes, covering, filled
 from .totals import prove_by_totals
 from .tree import prove_cost, prove_infeasible
 from .undecided import Pick, Undecided
-from .whole_fleets import MAX_KINDS, alike, list_options, whole_fleet
+from .whole_fleets import MAX_KINDS, alike, list_options, of_fleet, whole_fleet
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -63,6 +63,8 @@ _FIRST_DIVES, _MORE_DIVES = slice(6), slice(6, 40)
 _PASSES_BEFORE_A_DIVE, _ONE_DIVE = 32, slice(1)
 #: SCIP's nodes for whole fleets at the bound, and for any that is cheaper.
 _FLEET_NODES = (60, 400)
+#: So small a part of the cost above the bound is left to branches.
+_CLOSE = Fraction(1, 5_000)
 #: Smaller compact programs find as much as whole fleets do.
 _MIN_BLOCKS = 1_000
 #: With so many kinds of jobs a node of the tree takes longer than a few attempts.
@@ -172,7 +174,7 @@ class _Run:
             if not many:
                 yield from self._dived(diver, search, mixture, _FIRST_DIVES)
             elif self._cost is not None:
-                yield from self._by_totals(search.best)
+                yield from self._by_totals(search, search.best, diver)
             if self._met(search.best):
                 return
             shapes = Shapes(self._problem, [*search.region.rows, *diver.used])
@@ -346,11 +348,7 @@ class _Run:
             least, target = self._least(point), self._target
             origin = self._best if number % 2 and self._best is not None else start
             found, free = neighbourhood.look(
-                rung,
-                origin,
-                least=least,
-                target=target,
-                budget=self._budget,
+                rung, origin, least=least, target=target, budget=self._budget
             )
             yield from self._claim(shapes, found, f"{free} free kinds of jobs")
 
@@ -391,6 +389,8 @@ class _Run:
             if len(options) == len(jobs):
                 return  # cutting stock: nobody has a choice
             least = self._least(point)
+            if nodes != _FLEET_NODES[0] and target - least <= _CLOSE * least:
+                return
             aim = least if nodes == _FLEET_NODES[0] else target
             region = search.region
             given = jobs, region, options, region.rows, self._budget
@@ -399,14 +399,28 @@ class _Run:
                 start = Undecided.none(found.choices)
                 yield from self._dives(diver, start, found.cost, _FIRST_DIVES, "whole fleets")
 
-    def _by_totals(self, point: PricePoint) -> Iterator[Claim]:
+    def _by_totals(self, search: PriceSearch, point: PricePoint, diver: Diver) -> Iterator[Claim]:
         """Branch on machines and blocks alone, where of every kind there are many jobs."""
-        cost, nodes = self._cost, min(_TREE_NODES, _TREE_WORK // max(1, len(self._jobs)))
-        if cost is None or self._met(point) or self._jobs.longest > _LONGEST:
+        cost, jobs = self._cost, self._jobs
+        nodes = min(_TREE_NODES, _TREE_WORK // max(1, len(jobs)))
+        if (
+            cost is None
+            or self._met(point)
+            or jobs.longest > _LONGEST
+            or not isinstance(jobs, Jobs)
+        ):
             return
-        given = self._reduction.original
-        for claim in prove_by_totals(given, self._budget, cost, most_nodes=nodes):
-            yield Named(claim, "branching on totals")
+        options: list[Pick] = []
+        given = self._reduction.original, self._budget, cost
+        for claim in prove_by_totals(*given, most_nodes=nodes):
+            if not isinstance(claim, dict):
+                yield Named(claim, "branching on totals")
+                continue
+            options = options or list_options(search, point, jobs)
+            found = of_fleet(jobs, search.region, options, self._budget, claim)
+            if found is not None:
+                start = Undecided.none(found.choices)
+                yield from self._dives(diver, start, found.cost, _FIRST_DIVES, "whole fleets")
 
     def _tree(
         self, point: PricePoint, most: int = _TREE_NODES, *, fewer: bool = False

@@ -16,7 +16,7 @@ import heapq
 from fractions import Fraction
 from itertools import product
 from math import ceil, floor, gcd
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from cms.certificate.certificate import LARGEST_DEPTH, next_below, round_up
 from cms.certificate.conditions import Condition
@@ -39,6 +39,8 @@ if TYPE_CHECKING:
 
     from ..prices.points import PricePoint
 
+#: How many machines there are of each type.
+Fleet: TypeAlias = "dict[str, int]"
 #: A node whose program costs so small a part of a step beyond the cutoff is not closed yet.
 _MARGIN = 1e-4
 #: Nearer to an integer than this counts as one where branches are chosen.
@@ -55,13 +57,15 @@ _ROUNDS = 30
 _SUMS_AGAIN, _MOST_SUMS = 4, 48
 #: So many sums, of units down to so small a part of a machine, and about a cost step at least.
 _SUMS, _MOST_PARTS, _MOST_WEIGHT, _FINEST = 12, 8, 1_000, 0.9
+#: Fleets at nodes for which schedules are looked for.
+_MOST_FLEETS = 12
 #: Options of a kind to begin with: so many, of the first ones within so many cost steps.
 _OPTIONS, _LISTED, _STEPS = 8, 60, 20
 
 
 def prove_by_totals(
     problem: Problem, budget: Budget, cost: Fraction, *, most_nodes: int
-) -> Iterator[Certificate]:
+) -> Iterator[Certificate | Fleet]:
     """Prove that no schedule is cheaper, where there are many jobs of each of few kinds.
 
     Parameters
@@ -75,8 +79,9 @@ def prove_by_totals(
 
     Yields
     ------
-    Certificate
-        Their bounds rise by whole cost steps.
+    Certificate or dict of str to int
+        Certificates whose bounds rise by whole cost steps. Machines of each type that may do for a
+        cheaper schedule: if the budget knows one afterwards, only what is cheaper yet matters.
 
     Examples
     --------
@@ -141,7 +146,9 @@ class _Tree:
     ) -> None:
         self._budget, self._cost = budget, cost
         self._step, self._unit = given.original.cost_step, search.region.unit
-        self._cutoff = next_below(cost, self._step)
+        self._names = [machine.name for machine in given.problem.machine_types]
+        self._original = given.original
+        self._fleets: list[Fleet] = []
         self._blends = Blends(jobs, search.region, budget)
         self._grower = Grower(given, jobs, budget, free_machines=False, short=False)
         self._sums: list[list[int]] = []
@@ -157,7 +164,7 @@ class _Tree:
             for listed in options.some(kind, _STEPS * self._step, _LISTED)[:_OPTIONS]:
                 self._blends.add_option(kind, listed)
 
-    def run(self, most: int) -> Iterator[Certificate]:
+    def run(self, most: int) -> Iterator[Certificate | Fleet]:
         told, told_at = self._budget.lower_bound, 0
         waiting: list[_Open] = []
         root = self._solved(self._root, ())
@@ -175,6 +182,18 @@ class _Tree:
                     heapq.heappush(waiting, priced)
                     continue
                 node = priced
+            if whole and len(self._fleets) < _MOST_FLEETS:
+                amounts = [node.blend.totals.get((True, m), 0.0) for m in range(self._types)]
+                fleet = {n: round(x) for n, x in zip(self._names, amounts, strict=True)}
+                if fleet not in self._fleets:
+                    self._fleets.append(fleet)
+                    yield fleet
+                    best = self._budget.best
+                    if best is not None:
+                        self._cost = min(self._cost, best.cost(self._original))
+                    if self._beyond(node.value):
+                        heapq.heappush(waiting, node)
+                        continue
             if self._nodes >= _SUMS_AGAIN * len(self._sums) and len(self._sums) < _MOST_SUMS:
                 # Below branches machines are worth other parts of each other.
                 self._add_sums(node.blend)
@@ -217,6 +236,10 @@ class _Tree:
     @property
     def _bound(self) -> Fraction:
         return min(node.point.bound for node in leaves(self._root))
+
+    @property
+    def _cutoff(self) -> Fraction:
+        return next_below(self._cost, self._step)
 
     def _beyond(self, value: float) -> bool:
         return value > near((self._cutoff + self._step * Fraction(_MARGIN)) / self._unit)

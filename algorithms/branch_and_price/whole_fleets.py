@@ -20,7 +20,7 @@ from ..solvers.mixed import MixedProgram
 from .options import NearOptions
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     from cms.plugin.algorithm import Budget
 
@@ -39,6 +39,8 @@ _MOST_PIECES, _MOST_ARCS = 200, 2_000
 #: cost steps of its cheapest one; of each kind so many anyway, within more steps.
 _WIDE, _WIDE_LISTED, _WIDE_STEPS = 1_500, 200, 5
 _EACH, _LISTED, _STEPS = 8, 60, 20
+#: SCIP's nodes for a fleet that is known.
+_NODES = 300
 
 
 class WholeFleet(NamedTuple):
@@ -94,6 +96,7 @@ def whole_fleet(
     least: Fraction,
     target: Fraction,
     nodes: int,
+    fleet: Mapping[str, int] | None = None,
 ) -> WholeFleet | None:
     """Choose whole numbers of machines and of jobs for each option; None if none were found.
 
@@ -107,12 +110,17 @@ def whole_fleet(
         A lower bound on the cost, and the highest cost of interest.
     nodes : int
         SCIP's.
+    fleet : mapping of str to int, optional
+        No more machines of each type than these.
     """
     program, step = MixedProgram(), jobs.problem.cost_step
     steps = [near(cost / step) for cost in region.costs]
+    most = [float("inf") if limit is None else float(limit) for limit in region.limits]
+    if fleet is not None:
+        most = [float(fleet[machine.name]) for machine in jobs.problem.machine_types]
     machines = [
-        program.variable(cost, high=float("inf") if limit is None else float(limit), whole=True)
-        for cost, limit in zip(steps, region.limits, strict=True)
+        program.variable(cost, high=high, whole=True)
+        for cost, high in zip(steps, most, strict=True)
     ]
     needs: list[list[tuple[int, float]]] = [[] for _ in region.blocks]
     mine: list[list[tuple[int, float]]] = [[(machine, 1.0)] for machine in machines]
@@ -154,6 +162,16 @@ def whole_fleet(
     bought = zip(machines, region.costs, strict=True)
     cost = sum((round(values[at]) * cost for at, cost in bought), Fraction(0))
     return WholeFleet(choices_of(taken, len(jobs.problem.blocks)), cost)
+
+
+def of_fleet(
+    jobs: Jobs, region: Region, options: Iterable[Pick], budget: Budget, fleet: Mapping[str, int]
+) -> WholeFleet | None:
+    """Choose for machines of which the number of each type is known."""
+    types = jobs.problem.machine_types
+    paid = sum((fleet[machine.name] * machine.cost for machine in types), Fraction(0))
+    given = jobs, region, options, region.rows, budget
+    return whole_fleet(*given, least=paid, target=paid, nodes=_NODES, fleet=fleet)
 
 
 class _Arc(NamedTuple):
