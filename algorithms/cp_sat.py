@@ -16,11 +16,10 @@ from cms.plugin.algorithm import Named, Support
 from cms.reduction.reduction import Reduction, reduce
 from cms.values.fields import CheckedFields
 
-from .closing.covering import filled
-from .closing.exact import every_block, every_option, solver_bound
-from .closing.program import Found, Task, close, improvements, schedule_of
-from .closing.rounding import rounded
-from .closing.shapes import Shapes
+from .branch_and_price.exact import every_block, every_option, solver_bound
+from .branch_and_price.program import Found, Task, close, improvements, schedule_of
+from .branch_and_price.rounding import rounded
+from .branch_and_price.shapes import Shapes, filled
 from .prices.certificates import certificate, ray
 from .prices.fraction import fractional
 from .prices.jobs import Jobs

@@ -63,12 +63,7 @@ def scene_of(
 def generate(family: str, *, n: int, seed: int, days: int, hours: int) -> MachineProblem:
     """Make the problem of the highest rates of all days.
 
-    Parameters
-    ----------
-    family : str
-        As for :func:`scene_of`.
-    n, seed, days, hours
-        As for :func:`scene_of`.
+    Parameters are those of :func:`scene_of`.
 
     Examples
     --------

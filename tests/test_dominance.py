@@ -12,7 +12,7 @@ from cms.reduction import dominance
 from cms.reduction.dominance import beaten
 from cms.reduction.reduction import reduce
 from cms.running.stopping import Stopped
-from tests.algorithms.price_and_branch.parts import Counting
+from tests.algorithms.branch_and_price.parts import Counting
 
 BLOCKS = {block: i for i, block in enumerate("abc")}
 

@@ -24,7 +24,7 @@ from cms import (
 )
 from cms.certificate.first import first_certificate
 from cms.reduction.reduction import reduce
-from tests.algorithms.price_and_branch.parts import Unlimited
+from tests.algorithms.branch_and_price.parts import Unlimited
 from tests.families import FAMILIES, instance
 from tests.oracle import optimum
 from tests.property.schedules import random_schedule

@@ -168,8 +168,8 @@ def test_a_start_of_any_cost_hides_no_better_schedule(problem: Problem, method: 
     ("method", "where", "parts"),
     [
         ("cp_sat", "algorithms.cp_sat:_Reference", ["_round"]),
-        ("auto", "algorithms.price_and_branch.run:_Run", ["_first", "_climb", "_tree"]),
-        ("auto", "algorithms.price_and_branch.run:_Run", ["_first", "_climb", "_exact_task"]),
+        ("auto", "algorithms.branch_and_price.run:_Run", ["_first", "_climb", "_tree"]),
+        ("auto", "algorithms.branch_and_price.run:_Run", ["_first", "_climb", "_exact_task"]),
     ],
 )
 def test_what_is_left_below_a_cost_between_two_steps_is_decided(
@@ -177,7 +177,7 @@ def test_what_is_left_below_a_cost_between_two_steps_is_decided(
 ) -> None:
     """Half a step below the start, the best schedule is left to the program or the tree alone."""
     module, owner = where.split(":")
-    monkeypatch.setattr("algorithms.price_and_branch.run.first_schedule", lambda *_: None)
+    monkeypatch.setattr("algorithms.branch_and_price.run.first_schedule", lambda *_: None)
     for part in parts:
         nothing = None if part == "_exact_task" else ()
         monkeypatch.setattr(f"{module}.{owner}.{part}", lambda *_, nothing=nothing, **__: nothing)

@@ -10,7 +10,7 @@ import numpy as np
 from cms.certificate.certificate import next_below, round_up
 from cms.plugin.algorithm import Named
 
-from ..closing.shapes import Shapes
+from ..branch_and_price.shapes import Shapes
 from ..solvers.floats import near
 from ..solvers.integer import TooLarge
 from .columns import Column, Step

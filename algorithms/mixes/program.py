@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from cms.schedule.schedule import Schedule
 
-from ..closing.machine_variables import MachineVariables, within_limits
+from ..branch_and_price.program_machines import MachineVariables, within_limits
 from ..solvers.integer import LARGEST, Hint, Outcome, Program, Settings, terms_of
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from cms.plugin.algorithm import Budget
     from cms.problem.parts import Configuration
 
-    from ..closing.shapes import Shapes
+    from ..branch_and_price.shapes import Shapes
     from .columns import Column, Step
 
 #: Parts of a demand: a multiple of all numbers to 20, as equal shares are the usual tie.
@@ -78,7 +78,7 @@ class MixProgram:
     Examples
     --------
     >>> from cms import Configuration, TimeSharedJob, TimeSharedProblem
-    >>> from algorithms.closing.shapes import Shapes
+    >>> from algorithms.branch_and_price.shapes import Shapes
     >>> from algorithms.mixes.columns import Columns
     >>> from algorithms.prices.region import Region
     >>> jobs = [TimeSharedJob(name, 3, 20, {"a": [(8, 4)]}) for name in "xy"]

@@ -23,7 +23,6 @@ def certificate(reduction: Reduction, search: PriceSearch, point: PricePoint) ->
     ----------
     reduction : Reduction
         Its reduced problem is the one searched.
-    search : PriceSearch
     point : PricePoint
         One of the search's.
     """
@@ -38,10 +37,8 @@ def ray(reduction: Reduction, jobs: AnyJobs, budget: Budget) -> Named | None:
 
     Parameters
     ----------
-    reduction : Reduction
     jobs : Jobs or ShardedJobs
         Of the reduced problem.
-    budget : Budget
 
     Examples
     --------

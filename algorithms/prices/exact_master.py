@@ -41,8 +41,6 @@ class ExactMaster:
     ----------
     region : Region
         Without branches.
-    n_groups : int
-    stopped : callable
 
     Attributes
     ----------

@@ -56,7 +56,6 @@ class Fractional(NamedTuple):
     ----------
     shares : list of lists of (pass, weight)
         For each group of kinds; the weights of a group add up to 1.
-    machines : list of (Row, number)
     """
 
     shares: list[list[tuple[int, Fraction]]]
@@ -70,7 +69,6 @@ class Exact(NamedTuple):
     ----------
     weights : list of Fractions
         Of ``search.shares``; those of a group add up to 1.
-    machines : list of (Row, number)
     extra : list of Fractions
         Of ``search.extra``.
     """

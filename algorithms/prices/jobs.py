@@ -72,8 +72,6 @@ class Jobs:
     ----------
     rows : Rows
         One a kind.
-    weights : ndarray of int64, shape (kinds,)
-    kind_of : ndarray of int64, shape (n,)
     repeated : bool
         Whether some kind has several jobs.
     longest : int
@@ -158,8 +156,6 @@ class Jobs:
             The first kind of each group.
         apart : collection of int
             Jobs that are not counted.
-        threads : int
-        stopped : callable
         """
         found = price_jobs(
             self.rows,

@@ -36,6 +36,7 @@ _MANY_BLOCKS = 10**12
 _MANY_ON_A_MACHINE = 10**12
 #: A constraint holds the prices where its dual value is larger.
 _HOLDS = 1e-9
+ZERO = Fraction(0)
 _INFINITY = float("inf")
 
 
@@ -81,7 +82,6 @@ class Master:
 
     Parameters
     ----------
-    region : Region
     scales : sequence of int
         The size of each group's loads, in ``block_sizes``; the program works in these units.
     largest : float
@@ -89,7 +89,6 @@ class Master:
         infeasibility have no end.
     centre : Vector
         Exact prices.
-    zoom : int, default 1
     """
 
     def __init__(
@@ -218,20 +217,22 @@ class Master:
             return None
         wanted = self._k + self._m
         moves = zip(self._polished(answer), self._sizes, strict=False)
-        moved = [Fraction(x) / (self._zoom * size) for x, size in moves]
-        x = [max(Fraction(0), c + d) for c, d in zip(self._centre[:wanted], moved, strict=True)]
+        moved = [Fraction(x) / (self._zoom * size) if x else 0 for x, size in moves]
+        pairs = zip(self._centre[:wanted], moved, strict=True)
+        x = [max(ZERO, c + d) if c or d else ZERO for c, d in pairs]
         self.weights = [
             self._weight(answer.duals[cut], group)
             for cut, (group, _) in zip(self._cuts, self._cut_data, strict=True)
         ]
-        self.machines = [Fraction(max(0.0, answer.duals[row])) * self.scale for row in self._rows]
+        duals = (answer.duals[row] for row in self._rows)
+        self.machines = [Fraction(dual) * self.scale if dual > 0 else ZERO for dual in duals]
         self.extra = {
             key: near(Fraction(max(0.0, -answer.duals[row])) * self.scale)
             for key, row in self._job_rows.items()
         }
         value = (Fraction(answer.value) / self._zoom + self._constant) * self.scale
         value += sum((worth for worth in self._worth if worth is not None), Fraction(0))
-        x = [value * self._unit for value in x]
+        x = [value * self._unit if value else value for value in x]
         return Proposal(x[: self._k], x[self._k :], value * self._unit)
 
     def _weight(self, dual: float, group: int) -> float:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from cms.knapsack.pricing import cheapest_option
 
 from .choices import shortened
-from .master import Cut
+from .master import ZERO, Cut
 from .points import PricePoint
 from .region import Region
 from .sharded_jobs import listed
@@ -29,8 +29,6 @@ class Passes:
 
     Parameters
     ----------
-    jobs : Jobs or ShardedJobs
-    budget : Budget
     path : sequence of Condition
         The branches above.
     free_machines : bool
@@ -119,12 +117,12 @@ class Passes:
             own_options.append(found.option)
         cuts = self._remember(bought.options, bought.loads, own_options)
         size = region.unit / denominator
-        sized = [size * price for price in prices], [size * m for m in multipliers]
-        scale, vector = region.fitted(*sized)
+        sized = [[size * x if x else ZERO for x in part] for part in (prices, multipliers)]
+        scale, vector = region.fitted(sized[0], sized[1])
         point = PricePoint(vector, scale * size * total + region.constant(vector))
         if point.bound <= 0 < total and any(vector.limit_prices):
             # The limits ate up all the worth: less of it is more.
-            scale, vector = region.fitted(*sized, no_limit_prices=True)
+            scale, vector = region.fitted(sized[0], sized[1], no_limit_prices=True)
             point = PricePoint(vector, scale * size * total + region.constant(vector))
         return point, cuts
 

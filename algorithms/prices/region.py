@@ -321,7 +321,7 @@ class Region:
             for value, cost, limit in zip(worth, self.costs, self.limits, strict=True)
         )
         vector = Vector(
-            tuple(scale * price for price in prices),
+            tuple(scale * price if price else price for price in prices),
             limit_prices,
             tuple(scale * multiplier for multiplier in multipliers),
         )

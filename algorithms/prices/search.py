@@ -73,7 +73,6 @@ class PriceSearch(Passes):
     ----------
     jobs : Jobs or ShardedJobs
         Of a reduced problem (every block serves some job and lies in some configuration).
-    budget : Budget
     path : sequence of Condition, optional
         The branches above.
     free_machines : bool, default False
@@ -91,7 +90,6 @@ class PriceSearch(Passes):
 
     Attributes
     ----------
-    best : PricePoint or None
     upper : Fraction or None
         About the most that any prices can prove; a solver's word.
     """
@@ -244,8 +242,9 @@ class PriceSearch(Passes):
             if vertex is not None:
                 return self._evaluate(vertex, exactly=True)
         target = [*proposal.prices, *proposal.multipliers]
-        between = [c + (t - c) * pull for c, t in zip(self._centre, target, strict=True)]
-        return self._evaluate(between)
+        if pull != 1:
+            target = [c + (t - c) * pull for c, t in zip(self._centre, target, strict=True)]
+        return self._evaluate(target)
 
     @property
     def exact(self) -> bool:
@@ -406,5 +405,5 @@ class PriceSearch(Passes):
         self, values: Sequence[Fraction], *, exactly: bool = False
     ) -> tuple[PricePoint, list[Cut]] | None:
         """Price all jobs, by default at the rationals that approximate prices mean."""
-        counted = [value / self.region.unit for value in values]
+        counted = [value / self.region.unit if value else value for value in values]
         return self.evaluate(*whole(counted, self.jobs, exactly=exactly))

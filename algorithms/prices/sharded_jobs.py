@@ -78,13 +78,11 @@ class ShardedJobs:
     ----------
     problem : Problem or ShardedProblem
         Reduced.
-    stopped : callable, optional
     threads : int, optional
         For a problem in memory; an engine has its own.
 
     Attributes
     ----------
-    in_shards : ShardedProblem
     grid_bits : int
         As of :class:`Jobs`.
     longest : int

@@ -28,8 +28,6 @@ class Taken(NamedTuple):
 
     Attributes
     ----------
-    jobs : ShardedJobs
-    counts : CountsInMemory
     total : list of k ints
         What all jobs take that are not ``out``.
     own : Mapping of job to option

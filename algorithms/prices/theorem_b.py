@@ -66,10 +66,6 @@ def rounded(
 ) -> tuple[dict[Configuration, int], dict[tuple[str, str], int]]:
     """Round a basic solution of LP_DW.
 
-    Parameters
-    ----------
-    solution : BasicSolution
-
     Returns
     -------
     machines : dict
@@ -129,8 +125,6 @@ def with_missing(
 
     Parameters
     ----------
-    problem : Problem
-    machines : dict
     load : sequence of k ints
         Blocks that jobs take.
 

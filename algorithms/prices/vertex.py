@@ -79,7 +79,6 @@ def solve_dantzig_wolfe(problem: Problem, budget: Budget) -> BasicSolution | Non
     ----------
     problem : Problem
         As :func:`cms.reduce` leaves it; without limits on machine types.
-    budget : Budget
 
     Returns
     -------
@@ -198,7 +197,6 @@ def in_line(
     ----------
     shares : sequence of (option, number of jobs)
         The numbers add up to ``count``.
-    count : int
 
     Examples
     --------

@@ -77,13 +77,7 @@ class Program(ABC):
         """Return the machines that whole numbers for x stand for."""
 
     def schedule(self, values: NDArray[Any]) -> Schedule:
-        """Build the schedule of the original problem that a solver's values stand for.
-
-        Parameters
-        ----------
-        values : ndarray, shape (c + e,)
-            Rounded to the nearest whole numbers.
-        """
+        """Build the schedule of the original problem that a solver's values, rounded, stand for."""
         whole = np.rint(values).astype(np.int64)
         c = len(whole) - len(self.jobs)
         given = np.flatnonzero(whole[c:])

@@ -19,15 +19,7 @@ def gpus_by_scenario(
     scenarios: Sequence[str],
     proved: Sequence[str],
 ) -> Plot:
-    """Show the GPUs of each scheduler on each scenario.
-
-    Parameters
-    ----------
-    gpus : Mapping[str, Mapping[str, Fraction]]
-        Of each scheduler, by scenario.
-    proved : sequence of str
-        Schedulers whose numbers are all proved optimal.
-    """
+    """Show the GPUs of each scheduler on each scenario; ``proved`` are all proved optimal."""
     schedulers = [scheduler for scheduler, found in gpus.items() if found]
 
     def fill(axes: Axes) -> None:

@@ -260,15 +260,7 @@ class Experiments:
 
 
 def figures(children: int, kills: int, without: int, seed: int = 0) -> dict[str, Any]:
-    """Run the three experiments.
-
-    Parameters
-    ----------
-    children, kills, without : int
-        How many programs are hit in each.
-    seed : int, default 0
-        Of the moments and the signals; what the machine does in between is its own.
-    """
+    """Run the three experiments, with so many programs hit in each."""
     with tempfile.TemporaryDirectory(prefix="cms-") as folder:
         run = Experiments(folder, seed)
         try:

@@ -18,8 +18,8 @@ from algorithms.solvers.integer import Settings
 from algorithms.tables.demands import Demand
 from cms import Problem
 from instances import hard
+from tests.algorithms.branch_and_price.parts import Unlimited
 from tests.algorithms.conic.parts import random_problem
-from tests.algorithms.price_and_branch.parts import Unlimited
 from tests.oracle import optimum
 from tests.samples import few
 

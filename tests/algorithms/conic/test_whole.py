@@ -31,8 +31,8 @@ from cms.fleet import gpu
 from cms.plugin.algorithm import Named, SolverBound
 from instances import hard
 from instances.families import generate
+from tests.algorithms.branch_and_price.parts import Unlimited
 from tests.algorithms.conic.parts import of, random_problem, solved
-from tests.algorithms.price_and_branch.parts import Unlimited
 from tests.oracle import optimum
 from tests.references.programs import integer_program
 from tests.samples import few, so_many

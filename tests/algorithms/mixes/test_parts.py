@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from algorithms.closing.shapes import Shapes
+from algorithms.branch_and_price.shapes import Shapes
 from algorithms.mixes.block_list import Guesser, guesser_of
 from algorithms.mixes.closing import Closing
 from algorithms.mixes.columns import Columns, Step

@@ -11,7 +11,7 @@ from algorithms.prices.theorem_b import rounded
 from algorithms.prices.vertex import BasicSolution, solve_dantzig_wolfe
 from cms import Problem, Schedule
 from cms.reduction.reduction import Reduction
-from tests.algorithms.price_and_branch.parts import Unlimited
+from tests.algorithms.branch_and_price.parts import Unlimited
 from tests.families import FAMILIES, instance
 from tests.oracle import optimum
 

@@ -12,13 +12,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from algorithms.closing.shapes import Shapes
+from algorithms.branch_and_price.shapes import Shapes
 from algorithms.prices.choices import Choices, block_totals, choices_of, no_choices
 from algorithms.prices.jobs import Jobs
 from cms import Configuration, Job, MachineType, Problem, SizeBoundedConfigurations, check
 from cms.knapsack.pricing import price_bits, price_histogram
 from instances.families import generate
-from tests.algorithms.price_and_branch.parts import reduced, searched
+from tests.algorithms.branch_and_price.parts import reduced, searched
 from tests.families import instance
 
 Rows = list[tuple[int, tuple[int, ...], int]]

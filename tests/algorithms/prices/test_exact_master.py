@@ -17,7 +17,7 @@ from algorithms.solvers.simplex import Program
 from cms import Configuration, Job, Problem, SizeBoundedConfigurations, check, solve
 from cms.reduction.reduction import reduce
 from instances.families import generate
-from tests.algorithms.price_and_branch.parts import Unlimited, reduced
+from tests.algorithms.branch_and_price.parts import Unlimited, reduced
 from tests.algorithms.prices.test_master import by_scipy, random_case
 from tests.samples import few
 

@@ -19,7 +19,7 @@ from algorithms.prices.search import PriceSearch
 from algorithms.solvers.equations import solved
 from cms import Configuration, Job, Problem
 from instances.families import generate
-from tests.algorithms.price_and_branch.parts import (
+from tests.algorithms.branch_and_price.parts import (
     Counting,
     bought,
     cost,

@@ -22,7 +22,7 @@ from cms import (
 )
 from cms.certificate.conditions import Condition
 from cms.certificate.quantity import BlocksOf, BlocksOfJob, MachinesOf, MachinesOfType, MachinesWith
-from tests.algorithms.price_and_branch.parts import Unlimited, reduced
+from tests.algorithms.branch_and_price.parts import Unlimited, reduced
 from tests.families import FAMILIES, instance
 from tests.property.certificates import random_quantity
 from tests.property.definition import INFEASIBLE, INVALID, Side, evaluate_leaf

@@ -17,7 +17,7 @@ from algorithms.solvers.recognise import recognised
 from cms import Configuration, Job, MachineType, Problem, load_instance
 from cms.certificate.certificate import round_up
 from instances.families import generate
-from tests.algorithms.price_and_branch.parts import (
+from tests.algorithms.branch_and_price.parts import (
     Counting,
     Unlimited,
     certified,

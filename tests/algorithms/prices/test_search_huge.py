@@ -10,7 +10,7 @@ from algorithms.prices.fraction import fractional
 from bench.peers import PEERS, CompactProgram
 from cms import Configuration, Job, Problem, check, solve
 from instances.families import generate
-from tests.algorithms.price_and_branch.parts import (
+from tests.algorithms.branch_and_price.parts import (
     bought,
     certified,
     cost,

@@ -18,7 +18,7 @@ from cms import BlockPrices, Configuration, Job, MachineType, NamedProblem, Prob
 from cms.reduction.reduction import reduce
 from instances import hard, small
 from instances.families import generate
-from tests.algorithms.price_and_branch.parts import Counting, Unlimited
+from tests.algorithms.branch_and_price.parts import Counting, Unlimited
 from tests.algorithms.prices.parts import (
     built,
     cases,

@@ -24,7 +24,7 @@ from cms import (
 from cms.reduction.reduction import reduce
 from instances import hard
 from instances.families import generate
-from tests.algorithms.price_and_branch.parts import Counting, Unlimited
+from tests.algorithms.branch_and_price.parts import Counting, Unlimited
 from tests.algorithms.prices.parts import cases
 from tests.algorithms.ptas.parts import run
 from tests.families import FAMILIES

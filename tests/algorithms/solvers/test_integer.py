@@ -13,7 +13,7 @@ import pytest
 import algorithms.solvers.integer
 from algorithms.solvers.integer import LARGEST, Hint, Outcome, Program, Settings, TooLarge
 from cms import load_instance
-from tests.algorithms.price_and_branch.parts import Unlimited
+from tests.algorithms.branch_and_price.parts import Unlimited
 
 
 def test_a_program_out_of_the_solvers_range_is_not_built() -> None:

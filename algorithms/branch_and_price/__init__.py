@@ -1,0 +1,1 @@
+"""From block prices to schedules and proofs: rounding, dives, exact programs, one small tree."""

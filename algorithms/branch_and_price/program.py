@@ -1,0 +1,343 @@
+"""The small integer program that turns a rounded solution into a schedule (theory 6.6, 6.7).
+
+Most jobs keep their options; the program chooses options for the *free* ones, blocks for those in
+boxes, and the machines, so that the blocks suffice. If it has every option and machine that a
+schedule within its target can use, it is exact: finding nothing is a proof, on the solver's word.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field
+from fractions import Fraction
+from math import floor
+from typing import TYPE_CHECKING, NamedTuple, overload
+
+from ..prices.choices import choices_of
+from ..prices.taken import AnyChoices
+from ..solvers.integer import LARGEST, Outcome, Program, Settings, TooLarge, terms_of
+from .program_machines import MachineVariables, within_limits
+from .rounding import Box
+
+if TYPE_CHECKING:
+    from cms.plugin.algorithm import Budget
+    from cms.problem.rows import Row
+    from cms.schedule.schedule import Schedule
+    from cms.shards.schedule import ShardedSchedule
+
+    from ..prices.jobs import Jobs
+    from ..prices.sharded_jobs import AnyJobs, ShardedJobs
+    from .shapes import Shapes
+
+Option = tuple[int, ...]
+#: How far the numbers of machines may move from the fractional ones.
+REACH = 20
+#: With more configurations than this a schedule is found sooner, two- to fourfold, if SCIP leaves
+#: its rounds of cuts; with few they are what finds it at all where there are thousands of machines
+#: (measured on instances.families).
+_MOST_CUT = 50
+#: Rows in boxes have a demand of at most this: products stay far from the solver's limit.
+_SHORT = 2**40
+
+
+class Found(NamedTuple):
+    """A program's answer, to build a schedule from or to go on with."""
+
+    cost: Fraction
+    machines: tuple[int, ...]
+    choices: AnyChoices
+
+
+class Answer(NamedTuple):
+    """What a program ended with.
+
+    ``status`` is "optimal", "feasible", "infeasible", "unknown", or "too large" for a program whose
+    numbers leave the solver's range; ``bound`` is the solver's word on the cost. ``exact`` tells
+    whether what is proved of the program holds for the task, i.e. no row was shortened inwards.
+    """
+
+    status: str
+    found: Found | None
+    bound: Fraction | None = None
+    exact: bool = True
+
+
+@dataclass(frozen=True)
+class Task:
+    """What a program is to decide.
+
+    Parameters
+    ----------
+    fixed : Choices or Taken
+        Of the jobs that keep their options.
+    free : Mapping[int, list of options]
+        All jobs of these kinds choose among the kind's options.
+    boxes : sequence of Box
+        Single jobs that choose blocks.
+    least : Fraction
+        A lower bound on the cost.
+    target : Fraction or None
+        The highest cost of interest.
+    around : sequence of numbers, optional
+        Machines of each configuration; the program looks near these only.
+    usable : sequence of bool, optional
+        The configurations to use; by default all.
+    outer : bool, default False
+        How rows of many digits are shortened in boxes: so that what serves the short row serves the
+        job, or, if true, the other way round. Then nothing is found, but what is proved of the
+        program holds for the task.
+    """
+
+    fixed: AnyChoices
+    free: Mapping[int, Sequence[Option]]
+    boxes: Sequence[Box]
+    least: Fraction
+    target: Fraction | None
+    around: Sequence[Fraction] | None = None
+    usable: Sequence[bool] | None = None
+    outer: bool = False
+
+    @property
+    def size(self) -> int:
+        """How many variables there are for jobs."""
+        options = sum(len(options) for options in self.free.values())
+        return options + sum(len(box.highs) for box in self.boxes)
+
+
+@dataclass
+class _Model:
+    """A program being built, with the variables that its answer is read from."""
+
+    shapes: Shapes
+    jobs: AnyJobs
+    task: Task
+    program: Program = field(default_factory=Program)
+    lows: list[int] = field(default_factory=list)
+    machines: MachineVariables = field(init=False)
+    picks: list[tuple[int, list[int]]] = field(default_factory=list)
+    inside: list[tuple[Box, list[int | None]]] = field(default_factory=list)
+    # For each block type: the terms of what free jobs take, and what is taken for certain.
+    loads: list[list[tuple[int, int]]] = field(default_factory=list)
+    shortened: bool = False
+
+    def build(self) -> None:
+        task, k = self.task, len(self.shapes.problem.blocks)
+        load = task.fixed.load()
+        for box in task.boxes:
+            load = [a + b for a, b in zip(load, box.lows, strict=True)]
+        highs = self._highs(load)
+        held = [
+            sum(high * n for high, n in zip(highs, column, strict=True))
+            for column in zip(*self.shapes.counts, strict=True)
+        ] or [0] * k
+        self.loads = [[] for _ in range(k)]
+        for kind in sorted(task.free):
+            self._add_free(kind, task.free[kind])
+        for box in task.boxes:
+            self._add_box(box, held)
+        self.machines = MachineVariables(self.shapes, self.program, self.lows, highs)
+        terms = self.machines.keep_cost(task.least, task.target)
+        if terms and (task.target is None or task.target > task.least):
+            self.program.minimise(terms)
+        for i in range(k):
+            short = load[i] - self.machines.have(i)
+            most = short + sum(-factor * self.program.high(v) for v, factor in self.loads[i])
+            # More blocks than can be short need not be told apart.
+            of_machines = self.machines.held(i, enough=max(1, most))
+            self.program.at_least(terms_of([*of_machines, *self.loads[i]]), short)
+
+    def _add_free(self, kind: int, options: Sequence[Option]) -> None:
+        weight = self.jobs.weight(kind)
+        z = [self.program.variable(weight) for _ in options]
+        self.program.equals(dict.fromkeys(z, 1), weight)
+        self.picks.append((kind, z))
+        for variable, option in zip(z, options, strict=True):
+            for i, blocks in enumerate(option):
+                if blocks:
+                    self.loads[i].append((variable, -blocks))
+
+    def _add_box(self, box: Box, held: Sequence[int]) -> None:
+        """Add a job that takes blocks between its bounds: of too many no more than there can be."""
+        row = self.jobs.row(box.kind)
+        # The least blocks may serve all but little of a demand of many digits.
+        served = sum(f * low for f, low in zip(row.supply, box.lows, strict=True))
+        row = row._replace(demand=max(0, row.demand - served))
+        self.shortened = self.shortened or row.demand > _SHORT
+        row = shortened(row, outer=self.task.outer)
+        spread = [high - low for low, high in zip(box.lows, box.highs, strict=True)]
+        y = [
+            self.program.variable(most if most < LARGEST else min(most, there)) if f else None
+            for most, there, f in zip(spread, held, row.supply, strict=True)
+        ]
+        self.inside.append((box, y))
+        terms = {v: f for v, f in zip(y, row.supply, strict=True) if v is not None}
+        if row.demand:
+            self.program.at_least(terms, row.demand)
+        for i, variable in enumerate(y):
+            if variable is not None:
+                self.loads[i].append((variable, -1))
+
+    def _highs(self, load: Sequence[int]) -> list[int]:
+        """Set the least numbers of machines and return the largest."""
+        task, shapes = self.task, self.shapes
+        if task.around is None:
+            most = sum(load) + sum(sum(box.highs) for box in task.boxes)
+            for kind, options in task.free.items():
+                most += self.jobs.weight(kind) * max(map(sum, options), default=0)
+            self.lows = [0] * len(shapes)
+            highs = [
+                min(most, floor(task.target / cost)) if task.target is not None and cost else most
+                for cost in shapes.costs
+            ]
+        else:
+            self.lows = [max(0, floor(x) - REACH) for x in task.around]
+            highs = [floor(x) + REACH for x in task.around]
+        if task.usable is not None:
+            for c, use in enumerate(task.usable):
+                if not use:
+                    self.lows[c] = highs[c] = 0
+        within_limits(shapes, self.lows, highs, LARGEST)
+        return highs
+
+    def read(self, values: Sequence[int] | None) -> Found | None:
+        """Turn the variables' values into machines and choices, if these serve the jobs."""
+        if values is None or (self.shortened and self.task.outer):
+            return None
+        machines = self.machines.numbers(values)
+        rows = [
+            (kind, option, values[variable])
+            for kind, z in self.picks
+            for variable, option in zip(z, self.task.free[kind], strict=True)
+        ]
+        for box, y in self.inside:
+            taken = tuple(
+                low + (0 if variable is None else values[variable])
+                for low, variable in zip(box.lows, y, strict=True)
+            )
+            rows.append((box.kind, taken, 1))
+        choices = self.task.fixed.joined(choices_of(rows, len(self.shapes.problem.blocks)))
+        return Found(self.shapes.cost(machines), machines, choices)
+
+    def answer(self, outcome: Outcome) -> Answer:
+        """Turn CP-SAT's outcome into words about the task."""
+        task, bound = self.task, None
+        if outcome.bound is not None and (task.target is None or task.target > task.least):
+            bound = max(task.least, self.machines.cost_of(outcome.bound))
+        exact = task.outer or not self.shortened
+        return Answer(outcome.status, self.read(outcome.values), bound, exact)
+
+
+def _built(shapes: Shapes, jobs: AnyJobs, task: Task) -> _Model | None:
+    """Build a task's program; None if its numbers leave the solver's range."""
+    model = _Model(shapes, jobs, task)
+    try:
+        model.build()
+    except TooLarge:
+        return None
+    return model
+
+
+def close(
+    shapes: Shapes,
+    jobs: AnyJobs,
+    task: Task,
+    budget: Budget,
+    *,
+    nodes: int = 0,
+    effort: float = 0.0,
+    settings: Settings | None = None,
+) -> Answer:
+    """Decide a task, within limits.
+
+    Parameters
+    ----------
+    nodes : int
+        Look for a schedule with SCIP first, over so many nodes.
+    effort : float
+        Then ask CP-SAT, whose word is exact, for so much of its deterministic time (about
+        seconds); it is not asked if SCIP found what cannot be better.
+    settings : Settings, optional
+        CP-SAT's.
+    """
+    model = _built(shapes, jobs, task)
+    if model is None:
+        return Answer("too large", None, exact=False)
+    found = None
+    if nodes:
+        hint = model.program.search(budget, nodes=nodes, cuts=len(shapes) <= _MOST_CUT)
+        found = model.read(hint.values)
+        if not effort or (found is not None and found.cost <= task.least):
+            status = "unknown" if found is None else "feasible"
+            return Answer(status, found, None, not model.shortened)
+    answer = model.answer(model.program.solve(budget, settings or Settings(), effort=effort))
+    if found is not None and (answer.found is None or found.cost <= answer.found.cost):
+        answer = answer._replace(found=found)
+    return answer
+
+
+def improvements(
+    shapes: Shapes, jobs: AnyJobs, task: Task, budget: Budget, settings: Settings
+) -> Generator[Found | Answer, None, None]:
+    """Decide a task with CP-SAT alone, without limits but the budget's.
+
+    Yields each better schedule while the solver works on, the answer last; closing the generator
+    stops the solver.
+    """
+    model = _built(shapes, jobs, task)
+    if model is None:
+        yield Answer("too large", None, exact=False)
+        return
+    with closing(model.program.improvements(budget, settings)) as items:
+        for item in items:
+            if isinstance(item, Outcome):
+                yield model.answer(item)
+            else:
+                found = model.read(item)
+                if found is not None:
+                    yield found
+
+
+@overload
+def schedule_of(shapes: Shapes, jobs: Jobs, found: Found) -> Schedule: ...
+@overload
+def schedule_of(shapes: Shapes, jobs: ShardedJobs, found: Found) -> Schedule | ShardedSchedule: ...
+def schedule_of(shapes: Shapes, jobs: AnyJobs, found: Found) -> Schedule | ShardedSchedule:
+    """Build the schedule of an answer."""
+    totals = {shapes.shapes[c]: number for c, number in enumerate(found.machines) if number}
+    return found.choices.schedule(jobs, totals)
+
+
+def shortened(row: Row, *, outer: bool = False) -> Row:
+    """Cut supply at the demand; round a row of many digits to fewer.
+
+    What serves the short row serves the job, or, if ``outer``, the other way round.
+
+    Examples
+    --------
+    >>> from cms.problem.rows import Row
+    >>> shortened(Row(6, (4, 9), 1))
+    Row(demand=6, supply=(4, 6), denominator=1)
+    >>> one_third = Row(3 * 10**40, (10**40,), 1)
+    >>> [3 * shortened(one_third, outer=o).supply[0] - 2**40 for o in (False, True)]
+    [-1, 2]
+    """
+    supply = tuple(min(f, row.demand) for f in row.supply)
+    if row.demand <= _SHORT:
+        return row._replace(supply=supply)
+    up = row.demand - 1 if outer else 0
+    return row._replace(
+        demand=_SHORT, supply=tuple((f * _SHORT + up) // row.demand for f in supply)
+    )
+
+
+__all__ = [
+    "REACH",
+    "Answer",
+    "Found",
+    "Task",
+    "close",
+    "improvements",
+    "schedule_of",
+    "shortened",
+]

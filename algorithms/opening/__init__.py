@@ -1,4 +1,0 @@
-"""A first schedule at once, before any prices, programs or solvers.
-
-May import nothing of ``algorithms``.
-"""

@@ -1,0 +1,296 @@
+"""Diving: machines that hold given blocks, against the optimum that enumeration finds."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator, Sequence
+from fractions import Fraction
+from typing import cast
+
+import pytest
+
+from algorithms.branch_and_price.dive import Dive, Dived
+from algorithms.branch_and_price.diver import Diver
+from algorithms.branch_and_price.undecided import Undecided
+from algorithms.prices.fraction import fractional
+from algorithms.prices.jobs import Jobs
+from algorithms.prices.region import Region, configuration_of
+from algorithms.prices.search import PriceSearch
+from cms import (
+    Configuration,
+    Job,
+    MachineType,
+    Problem,
+    SizeBoundedConfigurations,
+    check,
+    solve,
+)
+from cms.plugin.algorithm import Budget
+from tests.algorithms.branch_and_price.parts import Counting, Unlimited, shares
+from tests.oracle import optimum
+from tests.samples import few, no_round_up, so_many
+
+
+def needs(load: Sequence[int], problem: Problem) -> Problem:
+    """The same machines for jobs that want these blocks and no others."""
+    pairs = zip(problem.blocks, load, strict=True)
+    return Problem(
+        configurations=problem.configurations,
+        machine_types=problem.machine_types,
+        jobs=[Job(block, n, {block: 1}) for block, n in pairs],
+    )
+
+
+def first_dive(region: Region, load: Sequence[int]) -> Dive:
+    jobs = Jobs(cast("Problem", region.problem))
+    return Dive(jobs, region, dict.fromkeys(region.rows), Undecided.of_blocks(load), Unlimited())
+
+
+def diver_of(region: Region, budget: Budget | None = None) -> Diver:
+    return Diver(Jobs(cast("Problem", region.problem)), region, budget or Unlimited())
+
+
+def dives(
+    diver: Diver, load: Sequence[int], target: int | Fraction, below: Fraction | None = None
+) -> Iterator[Dived]:
+    return diver.dives(Undecided.of_blocks(load), Fraction(target), below, slice(40))
+
+
+def refuse_what_holds_too_little(
+    dived: Dived, load: Sequence[int], problem: Problem, region: Region
+) -> None:
+    """Check a dive's machines: contents, blocks, limits and cost."""
+    machines = {configuration_of(problem, row): n for row, n in dived.machines.items()}
+    for row, number in dived.machines.items():
+        assert number > 0
+        shape = configuration_of(problem, row)
+        of = [each for each in problem.configurations if each.machine == shape.machine]
+        assert any(holds(each, shape) for each in of)
+        if row.shape is None:
+            assert all(n <= most for n, most in zip(row.counts, load, strict=True))
+    for i, block in enumerate(problem.blocks):
+        assert sum(shape.blocks.get(block, 0) * n for shape, n in machines.items()) >= load[i]
+    cost = Fraction(0)
+    for machine in problem.machine_types:
+        number = sum(n for shape, n in machines.items() if shape.machine == machine.name)
+        assert machine.limit is None or number <= machine.limit
+        cost += number * machine.cost
+    assert dived.cost == cost
+
+
+def holds(one: Configuration | SizeBoundedConfigurations, shape: Configuration) -> bool:
+    if isinstance(one, Configuration):
+        return one == shape
+    if not set(shape.blocks) <= set(one.sizes):
+        return False
+    size = sum((one.sizes[block] * n for block, n in shape.blocks.items()), Fraction(0))
+    slots = one.max_blocks
+    return size <= one.capacity and (slots is None or sum(shape.blocks.values()) <= slots)
+
+
+def random_machines(rng: random.Random) -> Problem:
+    """One or two sets, perhaps beside listed configurations; jobs that could use any load."""
+    blocks = "abcd"[: rng.randint(1, 4)]
+    types = [
+        MachineType(name, rng.choice(["1", "1", "2", "7/3", "0"]), rng.choice([None, None, 1, 2]))
+        for name in "mno"
+    ]
+    sets = [
+        SizeBoundedConfigurations(
+            {block: rng.randint(2, 9) for block in rng.sample(blocks, rng.randint(1, len(blocks)))},
+            rng.randint(9, 20),
+            name,
+            max_blocks=rng.choice([None, None, 3]),
+        )
+        for name in "mn"[: rng.randint(1, 2)]
+    ]
+    last = SizeBoundedConfigurations(dict.fromkeys(blocks, 5), 12, "all")
+    listed = [
+        Configuration({rng.choice(blocks): rng.randint(1, 4), rng.choice(blocks): 1}, "o")
+        for _ in range(rng.randint(0, 2))
+    ]
+    return Problem(
+        configurations=[*sets, last, *listed],
+        jobs=[Job(block, rng.randint(6, 20), {block: 1}) for block in blocks],
+        machine_types=[*types, MachineType("all", 3, rng.choice([None, None, 4]))],
+    )
+
+
+def random_tasks(number: int) -> Iterator[tuple[Problem, Region, list[int]]]:
+    for seed in range(number):
+        rng = random.Random(seed)
+        problem = random_machines(rng)
+        load = [rng.randint(0, 6) for _ in problem.blocks]
+        yield problem, Region(problem), load
+
+
+def test_cutting_stock_without_round_up_takes_its_six_machines() -> None:
+    problem = no_round_up()
+    region = Region(problem)
+    load = [{"44": 5, "33": 7, "12": 17}[block] for block in problem.blocks]
+    found = list(dives(diver_of(region), load, 5))
+    assert found[-1].cost == 6
+    for dived in found:
+        refuse_what_holds_too_little(dived, load, problem, region)
+
+
+@pytest.mark.parametrize("part", few(1, range(4)))
+def test_machines_hold_the_blocks_and_are_seldom_dearer_than_any_others(part: int) -> None:
+    best, tasks = 0, 0
+    for problem, region, load in list(random_tasks(60 * (part + 1)))[60 * part :]:
+        least = optimum(needs(load, problem))
+        found = list(dives(diver_of(region), load, least or Fraction(0)))
+        for dived in found:
+            refuse_what_holds_too_little(dived, load, problem, region)
+        costs = [dived.cost for dived in found]
+        assert costs == sorted(set(costs), reverse=True)
+        if least is None:
+            assert not found
+            continue
+        assert all(cost >= least for cost in costs)
+        tasks += 1
+        best += bool(found) and costs[-1] == least
+    # What there are whole machines of is kept, which may be one too many.
+    assert best >= 0.85 * tasks > 40
+
+
+def test_no_dive_claims_that_blocks_cost_more_than_they_do() -> None:
+    """At first, over all contents, and after each of its steps with what is kept by then."""
+    told, number = 0, so_many(10, 80)
+    for problem, region, load in random_tasks(number):
+        dive = first_dive(region, load)
+        dived = dive.run(frozenset(), None)
+        least = optimum(needs(load, problem))
+        if least is None or dive.least is None:
+            assert dived is None or not any(load)
+            continue
+        assert dive.least <= least
+        told += dive.least > least - 1
+    assert told > number * 5 // 8
+
+
+def test_limits_count_in_what_blocks_cost_at_least() -> None:
+    problem = Problem(
+        configurations=[
+            SizeBoundedConfigurations({"a": 2, "b": 3}, 12, "few"),
+            SizeBoundedConfigurations({"a": 2, "b": 3}, 6, "any"),
+        ],
+        machine_types=[MachineType("few", 1, 2), MachineType("any", 1)],
+        jobs=[Job("x", 99, {"a": 1}), Job("y", 99, {"b": 1})],
+    )
+    dive = first_dive(Region(problem), [9, 8])
+    dived = dive.run(frozenset(), None)
+    assert dived is not None
+    # 42 in all: 24 on the two, 18 on three more.
+    assert dived.cost == 5
+    assert dive.least is not None
+    assert Fraction(49, 10) < dive.least <= 5
+
+
+def test_more_blocks_than_floats_can_count_are_refused() -> None:
+    problem = Problem(
+        configurations=SizeBoundedConfigurations({"a": 2, "b": 3}, 6),
+        jobs=[Job("x", 2**50, {"a": 1}), Job("y", 2**50, {"b": 1})],
+    )
+    diver = diver_of(Region(problem))
+    assert list(dives(diver, [2**40, 1], 0)) == []
+    (found,) = dives(diver, [3 * 2**30, 2**31], 2**31)
+    assert found.cost == 2**31
+
+
+def test_numbers_beyond_floats_beside_the_blocks() -> None:
+    """Counts, costs and limits of hundreds of digits, of machines that compete with the set's."""
+    problem = Problem(
+        configurations=[
+            SizeBoundedConfigurations({"a": 2, "b": 3}, 7, "set"),
+            Configuration({"a": 10**400, "b": 1}, "vast"),
+            Configuration({"b": 10**350}, "dear"),
+        ],
+        machine_types=[
+            MachineType("set", 1, 10**350),
+            MachineType("vast", 2, 10**360),
+            MachineType("dear", 10**200),
+        ],
+        jobs=[Job("x", 10**401, {"a": 1}), Job("y", 10**401, {"b": 1})],
+    )
+    region = Region(problem)
+    load = [100, 2]
+    for dived in dives(diver_of(region), load, 0):
+        refuse_what_holds_too_little(dived, load, problem, region)
+    assert dived.cost == 3
+
+
+def test_a_dive_that_is_stopped_ends_without_machines() -> None:
+    stopped = Unlimited()
+    stopped.stopped = True
+    problem = no_round_up()
+    load = [{"44": 5, "33": 7, "12": 17}[block] for block in problem.blocks]
+    assert list(dives(diver_of(Region(problem), stopped), load, 0)) == []
+    ended = 0
+    for questions in range(1, 40, 3):
+        region = Region(problem)
+        budget: Budget = Counting(questions)
+        found = list(dives(diver_of(region, budget), load, 5))
+        for dived in found:
+            refuse_what_holds_too_little(dived, load, problem, region)
+        ended += not found
+    assert 1 < ended < 13
+
+
+def test_dives_close_what_contents_known_from_prices_leave_open() -> None:
+    problem = shares(2, 15, beside=False)
+    solution = solve(problem, "price_and_branch", threads=1, time_limit=None)
+    assert check(problem, solution.schedule) == ()
+    assert "price_and_branch: diving" in [line.source for line in solution.history]
+
+
+def mixed_jobs(seed: int) -> Problem:
+    """A few jobs that several types of blocks serve, on one or two sets."""
+    rng = random.Random(seed)
+    blocks = "abc"
+    types = [MachineType("m", rng.choice([1, 2])), MachineType("n", "3/2", rng.choice([None, 2]))]
+    sets = [
+        SizeBoundedConfigurations({b: rng.randint(2, 7) for b in blocks}, rng.randint(7, 14), name)
+        for name in "mn"
+    ]
+    return Problem(
+        configurations=sets,
+        machine_types=types,
+        jobs=[
+            Job(f"j{j}", rng.randint(4, 12), {b: rng.randint(2, 6) for b in blocks})
+            for j in range(rng.randint(2, 5))
+        ],
+    )
+
+
+def test_jobs_that_have_not_decided_take_options_that_serve_them() -> None:
+    mixtures = best = 0
+    number = so_many(12, 40)
+    for seed in range(number):
+        problem = mixed_jobs(seed)
+        jobs = Jobs(problem)
+        search = PriceSearch(jobs, Unlimited())
+        list(search.run())
+        read = Undecided.of(search, fractional(search))
+        assert set(read.open) | {kind for kind, _ in read.decided} == set(range(len(jobs)))
+        options = [
+            tuple({tuple(o[kind].tolist()) for o in search.options}) for kind in range(len(jobs))
+        ]
+        start = Undecided({}, dict(enumerate(options))) if seed % 2 else read
+        mixtures += len(start.open)
+        dive = Dive(jobs, search.region, dict.fromkeys(search.region.rows), start, Unlimited())
+        dived = dive.run(frozenset(), None)
+        assert dived is not None
+        machines = {configuration_of(problem, row): n for row, n in dived.machines.items()}
+        schedule = dived.choices.schedule(jobs, machines)
+        assert check(problem, schedule) == ()
+        assert schedule.cost(problem) <= dived.cost
+        least = optimum(problem)
+        assert least is not None
+        assert dived.cost >= least
+        best += dived.cost == least
+        if not start.decided and dive.least is not None:
+            # What has been decided may cost more than the best schedule does.
+            assert dive.least <= least
+    assert mixtures > number
+    assert best > number * 3 // 4

@@ -1,0 +1,183 @@
+"""Programs that leave nothing out, against enumeration: what they find and what they prove."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import pytest
+
+import algorithms.branch_and_price.exact
+from algorithms.branch_and_price.exact import every_block, every_option, solver_bound
+from algorithms.branch_and_price.program import (
+    Answer,
+    Found,
+    Task,
+    close,
+    improvements,
+    schedule_of,
+)
+from algorithms.branch_and_price.shapes import Shapes
+from algorithms.prices.jobs import Jobs
+from algorithms.prices.search import PriceSearch
+from algorithms.solvers.integer import Settings
+from cms import Configuration, Job, Problem, SolverBound, check
+from cms.reduction.reduction import Reduction, reduce
+from tests.algorithms.branch_and_price.parts import Unlimited, reduced, searched
+from tests.families import FAMILIES, instance
+from tests.oracle import given, optimum
+from tests.samples import so_many, spread
+
+FEW = so_many(4, 6)
+FAMILIES_WITH_SCHEDULES = [name for name in FAMILIES if name != "infeasible_by_block"]
+
+
+class Known:
+    """A tiny problem with its optimum, reduced and priced; prices may be missing."""
+
+    def __init__(self, problem: Problem) -> None:
+        self.problem, self.best = problem, optimum(problem)
+        self.reduction: Reduction = reduce(problem)
+        self.jobs = Jobs(self.reduction.problem)
+        self.search: PriceSearch = searched(problem, jobs=self.jobs)
+        self.shapes = Shapes(self.reduction.problem, self.search.region.rows)
+        self.step = problem.cost_step
+
+    def decide(self, task: Task) -> Answer:
+        return close(self.shapes, self.jobs, task, Unlimited(), effort=math.inf)
+
+    def holds(self, found: Found) -> bool:
+        schedule = self.reduction.restore(schedule_of(self.shapes, self.jobs, found))
+        return check(self.problem, schedule) == () and schedule.cost(self.problem) <= found.cost
+
+
+def problems(family: str) -> list[Known]:
+    """Those of a family with something to decide."""
+    found = []
+    for number in range(FEW):
+        problem = instance(family, number)
+        if reduce(problem).problem.n_jobs and problem.cost_step:
+            found.append(Known(problem))
+    return found
+
+
+def lengthened(problem: Problem) -> Problem:
+    """The same with numbers of thirty digits, of which demands are now and then one off."""
+    jobs = [
+        Job(
+            job.name,
+            job.demand * 10**30 + (0, 1, -1)[j % 3] if job.demand else 0,
+            {block: given(job, block) * 10**30 for block in problem.blocks},
+        )
+        for j, job in enumerate(problem.jobs)
+    ]
+    return Problem(
+        configurations=problem.configurations, jobs=jobs, machine_types=problem.machine_types
+    )
+
+
+@pytest.mark.parametrize("family", spread(6, FAMILIES_WITH_SCHEDULES))
+def test_every_block_is_enough_to_find_the_optimum_and_nothing_below(family: str) -> None:
+    for known in problems(family):
+        task = every_block(known.jobs, Fraction(0), None)
+        answer = known.decide(task)
+        if known.best is None:
+            assert answer.status == "infeasible"
+            continue
+        assert answer.status == "optimal"
+        assert answer.found is not None
+        assert known.holds(answer.found)
+        assert answer.found.cost >= known.best
+        if answer.exact:
+            assert (answer.found.cost, answer.bound) == (known.best, known.best)
+            assert solver_bound(answer, task, known.step) == SolverBound(known.best, "CP-SAT")
+
+
+@pytest.mark.parametrize("family", spread(5, FAMILIES_WITH_SCHEDULES))
+def test_every_option_within_the_target_is_enough(
+    family: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(algorithms.branch_and_price.exact, "_OPTIONS_A_BLOCK", 10**6)
+    decided = 0
+    for known in problems(family):
+        point = known.search.best
+        if known.best is None or point is None:
+            continue
+        for above in range(2):
+            target = known.best + above * known.step
+            task = every_option(known.shapes, known.jobs, point, Fraction(0), target, Unlimited())
+            assert task is not None
+            answer = known.decide(task)
+            assert (answer.status, answer.exact) == ("optimal", True)
+            assert answer.found is not None
+            assert answer.found.cost == known.best
+            assert known.holds(answer.found)
+            decided += 1
+        task = every_option(
+            known.shapes, known.jobs, point, Fraction(0), known.best - known.step, Unlimited()
+        )
+        assert task is not None
+        answer = known.decide(task)
+        assert answer.status == "infeasible"
+        assert solver_bound(answer, task, known.step) == SolverBound(known.best, "CP-SAT")
+    assert decided >= (0 if family == "infeasible_by_limit" else 2)
+
+
+@pytest.mark.parametrize("family", ["random_configurations", "equal_ratios", "decimals", "costs"])
+def test_short_rows_find_schedules_and_prove_bounds_of_long_ones(family: str) -> None:
+    rounded = 0
+    for small in problems(family):
+        known = Known(lengthened(small.problem))
+        if known.best is None:
+            continue
+        inner = known.decide(every_block(known.jobs, Fraction(0), None))
+        if inner.found is not None:
+            assert known.holds(inner.found)
+            assert inner.found.cost >= known.best
+        outer_task = every_block(known.jobs, Fraction(0), None, outer=True)
+        outer = known.decide(outer_task)
+        assert (outer.status, outer.exact) == ("optimal", True)
+        assert outer.bound is not None
+        assert outer.bound <= known.best
+        # The optimum itself is among what the outer program allows.
+        there = known.decide(every_block(known.jobs, known.best, known.best, outer=True))
+        assert there.status in ("optimal", "feasible")
+        if not inner.exact:
+            rounded += 1
+            assert outer.found is None
+            assert solver_bound(inner, outer_task, known.step) is None
+    assert rounded >= FEW // 3
+
+
+def test_what_is_too_large_for_the_solver_proves_nothing() -> None:
+    problem = Problem(configurations=Configuration({"a": 1}), jobs=[Job("x", 10**40, {"a": 3})])
+    jobs = reduced(problem)
+    shapes = Shapes(jobs.problem, ())
+    # A short row has nothing left of a supply of 3; the blocks of the long one are too many.
+    for outer, status in ((False, "infeasible"), (True, "too large")):
+        task = every_block(jobs, Fraction(0), None, outer=outer)
+        (answer,) = improvements(shapes, jobs, task, Unlimited(), Settings())
+        assert answer == close(shapes, jobs, task, Unlimited(), effort=1.0)
+        assert isinstance(answer, Answer)
+        assert (answer.status, answer.exact) == (status, False)
+        assert solver_bound(answer, task, Fraction(1)) is None
+
+
+@pytest.mark.parametrize(
+    ("answer", "target", "expected"),
+    [
+        (Answer("infeasible", None), None, SolverBound(None, "CP-SAT")),
+        (Answer("infeasible", None), 7, SolverBound("7.5", "CP-SAT")),
+        (Answer("infeasible", None, None, exact=False), 7, None),
+        (Answer("unknown", None, Fraction(6)), 7, SolverBound(6, "CP-SAT")),
+        (Answer("unknown", None, Fraction(9)), 7, SolverBound("7.5", "CP-SAT")),
+        (Answer("unknown", None, Fraction(9)), None, SolverBound(9, "CP-SAT")),
+        (Answer("unknown", None), 7, None),
+    ],
+)
+def test_an_answer_holds_for_costs_up_to_the_target(
+    answer: Answer, target: int | None, expected: SolverBound | None
+) -> None:
+    jobs = reduced(instance("costs", 3))
+    task = every_block(jobs, Fraction(0), None if target is None else Fraction(target))
+    assert solver_bound(answer, task, Fraction(1, 2)) == expected

@@ -1,0 +1,193 @@
+"""A first schedule: always valid, always found where nothing is limited, and never late."""
+
+from __future__ import annotations
+
+import itertools
+import random
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from algorithms.branch_and_price.first import first_schedule
+from algorithms.price_and_branch import PriceAndBranch, PriceAndBranchOptions
+from algorithms.prices import jobs as prices
+from cms import (
+    Configuration,
+    Job,
+    MachineType,
+    Problem,
+    Schedule,
+    SizeBoundedConfigurations,
+    check,
+)
+from cms.plugin.algorithm import Named
+from instances.families import families, generate
+from tests.algorithms.branch_and_price.parts import Counting, Unlimited
+from tests.families import FAMILIES, instance
+from tests.oracle import optimum
+from tests.samples import spread
+
+
+def never() -> bool:
+    return False
+
+
+def found(problem: Problem) -> Any:
+    """The first schedule, checked; None if there is none."""
+    schedule = first_schedule(problem, never)
+    if schedule is not None:
+        assert check(problem, schedule) == ()
+    return schedule
+
+
+def random_problem(seed: int, limits: bool) -> Problem:
+    """Any mixture of sets, machine types, costs of nothing and numbers of all sizes."""
+    rng = random.Random(seed)
+    blocks = [f"b{i}" for i in range(rng.choice([1, 2, 4, 30]))]
+    types = [
+        MachineType(
+            f"m{m}", rng.choice(["0", "1", "2", "0.7"]), rng.choice([0, 1, 3]) if limits else None
+        )
+        for m in range(rng.choice([1, 2, 5]))
+    ]
+    # The last type has no limit and every block, so that all can be served.
+    types.append(MachineType("all", rng.choice([0, 1, 50])))
+    shapes: list[Configuration | SizeBoundedConfigurations] = [
+        Configuration(dict.fromkeys(blocks, 1), "all")
+    ]
+    for machine in types:
+        for _ in range(rng.randint(0, 3)):
+            some = rng.sample(blocks, rng.randint(1, len(blocks)))
+            if rng.random() < 0.3:
+                sizes = {b: rng.randint(1, 9) for b in some}
+                most = rng.choice([None, 1, 3])
+                shapes.append(SizeBoundedConfigurations(sizes, 12, machine.name, most))
+            else:
+                count = rng.choice([3, 10**9, 10**310])
+                shapes.append(Configuration({b: rng.randint(1, count) for b in some}, machine.name))
+    size = rng.choice([9, 10**12, 10**30, 10**400])
+    jobs = []
+    for j in range(rng.choice([0, 1, 3, 20])):
+        table = {b: rng.randint(1, rng.choice([9, size])) for b in blocks if rng.random() < 0.7}
+        jobs.append(Job(f"j{j}", rng.randint(0, size), table or {blocks[0]: 1}))
+    return Problem(configurations=shapes, jobs=jobs, machine_types=types)
+
+
+@given(st.integers(0, 2**32), st.booleans())
+@example(0, False)
+def test_where_some_machine_has_no_limit_and_serves_everyone_there_is_a_schedule(
+    seed: int, limits: bool
+) -> None:
+    problem = random_problem(seed, limits)
+    assert any(job.demand for job in problem.jobs) == bool(found(problem).machine_count)
+
+
+@pytest.mark.parametrize("family", spread(8, FAMILIES))
+def test_small_problems_have_one_wherever_they_have_any_but_for_tight_limits(family: str) -> None:
+    for number in range(6):
+        problem = instance(family, number)
+        schedule, best = found(problem), optimum(problem)
+        limited = any(machine.limit is not None for machine in problem.machine_types)
+        if best is None or not limited:
+            assert (schedule is None) == (best is None), (family, number)
+
+
+@pytest.mark.parametrize("family", spread(8, families()))
+def test_large_problems_have_one(family: str) -> None:
+    problem = generate(family, n=6_000, seed=2)
+    schedule = found(problem)
+    assert (schedule is None) == (family == "mixed-fleet-infeasible")
+
+
+def one_of_each(types: int, jobs: int, blocks: int) -> Problem:
+    """Machine types with a limit of one machine each, and jobs that need a tenth of them."""
+    rng = random.Random(types)
+    names = [f"b{i}" for i in range(blocks)]
+    shapes = [
+        Configuration({b: rng.randint(1, 4) for b in rng.sample(names, min(blocks, 3))}, f"m{m}")
+        for m in range(types)
+    ]
+    held = sorted({block for shape in shapes for block in shape.blocks})
+    return Problem(
+        configurations=shapes,
+        machine_types=[MachineType(f"m{m}", rng.choice([0, 1, 2]), 1) for m in range(types)],
+        jobs=[Job(f"j{j}", 40, {b: rng.randint(1, 9) for b in held}) for j in range(jobs)],
+    )
+
+
+@pytest.mark.parametrize(("types", "jobs", "blocks"), [(1_000, 20, 5), (300, 5, 300), (60, 2, 1)])
+def test_machine_types_of_one_machine_each(types: int, jobs: int, blocks: int) -> None:
+    assert found(one_of_each(types, jobs, blocks)) is not None
+
+
+# --- liveness -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("looks", range(12))
+def test_it_ends_at_the_look_that_says_so(looks: int) -> None:
+    budget = Counting(looks)
+    problem = generate("size-bounded-mixed", n=400, seed=1)
+    first_schedule(problem, lambda: budget.stopped)
+    assert budget.asked <= looks + 4
+
+
+def claims(problem: Problem, budget: Unlimited) -> Iterator[Any]:
+    return PriceAndBranch().run(problem, PriceAndBranchOptions(), budget)
+
+
+def test_auto_waits_for_no_prices(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: Any, **__: Any) -> None:
+        raise AssertionError("prices were asked for")
+
+    monkeypatch.setattr(prices, "price_jobs", refuse)
+    for problem in (one_of_each(50, 5, 5), generate("size-bounded", n=60, seed=1)):
+        claim = next(claims(problem, Unlimited()))
+        assert type(claim) is Named
+        assert claim.part == "first schedule"
+        assert isinstance(claim.claim, Schedule)
+        assert check(problem, claim.claim) == ()
+
+
+@pytest.mark.parametrize("family", ["mixed-fleet", "size-bounded-mixed", "huge-demands"])
+def test_auto_ends_at_whatever_look_it_is_stopped(family: str) -> None:
+    problem = generate(family, n=60, seed=3)
+    for looks in (0, 1, 2, 3, 5, 8, 13, 21, 34, 55):
+        budget = Counting(looks)
+        for _ in claims(problem, budget):
+            pass
+        assert budget.asked <= looks + 40, looks
+
+
+def test_fifty_thousand_configurations_are_read_once() -> None:
+    rng = np.random.default_rng(1)
+    problem = Problem.from_arrays(
+        demands=rng.integers(100, 5000, size=30),
+        supply=rng.integers(1, 200, size=(30, 6)),
+        configurations=1 + rng.integers(0, 12, size=(5_000, 6)),
+    )
+    budget = Counting(10**9)
+    schedule = first_schedule(problem, lambda: budget.stopped)
+    assert schedule is not None
+    assert check(problem, schedule) == ()
+    assert budget.asked < 100
+
+
+def test_a_job_that_takes_what_each_of_many_machines_has_can_be_stopped() -> None:
+    """It is one job: what is asked between jobs alone would be asked once."""
+    blocks = [f"b{i}" for i in range(200)]
+    problem = Problem(
+        configurations=[Configuration({block: 1}, block) for block in blocks],
+        jobs=[Job("x", 150, dict.fromkeys(blocks, 1))],
+        machine_types=[MachineType(block, limit=1) for block in blocks],
+    )
+    looks = itertools.count()
+    schedule = first_schedule(problem, lambda: next(looks) < 0)
+    assert schedule is not None
+    assert schedule.machine_count == 150
+    assert next(looks) >= 150
+    budget = iter([False] * 50)
+    assert first_schedule(problem, lambda: next(budget, True)) is None

@@ -1,0 +1,214 @@
+"""Price-and-branch against enumeration, and against another solver where that takes too long.
+
+Everything a solution says also passes the second checker, as text in files would.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from typing import Any
+
+import pytest
+
+import algorithms.prices.guesses
+import algorithms.prices.jobs
+import algorithms.prices.search
+import cms.knapsack.pricing
+from algorithms.price_and_branch import PriceAndBranch
+from cms import MachineType, Problem, Proof, Solution, Status, check, solve
+from cms.solving.arguments import Arguments
+from cms.solving.solve import run_checked
+from instances.families import generate, suite
+from tests.algorithms.branch_and_price.proving import refuse_false_files
+from tests.families import FAMILIES, instance
+from tests.oracle import optimum
+from tests.references.programs import within
+from tests.samples import so_many
+
+FEW, MANY = so_many(2, 4), 300
+
+
+@pytest.fixture(params=["plain", "compiled", "groups"])
+def path(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Tiny problems on the paths of large ones: compiled pricing, and few groups of jobs."""
+    if request.param == "compiled":
+        for module in (
+            cms.knapsack.pricing,
+            algorithms.prices.jobs,
+            algorithms.prices.guesses,
+        ):
+            monkeypatch.setattr(module, "COMPILED_FROM", 1)
+    if request.param == "groups":
+        monkeypatch.setattr(algorithms.prices.search, "MOST_SINGLE", 0)
+        monkeypatch.setattr(algorithms.prices.search, "GROUPS", 1)
+    return str(request.param)
+
+
+def answer(problem: Problem, **more: Any) -> Solution:
+    arguments = Arguments(threads=1, **{"time_limit": None, **more})
+    return run_checked(PriceAndBranch(), True, problem, arguments)
+
+
+def examine(problem: Problem, *, files: bool = True) -> str:
+    """Solve a problem, hold everything against the optimum, and say how it was proved."""
+    best, solution = optimum(problem), answer(problem)
+    assert solution.status is (Status.INFEASIBLE if best is None else Status.OPTIMAL)
+    assert solution.cost == best
+    assert solution.proof in (Proof.CHECKED, Proof.SOLVER)
+    assert check(problem, solution.schedule) == () or best is None
+    assert solution.certificate.proves_infeasible(problem) == (
+        best is None and solution.proof is Proof.CHECKED
+    )
+    if best is not None:
+        assert solution.certificate.bound(problem) <= solution.lower_bound <= best
+        for line in solution.history:
+            assert line.lower_bound <= best
+            assert line.cost is None or line.cost >= best
+            assert line.claimed_bound is None or line.claimed_bound <= best
+    if files:
+        refuse_false_files(problem, solution)
+    return f"{solution.status} {solution.proof}"
+
+
+def tally(family: str, numbers: Iterable[int], **more: Any) -> Counter[str]:
+    """Examine problems of a family; a failure names the one to look at."""
+    found: Counter[str] = Counter()
+    for number in numbers:
+        try:
+            found[examine(instance(family, number), **more)] += 1
+        except Exception as fault:
+            raise AssertionError(f"instance({family!r}, {number}): {fault}") from fault
+    return found
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_every_tiny_problem_is_solved_and_proved(family: str) -> None:
+    found = tally(family, range(FEW))
+    assert found.total() == FEW
+    if family != "infeasible_by_limit":  # where no prices reach: F_2 covers, size-bounded sets
+        assert set(found) <= {"optimal checked", "infeasible checked"}
+
+
+def test_the_paths_of_large_problems_change_no_optimum(path: str) -> None:
+    each = so_many(1, 5)
+    for family in ("a100", "random_configurations", "limits", "max_blocks", "long_numbers"):
+        assert tally(family, range(8, 8 + each), files=False).total() == each
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("family", FAMILIES)
+def test_thousands_of_tiny_problems_are_solved_and_proved(
+    family: str, path: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    many = MANY if path == "plain" else MANY // 5
+    found = tally(family, range(FEW, FEW + many), files=path == "plain")
+    with capsys.disabled():
+        print(f"\n{path} {family}: {dict(found)}")
+    assert found.total() == many
+
+
+# --- against another solver -----------------------------------------------------------------------
+
+
+def agree(problem: Problem, nodes: int, *, files: bool = False) -> bool:
+    """Hold a solution against HiGHS; whether both ended."""
+    solution = answer(problem)
+    assert check(problem, solution.schedule) == ()
+    assert solution.cost is not None
+    if files:
+        refuse_false_files(problem, solution)
+    found, proved = within(problem, nodes)
+    if found is not None:
+        assert solution.lower_bound <= found
+        assert solution.status is not Status.OPTIMAL or solution.cost <= found
+    if found is None or not proved:
+        return False
+    assert found <= solution.cost
+    assert solution.status is Status.OPTIMAL
+    assert solution.proof is Proof.CHECKED
+    assert solution.cost == found
+    return True
+
+
+#: n = 20 to 60: what HiGHS decides in a few nodes, and what it does not.
+MIDDLING: list[tuple[str, dict[str, Any]]] = [
+    ("arbitrary", {"n": 40, "m": 1}),
+    ("sparse", {"n": 60}),
+    ("superlinear", {"n": 30, "exponent": "2"}),
+    ("sublinear", {"n": 20, "m": 5, "exponent": "0.3"}),
+    ("near-ties", {"n": 20, "m": 1}),
+    ("real-rows", {"n": 30, "m": 1}),
+    ("mixed-fleet", {"n": 20, "types": 2, "limits": "tight"}),
+    ("mixed-fleet", {"n": 25, "types": 3, "cost_step": "0.01"}),
+    ("size-bounded", {"n": 20, "m": 1}),
+    ("random-configurations", {"n": 40, "k": 3, "configurations": 4, "largest": 10}),
+    ("equal-jobs", {"n": 50, "kinds": 5}),
+    ("rounding", {"n": 30, "kind": "non-irup-listed"}),
+]
+
+
+def test_another_solver_finds_the_same_optima() -> None:
+    ended, half = 0, MIDDLING[::2]  # the long run takes all families
+    for at, (name, arguments) in enumerate(half):
+        problem = generate(name, seed=7, **arguments)
+        ended += agree(problem, nodes=60, files=at % 3 == 0)
+    assert ended >= len(half) // 3
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("seed", range(6))
+def test_another_solver_finds_the_same_optima_of_many_problems(
+    seed: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    number, ended = 130, 0
+    for name, arguments in suite(number, 60, seed):
+        if name != "huge-demands":  # HiGHS works in floating-point numbers
+            ended += agree(generate(name, **dict[str, Any](arguments)), nodes=2000)
+    with capsys.disabled():
+        print(f"\nseed {seed}: {ended} of {number} ended on both sides, all alike")
+    assert ended >= number // 2
+
+
+def test_the_machines_of_an_optimum_are_enough_and_one_less_is_not() -> None:
+    """With one machine less of a type any schedule would be cheaper than the optimum."""
+    problem = generate("mixed-fleet", n=12, seed=3, types=2)
+    best = answer(problem)
+    assert (best.status, best.proof) == (Status.OPTIMAL, Proof.CHECKED)
+    used: Counter[str] = Counter()
+    for configuration, count in best.schedule.machines.items():
+        used[configuration.machine or ""] += count
+
+    def fleet(short: str | None) -> Problem:
+        return problem.replace(
+            machine_types=[
+                MachineType(m.name, m.cost, used[m.name] - (m.name == short))
+                for m in problem.machine_types
+            ]
+        )
+
+    assert answer(fleet(None)).cost == best.cost
+    assert len(used) == 2
+    for name in used:
+        solution = answer(fleet(name))
+        assert solution.status is Status.INFEASIBLE
+        refuse_false_files(fleet(name), solution)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_infeasible_fleets_are_proved_with_a_ray_or_a_tree(seed: int) -> None:
+    problem = generate("mixed-fleet-infeasible", n=12, seed=seed)
+    solution = answer(problem)
+    assert (solution.status, solution.proof) == (Status.INFEASIBLE, Proof.CHECKED)
+    assert solution.certificate.proves_infeasible(problem)
+    refuse_false_files(problem, solution)
+
+
+def test_a_start_is_improved_on_and_never_lost() -> None:
+    problem = generate("arbitrary", n=30, seed=5)
+    best = answer(problem)
+    again = answer(problem, start=best.schedule)
+    assert again.cost == best.cost
+    assert again.status is Status.OPTIMAL
+    doubled = solve(problem, "price_and_branch", start=best.schedule, time_limit=0)
+    assert doubled.cost == best.cost

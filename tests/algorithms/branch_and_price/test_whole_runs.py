@@ -1,0 +1,130 @@
+"""The same history every time; stopping at any moment; what is told and what is left behind."""
+
+from __future__ import annotations
+
+import threading
+import time
+from fractions import Fraction
+from typing import Any
+
+import pytest
+
+from algorithms.price_and_branch import PriceAndBranch
+from cms import Incumbent, Problem, Solution, StopReason, check, solve
+from instances.families import generate
+from tests.samples import few, spread
+
+
+def history(solution: Solution) -> list[object]:
+    """All of a history but the seconds, and the schedule it ends with."""
+    lines: list[object] = [
+        (line.cost, line.lower_bound, line.claimed_bound, line.source) for line in solution.history
+    ]
+    groups = [
+        (group.configuration, dict(group.assignment), group.count)
+        for group in solution.schedule.groups
+    ]
+    return [*lines, groups, solution.certificate.to_json(), solution.status, solution.proof]
+
+
+def answer(problem: Problem, **more: Any) -> Solution:
+    return solve(problem, "price_and_branch", **{"time_limit": None, **more})
+
+
+#: What reaches rounding, programs, branching and CP-SAT's word.
+VARIED = [
+    ("real-rows", {"n": 60, "m": 30}),
+    ("mixed-fleet", {"n": 12, "types": 3, "limits": "tight"}),
+    ("rounding", {"n": 30, "kind": "non-irup-listed"}),
+    ("rounding", {"n": 12, "kind": "triplets"}),
+    ("size-bounded-mixed", {"n": 8}),
+    ("huge-demands", {"n": 3}),
+]
+
+
+@pytest.mark.parametrize("varied", spread(3, VARIED))
+def test_the_history_is_the_same_every_time_and_for_any_threads(
+    varied: tuple[str, dict[str, Any]],
+) -> None:
+    name, arguments = varied
+    problem = generate(name, seed=2, **arguments)
+    solution = answer(problem, threads=1, seed=5)
+    assert history(answer(problem, threads=2, seed=5)) == history(solution)
+    bounds = [line.lower_bound for line in solution.history]
+    costs = [line.cost for line in solution.history if line.cost is not None]
+    assert bounds == sorted(bounds)
+    assert costs == sorted(costs, reverse=True)
+
+
+def test_the_history_is_the_same_on_the_compiled_path() -> None:
+    problem = generate("real-rows", n=5000, seed=3, m=30)
+    first = answer(problem, threads=1)
+    assert check(problem, first.schedule) == ()
+    assert first.gap is not None
+    assert first.gap <= 1
+    assert history(answer(problem, threads=2)) == history(first)
+
+
+# --- stopping -------------------------------------------------------------------------------------
+
+
+def threads_of_ours() -> list[str]:
+    return [
+        thread.name for thread in threading.enumerate() if thread is not threading.main_thread()
+    ]
+
+
+def wait_until_alone(before: list[str]) -> None:
+    """Give threads that are ending a moment, which is long on a busy machine."""
+    for _ in range(30_000):
+        if len(threads_of_ours()) <= len(before):
+            return
+        time.sleep(0.02)
+    raise AssertionError(f"threads are left: {threads_of_ours()}, before: {before}")
+
+
+def hard() -> Problem:
+    """Seconds of work, most of it on the later stages."""
+    return generate("mixed-fleet", n=60, seed=3, types=5, limits="tight", cost_step="0.01")
+
+
+@pytest.mark.parametrize("after", few(1, [2, 1]))
+def test_cancelled_at_an_improvement_the_run_ends_with_what_is_checked(after: int) -> None:
+    before, cancel, seen = threads_of_ours(), threading.Event(), []
+
+    def improved(line: Incumbent) -> None:
+        seen.append(line)
+        if len(seen) == after:
+            cancel.set()
+
+    problem = hard()
+    solution = answer(problem, cancel=cancel, on_improvement=improved, time_limit=None)
+    assert len(solution.history) <= after + 1
+    assert solution.lower_bound == max(line.lower_bound for line in solution.history)
+    assert solution.certificate.bound(problem) <= solution.lower_bound
+    assert check(problem, solution.schedule) == () or solution.cost is None
+    assert solution.stop_reason in (StopReason.INTERRUPTED, StopReason.PROVED)
+    wait_until_alone(before)
+
+
+@pytest.mark.parametrize("limit", few(2, [0, 0.1, 0.01, 0.4, 0.001, 0.05, 0.2]))
+def test_any_time_limit_leaves_a_checked_answer_and_no_thread(limit: float) -> None:
+    before = threads_of_ours()
+    for problem in (hard(), generate("real-rows", n=5000, seed=1, m=30)):
+        solution = answer(problem, time_limit=limit)
+        assert solution.cost is None or check(problem, solution.schedule) == ()
+        assert solution.certificate.bound(problem) <= solution.lower_bound
+        assert solution.cost is None or solution.lower_bound <= solution.cost
+    wait_until_alone(before)
+
+
+# --- the protocol ---------------------------------------------------------------------------------
+
+
+def test_as_a_third_party_s_it_proves_the_same_without_a_solver_s_word() -> None:
+    """Given as an object it is not trusted: what it says has to be checked."""
+    problem = generate("arbitrary", n=20, seed=3)
+    solution = solve(problem, PriceAndBranch())
+    assert (solution.status, solution.proof) == ("optimal", "checked")
+    assert solution.cost == answer(problem).cost
+    assert solution.lower_bound == Fraction(solution.cost or 0)
