@@ -168,6 +168,14 @@ def write_problem(problem: Problem | TimeSharedProblem, path: StrPath) -> None:
     ------
     FileError
         If the file cannot be written.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "problem.json"
+    >>> write_problem(Problem(configurations=Configuration({"a": 2})), path)
+    >>> path.read_text().splitlines()[1]
+    '  "format": "cms-problem",'
     """
     write_document(lambda: problem_to_json(problem), path)
 

@@ -46,6 +46,19 @@ def write_program(problem: MachineProblem, path: StrPath) -> Any:
     the blocks of each type on all machines are at least those given to jobs; what a job is given
     meets its demand. Where a size-bounded set has more maximal contents than can be listed, its
     machines are paths (arc flow; Valerio de Carvalho, https://doi.org/10.1023/A:1018952112615).
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> from cms import Configuration, Job, MachineType, Problem, write_program
+    >>> problem = Problem(
+    ...     configurations=Configuration({"1g": 7}, "a100"),
+    ...     machine_types=[MachineType("a100", cost="2.5")],
+    ...     jobs=[Job("bert", 1200, {"1g": 90})],
+    ... )
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "problem.lp"
+    >>> write_program(problem, path)
+    Written(program='compact', variables=2, rows=2, step=Fraction(5, 2))
     """
     path = Path(path)
     return load_program_writer(path.suffix.removeprefix(".").lower())(problem, path)

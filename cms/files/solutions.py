@@ -120,6 +120,15 @@ def write_solution(solution: Solution, path: StrPath) -> None:
     ------
     FileError
         If the file or folder cannot be written.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> from cms import Configuration, Problem, solve
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "solution.json"
+    >>> write_solution(solve(Problem(configurations=Configuration({"7g": 1}))), path)
+    >>> '"status": "optimal"' in path.read_text()
+    True
     """
     schedule: Any = solution.schedule
     if isinstance(schedule, ShardedSchedule):
