@@ -169,7 +169,7 @@ def test_a_start_of_any_cost_hides_no_better_schedule(problem: Problem, method: 
     [
         ("cp_sat", "algorithms.cp_sat:_Reference", ["_round"]),
         ("auto", "algorithms.branch_and_price.run:_Run", ["_first", "_climb", "_tree"]),
-        ("auto", "algorithms.branch_and_price.run:_Run", ["_first", "_climb", "_exact_task"]),
+        ("auto", "algorithms.branch_and_price.run:_Run", ["_first", "_climb", "_word"]),
     ],
 )
 def test_what_is_left_below_a_cost_between_two_steps_is_decided(
@@ -179,8 +179,7 @@ def test_what_is_left_below_a_cost_between_two_steps_is_decided(
     module, owner = where.split(":")
     monkeypatch.setattr("algorithms.branch_and_price.run.first_schedule", lambda *_: None)
     for part in parts:
-        nothing = None if part == "_exact_task" else ()
-        monkeypatch.setattr(f"{module}.{owner}.{part}", lambda *_, nothing=nothing, **__: nothing)
+        monkeypatch.setattr(f"{module}.{owner}.{part}", lambda *_, **__: ())
     whole = Configuration({"a": 1, "b": 1}, "plain")
     problem = Problem(
         configurations=[whole, Configuration({"c": 1}, "spare")],

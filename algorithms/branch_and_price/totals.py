@@ -102,6 +102,7 @@ def prove_by_totals(
     >>> budget = RunBudget(ledger, seed=0, threads=1, started=0.0, seconds=float("inf"))
     >>> for claim in prove_by_totals(given, budget, Fraction(2), most_nodes=10):
     ...     print(type(claim).__name__, round_up(claim.bound(given), given.cost_step))
+    BlockPrices 3/2
     Branch 2
     """
     given = branchable(problem)
