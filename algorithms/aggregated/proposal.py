@@ -38,11 +38,11 @@ if TYPE_CHECKING:
 _NOTHING = 1e-9
 #: Jobs per block type whose second-best column joins the first program: the closest ties.
 _TIED = 2
-#: Up to so many shares (block type, job) all of them are columns from the start.
+#: Most shares (block type, job) for which all of them are columns from the start.
 _FEW_SHARES = 4_000
 #: Groups at the start, and those into which one is split.
 _GROUPS, _SPLIT = 64, 16
-#: Groups and types of a program beyond which it begins anew; with so many groups of one job a type.
+#: Most groups and types of one program, before a new one begins; groups of one job a type in it.
 _MOST_ROWS, _NEAREST = 400, 4
 #: Passes over the jobs, and rounds of splitting, after which the exact program takes over.
 _MOST_PASSES, _MOST_ROUNDS = 400, 12

@@ -6,7 +6,8 @@ is solved in rationals; the prices found then say, in integers, which columns it
 added until there are none. So the answer is an optimal vertex to the last digit, however far the
 numbers are apart, and what a floating-point solver said decides how long it takes, nothing else.
 
-Equal jobs are one job of so many times the demand; in the end they line up for its blocks.
+Equal jobs are solved as one job with the sum of their demands; its blocks are then handed out to
+them in turn.
 """
 
 from __future__ import annotations

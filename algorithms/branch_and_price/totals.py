@@ -82,28 +82,6 @@ def prove_by_totals(
     Certificate or dict of str to int
         Certificates whose bounds rise by whole cost steps. Machines of each type that may do for a
         cheaper schedule: if the budget knows one afterwards, only what is cheaper yet matters.
-
-    Examples
-    --------
-    Three jobs that need two of three blocks each, in pairs: 3/2 machines by prices alone.
-
-    >>> from cms import Configuration, Job, MachineType, Problem
-    >>> from cms.solving.driver import RunBudget
-    >>> from cms.solving.ledger import Ledger
-    >>> given = Problem(
-    ...     configurations=[
-    ...         *(Configuration({a: 1, b: 1}, "m") for a, b in ("xy", "yz", "xz")),
-    ...         Configuration({"x": 1, "y": 1, "z": 2}, "other"),
-    ...     ],
-    ...     jobs=[Job(name, 1, {name: 1}) for name in "xyz"],
-    ...     machine_types=[MachineType("m"), MachineType("other", cost="5/2")],
-    ... )
-    >>> ledger = Ledger(given, "demo", trusted=True, clock=lambda: 0.0)
-    >>> budget = RunBudget(ledger, seed=0, threads=1, started=0.0, seconds=float("inf"))
-    >>> for claim in prove_by_totals(given, budget, Fraction(2), most_nodes=10):
-    ...     print(type(claim).__name__, round_up(claim.bound(given), given.cost_step))
-    BlockPrices 3/2
-    Branch 2
     """
     given = branchable(problem)
     jobs = Jobs(given.problem)
