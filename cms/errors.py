@@ -24,13 +24,7 @@ def cut(text: str) -> str:
 
 
 def is_ours(fault: BaseException | None) -> bool:
-    """Whether an error is of a class below, not of a third party's, whose words may do anything.
-
-    Examples
-    --------
-    >>> is_ours(InvalidOption("x")), is_ours(ValueError("x"))
-    (True, False)
-    """
+    """Whether an error is of a class below, not of a third party's, whose words may do anything."""
     return any(known is type(fault) for known in globals().values())
 
 

@@ -364,13 +364,7 @@ class Branch(Certificate):
 
 
 def round_up(bound: Fraction, step: Fraction) -> Fraction:
-    """Round a lower bound up to the next whole multiple of the costs' common step.
-
-    Examples
-    --------
-    >>> round_up(Fraction(176, 15), Fraction(1))
-    Fraction(12, 1)
-    """
+    """Round a lower bound up to the next whole multiple of the costs' common step."""
     return step * -(-bound // step) if step else bound
 
 
@@ -378,11 +372,6 @@ def next_below(cost: Fraction, step: Fraction) -> Fraction:
     """Return the most that an optimum below ``cost`` can be: a multiple of the costs' common step.
 
     A schedule need not cost one itself: it may have machines that no best one has.
-
-    Examples
-    --------
-    >>> next_below(Fraction(3), Fraction(1)), next_below(Fraction(7, 2), Fraction(1))
-    (Fraction(2, 1), Fraction(3, 1))
     """
     return round_up(cost, step) - step
 

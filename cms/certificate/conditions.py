@@ -104,13 +104,7 @@ def refuse_misfits(problem: MachineProblem, leaf: Prices, path: tuple[Condition,
 
 
 def refuse_breaches(problem: MachineProblem, leaf: Prices, path: tuple[Condition, ...]) -> bool:
-    """Raise InvalidCertificate if a machine is worth more than it costs.
-
-    Returns
-    -------
-    bool
-        Whether none would be worth more if all costs were 0.
-    """
+    """Raise InvalidCertificate if a machine is worth more than it costs."""
     worth = {block: leaf.prices.get(block, Fraction(0)) for block in problem.blocks}
     of_type: dict[str | None, Fraction] = {}
     of_shape: dict[AnyConfiguration, Fraction] = {}
@@ -209,13 +203,7 @@ def _named(problem: MachineProblem, shape: AnyConfiguration) -> str:
 def prices_of_jobs(
     problem: MachineProblem, leaf: Prices, path: tuple[Condition, ...]
 ) -> tuple[list[Fraction], dict[int, list[Fraction]]]:
-    """Return the prices every job pays, and those of jobs with a branch of their own.
-
-    Raises
-    ------
-    InvalidCertificate
-        If a job would be paid for taking a block.
-    """
+    """Return the prices every job pays, and those of jobs with a branch of their own."""
     general = [leaf.prices.get(block, Fraction(0)) for block in problem.blocks]
     special: dict[int, list[Fraction]] = {}
     for condition, multiplier in zip(path, leaf.multipliers, strict=True):

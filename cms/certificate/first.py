@@ -15,13 +15,6 @@ def first_certificate(problem: MachineProblem) -> BlockPrices:
     """Return what is certain before any work: prices of 0, and 1 on blocks no machine can have.
 
     It proves infeasibility where some job can only be served by such blocks, or by none.
-
-    Examples
-    --------
-    >>> from cms import Job, Problem
-    >>> lost = Problem(configurations=Configuration({"a": 1}), jobs=[Job("x", 1, {})])
-    >>> first_certificate(lost).proves_infeasible(lost)
-    True
     """
     found: set[Block] = set()
     for shape in problem.configurations:

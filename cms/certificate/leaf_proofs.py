@@ -33,17 +33,7 @@ class CheckStopped(Exception):
 
 
 class LeafProofs:
-    """The proofs of one certificate's leaves, for one problem.
-
-    Parameters
-    ----------
-    problem : MachineProblem
-    stopped : callable, optional
-        Asked before every leaf, and within passes over the jobs; once it is true, CheckStopped is
-        raised.
-    undisturbed : int, default 0
-        The effort of a pass after which it is asked first; see :func:`price_jobs`.
-    """
+    """The proofs of one certificate's leaves, for one problem."""
 
     def __init__(
         self,
@@ -63,15 +53,7 @@ class LeafProofs:
             self._known.add(quantity)
 
     def of(self, leaf: Prices, path: tuple[Condition, ...]) -> Proved:
-        """Evaluate a leaf below the conditions of a path, whose quantities the problem has.
-
-        Raises
-        ------
-        InvalidCertificate
-            If the leaf does not hold.
-        CheckStopped
-            If the check was stopped.
-        """
+        """Evaluate a leaf below the conditions of a path, whose quantities the problem has."""
         if self._stopped is not None and self._stopped():
             raise CheckStopped
         refuse_misfits(self._problem, leaf, path)
@@ -132,19 +114,7 @@ def paid(
     stopped: Callable[[], bool] | None,
     undisturbed: int,
 ) -> Paid | None:
-    """Price all jobs of a problem; None if it was stopped.
-
-    Parameters
-    ----------
-    problem : Problem
-        Or of another kind in which every block serves one job: it says how by registering here.
-    prices : sequence of k ints
-    special : Mapping[int, sequence of k ints]
-        Jobs with prices of their own.
-    stopped : callable, optional
-    undisturbed : int
-        The effort after which `stopped` is asked first.
-    """
+    """Price all jobs of a problem; None if it was stopped."""
     found = price_jobs(
         problem.rows, prices, special=special, stopped=stopped, undisturbed=undisturbed
     )

@@ -32,36 +32,14 @@ __all__ = ["Case", "Given", "OneJob", "ProvedLeaves"]
 
 
 class Given(NamedTuple):
-    """What is said of the blocks that one job gets.
-
-    Attributes
-    ----------
-    at_least : Mapping of str to int
-        So many blocks of these types, or more.
-    without : frozenset of str
-        None of these types.
-    """
+    """What is said of the blocks that one job gets."""
 
     at_least: Mapping[Block, int] = FrozenMap()
     without: frozenset[Block] = frozenset()
 
 
 class Case(NamedTuple):
-    """One leaf of a certificate, as one job sees it.
-
-    Attributes
-    ----------
-    rest : Fraction
-        What the leaf proves, less what this job pays.
-    prices : tuple of Fraction
-        What the job pays for a block of each type.
-    within : Mapping of str to (int, int or None)
-        How many blocks of a type the job has at least and at most, by the branches above.
-    ray : bool
-        Whether a positive bound means that there is no schedule at all.
-    room : Mapping of str to int
-        How many blocks of a type the job may be able to use, so that the leaf's proper counts hold.
-    """
+    """One leaf of a certificate, as one job sees it."""
 
     rest: Fraction
     prices: tuple[Fraction, ...]
@@ -71,28 +49,7 @@ class Case(NamedTuple):
 
 
 class OneJob:
-    """What a certificate proves of every schedule in which one job's blocks are chosen.
-
-    Parameters
-    ----------
-    blocks : sequence of str
-    row : Row
-        The job's demand, and what a block of each type gives it.
-    cases : iterable of Case
-        One for each leaf; the least of them holds.
-
-    Examples
-    --------
-    >>> from cms import BlockPrices, Configuration, Job, Problem
-    >>> problem = Problem(
-    ...     configurations=[Configuration({"7g": 1}), Configuration({"3g": 2})],
-    ...     jobs=[Job("bert", 700, {"3g": 310, "7g": 800}), Job("vgg", 100, {"7g": 500})],
-    ... )
-    >>> bert = ProvedLeaves(problem, BlockPrices({"3g": "1/2", "7g": 1})).job("bert")
-    >>> str(bert.bound), str(bert.bound_if(Given({"3g": 1})))
-    ('2', '5/2')
-    >>> bert.bound_if(Given(without=frozenset(problem.blocks)))  # nothing would serve it
-    """
+    """What a certificate proves of every schedule in which one job's blocks are chosen."""
 
     def __init__(self, blocks: Sequence[Block], row: Row, cases: Iterable[Case]) -> None:
         self.blocks, self.row, self.cases = tuple(blocks), row, tuple(cases)
@@ -117,14 +74,7 @@ class OneJob:
         return {block: n for block, n in zip(self.blocks, found.option, strict=True) if n}
 
     def bound_if(self, given: Given) -> Fraction | None:
-        """Return what every schedule that gives it so costs at least; None if there is none at all.
-
-        Raises
-        ------
-        InvalidOption
-            If more blocks of a type are asked for than serve the job by themselves: of such
-            schedules a leaf with proper counts says nothing.
-        """
+        """Return what every schedule that gives it so costs at least; None if there is none at all."""
         for block, count in given.at_least.items():
             most = self.needed(block)
             if most is None or count > most:
@@ -190,18 +140,7 @@ class OneJob:
 
 
 class ProvedLeaves:
-    """The leaves of a certificate and what each proves: checked once, asked about many jobs.
-
-    Parameters
-    ----------
-    problem : Problem
-    certificate : Certificate
-
-    Raises
-    ------
-    InvalidCertificate
-        If it does not hold.
-    """
+    """The leaves of a certificate and what each proves: checked once, asked about many jobs."""
 
     def __init__(self, problem: Problem, certificate: Certificate) -> None:
         self._problem = problem
@@ -243,13 +182,7 @@ class ProvedLeaves:
 def proved_leaves(
     problem: MachineProblem, certificate: Certificate
 ) -> Iterator[tuple[Leaf, tuple[Condition, ...], Proved]]:
-    """Iterate over the leaves of a certificate, what stands above each, and what it proves.
-
-    Raises
-    ------
-    InvalidCertificate
-        If it does not hold.
-    """
+    """Iterate over the leaves of a certificate, what stands above each, and what it proves."""
     proofs = LeafProofs(problem)
     waiting: list[tuple[Certificate, tuple[Condition, ...]]] = [(certificate, ())]
     while waiting:

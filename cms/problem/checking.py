@@ -32,13 +32,7 @@ def checked_configurations(
     configurations: AnyConfiguration | Iterable[AnyConfiguration],
     machine_types: Iterable[MachineType],
 ) -> tuple[tuple[MachineType, ...], tuple[AnyConfiguration, ...]]:
-    """Check configurations against machine types; fill in the type where it goes without saying.
-
-    Raises
-    ------
-    InvalidProblem
-        Naming the configuration or machine type at fault.
-    """
+    """Check configurations against machine types; fill in the type where it goes without saying."""
     if isinstance(configurations, Configuration | SizeBoundedConfigurations):
         configurations = (configurations,)
     types = each_of(machine_types, MachineType, "machine_types")
@@ -76,13 +70,7 @@ def checked_configurations(
 
 
 def each_of(values: Iterable[T], kind: type[T], what: str) -> tuple[T, ...]:
-    """Return the values as a tuple, all of one kind.
-
-    Raises
-    ------
-    InvalidProblem
-        Naming the first that is of another kind.
-    """
+    """Return the values as a tuple, all of one kind."""
     result = tuple(_iterated(values, what, f"{kind.__name__} objects"))
     for value in result:
         if not isinstance(value, kind):
@@ -124,13 +112,7 @@ def from_counts(
     blocks: Sequence[Block],
     machines: Sequence[str] | None,
 ) -> AnyConfiguration | Iterable[AnyConfiguration]:
-    """Turn a (c, k) array of counts into configurations; leave objects as they are.
-
-    Raises
-    ------
-    InvalidProblem
-        Naming the configuration at fault, or the shapes that do not match.
-    """
+    """Turn a (c, k) array of counts into configurations; leave objects as they are."""
     given: Any = configurations
     if isinstance(given, Iterable) and not hasattr(given, "__array__"):
         given = list(given)
@@ -174,13 +156,7 @@ def from_counts(
 
 
 def evaluated(job: Job, blocks: Sequence[Block]) -> list[Fraction]:
-    """Return what one block of each type gives a job.
-
-    Raises
-    ------
-    InvalidProblem
-        If a table has an unknown block; if a function fails or returns no number >= 0.
-    """
+    """Return what one block of each type gives a job."""
     function: Any = job.demand_function
     if isinstance(function, DemandFunction):
         known = set(blocks)

@@ -24,21 +24,7 @@ _ROWS_AT_ONCE = 2**13
 
 
 def digest(problem: MachineProblem, leaves: Iterable[bytes]) -> str:
-    """Return the same 64 digits for equal machines and rows; ``docs/reference/files.md`` says how.
-
-    Parameters
-    ----------
-    problem : MachineProblem
-    leaves : iterable of bytes
-        The digests of all its jobs, as :func:`leaf_digests` makes them.
-
-    Examples
-    --------
-    >>> from cms import Problem
-    >>> problem = Problem(configurations=Configuration({"7g": 1}))
-    >>> digest(problem, [])[:8]
-    '64cedef6'
-    """
+    """Return the same 64 digits for equal machines and rows; ``docs/reference/files.md`` says how."""
     found = hashlib.sha256(_title("cms-problem-2", problem))
     for leaf in leaves:
         found.update(leaf)
@@ -48,27 +34,7 @@ def digest(problem: MachineProblem, leaves: Iterable[bytes]) -> str:
 def leaf_digests(
     names: Sequence[str], rows: Rows, blocks: Sequence[str], first: int = 0
 ) -> Iterator[bytes]:
-    """Iterate over the digests of the leaves of consecutive jobs.
-
-    Parameters
-    ----------
-    names : sequence of str
-        Of all jobs of the problem.
-    rows : Rows
-        Of jobs from ``first`` on, which is where a leaf begins.
-    blocks : sequence of str
-        The columns of the rows.
-    first : int, optional
-
-    Examples
-    --------
-    >>> from cms.problem.rows import Rows
-    >>> rows = Rows.from_arrays([6] * 70_000, [[4]] * 70_000, NumberedNames("j", 70_000), ["x"])
-    >>> whole = [*leaf_digests(NumberedNames("j", 70_000), rows, ["x"])]
-    >>> part = rows.part(LEAF, 70_000)
-    >>> [*leaf_digests(NumberedNames("j", 70_000), part, ["x"], LEAF)] == whole[1:]
-    True
-    """
+    """Iterate over the digests of the leaves of consecutive jobs."""
     order = sorted(range(len(blocks)), key=blocks.__getitem__)
     wide = sorted(rows.wide)
     for begin in range(0, len(rows), LEAF):

@@ -26,26 +26,7 @@ def fits_int64(row: Row) -> bool:
 
 
 def reduced(demand: Fraction, supply: Sequence[Fraction], job: str) -> Row:
-    """Scale a job's numbers by the smallest integer that makes all of them whole.
-
-    Parameters
-    ----------
-    demand : Fraction
-    supply : sequence of Fraction
-        Of every block.
-    job : str
-        Which job it is ("job 'bert'"), for the error.
-
-    Raises
-    ------
-    InvalidProblem
-        If they have too many digits then.
-
-    Examples
-    --------
-    >>> reduced(Fraction(1, 2), [Fraction(1, 3), Fraction(0)], "job 'bert'")
-    Row(demand=3, supply=(2, 0), denominator=6)
-    """
+    """Scale a job's numbers by the smallest integer that makes all of them whole."""
     denominator = 1
     integers: list[int] = []
     for f in chain((demand,), supply):

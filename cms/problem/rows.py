@@ -34,21 +34,6 @@ class Rows:
     """The exact integer rows of a problem's jobs.
 
     Build with :meth:`from_fractions` or :meth:`from_arrays`.
-
-    Attributes
-    ----------
-    demands : ndarray of int64, shape (n,)
-    supplies : ndarray of int64, shape (n, k)
-    denominators : ndarray of int64, shape (n,)
-        Job j's demand is ``demands[j] / denominators[j]``. Zero in all three where the row is wide.
-    wide : Mapping[int, Row]
-        Rows that need more than 63 bits.
-
-    Examples
-    --------
-    >>> rows = Rows.from_fractions([(Fraction(1, 2), [Fraction(1, 3), Fraction(0)])], 2)
-    >>> rows.row(0)
-    Row(demand=3, supply=(2, 0), denominator=6)
     """
 
     __slots__ = ("_images", "demands", "supplies", "denominators", "wide")
@@ -120,13 +105,7 @@ class Rows:
         return found
 
     def servable(self, blocks: Sequence[int]) -> NDArray[np.bool_]:
-        """Tell which jobs want nothing, or get something from one of these blocks.
-
-        Examples
-        --------
-        >>> Rows.from_arrays([6, 5, 0], [[4, 0], [0, 9], [0, 0]], "abc", "xy").servable([0])
-        array([ True, False,  True])
-        """
+        """Tell which jobs want nothing, or get something from one of these blocks."""
         found = np.asarray((self.supplies[:, list(blocks)] > 0).any(axis=1))
         for j, row in self.wide.items():
             found[j] = any(row.supply[i] for i in blocks)
@@ -163,25 +142,7 @@ class Rows:
         cut: bool = False,
         stopped: Callable[[], bool] = never,
     ) -> Rows:
-        """Return the rows of some jobs with the columns of some blocks.
-
-        Parameters
-        ----------
-        jobs : ndarray of int
-            Indices, in the order wanted.
-        blocks : sequence of int
-            Columns, in the order wanted.
-        cut : bool, default False
-            Whether to cut supply at the demand.
-        stopped : callable, optional
-            Asked a few times a second; Stopped is raised if it says so.
-
-        Examples
-        --------
-        >>> rows = Rows.from_arrays([6], [[4, 9]], ["a"], ["x", "y"])
-        >>> rows.select(np.array([0]), [1], cut=True).row(0)
-        Row(demand=6, supply=(6,), denominator=1)
-        """
+        """Return the rows of some jobs with the columns of some blocks."""
         columns = list(blocks)
         everything = len(jobs) == len(self) and bool((jobs == np.arange(len(self))).all())
         whole = columns == list(range(self.n_blocks))
@@ -237,27 +198,14 @@ class Rows:
         return Rows(demands, supplies, denominators, wide)
 
     def take(self, jobs: NDArray[np.int64]) -> Rows:
-        """Return the rows of some jobs as they are, in the order wanted.
-
-        Examples
-        --------
-        >>> rows = Rows.from_arrays([6, 5], [[4], [9]], "ab", ["x"])
-        >>> rows.take(np.array([1])).row(0)
-        Row(demand=5, supply=(9,), denominator=1)
-        """
+        """Return the rows of some jobs as they are, in the order wanted."""
         wide = {}
         if self.wide:
             wide = {at: self.wide[j] for at, j in enumerate(jobs.tolist()) if j in self.wide}
         return Rows(self.demands[jobs], self.supplies[jobs], self.denominators[jobs], wide)
 
     def part(self, start: int, stop: int) -> Rows:
-        """Return consecutive rows, without a copy of their numbers.
-
-        Examples
-        --------
-        >>> Rows.from_arrays([6, 5], [[4], [9]], "ab", ["x"]).part(1, 2).row(0)
-        Row(demand=5, supply=(9,), denominator=1)
-        """
+        """Return consecutive rows, without a copy of their numbers."""
         wide = {j - start: row for j, row in self.wide.items() if start <= j < stop}
         part = slice(start, stop)
         columns = self.demands[part], self.supplies[part], self.denominators[part]
@@ -265,14 +213,7 @@ class Rows:
 
     @classmethod
     def joined(cls, parts: Sequence[Rows], n_blocks: int) -> Rows:
-        """Put rows one after the other.
-
-        Examples
-        --------
-        >>> rows = Rows.from_arrays([6, 5], [[4], [9]], "ab", ["x"])
-        >>> Rows.joined([rows, rows.part(0, 1)], 1).demands.tolist()
-        [6, 5, 6]
-        """
+        """Put rows one after the other."""
         wide: dict[int, Row] = {}
         first = 0
         for part in parts:
@@ -298,13 +239,7 @@ class Rows:
 
     @property
     def far(self) -> frozenset[int]:
-        """Jobs to be worked out by hand: their images are too coarse to be of use, or few.
-
-        Examples
-        --------
-        >>> sorted(Rows.from_arrays([10**30, 10], [[1], [3]], "ab", ["x"]).far)
-        [0]
-        """
+        """Jobs to be worked out by hand: their images are too coarse to be of use, or few."""
         return self._all_images().far
 
     def _all_images(self) -> Images:
@@ -319,13 +254,7 @@ class Rows:
         n_blocks: int,
         job_names: Sequence[str] | None = None,
     ) -> Rows:
-        """Build from one ``(demand, supply of every block)`` pair a job.
-
-        Raises
-        ------
-        InvalidProblem
-            If a job's numbers have no common denominator that can be written down.
-        """
+        """Build from one ``(demand, supply of every block)`` pair a job."""
         return cls._from_rows(
             [
                 reduced(demand, supply, _job(job_names, j))
@@ -355,20 +284,7 @@ class Rows:
         job_names: Sequence[str],
         blocks: Sequence[str],
     ) -> Rows:
-        """Build from arrays of ints, floats or exact numbers; see ``Problem.from_arrays``.
-
-        Parameters
-        ----------
-        demands : array_like, shape (n,)
-        supply : array_like, shape (n, k)
-        job_names, blocks : sequences of str
-            For the errors.
-
-        Raises
-        ------
-        InvalidProblem
-            If a value is NaN, infinite, negative or not a number; it names the job and the block.
-        """
+        """Build from arrays of ints, floats or exact numbers; see ``Problem.from_arrays``."""
         left, right = number_array(demands, "demands"), number_array(supply, "supply")
         if left.ndim != 1:
             raise InvalidProblem(f"demands has shape {left.shape}; expected (n,)")

@@ -35,13 +35,6 @@ def usable_types(
       largest number of blocks.
 
     Every optimum is a sum of costs of usable types; lower bounds are rounded up by them.
-
-    Examples
-    --------
-    >>> types = [MachineType("plain"), MachineType("dear", "4/3"), MachineType("spare", "1/7")]
-    >>> shapes = [Configuration({"a": 2}, "plain"), Configuration({"a": 1}, "dear")]
-    >>> [machine.name for machine in usable_types(types, shapes, ["a"])]
-    ['plain']
     """
     contents: dict[str | None, list[_Content]] = {machine.name: [] for machine in machine_types}
     if len(machine_types) == 1:
@@ -64,13 +57,7 @@ def usable_types(
 
 
 class _Content:
-    """A configuration without the blocks that serve nobody or do not fit.
-
-    Attributes
-    ----------
-    most : dict of int
-        How many blocks of each type a machine can have if it has no others; positive.
-    """
+    """A configuration without the blocks that serve nobody or do not fit."""
 
     def __init__(self, shape: AnyConfiguration, blocks: frozenset[Block]) -> None:
         self._shape = shape

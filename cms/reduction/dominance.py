@@ -30,30 +30,6 @@ def beaten(
     """Tell of each configuration whether another one has no fewer blocks of any type for no more.
 
     The other one is of the same machine type, or of one without a limit; of equals the first stays.
-
-    Parameters
-    ----------
-    shapes : sequence of Configuration
-    machine_types : sequence of MachineType
-    block_index : Mapping[str, int]
-        The column of each block.
-    stopped : callable
-
-    Raises
-    ------
-    Stopped
-
-    Notes
-    -----
-    Among thousands of configurations the time is bounded: each is compared with the largest ones,
-    so that some that are beaten may stay.
-
-    Examples
-    --------
-    >>> from cms import Configuration, MachineType
-    >>> shapes = [Configuration({"a": n}, "m") for n in (2, 3, 3, 1)]
-    >>> beaten(shapes, [MachineType("m")], {"a": 0}, lambda: False).tolist()
-    [True, False, True, True]
     """
     if not shapes:
         return np.zeros(0, dtype=np.bool_)

@@ -33,16 +33,7 @@ _MANY = 2**40
 
 
 class Replacement(NamedTuple):
-    """Blocks that go, and what they and others are worth at least.
-
-    Attributes
-    ----------
-    gone : frozenset of int
-        Columns of blocks that no schedule needs.
-    ways : tuple of (int, tuple of Way)
-        What some job takes in the place of a block, which fits wherever the block does. Each block
-        comes after those that it can be cut into.
-    """
+    """Blocks that go, and what they and others are worth at least."""
 
     gone: frozenset[int]
     ways: tuple[tuple[int, tuple[Way, ...]], ...]
@@ -57,32 +48,6 @@ def replaced(problem: Problem, kept: Sequence[int], stopped: Callable[[], bool])
     The others fit into the place of the block in all sets that have it; a block of a listed
     configuration stays. Several blocks take the place of one only where the number of blocks on a
     machine is no limit.
-
-    Parameters
-    ----------
-    problem : Problem
-    kept : sequence of int
-        The columns of blocks that serve some job and that some machine can have.
-    stopped : callable
-
-    Raises
-    ------
-    Stopped
-
-    Notes
-    -----
-    A block is cut into blocks of one type, which may be cut further; where jobs and blocks are so
-    many that this takes long, all blocks stay.
-
-    Examples
-    --------
-    >>> from cms import Job, Problem, SizeBoundedConfigurations
-    >>> shares = SizeBoundedConfigurations({"1": 1, "2": 2, "3": 3}, capacity=6)
-    >>> jobs = [Job("even", 9, {"1": 1, "2": 2, "3": 3}), Job("slow", 9, {"2": 2, "3": 3})]
-    >>> replaced(Problem(configurations=shares, jobs=jobs), [0, 1, 2], lambda: False)
-    Replacement(gone=frozenset(), ways=())
-    >>> replaced(Problem(configurations=shares, jobs=jobs[:1]), [0, 1, 2], lambda: False).gone
-    frozenset({1, 2})
     """
     groups = [*_groups(problem, kept)]
     if sum(len(group) ** 2 for group, *_ in groups) * problem.n_jobs > _IN_ALL:

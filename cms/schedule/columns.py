@@ -38,13 +38,7 @@ class Columns(NamedTuple):
 
 
 def checked_columns(columns: Columns) -> Columns:
-    """Return columns that nobody can change any more, or refuse what does not fit together.
-
-    Raises
-    ------
-    InvalidSchedule
-        Naming the column at fault.
-    """
+    """Return columns that nobody can change any more, or refuse what does not fit together."""
     if not isinstance(columns, Columns):
         raise InvalidSchedule(f"a schedule's columns are {columns!r}; expected Columns")
     arrays = [
@@ -77,13 +71,7 @@ def column_totals(columns: Columns) -> list[int | None]:
 
 
 def whole_array(values: Sequence[int] | NDArray[Any], what: str) -> NDArray[Any]:
-    """Return whole numbers as int64, or as Python integers in an object array if one is larger.
-
-    Raises
-    ------
-    InvalidSchedule
-        If they are not a single row of whole numbers.
-    """
+    """Return whole numbers as int64, or as Python integers in an object array if one is larger."""
     if isinstance(values, np.ndarray):
         values = np.asarray(values)  # no subclass: it could have ideas of its own
         if values.ndim != 1:

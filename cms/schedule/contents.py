@@ -84,18 +84,7 @@ Content: TypeAlias = str | Mix
 
 
 def checked_content(content: object, what: str) -> Content:
-    """Return a content as a plain text or the mix itself, or refuse anything else.
-
-    Raises
-    ------
-    InvalidSchedule
-        ``what`` says what was given.
-
-    Examples
-    --------
-    >>> checked_content("bert", "job name")
-    'bert'
-    """
+    """Return a content as a plain text or the mix itself, or refuse anything else."""
     if type(content) is Mix:  # a subclass could say one thing now, another later
         return content
     if not isinstance(content, str):
@@ -104,13 +93,7 @@ def checked_content(content: object, what: str) -> Content:
 
 
 def private_contents(contents: Sequence[Content]) -> Sequence[Content]:
-    """Return equal contents without a part in common that could be changed.
-
-    Raises
-    ------
-    InvalidSchedule
-        If one is of a type of somebody else's.
-    """
+    """Return equal contents without a part in common that could be changed."""
     if type(contents) is NumberedNames:
         return private_names(contents)
     return tuple(
@@ -120,11 +103,5 @@ def private_contents(contents: Sequence[Content]) -> Sequence[Content]:
 
 
 def shown_content(content: Content) -> str:
-    """Write a content for a message.
-
-    Examples
-    --------
-    >>> shown_content("bert"), shown_content(Mix({"bert": 8}))
-    ("job 'bert'", "the mix 'bert x 8'")
-    """
+    """Write a content for a message."""
     return f"job {content!r}" if isinstance(content, str) else f"the mix {str(content)!r}"

@@ -21,18 +21,6 @@ if TYPE_CHECKING:
 def number_array(values: ArrayLike, what: str) -> NDArray[Any]:
     """Return an array of what is given; of its objects, where any other would change them.
 
-    Parameters
-    ----------
-    values : array_like
-        An array, or a list of ints, floats, texts and exact numbers.
-    what : str
-        What they are, for the error.
-
-    Raises
-    ------
-    InvalidProblem
-        If the values have no rectangular shape, or some are masked.
-
     Examples
     --------
     >>> number_array([2**53 + 1, 0.5], "demands")
@@ -56,13 +44,7 @@ def number_array(values: ArrayLike, what: str) -> NDArray[Any]:
 def refuse_bad_numbers(
     demands: NDArray[Any], supply: NDArray[Any], job_names: Sequence[str], blocks: Sequence[str]
 ) -> None:
-    """Name the first NaN, infinite or negative value of two arrays of ints or floats.
-
-    Raises
-    ------
-    InvalidProblem
-        Naming the job and the block.
-    """
+    """Name the first NaN, infinite or negative value of two arrays of ints or floats."""
     for table in (demands, supply):
         bad = table < 0
         if table.dtype.kind == "f":

@@ -26,16 +26,7 @@ _CHUNK = 2**13
 
 
 class DecimalRows(NamedTuple):
-    """Rows of decimals as integers: job j's demand is ``demands[j] / denominators[j]``.
-
-    Attributes
-    ----------
-    demands, denominators : ndarray of int64, shape (n,)
-    supplies : ndarray of int64, shape (n, k)
-        Without a divisor common to a row and its denominator; 0 in all three where it is hard.
-    hard : list of int
-        Rows that may need more than 62 bits: the caller takes ``Fraction(str(value))`` there.
-    """
+    """Rows of decimals as integers: job j's demand is ``demands[j] / denominators[j]``."""
 
     demands: NDArray[np.int64]
     supplies: NDArray[np.int64]
@@ -44,20 +35,7 @@ class DecimalRows(NamedTuple):
 
 
 def decimal_rows(demands: NDArray[Any], supply: NDArray[Any]) -> DecimalRows:
-    """Write every row of floats (or ints) as the smallest integers over a common denominator.
-
-    Parameters
-    ----------
-    demands : ndarray of float or int, shape (n,)
-    supply : ndarray of float or int, shape (n, k)
-        Finite and >= 0; ints below 2**63.
-
-    Examples
-    --------
-    >>> rows = decimal_rows(np.array([310.5]), np.array([[90.0, 0.25]]))
-    >>> rows.demands, rows.supplies, rows.denominators
-    (array([1242]), array([[360,   1]]), array([4]))
-    """
+    """Write every row of floats (or ints) as the smallest integers over a common denominator."""
     n = len(demands)
     result = DecimalRows(
         np.empty(n, dtype=np.int64),
@@ -114,29 +92,7 @@ def _over_common_denominator(
 def decimals(
     values: NDArray[np.floating[Any] | np.integer[Any]], likely: int = 0
 ) -> tuple[NDArray[np.int64], NDArray[np.int8]]:
-    """Write floats (or ints) as ``numerator / 10**places``, exactly as they print.
-
-    Parameters
-    ----------
-    values : ndarray of float or int, any shape
-        Finite and >= 0; ints below 2**63.
-    likely : int, default 0
-        How many digits after the point are tried first.
-
-    Returns
-    -------
-    numerators : ndarray of int64, same shape
-    places : ndarray of int8, same shape
-        Digits after the point, 0 to 18, perhaps with zeros at the end if they are likely; -1 where
-        the value does not fit in this form (more than 18 digits before or after the point): the
-        caller takes ``Fraction(str(value))`` there.
-
-    Examples
-    --------
-    >>> decimals(np.array([0.1, 12.5, 7.0, 1 / 3]))
-    (array([               1,              125,                7, 3333333333333333]), \
-array([ 1,  1,  0, 16], dtype=int8))
-    """
+    """Write floats (or ints) as ``numerator / 10**places``, exactly as they print."""
     if values.dtype.kind in "iu":
         return values.astype(np.int64), np.zeros(values.shape, dtype=np.int8)
     flat = np.ascontiguousarray(values).reshape(-1)

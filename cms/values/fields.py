@@ -14,11 +14,6 @@ from .numbers import Number, exact, shown, shown_object, whole
 class CheckedFields:
     """What a frozen dataclass's ``__post_init__`` calls to check its fields, one by one.
 
-    Attributes
-    ----------
-    refusal : type, default ValueError
-        What is raised; it names the field, its value and what was expected.
-
     Examples
     --------
     >>> from dataclasses import dataclass

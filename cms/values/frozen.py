@@ -10,26 +10,7 @@ V = TypeVar("V", covariant=True)
 
 
 class FrozenMap(Mapping[K, V]):
-    """A mapping that never changes, with its items in the order of their keys.
-
-    Parameters
-    ----------
-    items : Mapping
-        What it holds; the keys must be comparable with each other.
-
-    Notes
-    -----
-    ``types.MappingProxyType`` neither hashes nor pickles, and problems must do both: worker
-    processes of a benchmark receive them.
-
-    Examples
-    --------
-    >>> counts = FrozenMap({"3g": 1, "1g": 4})
-    >>> counts["3g"], list(counts)
-    (1, ['1g', '3g'])
-    >>> hash(counts) == hash(FrozenMap({"1g": 4, "3g": 1}))
-    True
-    """
+    """A mapping that never changes, with its items in the order of their keys."""
 
     __slots__ = ("_items",)
     _items: dict[K, Any]

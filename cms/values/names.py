@@ -20,14 +20,7 @@ _NAMES_AT_ONCE = 2**14
 
 
 class NumberedNames(Sequence[str]):
-    """The names ``j0, j1, ...`` without a string a job.
-
-    Examples
-    --------
-    >>> names = NumberedNames("j", 3)
-    >>> list(names), names.index("j2")
-    (['j0', 'j1', 'j2'], 2)
-    """
+    """The names ``j0, j1, ...`` without a string a job."""
 
     __slots__ = ("_n", "_prefix")
 
@@ -63,15 +56,7 @@ class NumberedNames(Sequence[str]):
         raise ValueError(f"{name!r} is not one of {self._prefix}0 ... {self._prefix}{self._n - 1}")
 
     def lines(self, begin: int = 0, end: int | None = None) -> Iterator[bytes]:
-        """Iterate over some names in UTF-8, each followed by a line end, many at a time.
-
-        Examples
-        --------
-        >>> b"".join(NumberedNames("j", 11).lines())[-10:]
-        b'j8\\nj9\\nj10\\n'
-        >>> b"".join(NumberedNames("j", 99).lines(9, 11))
-        b'j9\\nj10\\n'
-        """
+        """Iterate over some names in UTF-8, each followed by a line end, many at a time."""
         prefix = np.frombuffer(self._prefix.encode(), dtype=np.uint8)
         last = self._n if end is None else min(end, self._n)
         first, digits = begin, len(str(begin))
@@ -108,20 +93,7 @@ def private_names(names: Sequence[str]) -> Sequence[str]:
 
 
 def checked_names(names: Iterable[str], what: str) -> tuple[str, ...]:
-    """Return the names as a tuple; refuse empty, duplicate and unprintable ones.
-
-    Parameters
-    ----------
-    names : iterable of str
-        Subclasses of str (numpy's, enumerations) become plain texts.
-    what : str
-        What they name ("job"), for the error.
-
-    Raises
-    ------
-    InvalidProblem
-        Naming the first name at fault.
-    """
+    """Return the names as a tuple; refuse empty, duplicate and unprintable ones."""
     if isinstance(names, str):
         raise InvalidProblem(f"{what} names are the text {names!r}; expected a list of names")
     try:
@@ -161,17 +133,6 @@ def nearest(name: object, names: Iterable[str], lead: str = "; ", alike: float =
 
     Case does not count: ``3G`` is near ``3g``. Where there are thousands of names, it is the
     nearest of the first ones.
-
-    Parameters
-    ----------
-    name : str
-        Anything else is near to nothing.
-    names : iterable of str
-        Those that are known.
-    lead : str, default "; "
-        What stands before it, if there is one.
-    alike : float, default 0.6
-        How much alike they have to be: 1 is the same.
 
     Examples
     --------

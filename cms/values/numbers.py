@@ -33,28 +33,7 @@ _TOO_LONG_TO_SHOW = 10**_LONGEST_SHOWN
 
 
 def parse_exact(text: str) -> Fraction:
-    """Read ``"12"``, ``"12.5"``, ``"1e3"`` or ``"1/3"`` as an exact rational.
-
-    Parameters
-    ----------
-    text : str
-        Blanks around it are allowed; decimal commas, thousands separators and units are not. An
-        exponent is at most 400 in size, and there are at most 4300 digits.
-
-    Returns
-    -------
-    Fraction
-
-    Raises
-    ------
-    ValueError
-        If the text is not a number in one of these forms.
-
-    Examples
-    --------
-    >>> parse_exact("310.5"), parse_exact("1/3")
-    (Fraction(621, 2), Fraction(1, 3))
-    """
+    """Read ``"12"``, ``"12.5"``, ``"1e3"`` or ``"1/3"`` as an exact rational."""
     # A subclass could answer for itself, also when it is asked for its numerator.
     stripped = str.__str__(text).strip()
     if len(stripped) > LARGEST_DIGITS and any(
@@ -80,24 +59,12 @@ def parse_exact(text: str) -> Fraction:
 
 
 def has_too_many_digits(value: Fraction | int) -> bool:
-    """Whether numerator or denominator are too long to be printed.
-
-    Examples
-    --------
-    >>> has_too_many_digits(10**4299), has_too_many_digits(Fraction(1, 10**4300))
-    (False, True)
-    """
+    """Whether numerator or denominator are too long to be printed."""
     return not (-_TOO_LARGE < value.numerator < _TOO_LARGE and value.denominator < _TOO_LARGE)
 
 
 def format_exact(value: Fraction | int) -> str:
-    """Write a rational so that :func:`parse_exact` gives it back: ``12``, ``12.5`` or ``1/3``.
-
-    Examples
-    --------
-    >>> format_exact(Fraction(621, 2)), format_exact(Fraction(1, 3)), format_exact(7)
-    ('310.5', '1/3', '7')
-    """
+    """Write a rational so that :func:`parse_exact` gives it back: ``12``, ``12.5`` or ``1/3``."""
     fraction = Fraction(value)
     if fraction.denominator == 1:
         return str(fraction.numerator)
@@ -119,13 +86,7 @@ def format_exact(value: Fraction | int) -> str:
 
 
 def json_number(value: Fraction | int) -> int | str:
-    """Return a rational as JSON has it, exactly: an integer, or else text.
-
-    Examples
-    --------
-    >>> json_number(Fraction(4, 2)), json_number(Fraction(5, 2)), json_number(Fraction(1, 3))
-    (2, '2.5', '1/3')
-    """
+    """Return a rational as JSON has it, exactly: an integer, or else text."""
     return value.numerator if value.denominator == 1 else format_exact(value)
 
 
@@ -134,12 +95,6 @@ def shown(value: Fraction | int, longest: int = _LONGEST_SHOWN) -> str:
 
     Unlike :func:`format_exact` it takes numbers of any length, such as sums and products of numbers
     that are as long as may be.
-
-    Parameters
-    ----------
-    value : Fraction or int
-    longest : int, optional
-        So many characters are not too long.
 
     Examples
     --------
@@ -159,13 +114,7 @@ def shown(value: Fraction | int, longest: int = _LONGEST_SHOWN) -> str:
 
 
 def power_of_ten(value: Fraction | int) -> int:
-    """Return the power of ten of a number's first digit, however long the number; 0 for 0.
-
-    Examples
-    --------
-    >>> power_of_ten(999), power_of_ten(Fraction(1, 1000)), power_of_ten(10**5000)
-    (2, -3, 5000)
-    """
+    """Return the power of ten of a number's first digit, however long the number; 0 for 0."""
     above, below = abs(value.numerator), value.denominator
     if not above:
         return 0
@@ -176,13 +125,7 @@ def power_of_ten(value: Fraction | int) -> int:
 
 
 def shown_object(value: object) -> str:
-    """Write anything a caller may have given for a message: its ``repr``, cut off where it is long.
-
-    Examples
-    --------
-    >>> shown_object("soon"), shown_object([10**5000])
-    ("'soon'", 'an object of type list')
-    """
+    """Write anything a caller may have given for a message: its ``repr``, cut off where it is long."""
     try:
         text = shown(value) if type(value) is int else repr(value)
     except Exception:  # noqa: BLE001 (a number in it that Python does not print, or its own fault)
@@ -201,28 +144,6 @@ def exact(
     error: type[Exception] = InvalidProblem,
 ) -> Fraction:
     """Turn one number into an exact rational.
-
-    Parameters
-    ----------
-    value : int, float, Fraction, Decimal, str or numpy scalar
-        A float means the shortest decimal that prints as it.
-    what : str
-        What the number is ("demand of job 'bert'"), for the error.
-    nonnegative : bool, default True
-        Whether negative numbers are refused.
-    computed : bool, default False
-        Whether an int or a Fraction may be of any length: nobody wrote it, and nobody reads it.
-    error : type, default InvalidProblem
-        The exception raised.
-
-    Returns
-    -------
-    Fraction
-
-    Raises
-    ------
-    InvalidProblem
-        (or ``error``) if the value is not a finite number or is negative.
 
     Examples
     --------
@@ -271,29 +192,7 @@ def whole(
     least: int | None = None,
     error: type[Exception] = InvalidProblem,
 ) -> int:
-    """Turn one count into an int; numpy integers are welcome, bools and floats are not.
-
-    Parameters
-    ----------
-    value : object
-        Anything that Python takes for an index.
-    what : str
-        What is counted, for the error.
-    least : int, optional
-        The smallest number allowed.
-    error : type, default InvalidProblem
-        The exception raised.
-
-    Raises
-    ------
-    InvalidProblem
-        (or ``error``) if it is no whole number, or too small.
-
-    Examples
-    --------
-    >>> whole(np.int64(7), "count")
-    7
-    """
+    """Turn one count into an int; numpy integers are welcome, bools and floats are not."""
     expected = "a whole number" if least is None else f"a whole number >= {least}"
     number: int | None = None
     if not isinstance(value, bool | np.bool_):
@@ -314,11 +213,6 @@ def in_parts(value: Fraction, parts: int) -> int:
     """Return how many 1/``parts`` a value is, which is a whole number of them.
 
     The product is not reduced, as that of fractions would be: common denominators are long.
-
-    Examples
-    --------
-    >>> in_parts(Fraction(3, 4), 100)
-    75
     """
     return value.numerator * (parts // value.denominator)
 

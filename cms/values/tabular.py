@@ -31,18 +31,7 @@ class Tabular(ABC):
         """Return the records of each table by its name, the most usual first."""
 
     def to_pandas(self, table: str | None = None) -> Any:
-        """Return one of its tables as a :class:`pandas.DataFrame`.
-
-        Parameters
-        ----------
-        table : str, optional
-            Its name; by default the first.
-
-        Raises
-        ------
-        InvalidOption
-            If there is none of this name, with those there are; or if pandas is not installed.
-        """
+        """Return one of its tables as a :class:`pandas.DataFrame`."""
         try:
             from pandas import DataFrame
         except ImportError:
@@ -50,18 +39,7 @@ class Tabular(ABC):
         return DataFrame(self._records(table))
 
     def to_arrow(self, table: str | None = None) -> Any:
-        """Return one of its tables as a :class:`pyarrow.Table`.
-
-        Parameters
-        ----------
-        table : str, optional
-            Its name; by default the first.
-
-        Raises
-        ------
-        InvalidOption
-            If there is none of this name, with those there are; or if pyarrow is not installed.
-        """
+        """Return one of its tables as a :class:`pyarrow.Table`."""
         try:
             from pyarrow import Table
         except ImportError:

@@ -12,15 +12,7 @@ GROUP = "cms.views"
 
 
 class View(NamedTuple):
-    """An object as a notebook shows it.
-
-    Attributes
-    ----------
-    html : str
-        A fragment, which brings its pictures along and refers to nothing.
-    svg : str
-        A document.
-    """
+    """An object as a notebook shows it."""
 
     html: str
     svg: str

@@ -54,13 +54,7 @@ def _scientific(value: Fraction, digits: int, rounding: Callable[[Fraction], int
 
 
 def brief(value: Fraction | int, digits: int = 4) -> str:
-    """Write a number >= 0 for a narrow column, rounded down; a large one as a power of ten.
-
-    Examples
-    --------
-    >>> brief(1_234_567), brief(1_234_567_890), brief(Fraction(2, 3), 2)
-    ('1,234,567', '1.23e9', '0.66')
-    """
+    """Write a number >= 0 for a narrow column, rounded down; a large one as a power of ten."""
     exact = Fraction(value)
     if exact < 10**7:
         return decimal(exact, digits, math.floor)
@@ -107,37 +101,19 @@ def short(value: Fraction, rounding: Callable[[Fraction], int] = round) -> str:
 
 
 def fraction(value: Fraction) -> str:
-    """Write a number as a fraction, if it is one that a person can read.
-
-    Examples
-    --------
-    >>> fraction(Fraction(7, 15)), fraction(Fraction(1)), fraction(Fraction(12345, 99991))
-    ('7/15', '1', '0.1235')
-    """
+    """Write a number as a fraction, if it is one that a person can read."""
     if value.denominator <= _LARGEST_READABLE_DENOMINATOR:
         return str(value)
     return decimal(value)
 
 
 def at_least(bound: Fraction) -> str:
-    """Write a lower bound: rounded down, so that no more is said than was proved.
-
-    Examples
-    --------
-    >>> at_least(Fraction(2, 3)), at_least(Fraction(12))
-    ('0.6666', '12')
-    """
+    """Write a lower bound: rounded down, so that no more is said than was proved."""
     return decimal(bound, rounding=math.floor)
 
 
 def is_told_apart(cost: Fraction, bound: Fraction) -> bool:
-    """Whether a cost and a lower bound may stand side by side: equal ones must not differ in print.
-
-    Examples
-    --------
-    >>> is_told_apart(Fraction(12), Fraction(12)), is_told_apart(Fraction(2, 3), Fraction(2, 3))
-    (True, False)
-    """
+    """Whether a cost and a lower bound may stand side by side: equal ones must not differ in print."""
     return cost != bound or decimal(cost, rounding=math.ceil) == at_least(bound)
 
 
@@ -156,13 +132,7 @@ def count(number: int, what: str, rounding: Callable[[Fraction], int] = round) -
 
 
 def printable(name: str) -> str:
-    """Return a name with characters that would steer a terminal written as escapes.
-
-    Examples
-    --------
-    >>> printable("bert [red]"), printable("a\\x1b[31mb")
-    ('bert [red]', 'a\\\\x1b[31mb')
-    """
+    """Return a name with characters that would steer a terminal written as escapes."""
     if name.isprintable():
         return name
     return "".join(
@@ -171,11 +141,5 @@ def printable(name: str) -> str:
 
 
 def printable_lines(text: str) -> str:
-    """Return lines likewise: their ends stay, as do tabs and the blanks that do not break.
-
-    Examples
-    --------
-    >>> printable_lines("one\\ntwo\\x9b2J\\n")
-    'one\\ntwo\\\\x9b2J\\n'
-    """
+    """Return lines likewise: their ends stay, as do tabs and the blanks that do not break."""
     return re.sub("[^\n\t\xa0\u2007\u2009\u202f]+", lambda found: printable(found[0]), text)
