@@ -90,169 +90,63 @@ if TYPE_CHECKING:
 
     __version__: str
 
-__all__ = [
-    # a problem
-    "Problem",
-    "Job",
-    "Block",
-    "DemandFunction",
-    "Configuration",
-    "SizeBoundedConfigurations",
-    "MachineType",
-    "reduce",
-    "Reduction",
-    # blocks that jobs share in time
-    "TimeSharedProblem",
-    "TimeSharedJob",
-    "Point",
-    "Mix",
-    "Frame",
-    "FrameRule",
-    # its answer
-    "solve",
-    "Solution",
-    "Status",
-    "Proof",
-    "StopReason",
-    "Incumbent",
-    "Schedule",
-    "MachineGroup",
-    "check",
-    "Violation",
-    "shortage",
-    "Growth",
-    "growth",
-    "Shortage",
-    "tidy",
-    # proofs
-    "Certificate",
-    "BlockPrices",
-    "MixPrices",
-    "PriceFunction",
-    "Branch",
-    "MachinesOfType",
-    "MachinesWith",
-    "MachinesOf",
-    "BlocksOf",
-    "BlocksOfJob",
-    # algorithms and instances
-    "algorithms",
-    "instances",
-    "load_instance",
-    "NamedProblem",
-    "Algorithm",
-    "Support",
-    "Guarantee",
-    "GuaranteeVerdict",
-    "Reference",
-    "Verdict",
-    "Budget",
-    "Claim",
-    "Named",
-    "SolverBound",
-    # problems of another kind
-    "Referee",
-    "referee_of",
-    "First",
-    "Proved",
-    "Excerpt",
-    "MachineProblem",
-    "MachineReferee",
-    "Leaf",
-    # files
-    "read_problem",
-    "write_problem",
-    "write_program",
-    "read_solution",
-    "write_solution",
-    "open_problem",
-    "pack",
-    # beyond one machine
-    "ShardedProblem",
-    "ShardedSchedule",
-    "cluster",
-    # errors
-    "CmsError",
-    "ClusterError",
-    "InvalidProblem",
-    "InvalidSchedule",
-    "InvalidCertificate",
-    "InvalidOption",
-    "UnknownMethod",
-    "UnsupportedProblem",
-    "AlgorithmError",
-    "GuaranteeBreached",
-    "FileError",
-]
+# What stands under one heading of the documentation stands together.
+__all__ = ["Problem", "Job", "Block", "DemandFunction", "Configuration"]
+__all__ += ["SizeBoundedConfigurations", "MachineType", "reduce", "Reduction"]
+__all__ += ["TimeSharedProblem", "TimeSharedJob", "Point", "Mix", "Frame", "FrameRule"]
+__all__ += ["solve", "Solution", "Status", "Proof", "StopReason", "Incumbent", "Schedule"]
+__all__ += ["MachineGroup", "check", "Violation", "shortage", "Growth", "growth", "Shortage"]
+__all__ += ["tidy"]
+__all__ += ["Certificate", "BlockPrices", "MixPrices", "PriceFunction", "Branch"]
+__all__ += ["MachinesOfType", "MachinesWith", "MachinesOf", "BlocksOf", "BlocksOfJob"]
+__all__ += ["algorithms", "instances", "load_instance", "NamedProblem", "Algorithm", "Support"]
+__all__ += ["Guarantee", "GuaranteeVerdict", "Reference", "Verdict", "Budget", "Claim", "Named"]
+__all__ += ["SolverBound"]
+__all__ += ["Referee", "referee_of", "First", "Proved", "Excerpt", "MachineProblem"]
+__all__ += ["MachineReferee", "Leaf"]
+__all__ += ["read_problem", "write_problem", "write_program", "read_solution", "write_solution"]
+__all__ += ["open_problem", "pack", "ShardedProblem", "ShardedSchedule", "cluster"]
+__all__ += ["CmsError", "ClusterError", "InvalidProblem", "InvalidSchedule", "InvalidCertificate"]
+__all__ += ["InvalidOption", "UnknownMethod", "UnsupportedProblem", "AlgorithmError"]
+__all__ += ["GuaranteeBreached", "FileError"]
 
 #: Where the names are defined; each is loaded when it is first used.
 _NAMES = {
-    "certificate.certificate": ("BlockPrices", "Branch", "Certificate", "Leaf"),
-    "certificate.leaf_proofs": ("Proved",),
-    "certificate.quantity": (
-        "BlocksOf",
-        "BlocksOfJob",
-        "MachinesOf",
-        "MachinesOfType",
-        "MachinesWith",
-    ),
-    "errors": (
-        "AlgorithmError",
-        "ClusterError",
-        "CmsError",
-        "FileError",
-        "GuaranteeBreached",
-        "InvalidCertificate",
-        "InvalidOption",
-        "InvalidProblem",
-        "InvalidSchedule",
-        "UnknownMethod",
-        "UnsupportedProblem",
-    ),
-    "files": (
-        "open_problem",
-        "pack",
-        "read_problem",
-        "read_solution",
-        "write_problem",
-        "write_program",
-        "write_solution",
-    ),
-    "mixes.frames": ("Frame", "FrameRule"),
-    "mixes.functions": ("PriceFunction",),
-    "mixes.model": ("Point", "TimeSharedJob"),
-    "mixes.prices": ("MixPrices",),
-    "mixes.problem": ("TimeSharedProblem",),
-    "plugin.algorithm": ("Algorithm", "Budget", "Claim", "Named", "SolverBound", "Support"),
-    "plugin.guarantee": ("Guarantee", "GuaranteeVerdict", "Reference", "Verdict"),
-    "plugin.registry": ("NamedProblem", "algorithms", "instances", "load_instance"),
-    "problem.machine_problem": ("MachineProblem",),
-    "problem.parts": (
-        "Block",
-        "Configuration",
-        "DemandFunction",
-        "Job",
-        "MachineType",
-        "SizeBoundedConfigurations",
-    ),
-    "problem.problem": ("Problem",),
-    "reduction.reduction": ("Reduction", "reduce"),
-    "referee.check": ("check", "referee_of"),
-    "referee.kinds": ("First", "Referee"),
-    "referee.machines": ("MachineReferee",),
-    "schedule.contents": ("Mix",),
-    "schedule.faults": ("Violation",),
-    "schedule.schedule": ("Excerpt", "MachineGroup", "Schedule"),
-    "shortages.shortage": ("Shortage", "shortage"),
-    "shortages.growth": ("Growth", "growth"),
-    "shards.cluster": ("cluster",),
-    "shards.problem": ("ShardedProblem",),
-    "shards.schedule": ("ShardedSchedule",),
-    "solving.solution": ("Incumbent", "Proof", "Solution", "Status", "StopReason"),
-    "solving.solve": ("solve",),
-    "tidying.tidy": ("tidy",),
+    "certificate.certificate": "BlockPrices Branch Certificate Leaf",
+    "certificate.leaf_proofs": "Proved",
+    "certificate.quantity": "BlocksOf BlocksOfJob MachinesOf MachinesOfType MachinesWith",
+    "errors": "AlgorithmError ClusterError CmsError FileError GuaranteeBreached InvalidCertificate "
+    "InvalidOption InvalidProblem InvalidSchedule UnknownMethod UnsupportedProblem",
+    "files": "open_problem pack read_problem read_solution "
+    "write_problem write_program write_solution",
+    "mixes.frames": "Frame FrameRule",
+    "mixes.functions": "PriceFunction",
+    "mixes.model": "Point TimeSharedJob",
+    "mixes.prices": "MixPrices",
+    "mixes.problem": "TimeSharedProblem",
+    "plugin.algorithm": "Algorithm Budget Claim Named SolverBound Support",
+    "plugin.guarantee": "Guarantee GuaranteeVerdict Reference Verdict",
+    "plugin.registry": "NamedProblem algorithms instances load_instance",
+    "problem.machine_problem": "MachineProblem",
+    "problem.parts": "Block Configuration DemandFunction Job MachineType SizeBoundedConfigurations",
+    "problem.problem": "Problem",
+    "reduction.reduction": "Reduction reduce",
+    "referee.check": "check referee_of",
+    "referee.kinds": "First Referee",
+    "referee.machines": "MachineReferee",
+    "schedule.contents": "Mix",
+    "schedule.faults": "Violation",
+    "schedule.schedule": "Excerpt MachineGroup Schedule",
+    "shortages.shortage": "Shortage shortage",
+    "shortages.growth": "Growth growth",
+    "shards.cluster": "cluster",
+    "shards.problem": "ShardedProblem",
+    "shards.schedule": "ShardedSchedule",
+    "solving.solution": "Incumbent Proof Solution Status StopReason",
+    "solving.solve": "solve",
+    "tidying.tidy": "tidy",
 }
-_HOME = {name: home for home, names in _NAMES.items() for name in names}
+_HOME = {name: home for home, names in _NAMES.items() for name in names.split()}
 
 
 def __getattr__(name: str) -> object:

@@ -9,15 +9,7 @@ _LONGEST, _HEAD, _TAIL = 2000, 1200, 600
 
 
 def cut(text: str) -> str:
-    """Leave the middle of a text out that is too long for a message, and say how long it is.
-
-    Examples
-    --------
-    >>> cut("short")
-    'short'
-    >>> len(cut("x" * 10**6)), cut("x" * 10**6)[1200:1245]
-    (1835, '... (1000000 characters in all) ...xxxxxxxxxx')
-    """
+    """Leave the middle of a text out that is too long for a message, and say how long it is."""
     if len(text) <= _LONGEST:
         return text
     return f"{text[:_HEAD]}... ({len(text)} characters in all) ...{text[-_TAIL:]}"
@@ -83,12 +75,11 @@ class AlgorithmError(CmsError, RuntimeError):
     """
 
     def __init__(self, algorithm: str, message: str) -> None:
-        super().__init__(f"algorithm {algorithm!r}: {message}")
-        self.algorithm = algorithm
-        self.message = message
+        super().__init__(algorithm, message)
+        self.algorithm, self.message = algorithm, message
 
-    def __reduce__(self) -> tuple[type[AlgorithmError], tuple[str, str]]:
-        return type(self), (self.algorithm, self.message)
+    def __str__(self) -> str:
+        return cut(f"algorithm {self.algorithm!r}: {self.message}")
 
 
 class GuaranteeBreached(AlgorithmError):
@@ -125,24 +116,13 @@ class FileError(CmsError, ValueError):
         expected: str | None = None,
         fix: str | None = None,
     ) -> None:
-        what = cut(what)
-        expected, fix = expected and cut(expected), fix and cut(fix)
-        self.path, self.what, self.line, self.column = str(path), what, line, column
-        self.expected, self.fix = expected, fix
-        where = ":".join(str(part) for part in (path, line, column) if part is not None)
-        text = f"{where}: {what}"
-        if expected:
-            text += f", expected {expected}"
-        if fix:
-            text += f"; {fix}"
-        super().__init__(text)
+        super().__init__(str(path), cut(what))
+        self.path, self.what, self.line, self.column = str(path), cut(what), line, column
+        self.expected, self.fix = expected and cut(expected), fix and cut(fix)
 
-    def __reduce__(self) -> tuple[object, ...]:
-        state = {"path": self.path, "line": self.line, "column": self.column}
-        state |= {"expected": self.expected, "fix": self.fix}
-        return _rebuild_file_error, (self.what, state)
-
-
-def _rebuild_file_error(what: str, state: dict[str, str | int | None]) -> FileError:
-    path = state.pop("path")
-    return FileError(str(path), what, **state)  # type: ignore[arg-type]
+    def __str__(self) -> str:
+        where = ":".join(
+            str(part) for part in (self.path, self.line, self.column) if part is not None
+        )
+        expected = f", expected {self.expected}" if self.expected else ""
+        return cut(f"{where}: {self.what}{expected}" + (f"; {self.fix}" if self.fix else ""))

@@ -28,7 +28,7 @@ from cms import (
     solve,
 )
 from cms.certificate.one_job import Case, Given, OneJob, ProvedLeaves
-from cms.problem.row import Row, reduced
+from cms.problem.rows import Row, reduced
 from cms.values.frozen import FrozenMap
 from tests.oracle import optimum
 from tests.property.certificates import random_certificate

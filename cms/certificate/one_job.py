@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from ..errors import InvalidOption
 from ..knapsack.pricing import cheapest_option, common_denominator
 from ..problem.parts import Block
-from ..problem.row import Row
+from ..problem.rows import Row
 from ..values.frozen import FrozenMap
 from .certificate import Branch, Certificate, Leaf
 from .conditions import Condition, prices_of_jobs, refuse_breaches

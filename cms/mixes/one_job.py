@@ -19,7 +19,7 @@ from ..certificate.conditions import Condition
 from ..certificate.one_job import Case, OneJob, proved_leaves
 from ..errors import InvalidCertificate
 from ..problem.parts import Block
-from ..problem.row import reduced
+from ..problem.rows import reduced
 from ..values.frozen import FrozenMap
 from .dearest import NODE_LIMIT, dearest_mix
 from .offers import Offer

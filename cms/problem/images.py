@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from .row import Row
+    from .rows import Row
 
 #: Compiled code may form products up to this size (exclusive) in int64 without overflow.
 SAFE = 2**62

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from math import lcm
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -17,11 +18,9 @@ from ..errors import InvalidProblem
 from ..running.stopping import look, never
 from ..values.arrays import described, frozen_array, number_array, refuse_bad_numbers
 from ..values.decimals import decimal_rows
-from ..values.frozen import FrozenMap
-from ..values.numbers import exact
+from ..values.frozen import FrozenMap, Immutable
+from ..values.numbers import LARGEST_DIGITS, exact, has_too_many_digits
 from .images import Image, Images, images_of
-from .row import Row as Row
-from .row import fits_int64, reduced
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -30,16 +29,43 @@ if TYPE_CHECKING:
 _ROWS = 2**17
 
 
-class Rows:
+class Row(NamedTuple):
+    """One job's integers: its demand is ``demand / denominator``, its supply likewise."""
+
+    demand: int
+    supply: tuple[int, ...]
+    denominator: int
+
+
+def reduced(demand: Fraction, supply: Sequence[Fraction], job: str) -> Row:
+    """Scale a job's numbers by the smallest integer that makes all of them whole."""
+    denominator = 1
+    for f in (demand, *supply):
+        denominator = lcm(denominator, f.denominator)
+        # not only at the end: what is refused must not first grow as long as the whole row
+        if has_too_many_digits(denominator):
+            break
+    else:
+        wanted, *given = (f.numerator * (denominator // f.denominator) for f in (demand, *supply))
+        if not has_too_many_digits(max(wanted, *given, 0)):
+            return Row(wanted, tuple(given), denominator)
+    raise InvalidProblem(
+        f"the numbers of {job} have more than {LARGEST_DIGITS} digits over their common "
+        "denominator; round them"
+    )
+
+
+class Rows(Immutable):
     """The exact integer rows of a problem's jobs.
 
-    Build with :meth:`from_fractions` or :meth:`from_arrays`.
+    Job j's demand is ``demands[j] / denominators[j]``. A row that needs more than 63 bits is among
+    ``wide``, and zero in all three arrays.
     """
 
     __slots__ = ("_images", "demands", "supplies", "denominators", "wide")
-    demands: NDArray[np.int64]
-    supplies: NDArray[np.int64]
-    denominators: NDArray[np.int64]
+    demands: NDArray[np.int64]  # shape (n,)
+    supplies: NDArray[np.int64]  # shape (n, k)
+    denominators: NDArray[np.int64]  # shape (n,)
     wide: Mapping[int, Row]
     _images: list[Images]
 
@@ -71,12 +97,6 @@ class Rows:
             view.flags.writeable = False
         rows._fill(*views, wide)
         return rows
-
-    def __setattr__(self, name: str, value: object) -> None:
-        raise AttributeError(f"Rows is immutable: {name!r} cannot be set")
-
-    def __delattr__(self, name: str) -> None:
-        raise AttributeError(f"Rows is immutable: {name!r} cannot be deleted")
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self.demands, self.supplies, self.denominators, dict(self.wide))
@@ -114,25 +134,20 @@ class Rows:
 
     def row(self, job: int) -> Row:
         """Return one job's integers, in the order of the problem's blocks."""
-        wide = self.wide.get(job)
-        if wide is not None:
-            return wide
+        if job in self.wide:
+            return self.wide[job]
         supply = tuple(self.supplies[job].tolist())
         return Row(int(self.demands[job]), supply, int(self.denominators[job]))
 
     def demand(self, job: int) -> Fraction:
         """Return one job's demand in the user's units."""
-        row = self.wide.get(job)
-        if row is not None:
-            return Fraction(row.demand, row.denominator)
-        return Fraction(int(self.demands[job]), int(self.denominators[job]))
+        row = self.row(job)
+        return Fraction(row.demand, row.denominator)
 
     def supply(self, job: int, block: int) -> Fraction:
         """Return what one block gives a job, in the user's units."""
-        row = self.wide.get(job)
-        if row is not None:
-            return Fraction(row.supply[block], row.denominator)
-        return Fraction(int(self.supplies[job, block]), int(self.denominators[job]))
+        row = self.row(job)
+        return Fraction(row.supply[block], row.denominator)
 
     def select(
         self,
@@ -142,11 +157,13 @@ class Rows:
         cut: bool = False,
         stopped: Callable[[], bool] = never,
     ) -> Rows:
-        """Return the rows of some jobs with the columns of some blocks."""
+        """Return the rows of some jobs with the columns of some blocks.
+
+        With ``cut``, supply is at most the demand. Raises Stopped once ``stopped`` says so.
+        """
         columns = list(blocks)
         everything = len(jobs) == len(self) and bool((jobs == np.arange(len(self))).all())
-        whole = columns == list(range(self.n_blocks))
-        if everything and whole and not self.wide:
+        if everything and columns == list(range(self.n_blocks)) and not self.wide:
             look(stopped)
             if not cut or not any((f > self.demands).any() for f in self.supplies.T):
                 return self
@@ -155,47 +172,41 @@ class Rows:
         for start in range(0, len(jobs), _ROWS):
             look(stopped)
             part = slice(start, start + _ROWS)
-            mine = part if everything else jobs[part]
-            demand, denominator = self.demands[mine].copy(), self.denominators[mine].copy()
-            supply = self.supplies[mine] if whole else self.supplies[mine][:, columns]
+            demand, denominator = self.demands[jobs[part]], self.denominators[jobs[part]]
+            supply = self.supplies[jobs[part]][:, columns]
             if cut:
-                supply = np.minimum(supply, demand[:, None], out=supplies[part])
+                np.minimum(supply, demand[:, None], out=supply)
             # What is left may have a divisor in common with its denominator.
             at = np.flatnonzero(denominator > 1)
             common = np.gcd(demand[at], denominator[at])
             for column in supply.T:
-                np.gcd(common, column[at], out=common)
-            at, common = at[common > 1], common[common > 1]
+                common = np.gcd(common, column[at])
             demand[at] //= common
             denominator[at] //= common
+            supply[at] //= common[:, None]
             demands[part], supplies[part], denominators[part] = demand, supply, denominator
-            supplies[part][at] //= common[:, None]
         wide = {}
         for to, j in enumerate(jobs.tolist() if self.wide else []):
-            if j not in self.wide:
-                continue
-            row = self.wide[j]
-            chosen = (row.supply[i] for i in columns)
-            wide[to] = reduced(
-                Fraction(row.demand, row.denominator),
-                [Fraction(min(f, row.demand) if cut else f, row.denominator) for f in chosen],
-                f"job number {to}",
-            )
+            if j in self.wide:
+                demanded, given, q = self.wide[j]
+                chosen = (min(given[i], demanded) if cut else given[i] for i in columns)
+                wide[to] = reduced(
+                    Fraction(demanded, q), [Fraction(f, q) for f in chosen], f"job number {to}"
+                )
         return Rows.owned(demands, supplies, denominators, {}).with_rows(wide)
 
     def with_rows(self, rows: Mapping[int, Row]) -> Rows:
         """Return the rows with some exchanged, whether or not these are wide."""
         if not rows:
             return self
-        demands, supplies = self.demands.copy(), self.supplies.copy()
-        denominators, wide = self.denominators.copy(), {**self.wide}
-        for j, row in rows.items():
-            wide.pop(j, None)
-            if fits_int64(row):
-                demands[j], supplies[j], denominators[j] = row
-            else:
-                wide[j] = row
-        return Rows(demands, supplies, denominators, wide)
+        long = {j: row for j, row in rows.items() if max(row.demand, *row.supply, row[2]) >= 2**63}
+        nothing = Row(0, (0,) * self.n_blocks, 0)
+        stored = [nothing if j in long else row for j, row in rows.items()]
+        columns, at = [self.demands.copy(), self.supplies.copy(), self.denominators.copy()], [*rows]
+        for column, values in zip(columns, zip(*stored, strict=True), strict=True):
+            column[at] = values
+        kept = {j: row for j, row in self.wide.items() if j not in rows}
+        return Rows(*columns, kept | long)
 
     def take(self, jobs: NDArray[np.int64]) -> Rows:
         """Return the rows of some jobs as they are, in the order wanted."""
@@ -255,26 +266,9 @@ class Rows:
         job_names: Sequence[str] | None = None,
     ) -> Rows:
         """Build from one ``(demand, supply of every block)`` pair a job."""
-        return cls._from_rows(
-            [
-                reduced(demand, supply, _job(job_names, j))
-                for j, (demand, supply) in enumerate(rows)
-            ],
-            n_blocks,
-        )
-
-    @classmethod
-    def _from_rows(cls, rows: Sequence[Row], n_blocks: int) -> Rows:
-        fits = [fits_int64(row) for row in rows]
-        empty = Row(0, (0,) * n_blocks, 0)
-        stored = [row if fit else empty for row, fit in zip(rows, fits, strict=True)]
-        n = len(rows)
-        return cls(
-            np.array([row.demand for row in stored], dtype=np.int64).reshape(n),
-            np.array([row.supply for row in stored], dtype=np.int64).reshape(n, n_blocks),
-            np.array([row.denominator for row in stored], dtype=np.int64).reshape(n),
-            {j: row for j, (row, fit) in enumerate(zip(rows, fits, strict=True)) if not fit},
-        )
+        found = {j: reduced(*pair, _job(job_names, j)) for j, pair in enumerate(rows)}
+        nothing = np.zeros((len(found), n_blocks + 2), dtype=np.int64)
+        return cls.owned(nothing[:, 0], nothing[:, 2:], nothing[:, 1], {}).with_rows(found)
 
     @classmethod
     def from_arrays(
@@ -299,40 +293,23 @@ class Rows:
             refuse_bad_numbers(left, right, job_names, blocks)
             longest = [part.max(initial=0) for part in (left, right) if part.dtype.kind == "u"]
             plain = max(longest, default=0) < 2**63
-        if plain and "f" in left.dtype.kind + right.dtype.kind:
-            return cls._from_decimals(left, right, job_names)
-        if plain:
-            return cls(
-                left.astype(np.int64, copy=False),
-                right.astype(np.int64, copy=False),
-                np.ones(n, dtype=np.int64),
-                {},
+        if not plain:
+            rows = (
+                (
+                    exact(left[j], described(job_names[j])),
+                    [exact(right[j, i], described(job_names[j], blocks[i])) for i in range(k)],
+                )
+                for j in range(n)
             )
-        rows = (
-            (
-                exact(left[j], described(job_names[j])),
-                [exact(right[j, i], described(job_names[j], blocks[i])) for i in range(k)],
-            )
-            for j in range(n)
-        )
-        return cls.from_fractions(rows, k, job_names)
-
-    @classmethod
-    def _from_decimals(
-        cls, demands: NDArray[Any], supply: NDArray[Any], job_names: Sequence[str]
-    ) -> Rows:
-        """Build from finite values >= 0, ints or floats of at most 64 bits."""
-        found = decimal_rows(demands, supply)
-        wide = {}
+            return cls.from_fractions(rows, k, job_names)
+        if "f" not in left.dtype.kind + right.dtype.kind:
+            integers = left.astype(np.int64, copy=False), right.astype(np.int64, copy=False)
+            return cls(*integers, np.ones(n, dtype=np.int64), {})
+        found, hard = decimal_rows(left, right), {}
         for j in found.hard:
-            fractions = [Fraction(str(value)) for value in (demands[j], *supply[j])]
-            row = reduced(fractions[0], fractions[1:], _job(job_names, j))
-            if fits_int64(row):
-                found.demands[j], found.supplies[j] = row.demand, row.supply
-                found.denominators[j] = row.denominator
-            else:
-                wide[j] = row
-        return cls(found.demands, found.supplies, found.denominators, wide)
+            wanted, *given = (Fraction(str(value)) for value in (left[j], *right[j]))
+            hard[j] = reduced(wanted, given, _job(job_names, j))
+        return cls(*found[:3], {}).with_rows(hard)
 
 
 def _job(job_names: Sequence[str] | None, j: int) -> str:

@@ -23,7 +23,7 @@ from .shard import SHARD, Loaded, Narrowed, Shard, shards_of
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from ..problem.row import Row
+    from ..problem.rows import Row
 
 
 class ShardedProblem(MachineProblem):

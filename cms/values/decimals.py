@@ -18,7 +18,8 @@ import numpy as np
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-_LARGEST_PLACES = 18
+_MAX_PLACES = 18
+_TENS = 10.0 ** np.arange(_MAX_PLACES + 2)  # exact
 # Decimals with up to this many significant digits are told apart by the type (IEEE 754: 15, 6).
 _UNIQUE_DIGITS = {np.dtype(np.float64): 15, np.dtype(np.float32): 6}
 # Rows worked on at once: what they need on the way stays in the processor's cache.
@@ -26,7 +27,11 @@ _CHUNK = 2**13
 
 
 class DecimalRows(NamedTuple):
-    """Rows of decimals as integers: job j's demand is ``demands[j] / denominators[j]``."""
+    """Rows of decimals as integers: job j's demand is ``demands[j] / denominators[j]``.
+
+    ``hard`` are rows that may need more than 62 bits, 0 in all three arrays: the caller takes
+    ``Fraction(str(value))`` there.
+    """
 
     demands: NDArray[np.int64]
     supplies: NDArray[np.int64]
@@ -35,45 +40,35 @@ class DecimalRows(NamedTuple):
 
 
 def decimal_rows(demands: NDArray[Any], supply: NDArray[Any]) -> DecimalRows:
-    """Write every row of floats (or ints) as the smallest integers over a common denominator."""
+    """Write every row of finite floats >= 0 (or ints) as the smallest integers."""
     n = len(demands)
-    result = DecimalRows(
-        np.empty(n, dtype=np.int64),
-        np.empty(supply.shape, dtype=np.int64),
-        np.empty(n, dtype=np.int64),
-        [],
-    )
+    integers = np.empty(n, np.int64), np.empty(supply.shape, np.int64), np.empty(n, np.int64)
+    result = DecimalRows(*integers, [])
     likely = [0, 0]
     for start in range(0, n, _CHUNK):
         part = slice(start, start + _CHUNK)
         parts = [decimals(demands[part, None], likely[0]), decimals(supply[part], likely[1])]
         likely = [int(places.max(initial=0)) for _, places in parts]
-        integers, denominators, hard = _over_common_denominator(
-            np.column_stack([numerators for numerators, _ in parts]),
-            np.column_stack([places for _, places in parts]),
-        )
-        result.demands[part], result.supplies[part] = integers[:, 0], integers[:, 1:]
+        numerators, places = (np.column_stack(columns) for columns in zip(*parts, strict=True))
+        denominators, hard = _put_over_common_denominator(numerators, places)
+        result.demands[part], result.supplies[part] = numerators[:, 0], numerators[:, 1:]
         result.denominators[part] = denominators
         result.hard.extend((hard + start).tolist())
     return result
 
 
-def _over_common_denominator(
+def _put_over_common_denominator(
     numerators: NDArray[np.int64], places: NDArray[np.int8]
-) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.intp]]:
-    """Return reduced integers, denominators and the rows (0 in both) that may not fit."""
+) -> tuple[NDArray[np.int64], NDArray[np.intp]]:
+    """Make numerators the reduced integers; return denominators, and the rows that may not fit."""
     # By columns: numpy reduces short rows an element at a time.
     most = reduce(np.maximum, places.T).astype(np.int64)
-    shift = most[:, None] - places
+    tens = _TENS[most[:, None] - places]
     # A row is easy if every value fits and stays below 2**62 over the common denominator.
-    if shift.any():
-        unfit = (numerators * 10.0**shift >= 2.0**62) | (places < 0)
-    else:
-        unfit = (numerators >= 2**62) | (places < 0)
-    hard = np.flatnonzero(unfit.any(axis=1)) if unfit.any() else np.zeros(0, dtype=np.intp)
-    shift[hard] = most[hard] = 0
-    if shift.any():
-        numerators *= 10**shift
+    hard = np.flatnonzero(((numerators * tens >= 2.0**62) | (places < 0)).any(axis=1))
+    tens[hard] = 1
+    most[hard] = numerators[hard] = 0
+    numerators *= tens.astype(np.int64)
     denominators = np.power(10, most)
     # Only 2 and 5 divide a denominator; a row whose numbers share either is reduced.
     shared = reduce(np.bitwise_or, numerators.T) & 1 == 0
@@ -84,64 +79,45 @@ def _over_common_denominator(
         common = np.gcd(common, column)
     numerators[at] //= common[:, None]
     denominators[at] //= common
-    numerators[hard] = 0
     denominators[hard] = 0
-    return numerators, denominators, hard
+    return denominators, hard
 
 
 def decimals(
     values: NDArray[np.floating[Any] | np.integer[Any]], likely: int = 0
 ) -> tuple[NDArray[np.int64], NDArray[np.int8]]:
-    """Write floats (or ints) as ``numerator / 10**places``, exactly as they print."""
+    """Write finite floats >= 0 (or ints) as ``numerator / 10**places``, exactly as they print.
+
+    Places are 0 to 18, perhaps with zeros at the end if they are ``likely``, which is tried first;
+    -1 where the value does not fit in this form.
+    """
     if values.dtype.kind in "iu":
         return values.astype(np.int64), np.zeros(values.shape, dtype=np.int8)
     flat = np.ascontiguousarray(values).reshape(-1)
+    numerators = np.zeros(flat.shape, dtype=np.int64)
+    places = np.full(flat.shape, -1, dtype=np.int8)
     digits = _UNIQUE_DIGITS.get(flat.dtype)
-    if digits is None:
-        numerators = np.zeros(flat.shape, dtype=np.int64)
-        places = np.full(flat.shape, -1, dtype=np.int8)
-    else:
-        numerators, places = _few_digits(flat, digits, likely)
-    open_at = np.flatnonzero(places < 0)
-    if open_at.size:
-        distinct, where = np.unique(flat[open_at], return_inverse=True)
-        parsed = [_printed(str(value)) for value in distinct]
-        numerators[open_at] = np.array([r for r, _ in parsed], dtype=np.int64)[where]
-        places[open_at] = np.array([p for _, p in parsed], dtype=np.int8)[where]
-    return numerators.reshape(values.shape), places.reshape(values.shape)
-
-
-def _few_digits(
-    flat: NDArray[Any], digits: int, likely: int
-) -> tuple[NDArray[np.int64], NDArray[np.int8]]:
-    """Write all values with few digits; -1 places for the others."""
-    scaled, found = _scaled(flat, likely, digits)
-    numerators = np.where(found, scaled, 0).astype(np.int64)
-    places = np.where(found, likely, -1).astype(np.int8)
-    open_at = np.flatnonzero(~found)
-    for p in range(_LARGEST_PLACES + 1):
-        if not open_at.size:
+    left = np.arange(flat.size)
+    for attempt, p in enumerate((likely, *range(_MAX_PLACES + 1)) if digits else ()):
+        if not left.size:
             break
-        scaled, found = _scaled(flat[open_at], p, digits)
-        hit = open_at[found]
-        numerators[hit] = scaled[found].astype(np.int64)
-        places[hit] = p
+        some = flat[left] if attempt else flat
+        # float64 arithmetic for float32 too: r and 10**p are exact there, and rounding twice does
+        # no harm: of all r <= 10**6 and p <= 18, none lies within a relative 2**-50 of the middle
+        # between two float32 (all were tried).
+        with np.errstate(over="ignore"):
+            scaled = np.rint(some.astype(np.float64, copy=False) * 10.0**p)
+        fits = scaled <= 10.0**digits
+        found = fits & ((scaled / 10.0**p).astype(flat.dtype, copy=False) == some)
+        numerators[left[found]], places[left[found]] = scaled[found].astype(np.int64), p
         # A value that is too large already only grows with p: it leaves for the slow path.
-        open_at = open_at[(scaled <= 10.0**digits) & ~found]
-    return numerators, places
-
-
-def _scaled(
-    values: NDArray[Any], places: int, digits: int
-) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-    """Return the numerators of values with so many places, and which are right."""
-    # float64 arithmetic for float32 too: r and 10**p are exact there, and rounding twice does no
-    # harm: of all r <= 10**6 and p <= 18, none lies within a relative 2**-50 of the middle between
-    # two float32 (all were tried).
-    with np.errstate(over="ignore"):
-        scaled = np.rint(values.astype(np.float64, copy=False) * 10.0**places)
-    back = (scaled / 10.0**places).astype(values.dtype, copy=False)
-    return scaled, (scaled <= 10.0**digits) & (back == values)
+        left = left[~found & (fits | (attempt == 0))]
+    rest = np.flatnonzero(places < 0)
+    if rest.size:
+        distinct, where = np.unique(flat[rest], return_inverse=True)
+        printed = np.array([_printed(str(value)) for value in distinct], dtype=np.int64)[where]
+        numerators[rest], places[rest] = printed[:, 0], printed[:, 1]
+    return numerators.reshape(values.shape), places.reshape(values.shape)
 
 
 def _printed(text: str) -> tuple[int, int]:
@@ -151,8 +127,7 @@ def _printed(text: str) -> tuple[int, int]:
     fraction = fraction.rstrip("0")
     places = len(fraction) - int(exponent or 0)
     numerator = int(whole + fraction)
-    if places < 0 and places >= -_LARGEST_PLACES:
+    if -_MAX_PLACES <= places < 0:
         numerator, places = numerator * 10**-places, 0
-    if 0 <= places <= _LARGEST_PLACES and numerator < 2**63:
-        return numerator, places
-    return 0, -1
+    fits = 0 <= places <= _MAX_PLACES and numerator < 2**63
+    return (numerator, places) if fits else (0, -1)

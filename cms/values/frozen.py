@@ -9,8 +9,23 @@ K = TypeVar("K", bound=Hashable)
 V = TypeVar("V", covariant=True)
 
 
-class FrozenMap(Mapping[K, V]):
-    """A mapping that never changes, with its items in the order of their keys."""
+class Immutable:
+    """Its attributes are put there once, by ``object.__setattr__``."""
+
+    __slots__ = ()
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(f"{type(self).__name__} is immutable: {name!r} cannot be set")
+
+    def __delattr__(self, name: str) -> None:
+        raise AttributeError(f"{type(self).__name__} is immutable: {name!r} cannot be deleted")
+
+
+class FrozenMap(Immutable, Mapping[K, V]):
+    """A mapping that never changes, with its items in the order of their keys.
+
+    ``types.MappingProxyType`` neither hashes nor pickles; this does both.
+    """
 
     __slots__ = ("_items",)
     _items: dict[K, Any]
@@ -55,12 +70,6 @@ class FrozenMap(Mapping[K, V]):
         if isinstance(other, Mapping):
             return self._items == dict(other)
         return NotImplemented
-
-    def __setattr__(self, name: str, value: object) -> None:
-        raise AttributeError(f"{type(self).__name__} is immutable: {name!r} cannot be set")
-
-    def __delattr__(self, name: str) -> None:
-        raise AttributeError(f"{type(self).__name__} is immutable: {name!r} cannot be deleted")
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (dict(self._items),)

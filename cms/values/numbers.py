@@ -24,6 +24,7 @@ Number: TypeAlias = "int | float | Fraction | Decimal | str | np.integer[Any] | 
 _TEXT = re.compile(r"[+-]?(\d+/\d+|(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?)", re.ASCII)
 # A power of ten above this is a slip of the keyboard, and as an exact integer would fill memory.
 _LARGEST_EXPONENT = 400
+_LARGEST_POWER = 10**_LARGEST_EXPONENT
 #: Digits of a number, before and after the point: Python neither reads nor prints longer ones.
 LARGEST_DIGITS = 4300
 _TOO_LARGE = 10**LARGEST_DIGITS
@@ -68,15 +69,9 @@ def format_exact(value: Fraction | int) -> str:
     fraction = Fraction(value)
     if fraction.denominator == 1:
         return str(fraction.numerator)
-    twos = fives = 0
-    rest = fraction.denominator
-    while rest % 2 == 0:
-        rest, twos = rest // 2, twos + 1
-    while rest % 5 == 0:
-        rest, fives = rest // 5, fives + 1
-    places = max(twos, fives)
-    if rest != 1 or places > _LARGEST_EXPONENT:
+    if _LARGEST_POWER % fraction.denominator:
         return str(fraction)
+    places = next(p for p in range(_LARGEST_EXPONENT + 1) if not 10**p % fraction.denominator)
     shifted = abs(fraction.numerator) * 10**places // fraction.denominator
     if has_too_many_digits(shifted):
         return str(fraction)
@@ -125,7 +120,7 @@ def power_of_ten(value: Fraction | int) -> int:
 
 
 def shown_object(value: object) -> str:
-    """Write anything a caller may have given for a message: its ``repr``, cut off where it is long."""
+    """Write anything a caller may have given for a message: its ``repr``, cut where it is long."""
     try:
         text = shown(value) if type(value) is int else repr(value)
     except Exception:  # noqa: BLE001 (a number in it that Python does not print, or its own fault)
@@ -151,6 +146,7 @@ def exact(
     (Fraction(1, 10), Fraction(1, 3))
     """
     result: Fraction | None = None
+    huge = False
     if isinstance(value, bool | np.bool_ | np.timedelta64):  # numpy takes a duration for an integer
         pass
     elif isinstance(value, int | np.integer):
@@ -159,7 +155,8 @@ def exact(
         result = Fraction(operator.index(value.numerator), operator.index(value.denominator))
     elif isinstance(value, Decimal):
         plain = Decimal(value)
-        result = Fraction(plain) if plain.is_finite() and not _is_huge(plain) else None
+        huge = _is_huge(plain)
+        result = Fraction(plain) if plain.is_finite() and not huge else None
     elif isinstance(value, float | np.floating):
         # str() of a numpy scalar is the shortest decimal of its own precision
         result = Fraction(str.__str__(str(value))) if np.isfinite(value) else None
@@ -168,7 +165,6 @@ def exact(
             result = parse_exact(value)
         except ValueError as fault:
             raise error(f"{what}: {fault}") from None
-    huge = isinstance(value, Decimal) and _is_huge(value)
     of_any_length = computed and isinstance(value, int | Fraction)
     if huge or (result is not None and not of_any_length and has_too_many_digits(result)):
         raise error(

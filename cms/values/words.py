@@ -113,7 +113,7 @@ def at_least(bound: Fraction) -> str:
 
 
 def is_told_apart(cost: Fraction, bound: Fraction) -> bool:
-    """Whether a cost and a lower bound may stand side by side: equal ones must not differ in print."""
+    """Whether a cost and a lower bound may stand side by side: equal ones must look equal."""
     return cost != bound or decimal(cost, rounding=math.ceil) == at_least(bound)
 
 

@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from ...errors import FileError
-from ...problem.row import Row
-from ...problem.rows import Rows
+from ...problem.rows import Row, Rows
 from ...shards.shard import narrowest
 from ...values.numbers import LARGEST_DIGITS
 from ..fields import TEXT, Field, read_object

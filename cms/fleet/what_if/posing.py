@@ -10,7 +10,7 @@ from functools import cached_property
 from ...errors import InvalidOption
 from ...problem.parts import Block
 from ...problem.problem import Problem
-from ...problem.row import Row, reduced
+from ...problem.rows import Row, reduced
 from ...solving.solution import Solution
 from ...values.numbers import shown
 from ..serving.capacity import CapacityRule
