@@ -74,7 +74,7 @@ class OneJob:
         return {block: n for block, n in zip(self.blocks, found.option, strict=True) if n}
 
     def bound_if(self, given: Given) -> Fraction | None:
-        """Return what every schedule that gives it so costs at least; None if there is none at all."""
+        """Return what every schedule that gives it so costs at least; None if there is none."""
         for block, count in given.at_least.items():
             most = self.needed(block)
             if most is None or count > most:

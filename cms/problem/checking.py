@@ -20,6 +20,7 @@ from .parts import (
     Job,
     MachineType,
     SizeBoundedConfigurations,
+    private_shape,
 )
 
 if TYPE_CHECKING:
@@ -46,26 +47,19 @@ def checked_configurations(
                 f"configurations contains {shape!r}; expected Configuration or "
                 "SizeBoundedConfigurations objects"
             )
-        name = shape.machine
+        name = names[0] if shape.machine is None and len(names) == 1 else shape.machine
         if name is None:
-            if len(names) > 1:
-                raise InvalidProblem(
-                    f"configuration {shape!r} does not say its machine type; write "
-                    f"machine=... with one of {', '.join(names)}"
-                )
-            name = names[0]
+            raise InvalidProblem(
+                f"configuration {shape!r} does not say its machine type; write machine=... with "
+                f"one of {', '.join(names)}"
+            )
         if name not in known:
             raise InvalidProblem(
                 f"configuration {shape!r} belongs to the unknown machine type {name!r}; known: "
                 + ", ".join(names)
                 + nearest(name, names)
             )
-        if isinstance(shape, Configuration):
-            shapes.append(Configuration(shape.blocks, name))
-        else:
-            shapes.append(
-                SizeBoundedConfigurations(shape.sizes, shape.capacity, name, shape.max_blocks)
-            )
+        shapes.append(private_shape(shape, name))
     return types, tuple(shapes)
 
 
@@ -116,10 +110,8 @@ def from_counts(
     given: Any = configurations
     if isinstance(given, Iterable) and not hasattr(given, "__array__"):
         given = list(given)
-    if any(
-        isinstance(shape, Configuration | SizeBoundedConfigurations)
-        for shape in (given if isinstance(given, list) else [given])
-    ):
+    shapes = given if isinstance(given, list) else [given]
+    if any(isinstance(shape, Configuration | SizeBoundedConfigurations) for shape in shapes):
         if machines is not None:
             raise InvalidProblem(
                 "configuration_machines goes with an array of counts; Configuration objects say "
@@ -137,19 +129,17 @@ def from_counts(
             f"configurations has shape {counts.shape}; expected (c, {len(blocks)}): a row a "
             "configuration and a column a block"
         )
-    names = None if machines is None else list(_iterated(machines, "configuration_machines", "str"))
-    if names is not None and len(names) != len(counts):
+    names: list[Any] = [None] * len(counts)
+    if machines is not None:
+        names = list(_iterated(machines, "configuration_machines", "str"))
+    if len(names) != len(counts):
         raise InvalidProblem(
             f"{len(names)} configuration_machines for {len(counts)} configurations"
         )
     listed = []
-    for index, row in enumerate(counts):
+    for index, (row, name) in enumerate(zip(counts, names, strict=True)):
         try:
-            listed.append(
-                Configuration(
-                    dict(zip(blocks, row, strict=True)), None if names is None else names[index]
-                )
-            )
+            listed.append(Configuration(dict(zip(blocks, row, strict=True)), name))
         except InvalidProblem as fault:
             raise InvalidProblem(f"configurations[{index}]: {fault}") from None
     return listed

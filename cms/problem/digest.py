@@ -24,7 +24,7 @@ _ROWS_AT_ONCE = 2**13
 
 
 def digest(problem: MachineProblem, leaves: Iterable[bytes]) -> str:
-    """Return the same 64 digits for equal machines and rows; ``docs/reference/files.md`` says how."""
+    """Return the SHA-256 of a problem, from the digests of the leaves of its jobs."""
     found = hashlib.sha256(_title("cms-problem-2", problem))
     for leaf in leaves:
         found.update(leaf)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from ..errors import InvalidCertificate
 from ..running.stopping import never
-from ..values.frozen import FrozenMap
+from ..values.frozen import FrozenMap, Immutable
 from ..values.names import NumberedNames
 from ..values.numbers import common_step
 from ..values.viewed import Viewed
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-class MachineProblem(Viewed, ABC):
+class MachineProblem(Immutable, Viewed, ABC):
     """Machines with their configurations, and the names of jobs; immutable, hashable, picklable.
 
     A kind of problem derives from it and says what the jobs need: :class:`cms.Problem` is the one
@@ -68,21 +68,9 @@ class MachineProblem(Viewed, ABC):
         put(self, "job_names", job_names)
         put(self, "_cache", {})
 
-    def __setattr__(self, name: str, value: object) -> None:
-        kind = type(self).__name__
-        raise AttributeError(f"a {kind} is immutable: {name!r} cannot be set; use replace()")
-
-    def __delattr__(self, name: str) -> None:
-        raise AttributeError(f"a {type(self).__name__} is immutable: {name!r} cannot be deleted")
-
     @abstractmethod
     def serving_blocks(self, stopped: Callable[[], bool] = never) -> NDArray[np.bool_]:
-        """Return which blocks serve some job that has a demand, one entry a block.
-
-        Raises
-        ------
-        Stopped
-        """
+        """Return which blocks serve some job that has a demand, one entry a block."""
 
     @abstractmethod
     def useful_blocks(self) -> tuple[int, ...]:
@@ -99,12 +87,8 @@ class MachineProblem(Viewed, ABC):
     def one_job_a_block(self) -> Any:
         """Return the :class:`cms.Problem` whose bounds by block prices are this one's, too.
 
-        It has the same machines, blocks and jobs.
-
-        Raises
-        ------
-        InvalidCertificate
-            If there is none: then block prices alone prove nothing.
+        It has the same machines, blocks and jobs. Where there is none, block prices alone prove
+        nothing, and InvalidCertificate is raised.
         """
         raise InvalidCertificate(
             f"block prices alone prove nothing about a {type(self).__name__}, whose blocks may "
@@ -136,43 +120,24 @@ class MachineProblem(Viewed, ABC):
         return index[name]
 
     def turn_length(self, block: Block, job: str, amount: Fraction) -> Fraction | None:
-        """Return how long a turn of a job with so much takes on a block; None if there is none.
-
-        There are none where every block serves one job.
-        """
+        """Return how long a turn of a job with so much takes; None where blocks are not shared."""
         del block, job, amount
         return None
 
     @property
     def machine_index(self) -> Mapping[str | None, int]:
         """The position of each machine type; None, for who does not say, means the only one."""
-        return self._cached("machine_index", self._machine_index)
-
-    def _machine_index(self) -> dict[str | None, int]:
-        names = [machine.name for machine in self.machine_types]
-        return {None: 0, names[0]: 0} if len(names) == 1 else {n: m for m, n in enumerate(names)}
+        only: dict[str | None, int] = {None: 0} if len(self.machine_types) == 1 else {}
+        return self._cached(
+            "machine_index", lambda: only | {m.name: at for at, m in enumerate(self.machine_types)}
+        )
 
     def machine_type(self, name: str | None) -> MachineType:
-        """Return a machine type by name, None for the only one; KeyError if there is none such.
-
-        Examples
-        --------
-        >>> from cms import Problem
-        >>> problem = Problem(configurations=Configuration({"a": 1}))
-        >>> problem.machine_type(None) is problem.machine_type("machine")
-        True
-        """
+        """Return a machine type by name, None for the only one; KeyError if there is none such."""
         return self.machine_types[self.machine_index[name]]
 
     def own(self, configuration: Configuration) -> Configuration:
-        """Return a configuration as the problem has it: on the only type if it does not say which.
-
-        Examples
-        --------
-        >>> from cms import Problem
-        >>> Problem(configurations=Configuration({"a": 1})).own(Configuration({"a": 1}))
-        Configuration(a on machine)
-        """
+        """Return a configuration as the problem has it: if it names no type, on the only one."""
         if configuration.machine is not None or len(self.machine_types) > 1:
             return configuration
         return Configuration(configuration.blocks, self.machine_types[0].name)
@@ -187,23 +152,13 @@ class MachineProblem(Viewed, ABC):
     @property
     def size_bounded_configurations(self) -> tuple[SizeBoundedConfigurations, ...]:
         """The sets of configurations given by a capacity."""
+        kind = SizeBoundedConfigurations
         return self._cached(
-            "size_bounded",
-            lambda: tuple(
-                c for c in self.configurations if isinstance(c, SizeBoundedConfigurations)
-            ),
+            "size_bounded", lambda: tuple(c for c in self.configurations if isinstance(c, kind))
         )
 
     def sets_with(self, configuration: Configuration) -> Iterator[SizeBoundedConfigurations]:
-        """Iterate over the size-bounded sets that a configuration belongs to.
-
-        Examples
-        --------
-        >>> from cms import Problem
-        >>> problem = Problem(configurations=SizeBoundedConfigurations({"a": 2}, capacity=5))
-        >>> [len(list(problem.sets_with(Configuration({"a": n})))) for n in (2, 3)]
-        [1, 0]
-        """
+        """Iterate over the size-bounded sets that a configuration belongs to."""
         own = self.own(configuration)
         for bounded in self.size_bounded_configurations:
             if bounded.machine == own.machine and bounded.allows(own.blocks):
@@ -222,10 +177,7 @@ class MachineProblem(Viewed, ABC):
         )
 
     def usable_types(self) -> tuple[MachineType, ...]:
-        """Return the machine types that a cheapest schedule can have machines of (theory 6.9).
-
-        See :func:`cms.problem.usable.usable_types`.
-        """
+        """Return the machine types that a cheapest schedule can have machines of (theory 6.9)."""
         served = zip(self.blocks, self.serving_blocks(), strict=True)
         return usable_types(
             self.machine_types, self.configurations, [block for block, does in served if does]

@@ -249,7 +249,6 @@ def _machine(name: str | None) -> str | None:
 def _table(
     numbers: Mapping[Block, Number], what: str, entry: Callable[[Block], str]
 ) -> dict[Block, Fraction]:
-    """Return exact numbers by block; ``entry`` words what one of them is."""
     if not isinstance(numbers, Mapping):
         raise InvalidProblem(
             f'{what} is {numbers!r}; expected a mapping of blocks to numbers, such as {{"3g": 90}}'
@@ -261,8 +260,9 @@ def _table(
     }
 
 
-def private_shape(shape: AnyConfiguration) -> AnyConfiguration:
-    """Return an equal configuration, or set of them, without a part in common."""
+def private_shape(shape: AnyConfiguration, machine: str | None = None) -> AnyConfiguration:
+    """Return an equal configuration, or set of them, without a part in common; on a given type."""
+    name = shape.machine if machine is None else machine
     if isinstance(shape, Configuration):
-        return Configuration(shape.blocks, shape.machine)
-    return SizeBoundedConfigurations(shape.sizes, shape.capacity, shape.machine, shape.max_blocks)
+        return Configuration(shape.blocks, name)
+    return SizeBoundedConfigurations(shape.sizes, shape.capacity, name, shape.max_blocks)

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..errors import InvalidProblem
 from ..running.stopping import look, never
-from ..values.arrays import number_array
+from ..values.arrays import number_array, roomy
 from ..values.names import NumberedNames, checked_names, private_names
 from .checking import (
     blocks_of,
@@ -172,23 +172,14 @@ Fraction(1, 2), 'b1': Fraction(1, 1)}))
             names = checked_names(job_names, "job")
             if len(names) != n:
                 raise InvalidProblem(f"{len(names)} job names for {n} demands")
-        problem = cls.__new__(cls)
         rows = Rows.from_arrays(demands, supply, names, blocks)
-        problem._fill(blocks, shapes, types, names, rows)
-        return problem
+        return cls._rebuild(blocks, shapes, types, names, rows)
 
     @classmethod
-    def _rebuild(
-        cls,
-        blocks: tuple[Block, ...],
-        configurations: tuple[AnyConfiguration, ...],
-        machine_types: tuple[MachineType, ...],
-        job_names: Sequence[str],
-        rows: Rows,
-    ) -> Problem:
-        """Put parts together that are known to be valid."""
+    def _rebuild(cls, *parts: Any) -> Problem:
+        """Put parts together that are known to be valid, as :meth:`_fill` takes them."""
         problem = cls.__new__(cls)
-        problem._fill(blocks, configurations, machine_types, job_names, rows)
+        problem._fill(*parts)
         return problem
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -214,15 +205,7 @@ Fraction(1, 2), 'b1': Fraction(1, 1)}))
         rows: Rows | None = None,
         job_names: Sequence[str] | None = None,
     ) -> Problem:
-        """Return a problem with some parts exchanged; blocks keep their order.
-
-        Examples
-        --------
-        >>> from cms import Configuration
-        >>> problem = Problem(configurations=Configuration({"a": 1}))
-        >>> problem.replace(machine_types=[MachineType("machine", limit=3)]).machine_types[0].limit
-        3
-        """
+        """Return a problem with some parts exchanged; blocks keep their order."""
         types, shapes = checked_configurations(
             self.configurations if configurations is None else configurations,
             self.machine_types if machine_types is None else machine_types,
@@ -245,20 +228,7 @@ Fraction(1, 2), 'b1': Fraction(1, 1)}))
         return _Jobs(self)
 
     def serving_blocks(self, stopped: Callable[[], bool] = never) -> NDArray[np.bool_]:
-        """Return which blocks serve some job that has a demand, one entry a block.
-
-        Raises
-        ------
-        Stopped
-
-        Examples
-        --------
-        >>> from cms import Configuration
-        >>> jobs = [Job("x", 1, {"b": 2}), Job("idle", 0, {"a": 1})]
-        >>> problem = Problem(configurations=Configuration({"a": 1, "b": 1}), jobs=jobs)
-        >>> problem.serving_blocks().tolist()
-        [False, True]
-        """
+        """Return which blocks serve some job that has a demand, one entry a block."""
         rows = self.rows
         found = np.zeros(len(self.blocks), dtype=np.bool_)
         for row in rows.wide.values():
@@ -282,34 +252,22 @@ Fraction(1, 2), 'b1': Fraction(1, 1)}))
         return bool(self.rows.servable(blocks).all())
 
     def useful_blocks(self) -> tuple[int, ...]:
-        """Return how many blocks of each type all jobs could need: more of it never help.
-
-        Examples
-        --------
-        >>> from cms import Configuration
-        >>> jobs = [Job("x", 7, {"a": 2, "b": 3}), Job("y", 10**30, {"b": 1})]
-        >>> Problem(configurations=Configuration({"a": 1, "b": 1}), jobs=jobs).useful_blocks()
-        (4, 1000000000000000000000000000003)
-        """
+        """Return how many blocks of each type all jobs could need: more of it never help."""
         return self._cached("useful_blocks", self._useful_blocks)
 
     def _useful_blocks(self) -> tuple[int, ...]:
         rows, totals = self.rows, [0] * len(self.blocks)
-        for row in rows.wide.values():
-            totals = [
-                t + (-(-row.demand // f) if f else 0)
-                for t, f in zip(totals, row.supply, strict=True)
-            ]
+        tables = [
+            (np.array([row.demand], object), np.array([row.supply], object))
+            for row in rows.wide.values()
+        ]
         for start in range(0, len(rows), _ROWS_AT_ONCE):
             part = slice(start, start + _ROWS_AT_ONCE)
-            supplies = rows.supplies[part]
-            needed = np.where(
-                supplies > 0, -(-rows.demands[part, None] // np.maximum(supplies, 1)), 0
-            )
-            # In halves: so many numbers of 62 bits would not fit into 63.
-            for low, half in ((0, needed & (2**31 - 1)), (31, needed >> 31)):
-                sums = half.sum(axis=0).tolist()
-                totals = [total + (more << low) for total, more in zip(totals, sums, strict=True)]
+            tables.append((rows.demands[part], rows.supplies[part]))
+        for demands, supplies in tables:
+            needed = np.where(supplies > 0, -(-demands[:, None] // np.maximum(supplies, 1)), 0)
+            sums = roomy(needed, len(needed)).sum(axis=0)
+            totals = [total + int(more) for total, more in zip(totals, sums, strict=True)]
         return tuple(totals)
 
     def one_job_a_block(self) -> Problem:
@@ -317,7 +275,7 @@ Fraction(1, 2), 'b1': Fraction(1, 1)}))
         return self
 
     def compute_sha256(self) -> str:
-        """Compute ``sha256`` from the data as they are now; see ``docs/reference/files.md``."""
+        """Compute ``sha256`` from the data as they are now."""
         return digest(self, leaf_digests(self.job_names, self.rows, self.blocks))
 
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
@@ -57,21 +56,18 @@ def usable_types(
 
 
 class _Content:
-    """A configuration without the blocks that serve nobody or do not fit."""
+    """A configuration without the blocks that serve nobody or do not fit.
+
+    ``most`` are the blocks of each type that a machine can have if it has no others; positive.
+    """
 
     def __init__(self, shape: AnyConfiguration, blocks: frozenset[Block]) -> None:
-        self._shape = shape
-        self.most: Mapping[Block, int]
+        self._shape, self.is_listed = shape, isinstance(shape, Configuration)
         if isinstance(shape, Configuration):
-            self.most = {b: count for b, count in shape.blocks.items() if b in blocks}
+            counts = dict(shape.blocks)
         else:
-            counts = {b: shape.largest_count(b) for b in shape.sizes if b in blocks}
-            self.most = {b: count for b, count in counts.items() if count}
-
-    @property
-    def is_listed(self) -> bool:
-        """Whether it is a single configuration, which holds whatever has no more blocks."""
-        return isinstance(self._shape, Configuration)
+            counts = {block: shape.largest_count(block) for block in shape.sizes}
+        self.most = {b: count for b, count in counts.items() if count and b in blocks}
 
     def holds(self, other: _Content) -> bool:
         """Whether a machine of this kind has all blocks that any machine of the other has."""
@@ -97,12 +93,13 @@ def _all_held(contents: Sequence[_Content], rivals: Sequence[_Content]) -> bool:
     sets, listed = ([r for r in rivals if r.is_listed is kind] for kind in (False, True))
     left = [one for one in contents if not any(rival.holds(one) for rival in sets)]
     blocks = sorted({block for one in left for block in one.most})
-    rows = [[[one.most.get(b, 0) for b in blocks] for one in many] for many in (left, listed)]
-    largest = max((count for many in rows for row in many for count in row), default=0)
-    kind: Any = np.int64 if largest < 2**63 else object  # one needs more than 63 bits
-    own: Any
-    theirs: Any
-    own, theirs = (np.array(many, dtype=kind).reshape(len(many), len(blocks)) for many in rows)
+    own, theirs = (
+        # Of counts that are too long for 64 bits numpy makes objects, and compares them as well.
+        np.array([[one.most.get(b, 0) for b in blocks] for one in many]).reshape(-1, len(blocks))
+        if many and blocks
+        else np.zeros((len(many), len(blocks)))
+        for many in (left, listed)
+    )
     some = max(1, _AT_ONCE // max(1, theirs.size))
     return all(
         (own[start : start + some, None] <= theirs).all(axis=2).any(axis=1).all()

@@ -61,6 +61,12 @@ def described(job: str, block: str | None = None) -> str:
     return f"supply of block {block!r} to job {job!r}"
 
 
+def roomy(values: NDArray[Any], times: int) -> NDArray[Any]:
+    """Return integers as Python's own if so many times the largest of them may leave 62 bits."""
+    most = max(int(values.max(initial=0)), -int(values.min(initial=0)))
+    return values.astype(object) if most * times >= 2**62 else values
+
+
 def frozen_array(values: NDArray[Any]) -> NDArray[Any]:
     """Return a copy that nobody can make writeable again (it lives in a ``bytes`` object)."""
     packed = np.frombuffer(values.tobytes(), dtype=values.dtype)
