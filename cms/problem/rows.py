@@ -202,9 +202,9 @@ class Rows(Immutable):
         long = {j: row for j, row in rows.items() if max(row.demand, *row.supply, row[2]) >= 2**63}
         nothing = Row(0, (0,) * self.n_blocks, 0)
         stored = [nothing if j in long else row for j, row in rows.items()]
-        columns, at = [self.demands.copy(), self.supplies.copy(), self.denominators.copy()], [*rows]
+        columns = self.demands.copy(), self.supplies.copy(), self.denominators.copy()
         for column, values in zip(columns, zip(*stored, strict=True), strict=True):
-            column[at] = values
+            column[[*rows]] = values
         kept = {j: row for j, row in self.wide.items() if j not in rows}
         return Rows(*columns, kept | long)
 

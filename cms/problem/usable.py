@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 from .parts import AnyConfiguration, Block, Configuration, MachineType
 
@@ -88,20 +92,20 @@ class _Content:
         )
 
 
+def _table(contents: Sequence[_Content], blocks: Sequence[Block]) -> NDArray[Any]:
+    # Of counts that are too long for 64 bits numpy makes objects, and compares them as well.
+    counts = [one.most.get(block, 0) for one in contents for block in blocks]
+    return np.array(counts).reshape(len(contents), len(blocks))
+
+
 def _all_held(contents: Sequence[_Content], rivals: Sequence[_Content]) -> bool:
     """Whether each content is held by a rival; listed ones are compared all at once."""
     sets, listed = ([r for r in rivals if r.is_listed is kind] for kind in (False, True))
     left = [one for one in contents if not any(rival.holds(one) for rival in sets)]
     blocks = sorted({block for one in left for block in one.most})
-    own, theirs = (
-        # Of counts that are too long for 64 bits numpy makes objects, and compares them as well.
-        np.array([[one.most.get(b, 0) for b in blocks] for one in many]).reshape(-1, len(blocks))
-        if many and blocks
-        else np.zeros((len(many), len(blocks)))
-        for many in (left, listed)
-    )
+    own, theirs = (_table(many, blocks) for many in (left, listed))
     some = max(1, _AT_ONCE // max(1, theirs.size))
     return all(
-        (own[start : start + some, None] <= theirs).all(axis=2).any(axis=1).all()
+        bool(np.all(np.any(np.all(own[start : start + some, None] <= theirs, axis=2), axis=1)))
         for start in range(0, len(own), some)
     )

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..errors import InvalidProblem, InvalidSchedule
 from ..problem.parts import Block, Configuration
-from ..values.arrays import frozen_array
+from ..values.arrays import frozen_array, roomy
 from ..values.names import NumberedNames, checked_names
 from ..values.numbers import whole
 from .contents import Content, checked_content
@@ -39,7 +39,7 @@ class Columns(NamedTuple):
 
 def checked_columns(columns: Columns) -> Columns:
     """Return columns that nobody can change any more, or refuse what does not fit together."""
-    if not isinstance(columns, Columns):
+    if type(columns) is not Columns:
         raise InvalidSchedule(f"a schedule's columns are {columns!r}; expected Columns")
     arrays = [
         whole_array(values, f"column {name}")
@@ -50,9 +50,11 @@ def checked_columns(columns: Columns) -> Columns:
         blocks = checked_names(columns.blocks, "block")
     except InvalidProblem as fault:
         raise InvalidSchedule(str(fault)) from None
-    checked = Columns(
-        blocks, _contents(columns.contents), _shapes(columns.configurations), *map(_frozen, arrays)
-    )
+    for shape in columns.configurations:
+        if type(shape) is not Configuration:  # a subclass could say one thing now, another later
+            raise InvalidSchedule(f"a configuration is {shape!r}; expected a Configuration")
+    shapes = tuple(columns.configurations)
+    checked = Columns(blocks, _contents(columns.contents), shapes, *map(_frozen, arrays))
     _refuse_misfits(checked)
     return checked
 
@@ -62,8 +64,7 @@ def column_totals(columns: Columns) -> list[int | None]:
     counts, index = columns.group_count, columns.group_configuration
     n = len(columns.configurations)
     groups = np.bincount(index, minlength=n)
-    if len(counts) and max(int(counts.max()), -int(counts.min())) * len(counts) >= 2**62:
-        counts = counts.astype(object)
+    counts = roomy(counts, len(counts))
     totals = np.zeros(n, dtype=counts.dtype)
     np.add.at(totals, index, counts)
     pairs = zip(totals.tolist(), groups.tolist(), strict=True)
@@ -98,13 +99,6 @@ def _contents(names: Sequence[Content]) -> Sequence[Content]:
     if all(type(name) is str for name in names):
         return names
     return tuple(checked_content(name, "job name") for name in names)
-
-
-def _shapes(configurations: Sequence[Configuration]) -> tuple[Configuration, ...]:
-    for shape in configurations:
-        if type(shape) is not Configuration:  # a subclass could say one thing now, another later
-            raise InvalidSchedule(f"a configuration is {shape!r}; expected a Configuration")
-    return tuple(configurations)
 
 
 def _refuse_misfits(columns: Columns) -> None:

@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 from ..errors import InvalidProblem, InvalidSchedule
 from ..values.frozen import FrozenMap
-from ..values.names import NumberedNames, checked_names, private_names
+from ..values.names import NumberedNames, checked_names
 from ..values.numbers import Number, exact, shown
 
 
@@ -52,12 +52,11 @@ class Mix(FrozenMap[str, Fraction]):
             name: exact(amount, f"amount of job {name!r} in a mix", error=InvalidSchedule)
             for name, amount in zip(names, amounts.values(), strict=True)
         }
-        for name, amount in table.items():
-            if not amount:
-                raise InvalidSchedule(
-                    f"amount of job {name!r} in a mix is 0; expected a number > 0: leave out "
-                    "the jobs that the block does not serve"
-                )
+        if nothing := [name for name, amount in table.items() if not amount]:
+            raise InvalidSchedule(
+                f"amount of job {nothing[0]!r} in a mix is 0; expected a number > 0: leave out "
+                "the jobs that the block does not serve"
+            )
         super().__init__(table)
 
     # Contents are sorted where they are keys of a table: names before mixes.
@@ -95,7 +94,7 @@ def checked_content(content: object, what: str) -> Content:
 def private_contents(contents: Sequence[Content]) -> Sequence[Content]:
     """Return equal contents without a part in common that could be changed."""
     if type(contents) is NumberedNames:
-        return private_names(contents)
+        return NumberedNames(str.__str__(contents.prefix), len(contents))
     return tuple(
         Mix(content) if type(content) is Mix else checked_content(content, "job name")
         for content in contents

@@ -6,14 +6,14 @@ where products could leave 62 bits they are Python integers.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from ..problem.images import SAFE
-from ..problem.parts import Configuration
+from ..values.arrays import roomy
 from ..values.names import NumberedNames
 from ..values.numbers import shown
 from .columns import column_totals, whole_array
@@ -54,7 +54,7 @@ def machine_faults(problem: MachineProblem, columns: Columns) -> Iterator[Violat
     """Iterate over what is wrong with machines and their blocks, whatever these give to whom."""
     yield from _configuration_faults(problem, columns)
     yield from _limit_faults(problem, columns)
-    yield from _unknown_names(columns, "block", _positions(problem, columns, "block"))
+    yield from _unknown_names(columns, "block", _block_places(problem, columns))
     yield from _block_faults(columns)
 
 
@@ -63,34 +63,29 @@ def job_faults(problem: Problem, columns: Columns) -> Iterator[Violation]:
 
     A million of them take a while to be worded.
     """
-    job_map = _positions(problem, columns, "job")
-    yield from _unknown_names(columns, "job", job_map)
-    yield from _demand_faults(problem, columns, _positions(problem, columns, "block"), job_map)
-
-
-def _allowed(problem: MachineProblem, configurations: Sequence[Configuration]) -> Iterator[bool]:
-    """Tell of each configuration whether it is listed or within a size-bounded set."""
-    listed = set(problem.listed_configurations)
-    for configuration in configurations:
-        yield problem.own(configuration) in listed or any(problem.sets_with(configuration))
+    jobs = _places(columns.contents, problem.job_names, problem.job_index)
+    yield from _unknown_names(columns, "job", jobs)
+    yield from _demand_faults(problem, columns, _block_places(problem, columns), jobs)
 
 
 def _configuration_faults(problem: MachineProblem, columns: Columns) -> Iterator[Violation]:
-    allowed = list(_allowed(problem, columns.configurations))
-    bad = ~np.array(allowed, dtype=bool)
+    listed = set(problem.listed_configurations)
+    bad = np.array(
+        [
+            problem.own(shape) not in listed and not any(problem.sets_with(shape))
+            for shape in columns.configurations
+        ],
+        dtype=bool,
+    )
     for g in np.flatnonzero(bad[columns.group_configuration]).tolist():
         shape = columns.configurations[int(columns.group_configuration[g])]
-        machine = f" on machine type {shape.machine!r}" if shape.machine else ""
-        yield Violation(
-            "configuration",
-            f"group {g}",
-            f"the configuration {shape}{machine}",
-            "one of the problem's configurations",
+        has = f"the configuration {shape}" + (
+            f" on machine type {shape.machine!r}" if shape.machine else ""
         )
+        yield Violation("configuration", f"group {g}", has, "one of the problem's configurations")
     for g in np.flatnonzero(columns.group_count < 1).tolist():
-        yield Violation(
-            "count", f"group {g}", f"{shown(int(columns.group_count[g]))} machines", "at least 1"
-        )
+        has = f"{shown(int(columns.group_count[g]))} machines"
+        yield Violation("count", f"group {g}", has, "at least 1")
 
 
 def _limit_faults(problem: MachineProblem, columns: Columns) -> Iterator[Violation]:
@@ -109,17 +104,21 @@ def _limit_faults(problem: MachineProblem, columns: Columns) -> Iterator[Violati
             )
 
 
-def _positions(problem: MachineProblem, columns: Columns, kind: str) -> NDArray[np.int64]:
-    """Map the schedule's names to the problem's positions; -1 where they are unknown."""
-    names = columns.blocks if kind == "block" else columns.contents
-    own = problem.blocks if kind == "block" else problem.job_names
+def _block_places(problem: MachineProblem, columns: Columns) -> NDArray[np.int64]:
+    return _places(columns.blocks, problem.blocks, problem.block_index.__getitem__)
+
+
+def _places(
+    names: Sequence[Any], own: Sequence[str], place: Callable[[str], int]
+) -> NDArray[np.int64]:
+    """Return where names stand among a problem's own; -1 where it has no such."""
     # Numbers are compared at once, texts one by one: of those only the very same are known.
     if names is own or (isinstance(names, NumberedNames) and names == own):
         return np.arange(len(names))
     places = []
     for name in names:
         try:
-            places.append(problem.block_index[name] if kind == "block" else problem.job_index(name))
+            places.append(place(name))
         except KeyError:
             places.append(-1)
     return np.array(places, dtype=np.int64)
@@ -151,10 +150,7 @@ def _totals(keys: NDArray[np.int64], amounts: NDArray[Any]) -> tuple[NDArray[np.
     begin = np.flatnonzero(np.diff(keys, prepend=-1))
     if not len(begin):
         return keys, amounts
-    most = max(int(amounts.max()), -int(amounts.min()))
-    if most * len(amounts) >= SAFE:
-        amounts = amounts.astype(object)
-    return keys[begin], np.add.reduceat(amounts, begin)
+    return keys[begin], np.add.reduceat(roomy(amounts, len(amounts)), begin)
 
 
 def _block_faults(columns: Columns) -> Iterator[Violation]:
@@ -211,8 +207,7 @@ def _demand_faults(
     real = (jobs >= 0) & (blocks >= 0) & (count > 0) & (columns.entry_count > 0)
     jobs, blocks, count = jobs[real], blocks[real], count[real]
     each = columns.entry_count[real]
-    if len(each) and int(each.max()) * int(count.max()) >= SAFE:
-        each = each.astype(object)
+    each = roomy(each, int(count.max(initial=0)))
     keys, given = _totals(jobs * max(k, 1) + blocks, each * count)
     jobs, blocks = keys // max(k, 1), keys % max(k, 1)
     inner = rows.inner

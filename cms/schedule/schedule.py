@@ -15,7 +15,7 @@ import numpy as np
 
 from ..errors import InvalidSchedule
 from ..problem.parts import DEFAULT_MACHINE, Block, Configuration
-from ..values.frozen import FrozenMap
+from ..values.frozen import FrozenMap, Immutable
 from ..values.numbers import shown, whole
 from .columns import Columns, checked_columns, column_totals, whole_array
 from .contents import Content, Mix, private_contents, shown_content
@@ -56,7 +56,7 @@ class Excerpt(NamedTuple):
     rest: str = ""
 
 
-class Schedule:
+class Schedule(Immutable):
     """Machines with their configurations and assignments; immutable.
 
     Parameters
@@ -84,17 +84,9 @@ class Schedule:
 
     @classmethod
     def from_columns(cls, columns: Columns) -> Schedule:
-        """Wrap columns; the arrays are copied and can no longer be changed.
-
-        Raises
-        ------
-        InvalidSchedule
-            If a column is not of its kind, a block has two columns, or lengths or indices do not
-            fit together.
-        """
-        checked = checked_columns(columns)
+        """Wrap columns; the arrays are copied and can no longer be changed."""
         schedule = cls.__new__(cls)
-        object.__setattr__(schedule, "columns", checked)
+        object.__setattr__(schedule, "columns", checked_columns(columns))
         return schedule
 
     @classmethod
@@ -124,11 +116,6 @@ class Schedule:
         Schedule
             Of at most (configurations) + 4 (entries of ``given``) groups.
 
-        Raises
-        ------
-        InvalidSchedule
-            If more blocks are given than the machines have, or a job, block or count is none.
-
         Examples
         --------
         >>> from cms import Job, Problem
@@ -150,27 +137,13 @@ class Schedule:
         return cls.from_columns(columns)
 
     def private_copy(self) -> Schedule:
-        """Return an equal schedule without a part in common that could be changed.
-
-        Raises
-        ------
-        InvalidSchedule
-            If a part is of a type of somebody else's.
-        """
-        columns = self.columns
-        if type(columns) is not Columns:
-            raise InvalidSchedule(f"columns of type {type(columns).__name__!r}; expected Columns")
-        for shape in columns.configurations:
-            if type(shape) is not Configuration:  # a subclass could say another thing later
-                raise InvalidSchedule(f"a configuration is {shape!r}; expected a Configuration")
-        return Schedule.from_columns(
-            columns._replace(
-                contents=private_contents(columns.contents),
-                configurations=tuple(
-                    Configuration(shape.blocks, shape.machine) for shape in columns.configurations
-                ),
-            )
+        """Return an equal schedule without a part in common that could be changed."""
+        columns = checked_columns(self.columns)
+        shapes = tuple(
+            Configuration(shape.blocks, shape.machine) for shape in columns.configurations
         )
+        contents = private_contents(columns.contents)
+        return Schedule.from_columns(columns._replace(contents=contents, configurations=shapes))
 
     def excerpt(self, most: int) -> Excerpt:
         """Return the first groups as rows of a table, for a printed solution."""
@@ -181,12 +154,6 @@ class Schedule:
         more = len(self.groups) - len(rows)
         head = ("machines", "configuration", "blocks given to jobs")
         return Excerpt(head, rows, f"... and {more} more groups of machines" if more else "")
-
-    def __setattr__(self, name: str, value: object) -> None:
-        raise AttributeError(f"a Schedule is immutable: {name!r} cannot be set")
-
-    def __delattr__(self, name: str) -> None:
-        raise AttributeError(f"a Schedule is immutable: {name!r} cannot be deleted")
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Schedule.from_columns, (self.columns,)
@@ -212,16 +179,7 @@ class Schedule:
         return sum(number for number in column_totals(self.columns) if number is not None)
 
     def without_idle_machines(self) -> Schedule:
-        """Return the schedule without the machines that serve nobody; it costs no more.
-
-        Examples
-        --------
-        >>> from cms import Configuration
-        >>> one = Configuration({"a": 1})
-        >>> busy, idle = MachineGroup(one, {("a", "x"): 1}, 2), MachineGroup(one, {}, 3)
-        >>> Schedule([busy, idle]).without_idle_machines().machine_count
-        2
-        """
+        """Return the schedule without the machines that serve nobody; it costs no more."""
         columns = self.columns
         sizes = np.diff(columns.entry_start)
         busy = sizes > 0
@@ -236,17 +194,9 @@ class Schedule:
         )
 
     def cost(self, problem: MachineProblem) -> Fraction:
-        """Return the cost of all machines; a configuration without machine type takes the only one.
-
-        Raises
-        ------
-        InvalidSchedule
-            If a configuration belongs to a machine type the problem does not know.
-        """
-        total = Fraction(0)
-        for configuration, count in self.machines.items():
-            total += machine_cost(problem, configuration) * count
-        return total
+        """Return the cost of all machines; InvalidSchedule if the problem has no such type."""
+        costs = (machine_cost(problem, shape) * count for shape, count in self.machines.items())
+        return sum(costs, Fraction(0))
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Schedule):
@@ -272,8 +222,7 @@ def machine_cost(problem: MachineProblem, configuration: Configuration) -> Fract
         known = ", ".join(machine.name for machine in problem.machine_types)
         raise InvalidSchedule(
             f"configuration {configuration!r} belongs to the machine type "
-            f"{configuration.machine!r}; the problem "
-            f"has {known}"
+            f"{configuration.machine!r}; the problem has {known}"
         ) from None
 
 
@@ -358,34 +307,32 @@ def _columns_of(groups: Iterable[MachineGroup]) -> Columns:
     blocks: dict[Block, int] = {}
     contents: dict[Content, int] = {}
     configurations: dict[Configuration, int] = {}
-    shape: list[int] = []
-    counts: list[int] = []
+    machines: list[tuple[int, int]] = []
     starts = [0]
     entries: list[tuple[int, int, int]] = []
     for number, group in enumerate(_iterated(groups)):
         configuration, assignment, count = _parts(number, group)
-        shape.append(configurations.setdefault(configuration, len(configurations)))
-        counts.append(whole(count, f"group {number}: its count", error=InvalidSchedule))
+        shape = configurations.setdefault(configuration, len(configurations))
+        many = whole(count, f"group {number}: its count", error=InvalidSchedule)
+        machines.append((shape, many))
         for pair, given in assignment.items():
             block, content = checked_pair(pair, f"group {number}: a key of its assignment")
             what = f"group {number}: blocks {block!r} for {shown_content(content)}"
             amount = whole(given, what, error=InvalidSchedule)
-            places = (
-                blocks.setdefault(block, len(blocks)),
-                contents.setdefault(content, len(contents)),
-            )
-            entries.append((*places, amount))
+            i = blocks.setdefault(block, len(blocks))
+            j = contents.setdefault(content, len(contents))
+            entries.append((i, j, amount))
         starts.append(len(entries))
     return Columns(
         tuple(blocks),
         tuple(contents),
         tuple(configurations),
-        np.array(shape, dtype=np.int64),
-        whole_array(counts, "counts"),
-        np.array(starts, dtype=np.int64),
-        np.array([entry[0] for entry in entries], dtype=np.int64),
-        np.array([entry[1] for entry in entries], dtype=np.int64),
-        whole_array([entry[2] for entry in entries], "blocks"),
+        whole_array([shape for shape, _ in machines], "configurations"),
+        whole_array([count for _, count in machines], "counts"),
+        whole_array(starts, "starts"),
+        whole_array([i for i, _, _ in entries], "blocks"),
+        whole_array([j for _, j, _ in entries], "contents"),
+        whole_array([amount for _, _, amount in entries], "amounts"),
     )
 
 

@@ -9,12 +9,14 @@ the entries, not on the machines.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from itertools import accumulate
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 
 from ..errors import InvalidSchedule
 from ..problem.parts import Block, Configuration
+from ..values.arrays import roomy
 from ..values.names import nearest
 from ..values.numbers import whole
 from .columns import Columns, whole_array
@@ -54,63 +56,93 @@ def sweep(
     configurations, counts = _machines(machines)
     where, blocks, amounts = _given(problem, given, len(contents), place)
     widest = max((max(c.blocks.values()) for c in configurations), default=1)
-    huge = sum(counts) * widest >= 2**62
-    dtype: Any = object if huge else np.int64
-    starts = np.array([0, *np.cumsum(np.array(counts, dtype=object))], dtype=dtype)
-    pieces = _pieces(problem, configurations, counts, where, blocks, amounts, dtype)
-    base = starts[pieces.segment]
-    low_machine = base + pieces.low // pieces.width
-    high_machine = base - (-pieces.high // pieces.width)
-    bounds = [
-        starts,
-        low_machine,
-        base - (-pieces.low // pieces.width),
-        base + pieces.high // pieces.width,
-        high_machine,
+    kind: Any = object if sum(counts) * widest >= 2**62 else np.int64
+    starts = np.array([0, *accumulate(counts)], dtype=kind)
+    runs = [
+        run
+        for i in range(len(problem.blocks))
+        if (run := _run(problem, i, configurations, counts, where, blocks, amounts, kind))
     ]
-    cuts, (_, first, _, _, last) = _merged(bounds, int(starts[-1]))
-    # Every group between two cuts that a piece overlaps gets an entry.
-    many = last - first
-    piece = np.repeat(np.arange(len(many)), many)
-    offsets = np.arange(len(piece)) - np.repeat(np.cumsum(many) - many, many)
-    group = first[piece] + offsets
-    width = pieces.width[piece]
-    block_at = (cuts[group] - base[piece]) * width
-    count = np.minimum(pieces.high[piece], block_at + width) - np.maximum(
-        pieces.low[piece], block_at
-    )
-    # Pieces come sorted by block, and within a configuration's machines by job.
+    # Wherever a run of one content's blocks ends, in a machine or after it, a group may end.
+    bounds = [starts]
+    for run in runs:
+        segment = np.searchsorted(run.begins, run.ends, side="left") - 1
+        inside, width = run.ends - run.begins[segment], run.widths[segment]
+        bounds += [starts[segment] + inside // width, starts[segment] - (-inside // width)]
+    cuts = np.sort(np.concatenate(bounds))
+    cuts = cuts[np.concatenate([[True], cuts[1:] != cuts[:-1]])]
+    segment = np.searchsorted(starts, cuts[:-1], side="right") - 1
+    entries: list[list[NDArray[Any]]] = [[np.zeros(0, dtype=np.int64)] for _ in range(4)]
+    for run in runs:
+        groups = np.flatnonzero(run.widths[segment])
+        own = segment[groups]
+        width = run.widths[own]
+        # The blocks on the first machine of each group, as they are counted along the line.
+        low = run.begins[own] + (cuts[groups] - starts[own]) * width
+        high = low + width
+        first = np.searchsorted(low, run.ends - run.amounts, side="right") - 1
+        many = np.searchsorted(low, run.ends, side="left") - first
+        piece = np.repeat(np.arange(len(many)), many)
+        at = first[piece] + np.arange(len(piece)) - np.repeat(np.cumsum(many) - many, many)
+        count = np.minimum(run.ends[piece], high[at]) - np.maximum(
+            (run.ends - run.amounts)[piece], low[at]
+        )
+        block = np.full(len(piece), run.block)
+        for column, values in zip(
+            entries, (groups[at], block, run.contents[piece], count), strict=True
+        ):
+            column.append(values)
+    group, block, content, count = (np.concatenate(column) for column in entries)
     order = np.argsort(group, kind="stable")
     sizes = np.bincount(group, minlength=len(cuts) - 1)
-    piece = piece[order]
     return Columns(
         problem.blocks,
         contents,
         tuple(configurations),
-        np.searchsorted(starts, cuts[:-1], side="right") - 1,
+        segment,
         np.diff(cuts),
         np.concatenate([[0], np.cumsum(sizes)]),
-        pieces.block[piece],
-        pieces.content[piece],
+        block[order],
+        content[order],
         count[order],
     )
 
 
-def _merged(
-    bounds: Sequence[NDArray[Any]], most: int
-) -> tuple[NDArray[Any], list[NDArray[np.int64]]]:
-    """Return the distinct numbers from 0 to ``most``, sorted, and where each one is among them."""
-    if most <= 4 * sum(map(len, bounds)):
-        # Marking them on a line of all machines is several times faster than sorting.
-        marked = np.zeros(most + 1, dtype=np.bool_)
-        for numbers in bounds:
-            marked[numbers.astype(np.int64)] = True
-        rank = np.cumsum(marked) - 1
-        cuts = np.flatnonzero(marked).astype(bounds[0].dtype)
-        return cuts, [rank[numbers.astype(np.int64)] for numbers in bounds]
-    cuts = np.sort(np.concatenate(bounds))
-    cuts = cuts[np.concatenate([[True], cuts[1:] != cuts[:-1]])]
-    return cuts, [np.searchsorted(cuts, numbers) for numbers in bounds]
+class _Run(NamedTuple):
+    """The blocks of one type: where each configuration's begin, and who gets them one by one."""
+
+    block: int
+    widths: NDArray[Any]  # blocks on one machine of each configuration
+    begins: NDArray[Any]  # of each configuration's blocks, and the end of the last
+    contents: NDArray[Any]
+    ends: NDArray[Any]
+    amounts: NDArray[Any]
+
+
+def _run(
+    problem: MachineProblem,
+    i: int,
+    configurations: Sequence[Configuration],
+    counts: Sequence[int],
+    contents: NDArray[Any],
+    blocks: NDArray[Any],
+    amounts: NDArray[Any],
+    kind: Any,
+) -> _Run | None:
+    """Hand the blocks of one type out; None if nobody gets any."""
+    mine, block = np.flatnonzero(blocks == i), problem.blocks[i]
+    if not len(mine):
+        return None
+    widths = [configuration.blocks.get(block, 0) for configuration in configurations]
+    begins = [0, *accumulate(w * x for w, x in zip(widths, counts, strict=True))]
+    own = roomy(amounts[mine], len(mine))
+    ends = np.cumsum(own)
+    if ends[-1] > begins[-1]:
+        raise InvalidSchedule(
+            f"{ends[-1]} blocks {block!r} are given to jobs, the machines have {begins[-1]}"
+        )
+    line = np.array(widths, dtype=kind), np.array(begins, dtype=kind)
+    return _Run(i, *line, contents[mine], ends.astype(kind), own.astype(kind))
 
 
 def _machines(machines: Mapping[Configuration, int]) -> tuple[list[Configuration], list[int]]:
@@ -191,69 +223,3 @@ def _refuse_misfits(
             raise InvalidSchedule(f"given has a {what} index outside 0 ... {limit - 1}")
     if int(amounts.min()) < 0:
         raise InvalidSchedule(f"given has the count {int(amounts.min())}; expected counts >= 0")
-
-
-class _Pieces(NamedTuple):
-    """Runs of blocks of one type given to one content within the machines of one configuration."""
-
-    block: NDArray[Any]
-    content: NDArray[Any]
-    segment: NDArray[Any]
-    low: NDArray[Any]  # first block of the run, counted within the configuration's machines
-    high: NDArray[Any]  # one past its last block
-    width: NDArray[Any]  # blocks of this type on one machine
-
-
-def _pieces(
-    problem: MachineProblem,
-    configurations: Sequence[Configuration],
-    counts: Sequence[int],
-    contents: NDArray[Any],
-    blocks: NDArray[Any],
-    amounts: NDArray[Any],
-    dtype: Any,
-) -> _Pieces:
-    columns: list[list[NDArray[Any]]] = [[] for _ in _Pieces._fields]
-    # Left to numpy, a number beyond int64 would be uint64, and floats beside int64.
-    kinds = (np.int64, np.int64, np.int64, dtype, dtype, dtype)
-    for i, block in enumerate(problem.blocks):
-        mine = np.flatnonzero(blocks == i)
-        if not len(mine):
-            continue
-        own = amounts[mine]
-        if int(own.max()) * len(own) >= 2**62:
-            own = own.astype(object)
-        ends = np.cumsum(own)
-        available = sum(
-            c.blocks.get(block, 0) * x for c, x in zip(configurations, counts, strict=True)
-        )
-        if ends[-1] > available:
-            raise InvalidSchedule(
-                f"{ends[-1]} blocks {block!r} are given to jobs, the machines have {available}"
-            )
-        ends = ends.astype(dtype)
-        begins = ends - own.astype(dtype)
-        position = 0
-        for segment, (configuration, x) in enumerate(zip(configurations, counts, strict=True)):
-            width = configuration.blocks.get(block, 0)
-            if not width:
-                continue
-            stop = position + width * x
-            # runs are sorted and do not overlap: those that meet [position, stop) are adjacent
-            left = int(np.searchsorted(ends, position, side="right"))
-            right = int(np.searchsorted(begins, stop, side="left"))
-            part = slice(left, right)
-            size = right - left
-            if size > 0:
-                low = np.maximum(begins[part], position) - position
-                high = np.minimum(ends[part], stop) - position
-                values = (i, contents[mine][part], segment, low, high, width)
-                for column, value, kind in zip(columns, values, kinds, strict=True):
-                    column.append(np.broadcast_to(np.asarray(value, dtype=kind), (size,)))
-            position = stop
-    return _Pieces(
-        *(
-            np.concatenate([np.zeros(0, dtype=kind), *column])
-            for column, kind in zip(columns, kinds, strict=True)
-        )
-    )

@@ -96,7 +96,7 @@ def decimals(
     flat = np.ascontiguousarray(values).reshape(-1)
     numerators = np.zeros(flat.shape, dtype=np.int64)
     places = np.full(flat.shape, -1, dtype=np.int8)
-    digits = _UNIQUE_DIGITS.get(flat.dtype)
+    digits = _UNIQUE_DIGITS.get(flat.dtype, 0)
     left = np.arange(flat.size)
     for attempt, p in enumerate((likely, *range(_MAX_PLACES + 1)) if digits else ()):
         if not left.size:
