@@ -15,9 +15,9 @@ from cms.certificate.certificate import (
     BlockPrices,
     Branch,
     Certificate,
+    first_certificate,
     round_up,
 )
-from cms.certificate.first import first_certificate
 from cms.certificate.quantity import BlocksOf, BlocksOfJob, MachinesOf, MachinesOfType
 from cms.errors import InvalidCertificate
 from cms.files import certificate_from_json

@@ -11,8 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cms.certificate.certificate import BlockPrices
-from cms.certificate.first import first_certificate
+from cms.certificate.certificate import BlockPrices, first_certificate
 from cms.errors import AlgorithmError
 from cms.plugin.algorithm import SolverBound
 from cms.problem.parts import Configuration

@@ -22,7 +22,7 @@ from cms import (
     check,
     solve,
 )
-from cms.certificate.first import first_certificate
+from cms.certificate.certificate import first_certificate
 from cms.reduction.reduction import reduce
 from tests.algorithms.branch_and_price.parts import Unlimited
 from tests.families import FAMILIES, instance

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from cms.certificate.certificate import BlockPrices, Branch, Certificate
+from cms.problem.parts import held_blocks
 from cms.problem.problem import Problem
-from cms.reduction.reduction import Reduction, held_blocks, let_stand_in
+from cms.reduction.reduction import Reduction, let_stand_in
 from cms.reduction.replacement import NOTHING_REPLACED, replaced
 from cms.running.stopping import never
 

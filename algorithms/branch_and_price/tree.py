@@ -13,9 +13,8 @@ import heapq
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from cms.certificate.certificate import LARGEST_DEPTH, next_below, round_up
+from cms.certificate.certificate import LARGEST_DEPTH, first_certificate, next_below, round_up
 from cms.certificate.conditions import Condition
-from cms.certificate.first import first_certificate
 
 from ..prices.jobs import Jobs
 from ..prices.points import PricePoint, Warm

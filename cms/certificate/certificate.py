@@ -10,17 +10,15 @@ carry prices of their own.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Self, get_args
 
-from ..errors import InvalidCertificate, InvalidProblem
-from ..problem.parts import Block
-from ..values.frozen import FrozenMap
-from ..values.names import checked_names
-from ..values.numbers import Number, exact, json_number, whole
-from .conditions import Condition, Worth
+from ..errors import InvalidCertificate
+from ..problem.parts import held_blocks
+from ..values.numbers import json_number, whole
+from .conditions import Condition, Prices, Worth
 from .leaf_proofs import CheckStopped, LeafProofs, Proved, cheapest_options
 from .quantity import Quantity
 
@@ -43,34 +41,17 @@ class Certificate(ABC):
     def bound(self, problem: MachineProblem) -> Fraction:
         """Return the lower bound this certificate proves, exact and not rounded.
 
-        Parameters
-        ----------
-        problem : MachineProblem
-
-        Returns
-        -------
-        Fraction
-            No schedule costs less. (Of an infeasible problem any number is a lower bound.) It may
-            be slightly less than the prices could prove, never more, where a job's blocks tie so
-            closely that looking for its cheapest option has to end early, and in large problems
-            where more than a thousand rows need more than 62 bits.
-
-        Raises
-        ------
-        InvalidCertificate
-            If the certificate does not hold for this problem; the message names the breach.
+        No schedule costs less; of an infeasible problem any number is a lower bound. It may be
+        slightly less than the prices could prove, never more, where a job's blocks tie so closely
+        that looking for its cheapest option has to end early, and in large problems where more
+        than a thousand rows need more than 62 bits. Raises InvalidCertificate, naming the breach,
+        if the certificate does not hold for this problem.
         """
-        return self._judge(LeafProofs(problem), ()).value
+        return self._judge(problem).value
 
     def proves_infeasible(self, problem: MachineProblem) -> bool:
-        """Whether this certificate proves that there is no schedule at all.
-
-        Raises
-        ------
-        InvalidCertificate
-            If the certificate does not hold for this problem.
-        """
-        return self._judge(LeafProofs(problem), ()).infeasible
+        """Whether this certificate proves that there is no schedule at all."""
+        return self._judge(problem).infeasible
 
     def judged(
         self,
@@ -85,28 +66,24 @@ class Certificate(ABC):
         ----------
         problem : MachineProblem
         stopped : callable, optional
-            Asked again and again; once it is true, the check is given up.
+            Asked again and again; once it is true, the check is given up, and None returned.
         undisturbed : int, default 0
-            The effort after which to ask first within a pass over the jobs; see
-            :func:`cms.knapsack.pricing.price_jobs`.
-
-        Returns
-        -------
-        Proved, or None if it was stopped
-
-        Raises
-        ------
-        InvalidCertificate
-            If the certificate does not hold for this problem.
+            The effort after which to ask first within a pass over the jobs.
         """
         try:
-            return self._judge(LeafProofs(problem, stopped, undisturbed=undisturbed), ())
+            return self._judge(problem, stopped, undisturbed)
         except CheckStopped:
             return None
 
-    @abstractmethod
-    def _judge(self, proofs: LeafProofs, path: tuple[Condition, ...]) -> Proved:
-        """Evaluate below the conditions of a path."""
+    def _judge(
+        self,
+        problem: MachineProblem,
+        stopped: Callable[[], bool] | None = None,
+        undisturbed: int = 0,
+    ) -> Proved:
+        proved = [one for *_, one in proved_leaves(problem, self, stopped, undisturbed)]
+        possible = [one.value for one in proved if not one.infeasible]
+        return Proved(min(possible or [one.value for one in proved]), not possible)
 
     @abstractmethod
     def leaves(self) -> Iterator[Leaf]:
@@ -117,39 +94,36 @@ class Certificate(ABC):
         """Return the tree as plain JSON values; see ``docs/reference/files.md``."""
 
 
+def proved_leaves(
+    problem: MachineProblem,
+    certificate: Certificate,
+    stopped: Callable[[], bool] | None = None,
+    undisturbed: int = 0,
+) -> Iterator[tuple[Leaf, tuple[Condition, ...], Proved]]:
+    """Iterate over the leaves of a certificate, what stands above each, and what it proves."""
+    proofs = LeafProofs(problem, stopped, undisturbed)
+    known: set[Quantity] = set()
+    waiting: list[tuple[Certificate, tuple[Condition, ...]]] = [(certificate, ())]
+    while waiting:
+        node, path = waiting.pop()
+        if isinstance(node, Leaf):
+            yield node, path, proofs.of(node, path)
+        elif isinstance(node, Branch):
+            if node.quantity not in known:
+                node.quantity.refuse_unknown(problem)
+                known.add(node.quantity)
+            above = Condition(node.quantity, 1, node.at_most + 1)
+            waiting.append((node.above, (*path, above)))
+            waiting.append((node.below, (*path, Condition(node.quantity, -1, node.at_most))))
+
+
 @dataclass(frozen=True, slots=True, init=False)
-class Leaf(Certificate):
+class Leaf(Prices, Certificate):
     """The leaf of a certificate: prices of blocks and limits, multipliers, and proper contents.
 
     A kind of problem derives its own leaf from it, as :class:`BlockPrices`, and says what the jobs
     pay at these prices.
     """
-
-    prices: FrozenMap[Block, Fraction]
-    limit_prices: FrozenMap[str, Fraction]
-    multipliers: tuple[Fraction, ...]
-    proper: FrozenMap[Block, int]
-
-    def __init__(
-        self,
-        prices: Mapping[Block, Number] | None = None,
-        limit_prices: Mapping[str, Number] | None = None,
-        multipliers: Sequence[Number] = (),
-        proper: Mapping[Block, int] | None = None,
-    ) -> None:
-        object.__setattr__(self, "prices", _table(prices, "block"))
-        object.__setattr__(self, "limit_prices", _table(limit_prices, "limit of machine type"))
-        if isinstance(multipliers, str) or not isinstance(multipliers, Iterable):
-            raise InvalidCertificate(f"multipliers is {multipliers!r}; expected a list of numbers")
-        numbers = [exact(m, "multiplier", error=InvalidCertificate) for m in multipliers]
-        object.__setattr__(self, "multipliers", tuple(numbers))
-        most = {
-            block: whole(
-                count, f"proper count of block {block!r}", least=0, error=InvalidCertificate
-            )
-            for block, count in _named_numbers(proper, "block", "proper counts")
-        }
-        object.__setattr__(self, "proper", FrozenMap(most))
 
     def leaves(self) -> Iterator[Leaf]:
         """Iterate over this one leaf."""
@@ -164,16 +138,9 @@ class Leaf(Certificate):
             **({"proper": dict(self.proper)} if self.proper else {}),
         }
 
-    def _judge(self, proofs: LeafProofs, path: tuple[Condition, ...]) -> Proved:
-        return proofs.of(self, path)
-
     def private_copy(self) -> Self:
         """Return an equal leaf without a part in common that could be changed."""
         return type(self)(self.prices, self.limit_prices, self.multipliers, self.proper)
-
-    def numbers(self) -> Hashable:
-        """Return all its numbers but the multipliers: equal ones prove the same below a path."""
-        return self.prices, self.limit_prices, self.proper
 
     @abstractmethod
     def jobs_worth(
@@ -185,12 +152,8 @@ class Leaf(Certificate):
     ) -> Worth | None:
         """Return what all jobs pay at least for their blocks; None if it was stopped.
 
-        `undisturbed` is the effort after which `stopped` is asked first.
-
-        Raises
-        ------
-        InvalidCertificate
-            If a job would be paid for taking a block, below the branches of the path.
+        `undisturbed` is the effort after which `stopped` is asked first. Raises InvalidCertificate
+        if a job would be paid for taking a block, below the branches of the path.
         """
 
 
@@ -246,15 +209,8 @@ its machine's cost 1
         stopped: Callable[[], bool] | None,
         undisturbed: int,
     ) -> Worth | None:
-        """Return what the jobs' cheapest options cost; None if it was stopped.
-
-        Raises
-        ------
-        InvalidCertificate
-            If blocks of the problem may serve several jobs.
-        """
-        plain = problem.one_job_a_block()
-        return cheapest_options(plain, self, path, stopped, undisturbed)
+        """Return what the jobs' cheapest options cost; None if it was stopped."""
+        return cheapest_options(problem.one_job_a_block(), self, path, stopped, undisturbed)
 
 
 @dataclass(frozen=True, slots=True, init=False)
@@ -329,12 +285,9 @@ class Branch(Certificate):
                 f"a certificate has more than {LARGEST_LEAVES} leaves, a side that stands in "
                 "several places counted in each"
             )
-        object.__setattr__(self, "depth", depth)
-        object.__setattr__(self, "leaf_count", leaf_count)
-        object.__setattr__(self, "quantity", quantity)
-        object.__setattr__(self, "at_most", value)
-        object.__setattr__(self, "below", below)
-        object.__setattr__(self, "above", above)
+        values = quantity, value, below, above, depth, leaf_count
+        for name, one in zip(self.__slots__, values, strict=True):
+            object.__setattr__(self, name, one)
 
     def leaves(self) -> Iterator[Leaf]:
         """Iterate over the leaves, those of ``below`` first."""
@@ -350,18 +303,6 @@ class Branch(Certificate):
             "above": self.above.to_json(),
         }
 
-    def _judge(self, proofs: LeafProofs, path: tuple[Condition, ...]) -> Proved:
-        proofs.refuse_unknown(self.quantity)
-        below = self.below._judge(proofs, (*path, Condition(self.quantity, -1, self.at_most)))
-        above = self.above._judge(proofs, (*path, Condition(self.quantity, 1, self.at_most + 1)))
-        if below.infeasible and above.infeasible:
-            return Proved(min(below.value, above.value), True)
-        if below.infeasible:
-            return above
-        if above.infeasible:
-            return below
-        return Proved(min(below.value, above.value), False)
-
 
 def round_up(bound: Fraction, step: Fraction) -> Fraction:
     """Round a lower bound up to the next whole multiple of the costs' common step."""
@@ -376,25 +317,10 @@ def next_below(cost: Fraction, step: Fraction) -> Fraction:
     return round_up(cost, step) - step
 
 
-def _table(numbers: Mapping[str, Number] | None, what: str) -> FrozenMap[str, Fraction]:
-    return FrozenMap(
-        {
-            name: exact(number, f"price of {what} {name!r}", error=InvalidCertificate)
-            for name, number in _named_numbers(numbers, what, "prices")
-        }
-    )
+def first_certificate(problem: MachineProblem) -> BlockPrices:
+    """Return what is certain before any work: prices of 0, and 1 on blocks no machine can have.
 
-
-def _named_numbers(
-    numbers: Mapping[str, Any] | None, what: str, of: str
-) -> Iterator[tuple[str, Any]]:
-    table = {} if numbers is None else numbers
-    if not isinstance(table, Mapping):
-        raise InvalidCertificate(
-            f"the {of} of every {what} are {numbers!r}; expected a mapping of names to numbers"
-        )
-    try:
-        names = checked_names(table, what)
-    except InvalidProblem as fault:
-        raise InvalidCertificate(str(fault)) from None
-    return zip(names, table.values(), strict=True)
+    It proves infeasibility where some job can only be served by such blocks, or by none.
+    """
+    found = set(held_blocks(problem.configurations))
+    return BlockPrices({block: 1 for block in problem.blocks if block not in found})

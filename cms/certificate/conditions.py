@@ -7,17 +7,19 @@ configuration, or one job's blocks.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from math import floor
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ..errors import InvalidCertificate
+from ..errors import InvalidCertificate, InvalidProblem
 from ..knapsack.packing_extras import fullest_machine
 from ..knapsack.pricing import common_denominator
 from ..problem.parts import AnyConfiguration, Block, Configuration, MachineType
-from ..values.names import nearest
-from ..values.numbers import shown
+from ..values.frozen import FrozenMap
+from ..values.names import checked_names, nearest
+from ..values.numbers import Number, exact, shown, whole
 from .quantity import BlocksOf, BlocksOfJob, MachinesOf, MachinesOfType, MachinesWith, Quantity
 
 if TYPE_CHECKING:
@@ -44,36 +46,64 @@ class Worth(NamedTuple):
     unservable: bool
 
 
-class Prices(Protocol):
-    """A leaf, :class:`cms.certificate.certificate.Leaf`."""
+@dataclass(frozen=True, slots=True, init=False)
+class Prices:
+    """The numbers of a leaf: prices of blocks and limits, multipliers, and proper contents."""
 
-    @property
-    def prices(self) -> Mapping[Block, Fraction]:
-        """Block prices; 0 for those left out."""
+    prices: FrozenMap[Block, Fraction]
+    limit_prices: FrozenMap[str, Fraction]
+    multipliers: tuple[Fraction, ...]
+    proper: FrozenMap[Block, int]
 
-    @property
-    def limit_prices(self) -> Mapping[str, Fraction]:
-        """Prices of machine types' limits; 0 for those left out."""
-
-    @property
-    def multipliers(self) -> Sequence[Fraction]:
-        """One for each condition of the path."""
-
-    @property
-    def proper(self) -> Mapping[Block, int]:
-        """The most blocks of a type on a machine of a size-bounded set; none for those left out."""
+    def __init__(
+        self,
+        prices: Mapping[Block, Number] | None = None,
+        limit_prices: Mapping[str, Number] | None = None,
+        multipliers: Sequence[Number] = (),
+        proper: Mapping[Block, int] | None = None,
+    ) -> None:
+        object.__setattr__(self, "prices", _table(prices, "block"))
+        object.__setattr__(self, "limit_prices", _table(limit_prices, "limit of machine type"))
+        if isinstance(multipliers, str) or not isinstance(multipliers, Iterable):
+            raise InvalidCertificate(f"multipliers is {multipliers!r}; expected a list of numbers")
+        numbers = [exact(m, "multiplier", error=InvalidCertificate) for m in multipliers]
+        object.__setattr__(self, "multipliers", tuple(numbers))
+        most = {
+            block: whole(
+                count, f"proper count of block {block!r}", least=0, error=InvalidCertificate
+            )
+            for block, count in _named_numbers(proper, "block", "proper counts")
+        }
+        object.__setattr__(self, "proper", FrozenMap(most))
 
     def numbers(self) -> Hashable:
-        """Return all its numbers but the multipliers."""
+        """Return all its numbers but the multipliers: equal ones prove the same below a path."""
+        return self.prices, self.limit_prices, self.proper
 
-    def jobs_worth(
-        self,
-        problem: Any,
-        path: tuple[Condition, ...],
-        stopped: Callable[[], bool] | None,
-        undisturbed: int,
-    ) -> Worth | None:
-        """Return what the jobs pay at these prices; None if it was stopped."""
+
+def _table(numbers: Mapping[str, Number] | None, what: str) -> FrozenMap[str, Fraction]:
+    named = _named_numbers(numbers, what, "prices")
+    return FrozenMap(
+        {
+            name: exact(number, f"price of {what} {name!r}", error=InvalidCertificate)
+            for name, number in named
+        }
+    )
+
+
+def _named_numbers(
+    numbers: Mapping[str, Any] | None, what: str, of: str
+) -> Iterator[tuple[str, Any]]:
+    table = {} if numbers is None else numbers
+    if not isinstance(table, Mapping):
+        raise InvalidCertificate(
+            f"the {of} of every {what} are {numbers!r}; expected a mapping of names to numbers"
+        )
+    try:
+        names = checked_names(table, what)
+    except InvalidProblem as fault:
+        raise InvalidCertificate(str(fault)) from None
+    return zip(names, table.values(), strict=True)
 
 
 def refuse_misfits(problem: MachineProblem, leaf: Prices, path: tuple[Condition, ...]) -> None:

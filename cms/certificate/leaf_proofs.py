@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from collections.abc import Hashable
 
     from ..problem.machine_problem import MachineProblem
-    from .quantity import Quantity
 
 
 class Proved(NamedTuple):
@@ -33,41 +32,34 @@ class CheckStopped(Exception):
 
 
 class LeafProofs:
-    """The proofs of one certificate's leaves, for one problem."""
+    """The proofs of one certificate's leaves, for one problem.
+
+    ``stopped`` is asked before every leaf, and within passes over the jobs; once it is true,
+    CheckStopped is raised.
+    """
 
     def __init__(
         self,
         problem: MachineProblem,
         stopped: Callable[[], bool] | None = None,
-        *,
         undisturbed: int = 0,
     ) -> None:
         self._problem, self._stopped, self._undisturbed = problem, stopped, undisturbed
-        self._known: set[Quantity] = set()
         self._proved: dict[Hashable, Proved] = {}
 
-    def refuse_unknown(self, quantity: Quantity) -> None:
-        """Raise InvalidCertificate if a branch is on something the problem does not have."""
-        if quantity not in self._known:
-            quantity.refuse_unknown(self._problem)
-            self._known.add(quantity)
-
-    def of(self, leaf: Prices, path: tuple[Condition, ...]) -> Proved:
+    def of(self, leaf: Any, path: tuple[Condition, ...]) -> Proved:
         """Evaluate a leaf below the conditions of a path, whose quantities the problem has."""
         if self._stopped is not None and self._stopped():
             raise CheckStopped
         refuse_misfits(self._problem, leaf, path)
-        used = tuple(
-            (condition, multiplier)
-            for condition, multiplier in zip(path, leaf.multipliers, strict=True)
-            if multiplier
-        )
+        pairs = zip(path, leaf.multipliers, strict=True)
+        used = tuple((condition, multiplier) for condition, multiplier in pairs if multiplier)
         key = type(leaf), leaf.numbers(), used
         if key not in self._proved:
             self._proved[key] = self._evaluated(leaf, path)
         return self._proved[key]
 
-    def _evaluated(self, leaf: Prices, path: tuple[Condition, ...]) -> Proved:
+    def _evaluated(self, leaf: Any, path: tuple[Condition, ...]) -> Proved:
         problem = self._problem
         holds_at_no_cost = refuse_breaches(problem, leaf, path)
         worth = leaf.jobs_worth(problem, path, self._stopped, self._undisturbed)

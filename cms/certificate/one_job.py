@@ -10,7 +10,7 @@ schedule that costs as little.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -19,16 +19,12 @@ from ..knapsack.pricing import cheapest_option, common_denominator
 from ..problem.parts import Block
 from ..problem.rows import Row
 from ..values.frozen import FrozenMap
-from .certificate import Branch, Certificate, Leaf
+from .certificate import Certificate, Leaf, proved_leaves
 from .conditions import Condition, prices_of_jobs, refuse_breaches
-from .leaf_proofs import LeafProofs, Proved
 from .quantity import BlocksOfJob
 
 if TYPE_CHECKING:
-    from ..problem.machine_problem import MachineProblem
     from ..problem.problem import Problem
-
-__all__ = ["Case", "Given", "OneJob", "ProvedLeaves"]
 
 
 class Given(NamedTuple):
@@ -177,23 +173,6 @@ class ProvedLeaves:
                 if block in leaf.proper
             }
         )
-
-
-def proved_leaves(
-    problem: MachineProblem, certificate: Certificate
-) -> Iterator[tuple[Leaf, tuple[Condition, ...], Proved]]:
-    """Iterate over the leaves of a certificate, what stands above each, and what it proves."""
-    proofs = LeafProofs(problem)
-    waiting: list[tuple[Certificate, tuple[Condition, ...]]] = [(certificate, ())]
-    while waiting:
-        node, path = waiting.pop()
-        if isinstance(node, Branch):
-            proofs.refuse_unknown(node.quantity)
-            above = Condition(node.quantity, 1, node.at_most + 1)
-            waiting.append((node.above, (*path, above)))
-            waiting.append((node.below, (*path, Condition(node.quantity, -1, node.at_most))))
-        elif isinstance(node, Leaf):
-            yield node, path, proofs.of(node, path)
 
 
 def _paid_at_most(prices: Sequence[Fraction], row: Row) -> Fraction:

@@ -14,9 +14,9 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import NamedTuple
 
-from ..certificate.certificate import Certificate
+from ..certificate.certificate import Certificate, proved_leaves
 from ..certificate.conditions import Condition
-from ..certificate.one_job import Case, OneJob, proved_leaves
+from ..certificate.one_job import Case, OneJob
 from ..errors import InvalidCertificate
 from ..problem.parts import Block
 from ..problem.rows import reduced

@@ -6,8 +6,7 @@ from collections.abc import Iterator
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from ..certificate.certificate import BlockPrices, Branch, round_up
-from ..certificate.first import first_certificate
+from ..certificate.certificate import BlockPrices, Branch, first_certificate, round_up
 from ..referee.kinds import First
 from ..referee.machines import JobReferee, MachineReferee
 from ..schedule.faults import Violation

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, TypeAlias
@@ -240,6 +240,15 @@ class Job:
 
 #: What a machine may be cut into: one multiset of blocks, or all up to a capacity.
 AnyConfiguration: TypeAlias = Configuration | SizeBoundedConfigurations
+
+
+def held_blocks(shapes: Iterable[AnyConfiguration]) -> Iterator[Block]:
+    """Yield the blocks that some machine can have."""
+    for shape in shapes:
+        if isinstance(shape, Configuration):
+            yield from shape.blocks
+        else:
+            yield from (block for block in shape.sizes if shape.largest_count(block) > 0)
 
 
 def _machine(name: str | None) -> str | None:

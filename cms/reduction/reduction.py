@@ -6,7 +6,7 @@ schedules back.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil
@@ -16,7 +16,13 @@ import numpy as np
 
 from ..certificate.certificate import BlockPrices
 from ..knapsack.pricing import common_denominator
-from ..problem.parts import AnyConfiguration, Block, Configuration, SizeBoundedConfigurations
+from ..problem.parts import (
+    AnyConfiguration,
+    Block,
+    Configuration,
+    SizeBoundedConfigurations,
+    held_blocks,
+)
 from ..problem.problem import Problem
 from ..problem.rows import Rows
 from ..running.stopping import look, never
@@ -210,15 +216,6 @@ def let_stand_in(reduction: Reduction, reduced: Problem) -> None:
             if reduction.original.block_index[block] in parts:
                 useful[block] = max(useful[block], shape.largest_count(block))
     reduced._cache["useful_blocks"] = tuple(useful.values())
-
-
-def held_blocks(shapes: Iterable[AnyConfiguration]) -> Iterator[Block]:
-    """Yield the blocks that some machine can have."""
-    for shape in shapes:
-        if isinstance(shape, Configuration):
-            yield from shape.blocks
-        else:
-            yield from (block for block in shape.sizes if shape.largest_count(block) > 0)
 
 
 def _trimmed(

@@ -7,8 +7,7 @@ from collections.abc import Iterator
 from fractions import Fraction
 from typing import TYPE_CHECKING, Generic, TypeVar
 
-from ..certificate.certificate import BlockPrices, Branch, round_up
-from ..certificate.first import first_certificate
+from ..certificate.certificate import BlockPrices, Branch, first_certificate, round_up
 from ..problem.machine_problem import MachineProblem
 from ..problem.problem import Problem
 from ..schedule.faults import Violation, job_faults, machine_faults

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from ..certificate.first import first_certificate
+from ..certificate.certificate import first_certificate
 from ..problem.parts import (
     AnyConfiguration,
     Block,

@@ -30,7 +30,7 @@ from cms import (
     referee_of,
     solve,
 )
-from cms.certificate.first import first_certificate
+from cms.certificate.certificate import first_certificate
 from cms.files import certificate_from_json, problem_to_json
 from cms.mixes import prices as prices_module
 from proofs_checks.offered import random_number

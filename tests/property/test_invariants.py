@@ -20,7 +20,7 @@ import cms
 from cms import BlockPrices, Configuration, Job, Problem, Reference, solve
 from cms.certificate.certificate import round_up
 from cms.knapsack.pricing import price_jobs
-from cms.reduction.reduction import held_blocks
+from cms.problem.parts import held_blocks
 from tests.oracle import given as gives
 from tests.oracle import machines, options
 from tests.property.problems import (
