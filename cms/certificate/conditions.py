@@ -7,19 +7,19 @@ configuration, or one job's blocks.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from math import floor
+from math import floor, lcm
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ..errors import InvalidCertificate, InvalidProblem
+from ..errors import InvalidCertificate
 from ..knapsack.packing_extras import fullest_machine
-from ..knapsack.pricing import common_denominator
-from ..problem.parts import AnyConfiguration, Block, Configuration, MachineType
+from ..problem.parts import AnyConfiguration, Block, Configuration
 from ..values.frozen import FrozenMap
-from ..values.names import checked_names, nearest
-from ..values.numbers import Number, exact, shown, whole
+from ..values.names import checked_table, nearest
+from ..values.numbers import Number, exact, in_parts, shown, whole
 from .quantity import BlocksOf, BlocksOfJob, MachinesOf, MachinesOfType, MachinesWith, Quantity
 
 if TYPE_CHECKING:
@@ -68,11 +68,14 @@ class Prices:
             raise InvalidCertificate(f"multipliers is {multipliers!r}; expected a list of numbers")
         numbers = [exact(m, "multiplier", error=InvalidCertificate) for m in multipliers]
         object.__setattr__(self, "multipliers", tuple(numbers))
+        counts = checked_table(
+            proper or {}, "the table of proper counts", "block", InvalidCertificate
+        )
         most = {
             block: whole(
                 count, f"proper count of block {block!r}", least=0, error=InvalidCertificate
             )
-            for block, count in _named_numbers(proper, "block", "proper counts")
+            for block, count in counts.items()
         }
         object.__setattr__(self, "proper", FrozenMap(most))
 
@@ -82,28 +85,19 @@ class Prices:
 
 
 def _table(numbers: Mapping[str, Number] | None, what: str) -> FrozenMap[str, Fraction]:
-    named = _named_numbers(numbers, what, "prices")
+    given = checked_table(
+        numbers or {}, f"the table of prices of every {what}", what, InvalidCertificate
+    )
     return FrozenMap(
         {
             name: exact(number, f"price of {what} {name!r}", error=InvalidCertificate)
-            for name, number in named
+            for name, number in given.items()
         }
     )
 
 
-def _named_numbers(
-    numbers: Mapping[str, Any] | None, what: str, of: str
-) -> Iterator[tuple[str, Any]]:
-    table = {} if numbers is None else numbers
-    if not isinstance(table, Mapping):
-        raise InvalidCertificate(
-            f"the {of} of every {what} are {numbers!r}; expected a mapping of names to numbers"
-        )
-    try:
-        names = checked_names(table, what)
-    except InvalidProblem as fault:
-        raise InvalidCertificate(str(fault)) from None
-    return zip(names, table.values(), strict=True)
+def _checked(table: object, what: str, kind: str) -> dict[str, Any]:
+    return checked_table({} if table is None else table, what, kind, InvalidCertificate)
 
 
 def refuse_misfits(problem: MachineProblem, leaf: Prices, path: tuple[Condition, ...]) -> None:
@@ -134,21 +128,23 @@ def refuse_misfits(problem: MachineProblem, leaf: Prices, path: tuple[Condition,
 
 
 def refuse_breaches(problem: MachineProblem, leaf: Prices, path: tuple[Condition, ...]) -> bool:
-    """Raise InvalidCertificate if a machine is worth more than it costs."""
+    """Raise InvalidCertificate if a machine is worth more than it costs.
+
+    Returns whether none would be worth more if all costs were 0.
+    """
     worth = {block: leaf.prices.get(block, Fraction(0)) for block in problem.blocks}
-    of_type: dict[str | None, Fraction] = {}
-    of_shape: dict[AnyConfiguration, Fraction] = {}
+    of_type: dict[str | None, Fraction] = defaultdict(Fraction)
+    of_shape: dict[AnyConfiguration, Fraction] = defaultdict(Fraction)
     extras: list[tuple[Configuration, Fraction]] = []
     for condition, multiplier in zip(path, leaf.multipliers, strict=True):
         quantity, amount = condition.quantity, condition.sign * multiplier
         if isinstance(quantity, BlocksOf):
             worth[quantity.block] += amount
         elif isinstance(quantity, MachinesOfType):
-            for name, times in quantity.weights.items():
-                of_type[name] = of_type.get(name, Fraction(0)) + times * amount
+            for counted, times in quantity.weights.items():
+                of_type[counted] += times * amount
         elif isinstance(quantity, MachinesOf):
-            listed = problem.own(quantity.configuration)
-            of_shape[listed] = of_shape.get(listed, Fraction(0)) + amount
+            of_shape[problem.own(quantity.configuration)] += amount
         elif isinstance(quantity, MachinesWith) and amount:
             extras.append((problem.own(quantity.content), amount))
     named = sum(len(content.blocks) for content, _ in extras)
@@ -157,57 +153,54 @@ def refuse_breaches(problem: MachineProblem, leaf: Prices, path: tuple[Condition
             f"the branches on machines with some content name {named} blocks above a leaf whose "
             f"multipliers are not 0; expected {MOST_NAMED} at most"
         )
-    also_at_no_cost = True
-    scaled, denominator = common_denominator([*worth.values()])
-    counted = dict(zip(worth, scaled, strict=True))
-    limits: dict[str | None, tuple[int, int]] = {
-        machine.name: _whole_limits(machine, leaf, of_type.get(machine.name), denominator)
+    # Over one denominator all are integers, and so are the most that machines may be worth.
+    unit = lcm(*(f.denominator for f in (*worth.values(), *of_shape.values())))
+    unit = lcm(unit, *(amount.denominator for _, amount in extras))
+    whole_worth = {block: in_parts(price, unit) for block, price in worth.items()}
+    limits: dict[str | None, Fraction] = {
+        machine.name: leaf.limit_prices.get(machine.name, Fraction(0)) - of_type[machine.name]
         for machine in problem.machine_types
     }
+    at_no_cost = {name: floor(limit * unit) for name, limit in limits.items()}
+    most: dict[str | None, int] = {
+        machine.name: floor((machine.cost + limits[machine.name]) * unit)
+        for machine in problem.machine_types
+    }
+    also_at_no_cost = True
     for shape in problem.configurations:
-        plain = not extras and (not of_shape or shape not in of_shape)
-        if plain and isinstance(shape, Configuration):
-            # Integers tell of all but one that is worth more.
-            number = sum([counted[block] * n for block, n in shape.blocks.items()])
-            most, at_no_cost = limits[shape.machine]
-            if number <= most:
-                also_at_no_cost = also_at_no_cost and number <= at_no_cost
-                continue
-        machine = problem.machine_type(shape.machine)
-        mine = [(c.blocks, amount) for c, amount in extras if c.machine == shape.machine]
-        value = most_worth(shape, worth, leaf.proper, mine) + of_shape.get(shape, Fraction(0))
-        value += of_type.get(shape.machine, Fraction(0))
-        allowed = leaf.limit_prices.get(machine.name, Fraction(0))
-        if value > machine.cost + allowed:
+        name = shape.machine
+        if isinstance(shape, Configuration) and not extras:
+            value = sum([whole_worth[block] * n for block, n in shape.blocks.items()])
+        else:
+            mine = [(c.blocks, in_parts(a, unit)) for c, a in extras if c.machine == name]
+            value = most_worth(shape, whole_worth, leaf.proper, mine)
+        if of_shape:
+            value += in_parts(of_shape.get(shape, Fraction(0)), unit)
+        if value > most[name]:
+            machine = problem.machine_type(name)
+            cost, allowed = machine.cost, leaf.limit_prices.get(machine.name, 0)
             plus = f" + limit price {shown(allowed)}" if allowed else ""
             raise InvalidCertificate(
-                f"{_named(problem, shape)} is worth {shown(value)} at these prices, more than its "
-                f"machine's cost {shown(machine.cost)}{plus}"
+                f"{_named(problem, shape)} is worth {shown(Fraction(value, unit) + of_type[name])} "
+                f"at these prices, more than its machine's cost {shown(cost)}{plus}"
             )
-        also_at_no_cost = also_at_no_cost and value <= allowed
+        also_at_no_cost = also_at_no_cost and value <= at_no_cost[name]
     return also_at_no_cost
-
-
-def _whole_limits(
-    machine: MachineType, leaf: Prices, paid: Fraction | None, denominator: int
-) -> tuple[int, int]:
-    """Return what listed blocks may be worth over a denominator, and what if costs were 0."""
-    allowed = leaf.limit_prices.get(machine.name, Fraction(0)) - (paid or 0)
-    return floor((machine.cost + allowed) * denominator), floor(allowed * denominator)
 
 
 def most_worth(
     shape: AnyConfiguration,
-    worth: Mapping[Block, Fraction],
+    worth: Mapping[Block, Any],
     proper: Mapping[Block, int] | None = None,
-    extras: Sequence[tuple[Mapping[Block, int], Fraction]] = (),
-) -> Fraction:
+    extras: Sequence[tuple[Mapping[Block, int], Any]] = (),
+) -> Any:
     """Return what the blocks of a machine are worth, at most; of a set those of proper contents.
 
-    `extras` are what at least so many blocks of some types are worth more.
+    `extras` are what at least so many blocks of some types are worth more. All are integers, or
+    Fractions, and so is the result.
     """
     if isinstance(shape, Configuration):
-        value = sum((worth[block] * n for block, n in shape.blocks.items()), Fraction(0))
+        value: Any = sum([worth[block] * n for block, n in shape.blocks.items()])
         for least, amount in extras:
             if all(shape.blocks.get(block, 0) >= n for block, n in least.items()):
                 value += amount

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from ..errors import InvalidCertificate, InvalidProblem
+from ..errors import InvalidCertificate
 from ..problem.parts import Block, Configuration
 from ..values.frozen import FrozenMap
-from ..values.names import checked_name, nearest
+from ..values.names import checked_name, checked_table, nearest
 from ..values.numbers import Number, exact, json_number, shown, whole
 
 if TYPE_CHECKING:
@@ -44,20 +44,19 @@ class MachinesOfType:
 
     def __init__(self, machine: str | Mapping[str, int]) -> None:
         given = machine if isinstance(machine, Mapping) else {machine: 1}
-        weights: dict[str, int] = {}
-        for key, count in given.items():
-            name = _name(key, "machine type")
-            what = f"a branch's weight of machine type {name!r}"
-            weights[name] = whole(count, what, least=1, error=InvalidCertificate)
+        table = checked_table(given, "a branch", "machine type", InvalidCertificate)
+        weights = {
+            name: whole(n, f"weight of machine type {name!r}", least=1, error=InvalidCertificate)
+            for name, n in table.items()
+        }
         if not weights:
             raise InvalidCertificate("a branch on machines of no type; expected one at least")
         object.__setattr__(self, "weights", FrozenMap(weights))
 
     def refuse_unknown(self, problem: MachineProblem) -> None:
         """Raise InvalidCertificate if the problem has no such machine type."""
-        known = [m.name for m in problem.machine_types]
         for name in self.weights:
-            _known(name, known, "machine type")
+            _known(name, [m.name for m in problem.machine_types], "machine type")
 
     def to_json(self) -> dict[str, Any]:
         """Return ``{"machines_of_type": name}``, or a table of how often each type counts."""
@@ -73,10 +72,7 @@ class MachinesOf:
     configuration: Configuration
 
     def __post_init__(self) -> None:
-        if type(self.configuration) is not Configuration:
-            raise InvalidCertificate(
-                f"a branch on machines of {self.configuration!r}; expected a Configuration"
-            )
+        _refuse_other(self.configuration)
 
     def refuse_unknown(self, problem: MachineProblem) -> None:
         """Raise InvalidCertificate if it is not listed, or lies in a size-bounded set as well."""
@@ -115,10 +111,7 @@ class MachinesWith:
     content: Configuration
 
     def __post_init__(self) -> None:
-        if type(self.content) is not Configuration:
-            raise InvalidCertificate(
-                f"a branch on machines with {self.content!r}; expected a Configuration"
-            )
+        _refuse_other(self.content)
 
     def refuse_unknown(self, problem: MachineProblem) -> None:
         """Raise InvalidCertificate if the problem has no such machine type or block."""
@@ -194,11 +187,10 @@ class BlocksOfJob:
             raise InvalidCertificate(
                 f"a branch on the job {self.job!r}, which the problem does not have"
             ) from None
-        if self.amount is None:
-            return
-        if problem.turn_length(self.block, self.job, self.amount) is None:
+        amount = self.amount
+        if amount is not None and problem.turn_length(self.block, self.job, amount) is None:
             raise InvalidCertificate(
-                f"a branch on turns with {shown(self.amount)} of the job {self.job!r}, which was "
+                f"a branch on turns with {shown(amount)} of the job {self.job!r}, which was "
                 f"not measured on block {self.block!r}"
             )
 
@@ -213,12 +205,14 @@ class BlocksOfJob:
 Quantity: TypeAlias = MachinesOfType | MachinesOf | MachinesWith | BlocksOf | BlocksOfJob
 
 
+def _refuse_other(content: object) -> None:
+    if type(content) is not Configuration:
+        raise InvalidCertificate(f"a branch on machines of {content!r}; expected a Configuration")
+
+
 def _name(name: str, what: str) -> str:
     # A plain text: a certificate must mean the same whenever it is asked.
-    try:
-        return checked_name(name, what)
-    except InvalidProblem as fault:
-        raise InvalidCertificate(f"a branch on a bad name: {fault}") from None
+    return checked_name(name, what, InvalidCertificate)
 
 
 def _known(name: str, names: Any, what: str) -> None:

@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 
 from ..errors import InvalidProblem
 from ..values.frozen import FrozenMap
-from ..values.names import checked_name, checked_names
+from ..values.names import checked_name, checked_table
 from ..values.numbers import Number, exact, shown, whole
 
 #: A block type is its name: equal names mean equal supply, on whatever machine the block lies.
@@ -73,15 +73,9 @@ class Configuration:
     machine: str | None = None
 
     def __init__(self, blocks: Mapping[Block, int], machine: str | None = None) -> None:
-        if not isinstance(blocks, Mapping):
-            raise InvalidProblem(
-                f"a configuration is {blocks!r}; expected a mapping of blocks to counts, such as "
-                '{"3g": 1, "1g": 4}'
-            )
-        names = checked_names(blocks, "block")
         counts = {
             block: whole(count, f"count of block {block!r} in a configuration", least=0)
-            for block, count in zip(names, blocks.values(), strict=True)
+            for block, count in checked_table(blocks, "a configuration", "block").items()
         }
         counts = {block: count for block, count in counts.items() if count}
         if not counts:
@@ -135,15 +129,17 @@ class SizeBoundedConfigurations:
         machine: str | None = None,
         max_blocks: int | None = None,
     ) -> None:
-        table = _table(sizes, "sizes", lambda block: f"size of block {block!r}")
+        table = {
+            block: exact(size, f"size of block {block!r}")
+            for block, size in checked_table(sizes, "sizes", "block").items()
+        }
         if not table:
             raise InvalidProblem("size-bounded configurations without a block; give sizes")
-        for block, size in table.items():
-            if size == 0:
-                raise InvalidProblem(
-                    f"size of block {block!r} is 0; expected a number > 0, since any number of "
-                    "such blocks would fit"
-                )
+        if nothing := [block for block, size in table.items() if not size]:
+            raise InvalidProblem(
+                f"size of block {nothing[0]!r} is 0; expected a number > 0, since any number of "
+                "such blocks would fit"
+            )
         object.__setattr__(self, "sizes", FrozenMap(table))
         object.__setattr__(self, "capacity", exact(capacity, "capacity"))
         object.__setattr__(self, "machine", _machine(machine))
@@ -182,12 +178,9 @@ class DemandFunction(FrozenMap[Block, Fraction]):
     __slots__ = ()
 
     def __init__(self, table: Mapping[Block, Number], job: str = "?") -> None:
+        given = checked_table(table, f"demand_function of job {job!r}", "block").items()
         super().__init__(
-            _table(
-                table,
-                f"demand_function of job {job!r}",
-                lambda block: f"supply of block {block!r} to job {job!r}",
-            )
+            {block: exact(f, f"supply of block {block!r} to job {job!r}") for block, f in given}
         )
 
     def __call__(self, block: Block) -> Fraction:
@@ -253,20 +246,6 @@ def held_blocks(shapes: Iterable[AnyConfiguration]) -> Iterator[Block]:
 
 def _machine(name: str | None) -> str | None:
     return None if name is None else checked_name(name, "machine type")
-
-
-def _table(
-    numbers: Mapping[Block, Number], what: str, entry: Callable[[Block], str]
-) -> dict[Block, Fraction]:
-    if not isinstance(numbers, Mapping):
-        raise InvalidProblem(
-            f'{what} is {numbers!r}; expected a mapping of blocks to numbers, such as {{"3g": 90}}'
-        )
-    names = checked_names(numbers, "block")
-    return {
-        block: exact(value, entry(block))
-        for block, value in zip(names, numbers.values(), strict=True)
-    }
 
 
 def private_shape(shape: AnyConfiguration, machine: str | None = None) -> AnyConfiguration:

@@ -35,11 +35,15 @@ def beaten(
         return np.zeros(0, dtype=np.bool_)
     number = {machine.name: m for m, machine in enumerate(machine_types)}
     machine = np.array([number[shape.machine or ""] for shape in shapes], dtype=np.int64)
-    by_cost = {cost: at for at, cost in enumerate(sorted({m.cost for m in machine_types}))}
+    costs = sorted({m.cost for m in machine_types}, reverse=True)
+    cheap = np.array([costs.index(m.cost) for m in machine_types])[machine]
     limited = np.array([m.limit is not None for m in machine_types])[machine]
-    cheap = np.array([-by_cost[m.cost] for m in machine_types], dtype=np.int32)[machine]
     look(stopped)
-    search = _Search(_ranks(shapes, block_index), cheap, limited, stopped)
+    table = np.column_stack([_ranks(shapes, block_index), cheap])
+    # Of equals the first stays, but one without a limit before one with.
+    place = np.empty(len(table), dtype=np.int64)
+    place[np.argsort(limited, kind="stable")] = np.arange(len(table))
+    search = _Search(table, place, stopped)
     order = np.argsort(machine, kind="stable")
     begins = np.flatnonzero(np.diff(machine[order], prepend=-1))
     for mine in np.split(order, begins[1:]):
@@ -66,17 +70,10 @@ class _Search:
     """Compares rows; ``gone`` are those beaten so far."""
 
     def __init__(
-        self,
-        table: NDArray[np.int32],
-        cheap: NDArray[np.int32],
-        limited: NDArray[np.bool_],
-        stopped: Callable[[], bool],
+        self, table: NDArray[np.int64], place: NDArray[np.int64], stopped: Callable[[], bool]
     ) -> None:
-        self._cheap, self._columns = cheap, np.ascontiguousarray(table.T)
-        self._strength = table.sum(axis=1, dtype=np.int64) + cheap
-        # Of equals the first stays, but one without a limit before one with.
-        self._place = np.empty(len(table), dtype=np.int64)
-        self._place[np.argsort(limited, kind="stable")] = np.arange(len(table))
+        self._columns, self._place = np.ascontiguousarray(table.T), place
+        self._strength = table.sum(axis=1)
         self._stopped = stopped
         self._left = _IN_ALL
         self.gone = np.zeros(len(table), dtype=np.bool_)
@@ -84,7 +81,6 @@ class _Search:
     def compare(self, mine: NDArray[np.int64], rivals: NDArray[np.int64]) -> None:
         """Find those among ``mine`` that one of the rivals beats; the strongest rivals first."""
         rivals = rivals[np.argsort(-self._strength[rivals], kind="stable")]
-        width = 1 + len(self._columns)
         while len(rivals) and self._left > 0:
             mine, rivals = mine[~self.gone[mine]], rivals[~self.gone[rivals]]
             if not len(mine):
@@ -95,13 +91,12 @@ class _Search:
                 look(self._stopped)
                 part = mine[start : start + rows]
                 self.gone[part[self._any_beats(part, some)]] = True
-            self._left -= len(mine) * len(some) * width
+            self._left -= len(mine) * len(some) * len(self._columns)
             rivals = rivals[len(some) :]
 
     def _any_beats(self, mine: NDArray[np.int64], rivals: NDArray[np.int64]) -> NDArray[np.bool_]:
-        more = self._strength[rivals][None] > self._strength[mine][:, None]
-        beats = more | (self._place[rivals][None] < self._place[mine][:, None])
-        beats &= self._cheap[rivals][None] >= self._cheap[mine][:, None]
+        beats = self._strength[rivals][None] > self._strength[mine][:, None]
+        beats |= self._place[rivals][None] < self._place[mine][:, None]
         for column in self._columns:
             own = column[mine]
             if own.any():  # nobody has fewer blocks than none

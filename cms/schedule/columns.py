@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ..errors import InvalidProblem, InvalidSchedule
+from ..errors import InvalidSchedule
 from ..problem.parts import Block, Configuration
 from ..values.arrays import frozen_array, roomy
 from ..values.names import NumberedNames, checked_names
@@ -45,11 +45,8 @@ def checked_columns(columns: Columns) -> Columns:
         whole_array(values, f"column {name}")
         for name, values in zip(columns._fields[3:], columns[3:], strict=True)
     ]
-    try:
-        # Two columns of one name would let a machine give the same block twice.
-        blocks = checked_names(columns.blocks, "block")
-    except InvalidProblem as fault:
-        raise InvalidSchedule(str(fault)) from None
+    # Two columns of one name would let a machine give the same block twice.
+    blocks = checked_names(columns.blocks, "block", InvalidSchedule)
     for shape in columns.configurations:
         if type(shape) is not Configuration:  # a subclass could say one thing now, another later
             raise InvalidSchedule(f"a configuration is {shape!r}; expected a Configuration")

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import TypeAlias
 
-from ..errors import InvalidProblem, InvalidSchedule
+from ..errors import InvalidSchedule
 from ..values.frozen import FrozenMap
-from ..values.names import NumberedNames, checked_names
+from ..values.names import NumberedNames, checked_table
 from ..values.numbers import Number, exact, shown
 
 
@@ -37,20 +37,12 @@ class Mix(FrozenMap[str, Fraction]):
     __slots__ = ()
 
     def __init__(self, amounts: Mapping[str, Number]) -> None:
-        if not isinstance(amounts, Mapping):
-            raise InvalidSchedule(
-                f"a mix is {amounts!r}; expected a mapping of jobs to amounts, such as "
-                '{"resnet50": 8, "vgg16": 4}'
-            )
-        try:
-            names = checked_names(amounts, "job")
-        except InvalidProblem as fault:
-            raise InvalidSchedule(f"a mix: {fault}") from None
-        if not names:
+        given = checked_table(amounts, "a mix", "job", InvalidSchedule)
+        if not given:
             raise InvalidSchedule("a mix has no jobs; leave the block idle instead")
         table = {
             name: exact(amount, f"amount of job {name!r} in a mix", error=InvalidSchedule)
-            for name, amount in zip(names, amounts.values(), strict=True)
+            for name, amount in given.items()
         }
         if nothing := [name for name, amount in table.items() if not amount]:
             raise InvalidSchedule(

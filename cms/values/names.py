@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
-from typing import overload
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, overload
 
 import numpy as np
 
@@ -92,40 +93,43 @@ def private_names(names: Sequence[str]) -> Sequence[str]:
     return tuple(names)
 
 
-def checked_names(names: Iterable[str], what: str) -> tuple[str, ...]:
-    """Return the names as a tuple; refuse empty, duplicate and unprintable ones."""
-    if isinstance(names, str):
-        raise InvalidProblem(f"{what} names are the text {names!r}; expected a list of names")
+def checked_names(
+    names: Iterable[str], what: str, error: type[Exception] = InvalidProblem
+) -> tuple[str, ...]:
+    """Return the names as a tuple of plain texts; refuse empty, duplicate and unprintable ones."""
     try:
-        given = iter(names)
+        given = None if isinstance(names, str) else tuple[object, ...](names)
     except TypeError:
-        raise InvalidProblem(f"{what} names are {names!r}; expected a list of names") from None
-    result = tuple(
-        name if type(name) is str and name else _plain(name, f"{what} name") for name in given
-    )
+        given = None
+    if given is None:
+        raise error(f"{what} names are {names!r}; expected a list of names")
+    for name in given:
+        if not (isinstance(name, str) and name):
+            raise error(f"{what} name is {name!r}; expected a text that is not empty")
+    # not str(name): a subclass may print as something else
+    result = tuple(str.__str__(name) for name in given)
     if _CONTROL.search("".join(result)):
         bad = next(name for name in result if _CONTROL.search(name))
-        raise InvalidProblem(f"{what} name {bad!r} contains a control character; remove it")
+        raise error(f"{what} name {bad!r} contains a control character; remove it")
     if len(set(result)) != len(result):
-        seen: set[str] = set()
-        for name in result:
-            if name in seen:
-                raise InvalidProblem(
-                    f"two {what}s are called {name!r}; every {what} needs a name of its own"
-                )
-            seen.add(name)
+        twice = next(name for name, n in Counter(result).items() if n > 1)
+        raise error(f"two {what}s are called {twice!r}; every {what} needs a name of its own")
     return result
 
 
-def checked_name(name: str, what: str) -> str:
+def checked_name(name: str, what: str, error: type[Exception] = InvalidProblem) -> str:
     """Return one name as a plain text, or refuse it as :func:`checked_names` does."""
-    return checked_names([name], what)[0]
+    return checked_names([name], what, error)[0]
 
 
-def _plain(name: object, what: str) -> str:
-    if not (isinstance(name, str) and name):
-        raise InvalidProblem(f"{what} is {name!r}; expected a text that is not empty")
-    return str.__str__(name)  # not str(name): a subclass may print as something else
+def checked_table(
+    table: Any, what: str, kind: str, error: type[Exception] = InvalidProblem
+) -> dict[str, Any]:
+    """Return what stands under each name of a mapping; refuse anything else, and bad names."""
+    if not isinstance(table, Mapping):
+        expected = f'a mapping of {kind}s to numbers, such as {{"x": 1}}'
+        raise error(f"{what} is {table!r}; expected {expected}")
+    return dict(zip(checked_names(table, kind, error), table.values(), strict=True))
 
 
 def nearest(name: object, names: Iterable[str], lead: str = "; ", alike: float = 0.6) -> str:
