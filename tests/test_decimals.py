@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-import cms.values.decimals
-from cms.values.decimals import decimal_rows, decimals
+import cms.values.arrays
+from cms.values.arrays import decimal_rows, decimals
 
 FEW, MANY = 2_000, 400_000
 BITS: dict[Any, Any] = {np.float64: np.uint64, np.float32: np.uint32, np.float16: np.uint16}
@@ -122,7 +122,7 @@ def test_rows_are_the_same_in_pieces_of_any_size(
         kinds[1]
     )
     whole = decimal_rows(demands, supply)
-    monkeypatch.setattr(cms.values.decimals, "_CHUNK", 7)
+    monkeypatch.setattr(cms.values.arrays, "_CHUNK", 7)
     pieces = decimal_rows(demands, supply)
     for one, two in zip(whole[:3], pieces[:3], strict=True):
         assert one.tolist() == two.tolist()

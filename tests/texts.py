@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
-from cms.values.viewed import Viewed
+from cms.values.views import Viewed
 
 #: All that UTF-8 can write: what ``st.text()`` draws from, which it finds out letter by letter, for
 #: more than a second in every process of a fresh clone.

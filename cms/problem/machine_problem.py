@@ -16,7 +16,7 @@ from ..running.stopping import never
 from ..values.frozen import FrozenMap, Immutable
 from ..values.names import NumberedNames
 from ..values.numbers import common_step
-from ..values.viewed import Viewed
+from ..values.views import Viewed
 from .parts import (
     AnyConfiguration,
     Block,

@@ -155,10 +155,11 @@ class Problem(MachineProblem):
 Fraction(1, 2), 'b1': Fraction(1, 1)}))
         """
         demands, supply = number_array(demands, "demands"), number_array(supply, "supply")
-        if demands.ndim != 1:
-            raise InvalidProblem(f"demands has shape {demands.shape}; expected (n,)")
-        if supply.ndim != 2:
-            raise InvalidProblem(f"supply has shape {supply.shape}; expected (n, k)")
+        if demands.ndim != 1 or supply.ndim != 2:
+            raise InvalidProblem(
+                f"demands and supply have shapes {demands.shape} and {supply.shape}; expected (n,) "
+                "and (n, k)"
+            )
         n, k = len(demands), supply.shape[1]
         blocks = checked_names(NumberedNames("b", k) if blocks is None else blocks, "block")
         if len(blocks) != k:

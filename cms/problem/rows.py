@@ -16,8 +16,13 @@ import numpy as np
 
 from ..errors import InvalidProblem
 from ..running.stopping import look, never
-from ..values.arrays import described, frozen_array, number_array, refuse_bad_numbers
-from ..values.decimals import decimal_rows
+from ..values.arrays import (
+    decimal_rows,
+    described,
+    frozen_array,
+    number_array,
+    refuse_bad_numbers,
+)
 from ..values.frozen import FrozenMap, Immutable
 from ..values.numbers import LARGEST_DIGITS, exact, has_too_many_digits
 from .images import Image, Images, images_of
@@ -280,13 +285,11 @@ class Rows(Immutable):
     ) -> Rows:
         """Build from arrays of ints, floats or exact numbers; see ``Problem.from_arrays``."""
         left, right = number_array(demands, "demands"), number_array(supply, "supply")
-        if left.ndim != 1:
-            raise InvalidProblem(f"demands has shape {left.shape}; expected (n,)")
-        n, k = len(left), len(blocks)
-        if right.shape != (n, k):
+        n, k = left.size, len(blocks)
+        if left.ndim != 1 or right.shape != (n, k):
             raise InvalidProblem(
-                f"supply has shape {right.shape}; expected ({n}, {k}): a row a job of demands and "
-                "a column a block"
+                f"demands and supply have shapes {left.shape} and {right.shape}; expected (n,) and "
+                f"({n}, {k}): a row a job of demands and a column a block"
             )
         plain = all(part.dtype.kind in "iuf" and part.dtype.itemsize <= 8 for part in (left, right))
         if plain:

@@ -121,8 +121,13 @@ def _refuse_misfits(columns: Columns) -> None:
         ("content", columns.entry_content, len(columns.contents)),
     ]
     for what, values, limit in indices:
-        if len(values) and not (0 <= int(values.min()) and int(values.max()) < limit):
-            raise InvalidSchedule(f"a {what} index lies outside 0 ... {limit - 1}")
+        refuse_outside(values, limit, what)
+
+
+def refuse_outside(values: NDArray[Any], limit: int, what: str) -> None:
+    """Raise InvalidSchedule if an index of something is below 0, or not below a limit."""
+    if len(values) and not (0 <= int(values.min()) and int(values.max()) < limit):
+        raise InvalidSchedule(f"a {what} index lies outside 0 ... {limit - 1}")
 
 
 def _frozen(values: NDArray[Any]) -> NDArray[Any]:

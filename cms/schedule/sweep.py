@@ -19,7 +19,7 @@ from ..problem.parts import Block, Configuration
 from ..values.arrays import roomy
 from ..values.names import nearest
 from ..values.numbers import whole
-from .columns import Columns, whole_array
+from .columns import Columns, refuse_outside, whole_array
 from .contents import Content, Mix, checked_content, shown_content
 
 if TYPE_CHECKING:
@@ -179,7 +179,15 @@ def _given(
         whole_array(part, f"given {what}")
         for part, what in zip(parts, ("jobs", "blocks", "counts"), strict=True)
     )
-    _refuse_misfits(jobs, n, blocks, len(problem.blocks), amounts)
+    if not len(jobs) == len(blocks) == len(amounts):
+        raise InvalidSchedule(
+            f"given has {len(jobs)} jobs, {len(blocks)} blocks and {len(amounts)} counts; expected "
+            "as many of each"
+        )
+    refuse_outside(jobs, n, "job")
+    refuse_outside(blocks, len(problem.blocks), "block")
+    if int(amounts.min(initial=0)) < 0:
+        raise InvalidSchedule(f"given has the count {int(amounts.min())}; expected counts >= 0")
     if not amounts.all():
         keep = np.flatnonzero(amounts)
         jobs, blocks, amounts = jobs[keep], blocks[keep], amounts[keep]
@@ -206,20 +214,3 @@ def _triple(
             f"given names the job {content!r}, which the problem does not have"
         ) from None
     return j, problem.block_index[block], whole(count, what, least=0, error=InvalidSchedule)
-
-
-def _refuse_misfits(
-    jobs: NDArray[Any], n_jobs: int, blocks: NDArray[Any], n_blocks: int, amounts: NDArray[Any]
-) -> None:
-    if not len(jobs) == len(blocks) == len(amounts):
-        raise InvalidSchedule(
-            f"given has {len(jobs)} jobs, {len(blocks)} blocks and {len(amounts)} counts; expected "
-            "as many of each"
-        )
-    if not len(jobs):
-        return
-    for what, values, limit in (("job", jobs, n_jobs), ("block", blocks, n_blocks)):
-        if int(values.min()) < 0 or int(values.max()) >= limit:
-            raise InvalidSchedule(f"given has a {what} index outside 0 ... {limit - 1}")
-    if int(amounts.min()) < 0:
-        raise InvalidSchedule(f"given has the count {int(amounts.min())}; expected counts >= 0")

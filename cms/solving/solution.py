@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ..schedule.schedule import Schedule
 from ..values.numbers import shown
-from ..values.tabular import Record, Tabular
-from ..values.viewed import Viewed
+from ..values.views import Record, Tabular, Viewed
 
 if TYPE_CHECKING:
     from ..certificate.certificate import Certificate

@@ -17,8 +17,7 @@ from cms.fleet import Deployment, Plan, Scenario, gpu, place, wanted_of
 from cms.fleet.deployment import FleetGpu, FleetNode, Placed
 from cms.fleet.hardware import gpus
 from cms.fleet.report.notebook import MOST_ROWS
-from cms.values.tabular import Tabular
-from cms.values.viewed import Viewed
+from cms.values.views import Tabular, Viewed
 from tests.fleet.plans import NASTY, many_services
 from tests.references.mixes import time_shared_toy
 

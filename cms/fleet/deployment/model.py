@@ -11,8 +11,7 @@ from functools import cached_property
 from ...errors import InvalidProblem
 from ...files.numerals import is_whole
 from ...values.frozen import FrozenMap
-from ...values.tabular import Record, Tabular
-from ...values.viewed import Viewed
+from ...values.views import Record, Tabular, Viewed
 from ..hardware import Gpu, Layout, Placement, Profile
 from ..serving.plan import Plan
 from ..serving.queueing import QueueingRule

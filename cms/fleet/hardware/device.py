@@ -9,7 +9,7 @@ from ...errors import InvalidOption
 from ...problem.parts import Configuration
 from ...values.frozen import FrozenMap
 from ...values.names import nearest
-from ...values.viewed import Viewed
+from ...values.views import Viewed
 from . import enumeration
 from .enumeration import Counts, LayoutCounts, Places, Shape, Table
 from .profile import Evidence, Layout, Placement, Profile

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from ...problem.parts import Configuration, SizeBoundedConfigurations
 from ...values.numbers import Number, exact, shown
-from ...values.viewed import View
+from ...values.views import View
 from ...values.words import count, decimal, printable
 from .canvas import BARS_WIDTH, EDGE, FONT, LINE, MARGIN, Canvas, cut, draw_ruler, escaped
 from .fleet_pictures import deployment_picture

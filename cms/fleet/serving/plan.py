@@ -15,8 +15,7 @@ from ...schedule.contents import Content
 from ...schedule.schedule import MachineGroup
 from ...solving.solution import Proof, Solution, Status
 from ...values.numbers import shown
-from ...values.tabular import Record, Tabular
-from ...values.viewed import Viewed
+from ...values.views import Record, Tabular, Viewed
 from .neighbours import NeighbourServing
 from .operating_point import OperatingPoint
 from .posed import Served

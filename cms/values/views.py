@@ -1,20 +1,53 @@
-"""Objects as tables of pandas and Arrow, both of which are an extra."""
+"""What notebooks and tables show of our objects; pandas and Arrow are an extra."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from fractions import Fraction
-from typing import Any, TypeAlias
+from importlib.metadata import entry_points
+from typing import Any, NamedTuple, TypeAlias
 
 from ..errors import InvalidOption
 from .names import nearest
 
-__all__ = ["Record", "Tabular"]
-
 #: A row: what stands in each column.
 Record: TypeAlias = "Mapping[str, Any]"
 _EXTRA = "an extra: pip install '.[tables]'"
+#: The entry-point group: names of classes, and a function of an object of each.
+GROUP = "cms.views"
+
+
+class View(NamedTuple):
+    """An object as a notebook shows it: a fragment of HTML with its pictures, and an SVG."""
+
+    html: str
+    svg: str
+
+
+class Viewed:
+    """An object with a picture and a page of its own, where a notebook asks for them.
+
+    The rooms that draw stand above those that know; a function of the entry-point group
+    ``cms.views`` is named after the class. Where none is installed, its ``repr`` is shown.
+    """
+
+    __slots__ = ()
+
+    def _repr_html_(self) -> str | None:
+        found = self._view()
+        return None if found is None else found.html
+
+    def _repr_svg_(self) -> str | None:
+        found = self._view()
+        return None if found is None else found.svg
+
+    def _view(self) -> View | None:
+        for kind in type(self).__mro__:
+            for entry in entry_points(group=GROUP, name=kind.__name__):
+                view: View = entry.load()(self)
+                return view
+        return None
 
 
 class Tabular(ABC):
@@ -31,7 +64,7 @@ class Tabular(ABC):
         """Return the records of each table by its name, the most usual first."""
 
     def to_pandas(self, table: str | None = None) -> Any:
-        """Return one of its tables as a :class:`pandas.DataFrame`."""
+        """Return one of its tables, by default the first, as a :class:`pandas.DataFrame`."""
         try:
             from pandas import DataFrame
         except ImportError:
@@ -39,7 +72,7 @@ class Tabular(ABC):
         return DataFrame(self._records(table))
 
     def to_arrow(self, table: str | None = None) -> Any:
-        """Return one of its tables as a :class:`pyarrow.Table`."""
+        """Return one of its tables, by default the first, as a :class:`pyarrow.Table`."""
         try:
             from pyarrow import Table
         except ImportError:
