@@ -59,17 +59,17 @@ def test_what_decides_is_mutated_and_what_is_said_or_typed_is_not() -> None:
 
 
 def test_every_mutation_of_a_module_is_python_and_changes_it() -> None:
-    source = modules()["cms.values.decimals"].path.read_bytes()
-    found = mutations("cms.values.decimals", source)
+    source = modules()["cms.values.arrays"].path.read_bytes()
+    found = mutations("cms.values.arrays", source)
     trees = {ast.dump(ast.parse(each.applied(source))) for each in found}
     assert len(trees) == len(found) > 50
     assert ast.dump(ast.parse(source)) not in trees
 
 
 def test_the_own_tests_of_a_module_are_among_the_nearest() -> None:
-    assert nearest("cms.values.decimals")[:2] == [
-        "cms/values/decimals.py",
-        "tests/test_decimals.py",
+    assert nearest("cms.values.arrays")[:2] == [
+        "cms/values/arrays.py",
+        "tests/test_arrays.py",
     ]
     assert "tests/test_certificate.py" in nearest("cms.certificate.certificate")
     assert "tests/algorithms/test_conformance.py" in nearest("algorithms.auto")

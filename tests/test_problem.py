@@ -1,13 +1,16 @@
-"""Problems: what they are made of, that they never change, and that jobs cost no object each."""
+"""Problems and their parts: what they take, what they refuse, and that they never change."""
 
 from __future__ import annotations
 
 import copy
 import gc
+import operator
 import pickle
+from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Iterator
 from fractions import Fraction
 from functools import partial
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -25,13 +28,122 @@ from cms.problem.parts import (
 )
 from cms.problem.problem import Problem
 from cms.problem.rows import Row, Rows
+from cms.values.frozen import FrozenMap
 from cms.values.names import NumberedNames
 from tests.files.documents import problems
 from tests.samples import mig, mig_from_arrays, refusal
+from tests.texts import LETTERS
 
 HALVES = Configuration({"half": 2})
+REFUSED = (AttributeError, TypeError, ValueError)
 
 refused = partial(refusal, InvalidProblem)
+
+# --- parts ----------------------------------------------------------------------------------------
+
+PARTS = [
+    FrozenMap({"b": 1, "a": 2}),
+    DemandFunction({"b": 1, "a": "1/3"}),
+    MachineType("a100", "1.5", 8),
+    Configuration({"b": 2, "a": 1}, "a100"),
+    SizeBoundedConfigurations({"b": 44, "a": "33.5"}, 132, "a100", 5),
+    Job("bert", 1200, {"b": 90, "a": 0}),
+]
+
+
+@pytest.mark.parametrize("part", PARTS, ids=lambda part: type(part).__name__)
+def test_a_part_is_equal_to_its_copies_and_cannot_be_changed(part: Any) -> None:
+    for twin in (pickle.loads(pickle.dumps(part)), copy.deepcopy(part), copy.copy(part)):
+        assert type(twin) is type(part)
+        assert twin == part
+        assert {twin: 1}[part] == 1
+    assert part != "b"
+    fields = [name for name in dir(part) if not name.startswith("_") and name != "new"]
+    for change in [partial(setattr, part, name, None) for name in [*fields, "new"]]:
+        with pytest.raises((AttributeError, TypeError)):
+            change()
+    for name in fields:
+        with pytest.raises((AttributeError, TypeError)):
+            delattr(part, name)
+    assert not hasattr(part, "__dict__")
+    assert part == pickle.loads(pickle.dumps(part))
+
+
+@given(st.dictionaries(st.text(LETTERS, max_size=3), st.integers()))
+def test_a_frozen_map_is_a_mapping_in_the_order_of_its_keys(table: dict[str, int]) -> None:
+    frozen: Any = FrozenMap(table)
+    assert [*zip(frozen.keys(), frozen.values(), strict=True)] == [*frozen.items()]
+    assert list(frozen.items()) == sorted(table.items())
+    assert frozen == table == dict(frozen)
+    assert hash(frozen) == hash(FrozenMap(dict(reversed(table.items()))))
+    assert (len(frozen), "no such key" in frozen) == (len(table), False)
+    table["another"] = 1
+    assert "another" not in frozen
+    with pytest.raises(TypeError):
+        operator.setitem(frozen, "a", 2)
+    with pytest.raises(AttributeError):
+        frozen.update(a=2)
+
+
+@pytest.mark.parametrize(
+    "kind", [dict, MappingProxyType, OrderedDict, partial(defaultdict, int), FrozenMap]
+)
+def test_what_a_part_was_made_of_may_be_any_mapping_and_change_later(kind: Any) -> None:
+    table = {np.str_("a"): np.uint8(1), "b": 0}
+    made: Any = kind(table)
+    parts = [
+        Configuration(made, np.str_("m")).blocks,
+        SizeBoundedConfigurations(kind({"a": 1}), 3).sizes,
+        Job("x", "1/3", made).demand_function,
+    ]
+    table["a"] = 5  # type: ignore[index]
+    assert parts == [{"a": 1}, {"a": 1}, {"a": 1, "b": 0}]
+    assert {type(name) for part in parts for name in part} == {str}  # type: ignore[union-attr]
+    assert Configuration({"3g": 1, "1g": 4, "7g": 0}) == Configuration({"1g": 4, "3g": 1})
+    assert Configuration({"a": 1}) != Configuration({"a": 1}, "m")
+    assert repr(Configuration({"3g": 1, "1g": 4}, "a100")) == "Configuration(4 x 1g + 3g on a100)"
+    assert MachineType("h100", cost=0.1, limit=np.int64(0)) == MachineType("h100", "1/10", 0)  # type: ignore[arg-type]
+    with pytest.raises(TypeError):
+        MachineType("m").cost["a"] = 1  # type: ignore[index]
+
+
+#: Of each: what is made, of what, and the place and value that are named.
+BAD_PARTS: list[tuple[Any, tuple[Any, ...], str]] = [
+    (MachineType, ("",), "''"),
+    (MachineType, (5,), "5"),
+    (MachineType, ("a\nb",), r"'a\nb'"),
+    (MachineType, ("m", -1), "cost of machine type 'm' is -1"),
+    (MachineType, ("m", "1,5"), "cost of machine type 'm': '1,5'"),
+    *((MachineType, ("m", 1, limit), f"limit of machine type 'm' is {limit!r}")
+      for limit in (-1, 2.0, "2", True)),
+    (Configuration, ({},), "no blocks"),
+    (Configuration, ({"a": 0},), "no blocks"),
+    (Configuration, (["a"],), "['a']"),
+    *((Configuration, ({"a": n},), f"count of block 'a' in a configuration is {n}")
+      for n in (-1, 1.0, True)),
+    (Configuration, ({"": 1},), "''"),
+    (Configuration, ({"a\x9bb": 1},), r"'a\x9bb'"),
+    (SizeBoundedConfigurations, ({}, 1), "without a block"),
+    (SizeBoundedConfigurations, (["a"], 1), "['a']"),
+    (SizeBoundedConfigurations, ({"b": 1, "a": 0}, 1), "size of block 'a' is 0"),
+    (SizeBoundedConfigurations, ({"a": -1}, 1), "size of block 'a' is -1"),
+    (SizeBoundedConfigurations, ({"a": 1}, -1), "capacity is -1"),
+    (SizeBoundedConfigurations, ({"a": 1}, 1, None, 0), "max_blocks is 0"),
+    (Job, ("", 1, {}), "''"),
+    (Job, ("x\ty", 1, {}), r"'x\ty'"),
+    (Job, ("x", -1, {}), "demand of job 'x' is -1"),
+    (Job, ("x", float("nan"), {}), "demand of job 'x' is nan"),
+    (Job, ("x", 1, None), "demand_function of job 'x' is None"),
+    (Job, ("x", 1, [1, 2]), "demand_function of job 'x' is [1, 2]"),
+    (Job, ("x", 1, {"a": -1}), "supply of block 'a' to job 'x' is -1"),
+    (Job, ("x", 1, {"a": "b"}), "supply of block 'a' to job 'x': 'b'"),
+    (Job, ("x", 1, {"": 1}), "''"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("make", "arguments", "words"), BAD_PARTS)
+def test_a_bad_part_is_refused(make: Any, arguments: tuple[Any, ...], words: str) -> None:
+    assert words in refused(make, *arguments)
 
 
 # --- what a problem is made of --------------------------------------------------------------------
@@ -42,20 +154,14 @@ def test_a_problem_has_the_parts_it_was_given() -> None:
     assert problem.blocks == ("7g", "3g", "4g", "1g")  # as they appear, by name within one
     assert problem.machine_types == (MachineType("machine"),)
     assert [shape.machine for shape in problem.configurations] == ["machine"] * 3
-    assert problem.configurations[1] == Configuration({"4g": 1, "3g": 1}, "machine")
-    assert problem.job_names == ("bert", "resnet")
     assert (problem.n_jobs, len(problem.jobs), len(problem.rows)) == (2, 2, 2)
     assert dict(problem.block_index) == {"7g": 0, "3g": 1, "4g": 2, "1g": 3}
-    assert (problem.job_index("bert"), problem.job_index("resnet")) == (0, 1)
-    assert problem.machine_type("machine") is problem.machine_types[0]
     # 1200 and 310.5 over 2; 333.3 = 3333 / 10
     assert problem.rows.row(0) == Row(2400, (1600, 621, 0, 180), 2)
-    assert problem.rows.row(1) == Row(3333, (3800, 1500, 0, 400), 10)
     assert problem.jobs[1] == Job("resnet", "333.3", {"1g": 40, "3g": 150, "7g": 380})
     assert problem.jobs[-1] == list(problem.jobs)[1] == problem.jobs[1:][0]
-    assert problem.cost_step == 1
     assert repr(problem) == "Problem(2 jobs, 4 blocks, 3 configurations, 1 machine types)"
-    assert problem.machine_type(None) is problem.machine_types[0]
+    assert problem.machine_type(None) is problem.machine_type("machine")
     for name in ("7g", "nobody", "", "j0", None, 5):
         with pytest.raises(KeyError):
             problem.job_index(name)  # type: ignore[arg-type]
@@ -68,70 +174,99 @@ def test_a_problem_has_the_parts_it_was_given() -> None:
 def test_configurations_of_both_kinds_stand_side_by_side() -> None:
     shares = SizeBoundedConfigurations({"mps:25": 25, "mps:50": 50}, 100, "shared", 48)
     listed = Configuration({"7g": 1, "mps:25": 1}, "a100")
-    problem = Problem(
-        configurations=[shares, listed],
-        machine_types=[
-            MachineType("a100", cost="0.6", limit=3),
-            MachineType("shared", cost="0.4"),
-            MachineType("spare"),  # a type without a configuration is of no use, and legal
-        ],
-    )
+    types = [MachineType("a100", "0.6", 3), MachineType("shared", "0.4"), MachineType("spare")]
+    problem = Problem(configurations=[shares, listed], machine_types=types)
     assert problem.blocks == ("mps:25", "mps:50", "7g")
     assert problem.listed_configurations == (listed,)
     assert problem.size_bounded_configurations == (shares,)
     assert problem.cost_step == Fraction(1, 5)  # of 3/5, 2/5 and 1
-
-
-def test_a_problem_may_have_next_to_nothing() -> None:
     nothing = Problem(configurations=[])
-    assert (nothing.blocks, nothing.n_jobs, nothing.cost_step) == ((), 0, 1)
-    assert list(nothing.jobs) == []
+    assert (nothing.blocks, nothing.n_jobs, nothing.cost_step, [*nothing.jobs]) == ((), 0, 1, [])
     hopeless = Problem(configurations=[], jobs=[Job("x", 1, {}), Job("idle", 0, {})])
     assert hopeless.rows.row(0) == Row(1, (), 1)
-    assert len({nothing.sha256, hopeless.sha256}) == 2
-    one = Problem(configurations=Configuration({"b": 1}), jobs=[Job("x", 0, {"b": 0})])
-    assert (one.rows.row(0), one.jobs[0].demand_function) == (Row(0, (0,), 1), {})
 
 
-# --- demand functions that are callables ----------------------------------------------------------
+def test_a_problem_counts_what_its_jobs_can_use() -> None:
+    jobs = [Job("x", 7, {"a": 2, "b": 3}), Job("y", 10**30, {"b": 1}), Job("idle", 0, {"c": 1})]
+    problem = Problem(configurations=Configuration({"a": 1, "b": 1, "c": 1}), jobs=jobs)
+    assert problem.useful_blocks() == (4, 10**30 + 3, 0)
+    assert problem.serving_blocks().tolist() == [True, True, False]
+    n, most = 5, 2**62
+    many = Problem.from_arrays(
+        demands=[most] * n, supply=[[1]] * n, configurations=Configuration({"b0": 1})
+    )
+    assert many.useful_blocks() == (n * most,)
 
 
-def test_a_callable_is_asked_once_a_block_and_dropped() -> None:
+def test_a_callable_is_asked_once_a_block_and_blamed_if_it_fails() -> None:
     asked: list[str] = []
 
-    def supply(block: str) -> float:
-        asked.append(block)
-        return {"a": 0.1, "b": 2}[block]
-
-    problem = Problem(configurations=Configuration({"b": 1, "a": 1}), jobs=[Job("x", 1, supply)])
-    assert problem.jobs[0].demand_function == {"a": Fraction(1, 10), "b": 2}
-    assert type(problem.jobs[0].demand_function) is DemandFunction
-    assert problem.sha256 == pickle.loads(pickle.dumps(problem)).sha256
-    assert asked == ["a", "b"]
-
-
-def test_a_callable_that_fails_is_blamed_with_its_job_and_block() -> None:
     def make(function: Callable[[str], Any]) -> Problem:
         return Problem(configurations=Configuration({"a": 1, "b": 1}), jobs=[Job("x", 1, function)])
 
-    assert refused(make, {"a": 1}.__getitem__) == (
-        "demand_function of job 'x' fails for block 'b' with KeyError: 'b'; return 0 for a block "
-        "it cannot use"
-    )
-    with pytest.raises(InvalidProblem) as error:
-        make(lambda block: 1 / 0)
-    assert isinstance(error.value.__cause__, ZeroDivisionError)
-    results: dict[Any, str] = {
-        float("nan"): "supply of block 'a' to job 'x' is nan; expected a finite number",
-        -1: "supply of block 'a' to job 'x' is -1; expected a number >= 0",
-        None: "supply of block 'a' to job 'x' is None; expected a finite number",
-        "much": "supply of block 'a' to job 'x': 'much' is not a number",
-        True: "supply of block 'a' to job 'x' is True; expected a finite number",
-    }
-    for result, message in results.items():
-        assert refused(make, lambda block, result=result: result).startswith(message)
+    problem = make(lambda block: asked.append(block) or {"a": 0.1, "b": 2}[block])  # type: ignore[func-returns-value]
+    assert problem.jobs[0].demand_function == {"a": Fraction(1, 10), "b": 2}
+    assert problem.sha256 == pickle.loads(pickle.dumps(problem)).sha256
+    assert asked == ["a", "b"]
+    said = refused(make, {"a": 1}.__getitem__)
+    assert "job 'x'" in said
+    assert "block 'b' with KeyError" in said
+    for result in (float("nan"), -1, None, "much", True):
+        assert "supply of block 'a' to job 'x'" in refused(make, lambda _, result=result: result)
     with pytest.raises(KeyboardInterrupt):  # Ctrl-C is not the callable's fault
         make(lambda block: (_ for _ in ()).throw(KeyboardInterrupt))
+
+
+ONE, TWO = Job("x", 1, {}), MachineType("m")
+BAD: list[tuple[dict[str, Any], str]] = [
+    ({"configurations": None}, "configurations is None"),
+    ({"configurations": ["a"]}, "configurations contains 'a'"),
+    ({"jobs": None}, "jobs is None"),
+    ({"jobs": ONE}, "jobs is Job(name='x'"),
+    ({"jobs": [ONE, ONE]}, "two jobs are called 'x'"),
+    ({"jobs": [Job("x", 1, {"haf": 1})]}, "job 'x' has a supply for the block 'haf'"),
+    ({"machine_types": None}, "machine_types is None"),
+    ({"machine_types": TWO}, "machine_types is MachineType(name='m'"),
+    ({"machine_types": [TWO, TWO]}, "two machine types are called 'm'"),
+    ({"machine_types": [TWO, MachineType("n")]}, "one of m, n"),
+    ({"configurations": Configuration({"a": 1}, "A")}, "unknown machine type 'A'"),
+]
+BAD_ARRAYS: list[tuple[dict[str, Any], str]] = [
+    ({"demands": 5}, "()"),
+    ({"demands": [1]}, "(2, 2)"),
+    ({"demands": [1, None]}, "demand of job 'j1' is None"),
+    ({"demands": [1, -2], "job_names": np.array(["a", "b"])}, "demand of job 'b' is -2"),
+    ({"supply": [1, 2]}, "(2,)"),
+    ({"supply": [[1, np.nan], [1, 2]]}, "supply of block 'b1' to job 'j0' is nan"),
+    ({"supply": [[1, 0], [2, -3]], "blocks": ["x", "y"]}, "supply of block 'y' to job 'j1'"),
+    ({"blocks": ["x"]}, "1 blocks are named"),
+    ({"blocks": "xy"}, "'xy'"),
+    ({"job_names": ["x"]}, "1 job names for 2 demands"),
+    ({"configurations": [[1, 0, 0]]}, "(1, 3)"),
+    ({"configurations": [1, 0]}, "(2,)"),
+    ({"configurations": [np.ones((2, 2)), np.ones((2, 3))]}, "no array of counts"),
+    ({"configurations": [[1, 0], [0, -1]]}, "configurations[1]: count of block 'b1'"),
+    ({"configurations": np.ones((1, 2))}, "configurations[0]: count of block 'b0'"),
+    ({"configurations": [[1, 0], [0, 0]]}, "configurations[1]"),
+    ({"configurations": [Configuration({"B0": 1})]}, "'B0'"),
+    ({"configurations": [Configuration({"b0": 1}), "b1"]}, "configurations contains 'b1'"),
+    ({"configuration_machines": ["machine"]}, "1 configuration_machines for 2 configurations"),
+    ({"configuration_machines": 7}, "configuration_machines is 7"),
+    ({"configuration_machines": ["m", "m"]}, "unknown machine type 'm'"),
+    ({"configurations": [Configuration({"b0": 1})], "configuration_machines": ["machine"]},
+     "configuration_machines"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("parts", "words"), BAD)
+def test_a_bad_problem_is_refused(parts: dict[str, Any], words: str) -> None:
+    assert words in refused(Problem, **{"configurations": HALVES, **parts})
+
+
+@pytest.mark.parametrize(("parts", "words"), BAD_ARRAYS)
+def test_bad_arrays_are_refused(parts: dict[str, Any], words: str) -> None:
+    good = {"demands": [1, 2], "supply": [[1, 0], [2, 3]], "configurations": [[1, 0], [0, 2]]}
+    assert words in refused(Problem.from_arrays, **{**good, **parts})
 
 
 # --- what cannot be changed -----------------------------------------------------------------------
@@ -148,7 +283,6 @@ def changes(problem: Problem) -> Iterator[Callable[[], object]]:
     yield partial(problem.rows.supplies.__setitem__, (0, 0), 99)
     yield lambda: problem.block_index.update(a=1)  # type: ignore[attr-defined]
     yield lambda: problem.job_names.append("z")  # type: ignore[attr-defined]
-    yield lambda: problem.jobs.append("z")  # type: ignore[attr-defined]
     yield lambda: problem.configurations[0].blocks.update(z=1)  # type: ignore[union-attr]
 
 
@@ -158,7 +292,7 @@ def test_a_problem_cannot_be_changed(make: Callable[[], Problem]) -> None:
     before = problem.sha256
     for twin in (problem, pickle.loads(pickle.dumps(problem)), copy.deepcopy(problem)):
         for change in changes(twin):
-            with pytest.raises((AttributeError, TypeError, ValueError)):
+            with pytest.raises(REFUSED):
                 change()
         assert twin.compute_sha256() == before
 
@@ -176,47 +310,30 @@ def test_the_arrays_it_was_made_of_may_change_later() -> None:
     assert problem.compute_sha256() == before
 
 
-@given(problems())
-def test_a_problem_equals_its_copies_and_hashes_alike(problem: Problem) -> None:
+@given(problems(), st.integers(0, 5))
+def test_a_problem_equals_its_copies_and_is_another_with_a_part_replaced(
+    problem: Problem, limit: int
+) -> None:
+    parts = {"configurations": problem.configurations, "machine_types": problem.machine_types}
     for twin in (
         pickle.loads(pickle.dumps(problem)),
         pickle.loads(pickle.dumps(problem, protocol=2)),
         copy.deepcopy(problem),
         problem.replace(),
-        Problem(
-            configurations=problem.configurations,
-            jobs=problem.jobs,
-            machine_types=problem.machine_types,
-        ),
+        Problem(jobs=problem.jobs, **parts),  # type: ignore[arg-type]
     ):
         assert twin == problem
-        assert hash(twin) == hash(problem)
         assert {twin, problem} == {problem}
         assert list(twin.jobs) == list(problem.jobs)
-    assert problem != "problem"
-    assert problem != problem.replace(machine_types=[*problem.machine_types, MachineType("1 more")])
-
-
-# --- replacing parts ------------------------------------------------------------------------------
-
-
-@given(problems(), st.integers(0, 5))
-def test_replace_exchanges_one_part_and_keeps_the_others(problem: Problem, limit: int) -> None:
     types = [MachineType(m.name, m.cost, limit) for m in problem.machine_types]
-    limited = problem.replace(machine_types=types)
-    assert limited.machine_types == tuple(types)
-    assert limited.configurations == problem.configurations
-    assert limited.rows is problem.rows
+    limited = problem.replace(machine_types=[*types, MachineType("1 more")])
+    assert limited != problem
+    assert (limited.configurations, limited.rows) == (problem.configurations, problem.rows)
     assert limited.replace(machine_types=problem.machine_types) == problem
     fewer = problem.replace(configurations=problem.configurations[1:])
     assert fewer.blocks == problem.blocks  # even those that are on no machine now
-    assert fewer.configurations == problem.configurations[1:]
-    assert fewer.replace(configurations=problem.configurations) == problem
     none = problem.replace(rows=Rows.from_fractions([], len(problem.blocks)), job_names=[])
     assert (none.n_jobs, none.configurations) == (0, problem.configurations)
-
-
-# --- millions of jobs -----------------------------------------------------------------------------
 
 
 def test_many_jobs_cost_no_python_object_each(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -235,15 +352,10 @@ def test_many_jobs_cost_no_python_object_each(monkeypatch: pytest.MonkeyPatch) -
             demands=demands, supply=supply, configurations=[[7, 0], [1, 3]]
         )
         assert len(problem.sha256) == 64
-        assert (problem.n_jobs, len(problem.jobs)) == (n, n)
         assert problem.job_index("j99999") == 99_999
     assert len(gc.get_objects()) - before < 1000
     assert problem.job_names == NumberedNames("j", n)
-    stored = sum(
-        array.nbytes
-        for array in (problem.rows.demands, problem.rows.supplies, problem.rows.denominators)
-    )
+    rows = problem.rows
+    stored = sum(array.nbytes for array in (rows.demands, rows.supplies, rows.denominators))
     assert stored == 4 * 8 * n  # demand, two supplies, denominator
-    last = problem.jobs[-1]
-    assert (last.name, last.demand) == ("j99999", Fraction(str(demands[-1])))
-    assert [job.name for job in problem.jobs[5:8]] == ["j5", "j6", "j7"]
+    assert problem.jobs[-1].demand == Fraction(str(demands[-1]))

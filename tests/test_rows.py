@@ -85,29 +85,22 @@ def test_a_row_is_the_numbers_over_their_least_common_denominator(
     assert (0 in rows_of([numbers[0]], [list(numbers[1:])]).wide) == (not fits)
 
 
-@pytest.mark.parametrize(("n", "k"), [(0, 0), (0, 3), (2, 0)])
 @pytest.mark.parametrize("kind", [np.int64, np.float64, np.uint8, np.float32, object])
-def test_there_may_be_no_jobs_or_no_blocks(n: int, k: int, kind: Any) -> None:
-    rows = rows_of(np.ones(n, dtype=kind), np.ones((n, k), dtype=kind))
-    assert rows.demands.tolist() == [1] * n
-    assert (rows.supplies.shape, rows.supplies.dtype) == ((n, k), np.int64)
-    assert rows.inner.supply.shape == (n, k)
-    assert not rows.wide
-    twin = pickle.loads(pickle.dumps(rows))
-    assert twin.supplies.shape == (n, k)
+def test_there_may_be_no_jobs_or_no_blocks(kind: Any) -> None:
+    for n, k in [(0, 0), (0, 3), (2, 0)]:
+        rows = rows_of(np.ones(n, dtype=kind), np.ones((n, k), dtype=kind))
+        assert rows.demands.tolist() == [1] * n
+        assert (rows.supplies.shape, rows.supplies.dtype) == ((n, k), np.int64)
+        assert rows.inner.supply.shape == (n, k)
+        assert pickle.loads(pickle.dumps(rows)).supplies.shape == (n, k)
 
 
 def test_numbers_without_a_common_denominator_that_can_be_written_are_refused() -> None:
     # two coprime denominators of 2401 digits each have a common one of 4801
-    numbers = [Fraction(1, 10**2400 + 1), [Fraction(1, 10**2400)]]
-    with pytest.raises(InvalidProblem) as error:
-        Rows.from_fractions([(Fraction(1), [Fraction(1)]), tuple(numbers)], 1, ["a", "b"])  # type: ignore[list-item]
-    assert str(error.value) == (
-        "the numbers of job 'b' have more than 4300 digits over their common denominator; "
-        "round them"
-    )
-    with pytest.raises(InvalidProblem, match="^the numbers of job number 0 have more"):
-        Rows.from_fractions([tuple(numbers)], 1)  # type: ignore[list-item]
+    numbers = Fraction(1, 10**2400 + 1), [Fraction(1, 10**2400)]
+    for names, words in ((["a", "b"], "job 'b'"), (None, "job number 1")):
+        with pytest.raises(InvalidProblem, match=words):
+            Rows.from_fractions([(Fraction(1), [Fraction(1)]), numbers], 1, names)
 
 
 # --- what cannot be changed -----------------------------------------------------------------------
@@ -131,13 +124,9 @@ def changes(rows: Rows) -> Iterator[Callable[[], object]]:
 def test_rows_cannot_be_changed() -> None:
     demands, supply = np.array([6, 7]), np.array([[4], [9]])
     rows = rows_of(demands, supply)
-    for change in changes(rows):
-        with pytest.raises((AttributeError, TypeError, ValueError)):
-            change()
     demands[0] = supply[0] = 1  # the user's own arrays are another matter
-    assert rows.row(0) == Row(6, (4,), 1)
-    for twin in (pickle.loads(pickle.dumps(rows)), copy.deepcopy(rows)):
-        assert [twin.row(j) for j in (0, 1)] == [rows.row(j) for j in (0, 1)]
+    for twin in (rows, pickle.loads(pickle.dumps(rows)), copy.deepcopy(rows)):
+        assert [twin.row(j) for j in (0, 1)] == [Row(6, (4,), 1), Row(7, (9,), 1)]
         for change in changes(twin):
             with pytest.raises((AttributeError, TypeError, ValueError)):
                 change()
@@ -152,9 +141,6 @@ def test_if_nothing_changes_a_part_is_the_rows_themselves() -> None:
     assert rows.select(every, [0, 1], cut=True) is rows
     assert rows.select(every, [1, 0]) is not rows
     assert rows.select(every[::-1], [0, 1]) is not rows
-    large = rows_of([2], [[3]])
-    assert large.select(np.array([0]), [0]) is large
-    assert large.select(np.array([0]), [0], cut=True).row(0) == Row(2, (2,), 1)
 
 
 @given(
@@ -194,8 +180,12 @@ def test_a_part_of_any_rows_is_that_of_their_fractions(
         expected.row(at) for at in range(len(jobs))
     ]
     assert part.wide == expected.wide
-    assert part.demands.tolist() == expected.demands.tolist()
-    assert part.supplies.tolist() == expected.supplies.tolist()
+    joined = Rows.joined([rows.part(0, 1), rows.part(1, len(rows))], 3)
+    assert [joined.row(j) for j in range(len(rows))] == [rows.row(j) for j in range(len(rows))]
+    exchanged = rows.with_rows({0: expected.row(0)}) if len(blocks) == 3 and jobs else rows
+    assert exchanged.row(0) == (expected if len(blocks) == 3 and jobs else rows).row(0)
+    served = rows.servable(blocks).tolist()
+    assert served == [not d or any(fs[i] for i in blocks) for d, fs in lines]
     taken = rows.take(np.array(jobs, dtype=np.int64))
     assert [taken.row(at) for at in range(len(jobs))] == [rows.row(j) for j in jobs]
 
@@ -238,9 +228,9 @@ def assert_images_hold(rows: Rows) -> None:
 
 
 @pytest.mark.parametrize("demand", [0, 1, 2**31, 10**12, 2**62, 2**63 - 1, 2**70, 10**30, 10**60])
-@pytest.mark.parametrize("supply", [0, 1, 3, 2**31 + 1, 10**12, 2**61, 2**63 - 1, 10**29, 10**31])
-def test_an_image_errs_on_the_safe_side(demand: int, supply: int) -> None:
-    assert_images_hold(rows_of([demand, 5], [[supply, supply // 3], [1, 2]]))
+def test_an_image_errs_on_the_safe_side(demand: int) -> None:
+    for supply in (0, 1, 3, 2**31 + 1, 10**12, 2**61, 2**63 - 1, 10**29, 10**31):
+        assert_images_hold(rows_of([demand, 5], [[supply, supply // 3], [1, 2]]))
 
 
 @given(

@@ -118,7 +118,7 @@ def test_reprs_are_short() -> None:
 
 
 def test_where_nobody_draws_the_repr_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("cms.values.viewed.entry_points", lambda **_: [])
+    monkeypatch.setattr("cms.values.views.entry_points", lambda **_: [])
     assert nasty()._repr_html_() is None
     assert nasty()._repr_svg_() is None
 
