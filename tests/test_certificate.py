@@ -18,14 +18,14 @@ from cms.certificate.certificate import (
     first_certificate,
     round_up,
 )
-from cms.certificate.quantity import BlocksOf, BlocksOfJob, MachinesOf, MachinesOfType
+from cms.certificate.quantity import MachinesOfType
 from cms.errors import InvalidCertificate
 from cms.files import certificate_from_json
 from cms.knapsack import pricing as knapsack
 from cms.problem.parts import Configuration, Job, MachineType
 from cms.problem.parts import SizeBoundedConfigurations as SizeBounded
 from cms.problem.problem import Problem
-from tests.samples import refusal, triple, two_types
+from tests.samples import refusal, triple
 
 THIRD = Fraction(1, 3)
 
@@ -75,51 +75,6 @@ def test_thirds_add_up_to_one_exactly() -> None:
         assert BlockPrices({"b": 1}).bound(long) == blocks
 
 
-def test_limit_prices_make_a_scarce_machine_dear() -> None:
-    # b is worth 3 on both types: 3 <= 1 + 2 and 3 <= 3; 2 x 3 for the job, less 1 x 2
-    assert BlockPrices({"b": 3}, {"cheap": 2}).bound(two_types()) == 4
-    assert BlockPrices({"b": 1}).bound(two_types()) == 2
-
-
-def test_prices_that_hold_at_no_cost_prove_that_there_is_no_schedule() -> None:
-    ray = BlockPrices({"b": 1}, {"cheap": 1, "dear": 1})
-    # at no cost 1 <= 0 + 1 on both types; 2 x 1 less 1 x 1 + 0 x 1 is positive
-    problem = two_types(limit_of_dear=0)
-    assert (ray.bound(problem), ray.proves_infeasible(problem)) == (1, True)
-    # one dear machine is enough: 2 - 1 - 1 = 0 proves nothing
-    enough = two_types(limit_of_dear=1)
-    assert (ray.bound(enough), ray.proves_infeasible(enough)) == (0, False)
-    # positive, but only with the costs
-    bound = BlockPrices({"b": 3}, {"cheap": 2})
-    assert not bound.proves_infeasible(two_types(limit_of_dear=0))
-
-
-def test_machines_that_cost_nothing_are_no_proof_by_themselves() -> None:
-    problem = triple(cost=0)
-    assert BlockPrices().bound(problem) == 0
-    assert refused(BlockPrices({"b": 1}).bound, problem) == (
-        "configuration 3 x b is worth 3 at these prices, more than its machine's cost 0"
-    )
-    limited = triple(cost=0, limit=1)
-    # 4 x 1/3 less 1 x 1: one machine of three blocks is not enough
-    assert BlockPrices({"b": THIRD}, {"machine": 1}).proves_infeasible(limited)
-
-
-@pytest.mark.parametrize(
-    ("demand", "table", "lost"),
-    [(1, {}, True), (1, {"b": 0}, True), (0, {}, False), (1, {"b": 1}, False)],
-)
-def test_a_job_that_nothing_serves_needs_no_prices(
-    demand: int, table: dict[str, int], lost: bool
-) -> None:
-    problem = Problem(
-        configurations=Configuration({"b": 1}),
-        jobs=[Job("x", demand, table), Job("y", 1, {"b": 1})],
-    )
-    assert BlockPrices().proves_infeasible(problem) == lost
-    assert BlockPrices({"b": 1}).bound(problem) == 1 + (demand and not lost)  # it counts 0
-
-
 def test_the_fullest_machine_of_a_size_bounded_set_decides() -> None:
     sizes = {"a": 44, "b": 33, "c": 12}
     problem = Problem(
@@ -162,92 +117,6 @@ def test_a_branch_on_machines_of_a_type() -> None:
     limited = triple(cost="3/2", limit=1)
     # above: 1 <= 0 + 1 at no cost, and 1 x 2 - 1 x 1 > 0: two machines are more than there are
     assert (ray.proves_infeasible(limited), ray.bound(limited)) == (True, 1)
-
-
-def test_a_branch_on_all_blocks_of_a_type() -> None:
-    proof = Branch(
-        BlocksOf("b"),
-        3,
-        below=BlockPrices({"b": 1}, multipliers=[1]),  # 3 x (1 - 1) <= 0; 4 x 1 - 1 x 3 = 1 > 0
-        above=BlockPrices({"b": "1/2"}, multipliers=[0]),  # 3 x 1/2 <= 3/2; 4 x 1/2
-    )
-    assert proof.bound(triple(cost="3/2")) == 2
-    idle = Branch(
-        BlocksOf("b"),
-        5,
-        below=BlockPrices({"b": "1/2"}, multipliers=[0]),
-        above=BlockPrices(multipliers=["1/2"]),  # six blocks or more, used or idle: 6 x 1/2
-    )
-    assert idle.bound(triple(cost="3/2")) == 2
-    # the above side by itself: 1/2 x 6 = 3
-    assert Branch(BlocksOf("b"), 5, BlockPrices({"b": 1}, multipliers=[1]), idle.above).bound(
-        triple(cost="3/2")
-    ) == min(4 - 5, 3)
-
-
-def test_a_branch_on_machines_of_one_configuration() -> None:
-    problem = Problem(
-        configurations=[Configuration({"b": 3}), Configuration({"b": 1})],
-        jobs=[Job("x", 4, {"b": 1})],
-    )
-    proof = Branch(
-        MachinesOf(Configuration({"b": 3})),
-        1,
-        # at most one of three blocks: 3 x 1 - 2 <= 1 and 1 <= 1; 4 - 2 x 1 = 2
-        below=BlockPrices({"b": 1}, multipliers=[2]),
-        above=BlockPrices(multipliers=[1]),  # at least two machines: 1 x 2
-    )
-    assert proof.bound(problem) == 2
-    named = Branch(MachinesOf(Configuration({"b": 3}, "machine")), 1, proof.below, proof.above)
-    assert named.bound(problem) == 2
-    # listed twice, it is one configuration all the same
-    twice = problem.replace(configurations=[*problem.configurations, Configuration({"b": 3})])
-    assert proof.bound(twice) == 2
-
-
-def test_a_branch_on_the_blocks_of_a_job() -> None:
-    problem = Problem(
-        configurations=Configuration({"p": 1, "q": 1}),
-        jobs=[Job(name, 2, {"p": 2, "q": 1}) for name in "xy"],
-    )
-    prices = {"p": "2/3", "q": "1/3"}
-    proof = Branch(
-        BlocksOfJob("p", "x"),
-        0,
-        # without p, x pays 2/3 for two q (a p would cost it 2/3 + 1/3); y pays 2/3
-        below=BlockPrices(prices, multipliers=["1/3"]),
-        # with at least one p, x pays 2/3 - 1/3 for it, and the branch adds 1/3 x 1
-        above=BlockPrices(prices, multipliers=["1/3"]),
-    )
-    assert proof.bound(problem) == Fraction(4, 3)
-    too_much = Branch(proof.quantity, 0, proof.below, BlockPrices(prices, multipliers=[1]))
-    assert refused(too_much.bound, problem) == (
-        "job 'x' would pay -1/3 for the block 'p': multipliers must leave every price >= 0"
-    )
-
-
-def test_branches_may_contradict_each_other() -> None:
-    # at most 1 and at least 5 machines: multipliers of any size prove anything there, soundly
-    nonsense = Branch(
-        MachinesOfType("machine"), 4,
-        below=BlockPrices({}, multipliers=[7, 7]),
-        above=BlockPrices({}, multipliers=[7, 7]),  # 7 - 7 <= 0; 7 x 5 - 7 x 1 = 28 > 0
-    )  # fmt: skip
-    tree = Branch(MachinesOfType("machine"), 1, nonsense, above=BlockPrices(multipliers=["1"]))
-    # below, below: -7 - 7 <= 1; -7 x 1 - 7 x 4 = -35
-    assert tree.bound(triple()) == -35
-    assert list(tree.leaves()) == [nonsense.below, nonsense.above, tree.above]
-
-
-def test_a_bound_may_be_negative_and_at_most_may_be_too() -> None:
-    proof = Branch(
-        MachinesOfType("machine"),
-        -(10**30),
-        below=BlockPrices(multipliers=[1]),
-        above=BlockPrices(multipliers=[0]),
-    )
-    # fewer than none: -1 <= 0, and 1 x 10**30 > 0 proves that it cannot be
-    assert proof.bound(triple()) == 0
 
 
 # --- depth ----------------------------------------------------------------------------------------
@@ -313,15 +182,6 @@ def test_a_certificate_cannot_be_changed(certificate: Any) -> None:
             leaf.prices["b"] = 5
     before["prices" if "prices" in before else "below"] = None
     assert certificate.to_json() != before
-
-
-def test_the_prices_given_may_change_later() -> None:
-    prices = {"b": 1}
-    certificate = BlockPrices(prices)
-    prices["b"] = 5
-    assert certificate.prices == {"b": 1}
-    assert certificate == BlockPrices({"b": "1"}, {}, ())
-    assert certificate != BlockPrices({"b": 1, "c": 0})
 
 
 # --- what is certain before any work; rounding ----------------------------------------------------

@@ -22,7 +22,6 @@ from cms.problem.parts import (
 )
 from cms.problem.problem import Problem
 from cms.referee.check import check
-from cms.schedule.columns import Columns
 from cms.schedule.faults import Violation
 from cms.schedule.schedule import MachineGroup, Schedule
 from cms.values.numbers import format_exact
@@ -99,25 +98,6 @@ def test_a_demand_is_met_by_these_blocks_and_by_no_fewer(
         )
 
 
-def test_a_wide_row_beside_small_ones() -> None:
-    problem = Problem(
-        configurations=Configuration({"b": 2, "c": 1}),
-        jobs=[
-            Job("wide", 10**40, {"b": 10**39, "c": 1}),
-            Job("small", 3, {"b": 1}),
-            Job("idle and wide", 0, {"b": 10**40}),
-            Job("lost and wide", Fraction(1, 3**50), {}),
-        ],
-    )
-    shape = Configuration({"b": 2, "c": 1})
-    machines = MachineGroup(shape, {("b", "wide"): 1, ("b", "small"): 1, ("c", "wide"): 1}, 9)
-    assert faults(problem, machines) == [
-        # 9 x 10**39 + 9
-        f"job 'wide' has {9 * 10**39 + 9} of its demand served, needs {10**40}",
-        f"job 'lost and wide' has 0 of its demand served, needs 1/{3**50}",
-    ]
-
-
 # --- machines -------------------------------------------------------------------------------------
 
 
@@ -132,19 +112,6 @@ def test_blocks_on_one_machine_may_be_very_many(held: int) -> None:
     ]
     twice = MachineGroup(shape, {("b", "x"): held, ("b", "nobody"): held}, 1)
     assert [fault.kind for fault in check(problem, Schedule([twice]))] == ["blocks", "job"]
-
-
-def test_the_order_of_a_schedules_names_does_not_matter() -> None:
-    problem = Problem(
-        configurations=Configuration({"p": 1, "q": 1}),
-        jobs=[Job("x", 2, {"p": 2, "q": 1}), Job("y", 2, {"p": 1, "q": 2})],
-    )
-    ints = np.array
-    columns = Columns(
-        ("q", "unused", "p"), ("nobody", "y", "x"), (problem.listed_configurations[0],),
-        ints([0]), ints([1]), ints([0, 2]), ints([0, 2]), ints([1, 2]), ints([1, 1]),
-    )  # fmt: skip
-    assert check(problem, Schedule.from_columns(columns)) == ()
 
 
 @pytest.mark.parametrize(
@@ -184,15 +151,6 @@ def test_a_configuration_is_allowed_if_it_is_listed_or_fits(
         assert found[0].where == "group 0"
         machine = f" on machine type {shape.machine!r}" if shape.machine else ""
         assert found[0].has == f"the configuration {shape}{machine}"
-
-
-def test_a_single_machine_type_goes_without_saying() -> None:
-    assert faults(one_job(1, 1), group(Configuration({"b": 1}, "machine"), x=1)) == []
-    assert faults(one_job(1, 1), group(Configuration({"b": 1}), x=1)) == []
-    assert faults(one_job(1, 1), group(Configuration({"b": 1}, "m"), x=1)) == [
-        "group 0 has the configuration b on machine type 'm', needs one of the problem's "
-        "configurations"
-    ]
 
 
 def test_counts_are_at_least_one_and_others_serve_nobody() -> None:

@@ -19,7 +19,6 @@ from cms import (
     BlocksOfJob,
     Branch,
     Certificate,
-    Configuration,
     DemandFunction,
     InvalidCertificate,
     InvalidOption,
@@ -177,18 +176,6 @@ def test_a_case_counts_up_to_what_its_branches_allow() -> None:
     assert OneJob(["b"], Row(0, (1,), 1), cases[1:]).bound_if(Given(without=frozenset("b"))) is None
 
 
-def test_a_proof_of_infeasibility_leaves_no_case() -> None:
-    problem = triple(limit=1)
-    ray = BlockPrices({"b": 1}, {"machine": 3})
-    assert ray.proves_infeasible(problem)
-    assert ProvedLeaves(problem, ray).job("x").bound is None
-
-
-def test_a_certificate_that_does_not_hold_says_nothing() -> None:
-    said = refusal(InvalidCertificate, ProvedLeaves, triple(), BlockPrices({"b": 1}))
-    assert "is worth 3 at these prices, more than its machine's cost 1" in said
-
-
 @share(4)
 @given(problems(), st.integers(0, 10**9))
 def test_a_changed_row_is_bounded_as_the_changed_problem_is(problem: Problem, seed: int) -> None:
@@ -233,17 +220,3 @@ def test_a_changed_row_is_bounded_as_the_changed_problem_is(problem: Problem, se
         assert proved is not None
         if not proved.infeasible:
             assert bound is None or bound >= proved.value
-
-
-def test_huge_demands_and_no_demand_are_priced_alike() -> None:
-    problem = Problem(
-        configurations=Configuration({"b": 2}),
-        jobs=[Job("huge", 10**12, {"b": 3}), Job("none", 0, {"b": 1})],
-    )
-    leaves = ProvedLeaves(problem, BlockPrices({"b": "1/2"}))
-    huge, none = leaves.job("huge"), leaves.job("none")
-    blocks = -(-(10**12) // 3)
-    assert huge.needed("b") == blocks
-    assert huge.bound == huge.bound_if(Given({"b": blocks})) == Fraction(blocks, 2)
-    assert none.bound == none.bound_if(Given(without=frozenset({"b"})))
-    assert "at most 0" in refusal(InvalidOption, none.bound_if, Given({"b": 1}))

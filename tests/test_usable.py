@@ -164,35 +164,6 @@ def test_a_start_of_any_cost_hides_no_better_schedule(problem: Problem, method: 
         assert (solution.cost, solution.status) == (best, Status.OPTIMAL)
 
 
-@pytest.mark.parametrize(
-    ("method", "where", "parts"),
-    [
-        ("cp_sat", "algorithms.cp_sat:_Reference", ["_round"]),
-        ("auto", "algorithms.branch_and_price.run:_Run", ["_first", "_climb", "_tree"]),
-        ("auto", "algorithms.branch_and_price.run:_Run", ["_first", "_climb", "_word"]),
-    ],
-)
-def test_what_is_left_below_a_cost_between_two_steps_is_decided(
-    method: str, where: str, parts: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Half a step below the start, the best schedule is left to the program or the tree alone."""
-    module, owner = where.split(":")
-    monkeypatch.setattr("algorithms.branch_and_price.run.first_schedule", lambda *_: None)
-    for part in parts:
-        monkeypatch.setattr(f"{module}.{owner}.{part}", lambda *_, **__: ())
-    whole = Configuration({"a": 1, "b": 1}, "plain")
-    problem = Problem(
-        configurations=[whole, Configuration({"c": 1}, "spare")],
-        jobs=[Job("x", 3, {"a": 1, "b": 1})],
-        machine_types=[MachineType("plain"), MachineType("spare", "1/2")],
-    )
-    idle = MachineGroup(Configuration({"c": 1}, "spare"), {}, 1)
-    both = MachineGroup(whole, {("a", "x"): 1, ("b", "x"): 1}, 2)
-    solution = solve(problem, method, start=Schedule([both, idle]))
-    assert (solution.cost, solution.lower_bound) == (2, 2)
-    assert solution.status is Status.OPTIMAL
-
-
 @given(
     st.lists(st.lists(st.integers(0, 4), min_size=3, max_size=3), min_size=1, max_size=12),
     st.lists(st.lists(st.integers(0, 4), min_size=3, max_size=3), max_size=20),
