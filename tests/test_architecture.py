@@ -113,17 +113,17 @@ MAY_WRITE_TO_THE_TERMINAL = (
 # from one part to another take their budget along. Together the rooms before ``cms.cli`` come down
 # to 33,000.
 BUDGETS = {
-    "cms": 440,
+    "cms": 310,
     "cms.running": 410,
-    "cms.values": 1_340,
-    "cms.problem": 1_950,
-    "cms.schedule": 1_210,
+    "cms.values": 1_010,
+    "cms.problem": 1_600,
+    "cms.schedule": 1_060,
     "cms.knapsack": 1_650,
-    "cms.certificate": 1_370,
+    "cms.certificate": 1_130,
     "cms.referee": 300,
     "cms.mixes": 2_540,
     "cms.shards": 1_300,
-    "cms.reduction": 575,
+    "cms.reduction": 500,
     "cms.plugin": 1_120,
     "cms.solving": 1_820,
     "cms.shortages": 1_230,

@@ -71,7 +71,7 @@ def test_the_own_tests_of_a_module_are_among_the_nearest() -> None:
         "cms/values/arrays.py",
         "tests/test_arrays.py",
     ]
-    assert "tests/test_certificate.py" in nearest("cms.certificate.certificate")
+    assert "tests/test_certificate_refusals.py" in nearest("cms.certificate.certificate")
     assert "tests/algorithms/test_conformance.py" in nearest("algorithms.auto")
 
 
