@@ -155,7 +155,8 @@ def decimals_written(rng: np.random.Generator, kind: Any, n: int) -> NDArray[Any
     numbers = (rng.random(n) * 10.0 ** rng.integers(1, 18, n)).astype(np.uint64)
     points = rng.integers(-3, 20, n)
     values = np.array([float(f"{x}e{-p}") for x, p in zip(numbers, points, strict=True)])
-    return values[values < float(np.finfo(kind).max)].astype(kind)
+    fitting: NDArray[Any] = values[values < float(np.finfo(kind).max)].astype(kind)
+    return fitting
 
 
 @pytest.mark.parametrize("kind", BITS)

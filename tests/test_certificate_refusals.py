@@ -102,7 +102,7 @@ def test_prices_that_are_none_are_refused(arguments: Any, words: str) -> None:
 
 def test_prices_may_be_numbers_of_any_kind() -> None:
     multipliers: Any = np.array([1, 2])
-    tenths = {"a": 0.1, "b": np.float32(0.1), "c": "1/10", "d": Decimal("0.1")}
+    tenths: dict[str, Any] = {"a": 0.1, "b": np.float32(0.1), "c": "1/10", "d": Decimal("0.1")}
     prices = BlockPrices(tenths, None, multipliers)
     assert set(prices.prices.values()) == {Fraction(1, 10)}
     assert {type(price) for price in (*prices.prices.values(), *prices.multipliers)} == {Fraction}

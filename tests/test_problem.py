@@ -89,16 +89,16 @@ def test_a_frozen_map_is_a_mapping_in_the_order_of_its_keys(table: dict[str, int
     "kind", [dict, MappingProxyType, OrderedDict, partial(defaultdict, int), FrozenMap]
 )
 def test_what_a_part_was_made_of_may_be_any_mapping_and_change_later(kind: Any) -> None:
-    table = {np.str_("a"): np.uint8(1), "b": 0}
+    table: dict[str, Any] = {np.str_("a"): np.uint8(1), "b": 0}
     made: Any = kind(table)
-    parts = [
+    parts: list[Any] = [
         Configuration(made, np.str_("m")).blocks,
         SizeBoundedConfigurations(kind({"a": 1}), 3).sizes,
         Job("x", "1/3", made).demand_function,
     ]
-    table["a"] = 5  # type: ignore[index]
+    table["a"] = 5
     assert parts == [{"a": 1}, {"a": 1}, {"a": 1, "b": 0}]
-    assert {type(name) for part in parts for name in part} == {str}  # type: ignore[union-attr]
+    assert {type(name) for part in parts for name in part} == {str}
     assert Configuration({"3g": 1, "1g": 4, "7g": 0}) == Configuration({"1g": 4, "3g": 1})
     assert Configuration({"a": 1}) != Configuration({"a": 1}, "m")
     assert repr(Configuration({"3g": 1, "1g": 4}, "a100")) == "Configuration(4 x 1g + 3g on a100)"
@@ -204,7 +204,11 @@ def test_a_callable_is_asked_once_a_block_and_blamed_if_it_fails() -> None:
     def make(function: Callable[[str], Any]) -> Problem:
         return Problem(configurations=Configuration({"a": 1, "b": 1}), jobs=[Job("x", 1, function)])
 
-    problem = make(lambda block: asked.append(block) or {"a": 0.1, "b": 2}[block])  # type: ignore[func-returns-value]
+    def supply(block: str) -> float:
+        asked.append(block)
+        return {"a": 0.1, "b": 2}[block]
+
+    problem = make(supply)
     assert problem.jobs[0].demand_function == {"a": Fraction(1, 10), "b": 2}
     assert problem.sha256 == pickle.loads(pickle.dumps(problem)).sha256
     assert asked == ["a", "b"]

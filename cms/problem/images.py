@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from .rows import Row
-
 #: Compiled code may form products up to this size (exclusive) in int64 without overflow.
 SAFE = 2**62
 # Beyond this ratio of demand to supply an image has less than 20 bits for the best block's supply;
@@ -31,6 +29,14 @@ SAFE = 2**62
 _FAR, FEW = 2**20, 4_000
 # An image's supply x (demand + largest supply) has this many bits, rounding included one more.
 _IMAGE_BITS = 61
+
+
+class Row(NamedTuple):
+    """One job's integers: its demand is ``demand / denominator``, its supply likewise."""
+
+    demand: int
+    supply: tuple[int, ...]
+    denominator: int
 
 
 class Image(NamedTuple):

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from fractions import Fraction
 from math import lcm
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -26,20 +26,13 @@ from ..values.arrays import (
 from ..values.frozen import FrozenMap, Immutable
 from ..values.numbers import LARGEST_DIGITS, exact, has_too_many_digits
 from .images import Image, Images, images_of
+from .images import Row as Row
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
 # Rows handled between two looks at the budget.
 _ROWS = 2**17
-
-
-class Row(NamedTuple):
-    """One job's integers: its demand is ``demand / denominator``, its supply likewise."""
-
-    demand: int
-    supply: tuple[int, ...]
-    denominator: int
 
 
 def reduced(demand: Fraction, supply: Sequence[Fraction], job: str) -> Row:
