@@ -1,19 +1,7 @@
 """Days of changing rates: services whose rates go in daily waves.
 
-Either those of the published scenarios, on instances of MIG, or made-up ones on shares of a GPU
-that they may share in time (:mod:`instances.families.time_sharing`).
-
-What policies of planning again are tried on. Seeded, and the same on every
-machine: a rate is rounded to tenths of an item per second.
-
-Examples
---------
->>> from instances.days import draw
->>> drawn = draw(services=3, days=1, seed=1)
->>> print(drawn.services[0])
-densenet169-S2 (densenet169): 1066.6 items/s within 216.5 ms
->>> len(drawn.rates_rps[drawn.services[0].name]), drawn.step_s
-(25, 3600)
+Policies of planning again are tried on them. Seeded, and the same on every machine: a rate is
+rounded to tenths of an item per second.
 """
 
 from __future__ import annotations
@@ -32,8 +20,6 @@ from cms.values.numbers import format_exact
 from . import published
 from .families.time_sharing import CURVES
 
-__all__ = ["Days", "draw"]
-
 _DAY_S = 86_400
 #: Waves go up and down by these shares of the mean rate; noise has this standard deviation.
 _LEAST_SWING, _MOST_SWING, _NOISE = 0.2, 0.8, 0.03
@@ -45,17 +31,9 @@ _LIMITS, _SHARED_GPU = (60, 110, 180), "a100-80gb"
 
 @dataclass(frozen=True)
 class Days:
-    """Services, and their rates at even steps over some days.
+    """Services with their highest rates, and their rates at 0, `step_s`, 2 `step_s`, ... seconds.
 
-    Parameters
-    ----------
-    services : tuple of Service
-        Their rates are the highest of all.
-    operating_points : tuple of OperatingPoint
-    rates_rps : Mapping[str, tuple of Fraction]
-        Of each service at 0, `step_s`, 2 `step_s`, ..., the last moment of the last day included.
-    step_s : int
-        Seconds.
+    The last moment of the last day is included.
     """
 
     services: tuple[Service, ...]
@@ -75,23 +53,12 @@ class Days:
 def draw(
     *, services: int = 16, days: int = 8, step_s: int = 3600, seed: int = 0, sharing: bool = False
 ) -> Days:
-    """Draw services and their rates.
+    """Draw services and their rates, the same waves every day.
 
-    Each service is one of the 61 of S1 to S6 (its model and its limit), or one of 30 of made-up
-    models; its rate a wave with a
+    Each service is one of the 61 of S1 to S6 (its model and its limit) or, `sharing` GPUs in time,
+    one of 30 of made-up models (:mod:`instances.families.time_sharing`). Its rate is a wave with a
     period of a day, a swing of 20 to 80 % of the mean and a phase of its own, and 3 % of noise at
-    each step. Every day has the same waves.
-
-    Parameters
-    ----------
-    services : int
-        At most 61, or 30.
-    days : int
-    step_s : int
-        Seconds between rates; a divisor of a day's.
-    seed : int
-    sharing : bool, default False
-        Whether they are the made-up ones, measured on shares.
+    each step; a step divides a day.
     """
     chance = random.Random(seed)
     pool, points = _shared() if sharing else _published()
