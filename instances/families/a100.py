@@ -67,7 +67,8 @@ def near_ties(rng: np.random.Generator, n: int, **load: Fraction) -> Problem:
         even = unit[:, None] * machines.slices
         parts = np.array([10**3, 10**4, 10**5, 10**6])[rng.integers(0, 4, count)]
         most = even // parts[:, None]
-        return even + rng.integers(-most, most, endpoint=True)
+        deviation: Integers = rng.integers(-most, most, endpoint=True)
+        return even + deviation
 
     return machines.drawn(n, jobs_of(rng, machines, supply, **load))
 

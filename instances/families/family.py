@@ -82,13 +82,10 @@ class Family:
         What :func:`instances.families.generate` knows it by.
     number : int
         Part of every seed, so that families differ; it never changes.
-    least_jobs : int
-        The smallest n that makes sense.
     """
 
     name: str
     number: int
-    least_jobs: int
     _draw: Callable[..., Problem]
     _parameters: Mapping[str, Parameter]
 
@@ -98,7 +95,7 @@ class Family:
 
     def drawn(self, n: int, seed: int, given: Mapping[str, object]) -> Problem:
         """Check the arguments and draw the problem, from numpy's PCG64."""
-        jobs = whole(n, f"n of family {self.name!r}", least=self.least_jobs, error=InvalidOption)
+        jobs = whole(n, f"n of family {self.name!r}", least=0, error=InvalidOption)
         seed = whole(seed, f"seed of family {self.name!r}", least=0, error=InvalidOption)
         values = _Values(self.name, {**self.parameters(), **given})
         for name, parameter in self._parameters.items():
@@ -107,14 +104,12 @@ class Family:
         return self._draw(np.random.default_rng([seed, self.number]), jobs, **checked)
 
 
-def family(
-    number: int, *, least_jobs: int = 0, **parameters: Parameter
-) -> Callable[[Callable[..., Problem]], Family]:
+def family(number: int, **parameters: Parameter) -> Callable[[Callable[..., Problem]], Family]:
     """Make a family of a function, which has its name and takes its parameters by name."""
 
     def make(draw: Callable[..., Problem]) -> Family:
         name = draw.__name__.replace("_", "-")
-        return Family(name, number, least_jobs, draw, parameters)
+        return Family(name, number, draw, parameters)
 
     return make
 

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from cms.errors import InvalidOption
 from cms.problem.parts import MachineType
+from cms.values.numbers import whole
 
 from .a100 import EXPONENTS
 from .family import LOAD, NOISE, choice, draw_demands, family, integer, real, whole_machine
@@ -116,13 +118,7 @@ def mixed_fleet(
     return fleet.problem([times * number for number in _plain_schedule(fleet)])
 
 
-@family(
-    8,
-    least_jobs=1,
-    m=real(30, above=0, most=10**6),
-    sigma=LOAD["sigma"],
-    **_TYPES,
-)
+@family(8, m=real(30, above=0, most=10**6), sigma=LOAD["sigma"], **_TYPES)
 def mixed_fleet_infeasible(
     rng: np.random.Generator, n: int, *, types: int, cost_step: Fraction, **load: Fraction
 ) -> Problem:
@@ -135,6 +131,7 @@ def mixed_fleet_infeasible(
     machines a type. Every job by itself could be served (if n >= 2): a demand too large for that is
     cut, and the shortage is then smaller.
     """
+    whole(n, "n of family 'mixed-fleet-infeasible'", least=1, error=InvalidOption)
     fleet = _draw(rng, n, types, cost_step, **load)
     smallest = _SHORTAGES[0]
     shortage = rng.uniform(*_SHORTAGES)

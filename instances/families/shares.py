@@ -56,8 +56,9 @@ def size_bounded_mixed(
 
     def supply(count: int) -> Integers:
         most, bend = _curves(rng, count)
-        isolated = _curve(most, bend, listed.slices / 7)
-        isolated = isolated * rng.uniform(0.9, 1.3, isolated.shape)
+        isolated = _curve(most, bend, listed.slices / 7) * rng.uniform(
+            0.9, 1.3, (count, len(listed.slices))
+        )
         shared = _shared(rng, step, floor, most, bend)
         return np.hstack([shared, np.rint(isolated).astype(np.int64)])
 
