@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 
 import algorithms.mig_serving.genetic as genetic
 from algorithms.mig_serving.genetic import Deployment
-from algorithms.mig_serving.services import Services
+from algorithms.mig_serving.services import Filled, Services
 from cms import Configuration, Job, Problem
 from instances.families import generate
 from tests.algorithms.mig_serving.parts import PROBLEMS, Parts, assert_legal, assert_serves, parts
@@ -77,11 +78,13 @@ def test_crossover_erases_serves_again_and_merges_with_its_chance(
 ) -> None:
     monkeypatch.setattr(genetic, "_MERGING", chance)
     made = parts(generate("real-rows", n=8, seed=0), erased=1)
-    asked: list[object] = []
-    merged = made.genetic.merged
-    monkeypatch.setattr(
-        made.genetic, "merged", lambda *given: asked.append(given) or merged(*given)
-    )
+    asked, merged = [], made.genetic.merged
+
+    def watched(machine: Filled, missing: Sequence[int]) -> Filled:
+        asked.append(machine)
+        return merged(machine, missing)
+
+    monkeypatch.setattr(made.genetic, "merged", watched)
     parent = some_deployment(made)
     costs = [child.cost for _ in range(5) if (child := made.genetic.crossed(parent))]
     assert min(costs) < parent.cost
