@@ -130,21 +130,21 @@ def _claims(problem: SharingProblem, options: MuxFlowOptions, budget: Budget) ->
     def stopped() -> bool:
         return budget.stopped
 
-    rows, columns = counts_of(problem)
+    counts = counts_of(problem)
     weights = _staying(problem, options.stay)
-    sides, words = [(rows, columns)], "flow"
+    sides, words = [counts], "flow"
     if options.parts > 1:
-        sides = parted(rows, columns, options.parts, budget.seed)
+        sides = parted(counts, options.parts, budget.seed)
         words = f"flow in {options.parts} parts"
     elif not options.stay:
-        greedy = filled(pairs_by_weight(weights), rows, columns, stopped)
+        greedy = filled(pairs_by_weight(weights), counts, stopped)
         yield claim_plan(problem, greedy, "greedy by weight")
-        prices = rough_prices(weights, greedy, rows, columns, stopped)
+        prices = rough_prices(weights, greedy, counts, stopped)
         yield claim_prices(problem, prices, "prices of the greedy plan")
     plans, found = [], []
     for side in sides:
-        plans.append(best_plan(weights, *side, budget))
-        found.append(prices_of(weights, plans[-1], *side, stopped))
+        plans.append(best_plan(weights, side, budget))
+        found.append(prices_of(weights, plans[-1], side, stopped))
     whole = plans[0]._replace(
         row=np.concatenate([plan.row for plan in plans]),
         column=np.concatenate([plan.column for plan in plans]),

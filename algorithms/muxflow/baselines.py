@@ -49,7 +49,7 @@ class _Baseline:
         """Yield one plan."""
         pairs = self._pairs(problem.weights, budget.seed)
         with suppress(Stopped):
-            plan = filled(pairs, *counts_of(problem), lambda: budget.stopped)
+            plan = filled(pairs, counts_of(problem), lambda: budget.stopped)
             yield named_plan(problem, plan)
 
     def _pairs(self, weights: NDArray[np.int64], seed: int) -> NDArray[np.int64]:
@@ -91,13 +91,6 @@ class SharingRandom(_Baseline):
     Notes
     -----
     **Guarantee.** None: a baseline. **Running time.** O(G K log(G K)), whatever the counts.
-
-    Examples
-    --------
-    >>> from cms.fleet.sharing import share
-    >>> from cms.fleet.sharing.edge_problems import posed
-    >>> share(posed([1], [1], [[7]]), "sharing_random").value
-    7
     """
 
     name = "sharing_random"
@@ -113,13 +106,6 @@ class SharingFirstFit(_Baseline):
     Notes
     -----
     **Guarantee.** None: a baseline. **Running time.** O(G K), whatever the counts.
-
-    Examples
-    --------
-    >>> from cms.fleet.sharing import share
-    >>> from cms.fleet.sharing.edge_problems import posed
-    >>> share(posed([1, 1], [1, 1], [[1, 9], [9, 5]]), "sharing_first_fit").value
-    6
     """
 
     name = "sharing_first_fit"
@@ -134,13 +120,6 @@ class SharingDedicated(_Baseline):
     Notes
     -----
     **Guarantee.** None: a baseline. **Running time.** None worth saying.
-
-    Examples
-    --------
-    >>> from cms.fleet.sharing import share
-    >>> from cms.fleet.sharing.edge_problems import posed
-    >>> share(posed([1], [1], [[7]]), "sharing_dedicated").value
-    0
     """
 
     name = "sharing_dedicated"

@@ -75,16 +75,15 @@ class SharingDense:
 
     def run(self, problem: SharingProblem, options: NoOptions, budget: Budget) -> Iterator[Named]:
         """Yield the plan, and the prices that prove it."""
-        rows, columns = counts_of(problem)
-        of_row = np.repeat(np.arange(len(rows)), rows)
-        of_column = np.repeat(np.arange(len(columns)), columns)
+        classes = counts_of(problem)
+        of_row, of_column = (np.repeat(np.arange(len(side)), side) for side in classes)
         single = problem.weights[of_row][:, of_column]
         with suppress(Stopped):
-            units = best_plan(single, [1] * len(of_row), [1] * len(of_column), budget)
+            units = best_plan(single, ([1] * len(of_row), [1] * len(of_column)), budget)
             counts = Counter(
                 zip(of_row[units.row].tolist(), of_column[units.column].tolist(), strict=True)
             )
             plan = spread_of([(i, j, n) for (i, j), n in counts.items()])
             yield claim_plan(problem, plan, "flow of single GPUs")
-            prices = prices_of(problem.weights, plan, rows, columns, lambda: budget.stopped)
+            prices = prices_of(problem.weights, plan, classes, lambda: budget.stopped)
             yield claim_prices(problem, prices, "prices of the flow")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from random import Random
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -26,6 +26,10 @@ if TYPE_CHECKING:
 _AT_ONCE = 1 << 13
 
 
+#: How many GPUs and workloads each class has.
+Counts: TypeAlias = "tuple[list[int], list[int]]"
+
+
 class Spread(NamedTuple):
     """A plan as arrays: the entry e puts ``amount[e]`` of the column on the row.
 
@@ -43,7 +47,7 @@ def spread_of(entries: list[tuple[int, int, int]]) -> Spread:
     return Spread(places[:, 0], places[:, 1], [entry[2] for entry in entries])
 
 
-def counts_of(problem: SharingProblem) -> tuple[list[int], list[int]]:
+def counts_of(problem: SharingProblem) -> Counts:
     """Return how many GPUs and workloads each class has."""
     return [each.count for each in problem.online], [each.count for each in problem.offline]
 
@@ -76,15 +80,13 @@ def pairs_by_weight(weights: NDArray[np.int64]) -> NDArray[np.int64]:
     return order[: int((weights > 0).sum())]
 
 
-def filled(
-    pairs: NDArray[np.int64], rows: list[int], columns: list[int], stopped: Callable[[], bool]
-) -> Spread:
+def filled(pairs: NDArray[np.int64], counts: Counts, stopped: Callable[[], bool]) -> Spread:
     """Go through pairs in their order, and put on each as many workloads as there still can be."""
-    left, wanted = list(rows), list(columns)
+    left, wanted = map(list, counts)
     open_rows = np.array([n > 0 for n in left], dtype=np.bool_)
     open_columns = np.array([n > 0 for n in wanted], dtype=np.bool_)
     entries: list[tuple[int, int, int]] = []
-    width = len(columns)
+    width = len(wanted)
     for start in range(0, len(pairs), _AT_ONCE):
         look(stopped)
         if not (open_rows.any() and open_columns.any()):
@@ -101,12 +103,10 @@ def filled(
     return spread_of(entries)
 
 
-def best_plan(
-    weights: NDArray[np.int64], rows: list[int], columns: list[int], budget: Budget | None
-) -> Spread:
+def best_plan(weights: NDArray[np.int64], counts: Counts, budget: Budget) -> Spread:
     """Return a plan of the most value, by a flow between classes."""
     row, column = np.nonzero(weights > 0)
-    givers, takers = np.array(rows, dtype=np.int64), np.array(columns, dtype=np.int64)
+    givers, takers = (np.array(side, dtype=np.int64) for side in counts)
     flows = best_transport(Offers(givers, takers, row, column, weights[row, column]), budget)
     if flows is None:
         raise Stopped
@@ -114,12 +114,10 @@ def best_plan(
     return Spread(row[used], column[used], flows[used].tolist())
 
 
-def parted(
-    rows: list[int], columns: list[int], parts: int, seed: int
-) -> list[tuple[list[int], list[int]]]:
+def parted(counts: Counts, parts: int, seed: int) -> list[Counts]:
     """Draw GPUs and workloads one by one into parts of equal size; return each part's counts."""
     random = Random(f"parts {seed}")
-    sides = [_drawn(counts, parts, random) for counts in (rows, columns)]
+    sides = [_drawn(side, parts, random) for side in counts]
     return list(zip(*sides, strict=True))
 
 

@@ -9,6 +9,7 @@ exchange that improves the plan.
 
 from __future__ import annotations
 
+from operator import mul
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from .plans import Spread
+    from .plans import Counts, Spread
 
 #: No exchange: so far below any that no path of prices comes up again.
 _NO_WAY = -(1 << 61)
@@ -31,11 +32,7 @@ _SWEEPS = (1, 2, 4, 8, 16)
 
 
 def exchanges(
-    weights: NDArray[np.int64],
-    plan: Spread,
-    rows: list[int],
-    columns: list[int],
-    stopped: Callable[[], bool],
+    weights: NDArray[np.int64], plan: Spread, counts: Counts, stopped: Callable[[], bool]
 ) -> NDArray[np.int64]:
     """Return what an exchange gains, shape (K + 1, K + 1); the last node is ``none``.
 
@@ -43,7 +40,7 @@ def exchanges(
     GPUs and workloads that there are.
     """
     k = weights.shape[1]
-    rows_left, columns_left = list(rows), list(columns)
+    rows_left, columns_left = map(list, counts)
     for i, j, n in zip(plan.row.tolist(), plan.column.tolist(), plan.amount, strict=True):
         rows_left[i] -= n
         columns_left[j] -= n
@@ -90,37 +87,28 @@ def longest_paths(
 
 
 def prices_of(
-    weights: NDArray[np.int64],
-    plan: Spread,
-    rows: list[int],
-    columns: list[int],
-    stopped: Callable[[], bool],
+    weights: NDArray[np.int64], plan: Spread, counts: Counts, stopped: Callable[[], bool]
 ) -> NDArray[np.int64]:
     """Return the offline side's prices that prove a plan optimal; 0 or more if it is not."""
-    return longest_paths(exchanges(weights, plan, rows, columns, stopped), stopped)[0]
+    return longest_paths(exchanges(weights, plan, counts, stopped), stopped)[0]
 
 
 def rough_prices(
-    weights: NDArray[np.int64],
-    plan: Spread,
-    rows: list[int],
-    columns: list[int],
-    stopped: Callable[[], bool],
+    weights: NDArray[np.int64], plan: Spread, counts: Counts, stopped: Callable[[], bool]
 ) -> NDArray[np.int64]:
     """Return prices that prove something, beside a plan that need not be optimal.
 
     Any prices of one side prove a bound; those that come up on the way to the longest paths are
     looked at after a few sweeps each, and the best taken.
     """
-    gains = exchanges(weights, plan, rows, columns, stopped)
+    gains = exchanges(weights, plan, counts, stopped)
     allowed = np.maximum(weights, 0)
     most = allowed.max(axis=0, initial=0)
     tried = [most, np.zeros_like(most)]
     tried += [np.minimum(longest_paths(gains, stopped, n)[0], most) for n in _SWEEPS]
 
     def bound(prices: NDArray[np.int64]) -> int:
-        left = (allowed - prices).max(axis=1, initial=0).tolist()
-        pairs = [*zip(rows, left, strict=True), *zip(columns, prices.tolist(), strict=True)]
-        return sum(int(count) * int(price) for count, price in pairs)
+        sides = (allowed - prices).max(axis=1, initial=0).tolist(), prices.tolist()
+        return sum(sum(map(mul, *pair)) for pair in zip(counts, sides, strict=True))
 
     return min(tried, key=bound)

@@ -17,7 +17,6 @@ from fractions import Fraction
 from random import Random
 from typing import Any, NamedTuple
 
-from cms.mixes.frames import FrameRule
 from cms.mixes.model import TimeSharedJob
 from cms.mixes.problem import TimeSharedProblem
 from cms.problem.parts import Configuration
@@ -87,40 +86,32 @@ def pairs(shares: Sequence[int] = SHARES) -> list[Configuration]:
     ]
 
 
-def scenario_3(
-    rate: Number,
-    *,
-    rule: FrameRule | str = FrameRule.ROUND_ROBIN,
-    max_jobs: int | None = None,
-) -> TimeSharedProblem:
+def scenario_3(rate: Number, **more: Any) -> TimeSharedProblem:
     """Three services of the same rate with limits of 108, 142 and 64 ms.
 
-    Limits and shares are those of gpulet's third scenario; the models are made up.
+    Limits and shares are those of gpulet's third scenario; the models are made up. The frame's
+    ``rule`` and the ``max_jobs`` of a mix may be given, here and below.
     """
     limits = {"classifier": 108, "detector": 142, "tagger": 64}
-    return TimeSharedProblem(
-        configurations=pairs(),
-        jobs=[
-            TimeSharedJob(name, rate, Fraction(limit, 1000), _curve(name).points())
-            for name, limit in limits.items()
-        ],
-        rule=rule,
-        max_jobs=max_jobs,
-    )
+    points = {curve.name: curve.points() for curve in CURVES}
+    jobs = [
+        TimeSharedJob(name, rate, Fraction(limit, 1000), points[name])
+        for name, limit in limits.items()
+    ]
+    return TimeSharedProblem(configurations=pairs(), jobs=jobs, **more)
 
 
 def random_mix(
     seed: int,
     *,
     most: int = 10,
-    rule: FrameRule | str = FrameRule.ROUND_ROBIN,
-    max_jobs: int | None = 3,
     tables: Mapping[str, Mapping[str, Sequence[tuple[int, Fraction]]]] | None = None,
+    **more: Any,
 ) -> TimeSharedProblem:
     """Three or more of ten models, each once: rates log-uniform in 30..1600, limits in 50..200.
 
-    Every number of models up to `most` is as likely. `tables`, in place of the made-up ones, are
-    ``{model: {share: [(batch, seconds)]}}``.
+    Every number of models up to `most` is as likely; by default at most 3 share a mix. `tables`, in
+    place of the made-up ones, are ``{model: {share: [(batch, seconds)]}}``.
     """
     random = Random(f"random mix {seed}")
     number = _LEAST + _below(random, most - _LEAST + 1)
@@ -128,23 +119,17 @@ def random_mix(
         tables = {curve.name: curve.points() for curve in CURVES}
     chosen = sorted(tables, key=lambda _: random.random())[:number]
     jobs = [_job(random, name, tables[name]) for name in chosen]
-    return TimeSharedProblem(configurations=pairs(), jobs=jobs, rule=rule, max_jobs=max_jobs)
+    return TimeSharedProblem(configurations=pairs(), jobs=jobs, **{"max_jobs": 3, **more})
 
 
-def larger_mix(
-    jobs: int,
-    seed: int,
-    *,
-    rule: FrameRule | str = FrameRule.ROUND_ROBIN,
-    max_jobs: int | None = None,
-) -> TimeSharedProblem:
+def larger_mix(n: int, seed: int, **more: Any) -> TimeSharedProblem:
     """So many services, each of one of the ten models, with a rate and a limit of its own."""
-    random = Random(f"larger mix {jobs} {seed}")
+    random = Random(f"larger mix {n} {seed}")
     drawn = []
-    for number in range(1, jobs + 1):
+    for number in range(1, n + 1):
         curve = CURVES[_below(random, len(CURVES))]
         drawn.append(_job(random, f"{curve.name} {number}", curve.points()))
-    return TimeSharedProblem(configurations=pairs(), jobs=drawn, rule=rule, max_jobs=max_jobs)
+    return TimeSharedProblem(configurations=pairs(), jobs=drawn, **more)
 
 
 def generate(name: str, **arguments: Any) -> TimeSharedProblem:
@@ -152,11 +137,8 @@ def generate(name: str, **arguments: Any) -> TimeSharedProblem:
     makers: dict[str, Callable[..., TimeSharedProblem]] = {
         "scenario-3": scenario_3,
         "random-mix": random_mix,
-        "larger-mix": lambda n, **more: larger_mix(n, **more),
+        "larger-mix": larger_mix,
     }
-    if name not in makers:
-        known = ", ".join(map(repr, makers))
-        raise ValueError(f"a family of shared blocks is {name!r}; expected one of {known}")
     return makers[name](**arguments)
 
 
@@ -176,10 +158,6 @@ def operating_points() -> str:
                     f"{float(seconds * 1000):.4f}"
                 )
     return "\n".join(rows) + "\n"
-
-
-def _curve(name: str) -> Curve:
-    return next(curve for curve in CURVES if curve.name == name)
 
 
 def _job(

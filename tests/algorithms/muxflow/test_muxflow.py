@@ -75,7 +75,7 @@ def test_prices_prove_every_optimal_plan_and_no_other(problem: SharingProblem) -
     for plan in plans:
         places = problem.online_index, problem.offline_index
         spread = spread_of([(places[0][o], places[1][f], n) for o, f, n in plan])
-        gains = exchanges(problem.weights, spread, *counts, never)
+        gains = exchanges(problem.weights, spread, counts, never)
         found, is_proved = longest_paths(gains, never)
         assert is_proved == (problem.value(plan) == best)
         prices = AssignmentPrices.of_offline(problem, found.tolist())
