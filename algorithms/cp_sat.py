@@ -81,8 +81,7 @@ class CpSat:
 
     References
     ----------
-    Perron, Furnon: OR-Tools, https://developers.google.com/optimization. Certificates:
-    ``docs/reference/files.md``; checked by ``proofs_checks/checker``.
+    Perron, Furnon: OR-Tools, https://developers.google.com/optimization.
 
     Examples
     --------

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import random
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import pi, sin
-from typing import TypeAlias
 
 from cms.fleet.serving.operating_point import OperatingPoint
 from cms.fleet.serving.service import Service
@@ -19,6 +18,7 @@ from cms.values.numbers import format_exact
 
 from . import published
 from .families.time_sharing import CURVES
+from .load_changes import pool
 
 _DAY_S = 86_400
 #: Waves go up and down by these shares of the mean rate; noise has this standard deviation.
@@ -61,36 +61,28 @@ def draw(
     each step; a step divides a day.
     """
     chance = random.Random(seed)
-    pool, points = _shared() if sharing else _published()
+    known, points = _shared() if sharing else _published()
     drawn, rates = [], {}
-    for scenario, each in chance.sample(pool, services):
+    for each in chance.sample(known, services):
         swing, phase = chance.uniform(_LEAST_SWING, _MOST_SWING), chance.uniform(0, 2 * pi)
         mean = float(each.rate_rps)
         own = []
         for at in range(days * _DAY_S // step_s + 1):
             wave = 1 + swing * sin(2 * pi * at * step_s / _DAY_S + phase)
             own.append(Fraction(max(0, round(10 * mean * wave * chance.gauss(1, _NOISE))), 10))
-        name = f"{each.name}-{scenario}"
-        drawn.append(Service(name, each.model, max(own), each.latency_limit_ms))
-        rates[name] = tuple(own)
+        drawn.append(replace(each, rate_rps=max(own)))
+        rates[each.name] = tuple(own)
     return Days(tuple(drawn), points, rates, step_s)
 
 
-_Pool: TypeAlias = "tuple[list[tuple[str, Service]], tuple[OperatingPoint, ...]]"
+def _published() -> tuple[list[Service], tuple[OperatingPoint, ...]]:
+    services = [replace(each, rate_rps=each.rate_rps * _FACTOR) for each in pool()]
+    return services, published.scenario("S1").operating_points
 
 
-def _published() -> _Pool:
-    pool = [
-        (name, Service(each.name, each.model, each.rate_rps * _FACTOR, each.latency_limit_ms))
-        for name in (f"S{number}" for number in range(1, 7))
-        for each in published.scenario(name).services
-    ]
-    return pool, published.scenario("S1").operating_points
-
-
-def _shared() -> _Pool:
-    pool = [
-        (f"{limit}ms", Service(curve.name, curve.name, 100 + 150 * ((3 * at + nth) % 7), limit))
+def _shared() -> tuple[list[Service], tuple[OperatingPoint, ...]]:
+    services = [
+        Service(f"{curve.name}-{limit}ms", curve.name, 100 + 150 * ((3 * at + nth) % 7), limit)
         for at, curve in enumerate(CURVES)
         for nth, limit in enumerate(_LIMITS)
     ]
@@ -100,4 +92,4 @@ def _shared() -> _Pool:
         for block, own in curve.points().items()
         for batch, length in own
     ]
-    return pool, tuple(points)
+    return services, tuple(points)

@@ -96,10 +96,7 @@ LONG_DECIMALS = _named(
     3,
 )
 LIMITED_TYPE = _named(
-    "limited-type",
-    "two machine types, of the cheap one there are two",
-    partial(limited_type, 2),
-    7,
+    "limited-type", "two machine types, of the cheap one there are two", partial(limited_type, 2), 7
 )
 UNSERVED_JOB = _named(
     "unserved-job", "infeasible: no block serves one of the jobs", unserved_job, None

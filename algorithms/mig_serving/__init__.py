@@ -71,7 +71,7 @@ class MigServingFast(_ByScores):
     A machine's score is the sum, over jobs, of the part of the demand that is missing times the
     part that the machine satisfies, divided by the machine's cost (MIG-serving knows one cost). A
     machine is opened, what is missing is counted anew, and so on until nothing is. At most a few
-    different jobs share a machine, one more in the last mile.
+    different jobs share a machine; in the last mile, when no job is missing much, one more.
 
     All ways to hand out a machine's blocks to six jobs are scored at once (fewer jobs where the
     ways are too many for a table). Up to six unfinished jobs the best machine is therefore found
@@ -81,8 +81,7 @@ class MigServingFast(_ByScores):
     Notes
     -----
     **Guarantee.** None: the source states none, and plain scores can open a whole machine for each
-    job. No machine of the schedule has more different jobs than ``mixed``, and one more in the last
-    mile.
+    job.
 
     **Running time.** One step a machine; a step costs O(n k), and the product of some thousand ways
     with six jobs. So 1,000 services take about a second, and fleets of more than about 20,000
@@ -91,8 +90,7 @@ class MigServingFast(_ByScores):
     References
     ----------
     Tan, Li, Zhang, Cao, Qi, Liu, Zhu, Guo: Serving DNN Models with Multi-Instance GPUs: A Case of
-    the Reconfigurable Machine Scheduling Problem, arXiv:2109.11067. No theorem of ours is about it,
-    so nothing in ``proofs_checks`` is either.
+    the Reconfigurable Machine Scheduling Problem, arXiv:2109.11067.
 
     Examples
     --------

@@ -89,13 +89,7 @@ def fitting(shapes: Sequence[Sequence[int]], places: int, mixed: int) -> int:
 
 
 class Candidates:
-    """Scores of filled machines.
-
-    The score of a machine is the sum, over jobs, of the part of the demand that is missing times
-    the part that the machine satisfies, by the machine's cost. In the last mile, when no job is
-    missing much, one job more may be mixed on a machine, and what it gives a job counts up to what
-    that is missing alone.
-    """
+    """Scores of filled machines, as :class:`~algorithms.mig_serving.MigServingFast` says."""
 
     def __init__(self, services: Services, options: MigServingFastOptions) -> None:
         self._services, self._mixed = services, options.mixed

@@ -17,10 +17,9 @@ class MigServingFastOptions(CheckedFields):
     Parameters
     ----------
     score : {"capped", "plain"}, default "capped"
-        What a machine is worth: the sum, over jobs, of the part of the demand that is missing times
-        the part that the machine's blocks satisfy, each block at most the whole (``plain``), or
-        all of them together at most what is missing (``capped``, ours: it differs where a machine
-        can finish a job, where ``plain`` gives small jobs whole machines).
+        What a machine satisfies counts as its blocks give, each at most the whole demand
+        (``plain``), or up to what is missing (``capped``, ours). The two differ where a machine can
+        finish a job: there ``plain`` gives small jobs whole machines.
     mixed : int, default 3
         Different jobs on one machine, at most; 2 to 3 in MIG-serving, as remembered.
     last_mile : number, default 1/10

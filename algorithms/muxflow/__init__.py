@@ -16,15 +16,7 @@ from cms.values.fields import CheckedFields
 from cms.values.numbers import shown
 
 from ..solvers.transport import fits
-from .plans import (
-    best_plan,
-    claim_plan,
-    claim_prices,
-    counts_of,
-    filled,
-    pairs_by_weight,
-    parted,
-)
+from .plans import best_plan, claim_plan, claim_prices, counts_of, filled, pairs_by_weight, parted
 from .prices import prices_of, rough_prices
 
 if TYPE_CHECKING:

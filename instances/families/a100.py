@@ -10,7 +10,7 @@ import numpy as np
 from cms.problem.parts import Configuration, MachineType
 
 from .family import LOAD, choice, family, integer, jobs_of, power_law, real, table
-from .machines import Integers, made, mig
+from .machines import Integers, Rng, made, mig
 
 if TYPE_CHECKING:
     from cms.problem.problem import Problem
@@ -27,7 +27,7 @@ _MOST_BLOCKS = 8
 
 
 @family(2, **LOAD, largest=_LARGEST)
-def arbitrary(rng: np.random.Generator, n: int, *, largest: int, **load: Fraction) -> Problem:
+def arbitrary(rng: Rng, n: int, *, largest: int, **load: Fraction) -> Problem:
     """Tables of integers without any pattern."""
     machines = mig()
     k = len(machines.blocks)
@@ -37,7 +37,7 @@ def arbitrary(rng: np.random.Generator, n: int, *, largest: int, **load: Fractio
 
 
 @family(3, **LOAD, largest=_LARGEST)
-def sparse(rng: np.random.Generator, n: int, *, largest: int, **load: Fraction) -> Problem:
+def sparse(rng: Rng, n: int, *, largest: int, **load: Fraction) -> Problem:
     """Each job is served by one or two block types, half of the jobs by each number."""
     machines = mig()
     k = len(machines.blocks)
@@ -55,7 +55,7 @@ def sparse(rng: np.random.Generator, n: int, *, largest: int, **load: Fraction) 
 
 
 @family(4, **LOAD)
-def near_ties(rng: np.random.Generator, n: int, **load: Fraction) -> Problem:
+def near_ties(rng: Rng, n: int, **load: Fraction) -> Problem:
     """Supply in proportion to size but for one part in 10^3 to 10^6, each job's own order of it.
 
     So at 10^6 small blocks tie exactly, and large ones are off by one unit.
@@ -74,22 +74,18 @@ def near_ties(rng: np.random.Generator, n: int, **load: Fraction) -> Problem:
 
 
 @family(5, **LOAD, exponent=real("1.35", above=1, most=3))
-def superlinear(
-    rng: np.random.Generator, n: int, *, exponent: Fraction, **load: Fraction
-) -> Problem:
+def superlinear(rng: Rng, n: int, *, exponent: Fraction, **load: Fraction) -> Problem:
     """Supply grows faster than the block's size, as densenet169's does on an A100."""
     return _curved(rng, n, (1.0, float(exponent)), load)
 
 
 @family(6, **LOAD, exponent=real("0.6", above=0, most=1))
-def sublinear(rng: np.random.Generator, n: int, *, exponent: Fraction, **load: Fraction) -> Problem:
+def sublinear(rng: Rng, n: int, *, exponent: Fraction, **load: Fraction) -> Problem:
     """Supply grows slower than the block's size, as bert's does on an A100."""
     return _curved(rng, n, (float(exponent), 1.0), load)
 
 
-def _curved(
-    rng: np.random.Generator, n: int, exponents: tuple[float, float], load: dict[str, Fraction]
-) -> Problem:
+def _curved(rng: Rng, n: int, exponents: tuple[float, float], load: dict[str, Fraction]) -> Problem:
     machines = mig()
 
     def supply(count: int) -> Integers:
@@ -100,7 +96,7 @@ def _curved(
 
 @family(11, **LOAD, k=integer(5, 1, 1000), configurations=integer(10, 1, 10_000), largest=_LARGEST)
 def random_configurations(
-    rng: np.random.Generator, n: int, *, k: int, configurations: int, largest: int, **load: Fraction
+    rng: Rng, n: int, *, k: int, configurations: int, largest: int, **load: Fraction
 ) -> Problem:
     """Random lists of configurations of 1 to 8 blocks, with arbitrary integer tables.
 
@@ -122,7 +118,7 @@ def random_configurations(
 
 
 @family(12, low=integer(6, 0, 17), high=integer(12, "low", 18, more=1))
-def huge_demands(rng: np.random.Generator, n: int, *, low: int, high: int) -> Problem:
+def huge_demands(rng: Rng, n: int, *, low: int, high: int) -> Problem:
     """Demands over many orders of magnitude, up to millions of machines a job.
 
     The decade of a demand is uniform, and so is the demand within its decade.
@@ -139,7 +135,7 @@ def huge_demands(rng: np.random.Generator, n: int, *, low: int, high: int) -> Pr
 
 
 @family(13, **LOAD, kinds=integer(5, 1, 10**6))
-def equal_jobs(rng: np.random.Generator, n: int, *, kinds: int, **load: Fraction) -> Problem:
+def equal_jobs(rng: Rng, n: int, *, kinds: int, **load: Fraction) -> Problem:
     """Few different jobs, demands included, each many times."""
     machines = mig()
 
@@ -156,7 +152,7 @@ def equal_jobs(rng: np.random.Generator, n: int, *, kinds: int, **load: Fraction
 
 
 @family(15, rates=choice("normal", "lognormal"), m=real(4, above=0, most=10**6))
-def mig_serving(rng: np.random.Generator, n: int, *, rates: str, m: Fraction) -> Problem:
+def mig_serving(rng: Rng, n: int, *, rates: str, m: Fraction) -> Problem:
     """Models of very different speed, with required rates drawn independently of it.
 
     Of the kind of the workloads of MIG-serving (arXiv:2109.11067), of which are the setting and

@@ -12,7 +12,7 @@ from cms.problem.parts import MachineType, SizeBoundedConfigurations
 
 from .family import LOAD, choice, draw_demands, family, integer, real
 from .fleets import LIMITS, draw_costs
-from .machines import Floats, Integers, Machines, joined, made
+from .machines import Floats, Integers, Machines, Rng, joined, made
 
 if TYPE_CHECKING:
     from cms.problem.problem import Problem
@@ -40,7 +40,7 @@ _BARRED = 0.25
     limits=LIMITS,
 )
 def cluster_fleet(
-    rng: np.random.Generator,
+    rng: Rng,
     n: int,
     *,
     kinds: int,

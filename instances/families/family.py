@@ -13,7 +13,7 @@ from cms.errors import InvalidOption
 from cms.values.fields import CheckedFields
 from cms.values.numbers import Number, whole
 
-from .machines import Draw, Floats, Integers, Machines
+from .machines import Draw, Floats, Integers, Machines, Rng
 
 if TYPE_CHECKING:
     from cms.problem.problem import Problem
@@ -119,9 +119,7 @@ def family(number: int, **parameters: Parameter) -> Callable[[Callable[..., Prob
 LOAD = {"m": real(5, above=0, most=10**6), "sigma": real("0.5", most=2)}
 
 
-def draw_demands(
-    rng: np.random.Generator, machine: Integers, *, m: Fraction, sigma: Fraction
-) -> Integers:
+def draw_demands(rng: Rng, machine: Integers, *, m: Fraction, sigma: Fraction) -> Integers:
     """Draw demands for jobs to which a whole machine gives so much."""
     middle = machine * float(m / 7)
     # numpy's lognormal takes one exponential after the other, the same on every processor
@@ -130,10 +128,7 @@ def draw_demands(
 
 
 def jobs_of(
-    rng: np.random.Generator,
-    machines: Machines,
-    supply: Callable[[int], Integers],
-    **load: Fraction,
+    rng: Rng, machines: Machines, supply: Callable[[int], Integers], **load: Fraction
 ) -> Draw:
     """Return what draws jobs one like the other, of this supply."""
 
@@ -154,7 +149,7 @@ def whole_machine(supply: Integers, counts: Integers) -> Integers:
 
 
 def power_law(
-    rng: np.random.Generator,
+    rng: Rng,
     count: int,
     slices: Integers,
     exponents: tuple[float, float],
@@ -173,7 +168,7 @@ def power_law(
     return np.maximum(np.rint(supply), 1).astype(np.int64)
 
 
-def table(rng: np.random.Generator, count: int, k: int, largest: int) -> Integers:
+def table(rng: Rng, count: int, k: int, largest: int) -> Integers:
     """Draw an arbitrary table, entries 0 to `largest`, at least one of each row positive."""
     supply = rng.integers(0, largest, (count, k), endpoint=True)
     empty = np.flatnonzero(~supply.any(axis=1))

@@ -14,7 +14,7 @@ from cms.values.numbers import whole
 
 from .a100 import EXPONENTS
 from .family import LOAD, NOISE, choice, draw_demands, family, integer, real, whole_machine
-from .machines import Floats, Integers, Machines, draw_rows, joined, mig, pieces
+from .machines import Floats, Integers, Machines, Rng, draw_rows, joined, mig, pieces
 
 if TYPE_CHECKING:
     from cms.problem.problem import Problem
@@ -61,15 +61,13 @@ class _Fleet(NamedTuple):
         return machines.problem(self.demands, self.supply)
 
 
-def draw_costs(rng: np.random.Generator, speeds: Floats, step: Fraction) -> list[Fraction]:
+def draw_costs(rng: Rng, speeds: Floats, step: Fraction) -> list[Fraction]:
     """Draw costs around the speeds, whole multiples of the step."""
     steps = np.rint(speeds * rng.uniform(0.85, 1.15, len(speeds)) / float(step))
     return [step * max(int(number), 1) for number in steps]
 
 
-def _draw(
-    rng: np.random.Generator, n: int, types: int, cost_step: Fraction, **load: Fraction
-) -> _Fleet:
+def _draw(rng: Rng, n: int, types: int, cost_step: Fraction, **load: Fraction) -> _Fleet:
     """Draw a fleet and jobs for it.
 
     Speeds are 0.7 to 3 times an A100's; a job's supply is a power law of the block's slices, times
@@ -102,13 +100,7 @@ def _draw(
 
 @family(7, **LOAD, **_TYPES, limits=LIMITS)
 def mixed_fleet(
-    rng: np.random.Generator,
-    n: int,
-    *,
-    types: int,
-    cost_step: Fraction,
-    limits: str,
-    **load: Fraction,
+    rng: Rng, n: int, *, types: int, cost_step: Fraction, limits: str, **load: Fraction
 ) -> Problem:
     """Fleets of 1 to 5 GPU types, each with 5 profiles, with costs and, if wanted, limits."""
     fleet = _draw(rng, n, types, cost_step, **load)
@@ -120,7 +112,7 @@ def mixed_fleet(
 
 @family(8, m=real(30, above=0, most=10**6), sigma=LOAD["sigma"], **_TYPES)
 def mixed_fleet_infeasible(
-    rng: np.random.Generator, n: int, *, types: int, cost_step: Fraction, **load: Fraction
+    rng: Rng, n: int, *, types: int, cost_step: Fraction, **load: Fraction
 ) -> Problem:
     """Fleets that fall short of the demands by a few per cent, on all GPU types together.
 

@@ -16,6 +16,7 @@ from cms.values.numbers import Number, exact
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+Rng: TypeAlias = np.random.Generator
 Integers: TypeAlias = "NDArray[np.int64]"
 Floats: TypeAlias = "NDArray[np.float64]"
 #: Draws the demands (count,) and the supply (count, k) of so many jobs.

@@ -22,7 +22,7 @@ from cms.fleet.serving.operating_point import OperatingPoint
 from cms.problem.parts import MachineType, SizeBoundedConfigurations
 
 from .family import LOAD, draw_demands, family, integer, jobs_of, real
-from .machines import A100, Floats, Integers, made, mig, mps
+from .machines import A100, Floats, Integers, Rng, made, mig, mps
 
 if TYPE_CHECKING:
     from cms.problem.problem import Problem
@@ -91,13 +91,13 @@ def _best(points: list[OperatingPoint], profile: str, limit: Fraction) -> Fracti
     return max(rates, default=Fraction(0))
 
 
-def _draw_rows(rng: np.random.Generator, count: int) -> Integers:
+def _draw_rows(rng: Rng, count: int) -> Integers:
     """Draw the measured row of each job: a draw is below 1, which is what the last row reaches."""
     return np.searchsorted(measured_rows().reach, rng.random(count), side="right")
 
 
 @family(1, **LOAD)
-def real_rows(rng: np.random.Generator, n: int, **load: Fraction) -> Problem:
+def real_rows(rng: Rng, n: int, **load: Fraction) -> Problem:
     """Eleven models on an A100, each job with a log-uniform latency limit and a demand of its own.
 
     The supply of a profile is the best throughput at a latency below 0.45 times the limit.
@@ -111,9 +111,7 @@ def real_rows(rng: np.random.Generator, n: int, **load: Fraction) -> Problem:
 
 
 @family(21, **LOAD, step=real("2.5", least=Fraction(1, 2), most=50))
-def measured_shares(
-    rng: np.random.Generator, n: int, *, step: Fraction, **load: Fraction
-) -> Problem:
+def measured_shares(rng: Rng, n: int, *, step: Fraction, **load: Fraction) -> Problem:
     """The jobs of ``real-rows`` on A100s shared under MPS, on lines between the measured sizes."""
     machines = mps("gpu", step)
 
@@ -124,9 +122,7 @@ def measured_shares(
 
 
 @family(22, **LOAD, compute=integer(5, 1, 50), memory=integer(5, 1, _MEMORY // 2))
-def memory_shares(
-    rng: np.random.Generator, n: int, *, compute: int, memory: int, **load: Fraction
-) -> Problem:
+def memory_shares(rng: Rng, n: int, *, compute: int, memory: int, **load: Fraction) -> Problem:
     """The jobs of ``measured-shares`` with a need of memory, on A100s cut by compute and memory.
 
     A block is so many per cent of the compute and so many GB of the 80. A machine of the model has

@@ -9,7 +9,7 @@ import numpy as np
 from cms.problem.parts import Configuration, MachineType, SizeBoundedConfigurations
 
 from .family import choice, family
-from .machines import Integers, Machines, made, mig
+from .machines import Integers, Machines, Rng, made, mig
 
 if TYPE_CHECKING:
     from cms.problem.problem import Problem
@@ -22,7 +22,7 @@ _GADGET, _GADGET_CAPACITY, _GADGET_DEMANDS = (44, 33, 12), 132, (2, 3, 6)
 _TRIPLET_CAPACITY, _TRIPLETS = 1000, 8
 
 
-def _hair(rng: np.random.Generator, n: int) -> Problem:
+def _hair(rng: Rng, n: int) -> Problem:
     machines = mig()
     k = len(machines.blocks)
 
@@ -39,7 +39,7 @@ def _hair(rng: np.random.Generator, n: int) -> Problem:
     return machines.drawn(n, draw)
 
 
-def _one_block(rng: np.random.Generator, n: int) -> Problem:
+def _one_block(rng: Rng, n: int) -> Problem:
     machines = mig()
     k = len(machines.blocks)
 
@@ -53,7 +53,7 @@ def _one_block(rng: np.random.Generator, n: int) -> Problem:
     return machines.drawn(n, draw)
 
 
-def _full(rng: np.random.Generator, n: int) -> Problem:
+def _full(rng: Rng, n: int) -> Problem:
     machines = mig()
     slices, k = machines.slices, len(machines.blocks)
     full = machines.counts[machines.counts @ slices == 7]
@@ -71,7 +71,7 @@ def _full(rng: np.random.Generator, n: int) -> Problem:
     return machines.problem(own @ slices * unit, unit[:, None] * slices * usable)
 
 
-def _triplets(rng: np.random.Generator, n: int) -> Problem:
+def _triplets(rng: Rng, n: int) -> Problem:
     # two sizes from just above a quarter to three eighths leave a third one below a half
     low, high = _TRIPLET_CAPACITY // 4 + 1, _TRIPLET_CAPACITY * 3 // 8 - 1
     drawn_sizes = rng.integers(low, high, (_TRIPLETS, 2), endpoint=True)
@@ -89,7 +89,7 @@ def _triplets(rng: np.random.Generator, n: int) -> Problem:
     return machines.problem(np.ones(n, dtype=np.int64), supply)
 
 
-def _non_irup(rng: np.random.Generator, n: int) -> Problem:
+def _non_irup(rng: Rng, n: int) -> Problem:
     scale = int(rng.integers(1, 20, endpoint=True))
     names = [f"size-{scale * size}" for size in _GADGET]
     sizes = {name: scale * size for name, size in zip(names, _GADGET, strict=True)}
@@ -97,7 +97,7 @@ def _non_irup(rng: np.random.Generator, n: int) -> Problem:
     return _gadget(rng, n, made(names, [shape], _MACHINE, _GADGET))
 
 
-def _non_irup_listed(rng: np.random.Generator, n: int) -> Problem:
+def _non_irup_listed(rng: Rng, n: int) -> Problem:
     a, b, c = _GADGET
     shapes = []
     for x in range(_GADGET_CAPACITY // a + 1):
@@ -108,7 +108,7 @@ def _non_irup_listed(rng: np.random.Generator, n: int) -> Problem:
     return _gadget(rng, n, made(["third", "quarter", "eleventh"], shapes, _MACHINE, _GADGET))
 
 
-def _gadget(rng: np.random.Generator, n: int, machines: Machines) -> Problem:
+def _gadget(rng: Rng, n: int, machines: Machines) -> Problem:
     """Deal the gadget's blocks, and those of whole machines, to n jobs of one block type each."""
     kind = np.concatenate([np.arange(min(n, 3)), rng.integers(0, 3, max(n - 3, 0))])
     needed = rng.integers(1, 4, n, endpoint=True)
@@ -135,6 +135,6 @@ _KINDS = {
 
 
 @family(14, kind=choice(*_KINDS))
-def rounding(rng: np.random.Generator, n: int, *, kind: str) -> Problem:
+def rounding(rng: Rng, n: int, *, kind: str) -> Problem:
     """Problems made to punish rounding, of one of six kinds."""
     return _KINDS[kind](rng, n)

@@ -10,7 +10,7 @@ import numpy as np
 from cms.problem.parts import MachineType, SizeBoundedConfigurations
 
 from .family import LOAD, family, integer, jobs_of, real
-from .machines import A100, Floats, Integers, joined, made, mig, mps
+from .machines import A100, Floats, Integers, Rng, joined, made, mig, mps
 
 if TYPE_CHECKING:
     from cms.problem.problem import Problem
@@ -19,9 +19,7 @@ _SHARES = {**LOAD, "step": integer(5, 1, 50), "floor": integer(50, "step", 100)}
 
 
 @family(9, **_SHARES)
-def size_bounded(
-    rng: np.random.Generator, n: int, *, step: int, floor: int, **load: Fraction
-) -> Problem:
+def size_bounded(rng: Rng, n: int, *, step: int, floor: int, **load: Fraction) -> Problem:
     """GPUs shared under MPS in steps of 5 %, say: k = 20, capacity 100.
 
     A share s of a GPU gives a job T (1 + c) s / (s + c): increasing, concave, T for the whole GPU,
@@ -38,13 +36,7 @@ def size_bounded(
 
 @family(10, **_SHARES, mig_cost=real(1, above=0, most=1000))
 def size_bounded_mixed(
-    rng: np.random.Generator,
-    n: int,
-    *,
-    step: int,
-    floor: int,
-    mig_cost: Fraction,
-    **load: Fraction,
+    rng: Rng, n: int, *, step: int, floor: int, mig_cost: Fraction, **load: Fraction
 ) -> Problem:
     """GPUs shared under MPS beside GPUs cut up by MIG: k = 25, say.
 
@@ -65,7 +57,7 @@ def size_bounded_mixed(
     return machines.drawn(n, jobs_of(rng, machines, supply, **load))
 
 
-def _curves(rng: np.random.Generator, count: int) -> tuple[Floats, Floats]:
+def _curves(rng: Rng, count: int) -> tuple[Floats, Floats]:
     """Draw each job's throughput on a whole GPU and its curve's constant."""
     return 10 ** rng.uniform(4, 5, count), 10 ** rng.uniform(-1, 1, count)
 
@@ -76,9 +68,7 @@ def _curve(most: Floats, bend: Floats, shares: Floats) -> Integers:
     return np.rint(top * (1 + c) * shares / (shares + c)).astype(np.int64)
 
 
-def _shared(
-    rng: np.random.Generator, step: int, floor: int, most: Floats, bend: Floats
-) -> Integers:
+def _shared(rng: Rng, step: int, floor: int, most: Floats, bend: Floats) -> Integers:
     """Draw what the multiples of a step give."""
     shares, count = np.arange(step, 101, step), len(most)
     supply = _curve(most, bend, shares / 100)
@@ -96,7 +86,7 @@ def _shared(
     floor=integer(0, 0, 100),
 )
 def few_jobs_many_shares(
-    rng: np.random.Generator, n: int, *, types: int, step: int, scale: int, floor: int
+    rng: Rng, n: int, *, types: int, step: int, scale: int, floor: int
 ) -> Problem:
     """Machine types cut into many shares, for few jobs: hundreds of block types to choose from.
 

@@ -16,13 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cms.fleet.sharing import (
-    MeasuredPair,
-    OfflineClass,
-    OnlineClass,
-    SharingProblem,
-    table_weights,
-)
+from cms.fleet.sharing import MeasuredPair, OfflineClass, OnlineClass, SharingProblem, table_weights
 from cms.fleet.sharing.edge_problems import posed
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ import numpy as np
 from cms.problem.parts import MachineType, SizeBoundedConfigurations
 
 from .family import family, integer, real
-from .machines import Integers, made
+from .machines import Integers, Rng, made
 
 if TYPE_CHECKING:
     from cms.problem.problem import Problem
@@ -41,7 +41,7 @@ def _stock(sizes: Integers, pieces: Integers, capacity: int, machine: str) -> Pr
 
 
 @family(16)
-def stock_triplets(rng: np.random.Generator, n: int) -> Problem:
+def stock_triplets(rng: Rng, n: int) -> Problem:
     """Bin packing with bins of 1000 that three items fill exactly: n/3 bins, rounded up.
 
     No item is below a quarter of a bin or above a half, so that every bin of a schedule without
@@ -56,13 +56,13 @@ def stock_triplets(rng: np.random.Generator, n: int) -> Problem:
 
 
 @family(17)
-def stock_uniform(rng: np.random.Generator, n: int) -> Problem:
+def stock_uniform(rng: Rng, n: int) -> Problem:
     """Bin packing with bins of 150 and items uniform from 20 to 100."""
     sizes = rng.integers(20, 100, n, endpoint=True)
     return _stock(sizes, np.ones(n, dtype=np.int64), 150, "bin")
 
 
-def _lengths(rng: np.random.Generator, n: int, low: int, high: int) -> Integers:
+def _lengths(rng: Rng, n: int, low: int, high: int) -> Integers:
     """Draw a length for each job; those beyond the number of lengths repeat them in turn."""
     different = rng.integers(low, high, min(n, _MOST_LENGTHS), endpoint=True)
     return np.resize(different, n) if n else different
@@ -74,9 +74,7 @@ def _range(low: Fraction, high: Fraction) -> tuple[int, int]:
 
 
 @family(18, low=real("0.01", above=0, most=1), high=_HIGH, demand=integer(10, 1, 10**6))
-def stock_cutgen(
-    rng: np.random.Generator, n: int, *, low: Fraction, high: Fraction, demand: int
-) -> Problem:
+def stock_cutgen(rng: Rng, n: int, *, low: Fraction, high: Fraction, demand: int) -> Problem:
     """Cutting stock as CUTGEN1 draws it: n lengths and n times ``demand`` pieces in all.
 
     The pieces are shared out in proportion to uniform numbers, each length having one at least.
@@ -88,9 +86,7 @@ def stock_cutgen(
 
 
 @family(19, low=real("0.1", above=0, most=1), high=_HIGH, demand=integer(3, 1, 10**6))
-def stock_residual(
-    rng: np.random.Generator, n: int, *, low: Fraction, high: Fraction, demand: int
-) -> Problem:
+def stock_residual(rng: Rng, n: int, *, low: Fraction, high: Fraction, demand: int) -> Problem:
     """Cutting stock of few pieces a length that fill their machines but for a few units.
 
     Each length is wanted 1 to ``demand`` times; the last job's pieces are as long as it takes for
@@ -109,7 +105,7 @@ def stock_residual(
 
 
 @family(20, miss=integer(3, 0, _LEAST_DIVISOR // 5), demand=integer(10, 1, 10**6))
-def stock_divisible(rng: np.random.Generator, n: int, *, miss: int, demand: int) -> Problem:
+def stock_divisible(rng: Rng, n: int, *, miss: int, demand: int) -> Problem:
     """Cutting stock of 10,080 whose sizes divide each other, or miss that by a few units.
 
     First fit in the order of decreasing sizes is optimal for such sizes; with `miss` a size is up

@@ -31,12 +31,7 @@ from tests.samples import few, refusal, so_many
 #: A minute is less than some runs need on a busy machine.
 solve = partial(cms.solve, time_limit=None)
 #: Short runs.
-QUICK: dict[str, Any] = {
-    "rounds_without_gain": 2,
-    "population": 3,
-    "playouts": 6,
-    "erased": "1/2",
-}
+QUICK: dict[str, Any] = {"rounds_without_gain": 2, "population": 3, "playouts": 6, "erased": "1/2"}
 BOTH = ("mig_serving_fast", "mig_serving")
 
 
