@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator
+from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import dataclass
-from enum import Enum
 from fractions import Fraction
 from itertools import chain
 from typing import TYPE_CHECKING
@@ -31,7 +30,6 @@ from .tables.machines import listed
 
 if TYPE_CHECKING:
     from cms.plugin.algorithm import Budget, Claim
-    from cms.plugin.guarantee import Guarantee
     from cms.problem.problem import Problem
 
 #: Maximal multisets of a size-bounded set that are listed one by one.
@@ -50,17 +48,12 @@ class CpSatOptions(CheckedFields):
     ----------
     workers : int, default 1
         CP-SAT's workers. Runs with one worker are reproducible.
-    linearization_level : int, default 2
-        How much of the linear relaxation CP-SAT uses, 0 to 2. With less than 2 some of these
-        models do not move for minutes.
     """
 
     workers: int = 1
-    linearization_level: int = 2
 
     def __post_init__(self) -> None:
         self._whole("workers", least=1, most=1024)
-        self._whole("linearization_level", least=0, most=2)
 
 
 class CpSat:
@@ -88,8 +81,7 @@ class CpSat:
 
     References
     ----------
-    Perron, Furnon: OR-Tools, https://developers.google.com/optimization. Certificates:
-    ``docs/reference/files.md``; checked by ``proofs_checks/checker``.
+    Perron, Furnon: OR-Tools, https://developers.google.com/optimization.
 
     Examples
     --------
@@ -119,23 +111,21 @@ class CpSat:
             )
         return Support(True)
 
-    def guarantee(self, problem: Problem, options: CpSatOptions) -> Guarantee | None:
+    def guarantee(self, problem: Problem, options: CpSatOptions) -> None:
         """Return None: what a run proves is in its status, not in a ratio."""
-        return None
 
     def run(self, problem: Problem, options: CpSatOptions, budget: Budget) -> Iterator[Claim]:
         """Yield certificates, schedules and at last CP-SAT's bound."""
-        settings = Settings(options.workers, options.linearization_level)
-        yield from _Reference(reduce(problem), settings, budget).claims()
+        yield from _Reference(reduce(problem), Settings(options.workers), budget).claims()
 
 
-class _Program(Enum):
-    """What CP-SAT is asked to decide; one that is too large leaves it to the next."""
-
-    OPTIONS = "all options that can matter"
-    BLOCKS = "the compact program"
-    # Its rows are rounded so that what is proved of it holds for the problem.
-    ROUNDED = "the compact program, rounded for proofs"
+#: What CP-SAT is asked to decide; a program that is too large leaves it to the next. The rows of
+#: the last are rounded so that what is proved of it holds for the problem.
+_PROGRAMS = (
+    "all options that can matter",
+    "the compact program",
+    "the compact program, rounded for proofs",
+)
 
 
 class _Reference:
@@ -189,12 +179,25 @@ class _Reference:
 
     def _decide(self, shapes: Shapes, point: PricePoint) -> Iterator[Named]:
         """Look for anything better than the best schedule, until there is provably nothing."""
-        for program in _Program:
-            task = self._task(program, shapes, point)
-            if task is not None and (yield from self._settle(task, program.value, shapes)):
+        for part in _PROGRAMS:
+            task = self._task(part, shapes, point)
+            if task is None:
+                continue
+            settled = False
+            found = improvements(shapes, self._jobs, task, self._budget, self._settings)
+            with closing(found) as items:
+                for item in items:
+                    if isinstance(item, Found):
+                        yield self._schedule(shapes, item, part)
+                        continue
+                    settled = item.exact
+                    word = solver_bound(item, task, self._problem.cost_step)
+                    if word is not None:
+                        yield Named(word, part)
+            if settled:
                 return
 
-    def _task(self, program: _Program, shapes: Shapes, point: PricePoint) -> Task | None:
+    def _task(self, part: str, shapes: Shapes, point: PricePoint) -> Task | None:
         """State what is left to decide; None if there is nothing, or no such program."""
         budget, step = self._budget, self._problem.cost_step
         least, target = max(round_up(point.bound, step), budget.lower_bound), None
@@ -205,22 +208,8 @@ class _Reference:
             target = next_below(cost, step)
         if budget.stopped:
             return None
-        if program is not _Program.OPTIONS:
-            return every_block(self._jobs, least, target, outer=program is _Program.ROUNDED)
+        if part != _PROGRAMS[0]:
+            return every_block(self._jobs, least, target, outer=part == _PROGRAMS[-1])
         if target is None:
             return None  # any option may matter
         return every_option(shapes, self._jobs, point, least, target, budget)
-
-    def _settle(self, task: Task, part: str, shapes: Shapes) -> Generator[Named, None, bool]:
-        """Yield what CP-SAT finds and proves; return whether that says all about the problem."""
-        settled = False
-        with closing(improvements(shapes, self._jobs, task, self._budget, self._settings)) as items:
-            for item in items:
-                if isinstance(item, Found):
-                    yield self._schedule(shapes, item, part)
-                else:
-                    settled = item.exact
-                    word = solver_bound(item, task, self._problem.cost_step)
-                    if word is not None:
-                        yield Named(word, part)
-        return settled

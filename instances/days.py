@@ -1,29 +1,16 @@
 """Days of changing rates: services whose rates go in daily waves.
 
-Either those of the published scenarios, on instances of MIG, or made-up ones on shares of a GPU
-that they may share in time (:mod:`instances.families.time_sharing`).
-
-What policies of planning again are tried on. Seeded, and the same on every
-machine: a rate is rounded to tenths of an item per second.
-
-Examples
---------
->>> from instances.days import draw
->>> drawn = draw(services=3, days=1, seed=1)
->>> print(drawn.services[0])
-densenet169-S2 (densenet169): 1066.6 items/s within 216.5 ms
->>> len(drawn.rates_rps[drawn.services[0].name]), drawn.step_s
-(25, 3600)
+Policies of planning again are tried on them. Seeded, and the same on every machine: a rate is
+rounded to tenths of an item per second.
 """
 
 from __future__ import annotations
 
 import random
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import pi, sin
-from typing import TypeAlias
 
 from cms.fleet.serving.operating_point import OperatingPoint
 from cms.fleet.serving.service import Service
@@ -31,8 +18,7 @@ from cms.values.numbers import format_exact
 
 from . import published
 from .families.time_sharing import CURVES
-
-__all__ = ["Days", "draw"]
+from .load_changes import pool
 
 _DAY_S = 86_400
 #: Waves go up and down by these shares of the mean rate; noise has this standard deviation.
@@ -45,17 +31,9 @@ _LIMITS, _SHARED_GPU = (60, 110, 180), "a100-80gb"
 
 @dataclass(frozen=True)
 class Days:
-    """Services, and their rates at even steps over some days.
+    """Services with their highest rates, and their rates at 0, `step_s`, 2 `step_s`, ... seconds.
 
-    Parameters
-    ----------
-    services : tuple of Service
-        Their rates are the highest of all.
-    operating_points : tuple of OperatingPoint
-    rates_rps : Mapping[str, tuple of Fraction]
-        Of each service at 0, `step_s`, 2 `step_s`, ..., the last moment of the last day included.
-    step_s : int
-        Seconds.
+    The last moment of the last day is included.
     """
 
     services: tuple[Service, ...]
@@ -75,55 +53,36 @@ class Days:
 def draw(
     *, services: int = 16, days: int = 8, step_s: int = 3600, seed: int = 0, sharing: bool = False
 ) -> Days:
-    """Draw services and their rates.
+    """Draw services and their rates, the same waves every day.
 
-    Each service is one of the 61 of S1 to S6 (its model and its limit), or one of 30 of made-up
-    models; its rate a wave with a
+    Each service is one of the 61 of S1 to S6 (its model and its limit) or, `sharing` GPUs in time,
+    one of 30 of made-up models (:mod:`instances.families.time_sharing`). Its rate is a wave with a
     period of a day, a swing of 20 to 80 % of the mean and a phase of its own, and 3 % of noise at
-    each step. Every day has the same waves.
-
-    Parameters
-    ----------
-    services : int
-        At most 61, or 30.
-    days : int
-    step_s : int
-        Seconds between rates; a divisor of a day's.
-    seed : int
-    sharing : bool, default False
-        Whether they are the made-up ones, measured on shares.
+    each step; a step divides a day.
     """
     chance = random.Random(seed)
-    pool, points = _shared() if sharing else _published()
+    known, points = _shared() if sharing else _published()
     drawn, rates = [], {}
-    for scenario, each in chance.sample(pool, services):
+    for each in chance.sample(known, services):
         swing, phase = chance.uniform(_LEAST_SWING, _MOST_SWING), chance.uniform(0, 2 * pi)
         mean = float(each.rate_rps)
         own = []
         for at in range(days * _DAY_S // step_s + 1):
             wave = 1 + swing * sin(2 * pi * at * step_s / _DAY_S + phase)
             own.append(Fraction(max(0, round(10 * mean * wave * chance.gauss(1, _NOISE))), 10))
-        name = f"{each.name}-{scenario}"
-        drawn.append(Service(name, each.model, max(own), each.latency_limit_ms))
-        rates[name] = tuple(own)
+        drawn.append(replace(each, rate_rps=max(own)))
+        rates[each.name] = tuple(own)
     return Days(tuple(drawn), points, rates, step_s)
 
 
-_Pool: TypeAlias = "tuple[list[tuple[str, Service]], tuple[OperatingPoint, ...]]"
+def _published() -> tuple[list[Service], tuple[OperatingPoint, ...]]:
+    services = [replace(each, rate_rps=each.rate_rps * _FACTOR) for each in pool()]
+    return services, published.scenario("S1").operating_points
 
 
-def _published() -> _Pool:
-    pool = [
-        (name, Service(each.name, each.model, each.rate_rps * _FACTOR, each.latency_limit_ms))
-        for name in (f"S{number}" for number in range(1, 7))
-        for each in published.scenario(name).services
-    ]
-    return pool, published.scenario("S1").operating_points
-
-
-def _shared() -> _Pool:
-    pool = [
-        (f"{limit}ms", Service(curve.name, curve.name, 100 + 150 * ((3 * at + nth) % 7), limit))
+def _shared() -> tuple[list[Service], tuple[OperatingPoint, ...]]:
+    services = [
+        Service(f"{curve.name}-{limit}ms", curve.name, 100 + 150 * ((3 * at + nth) % 7), limit)
         for at, curve in enumerate(CURVES)
         for nth, limit in enumerate(_LIMITS)
     ]
@@ -133,4 +92,4 @@ def _shared() -> _Pool:
         for block, own in curve.points().items()
         for batch, length in own
     ]
-    return pool, tuple(points)
+    return services, tuple(points)

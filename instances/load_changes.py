@@ -4,14 +4,6 @@ The pool is every service of the published scenarios with its own latency limit,
 are those of the scenarios, times a random factor each, scaled to a fleet of about so many GPUs; at
 the second moment each is multiplied by another random factor. So two plans can be made, and a
 deployment of the one become one of the other.
-
-Examples
---------
->>> before, after = before_and_after(20, sigma="0.3", seed=1)
->>> print(before.services[0])
-bert-S1 (bert): 6.1 items/s within 6434 ms
->>> print(after.services[0])
-bert-S1 (bert): 9.6 items/s within 6434 ms
 """
 
 from __future__ import annotations
@@ -27,10 +19,9 @@ import numpy as np
 from cms.errors import InvalidOption
 from cms.fleet.serving.scenario import Scenario
 from cms.fleet.serving.service import Service
+from cms.values.frozen import FrozenMap
 
 from . import published
-
-__all__ = ["before_and_after", "pool"]
 
 _NAMES = ("S1", "S2", "S3", "S4", "S5", "S6")
 #: Of the factors by which the first moment's rates differ from the scenarios'.
@@ -40,13 +31,7 @@ _DOUBLINGS = 60
 
 @cache
 def pool() -> tuple[Service, ...]:
-    """Return the services of S1 to S6, named after model and scenario.
-
-    Examples
-    --------
-    >>> len(pool())
-    61
-    """
+    """Return the 61 services of S1 to S6, named after model and scenario."""
     return tuple(
         replace(each, name=f"{each.name}-{name}")
         for name in _NAMES
@@ -57,27 +42,11 @@ def pool() -> tuple[Service, ...]:
 def before_and_after(
     gpus: int, *, sigma: str | float, seed: int, services: int | None = None
 ) -> tuple[Scenario, Scenario]:
-    """Draw the load of a fleet at two moments.
+    """Draw the load of a fleet of about so many GPUs at two moments.
 
-    Parameters
-    ----------
-    gpus : int
-        So many are about enough at the first moment; what a plan takes differs by a few.
-    sigma : number or str
-        Standard deviation of the logarithm of the factor between the moments.
-    seed : int
-    services : int, optional
-        So many of the pool, drawn; by default all.
-
-    Returns
-    -------
-    tuple of Scenario
-        At most 3 processes in an instance, as the scenarios are published.
-
-    Raises
-    ------
-    InvalidOption
-        If there are not so many services, or the GPUs do not hold an instance of each.
+    `sigma` is the standard deviation of the logarithm of the factor between the moments; so many
+    `services` of the pool are drawn, by default all. At most 3 processes in an instance, as the
+    scenarios are published.
     """
     every = pool()
     count = len(every) if services is None else services
@@ -92,17 +61,16 @@ def before_and_after(
     first = [_with_rate(s, scale * rate) for s, rate in zip(drawn, rates, strict=True)]
     later = zip(first, factors, strict=True)
     second = [_with_rate(s, float(s.rate_rps) * factor) for s, factor in later]
-    known = published.scenario("S1")
     name = f"{gpus} GPUs, {count} services, sigma {sigma}, seed {seed}"
     before, after = (
-        Scenario(
+        replace(
+            published.scenario("S1"),
             name=f"{name}, {when}",
             title=f"{count} services of S1 to S6",
-            source=known.source,
             services=tuple(side),
-            operating_points=known.operating_points,
-            rule=known.rule,
-            max_processes=known.max_processes,
+            load_curves=None,
+            optimum=None,
+            bounds=FrozenMap(),
         )
         for when, side in (("before", first), ("after", second))
     )

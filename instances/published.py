@@ -49,17 +49,7 @@ _KNOWN = {
 
 @cache
 def scenario(name: str) -> Scenario:
-    """Return one of the scenarios S1 to S6.
-
-    Parameters
-    ----------
-    name : str
-
-    Raises
-    ------
-    KeyError
-        If there is none of this name.
-    """
+    """Return one of the scenarios S1 to S6; KeyError if there is none of this name."""
     optimum, bound = _KNOWN[name]
     services = _services()[name]
     rate = sum((service.rate_rps for service in services), Fraction(0))

@@ -9,31 +9,28 @@ Fraction(1, 1)
 
 from __future__ import annotations
 
-from fractions import Fraction
 from functools import partial
 
-from cms.plugin.registry import NamedProblem
 from cms.problem.parts import Configuration, Job, MachineType
 from cms.problem.problem import Problem
-from cms.values.frozen import FrozenMap
 
-from .hard import equal_jobs
+from .hard import equal_jobs, known
 
-_SOURCE = "made for this project"
 _HUGE = 10**12
 
 
 def huge_fleet(demand: int) -> Problem:
     """Serve one job best on whole machines and one on sevenths, on shapes of an A100."""
+    shapes = (
+        {"7g": 1},
+        {"4g": 1, "3g": 1},
+        {"3g": 2},
+        {"3g": 1, "1g": 4},
+        {"4g": 1, "1g": 3},
+        {"1g": 7},
+    )
     return Problem(
-        configurations=[
-            Configuration({"7g": 1}),
-            Configuration({"4g": 1, "3g": 1}),
-            Configuration({"3g": 2}),
-            Configuration({"3g": 1, "1g": 4}),
-            Configuration({"4g": 1, "1g": 3}),
-            Configuration({"1g": 7}),
-        ],
+        configurations=[Configuration(shape) for shape in shapes],
         jobs=[
             Job("whole", demand, {"1g": 90, "3g": 300, "4g": 400, "7g": 800}),
             Job("sevenths", demand, {"1g": 60, "3g": 150, "4g": 200, "7g": 300}),
@@ -43,15 +40,10 @@ def huge_fleet(demand: int) -> Problem:
 
 def long_decimals() -> Problem:
     """Supply and demand of 16 digits, of which three blocks make one to the last digit."""
+    supply = {"large": "333.3333333333333", "small": "0.0123456789012345"}
     return Problem(
         configurations=[Configuration({"large": 1}), Configuration({"small": 1})],
-        jobs=[
-            Job(
-                "exact",
-                "999.9999999999999",
-                {"large": "333.3333333333333", "small": "0.0123456789012345"},
-            )
-        ],
+        jobs=[Job("exact", "999.9999999999999", supply)],
     )
 
 
@@ -75,55 +67,43 @@ def unserved_job() -> Problem:
     )
 
 
-HUGE_DEMAND = NamedProblem(
-    name="huge-demand",
-    title="5 jobs of demand 10^12 and blocks of 0.9: nothing may be done a machine at a time",
-    source=_SOURCE,
-    make=partial(equal_jobs, 5, _HUGE, "0.9"),
-    optimum=Fraction(5 * -(-10 * _HUGE // 9)),
-    bounds=FrozenMap({"LP_DW": Fraction(5 * -(-10 * _HUGE // 9))}),
+_named = partial(known, source="made for this project")
+HUGE_DEMAND = _named(
+    "huge-demand",
+    "5 jobs of demand 10^12 and blocks of 0.9: nothing may be done a machine at a time",
+    partial(equal_jobs, 5, _HUGE, "0.9"),
+    5 * -(-10 * _HUGE // 9),
+    (None, None, None, 5 * -(-10 * _HUGE // 9)),
 )
 # 10^12 / 800 machines for the one job; ceil(10^12 / 60) = 7 x 2380952381 sevenths for the other.
-HUGE_FLEET = NamedProblem(
-    name="huge-fleet",
-    title="two jobs of demand 10^12 on the shapes of an A100",
-    source=_SOURCE,
-    make=partial(huge_fleet, _HUGE),
-    optimum=Fraction(1_250_000_000 + 2_380_952_381),
-    bounds=FrozenMap({"LP_DW": Fraction(1_250_000_000 + 2_380_952_381)}),
+HUGE_FLEET = _named(
+    "huge-fleet",
+    "two jobs of demand 10^12 on the shapes of an A100",
+    partial(huge_fleet, _HUGE),
+    1_250_000_000 + 2_380_952_381,
+    (None, None, None, 1_250_000_000 + 2_380_952_381),
 )
-THREE_THIRDS = NamedProblem(
-    name="three-thirds",
-    title="three blocks of 1/3 meet a demand of 1 exactly",
-    source=_SOURCE,
-    make=partial(equal_jobs, 1, 1, "1/3", 3),
-    optimum=Fraction(1),
+THREE_THIRDS = _named(
+    "three-thirds",
+    "three blocks of 1/3 meet a demand of 1 exactly",
+    partial(equal_jobs, 1, 1, "1/3", 3),
+    1,
 )
-LONG_DECIMALS = NamedProblem(
-    name="long-decimals",
-    title="three blocks of 333.3333333333333 meet 999.9999999999999 exactly",
-    source=_SOURCE,
-    make=long_decimals,
-    optimum=Fraction(3),
+LONG_DECIMALS = _named(
+    "long-decimals",
+    "three blocks of 333.3333333333333 meet 999.9999999999999 exactly",
+    long_decimals,
+    3,
 )
-LIMITED_TYPE = NamedProblem(
-    name="limited-type",
-    title="two machine types, of the cheap one there are two",
-    source=_SOURCE,
-    make=partial(limited_type, 2),
-    optimum=Fraction(7),
+LIMITED_TYPE = _named(
+    "limited-type", "two machine types, of the cheap one there are two", partial(limited_type, 2), 7
 )
-UNSERVED_JOB = NamedProblem(
-    name="unserved-job",
-    title="infeasible: no block serves one of the jobs",
-    source=_SOURCE,
-    make=unserved_job,
-    infeasible=True,
+UNSERVED_JOB = _named(
+    "unserved-job", "infeasible: no block serves one of the jobs", unserved_job, None
 )
-TOO_FEW_MACHINES = NamedProblem(
-    name="too-few-machines",
-    title="infeasible: five machines of which six are needed",
-    source=_SOURCE,
-    make=partial(limited_type, 5, dear=False),
-    infeasible=True,
+TOO_FEW_MACHINES = _named(
+    "too-few-machines",
+    "infeasible: five machines of which six are needed",
+    partial(limited_type, 5, dear=False),
+    None,
 )

@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import csv
 import random
-from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from decimal import Decimal
 from fractions import Fraction
 from functools import cache
@@ -31,15 +30,11 @@ _A100 = "a100-80gb"
 @cache
 def measured_throughputs() -> dict[str, dict[str, list[tuple[Fraction, Fraction]]]]:
     """{model: {profile: [(latency, throughput)]}} measured on an A100, at most 3 processes."""
-    found: dict[str, dict[str, list[tuple[Fraction, Fraction]]]] = defaultdict(
-        lambda: defaultdict(list)
-    )
-    with _DATA.open(encoding="utf-8", newline="") as file:
-        for row in csv.DictReader(file):
-            if int(row["processes"]) > 3:
-                continue
+    found: dict[str, dict[str, list[tuple[Fraction, Fraction]]]] = {}
+    for row in csv.DictReader(_DATA.read_text("utf-8").splitlines()):
+        if int(row["processes"]) <= 3:
             point = Fraction(row["latency_ms"]), Fraction(row["throughput_rps"])
-            found[row["model"]][row["profile"]].append(point)
+            found.setdefault(row["model"], {}).setdefault(row["profile"], []).append(point)
     return found
 
 
@@ -69,17 +64,14 @@ def a100(rng: random.Random) -> Problem:
 def a100_arbitrary(rng: random.Random) -> Problem:
     """The shapes of an A100 with tables that no hardware would show."""
     shapes = [Configuration(shape.blocks) for shape in gpu(_A100).configurations]
-    blocks = sorted({block for shape in shapes for block in shape.blocks})
-    return Problem(configurations=shapes, jobs=_jobs(rng, blocks, rng.randint(1, 3)))
+    return Problem(configurations=shapes, jobs=_jobs(rng, _used(shapes), rng.randint(1, 3)))
 
 
 def sparse(rng: random.Random) -> Problem:
     """Most blocks give most jobs nothing; a block may serve nobody."""
     shapes = _shapes(rng, _names("b", rng.randint(2, 5)))
-    blocks = sorted({block for shape in shapes for block in shape.blocks})
-    return Problem(
-        configurations=shapes, jobs=_jobs(rng, blocks, rng.randint(1, 4), chance_of_zero=0.65)
-    )
+    jobs = _jobs(rng, _used(shapes), rng.randint(1, 4), chance_of_zero=0.65)
+    return Problem(configurations=shapes, jobs=jobs)
 
 
 def random_configurations(rng: random.Random) -> Problem:
@@ -87,8 +79,7 @@ def random_configurations(rng: random.Random) -> Problem:
     shapes = _shapes(rng, _names("b", rng.randint(1, 4)), most=6)
     if rng.random() < 0.3:
         shapes.append(rng.choice(shapes))
-    blocks = sorted({block for shape in shapes for block in shape.blocks})
-    return Problem(configurations=shapes, jobs=_jobs(rng, blocks, rng.randint(1, 5)))
+    return Problem(configurations=shapes, jobs=_jobs(rng, _used(shapes), rng.randint(1, 5)))
 
 
 def costs(rng: random.Random) -> Problem:
@@ -112,20 +103,26 @@ def machine_types(rng: random.Random) -> Problem:
         for machine in types
         for shape in _shapes(rng, blocks, most=2, least=0)
     ] or [Configuration({blocks[0]: 1}, machine=types[0].name)]
-    blocks = sorted({block for shape in shapes for block in shape.blocks})
-    return Problem(
-        configurations=shapes, jobs=_jobs(rng, blocks, rng.randint(1, 4)), machine_types=types
-    )
+    jobs = _jobs(rng, _used(shapes), rng.randint(1, 4))
+    return Problem(configurations=shapes, jobs=jobs, machine_types=types)
 
 
-def size_bounded(rng: random.Random) -> Problem:
+def size_bounded(rng: random.Random, max_blocks: bool = False) -> Problem:
     """All multisets up to a capacity, on one machine type."""
-    return _bounded(rng, max_blocks=False)
+    blocks = _names("b", rng.randint(1, 3))
+    unit = rng.choice([Fraction(1), Fraction(1, 3), Fraction("0.1")])
+    sizes = {block: rng.randint(2, 9) * unit for block in blocks}
+    capacity = rng.randint(6, 16) * unit
+    most = rng.choice([None, 1, 2, 3, 4]) if max_blocks else None
+    shapes: list[Shape] = [SizeBoundedConfigurations(sizes, capacity, max_blocks=most)]
+    if max_blocks and rng.random() < 0.5:
+        shapes += _shapes(rng, [*blocks, "listed"], most=2)
+    return Problem(configurations=shapes, jobs=_jobs(rng, _used(shapes), rng.randint(1, 4)))
 
 
 def max_blocks(rng: random.Random) -> Problem:
     """All multisets up to a capacity and a number of blocks, beside listed configurations."""
-    return _bounded(rng, max_blocks=True)
+    return size_bounded(rng, max_blocks=True)
 
 
 def infeasible_by_block(rng: random.Random) -> Problem:
@@ -177,7 +174,7 @@ def infeasible_by_limit(rng: random.Random) -> Problem:
 def decimals(rng: random.Random) -> Problem:
     """Thirds, tenths and sevenths that must add up to the last digit, as all kinds of numbers."""
     shapes = _shapes(rng, _names("b", rng.randint(1, 3)))
-    blocks = sorted({block for shape in shapes for block in shape.blocks})
+    blocks = _used(shapes)
     parts: list[Any] = ["1/3", 0.1, "0.1", Decimal("0.3"), Fraction(2, 7), 0.7, "1e-1", 1, "3.3e0"]
     wholes: list[Any] = [1, 0.3, "0.9", Decimal("0.7"), "2/3", "4/7", 2, "1.1", 0.8]
     jobs = [
@@ -206,7 +203,7 @@ def equal_ratios(rng: random.Random) -> Problem:
 def identical_jobs(rng: random.Random) -> Problem:
     """The same few rows again and again, some of them in another unit."""
     shapes = _shapes(rng, _names("b", rng.randint(1, 3)))
-    blocks = sorted({block for shape in shapes for block in shape.blocks})
+    blocks = _used(shapes)
     kinds = _jobs(rng, blocks, rng.randint(1, 2))
     jobs = []
     for j in range(rng.randint(2, 8)):
@@ -220,8 +217,7 @@ def identical_jobs(rng: random.Random) -> Problem:
 def long_numbers(rng: random.Random) -> Problem:
     """Demands of a few blocks in numbers that need more than 63 bits; some demands are 0."""
     shapes = _shapes(rng, _names("b", rng.randint(1, 3)))
-    blocks = sorted({block for shape in shapes for block in shape.blocks})
-    jobs = []
+    blocks, jobs = _used(shapes), []
     for j in range(rng.randint(1, 4)):
         tiny = Fraction(10**9, 10**21 + 7)
         unit = rng.choice([Fraction(10**25), Fraction(10**18 + 9), Fraction(2**63), tiny])
@@ -284,23 +280,9 @@ def edges(rng: random.Random) -> Problem:
 FAMILIES: dict[str, Family] = {
     family.__name__: family
     for family in (
-        a100,
-        a100_arbitrary,
-        sparse,
-        random_configurations,
-        costs,
-        limits,
-        machine_types,
-        size_bounded,
-        max_blocks,
-        infeasible_by_block,
-        infeasible_by_limit,
-        decimals,
-        equal_ratios,
-        identical_jobs,
-        long_numbers,
-        set_cover,
-        edges,
+        *(a100, a100_arbitrary, sparse, random_configurations, costs, limits, machine_types),
+        *(size_bounded, max_blocks, infeasible_by_block, infeasible_by_limit, decimals),
+        *(equal_ratios, identical_jobs, long_numbers, set_cover, edges),
     )
 }
 
@@ -315,6 +297,13 @@ def instance(family: str, number: int) -> Problem:
 
 def _names(prefix: str, number: int) -> list[str]:
     return [f"{prefix}{i}" for i in range(number)]
+
+
+def _used(shapes: Iterable[Shape]) -> list[str]:
+    """The blocks of some configurations, in order."""
+    return sorted(
+        {b for s in shapes for b in (s.blocks if isinstance(s, Configuration) else s.sizes)}
+    )
 
 
 def _cost(rng: random.Random) -> Fraction:
@@ -362,24 +351,5 @@ def _fleet(rng: random.Random, prices: list[Fraction], most: list[int | None]) -
             sizes = {block: Fraction(rng.randint(2, 6), 2) for block in mine}
             shapes.append(SizeBoundedConfigurations(sizes, rng.randint(2, 6), machine.name))
         shapes += [Configuration(s.blocks, machine.name) for s in _shapes(rng, blocks, most=2)]
-    blocks = sorted(
-        {b for s in shapes for b in (s.blocks if isinstance(s, Configuration) else s.sizes)}
-    )
-    return Problem(
-        configurations=shapes, jobs=_jobs(rng, blocks, rng.randint(1, 4)), machine_types=types
-    )
-
-
-def _bounded(rng: random.Random, *, max_blocks: bool) -> Problem:
-    blocks = _names("b", rng.randint(1, 3))
-    unit = rng.choice([Fraction(1), Fraction(1, 3), Fraction("0.1")])
-    sizes = {block: rng.randint(2, 9) * unit for block in blocks}
-    capacity = rng.randint(6, 16) * unit
-    most = rng.choice([None, 1, 2, 3, 4]) if max_blocks else None
-    shapes: list[Shape] = [SizeBoundedConfigurations(sizes, capacity, max_blocks=most)]
-    if max_blocks and rng.random() < 0.5:
-        shapes += _shapes(rng, [*blocks, "listed"], most=2)
-    blocks = sorted(
-        {b for s in shapes for b in (s.blocks if isinstance(s, Configuration) else s.sizes)}
-    )
-    return Problem(configurations=shapes, jobs=_jobs(rng, blocks, rng.randint(1, 4)))
+    jobs = _jobs(rng, _used(shapes), rng.randint(1, 4))
+    return Problem(configurations=shapes, jobs=jobs, machine_types=types)

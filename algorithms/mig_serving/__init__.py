@@ -9,8 +9,7 @@ from cms.plugin.algorithm import Named, Support
 from cms.reduction.reduction import reduce
 
 from ..tables.integers import Tables, without_limits
-from .candidates import MOST_NUMBERS, Candidates, fitting
-from .fast import MOST_MACHINES, fast
+from .candidates import MOST_MACHINES, MOST_NUMBERS, Candidates, fitting
 from .genetic import Genetic
 from .options import MigServingFastOptions, MigServingOptions
 from .services import Services
@@ -20,9 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from cms.plugin.algorithm import Budget, Claim
-    from cms.plugin.guarantee import Guarantee
     from cms.problem.problem import Problem
-    from cms.reduction.reduction import Reduction
 
     from .services import Filled
 
@@ -42,11 +39,8 @@ class _ByScores:
             return general
         free = [machine.name for machine in problem.machine_types if not machine.cost]
         if free:
-            return Support(
-                False,
-                f"machine type {free[0]!r} costs nothing, and scores are divided by costs; "
-                "use auto",
-            )
+            reason = f"machine type {free[0]!r} costs nothing, and scores are divided by costs"
+            return Support(False, f"{reason}; use auto")
         small = reduce(problem).problem
         if len(small.job_names) > MOST_MACHINES:
             return _too_many(len(small.job_names))
@@ -54,28 +48,21 @@ class _ByScores:
         if tables.unservable or not tables.n:
             return Support(True)
         blocks = max(sum(row) for row in tables.counts)
-        if blocks > _MOST_BLOCKS:
-            return Support(
-                False,
-                f"a machine has {blocks} blocks, which are handed out one by one; at most "
-                f"{_MOST_BLOCKS} are tried; use auto",
-            )
         jobs = min(tables.n, options.mixed + 1)
-        if fitting(tables.counts, jobs, jobs) < jobs:
+        if blocks > _MOST_BLOCKS or fitting(tables.counts, jobs, jobs) < jobs:
             return Support(
                 False,
                 f"the ways to hand out the blocks of a machine (up to {blocks}, of {tables.k} "
-                f"types) to {jobs} jobs make a table of more than {MOST_NUMBERS} numbers, and all "
-                "are scored; choose mixed smaller, or auto",
+                f"types) to {jobs} jobs are all scored; at most {_MOST_BLOCKS} blocks and a table "
+                f"of {MOST_NUMBERS} numbers are tried; choose mixed smaller, or auto",
             )
         # Jobs by themselves fill so many machines, and none needs more than one of its own on top;
         # with costs far apart it can be more, which the run then tells.
         machines = sum(map(int, Services.of(tables).alone)) + tables.n
         return Support(True) if machines <= MOST_MACHINES else _too_many(machines)
 
-    def guarantee(self, problem: Problem, options: MigServingFastOptions) -> Guarantee | None:
+    def guarantee(self, problem: Problem, options: MigServingFastOptions) -> None:
         """Return None: nothing is proved of it."""
-        return None
 
 
 class MigServingFast(_ByScores):
@@ -84,7 +71,7 @@ class MigServingFast(_ByScores):
     A machine's score is the sum, over jobs, of the part of the demand that is missing times the
     part that the machine satisfies, divided by the machine's cost (MIG-serving knows one cost). A
     machine is opened, what is missing is counted anew, and so on until nothing is. At most a few
-    different jobs share a machine, one more in the last mile.
+    different jobs share a machine; in the last mile, when no job is missing much, one more.
 
     All ways to hand out a machine's blocks to six jobs are scored at once (fewer jobs where the
     ways are too many for a table). Up to six unfinished jobs the best machine is therefore found
@@ -94,8 +81,7 @@ class MigServingFast(_ByScores):
     Notes
     -----
     **Guarantee.** None: the source states none, and plain scores can open a whole machine for each
-    job. No machine of the schedule has more different jobs than ``mixed``, and one more in the last
-    mile.
+    job.
 
     **Running time.** One step a machine; a step costs O(n k), and the product of some thousand ways
     with six jobs. So 1,000 services take about a second, and fleets of more than about 20,000
@@ -104,8 +90,7 @@ class MigServingFast(_ByScores):
     References
     ----------
     Tan, Li, Zhang, Cao, Qi, Liu, Zhu, Guo: Serving DNN Models with Multi-Instance GPUs: A Case of
-    the Reconfigurable Machine Scheduling Problem, arXiv:2109.11067. No theorem of ours is about it,
-    so nothing in ``proofs_checks`` is either.
+    the Reconfigurable Machine Scheduling Problem, arXiv:2109.11067.
 
     Examples
     --------
@@ -125,7 +110,7 @@ class MigServingFast(_ByScores):
         self, problem: Problem, options: MigServingFastOptions, budget: Budget
     ) -> Iterator[Claim]:
         """Yield one schedule."""
-        run = _Run(reduce(problem), options)
+        run = _Run(problem, options)
         machines = run.fast(budget)
         if machines is not None:
             yield run.claim(machines, "fast algorithm")
@@ -134,8 +119,7 @@ class MigServingFast(_ByScores):
 class MigServing(_ByScores):
     """MIG-serving's optimiser: its fast algorithm, then a genetic one around a tree search.
 
-    The fast deployment is the first of a population, beside the schedule to start from if there is
-    one. In every round each deployment has a child:
+    The fast deployment is the first of a population. In every round each deployment has a child:
     *mutation* exchanges the jobs of equal blocks on different machines; *crossover* erases some
     machines at random and has a Monte Carlo tree search serve what is then missing, with some
     chance after merging several blocks of a job into a larger one. The fittest stay: the cheapest,
@@ -152,9 +136,7 @@ class MigServing(_ByScores):
 
     References
     ----------
-    Tan, Li, Zhang, Cao, Qi, Liu, Zhu, Guo: Serving DNN Models with Multi-Instance GPUs: A Case of
-    the Reconfigurable Machine Scheduling Problem, arXiv:2109.11067. No theorem of ours is about it,
-    so nothing in ``proofs_checks`` is either.
+    As for :class:`MigServingFast`.
 
     Examples
     --------
@@ -175,7 +157,7 @@ class MigServing(_ByScores):
 
     def run(self, problem: Problem, options: MigServingOptions, budget: Budget) -> Iterator[Claim]:
         """Yield the fast schedule, then better and better ones."""
-        run, start = _Run(reduce(problem), options), budget.best
+        run = _Run(problem, options)
         machines = run.fast(budget)
         if machines is None:
             return
@@ -184,31 +166,26 @@ class MigServing(_ByScores):
             return
         random = Random(budget.seed)
         search = TreeSearch(run.services, run.candidates, options, random)
-        genetic = Genetic(run.services, run.candidates, search, options, random)
-        population = [genetic.deployment(machines)]
-        if len(population[0].machines) < len(machines):
-            yield run.claim(population[0].machines, "fast algorithm, what can go left out")
-        known = None if start is None else run.services.machines_of(start, MOST_MACHINES)
-        if known:
-            population.append(genetic.deployment(known))
-        for deployment, turn in genetic.improvements(population, budget):
+        genetic = Genetic(run.services, search, options, random)
+        first = genetic.deployment(machines)
+        if len(first.machines) < len(machines):
+            yield run.claim(first.machines, "fast algorithm, what can go left out")
+        for deployment, turn in genetic.improvements(first, budget):
             yield run.claim(deployment.machines, f"genetic algorithm, round {turn}")
 
 
 class _Run:
-    """What both algorithms need of a reduced problem."""
+    """What both algorithms need of a problem."""
 
-    def __init__(self, reduction: Reduction, options: MigServingFastOptions) -> None:
-        self._reduction, self._options = reduction, options
-        self._tables = Tables.of(reduction.problem)
-        self.services = Services.of(self._tables)
+    def __init__(self, problem: Problem, options: MigServingFastOptions) -> None:
+        self._reduction = reduce(problem)
+        self.services = Services.of(Tables.of(self._reduction.problem))
         self.candidates = Candidates(self.services, options)
 
     def fast(self, budget: Budget) -> list[Filled] | None:
         """Return the fast algorithm's machines; None if stopped, or if there are none that do."""
-        if self._tables.unservable:
-            return None  # the driver knows that there is no schedule
-        return fast(self.services, self.candidates, self.services.needs, self._options, budget)
+        # the driver knows where there is no schedule
+        return None if self.services.tables.unservable else self.candidates.fast(budget)
 
     def claim(self, machines: Sequence[Filled], part: str) -> Named:
         """Turn machines into a schedule of the user's problem."""

@@ -2,75 +2,127 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Sequence
+from itertools import combinations, product
+from math import comb
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from .patterns import number, patterns
+from cms.errors import UnsupportedProblem
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from numpy.typing import NDArray
 
+    from cms.plugin.algorithm import Budget
+
     from .options import MigServingFastOptions
-    from .patterns import Patterns
     from .services import Filled, Services
 
 #: Jobs that are looked at together when the best machine for all of them is wanted.
-PLACES = 6
+_PLACES = 6
 #: Numbers in the table of the ways to hand out blocks to these, at most.
 MOST_NUMBERS = 2_000_000
+#: Machines are opened one by one: beyond so many a run takes minutes.
+MOST_MACHINES = 20_000
+
+
+class Patterns(NamedTuple):
+    """Ways to hand out all blocks of configurations to numbered places, whichever jobs take these.
+
+    `shapes` (rows,) are the configurations, `counts` (rows, places, k) how many blocks of each type
+    each place gets: floats, for products, of small whole numbers.
+    """
+
+    shapes: NDArray[np.int64]
+    counts: NDArray[np.float64]
+
+
+def patterns(shapes: Sequence[Sequence[int]], places: int, mixed: int) -> Patterns:
+    """List the ways to hand out the blocks of each configuration, to at most `mixed` places."""
+    rows, tables = [], []
+    for at, shape in enumerate(shapes):
+        for used in range(1, min(mixed, places) + 1):
+            every = product(*(_shares(count, used) for count in shape))
+            ways = [way for way in every if all(map(any, zip(*way, strict=True)))]
+            taken = np.array(ways, dtype=np.float64).reshape(-1, len(shape), used)
+            for chosen in combinations(range(places), used):
+                table = np.zeros((len(ways), places, len(shape)))
+                table[:, chosen] = taken.transpose(0, 2, 1)
+                tables.append(table)
+                rows += [at] * len(ways)
+    return Patterns(np.array(rows, dtype=np.int64), np.concatenate(tables))
+
+
+def _shares(count: int, used: int) -> Iterator[tuple[int, ...]]:
+    """Yield the ways to divide equal blocks among so many takers, most for the first first."""
+    if used == 1:
+        yield (count,)
+        return
+    for first in range(count, -1, -1):
+        for rest in _shares(count - first, used - 1):
+            yield (first, *rest)
+
+
+def count_patterns(shapes: Sequence[Sequence[int]], places: int, mixed: int) -> int:
+    """Count the rows of :func:`patterns` without listing them."""
+    total = 0
+    for shape in shapes:
+        for used in range(1, min(mixed, places) + 1):
+            # Inclusion and exclusion: nobody of those chosen goes without.
+            onto = 0
+            for out in range(used):
+                ways = 1
+                for count in filter(None, shape):
+                    ways *= comb(count + used - out - 1, count)
+                onto += (-1) ** out * comb(used, out) * ways
+            total += comb(places, used) * onto
+    return total
 
 
 def fitting(shapes: Sequence[Sequence[int]], places: int, mixed: int) -> int:
-    """Return how many jobs can be looked at together, at most ``places``; 0 if not even one.
-
-    Parameters
-    ----------
-    shapes : sequence of c sequences of k ints
-        Numbers of blocks.
-    places, mixed : int
-        As :func:`~algorithms.mig_serving.patterns.patterns` takes them.
-
-    Examples
-    --------
-    >>> fitting([[7]], places=6, mixed=4), fitting([[1000]], places=6, mixed=4)
-    (6, 3)
-    """
+    """Return how many jobs can be looked at together, at most `places`; 0 if not even one."""
     k = len(shapes[0]) if shapes else 0
-    while places and number(shapes, places, mixed) * places * k > MOST_NUMBERS:
+    while places and count_patterns(shapes, places, mixed) * places * k > MOST_NUMBERS:
         places -= 1
     return places
 
 
 class Candidates:
-    """Scores of filled machines.
-
-    The score of a machine is the sum, over jobs, of the part of the demand that is missing times
-    the part that the machine satisfies, by the machine's cost.
-
-    In the last mile, when no job is missing much, one job more may be mixed on a machine, and what
-    it gives a job counts up to what that is missing alone.
-
-    Parameters
-    ----------
-    services : Services
-    options : MigServingFastOptions
-    """
+    """Scores of filled machines, as :class:`~algorithms.mig_serving.MigServingFast` says."""
 
     def __init__(self, services: Services, options: MigServingFastOptions) -> None:
         self._services, self._mixed = services, options.mixed
+        self._capped = options.score == "capped"
         self._nearly = np.array([int(need * options.last_mile) for need in services.needs])
         self._patterns: dict[tuple[int, int], Patterns] = {}
-        self._places: dict[int, int] = {}
         counts = services.tables.counts
+        self._places = fitting(counts, _PLACES, self._mixed + 1)
         # What a block of each type is worth to the jobs, then all of the type that a machine has.
         most = np.array([max(column) for column in zip(*counts, strict=True)]).reshape(-1, 1)
         self._worth = np.vstack([services.utility.T, services.utility.T * most])
         self._needs = np.array(services.needs, dtype=np.float64)
         costs = services.tables.costs
         self._costs = np.array([float(cost / min(costs)) for cost in costs])
+
+    def fast(self, budget: Budget | None = None) -> list[Filled] | None:
+        """Open the machine of the highest score until nothing is missing; None if stopped."""
+        left = np.array(self._services.needs, dtype=np.int64)
+        opened: list[Filled] = []
+        while (left > 0).any():
+            if budget is not None and budget.stopped:
+                return None
+            jobs = self.shortlist(left, capped=self._capped)
+            [machine] = self.top(jobs, left, keep=1, capped=self._capped)
+            opened.append(machine)
+            if len(opened) > MOST_MACHINES:
+                raise UnsupportedProblem(
+                    f"it would open more than {MOST_MACHINES} machines one by one, because "
+                    "machines of little use are so much cheaper than others; use auto or greedy"
+                )
+            for j, amount in machine.gives:
+                left[j] -= amount
+        return opened
 
     def top(
         self,
@@ -80,41 +132,10 @@ class Candidates:
         keep: int,
         capped: bool = True,
     ) -> list[Filled]:
-        """Return the machines of the highest scores, the best first.
+        """Return so many machines of the highest scores for a few jobs, the best first.
 
-        All ways to hand out blocks to these jobs are looked at.
-
-        Parameters
-        ----------
-        jobs : sequence of int
-            Few, each missing something.
-        missing : sequence of n ints
-            What jobs lack.
-        keep : int
-            How many machines.
-        capped : bool, default True
-            Whether what a machine gives a job counts up to what that is missing alone; in the last
-            mile it does.
-
-        Returns
-        -------
-        list of Filled
-            Each gives something to one of the jobs.
-
-        Examples
-        --------
-        >>> from cms import Configuration, Job, Problem
-        >>> from algorithms.tables.integers import Tables
-        >>> from algorithms.mig_serving.options import MigServingFastOptions
-        >>> from algorithms.mig_serving.services import Services
-        >>> jobs = [Job("x", 4, {"a": 1}), Job("y", 2, {"a": 1})]
-        >>> services = Services.of(
-        ...     Tables.of(Problem(configurations=Configuration({"a": 3}), jobs=jobs))
-        ... )
-        >>> candidates = Candidates(services, MigServingFastOptions())
-        >>> [best] = candidates.top([0, 1], services.needs, keep=1)
-        >>> best.blocks
-        ((0, 0, 1), (0, 1, 2))
+        All ways to hand out blocks to these jobs, each missing something, are looked at. If capped,
+        and in the last mile, what a machine gives a job counts up to what that is missing alone.
         """
         late = self._late(missing)
         rows = self._rows(len(jobs), self._mixed + late)
@@ -140,24 +161,12 @@ class Candidates:
         return list(best)
 
     def shortlist(self, missing: NDArray[np.int64], *, capped: bool) -> list[int]:
-        """Choose the jobs for which a machine is worth most, whatever machine is opened.
+        """Choose six jobs, in order, for which a machine is worth most, whatever is opened.
 
         They are those for which one block of a type counts most, and all blocks of a type that a
-        machine can have; types take turns.
-
-        Parameters
-        ----------
-        missing : ndarray of int64, shape (n,)
-        capped : bool
-            As for :meth:`top`.
-
-        Returns
-        -------
-        list of int
-            Six jobs in order, or as many as the table of ways allows; fewer if fewer are missing
-            something.
+        machine can have; types take turns. Fewer where the table of ways would be too large.
         """
-        places = self.places(PLACES)
+        places = self._places
         open_jobs = np.flatnonzero(missing > 0)
         if len(open_jobs) <= places:
             return [int(j) for j in open_jobs]
@@ -178,52 +187,6 @@ class Candidates:
                 if len(chosen) < places:
                     chosen[int(open_jobs[j])] = None
         return sorted(chosen)
-
-    def filled_up(
-        self, shape: int, blocks: Sequence[tuple[int, int, int]], missing: Sequence[int]
-    ) -> Filled:
-        """Hand out the idle blocks of a machine one by one, each where it counts most.
-
-        Not to more different jobs than may be mixed.
-
-        Parameters
-        ----------
-        shape : int
-        blocks : sequence of (block type, job, number)
-            Those handed out already.
-        missing : sequence of n ints
-            What jobs lack, with these.
-        """
-        services, left = self._services, list(missing)
-        held = {(i, j): count for i, j, count in blocks}
-        free = list(services.tables.counts[shape])
-        for i, _, count in blocks:
-            free[i] -= count
-        while True:
-            best, pick = 0.0, None
-            there = {j for _, j in held}
-            for j, amount in enumerate(left):
-                if j not in there and len(there) >= self._mixed:
-                    continue
-                for i, gives in enumerate(services.supply[j]):
-                    if amount > 0 and free[i]:
-                        worth = min(gives, amount) * amount / services.needs[j] ** 2
-                        if worth > best:
-                            best, pick = worth, (i, j)
-            if pick is None:
-                break
-            i, j = pick
-            held[pick] = held.get(pick, 0) + 1
-            free[i] -= 1
-            left[j] -= services.supply[j][i]
-        return services.filled(shape, [(i, j, count) for (i, j), count in held.items()])
-
-    def places(self, wanted: int) -> int:
-        """Return how many jobs can be looked at together: so many, or fewer."""
-        if wanted not in self._places:
-            counts = self._services.tables.counts
-            self._places[wanted] = fitting(counts, wanted, self._mixed + 1)
-        return self._places[wanted]
 
     def _late(self, missing: Sequence[int] | NDArray[np.int64]) -> bool:
         """Whether this is the last mile."""

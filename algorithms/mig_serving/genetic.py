@@ -10,23 +10,20 @@ if TYPE_CHECKING:
 
     from cms.plugin.algorithm import Budget
 
-    from .candidates import Candidates
     from .options import MigServingOptions
     from .services import Filled, Services
     from .tree_search import TreeSearch
+
+#: Mutation exchanges the jobs of so many pairs of blocks, where no machine then has more different
+#: jobs than are allowed; crossover also merges blocks with this chance. By trial on S1 to S6.
+_EXCHANGES, _MERGING = 4, 0.25
 
 
 class Deployment(NamedTuple):
     """Machines that serve all jobs: a chromosome.
 
-    Attributes
-    ----------
-    machines : tuple of Filled
-    cost : int
-        In steps.
-    spare : float
-        What jobs have too much, in machines that would give it: of equally dear deployments the one
-        with more to spare is nearer to doing without a machine.
+    `spare` is what jobs have too much, in machines that would give it: of equally dear deployments
+    the one with more to spare is nearer to doing without a machine.
     """
 
     machines: tuple[Filled, ...]
@@ -40,27 +37,12 @@ class Deployment(NamedTuple):
 
 
 class Genetic:
-    """Improves a deployment from round to round.
-
-    Parameters
-    ----------
-    services : Services
-    candidates : Candidates
-    search : TreeSearch
-    options : MigServingOptions
-    random : random.Random
-        The only source of randomness.
-    """
+    """Improves a deployment from round to round."""
 
     def __init__(
-        self,
-        services: Services,
-        candidates: Candidates,
-        search: TreeSearch,
-        options: MigServingOptions,
-        random: Random,
+        self, services: Services, search: TreeSearch, options: MigServingOptions, random: Random
     ) -> None:
-        self._services, self._candidates, self._search = services, candidates, search
+        self._services, self._search = services, search
         self._options, self._random = options, random
         self._each = [
             need / float(alone) for need, alone in zip(services.needs, services.alone, strict=True)
@@ -84,23 +66,13 @@ class Genetic:
         return Deployment(tuple(kept), self._services.cost(kept), spare)
 
     def improvements(
-        self, first: Sequence[Deployment], budget: Budget
+        self, first: Deployment, budget: Budget | None = None
     ) -> Iterator[tuple[Deployment, int]]:
         """Yield better and better deployments, each with the round it was found in.
 
         Ends after the rounds without gain that the options allow, or when stopped.
-
-        Parameters
-        ----------
-        first : sequence of Deployment
-            To begin with, at least one.
-        budget : Budget
-
-        Yields
-        ------
-        deployment, round
         """
-        best, population = min(first, key=lambda one: one.fitness), list(first)
+        best, population = first, [first]
         idle = turn = 0
         while idle < self._options.rounds_without_gain:
             turn, idle = turn + 1, idle + 1
@@ -125,7 +97,7 @@ class Genetic:
         next crossover erases together.
         """
         machines = list(deployment.machines)
-        for _ in range(self._options.exchanges if len(machines) > 1 else 0):
+        for _ in range(_EXCHANGES if len(machines) > 1 else 0):
             one, other = self._random.sample(range(len(machines)), 2)
             mine, theirs = machines[one], machines[other]
             pairs = [
@@ -158,7 +130,7 @@ class Genetic:
             self._random.sample(range(len(machines)), self._random.randint(1, most)), reverse=True
         ):
             del machines[at]
-        if machines and self._random.random() < self._options.merging:
+        if machines and self._random.random() < _MERGING:
             at = self._random.randrange(len(machines))
             machines[at] = self.merged(machines[at], self._services.missing(machines))
         path = self._search.best(self._services.missing(machines), budget)
@@ -167,23 +139,11 @@ class Genetic:
     def merged(self, machine: Filled, missing: Sequence[int]) -> Filled:
         """Merge several blocks of one job on a machine into a larger one, if there is a way.
 
-        The larger block gives the job more than any of those merged, and all but it and the other
-        jobs' blocks of the new configuration goes where most is missing. The job may end with less
-        than before.
-
-        Parameters
-        ----------
-        machine : Filled
-        missing : sequence of n ints
-            What jobs lack, with this machine as it is.
-
-        Returns
-        -------
-        Filled
-            The machine itself if there is no such way.
+        `missing` is what jobs lack with the machine as it is. The larger block gives the job more
+        than any of those merged, and all but it and the other jobs' blocks of the new configuration
+        goes where most is missing. The job may end with less than before.
         """
         services = self._services
-        counts = services.tables.counts
         ways = []
         for j in {j for _, j, _ in machine.blocks}:
             mine = {i: number for i, job, number in machine.blocks if job == j}
@@ -191,15 +151,16 @@ class Genetic:
                 continue
             most = max(services.supply[j][i] for i in mine)
             others = [block for block in machine.blocks if block[1] != j]
-            for shape, row in enumerate(counts):
+            for shape, row in enumerate(services.tables.counts):
                 free = list(row)
                 for i, _, number in others:
                     free[i] -= number
-                if min(free) < 0:
-                    continue
-                for i, count in enumerate(free):
-                    if count and services.supply[j][i] > most:
-                        ways.append((shape, i, j, others))
+                if min(free) >= 0:
+                    ways += [
+                        (shape, i, j, others)
+                        for i, count in enumerate(free)
+                        if count and services.supply[j][i] > most
+                    ]
         if not ways:
             return machine
         shape, i, j, others = self._random.choice(sorted(ways))
@@ -209,7 +170,36 @@ class Genetic:
             left[job] += amount
         for job, amount in services.filled(shape, blocks).gives:
             left[job] -= amount
-        return self._candidates.filled_up(shape, blocks, left)
+        return self._filled_up(shape, blocks, left)
+
+    def _filled_up(
+        self, shape: int, blocks: Sequence[tuple[int, int, int]], left: list[int]
+    ) -> Filled:
+        """Hand out the idle blocks of a machine one by one, each where it counts most.
+
+        Not to more different jobs than may be mixed; jobs lack what is left.
+        """
+        services = self._services
+        held = {(i, j): count for i, j, count in blocks}
+        free = list(services.tables.counts[shape])
+        for i, _, count in blocks:
+            free[i] -= count
+        while True:
+            best, pick = 0.0, None
+            there = {j for _, j in held}
+            for j, amount in enumerate(left):
+                if amount <= 0 or (j not in there and len(there) >= self._options.mixed):
+                    continue
+                for i, gives in enumerate(services.supply[j]):
+                    worth = min(gives, amount) * amount / services.needs[j] ** 2
+                    if free[i] and worth > best:
+                        best, pick = worth, (i, j)
+            if pick is None:
+                return services.filled(shape, [(i, j, count) for (i, j), count in held.items()])
+            i, j = pick
+            held[pick] = held.get(pick, 0) + 1
+            free[i] -= 1
+            left[j] -= services.supply[j][i]
 
     def _handed_over(self, machine: Filled, i: int, j: int, to: int) -> Filled:
         """Give one of a job's blocks of a type to another job."""

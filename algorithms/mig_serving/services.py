@@ -27,14 +27,8 @@ _DIGITS = 40
 class Filled(NamedTuple):
     """A machine with its blocks handed out: a GPU configuration, in MIG-serving's words.
 
-    Attributes
-    ----------
-    shape : int
-        The configuration, by index.
-    blocks : tuple of (block type, job, number)
-        In order; a block that would give its job nothing is left idle.
-    gives : tuple of (job, amount)
-        What the jobs get, in order.
+    `blocks` are (block type, job, number), `gives` are (job, amount), both in order; a block that
+    would give its job nothing is left idle.
     """
 
     shape: int
@@ -47,18 +41,8 @@ class Services:
     """The jobs and machines of a reduced problem, in int64.
 
     Demands of more than 40 binary digits are rounded up, and their supply down: schedules that meet
-    these meet the problem's own.
-
-    Attributes
-    ----------
-    tables : Tables
-    needs : list of n ints
-        Demands.
-    supply : list of n lists of k ints
-    prices : list of c ints
-        The configurations' costs, as multiples of their common step.
-    utility : ndarray of float, shape (n, k)
-        The part of a job's demand that one block of a type satisfies, at most 1.
+    these meet the problem's own. `prices` are the configurations' costs in a common step, `utility`
+    (n, k) is the part of a job's demand that a block satisfies, at most 1.
     """
 
     tables: Tables
@@ -69,16 +53,7 @@ class Services:
 
     @classmethod
     def of(cls, tables: Tables) -> Services:
-        """Read the tables of a reduced problem.
-
-        Examples
-        --------
-        >>> from cms import Configuration, Job, Problem
-        >>> from algorithms.tables.integers import Tables
-        >>> problem = Problem(configurations=Configuration({"a": 2}), jobs=[Job("x", 4, {"a": 1})])
-        >>> Services.of(Tables.of(problem)).utility
-        array([[0.25]])
-        """
+        """Read the tables of a reduced problem."""
         needs, supply = [], []
         for demand, row in zip(tables.demands, tables.supply, strict=True):
             shift = max(0, demand.bit_length() - _DIGITS)
@@ -91,18 +66,7 @@ class Services:
 
     @property
     def alone(self) -> list[Fraction]:
-        """How many machines each job would fill by itself, in parts, of those that pay best.
-
-        These are the ones that give it most for what they cost.
-
-        Examples
-        --------
-        >>> from cms import Configuration, Job, Problem
-        >>> from algorithms.tables.integers import Tables
-        >>> problem = Problem(configurations=Configuration({"a": 2}), jobs=[Job("x", 5, {"a": 1})])
-        >>> Services.of(Tables.of(problem)).alone
-        [Fraction(5, 2)]
-        """
+        """How many machines each job would fill by itself, of those that pay it best."""
         tables = self.tables
         found = []
         for demand, mine in zip(tables.demands, tables.supply, strict=True):
@@ -123,17 +87,7 @@ class Services:
         return Filled(shape, tuple(useful), tuple(sorted(gives.items())))
 
     def missing(self, machines: Iterable[Filled]) -> list[int]:
-        """Return what jobs lack; a negative number is what they have too much.
-
-        Examples
-        --------
-        >>> from cms import Configuration, Job, Problem
-        >>> from algorithms.tables.integers import Tables
-        >>> problem = Problem(configurations=Configuration({"a": 2}), jobs=[Job("x", 5, {"a": 1})])
-        >>> services = Services.of(Tables.of(problem))
-        >>> services.missing([services.filled(0, [(0, 0, 2)])] * 2)
-        [1]
-        """
+        """Return what jobs lack; a negative number is what they have too much."""
         left = list(self.needs)
         for machine in machines:
             for j, amount in machine.gives:
@@ -155,44 +109,3 @@ class Services:
             )
             for machine, count in Counter(machines).items()
         )
-
-    def machines_of(self, schedule: Schedule, most: int) -> list[Filled] | None:
-        """Read machines off a schedule of the user's problem.
-
-        A machine is of the cheapest configuration here that has its blocks.
-
-        Parameters
-        ----------
-        schedule : Schedule
-        most : int
-            Machines.
-
-        Returns
-        -------
-        list of Filled, or None
-            None if there are more, or if some are cut as none here, or if they do not serve all
-            jobs in the numbers counted with here.
-        """
-        if schedule.machine_count > most:
-            return None
-        types = self.tables.problem.block_index
-        jobs = {name: j for j, name in enumerate(self.tables.problem.job_names)}
-        machines: list[Filled] = []
-        for group in schedule.groups:
-            given = [
-                (types[block], jobs[job], number)
-                for (block, job), number in group.assignment.items()
-                if block in types and job in jobs
-            ]
-            need = [0] * self.tables.k
-            for i, _, number in given:
-                need[i] += number
-            holding = [
-                (self.prices[shape], shape)
-                for shape, row in enumerate(self.tables.counts)
-                if all(a <= b for a, b in zip(need, row, strict=True))
-            ]
-            if not holding:
-                return None
-            machines += [self.filled(min(holding)[1], given)] * group.count
-        return None if any(left > 0 for left in self.missing(machines)) else machines

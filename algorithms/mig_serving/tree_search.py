@@ -5,6 +5,8 @@ from __future__ import annotations
 from math import log, sqrt
 from typing import TYPE_CHECKING, NamedTuple
 
+from .candidates import fitting
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from random import Random
@@ -44,31 +46,6 @@ class TreeSearch:
     A node is what jobs lack, an edge a machine that is opened; a path from the root to a node where
     nothing is missing is a solution, and its cost is to be small. A node's edges are cut before it
     is expanded: of jobs drawn at random among those unfinished, the machines of the highest scores.
-
-    Parameters
-    ----------
-    services : Services
-    candidates : Candidates
-    options : MigServingOptions
-    random : random.Random
-        The only source of randomness.
-
-    Examples
-    --------
-    >>> from random import Random
-    >>> from cms import Configuration, Job, Problem
-    >>> from algorithms.tables.integers import Tables
-    >>> from algorithms.mig_serving.candidates import Candidates
-    >>> from algorithms.mig_serving.options import MigServingOptions
-    >>> from algorithms.mig_serving.services import Services
-    >>> jobs = [Job("x", 4, {"a": 1}), Job("y", 2, {"a": 1})]
-    >>> services = Services.of(
-    ...     Tables.of(Problem(configurations=Configuration({"a": 3}), jobs=jobs))
-    ... )
-    >>> options = MigServingOptions()
-    >>> candidates = Candidates(services, options)
-    >>> TreeSearch(services, candidates, options, Random(0)).best(services.needs).cost
-    2
     """
 
     def __init__(
@@ -76,24 +53,12 @@ class TreeSearch:
     ) -> None:
         self._services, self._candidates = services, candidates
         self._options, self._random = options, random
-        self._drawn = candidates.places(options.drawn)
-        self._exploration = float(options.exploration)
+        self._drawn = fitting(services.tables.counts, options.drawn, options.mixed + 1)
         self._pools: dict[bytes, list[Filled]] = {}
         self._pooled = 0
 
     def best(self, missing: Sequence[int], budget: Budget | None = None) -> Path | None:
-        """Return the cheapest solution of all playouts; None if stopped before the first ended.
-
-        Parameters
-        ----------
-        missing : sequence of n ints
-            What jobs lack.
-        budget : Budget or None
-
-        Returns
-        -------
-        Path or None
-        """
+        """Return the cheapest solution of all playouts; None if stopped before the first ended."""
         root = _Node(list(missing), 0)
         best: Path | None = None
         for _ in range(self._options.playouts):
@@ -115,18 +80,7 @@ class TreeSearch:
         """Open machines at random, of those good where this much is missing; None if stopped.
 
         What is known to be good is worked out once for all states that agree on how much of every
-        job is missing, in so many steps. The machines serve all that is missing, so their cost is
-        no less than the least possible.
-
-        Parameters
-        ----------
-        missing : sequence of n ints
-            What jobs lack.
-        budget : Budget or None
-
-        Returns
-        -------
-        Path or None
+        job is missing, in so many steps. The machines serve all that is missing.
         """
         left, opened, cost = list(missing), [], 0
         needs, steps = self._services.needs, self._options.buckets
@@ -170,15 +124,14 @@ class TreeSearch:
 
     def _promising(self, node: _Node, root: _Node) -> int:
         """Choose the child with the least lower confidence bound of its cost (UCB)."""
-        spread = self._exploration * sqrt(log(node.visits))
+        spread = sqrt(log(node.visits))
         bounds = [self._part(after, root) - spread / sqrt(after.visits) for after in node.nodes]
         return bounds.index(min(bounds))
 
     def _part(self, node: _Node, root: _Node) -> float:
         """Return what is known of a node as a part of the range of costs seen, 0 the least.
 
-        So the weight of exploration is a number without a unit. Costs are whole numbers of any
-        size, their quotients small.
+        Costs are whole numbers of any size, their quotients small.
         """
         span = (root.most - root.best) or 1
         if self._options.backup == "mean":

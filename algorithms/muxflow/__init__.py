@@ -1,8 +1,4 @@
-"""MuxFlow's matching of offline workloads to GPUs with online services: by classes, and proved.
-
-``flow`` finds a best plan of classes, ``prices`` proves it, ``parts`` does so in random
-sub-clusters; ``baselines`` and ``dense`` are what it is held against.
-"""
+"""MuxFlow's matching of offline workloads to GPUs with online services: by classes, and proved."""
 
 from __future__ import annotations
 
@@ -12,28 +8,26 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from cms.fleet.sharing.certificate import AssignmentPrices
 from cms.fleet.sharing.problem import FORBIDDEN, SharingProblem
-from cms.plugin.algorithm import Named, Support
+from cms.plugin.algorithm import Support
 from cms.plugin.guarantee import Guarantee
 from cms.running.stopping import Stopped
 from cms.values.fields import CheckedFields
 from cms.values.numbers import shown
 
 from ..solvers.transport import fits
-from .filling import claim, counts_of, filled, named, pairs_by_weight
-from .flow import best_plan, prices_of, rough_prices
-from .parts import MOST_UNITS, parted
+from .plans import best_plan, claim_plan, claim_prices, counts_of, filled, pairs_by_weight, parted
+from .prices import prices_of, rough_prices
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from numpy.typing import NDArray
 
-    from cms.plugin.algorithm import Budget
+    from cms.plugin.algorithm import Budget, Named
 
-#: Sub-clusters that are told apart.
-_MOST_PARTS = 10_000
+#: Sub-clusters that are told apart; GPUs, or workloads, that are drawn one by one into them.
+_MOST_PARTS, _MOST_UNITS = 10_000, 2_000_000
 
 
 @dataclass(frozen=True)
@@ -102,11 +96,11 @@ class MuxFlow:
                 f"{shown(max(gpus, work))} GPUs or workloads in {sum(problem.weights.shape)} "
                 "classes are more than the flow's 61 bits hold; count in larger units",
             )
-        if options.parts > 1 and max(gpus, work) > MOST_UNITS:
+        if options.parts > 1 and max(gpus, work) > _MOST_UNITS:
             return Support(
                 False,
                 f"{shown(max(gpus, work))} GPUs or workloads are drawn one by one into "
-                f"{options.parts} parts; at most {MOST_UNITS} are; leave parts at 1",
+                f"{options.parts} parts; at most {_MOST_UNITS} are; leave parts at 1",
             )
         return Support(True)
 
@@ -128,39 +122,33 @@ def _claims(problem: SharingProblem, options: MuxFlowOptions, budget: Budget) ->
     def stopped() -> bool:
         return budget.stopped
 
-    rows, columns = counts_of(problem)
+    counts = counts_of(problem)
+    weights = _staying(problem, options.stay)
+    sides, words = [counts], "flow"
     if options.parts > 1:
-        sides = parted(rows, columns, options.parts, budget.seed)
-        weights, words = _staying(problem, options.stay), f"flow in {options.parts} parts"
-    else:
-        sides, words = [(rows, columns)], "flow"
-        weights = _staying(problem, options.stay)
-        if not options.stay:
-            greedy = filled(pairs_by_weight(weights), rows, columns, stopped)
-            yield claim(named(problem, greedy), "greedy by weight")
-            rough = rough_prices(weights, greedy, rows, columns, stopped)
-            prices = AssignmentPrices.of_offline(problem, rough.tolist())
-            yield claim(prices, "prices of the greedy plan")
+        sides = parted(counts, options.parts, budget.seed)
+        words = f"flow in {options.parts} parts"
+    elif not options.stay:
+        greedy = filled(pairs_by_weight(weights), counts, stopped)
+        yield claim_plan(problem, greedy, "greedy by weight")
+        prices = rough_prices(weights, greedy, counts, stopped)
+        yield claim_prices(problem, prices, "prices of the greedy plan")
     plans, found = [], []
-    for own_rows, own_columns in sides:
-        plan = best_plan(weights, own_rows, own_columns, budget)
-        plans.append(plan)
-        found.append(prices_of(weights, plan, own_rows, own_columns, stopped))
+    for side in sides:
+        plans.append(best_plan(weights, side, budget))
+        found.append(prices_of(weights, plans[-1], side, stopped))
     whole = plans[0]._replace(
         row=np.concatenate([plan.row for plan in plans]),
         column=np.concatenate([plan.column for plan in plans]),
         amount=[n for plan in plans for n in plan.amount],
     )
-    yield claim(named(problem, whole), words)
+    yield claim_plan(problem, whole, words)
     middle = np.sort(np.stack(found), axis=0)[(len(found) - 1) // 2]
-    prices = AssignmentPrices.of_offline(problem, middle.tolist())
-    yield claim(prices, f"prices of the {words}")
+    yield claim_prices(problem, middle, f"prices of the {words}")
 
 
 def _staying(problem: SharingProblem, worth: int) -> NDArray[np.int64]:
     """Return the weights, with what it is worth that nothing moves."""
-    if not worth:
-        return problem.weights
     weights = np.array(problem.weights)
     for row, gpus in enumerate(problem.online):
         if gpus.running is not None:

@@ -9,20 +9,19 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from cms.fleet.sharing.plan import SharingPlan
 from cms.fleet.sharing.problem import SharingProblem
 from cms.plugin.algorithm import Support
 from cms.running.stopping import Stopped
 
-from .filling import counts_of, filled, named, pairs_by_weight
+from .plans import counts_of, filled, named_plan, pairs_by_weight, shuffled
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from numpy.typing import NDArray
 
+    from cms.fleet.sharing.plan import SharingPlan
     from cms.plugin.algorithm import Budget
-    from cms.plugin.guarantee import Guarantee
 
 
 @dataclass(frozen=True)
@@ -31,25 +30,30 @@ class NoOptions:
 
 
 class _Baseline:
-    """A method that makes one plan of any problem, and promises nothing about the loss."""
+    """A method that fills pairs of classes in some order, and promises nothing about the loss."""
 
+    name: str
+    options_type = NoOptions
     takes = (SharingProblem,)
 
     def support(self, problem: SharingProblem, options: NoOptions) -> Support:
         """Take every problem."""
         return Support(True)
 
-    def guarantee(self, problem: SharingProblem, options: NoOptions) -> Guarantee | None:
+    def guarantee(self, problem: SharingProblem, options: NoOptions) -> None:
         """Return None: nothing is promised about the loss."""
-        return None
 
+    def run(
+        self, problem: SharingProblem, options: NoOptions, budget: Budget
+    ) -> Iterator[SharingPlan]:
+        """Yield one plan."""
+        pairs = self._pairs(problem.weights, budget.seed)
+        with suppress(Stopped):
+            plan = filled(pairs, counts_of(problem), lambda: budget.stopped)
+            yield named_plan(problem, plan)
 
-def _in_order(
-    problem: SharingProblem, pairs: NDArray[np.int64], budget: Budget
-) -> Iterator[SharingPlan]:
-    """Yield the plan that fills pairs of classes in this order."""
-    with suppress(Stopped):
-        yield named(problem, filled(pairs, *counts_of(problem), lambda: budget.stopped))
+    def _pairs(self, weights: NDArray[np.int64], seed: int) -> NDArray[np.int64]:
+        raise NotImplementedError
 
 
 class SharingGreedy(_Baseline):
@@ -76,13 +80,9 @@ class SharingGreedy(_Baseline):
     """
 
     name = "sharing_greedy"
-    options_type = NoOptions
 
-    def run(
-        self, problem: SharingProblem, options: NoOptions, budget: Budget
-    ) -> Iterator[SharingPlan]:
-        """Yield one plan."""
-        yield from _in_order(problem, pairs_by_weight(problem.weights), budget)
+    def _pairs(self, weights: NDArray[np.int64], seed: int) -> NDArray[np.int64]:
+        return pairs_by_weight(weights)
 
 
 class SharingRandom(_Baseline):
@@ -90,33 +90,14 @@ class SharingRandom(_Baseline):
 
     Notes
     -----
-    **Guarantee.** None.
-
-    **Running time.** O(G K log(G K)), whatever the counts.
-
-    References
-    ----------
-    A baseline; ours.
-
-    Examples
-    --------
-    >>> from cms.fleet.sharing import share
-    >>> from cms.fleet.sharing.edge_problems import posed
-    >>> share(posed([1], [1], [[7]]), "sharing_random").value
-    7
+    **Guarantee.** None: a baseline. **Running time.** O(G K log(G K)), whatever the counts.
     """
 
     name = "sharing_random"
-    options_type = NoOptions
 
-    def run(
-        self, problem: SharingProblem, options: NoOptions, budget: Budget
-    ) -> Iterator[SharingPlan]:
-        """Yield one plan."""
-        pairs, random = np.flatnonzero(problem.weights >= 0), Random(f"sharing {budget.seed}")
-        # Only its random() is called, which is the same in every version of Python.
-        order = np.argsort(np.array([random.random() for _ in pairs]), kind="stable")
-        yield from _in_order(problem, pairs[order], budget)
+    def _pairs(self, weights: NDArray[np.int64], seed: int) -> NDArray[np.int64]:
+        pairs = np.flatnonzero(weights >= 0)
+        return pairs[shuffled(len(pairs), Random(f"sharing {seed}"))]
 
 
 class SharingFirstFit(_Baseline):
@@ -124,30 +105,13 @@ class SharingFirstFit(_Baseline):
 
     Notes
     -----
-    **Guarantee.** None.
-
-    **Running time.** O(G K), whatever the counts.
-
-    References
-    ----------
-    A baseline; ours.
-
-    Examples
-    --------
-    >>> from cms.fleet.sharing import share
-    >>> from cms.fleet.sharing.edge_problems import posed
-    >>> share(posed([1, 1], [1, 1], [[1, 9], [9, 5]]), "sharing_first_fit").value
-    6
+    **Guarantee.** None: a baseline. **Running time.** O(G K), whatever the counts.
     """
 
     name = "sharing_first_fit"
-    options_type = NoOptions
 
-    def run(
-        self, problem: SharingProblem, options: NoOptions, budget: Budget
-    ) -> Iterator[SharingPlan]:
-        """Yield one plan."""
-        yield from _in_order(problem, np.flatnonzero(problem.weights >= 0), budget)
+    def _pairs(self, weights: NDArray[np.int64], seed: int) -> NDArray[np.int64]:
+        return np.flatnonzero(weights >= 0)
 
 
 class SharingDedicated(_Baseline):
@@ -155,27 +119,10 @@ class SharingDedicated(_Baseline):
 
     Notes
     -----
-    **Guarantee.** None.
-
-    **Running time.** None worth saying.
-
-    References
-    ----------
-    A baseline; ours.
-
-    Examples
-    --------
-    >>> from cms.fleet.sharing import share
-    >>> from cms.fleet.sharing.edge_problems import posed
-    >>> share(posed([1], [1], [[7]]), "sharing_dedicated").value
-    0
+    **Guarantee.** None: a baseline. **Running time.** None worth saying.
     """
 
     name = "sharing_dedicated"
-    options_type = NoOptions
 
-    def run(
-        self, problem: SharingProblem, options: NoOptions, budget: Budget
-    ) -> Iterator[SharingPlan]:
-        """Yield one plan."""
-        yield SharingPlan()
+    def _pairs(self, weights: NDArray[np.int64], seed: int) -> NDArray[np.int64]:
+        return np.empty(0, dtype=np.int64)

@@ -2,34 +2,29 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from cms.fleet.sharing.certificate import AssignmentPrices
 from cms.fleet.sharing.problem import SharingProblem
-from cms.plugin.algorithm import Named, Support
+from cms.plugin.algorithm import Support
 from cms.plugin.guarantee import Guarantee
 from cms.running.stopping import Stopped
 from cms.values.numbers import shown
 
-from .filling import claim, counts_of, named, spread_of
-from .flow import best_plan, prices_of
+from .baselines import NoOptions
+from .plans import best_plan, claim_plan, claim_prices, counts_of, spread_of
+from .prices import prices_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from cms.plugin.algorithm import Budget
+    from cms.plugin.algorithm import Budget, Named
 
 #: GPUs, and workloads: the square of it are the arcs.
 MOST_GPUS = 1_500
-
-
-@dataclass(frozen=True)
-class SharingDenseOptions:
-    """It has none."""
 
 
 class SharingDense:
@@ -60,10 +55,10 @@ class SharingDense:
     """
 
     name = "sharing_dense"
-    options_type = SharingDenseOptions
+    options_type = NoOptions
     takes = (SharingProblem,)
 
-    def support(self, problem: SharingProblem, options: SharingDenseOptions) -> Support:
+    def support(self, problem: SharingProblem, options: NoOptions) -> Support:
         """Refuse more GPUs or workloads than a table of single ones can have."""
         most = max(sum(counts) for counts in counts_of(problem))
         if most > MOST_GPUS:
@@ -74,26 +69,21 @@ class SharingDense:
             )
         return Support(True)
 
-    def guarantee(self, problem: SharingProblem, options: SharingDenseOptions) -> Guarantee:
+    def guarantee(self, problem: SharingProblem, options: NoOptions) -> Guarantee:
         """Return that it is optimal."""
         return Guarantee(1, 0, "OPT", "Assignment prices")
 
-    def run(
-        self, problem: SharingProblem, options: SharingDenseOptions, budget: Budget
-    ) -> Iterator[Named]:
+    def run(self, problem: SharingProblem, options: NoOptions, budget: Budget) -> Iterator[Named]:
         """Yield the plan, and the prices that prove it."""
-        rows, columns = counts_of(problem)
-        of_row = np.repeat(np.arange(len(rows)), rows)
-        of_column = np.repeat(np.arange(len(columns)), columns)
+        classes = counts_of(problem)
+        of_row, of_column = (np.repeat(np.arange(len(side)), side) for side in classes)
         single = problem.weights[of_row][:, of_column]
         with suppress(Stopped):
-            units = best_plan(single, [1] * len(of_row), [1] * len(of_column), budget)
-            places = zip(of_row[units.row].tolist(), of_column[units.column].tolist(), strict=True)
-            counts: dict[tuple[int, int], int] = {}
-            for place in places:
-                counts[place] = counts.get(place, 0) + 1
+            units = best_plan(single, ([1] * len(of_row), [1] * len(of_column)), budget)
+            counts = Counter(
+                zip(of_row[units.row].tolist(), of_column[units.column].tolist(), strict=True)
+            )
             plan = spread_of([(i, j, n) for (i, j), n in counts.items()])
-            yield claim(named(problem, plan), "flow of single GPUs")
-            found = prices_of(problem.weights, plan, rows, columns, lambda: budget.stopped)
-            prices = AssignmentPrices.of_offline(problem, found.tolist())
-            yield claim(prices, "prices of the flow")
+            yield claim_plan(problem, plan, "flow of single GPUs")
+            prices = prices_of(problem.weights, plan, classes, lambda: budget.stopped)
+            yield claim_prices(problem, prices, "prices of the flow")

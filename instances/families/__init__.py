@@ -18,17 +18,8 @@ from typing import TYPE_CHECKING
 from cms.errors import InvalidOption
 from cms.values.names import nearest
 
-from .a100 import Arbitrary, EqualJobs, HugeDemands, NearTies, Sparse, Sublinear, Superlinear
-from .clusters import ClusterFleet
+from . import a100, clusters, fleets, measured, rounding, shares, stock
 from .family import Family
-from .fleets import MixedFleet, MixedFleetInfeasible
-from .listed import RandomConfigurations
-from .measured import RealRows
-from .measured_shares import MeasuredShares, MemoryShares
-from .mig_serving import MigServing
-from .rounding import Rounding
-from .shares import FewJobsManyShares, SizeBounded, SizeBoundedMixed
-from .stock import CutGen, Divisible, Residual, Triplets, Uniform
 from .suite import VARIANTS, suite
 
 if TYPE_CHECKING:
@@ -36,33 +27,12 @@ if TYPE_CHECKING:
 
 __all__ = ["VARIANTS", "Family", "UnknownFamily", "families", "family", "generate", "suite"]
 
-_FAMILIES: dict[str, type[Family]] = {
-    one.name: one
-    for one in (
-        RealRows,
-        Arbitrary,
-        Sparse,
-        NearTies,
-        Superlinear,
-        Sublinear,
-        MixedFleet,
-        MixedFleetInfeasible,
-        SizeBounded,
-        SizeBoundedMixed,
-        RandomConfigurations,
-        HugeDemands,
-        EqualJobs,
-        Rounding,
-        MigServing,
-        Triplets,
-        Uniform,
-        CutGen,
-        Residual,
-        Divisible,
-        MeasuredShares,
-        MemoryShares,
-        ClusterFleet,
-        FewJobsManyShares,
+_MODULES = (a100, clusters, fleets, measured, rounding, shares, stock)
+_FOUND = (each for module in _MODULES for each in vars(module).values())
+_FAMILIES = {
+    each.name: each
+    for each in sorted(
+        (each for each in _FOUND if isinstance(each, Family)), key=lambda each: each.number
     )
 }
 
@@ -82,8 +52,8 @@ def families() -> tuple[str, ...]:
     return tuple(_FAMILIES)
 
 
-def family(name: str) -> type[Family]:
-    """Return the class of a family: its parameters are the fields, its docstring says what it is.
+def family(name: str) -> Family:
+    """Return a family, which knows its number and its parameters.
 
     Raises
     ------
@@ -92,10 +62,8 @@ def family(name: str) -> type[Family]:
 
     Examples
     --------
-    >>> family("sparse").title
-    'most entries are zero: one or two block types serve a job'
-    >>> family("sparse")(m=30).generate(n=3, seed=1).n_jobs
-    3
+    >>> family("real-rows").parameters()
+    {'m': 5, 'sigma': '0.5'}
     """
     if name not in _FAMILIES:
         raise UnknownFamily(
@@ -150,4 +118,4 @@ def generate(name: str, *, n: int, seed: int, **parameters: object) -> Problem:
                 f"family {name!r} has no parameter {given!r}{nearest(given, known)}; it has "
                 + listed
             )
-    return kind(**parameters).generate(n=n, seed=seed)
+    return kind.drawn(n, seed, parameters)

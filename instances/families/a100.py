@@ -1,17 +1,16 @@
-"""Families of tables that no measurement shows, on the configurations of an A100."""
+"""Families of tables that no measurement shows, most of them on the configurations of an A100."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from fractions import Fraction
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from cms.values.numbers import Number
+from cms.problem.parts import Configuration, MachineType
 
-from .family import Family, Tabular
-from .machines import Machines, mig
-from .rows import Draw, Integers, drawn, power_law, table
+from .family import LOAD, choice, family, integer, jobs_of, power_law, real, table
+from .machines import Integers, Rng, made, mig
 
 if TYPE_CHECKING:
     from cms.problem.problem import Problem
@@ -19,86 +18,51 @@ if TYPE_CHECKING:
 # Of the measured models bert gains least from size (7g gives 3.7 x 1g: an exponent of 0.68) and
 # densenet169 most (13.7 x 1g: 1.34).
 EXPONENTS = (0.65, 1.35)
-NOISE = 0.05
+_LARGEST = integer(100, 1, 10**6)
+#: What a slice gives the middle model of ``mig-serving``, in 1/100 request/s; the standard
+#: deviation of its logarithm; and the least normal rate, as a share of the mean.
+_SPEED, _SPEED_SPREAD, _LEAST_RATE = 10_000, 1.0, 1 / 20
+#: The blocks of a random configuration, at most.
+_MOST_BLOCKS = 8
 
 
-@dataclass(frozen=True)
-class _OnA100(Tabular):
-    def _machines(self, rng: np.random.Generator) -> Machines:
-        return mig()
+@family(2, **LOAD, largest=_LARGEST)
+def arbitrary(rng: Rng, n: int, *, largest: int, **load: Fraction) -> Problem:
+    """Tables of integers without any pattern."""
+    machines = mig()
+    k = len(machines.blocks)
+    return machines.drawn(
+        n, jobs_of(rng, machines, lambda count: table(rng, count, k, largest), **load)
+    )
 
 
-@dataclass(frozen=True)
-class _UpTo(_OnA100):
-    largest: int = 100
+@family(3, **LOAD, largest=_LARGEST)
+def sparse(rng: Rng, n: int, *, largest: int, **load: Fraction) -> Problem:
+    """Each job is served by one or two block types, half of the jobs by each number."""
+    machines = mig()
+    k = len(machines.blocks)
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        self._whole("largest", least=1, most=10**6)
-
-
-@dataclass(frozen=True)
-class Arbitrary(_UpTo):
-    """Tables of integers without any pattern.
-
-    Parameters
-    ----------
-    largest : int, default 100
-        Entries are uniform from 0 to this; every job has a positive one.
-    """
-
-    name = "arbitrary"
-    number = 2
-    title = "arbitrary integer tables on an A100"
-    stresses = "no order among the blocks: the best block is another one for every job"
-    source = "theory 6.10, where such problems measured the tightness of LP_DW"
-
-    def _supply(self, rng: np.random.Generator, count: int, machines: Machines) -> Integers:
-        return table(rng, count, len(machines.blocks), self.largest)
-
-
-@dataclass(frozen=True)
-class Sparse(_UpTo):
-    """Each job is served by one or two block types, half of the jobs by each number.
-
-    Parameters
-    ----------
-    largest : int, default 100
-        The positive entries are uniform from 1 to this.
-    """
-
-    name = "sparse"
-    number = 3
-    title = "most entries are zero: one or two block types serve a job"
-    stresses = "blocks that nothing can replace; many jobs with a single option, idle blocks"
-    source = "theory 6.10"
-
-    def _supply(self, rng: np.random.Generator, count: int, machines: Machines) -> Integers:
-        k, jobs = len(machines.blocks), np.arange(count)
-        supply = np.zeros((count, k), dtype=np.int64)
+    def supply(count: int) -> Integers:
+        found, jobs = np.zeros((count, k), dtype=np.int64), np.arange(count)
         first = rng.integers(0, k, count)
         second = (first + rng.integers(1, k, count)) % k
-        amounts = rng.integers(1, self.largest, (count, 2), endpoint=True)
-        supply[jobs, second] = amounts[:, 1] * rng.integers(0, 2, count)
-        supply[jobs, first] = amounts[:, 0]
-        return supply
+        amounts = rng.integers(1, largest, (count, 2), endpoint=True)
+        found[jobs, second] = amounts[:, 1] * rng.integers(0, 2, count)
+        found[jobs, first] = amounts[:, 0]
+        return found
+
+    return machines.drawn(n, jobs_of(rng, machines, supply, **load))
 
 
-@dataclass(frozen=True)
-class NearTies(_OnA100):
-    """Supply in proportion to the block's size but for one part in 10^3 to 10^6.
+@family(4, **LOAD)
+def near_ties(rng: Rng, n: int, **load: Fraction) -> Problem:
+    """Supply in proportion to size but for one part in 10^3 to 10^6, each job's own order of it.
 
-    A slice gives a job 50,000 to 150,000 units; the deviation's order of magnitude is the job's
-    own, so that at 10^6 small blocks tie exactly and large ones are off by one unit.
+    So at 10^6 small blocks tie exactly, and large ones are off by one unit.
     """
+    machines = mig()
 
-    name = "near-ties"
-    number = 4
-    title = "supply nearly proportional to size: almost all options cost almost the same"
-    stresses = "pruning by price ratios (theory 6.5), floats, and the choice among tied options"
-    source = "theory 6.5 and 6.6"
-
-    def _supply(self, rng: np.random.Generator, count: int, machines: Machines) -> Integers:
+    def supply(count: int) -> Integers:
         unit = rng.integers(50_000, 150_000, count, endpoint=True)
         even = unit[:, None] * machines.slices
         parts = np.array([10**3, 10**4, 10**5, 10**6])[rng.integers(0, 4, count)]
@@ -106,139 +70,106 @@ class NearTies(_OnA100):
         deviation: Integers = rng.integers(-most, most, endpoint=True)
         return even + deviation
 
-
-@dataclass(frozen=True)
-class _PowerLaw(_OnA100):
-    exponent: Number = 1
-    noise: Number = "0.05"
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        self._number("noise", least=0, most=1)
-
-    def _supply(self, rng: np.random.Generator, count: int, machines: Machines) -> Integers:
-        low, high = sorted((1.0, float(self.exponent)))
-        return power_law(rng, count, machines.slices, (low, high), float(self.noise))
+    return machines.drawn(n, jobs_of(rng, machines, supply, **load))
 
 
-@dataclass(frozen=True)
-class Superlinear(_PowerLaw):
-    """Supply grows faster than the block's size: size^e, e uniform from 1 to `exponent`.
+@family(5, **LOAD, exponent=real("1.35", above=1, most=3))
+def superlinear(rng: Rng, n: int, *, exponent: Fraction, **load: Fraction) -> Problem:
+    """Supply grows faster than the block's size, as densenet169's does on an A100."""
+    return _curved(rng, n, (1.0, float(exponent)), load)
 
-    Parameters
-    ----------
-    exponent : number, default 1.35
-        The measured extreme on an A100 is densenet169's: 7g gives 13.7 times as much as 1g.
-    noise : number, default 0.05
-        The standard deviation of each entry's logarithm around the power law.
+
+@family(6, **LOAD, exponent=real("0.6", above=0, most=1))
+def sublinear(rng: Rng, n: int, *, exponent: Fraction, **load: Fraction) -> Problem:
+    """Supply grows slower than the block's size, as bert's does on an A100."""
+    return _curved(rng, n, (float(exponent), 1.0), load)
+
+
+def _curved(rng: Rng, n: int, exponents: tuple[float, float], load: dict[str, Fraction]) -> Problem:
+    machines = mig()
+
+    def supply(count: int) -> Integers:
+        return power_law(rng, count, machines.slices, exponents)
+
+    return machines.drawn(n, jobs_of(rng, machines, supply, **load))
+
+
+@family(11, **LOAD, k=integer(5, 1, 1000), configurations=integer(10, 1, 10_000), largest=_LARGEST)
+def random_configurations(
+    rng: Rng, n: int, *, k: int, configurations: int, largest: int, **load: Fraction
+) -> Problem:
+    """Random lists of configurations of 1 to 8 blocks, with arbitrary integer tables.
+
+    Some configurations may beat or equal others; every block type occurs in one.
     """
-
-    name = "superlinear"
-    number = 5
-    title = "supply grows faster than size"
-    stresses = "large blocks are worth it, small ones only fill up: few options, much waste"
-    source = "ParvaGPU, SC '24: densenet169 and mobilenetv2"
-
-    exponent: Number = "1.35"
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        self._number("exponent", above=1, most=3)
-
-
-@dataclass(frozen=True)
-class Sublinear(_PowerLaw):
-    """Supply grows slower than the block's size: size^e, e uniform from `exponent` to 1.
-
-    Parameters
-    ----------
-    exponent : number, default 0.6
-        The measured extreme on an A100 is bert's 0.68: 7g gives 3.7 times as much as 1g.
-    noise : number, default 0.05
-        The standard deviation of each entry's logarithm around the power law.
-    """
-
-    name = "sublinear"
-    number = 6
-    title = "supply grows slower than size"
-    stresses = "small blocks are worth it: options of many blocks, many of them for one demand"
-    source = "ParvaGPU, SC '24: bert and densenet201"
-
-    exponent: Number = "0.6"
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        self._number("exponent", above=0, most=1)
+    counts = np.zeros((configurations, k), dtype=np.int64)
+    for row in counts:
+        types = rng.permutation(k)[: rng.integers(1, min(k, 4), endpoint=True)]
+        size = rng.integers(1, _MOST_BLOCKS, endpoint=True)
+        np.add.at(row, rng.choice(types, size), 1)
+    for absent in np.flatnonzero(~counts.any(axis=0)):
+        counts[rng.integers(0, configurations), absent] = 1
+    blocks = [f"b{i}" for i in range(k)]
+    shapes = [Configuration(dict(zip(blocks, row, strict=True))) for row in counts.tolist()]
+    machines = made(blocks, shapes, [MachineType("machine")], counts.max(axis=0).tolist())
+    return machines.drawn(
+        n, jobs_of(rng, machines, lambda count: table(rng, count, k, largest), **load)
+    )
 
 
-@dataclass(frozen=True)
-class HugeDemands(Family):
+@family(12, low=integer(6, 0, 17), high=integer(12, "low", 18, more=1))
+def huge_demands(rng: Rng, n: int, *, low: int, high: int) -> Problem:
     """Demands over many orders of magnitude, up to millions of machines a job.
 
     The decade of a demand is uniform, and so is the demand within its decade.
-
-    Parameters
-    ----------
-    low, high : int, default 6 and 12
-        Demands are from 10^low to 10^high units; a slice gives about 100 to 1,000.
     """
+    machines = mig()
 
-    name = "huge-demands"
-    number = 12
-    title = "demands of 10^6 to 10^12 on an A100"
-    stresses = "anything that counts machines or blocks one by one, and 64-bit products"
-    source = "theory 6.5 (huge demands) and 8"
+    def draw(count: int) -> tuple[Integers, Integers]:
+        supply = power_law(rng, count, machines.slices, EXPONENTS)
+        decades = np.array([10**e for e in range(low, high)])
+        least = decades[rng.integers(0, high - low, count)]
+        return rng.integers(least, 10 * least, endpoint=True), supply
 
-    low: int = 6
-    high: int = 12
-
-    def __post_init__(self) -> None:
-        self._whole("low", least=0, most=17)
-        self._whole("high", least=int(self.low) + 1, most=18)
-
-    def _problem(self, rng: np.random.Generator, n: int) -> Problem:
-        machines = mig()
-
-        def draw(count: int) -> tuple[Integers, Integers]:
-            supply = power_law(rng, count, machines.slices, EXPONENTS, NOISE)
-            least = np.array([10**e for e in range(self.low, self.high)])[
-                rng.integers(0, self.high - self.low, count)
-            ]
-            return rng.integers(least, 10 * least, endpoint=True), supply
-
-        return machines.problem(*drawn(n, len(machines.blocks), draw))
+    return machines.drawn(n, draw)
 
 
-@dataclass(frozen=True)
-class EqualJobs(_OnA100):
-    """Few different jobs, each many times.
+@family(13, **LOAD, kinds=integer(5, 1, 10**6))
+def equal_jobs(rng: Rng, n: int, *, kinds: int, **load: Fraction) -> Problem:
+    """Few different jobs, demands included, each many times."""
+    machines = mig()
 
-    Parameters
-    ----------
-    kinds : int, default 5
-        How many different rows, demand included, there are at most.
+    def supply_of(count: int) -> Integers:
+        return power_law(rng, count, machines.slices, EXPONENTS)
+
+    demands, supply = jobs_of(rng, machines, supply_of, **load)(kinds)
+
+    def draw(count: int) -> tuple[Integers, Integers]:
+        kind = rng.integers(0, kinds, count)
+        return demands[kind], supply[kind]
+
+    return machines.drawn(n, draw)
+
+
+@family(15, rates=choice("normal", "lognormal"), m=real(4, above=0, most=10**6))
+def mig_serving(rng: Rng, n: int, *, rates: str, m: Fraction) -> Problem:
+    """Models of very different speed, with required rates drawn independently of it.
+
+    Of the kind of the workloads of MIG-serving (arXiv:2109.11067), of which are the setting and
+    that sub- and super-linear models are both common; the figures are ours. Every model fits the
+    smallest instance, or the baseline of smallest instances alone would have no schedule.
     """
+    machines = mig()
+    # the middle model is linear: m sevenths of a whole GPU are what m slices give it
+    middle = _SPEED * float(m)
 
-    name = "equal-jobs"
-    number = 13
-    title = "few distinct jobs, many of each"
-    stresses = "identical rows are to be priced once; equal jobs make a search go round in circles"
-    source = "theory 6.5; replicas of one service"
+    def draw(count: int) -> tuple[Integers, Integers]:
+        speeds = _SPEED * rng.lognormal(0.0, _SPEED_SPREAD, count)
+        supply = power_law(rng, count, machines.slices, EXPONENTS, speeds)
+        if rates == "lognormal":
+            drawn = middle * rng.lognormal(0.0, 0.75, count)
+        else:
+            drawn = middle * np.maximum(rng.normal(1.0, 0.5, count), _LEAST_RATE)
+        return np.maximum(np.rint(drawn), 1).astype(np.int64), supply
 
-    kinds: int = 5
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        self._whole("kinds", least=1, most=10**6)
-
-    def _supply(self, rng: np.random.Generator, count: int, machines: Machines) -> Integers:
-        return power_law(rng, count, machines.slices, EXPONENTS, NOISE)
-
-    def _jobs(self, rng: np.random.Generator, machines: Machines) -> Draw:
-        demands, supply = super()._jobs(rng, machines)(self.kinds)
-
-        def draw(count: int) -> tuple[Integers, Integers]:
-            kind = rng.integers(0, self.kinds, count)
-            return demands[kind], supply[kind]
-
-        return draw
+    return machines.drawn(n, draw)

@@ -1,33 +1,80 @@
-"""What a family is: a name, parameters with defaults, and problems drawn from a seed."""
+"""What a family is: a number, checked parameters, and a function that draws problems of n jobs."""
 
 from __future__ import annotations
 
-import dataclasses
-from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, ClassVar
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from cms.errors import InvalidOption
 from cms.values.fields import CheckedFields
-from cms.values.numbers import Number, exact, whole
+from cms.values.numbers import Number, whole
 
-from .machines import Machines
-from .rows import Draw, Integers, drawn, whole_machine
+from .machines import Draw, Floats, Integers, Machines, Rng
 
 if TYPE_CHECKING:
     from cms.problem.problem import Problem
 
-# Products of supply, m and the spread stay far below 2^63 within these.
-_LARGEST_M, _LARGEST_SIGMA = 10**6, 2
+#: Standard deviation of the logarithm of supply around a power law.
+NOISE = 0.05
 
 
-@dataclasses.dataclass(frozen=True)
-class Family(CheckedFields, ABC):
-    """A family of random problems; an object of it has a value for every parameter.
+class _Values(CheckedFields):
+    """The parameters of one problem, checked one by one, in their order."""
 
-    A family is a frozen dataclass whose fields are its parameters. The jobs of a problem are drawn
-    from numpy's PCG64, seeded with the seed and the family's number alone.
+    refusal = InvalidOption
+
+    def __init__(self, family: str, values: Mapping[str, object]) -> None:
+        self._family = family
+        vars(self).update(values)
+
+    def _what(self, field: str) -> str:
+        return f"parameter {field!r} of family {self._family!r}"
+
+    def _bound(self, bound: Number | str) -> Number:
+        """Return a bound, which may be another parameter."""
+        found: Number = getattr(self, bound) if isinstance(bound, str) else bound
+        return found
+
+
+class Parameter(NamedTuple):
+    """The default of a parameter, and what checks it and makes it exact."""
+
+    default: object
+    check: Callable[[_Values, str], None]
+
+
+def integer(default: int, least: int | str, most: int, more: int = 0) -> Parameter:
+    """Return a whole parameter of at least a number, or at least another parameter and some."""
+
+    def check(values: _Values, name: str) -> None:
+        values._whole(name, least=int(values._bound(least)) + more, most=most)
+
+    return Parameter(default, check)
+
+
+def real(
+    default: Number, *, least: Number | str = 0, above: Number | None = None, most: Number
+) -> Parameter:
+    """Return a parameter that is a number, turned into a Fraction."""
+
+    def check(values: _Values, name: str) -> None:
+        values._number(name, least=values._bound(least), above=above, most=most)
+
+    return Parameter(default, check)
+
+
+def choice(*known: str) -> Parameter:
+    """Return a parameter that is one of these texts, by default the first."""
+    return Parameter(known[0], lambda values, name: values._one_of(name, known))
+
+
+@dataclass(frozen=True)
+class Family:
+    """A family of random problems.
 
     Attributes
     ----------
@@ -35,119 +82,96 @@ class Family(CheckedFields, ABC):
         What :func:`instances.families.generate` knows it by.
     number : int
         Part of every seed, so that families differ; it never changes.
-    title, stresses, source : str
-        What the problems are, what goes wrong on them first, and where the figures come from.
-    least_jobs : int
-        The smallest n that makes sense.
     """
 
-    refusal = InvalidOption
-    name: ClassVar[str]
-    number: ClassVar[int]
-    title: ClassVar[str]
-    stresses: ClassVar[str]
-    source: ClassVar[str]
-    least_jobs: ClassVar[int] = 0
+    name: str
+    number: int
+    _draw: Callable[..., Problem]
+    _parameters: Mapping[str, Parameter]
 
-    @classmethod
-    def parameters(cls) -> dict[str, object]:
-        """Return the parameters with their defaults.
+    def parameters(self) -> dict[str, object]:
+        """Return the parameters with their defaults."""
+        return {name: one.default for name, one in self._parameters.items()}
 
-        Examples
-        --------
-        >>> from instances.families import family
-        >>> family("real-rows").parameters()
-        {'m': 5, 'sigma': '0.5'}
-        """
-        return {field.name: field.default for field in dataclasses.fields(cls)}
-
-    def generate(self, *, n: int, seed: int) -> Problem:
-        """Draw the problem of this seed with n jobs.
-
-        Parameters
-        ----------
-        n : int
-            Number of jobs, >= 0.
-        seed : int
-            >= 0.
-
-        Returns
-        -------
-        Problem
-            Same parameters, n, seed, numpy and platform: the same problem.
-
-        Raises
-        ------
-        InvalidOption
-            If n or seed is no such number.
-        """
-        jobs = whole(n, f"n of family {self.name!r}", least=self.least_jobs, error=InvalidOption)
+    def drawn(self, n: int, seed: int, given: Mapping[str, object]) -> Problem:
+        """Check the arguments and draw the problem, from numpy's PCG64."""
+        jobs = whole(n, f"n of family {self.name!r}", least=0, error=InvalidOption)
         seed = whole(seed, f"seed of family {self.name!r}", least=0, error=InvalidOption)
-        return self._problem(np.random.default_rng([seed, self.number]), jobs)
-
-    @abstractmethod
-    def _problem(self, rng: np.random.Generator, n: int) -> Problem:
-        """Draw a problem of n jobs."""
-
-    def _what(self, field: str) -> str:
-        return f"parameter {field!r} of family {self.name!r}"
+        values = _Values(self.name, {**self.parameters(), **given})
+        for name, parameter in self._parameters.items():
+            parameter.check(values, name)
+        checked = {name: getattr(values, name) for name in self._parameters}
+        return self._draw(np.random.default_rng([seed, self.number]), jobs, **checked)
 
 
-@dataclasses.dataclass(frozen=True)
-class Demanding(Family):
-    """A family whose demands are lognormal around so many sevenths of a machine.
+def family(number: int, **parameters: Parameter) -> Callable[[Callable[..., Problem]], Family]:
+    """Make a family of a function, which has its name and takes its parameters by name."""
 
-    Parameters
-    ----------
-    m : number, default 5
-        The median of the demands, in sevenths of what a whole machine gives the job: the whole
-        GPU's supply where there is such a block, else the most that one machine can be cut up for.
-    sigma : number, default 0.5
-        The standard deviation of the demands' logarithm. 0.56 is what the demands of ParvaGPU's
-        scenarios S3 and S4 have, relative to a whole GPU's throughput.
+    def make(draw: Callable[..., Problem]) -> Family:
+        name = draw.__name__.replace("_", "-")
+        return Family(name, number, draw, parameters)
+
+    return make
+
+
+#: The median of a job's demand, in sevenths of what a whole machine gives it, and its spread: the
+#: standard deviation of the logarithm. 0.56 is that of ParvaGPU's scenarios S3 and S4.
+LOAD = {"m": real(5, above=0, most=10**6), "sigma": real("0.5", most=2)}
+
+
+def draw_demands(rng: Rng, machine: Integers, *, m: Fraction, sigma: Fraction) -> Integers:
+    """Draw demands for jobs to which a whole machine gives so much."""
+    middle = machine * float(m / 7)
+    # numpy's lognormal takes one exponential after the other, the same on every processor
+    spread = rng.lognormal(0.0, float(sigma), len(machine))
+    return np.maximum(np.rint(middle * spread).astype(np.int64), 1)
+
+
+def jobs_of(
+    rng: Rng, machines: Machines, supply: Callable[[int], Integers], **load: Fraction
+) -> Draw:
+    """Return what draws jobs one like the other, of this supply."""
+
+    def draw(count: int) -> tuple[Integers, Integers]:
+        drawn = supply(count)
+        return draw_demands(rng, whole_machine(drawn, machines.counts), **load), drawn
+
+    return draw
+
+
+def whole_machine(supply: Integers, counts: Integers) -> Integers:
+    """Return the most that one machine of these counts (c, k) gives to each job (n, k)."""
+    most = np.zeros(len(supply), dtype=np.int64)
+    for shape in counts:
+        held = np.flatnonzero(shape)
+        np.maximum(most, supply[:, held] @ shape[held], out=most)
+    return most
+
+
+def power_law(
+    rng: Rng,
+    count: int,
+    slices: Integers,
+    exponents: tuple[float, float],
+    units: Floats | None = None,
+) -> Integers:
+    """Draw supply that grows like a power of the block's size, with noise: shape (count, k).
+
+    Each job's exponent is uniform between the two. `units` are what a block of size 1 gives but for
+    noise; by default their logarithm is uniform between those of 100 and 1,000.
     """
-
-    m: Number = 5
-    sigma: Number = "0.5"
-
-    def __post_init__(self) -> None:
-        self._number("m", above=0, most=_LARGEST_M)
-        self._number("sigma", least=0, most=_LARGEST_SIGMA)
-
-    def _demands(self, rng: np.random.Generator, machine: Integers) -> Integers:
-        """Draw demands for jobs to which a whole machine gives so much."""
-        middle = machine * float(exact(self.m, "m") / 7)
-        # numpy's lognormal takes one exponential after the other, the same on every processor
-        spread = rng.lognormal(0.0, float(self.sigma), len(machine))
-        demands: Integers = np.rint(middle * spread).astype(np.int64)
-        return np.maximum(demands, 1)
+    exponent = rng.uniform(*exponents, count)
+    if units is None:
+        units = 100 * 10 ** rng.random(count)
+    smooth = units[:, None] * slices ** exponent[:, None]
+    supply = smooth * rng.lognormal(0.0, NOISE, smooth.shape)
+    return np.maximum(np.rint(supply), 1).astype(np.int64)
 
 
-@dataclasses.dataclass(frozen=True)
-class Tabular(Demanding):
-    """A family of jobs drawn one like the other, for machines that do not depend on them."""
-
-    def _problem(self, rng: np.random.Generator, n: int) -> Problem:
-        machines = self._machines(rng)
-        return machines.problem(*drawn(n, len(machines.blocks), self._jobs(rng, machines)))
-
-    def _jobs(self, rng: np.random.Generator, machines: Machines) -> Draw:
-        """Return what draws so many jobs."""
-
-        def draw(count: int) -> tuple[Integers, Integers]:
-            supply = self._supply(rng, count, machines)
-            return self._demands(rng, self._whole_machine(supply, machines)), supply
-
-        return draw
-
-    @abstractmethod
-    def _machines(self, rng: np.random.Generator) -> Machines:
-        """Choose the machines."""
-
-    @abstractmethod
-    def _supply(self, rng: np.random.Generator, count: int, machines: Machines) -> Integers:
-        """Draw what the blocks give to so many jobs, shape (count, k)."""
-
-    def _whole_machine(self, supply: Integers, machines: Machines) -> Integers:
-        """Say what a whole machine gives to each job, shape (count,)."""
-        return whole_machine(supply, machines.counts)
+def table(rng: Rng, count: int, k: int, largest: int) -> Integers:
+    """Draw an arbitrary table, entries 0 to `largest`, at least one of each row positive."""
+    supply = rng.integers(0, largest, (count, k), endpoint=True)
+    empty = np.flatnonzero(~supply.any(axis=1))
+    columns = rng.integers(0, k, len(empty))
+    supply[empty, columns] = rng.integers(1, largest, len(empty), endpoint=True)
+    return supply

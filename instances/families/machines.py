@@ -1,10 +1,10 @@
-"""The machines that families use: an A100 under MIG, fleets of GPU types, shares under MPS."""
+"""The machines that families use, and how the rows of their jobs are drawn a piece at a time."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -13,25 +13,25 @@ from cms.problem.parts import AnyConfiguration, Block, Configuration, MachineTyp
 from cms.problem.problem import Problem
 from cms.values.numbers import Number, exact
 
-from .rows import Integers
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+Rng: TypeAlias = np.random.Generator
+Integers: TypeAlias = "NDArray[np.int64]"
+Floats: TypeAlias = "NDArray[np.float64]"
+#: Draws the demands (count,) and the supply (count, k) of so many jobs.
+Draw: TypeAlias = "Callable[[int], tuple[Integers, Integers]]"
 
 A100 = "a100-80gb"
-#: GPU types of 7 compute slices and 5 plain profiles each, oldest first.
-FLEET = ("a100-40gb", "a100-80gb", "h100-80gb", "h200-141gb", "b200-180gb")
+#: Pieces fit into a cache; their size is part of what a seed means.
+_PIECE = 2**15
 
 
 class Machines(NamedTuple):
     """Machines, and the shapes that say what one of them can give.
 
-    Attributes
-    ----------
-    blocks : tuple of k names
-    configurations : tuple of configurations
-    machine_types : tuple of MachineType
-    counts : ndarray of int64, shape (c, k)
-        Blocks of the listed configurations; of a size-bounded set, as many as fit of one block.
-    slices : ndarray of int64, shape (k,)
-        The size of each block, in a unit of its machine type.
+    `counts` (c, k) are the blocks of listed configurations; of a size-bounded set, as many as fit
+    of one block. `slices` (k,) are the blocks' sizes, in a unit of their machine type.
     """
 
     blocks: tuple[Block, ...]
@@ -50,6 +50,24 @@ class Machines(NamedTuple):
             machine_types=self.machine_types,
         )
 
+    def drawn(self, n: int, draw: Draw) -> Problem:
+        """Draw the problem of n jobs."""
+        return self.problem(*draw_rows(n, len(self.blocks), draw))
+
+
+def pieces(n: int) -> Iterator[slice]:
+    """Cut n jobs into pieces, so that what is computed on the way stays small."""
+    for start in range(0, n, _PIECE):
+        yield slice(start, min(start + _PIECE, n))
+
+
+def draw_rows(n: int, k: int, draw: Draw) -> tuple[Integers, Integers]:
+    """Draw the demands (n,) and the supply (n, k) of n jobs."""
+    demands, supply = np.empty(n, dtype=np.int64), np.empty((n, k), dtype=np.int64)
+    for piece in pieces(n):
+        demands[piece], supply[piece] = draw(piece.stop - piece.start)
+    return demands, supply
+
 
 def made(
     blocks: Sequence[Block],
@@ -57,16 +75,7 @@ def made(
     machine_types: Sequence[MachineType],
     slices: Sequence[int],
 ) -> Machines:
-    """Put machines together.
-
-    Examples
-    --------
-    >>> from cms import SizeBoundedConfigurations
-    >>> shapes = [Configuration({"a": 2, "b": 1}), SizeBoundedConfigurations({"b": 4}, 9)]
-    >>> made(["a", "b"], shapes, [], [1, 4]).counts
-    array([[2, 1],
-           [0, 2]])
-    """
+    """Put machines together."""
     rows = []
     for shape in configurations:
         if isinstance(shape, Configuration):
@@ -94,14 +103,7 @@ def joined(parts: Sequence[Machines]) -> Machines:
 
 @cache
 def mig(key: str = A100, prefix: str = "") -> Machines:
-    """A GPU of the catalogue: its plain MIG profiles and maximal configurations.
-
-    Examples
-    --------
-    >>> found = mig()
-    >>> found.blocks, found.slices.tolist(), len(found.configurations)
-    (('1g.10gb', '2g.20gb', '3g.40gb', '4g.40gb', '7g.80gb'), [1, 2, 3, 4, 7], 12)
-    """
+    """Return a GPU of the catalogue: its plain MIG profiles and maximal configurations."""
     one = gpu(key)
     profiles = one.base_profiles
     return made(
@@ -113,19 +115,8 @@ def mig(key: str = A100, prefix: str = "") -> Machines:
 
 
 @cache
-def mps(machine: str, step: Number = 5) -> Machines:
-    """Whole GPUs shared under MPS in steps of so many per cent.
-
-    Examples
-    --------
-    >>> found = mps("gpu")
-    >>> len(found.blocks), found.blocks[:2], found.counts[0, 0]
-    (20, ('mps:5', 'mps:10'), np.int64(20))
-    >>> mps("gpu", step=30).blocks
-    ('mps:30', 'mps:60', 'mps:90')
-    >>> mps("gpu", step="2.5").blocks[:2]
-    ('mps:2.5', 'mps:5')
-    """
+def mps(machine: str, step: Number) -> Machines:
+    """Return whole GPUs shared under MPS in steps of so many per cent."""
     unit = exact(step, "step")
     numbers = range(1, int(100 / unit) + 1)
     shape = mps_shares([unit * number for number in numbers], machine=machine)

@@ -1,4 +1,4 @@
-"""Measured throughputs of real models under random latency limits.
+"""Families of measured throughputs of real models under random latency limits.
 
 A job is a model and a latency limit. As the limit grows, more operating points are admitted, so a
 model has only so many different rows of supply; the chance of each is the length of its interval of
@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import itertools
 import math
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
 from pathlib import Path
@@ -20,39 +19,32 @@ import numpy as np
 from cms.fleet.serving.csv_input import read_operating_points
 from cms.fleet.serving.latency_rule import PARVAGPU
 from cms.fleet.serving.operating_point import OperatingPoint
+from cms.problem.parts import MachineType, SizeBoundedConfigurations
 
-from .family import Tabular
-from .machines import Machines, mig
-from .rows import Integers
+from .family import LOAD, draw_demands, family, integer, jobs_of, real
+from .machines import A100, Floats, Integers, Rng, made, mig, mps
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    from cms.problem.problem import Problem
 
 _POINTS = Path(__file__).parent.parent / "data" / "a100_operating_points.csv"
-_RULE = PARVAGPU
 _MOST_PROCESSES = 3
 #: Latency limits in milliseconds, drawn log-uniformly between these.
 SHORTEST, LONGEST = 15, 1000
+_MEMORY = 80  # GB of an A100
 
 
 class Rows(NamedTuple):
-    """The rows of supply that a model can have under some limit.
+    """The rows of supply that a model can have under some limit, in 1/1000 item/s, 1g to 7g.
 
-    Attributes
-    ----------
-    models : tuple of r names
-    limits : tuple of r pairs of Fraction
-        A limit of more than the first and at most the second, in milliseconds, gives this row.
-    supply : ndarray of int64, shape (r, 5)
-        In units of 1/1000 item/s, 1g to 7g.
-    reach : ndarray of float64, shape (r,)
-        The chance of this row or one before it; the last is 1.
+    A limit of more than the first and at most the second of a pair, in milliseconds, gives a row;
+    `reach` is the chance of this row or one before it.
     """
 
     models: tuple[str, ...]
     limits: tuple[tuple[Fraction, Fraction], ...]
     supply: Integers
-    reach: NDArray[np.float64]
+    reach: Floats
 
 
 @cache
@@ -60,19 +52,13 @@ def measured_rows() -> Rows:
     """Compute the rows, under the rule ``parvagpu`` (latency < 0.45 x limit), <= 3 processes.
 
     Rows in which a whole GPU serves nothing are left out: such limits are drawn again.
-
-    Examples
-    --------
-    >>> rows = measured_rows()
-    >>> sorted(set(rows.models))[:3], rows.supply[0].tolist()
-    (['bert', 'densenet121', 'densenet169'], [74408, 69288, 69945, 138022, 69019])
     """
     points = [p for p in read_operating_points(_POINTS) if p.processes <= _MOST_PROCESSES]
     unit = math.lcm(*(point.throughput_rps.denominator for point in points))
     models, limits, supply, chances = [], [], [], []
     for model in sorted({point.model for point in points}):
         mine = [point for point in points if point.model == model]
-        needed = {point.latency_ms / _RULE.share for point in mine}
+        needed = {point.latency_ms / PARVAGPU.share for point in mine}
         inside = {limit for limit in needed if SHORTEST < limit < LONGEST}
         steps = [Fraction(SHORTEST), *sorted(inside), Fraction(LONGEST)]
         # the rule is strict: a limit of exactly `high` does not admit what needs more
@@ -97,39 +83,86 @@ def measured_rows() -> Rows:
 
 def _best(points: list[OperatingPoint], profile: str, limit: Fraction) -> Fraction:
     """Return the best throughput of one profile within a limit; 0 if there is none."""
-    return max(
-        (
-            point.throughput_rps
-            for point in points
-            if point.profile == profile and point.latency_ms < _RULE.share * limit
-        ),
-        default=Fraction(0),
+    rates = (
+        point.throughput_rps
+        for point in points
+        if point.profile == profile and point.latency_ms < PARVAGPU.share * limit
     )
+    return max(rates, default=Fraction(0))
 
 
-@dataclass(frozen=True)
-class RealRows(Tabular):
-    """Real models on an A100, each job with a latency limit and a demand of its own.
+def _draw_rows(rng: Rng, count: int) -> Integers:
+    """Draw the measured row of each job: a draw is below 1, which is what the last row reaches."""
+    return np.searchsorted(measured_rows().reach, rng.random(count), side="right")
 
-    The model is one of the 11 of ``instances/data/a100_operating_points.csv``, the limit
-    log-uniform from 15 ms to 1 s, and the supply of a profile the best throughput at a latency
-    below 0.45 times the limit; a limit under which a whole GPU serves nothing is drawn again (with
-    the model, which makes slow models a little rarer). Numbers are in units of 1/1000 item/s.
+
+@family(1, **LOAD)
+def real_rows(rng: Rng, n: int, **load: Fraction) -> Problem:
+    """Eleven models on an A100, each job with a log-uniform latency limit and a demand of its own.
+
+    The supply of a profile is the best throughput at a latency below 0.45 times the limit.
     """
 
-    name = "real-rows"
-    number = 1
-    title = "11 measured models on an A100 under random latency limits"
-    stresses = "what users have: few distinct rows, not monotone, some too slow for small blocks"
-    source = "ParvaGPU, SC '24 (measurements and latency rule)"
+    def draw(count: int) -> tuple[Integers, Integers]:
+        supply = measured_rows().supply[_draw_rows(rng, count)]
+        return draw_demands(rng, supply[:, -1], **load), supply
 
-    def _machines(self, rng: np.random.Generator) -> Machines:
-        return mig()
+    return mig().drawn(n, draw)
 
-    def _supply(self, rng: np.random.Generator, count: int, machines: Machines) -> Integers:
-        rows = measured_rows()
-        # a draw is below 1, which is what the last row reaches
-        return rows.supply[np.searchsorted(rows.reach, rng.random(count), side="right")]
 
-    def _whole_machine(self, supply: Integers, machines: Machines) -> Integers:
-        return supply[:, -1]
+@family(21, **LOAD, step=real("2.5", least=Fraction(1, 2), most=50))
+def measured_shares(rng: Rng, n: int, *, step: Fraction, **load: Fraction) -> Problem:
+    """The jobs of ``real-rows`` on A100s shared under MPS, on lines between the measured sizes."""
+    machines = mps("gpu", step)
+
+    def supply(count: int) -> Integers:
+        return _curves(machines.slices, float(step) / 100)[_draw_rows(rng, count)]
+
+    return machines.drawn(n, jobs_of(rng, machines, supply, **load))
+
+
+@family(22, **LOAD, compute=integer(5, 1, 50), memory=integer(5, 1, _MEMORY // 2))
+def memory_shares(rng: Rng, n: int, *, compute: int, memory: int, **load: Fraction) -> Problem:
+    """The jobs of ``measured-shares`` with a need of memory, on A100s cut by compute and memory.
+
+    A block is so many per cent of the compute and so many GB of the 80. A machine of the model has
+    one capacity: a block takes of it the larger of its two shares, so that neither runs out; of the
+    pairs of one size only the one with most of both is there. A job gets nothing from a block with
+    less memory than it needs, which is 1 to 8 steps.
+    """
+    # a per cent of the compute is 4 units, a GB is 5: both are 400 in all
+    percent, gb = 4 * compute, 5 * memory
+    marks = sorted({*range(percent, 401, percent), *range(gb, 401, gb)})
+    sizes = {
+        f"{size // percent * compute}%-{size // gb * memory}gb": size
+        for size in marks
+        if size >= max(percent, gb)
+    }
+    shape = SizeBoundedConfigurations(sizes, 400, A100)
+    machines = made([*sizes], [shape], [MachineType(A100)], [*sizes.values()])
+
+    def supply(count: int) -> Integers:
+        found = _curves(machines.slices // percent, compute / 100)[_draw_rows(rng, count)]
+        needed = rng.integers(1, min(_MEMORY // 2 // memory, 8), count, endpoint=True)
+        found[machines.slices // gb < needed[:, None]] = 0
+        return found
+
+    return machines.drawn(n, jobs_of(rng, machines, supply, **load))
+
+
+def _curves(steps: Integers, step: float) -> Integers:
+    """Return what so many steps of a GPU give each of the measured rows: shape (rows, shares).
+
+    Between the measured sizes a curve is a straight line, as it is from nothing to the smallest; a
+    larger share never gives less. Below the smallest size that serves within the limit it gives
+    nothing.
+    """
+    shares, sizes = steps * step, np.array([0, *mig().slices]) / 7
+    measured = np.maximum.accumulate(measured_rows().supply, axis=1)
+    table = np.empty((len(measured), len(steps)), dtype=np.int64)
+    for row, given in zip(table, measured, strict=True):
+        row[:] = np.interp(shares, sizes, [0, *given])
+        least = int(np.flatnonzero(given)[0])  # a whole GPU serves every row
+        if least:
+            row[shares < sizes[1 + least]] = 0
+    return table

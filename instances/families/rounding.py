@@ -1,23 +1,15 @@
-"""Families on which a bound is easy and the schedule that meets it is not, or does not exist."""
+"""A family on which a bound is easy and the schedule that meets it is not, or does not exist."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from cms.problem.parts import (
-    AnyConfiguration,
-    Configuration,
-    MachineType,
-    SizeBoundedConfigurations,
-)
+from cms.problem.parts import Configuration, MachineType, SizeBoundedConfigurations
 
-from .family import Family
-from .machines import Machines, made, mig
-from .rows import Integers, drawn
+from .family import choice, family
+from .machines import Integers, Machines, Rng, made, mig
 
 if TYPE_CHECKING:
     from cms.problem.problem import Problem
@@ -30,42 +22,7 @@ _GADGET, _GADGET_CAPACITY, _GADGET_DEMANDS = (44, 33, 12), 132, (2, 3, 6)
 _TRIPLET_CAPACITY, _TRIPLETS = 1000, 8
 
 
-@dataclass(frozen=True)
-class Rounding(Family):
-    """Problems made to punish rounding, of one of six kinds.
-
-    Parameters
-    ----------
-    kind : str, default ``"hair"``
-        ``"hair"``: on an A100, demands that a few blocks meet exactly, or miss by one unit in many
-        thousand. ``"one-block"``: on an A100, each job is served by one block type alone and needs
-        1 to 3 of its blocks, so that only the packing of configurations is left. ``"full"``: an
-        A100 schedule without any waste was drawn first, its blocks dealt to the jobs, supply in
-        proportion to size: LP_DW is the number of its machines, and only schedules without waste
-        reach it. ``"triplets"``: bin packing, items of a quarter to half of a bin of which three
-        fill it exactly; the optimum is n/3 rounded up (E. Falkenauer's triplets). ``"non-irup"``:
-        the cutting-stock problem of :data:`instances.hard.NON_IRUP`, all its sizes and the capacity
-        multiplied by a number, demands raised by whole machines and dealt to n >= 3 jobs: its
-        optimum is one more than LP_DW rounded up. ``"non-irup-listed"``: the same with its maximal
-        configurations listed.
-    """
-
-    name = "rounding"
-    number = 14
-    title = "made against rounding: hair-breadth demands, exact packings, no round-up property"
-    stresses = "repair after rounding, exact closing, branching"
-    source = "theory 6.6, 6.7, 6.10 and 6.11"
-
-    kind: str = "hair"
-
-    def __post_init__(self) -> None:
-        self._one_of("kind", tuple(KINDS))
-
-    def _problem(self, rng: np.random.Generator, n: int) -> Problem:
-        return KINDS[self.kind](rng, n)
-
-
-def _hair(rng: np.random.Generator, n: int) -> Problem:
+def _hair(rng: Rng, n: int) -> Problem:
     machines = mig()
     k = len(machines.blocks)
 
@@ -79,10 +36,10 @@ def _hair(rng: np.random.Generator, n: int) -> Problem:
         # twice of three times the option misses by one unit
         return (option * supply).sum(axis=1) + (rng.random(count) < 2 / 3), supply
 
-    return machines.problem(*drawn(n, k, draw))
+    return machines.drawn(n, draw)
 
 
-def _one_block(rng: np.random.Generator, n: int) -> Problem:
+def _one_block(rng: Rng, n: int) -> Problem:
     machines = mig()
     k = len(machines.blocks)
 
@@ -93,10 +50,10 @@ def _one_block(rng: np.random.Generator, n: int) -> Problem:
         needed = rng.integers(1, 3, count, endpoint=True)
         return needed * amount - rng.integers(0, amount), supply
 
-    return machines.problem(*drawn(n, k, draw))
+    return machines.drawn(n, draw)
 
 
-def _full(rng: np.random.Generator, n: int) -> Problem:
+def _full(rng: Rng, n: int) -> Problem:
     machines = mig()
     slices, k = machines.slices, len(machines.blocks)
     full = machines.counts[machines.counts @ slices == 7]
@@ -114,7 +71,7 @@ def _full(rng: np.random.Generator, n: int) -> Problem:
     return machines.problem(own @ slices * unit, unit[:, None] * slices * usable)
 
 
-def _triplets(rng: np.random.Generator, n: int) -> Problem:
+def _triplets(rng: Rng, n: int) -> Problem:
     # two sizes from just above a quarter to three eighths leave a third one below a half
     low, high = _TRIPLET_CAPACITY // 4 + 1, _TRIPLET_CAPACITY * 3 // 8 - 1
     drawn_sizes = rng.integers(low, high, (_TRIPLETS, 2), endpoint=True)
@@ -132,7 +89,7 @@ def _triplets(rng: np.random.Generator, n: int) -> Problem:
     return machines.problem(np.ones(n, dtype=np.int64), supply)
 
 
-def _non_irup(rng: np.random.Generator, n: int) -> Problem:
+def _non_irup(rng: Rng, n: int) -> Problem:
     scale = int(rng.integers(1, 20, endpoint=True))
     names = [f"size-{scale * size}" for size in _GADGET]
     sizes = {name: scale * size for name, size in zip(names, _GADGET, strict=True)}
@@ -140,9 +97,9 @@ def _non_irup(rng: np.random.Generator, n: int) -> Problem:
     return _gadget(rng, n, made(names, [shape], _MACHINE, _GADGET))
 
 
-def _non_irup_listed(rng: np.random.Generator, n: int) -> Problem:
+def _non_irup_listed(rng: Rng, n: int) -> Problem:
     a, b, c = _GADGET
-    shapes: list[AnyConfiguration] = []
+    shapes = []
     for x in range(_GADGET_CAPACITY // a + 1):
         for y in range((_GADGET_CAPACITY - a * x) // b + 1):
             # c is the smallest size, so what is left has no room for any block
@@ -151,7 +108,7 @@ def _non_irup_listed(rng: np.random.Generator, n: int) -> Problem:
     return _gadget(rng, n, made(["third", "quarter", "eleventh"], shapes, _MACHINE, _GADGET))
 
 
-def _gadget(rng: np.random.Generator, n: int, machines: Machines) -> Problem:
+def _gadget(rng: Rng, n: int, machines: Machines) -> Problem:
     """Deal the gadget's blocks, and those of whole machines, to n jobs of one block type each."""
     kind = np.concatenate([np.arange(min(n, 3)), rng.integers(0, 3, max(n - 3, 0))])
     needed = rng.integers(1, 4, n, endpoint=True)
@@ -167,8 +124,7 @@ def _gadget(rng: np.random.Generator, n: int, machines: Machines) -> Problem:
     return machines.problem(needed * amount - rng.integers(0, amount), supply)
 
 
-#: What each kind draws.
-KINDS: dict[str, Callable[[np.random.Generator, int], Problem]] = {
+_KINDS = {
     "hair": _hair,
     "one-block": _one_block,
     "full": _full,
@@ -176,3 +132,9 @@ KINDS: dict[str, Callable[[np.random.Generator, int], Problem]] = {
     "non-irup": _non_irup,
     "non-irup-listed": _non_irup_listed,
 }
+
+
+@family(14, kind=choice(*_KINDS))
+def rounding(rng: Rng, n: int, *, kind: str) -> Problem:
+    """Problems made to punish rounding, of one of six kinds."""
+    return _KINDS[kind](rng, n)

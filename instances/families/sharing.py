@@ -6,15 +6,6 @@ these names.
 
 These are :class:`cms.fleet.SharingProblem`, of a kind of its own, hence not among those that
 :func:`instances.families.generate` draws.
-
-Examples
---------
->>> from cms.fleet import share
->>> problem = shared_gpus(1000, online=20, offline=5, seed=1)
->>> problem
-SharingProblem(1000 GPUs in 20 classes, 1500 workloads in 5 classes)
->>> share(problem).gap
-0
 """
 
 from __future__ import annotations
@@ -25,28 +16,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cms.fleet.sharing import (
-    MeasuredPair,
-    OfflineClass,
-    OnlineClass,
-    SharingProblem,
-    table_weights,
-)
+from cms.fleet.sharing import MeasuredPair, OfflineClass, OnlineClass, SharingProblem, table_weights
 from cms.fleet.sharing.edge_problems import posed
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
-
-__all__ = [
-    "DEVICE",
-    "SHARES",
-    "daily_fleet",
-    "generate",
-    "made_up_pairs",
-    "random_classes",
-    "shared_gpus",
-    "slowdowns",
-]
 
 DEVICE = "a100-80gb"
 #: Shares at which pairs are as good as measured, in per cent.
@@ -54,6 +28,8 @@ SHARES = tuple(range(10, 100, 10))
 #: Of a random problem, so many pairs in a hundred are forbidden.
 _FORBIDDEN = 0.05
 _LIMIT = "1.2"
+#: Models of made-up pairs, and workloads for each GPU of a daily fleet.
+_ONLINE, _OFFLINE, _JOBS = 6, 12, 3
 
 
 def shared_gpus(gpus: int, *, online: int, offline: int, seed: int) -> SharingProblem:
@@ -62,13 +38,6 @@ def shared_gpus(gpus: int, *, online: int, offline: int, seed: int) -> SharingPr
     A weight is ``min(1, share / demand) (1 - sensitivity * activity)``. Five pairs in a hundred are
     forbidden, and those that :func:`slowdowns` says are slower than 1.2 times. There are half as
     many workloads again as GPUs.
-
-    Parameters
-    ----------
-    gpus : int
-    online, offline : int
-        Classes.
-    seed : int
     """
     rng = np.random.default_rng([seed, gpus, online, offline])
     activity = np.maximum(np.round(100 * rng.beta(2, 6, online), 1), 1)
@@ -92,18 +61,9 @@ def shared_gpus(gpus: int, *, online: int, offline: int, seed: int) -> SharingPr
 
 
 def random_classes(seed: int, largest: int = 200) -> SharingProblem:
-    """Draw a problem without any structure: few or many ties, forbidden pairs, classes.
+    """Draw a problem without structure: few or many ties, forbidden pairs and classes.
 
-    Parameters
-    ----------
-    seed : int
-    largest : int
-        GPUs, and workloads, at most.
-
-    Examples
-    --------
-    >>> random_classes(7, largest=9)
-    SharingProblem(8 GPUs in 5 classes, 3 workloads in 2 classes)
+    There are at most so many GPUs, and workloads.
     """
     rng = Random(f"sharing {seed}")
     classes = rng.choice([1, 2, 5, 20, largest])
@@ -127,22 +87,7 @@ def _split(total: int, parts: int, rng: Random) -> list[int]:
 def slowdowns(shares: ArrayLike, offline: int, seed: int) -> NDArray[np.float64]:
     """Return how many times slower online classes are beside each workload, at the shares left.
 
-    Parameters
-    ----------
-    shares : array_like of int, shape (G,)
-        In per cent.
-    offline : int
-        Classes of workloads, K.
-    seed : int
-
-    Returns
-    -------
-    numpy.ndarray of float64, shape (G, K)
-
-    Examples
-    --------
-    >>> float(slowdowns([0, 90], 3, seed=1).min())
-    1.0
+    Shares (G,) are in per cent; the answer has a row each, (G, K) for K offline classes.
     """
     given = np.asarray(shares, dtype=np.float64)
     rng = np.random.default_rng([seed, len(given), offline])
@@ -151,33 +96,19 @@ def slowdowns(shares: ArrayLike, offline: int, seed: int) -> NDArray[np.float64]
     return 1 + 0.35 * np.outer(sensitive * given / 100, aggressive)
 
 
-def made_up_pairs(
-    seed: int, *, online: int = 6, offline: int = 12, error: float = 0.0
-) -> tuple[MeasuredPair, ...]:
+def made_up_pairs(seed: int, *, error: float = 0.0) -> tuple[MeasuredPair, ...]:
     """Make up what was measured of pairs at shares of 10 to 90 per cent.
 
-    Parameters
-    ----------
-    seed : int
-    online, offline : int
-        Models, ``on0``, ... and ``off0``, ...
-    error : float
-        Of each pair, the standard deviation of what a predictor takes its throughput and its
-        slowdown for, in parts of 1; the pairs are otherwise the same.
-
-    Examples
-    --------
-    >>> true, seen = made_up_pairs(0), made_up_pairs(0, error=0.05)
-    >>> len(true), true[0][:4] == seen[0][:4], true[0][4:] == seen[0][4:]
-    (648, True, False)
+    The error is the standard deviation of what a predictor takes a pair's throughput and slowdown
+    for, in parts of 1; the pairs are otherwise the same.
     """
     rng, wrong = Random(f"pairs {seed}"), Random(f"error {seed}")
     found = []
-    demands = [rng.uniform(20, 90) for _ in range(offline)]
-    aggressive = [rng.uniform(0.2, 1) for _ in range(offline)]
-    for i in range(online):
+    demands = [rng.uniform(20, 90) for _ in range(_OFFLINE)]
+    aggressive = [rng.uniform(0.2, 1) for _ in range(_OFFLINE)]
+    for i in range(_ONLINE):
         sensitive = rng.uniform(0.3, 1)
-        for k in range(offline):
+        for k in range(_OFFLINE):
             harm, cost = (sensitive * aggressive[k] * rng.uniform(0.8, 1.2) for _ in range(2))
             slips = wrong.gauss(0, error), wrong.gauss(0, error)
             for share in SHARES:
@@ -193,22 +124,8 @@ def made_up_pairs(
     return tuple(found)
 
 
-def daily_fleet(gpus: int, *, seed: int, jobs: int = 3) -> SharingProblem:
-    """Draw a fleet whose days are simulated: the models of :func:`made_up_pairs`, a limit of 1.2.
-
-    Parameters
-    ----------
-    gpus : int
-    seed : int
-        Also that of the pairs.
-    jobs : int
-        Workloads for each GPU.
-
-    Examples
-    --------
-    >>> daily_fleet(100, seed=0)
-    SharingProblem(100 GPUs in 30 classes, 300 workloads in 12 classes)
-    """
+def daily_fleet(gpus: int, *, seed: int) -> SharingProblem:
+    """Draw a fleet whose days are simulated, of the models of :func:`made_up_pairs`."""
     rng, pairs = Random(f"fleet {seed}"), made_up_pairs(seed)
     names = list(dict.fromkeys(pair.online_model for pair in pairs))
     work = list(dict.fromkeys(pair.offline_model for pair in pairs))
@@ -227,28 +144,13 @@ def daily_fleet(gpus: int, *, seed: int, jobs: int = 3) -> SharingProblem:
         ],
         offline=[
             OfflineClass(name, count=count)
-            for name, count in zip(work, shares_of(jobs * gpus, len(work)), strict=True)
+            for name, count in zip(work, shares_of(_JOBS * gpus, len(work)), strict=True)
         ],
         weights=table_weights(pairs),
     )  # fmt: skip
 
 
 def generate(name: str, **arguments: Any) -> SharingProblem:
-    """Make a problem by the name of its kind, as benchmarks ask for one.
-
-    Parameters
-    ----------
-    name : str
-        ``"shared-gpus"`` with ``gpus``, ``online``, ``offline`` and ``seed``, or ``"daily-fleet"``
-        with ``gpus`` and ``seed``.
-
-    Examples
-    --------
-    >>> generate("daily-fleet", gpus=60, seed=3) == daily_fleet(60, seed=3)
-    True
-    """
+    """Make a problem by the name of its kind, as benchmarks ask for one."""
     makers = {"shared-gpus": shared_gpus, "daily-fleet": daily_fleet}
-    if name not in makers:
-        known = ", ".join(map(repr, makers))
-        raise ValueError(f"a family of shared GPUs is {name!r}; expected one of {known}")
     return makers[name](**arguments)  # type: ignore[operator, no-any-return]

@@ -8,15 +8,6 @@ measured, and no model has these names.
 
 These are :class:`cms.TimeSharedProblem`, of a kind of its own, hence not among those that
 :func:`instances.families.generate` draws.
-
-Examples
---------
->>> from cms import solve
->>> problem = scenario_3(600)
->>> problem.job_names, problem.rule.value
-(('classifier', 'detector', 'tagger'), 'round_robin')
->>> solve(problem, method="mix_first_fit").machine_count
-1
 """
 
 from __future__ import annotations
@@ -26,7 +17,6 @@ from fractions import Fraction
 from random import Random
 from typing import Any, NamedTuple
 
-from cms.mixes.frames import FrameRule
 from cms.mixes.model import TimeSharedJob
 from cms.mixes.problem import TimeSharedProblem
 from cms.problem.parts import Configuration
@@ -39,16 +29,12 @@ BATCHES = (1, 2, 4, 8, 16, 32, 64)
 #: Rates of random mixes in items per second, and limits in milliseconds.
 RATES, LIMITS = (30, 1600), (50, 200)
 _NOISE = 0.12
+#: Models of a random mix, at least.
+_LEAST = 3
 
 
 class Curve(NamedTuple):
-    """A made-up model: ``c0 + c1 b^gamma (100/p)^delta`` milliseconds for a batch of b on p %.
-
-    Examples
-    --------
-    >>> CURVES[0].name, CURVES[0].length(8, 60)
-    ('tagger', Fraction(11747, 5000000))
-    """
+    """A made-up model: ``c0 + c1 b^gamma (100/p)^delta`` milliseconds for a batch of b on p %."""
 
     name: str
     c0: float
@@ -86,13 +72,7 @@ CURVES = (
 
 
 def pairs(shares: Sequence[int] = SHARES) -> list[Configuration]:
-    """Return how a GPU is cut: not at all, or into two shares of 100 % together.
-
-    Examples
-    --------
-    >>> [str(shape) for shape in pairs()]
-    ['mps:100', 'mps:20 + mps:80', 'mps:40 + mps:60', '2 x mps:50']
-    """
+    """Return how a GPU is cut: not at all, or into two shares of 100 % together."""
     whole = [Configuration({"mps:100": 1})] if 100 in shares else []
     halves = [Configuration({"mps:50": 2})] if 50 in shares else []
     return [
@@ -106,134 +86,66 @@ def pairs(shares: Sequence[int] = SHARES) -> list[Configuration]:
     ]
 
 
-def scenario_3(
-    rate: Number,
-    *,
-    rule: FrameRule | str = FrameRule.ROUND_ROBIN,
-    max_jobs: int | None = None,
-) -> TimeSharedProblem:
+def scenario_3(rate: Number, **more: Any) -> TimeSharedProblem:
     """Three services of the same rate with limits of 108, 142 and 64 ms.
 
-    Limits and shares are those of gpulet's third scenario; the models are made up.
-
-    Parameters
-    ----------
-    rate : number
-        Of each, in items per second.
-    rule : FrameRule or str, default "round_robin"
-    max_jobs : int, optional
-        Of one mix.
+    Limits and shares are those of gpulet's third scenario; the models are made up. The frame's
+    ``rule`` and the ``max_jobs`` of a mix may be given, here and below.
     """
     limits = {"classifier": 108, "detector": 142, "tagger": 64}
-    return TimeSharedProblem(
-        configurations=pairs(),
-        jobs=[
-            TimeSharedJob(name, rate, Fraction(limit, 1000), _curve(name).points())
-            for name, limit in limits.items()
-        ],
-        rule=rule,
-        max_jobs=max_jobs,
-    )
+    points = {curve.name: curve.points() for curve in CURVES}
+    jobs = [
+        TimeSharedJob(name, rate, Fraction(limit, 1000), points[name])
+        for name, limit in limits.items()
+    ]
+    return TimeSharedProblem(configurations=pairs(), jobs=jobs, **more)
 
 
 def random_mix(
     seed: int,
     *,
-    least: int = 3,
     most: int = 10,
-    rule: FrameRule | str = FrameRule.ROUND_ROBIN,
-    max_jobs: int | None = 3,
     tables: Mapping[str, Mapping[str, Sequence[tuple[int, Fraction]]]] | None = None,
+    **more: Any,
 ) -> TimeSharedProblem:
-    """Some of ten models, each once: rates log-uniform in 30..1600, limits uniform in 50..200.
+    """Three or more of ten models, each once: rates log-uniform in 30..1600, limits in 50..200.
 
-    Parameters
-    ----------
-    seed : int
-    least, most : int, default 3 and 10
-        How many models there are, all numbers in between being as likely.
-    rule : FrameRule or str, default "round_robin"
-    max_jobs : int or None, default 3
-        Of one mix.
-    tables : mapping, optional
-        ``{model: {share: [(batch, seconds)]}}``, as measured; by default the made-up ones.
-
-    Examples
-    --------
-    >>> problem = random_mix(1)
-    >>> problem == random_mix(1), problem == random_mix(2)
-    (True, False)
+    Every number of models up to `most` is as likely; by default at most 3 share a mix. `tables`, in
+    place of the made-up ones, are ``{model: {share: [(batch, seconds)]}}``.
     """
     random = Random(f"random mix {seed}")
-    number = least + _below(random, most - least + 1)
+    number = _LEAST + _below(random, most - _LEAST + 1)
     if tables is None:
         tables = {curve.name: curve.points() for curve in CURVES}
     chosen = sorted(tables, key=lambda _: random.random())[:number]
     jobs = [_job(random, name, tables[name]) for name in chosen]
-    return TimeSharedProblem(configurations=pairs(), jobs=jobs, rule=rule, max_jobs=max_jobs)
+    return TimeSharedProblem(configurations=pairs(), jobs=jobs, **{"max_jobs": 3, **more})
 
 
-def larger_mix(
-    jobs: int,
-    seed: int,
-    *,
-    rule: FrameRule | str = FrameRule.ROUND_ROBIN,
-    max_jobs: int | None = None,
-) -> TimeSharedProblem:
-    """So many services, each of one of the ten models, with a rate and a limit of its own.
-
-    Parameters
-    ----------
-    jobs, seed : int
-    rule : FrameRule or str, default "round_robin"
-    max_jobs : int, optional
-        Of one mix.
-
-    Examples
-    --------
-    >>> larger_mix(20, seed=1).job_names[:3]
-    ('detector 1', 'detector 2', 'tagger 3')
-    """
-    random = Random(f"larger mix {jobs} {seed}")
+def larger_mix(n: int, seed: int, **more: Any) -> TimeSharedProblem:
+    """So many services, each of one of the ten models, with a rate and a limit of its own."""
+    random = Random(f"larger mix {n} {seed}")
     drawn = []
-    for number in range(1, jobs + 1):
+    for number in range(1, n + 1):
         curve = CURVES[_below(random, len(CURVES))]
         drawn.append(_job(random, f"{curve.name} {number}", curve.points()))
-    return TimeSharedProblem(configurations=pairs(), jobs=drawn, rule=rule, max_jobs=max_jobs)
+    return TimeSharedProblem(configurations=pairs(), jobs=drawn, **more)
 
 
 def generate(name: str, **arguments: Any) -> TimeSharedProblem:
-    """Make a problem by the name of its kind, as benchmarks ask for one.
-
-    Parameters
-    ----------
-    name : str
-        ``"scenario-3"`` with ``rate``, ``"random-mix"`` with ``seed``, or ``"larger-mix"`` with
-        ``n`` (services) and ``seed``; ``rule`` and ``max_jobs`` as those functions have them.
-
-    Examples
-    --------
-    >>> generate("larger-mix", n=20, seed=1) == larger_mix(20, seed=1)
-    True
-    """
+    """Make a problem by the name of its kind, as benchmarks ask for one."""
     makers: dict[str, Callable[..., TimeSharedProblem]] = {
         "scenario-3": scenario_3,
         "random-mix": random_mix,
-        "larger-mix": lambda n, **more: larger_mix(n, **more),
+        "larger-mix": larger_mix,
     }
-    if name not in makers:
-        known = ", ".join(map(repr, makers))
-        raise ValueError(f"a family of shared blocks is {name!r}; expected one of {known}")
     return makers[name](**arguments)
 
 
-def operating_points(device: str = "a100-80gb") -> str:
+def operating_points() -> str:
     """Return the table as a CSV of operating points: ``instances/data/made_up_shares.csv``.
 
-    Parameters
-    ----------
-    device : str, default "a100-80gb"
-        What is written as the GPU, so that plans can be made with it; it was measured on none.
+    A GPU stands in it so that plans can be made with it; it was measured on none.
     """
     rows = ["model,device,profile,processes,batch,throughput_rps,latency_ms"]
     for curve in CURVES:
@@ -242,14 +154,10 @@ def operating_points(device: str = "a100-80gb") -> str:
                 seconds = curve.length(batch, share)
                 throughput = round(batch / seconds * 1000) / 1000
                 rows.append(
-                    f"{curve.name},{device},mps:{share},1,{batch},{throughput:.3f},"
+                    f"{curve.name},a100-80gb,mps:{share},1,{batch},{throughput:.3f},"
                     f"{float(seconds * 1000):.4f}"
                 )
     return "\n".join(rows) + "\n"
-
-
-def _curve(name: str) -> Curve:
-    return next(curve for curve in CURVES if curve.name == name)
 
 
 def _job(

@@ -28,14 +28,11 @@ class Parts(NamedTuple):
 
 
 def parts(problem: Problem, seed: int = 0, **options: object) -> Parts:
-    """Make the parts of a run."""
     chosen = MigServingOptions(**options)  # type: ignore[arg-type]
     services = Services.of(Tables.of(reduce(problem).problem))
-    candidates = Candidates(services, chosen)
-    random = Random(seed)
+    candidates, random = Candidates(services, chosen), Random(seed)
     search = TreeSearch(services, candidates, chosen, random)
-    genetic = Genetic(services, candidates, search, chosen, random)
-    return Parts(services, candidates, search, genetic)
+    return Parts(services, candidates, search, Genetic(services, search, chosen, random))
 
 
 def usable(problem: Problem) -> bool:
@@ -63,11 +60,10 @@ def assert_legal(services: Services, machine: Filled) -> None:
 
 def assert_serves(services: Services, machines: Sequence[Filled]) -> None:
     """The machines are legal and give every job what it demands, in the problem's own numbers."""
-    for machine in machines:
-        assert_legal(services, machine)
     tables = services.tables
     got = [0] * tables.n
     for machine in machines:
+        assert_legal(services, machine)
         for i, j, number in machine.blocks:
             got[j] += number * tables.supply[j][i]
     assert all(a >= d for a, d in zip(got, tables.demands, strict=True))

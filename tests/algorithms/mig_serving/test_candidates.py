@@ -1,19 +1,66 @@
-"""The machines of the highest scores are those that trying every way finds."""
+"""The ways to hand out blocks, and the machines of the highest scores, as trying all finds."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
 from itertools import product
+from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from algorithms.mig_serving.candidates import MOST_NUMBERS, count_patterns, fitting, patterns
 from algorithms.mig_serving.services import Filled, Services
-from cms import Configuration, Job, MachineType, Problem
+from algorithms.tables.integers import Tables
+from cms import Configuration, Job, MachineType, Problem, reduce
+from cms.plugin.registry import load_instance
 from tests.algorithms.mig_serving.parts import PROBLEMS, assert_legal, parts
+
+SHAPES = st.integers(1, 3).flatmap(
+    lambda k: st.lists(
+        st.lists(st.integers(0, 3), min_size=k, max_size=k).filter(any), min_size=1, max_size=3
+    )
+)
+
+
+def plainly(shapes: Sequence[Sequence[int]], places: int, mixed: int) -> list[object]:
+    """Every block goes to every place in turn."""
+    found: set[object] = set()
+    for at, shape in enumerate(shapes):
+        blocks = [i for i, count in enumerate(shape) for _ in range(count)]
+        for way in product(range(places), repeat=len(blocks)):
+            if len(set(way)) <= mixed:
+                table = [[0] * len(shape) for _ in range(places)]
+                for i, place in zip(blocks, way, strict=True):
+                    table[place][i] += 1
+                found.add((at, tuple(map(tuple, table))))
+    return sorted(found, key=repr)
+
+
+@given(SHAPES, st.integers(1, 3), st.integers(1, 3))
+def test_every_way_is_listed_once_and_counted(
+    shapes: list[list[int]], places: int, mixed: int
+) -> None:
+    rows = patterns(shapes, places, mixed)
+    listed = [
+        (at, tuple(tuple(int(x) for x in mine) for mine in table))
+        for at, table in zip(rows.shapes.tolist(), rows.counts.tolist(), strict=True)
+    ]
+    assert sorted(listed, key=repr) == plainly(shapes, places, mixed)
+    assert count_patterns(shapes, places, mixed) == len(listed)
+
+
+def test_an_a100_has_some_thousand_ways_and_a_table_of_all_jobs_would_be_too_large() -> None:
+    scenario: Any = load_instance("S5")
+    shapes = Tables.of(reduce(scenario.as_problem().problem).problem).counts
+    assert len(shapes) == 12
+    assert count_patterns(shapes, 6, 3) == len(patterns(shapes, 6, 3).shapes) == 3867
+    assert (fitting(shapes, 6, 4), fitting(shapes, 100, 3)) == (6, 11)
+    sizes = [n * 5 * count_patterns(shapes, n, 3) for n in (11, 12)]
+    assert sizes[0] <= MOST_NUMBERS < sizes[1]
 
 
 def score(services: Services, machine: Filled, missing: Sequence[int], *, capped: bool) -> Fraction:
@@ -52,27 +99,19 @@ def test_the_best_machine_is_the_best_of_all(
         assert_legal(services, machine)
         assert len(machine.gives) <= mixed
         assert any(missing[j] > 0 for j, _ in machine.gives)
-    scores = [score(services, machine, missing, capped=capped) for machine in found]
-    known = [
+    scores = [float(score(services, machine, missing, capped=capped)) for machine in found]
+    known = max(
         score(services, machine, missing, capped=capped)
         for machine in every_machine(services, jobs, mixed)
-    ]
+    )
     # Floats choose, so the order is right but for equals.
-    assert float(scores[0]) == pytest.approx(float(max(known)), rel=1e-12)
-    assert [float(s) for s in scores] == pytest.approx(
-        sorted((float(s) for s in scores), reverse=True), rel=1e-12
-    )
-
-
-def two_small_jobs() -> Problem:
-    return Problem(
-        configurations=Configuration({"b": 3}),
-        jobs=[Job("x", 1, {"b": 1}), Job("y", 1, {"b": 1}), Job("z", 40, {"b": 1})],
-    )
+    assert scores[0] == pytest.approx(float(known), rel=1e-12)
+    assert scores == pytest.approx(sorted(scores, reverse=True), rel=1e-12)
 
 
 def test_plain_scores_give_a_small_job_the_whole_machine() -> None:
-    services, candidates, *_ = parts(two_small_jobs())
+    jobs = [Job("x", 1, {"b": 1}), Job("y", 1, {"b": 1}), Job("z", 40, {"b": 1})]
+    services, candidates, *_ = parts(Problem(configurations=Configuration({"b": 3}), jobs=jobs))
     [plain] = candidates.top([0, 1, 2], services.needs, keep=1, capped=False)
     [capped] = candidates.top([0, 1, 2], services.needs, keep=1, capped=True)
     assert plain.blocks == ((0, 0, 3),)
@@ -80,16 +119,11 @@ def test_plain_scores_give_a_small_job_the_whole_machine() -> None:
 
 
 def test_in_the_last_mile_one_job_more_is_mixed() -> None:
-    _services, candidates, *_ = parts(
-        Problem(
-            configurations=Configuration({"b": 4}),
-            jobs=[Job(name, 101, {"b": 10}) for name in "wxyz"],
-        ),
-        mixed=3,
-    )
-    [before] = candidates.top([0, 1, 2, 3], [11] * 4, keep=1)
-    [after] = candidates.top([0, 1, 2, 3], [10] * 4, keep=1)
-    assert (len(before.gives), len(after.gives)) == (3, 4)
+    jobs = [Job(name, 101, {"b": 10}) for name in "wxyz"]
+    candidates = parts(Problem(configurations=Configuration({"b": 4}), jobs=jobs)).candidates
+    for missing, mixed in ((11, 3), (10, 4)):
+        [best] = candidates.top([0, 1, 2, 3], [missing] * 4, keep=1)
+        assert len(best.gives) == mixed
 
 
 def test_dear_machines_must_be_worth_it() -> None:
@@ -101,14 +135,6 @@ def test_dear_machines_must_be_worth_it() -> None:
     services, candidates, *_ = parts(problem)
     [best] = candidates.top([0], services.needs, keep=1)
     assert services.tables.shapes[best.shape].machine == "cheap"
-
-
-def test_idle_blocks_go_where_they_count_most() -> None:
-    _services, candidates, *_ = parts(two_small_jobs())
-    machine = candidates.filled_up(0, [(0, 2, 1)], [1, 0, 39])
-    assert machine.blocks == ((0, 0, 1), (0, 2, 2))
-    _, alone, *_ = parts(two_small_jobs(), mixed=1)
-    assert alone.filled_up(0, [(0, 2, 1)], [1, 0, 39]).blocks == ((0, 2, 3),)
 
 
 @given(st.integers(7, 40), st.integers(0, 5), st.booleans())
@@ -123,5 +149,4 @@ def test_the_shortlist_holds_the_job_worth_most(n: int, seed: int, capped: bool)
     chosen = candidates.shortlist(np.array(services.needs), capped=capped)
     assert len(chosen) == len(set(chosen)) == 6
     utility = np.minimum(services.utility, 1.0)
-    for i in range(services.tables.k):
-        assert utility[chosen, i].max() == utility[:, i].max()
+    assert (utility[chosen].max(axis=0) == utility.max(axis=0)).all()
