@@ -59,15 +59,7 @@ class Cut(NamedTuple):
 
 
 def block_sizes(region: Region) -> list[int]:
-    """Return what the blocks of each type count in: 1, or all that a machine has of very many.
-
-    Examples
-    --------
-    >>> from algorithms.prices.region import Region
-    >>> from cms import Configuration, Problem
-    >>> block_sizes(Region(Problem(configurations=Configuration({"a": 7, "b": 10**13}))))
-    [1, 10000000000000]
-    """
+    """Return what the blocks of each type count in: 1, or all that a machine has of very many."""
     columns = zip(*(row.counts for row in region.rows), strict=True)
     largest = [max(column) for column in columns] or [1] * len(region.blocks)
     return [count if count > _MANY_ON_A_MACHINE else 1 for count in largest]
@@ -79,16 +71,8 @@ class Master:
     The program's variables are ``(value - centre) * zoom``: with a centre that is nearly best and a
     large zoom the same program finds the digits that floating-point numbers left out (iterative
     refinement of linear programs, Gleixner, Steffy and Wolter 2016, DOI 10.1287/ijoc.2016.0692).
-
-    Parameters
-    ----------
-    scales : sequence of int
-        The size of each group's loads, in ``block_sizes``; the program works in these units.
-    largest : float
-        No price of a limit and no multiplier exceeds it, in the region's unit; proofs of
-        infeasibility have no end.
-    centre : Vector
-        Exact prices.
+    ``scales`` are the sizes of the groups' loads, the units of the program; no price of a limit and
+    no multiplier exceeds ``largest`` (proofs of infeasibility have no end).
     """
 
     def __init__(

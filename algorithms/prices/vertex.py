@@ -48,21 +48,6 @@ class BasicSolution:
     end with a lower bound (block types that tie to within a small part of a block); by up to a
     ten-thousandth of the cheapest where no vertex of a dozen was exactly optimal; by more if the
     floating-point solver fails and there are more than 32 block types.
-
-    Attributes
-    ----------
-    problem : Problem
-        The reduced problem it was solved for.
-    machines : dict of Fractions by Configuration
-        How many machines there are; the positive ones.
-    options : list of lists of (blocks, weight)
-        For each job its options, as blocks in the order of ``problem.blocks``; the weights are
-        positive and add up to 1.
-    leaf : BlockPrices
-        Exact prices, a certificate of the reduced problem;
-        :meth:`cms.reduction.Reduction.restore_prices` makes it one of the original.
-    bound : Fraction
-        What these prices prove: ``leaf.bound(problem)``.
     """
 
     problem: Problem
@@ -73,38 +58,7 @@ class BasicSolution:
 
 
 def solve_dantzig_wolfe(problem: Problem, budget: Budget) -> BasicSolution | None:
-    """Solve LP_DW to a basic solution, with prices that prove its value, or hardly less.
-
-    Parameters
-    ----------
-    problem : Problem
-        As :func:`cms.reduce` leaves it; without limits on machine types.
-
-    Returns
-    -------
-    BasicSolution, or None if it was stopped
-        The prices are exact rationals, and so are, up to 32 block types, the machines and the
-        weights: they satisfy every row, and with k block types and p configurations in use at most
-        k - p jobs have several options. With more block types these numbers are rounded from
-        floats: there may be too few machines, and more jobs with several options.
-
-    Raises
-    ------
-    ValueError
-        If no block serves some job, or a machine type has a limit.
-
-    Examples
-    --------
-    >>> from types import SimpleNamespace
-    >>> from cms import Configuration, Job, Problem
-    >>> problem = Problem(
-    ...     configurations=[Configuration({"a": 2}), Configuration({"b": 1})],
-    ...     jobs=[Job("x", 3, {"a": 1, "b": 2}), Job("y", 1, {"a": 1, "b": 1})],
-    ... )
-    >>> solution = solve_dantzig_wolfe(problem, SimpleNamespace(threads=1, stopped=False))
-    >>> solution.bound, sum(solution.machines.values())
-    (Fraction(2, 1), Fraction(2, 1))
-    """
+    """Solve LP_DW to a basic solution, with prices that prove its value, or hardly less."""
     limited = [machine.name for machine in problem.machine_types if machine.limit is not None]
     if limited:
         raise ValueError(f"the machine type {limited[0]!r} has a limit, which this program has not")
@@ -191,20 +145,7 @@ def _options(search: PriceSearch, mixture: Fractional) -> list[list[tuple[Option
 def in_line(
     shares: Sequence[tuple[Option, Fraction]], count: int
 ) -> list[list[tuple[Option, Fraction]]]:
-    """Share options out among equal jobs so that no more of them are split than necessary.
-
-    Parameters
-    ----------
-    shares : sequence of (option, number of jobs)
-        The numbers add up to ``count``.
-
-    Examples
-    --------
-    >>> for mine in in_line([((1, 0), Fraction(3, 2)), ((0, 2), Fraction(1, 2))], 2):
-    ...     print(mine)
-    [((1, 0), Fraction(1, 1))]
-    [((1, 0), Fraction(1, 2)), ((0, 2), Fraction(1, 2))]
-    """
+    """Share options out among equal jobs so that no more of them are split than necessary."""
     left = [number for _, number in shares]
     at = 0
     lined_up = []

@@ -70,15 +70,6 @@ class Program:
     """An integer program: variables >= 0 with bounds, linear constraints, a linear objective.
 
     Building raises :class:`TooLarge` where a sum could leave the solver's range of numbers.
-
-    Examples
-    --------
-    >>> program = Program()
-    >>> x, y = program.variable(10), program.variable(10)
-    >>> program.at_least({x: 3, y: 2}, 7)
-    >>> program.minimise({x: 2, y: 3})
-    >>> len(program)
-    2
     """
 
     def __init__(self) -> None:

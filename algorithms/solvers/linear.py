@@ -23,15 +23,7 @@ VERTEX = (
 
 
 class Answer(NamedTuple):
-    """What a linear program ended with: an optimal solution, as far as floats can tell.
-
-    Attributes
-    ----------
-    values : list of float
-    duals : list of float
-        One a row.
-    value : float
-    """
+    """What a linear program ended with: an optimal solution, as far as floats can tell."""
 
     values: list[float]
     duals: list[float]
@@ -39,20 +31,7 @@ class Answer(NamedTuple):
 
 
 class LinearProgram(WrappedProgram):
-    """Minimise, or maximise, a linear objective over variables with bounds.
-
-    Examples
-    --------
-    >>> program = LinearProgram()
-    >>> x, y = program.variable(1.0), program.variable(2.0)
-    >>> row = program.row([(x, 1.0), (y, 4.0)], low=2.0)
-    >>> program.solve(None).value
-    1.0
-    >>> program.set_low(row, 8.0)
-    >>> program.close(y, True)
-    >>> program.solve(None).values
-    [8.0, 0.0]
-    """
+    """Minimise, or maximise, a linear objective over variables with bounds."""
 
     def __init__(self, *, maximise: bool = False) -> None:
         super().__init__("GLOP", maximise=maximise)
@@ -88,13 +67,6 @@ class LinearProgram(WrappedProgram):
 
         A program that has no solution, one whose numbers are too far apart for floats, and one that
         the clock has ended are not told apart: whoever needs to know asks exact numbers.
-
-        Parameters
-        ----------
-        budget : Budget or None
-            Its ``on_stop`` ends the solver.
-        ways : iterable of str
-            GLOP's parameters, to be tried in this order.
         """
         for way in ways:
             if budget is not None and budget.stopped:

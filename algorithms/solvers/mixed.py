@@ -12,24 +12,7 @@ if TYPE_CHECKING:
 
 
 class MixedProgram(WrappedProgram):
-    """Minimise a linear objective over variables >= 0, some of them whole.
-
-    Examples
-    --------
-    >>> from cms import Problem
-    >>> from cms.solving.driver import RunBudget
-    >>> from cms.solving.ledger import Ledger
-    >>> ledger = Ledger(
-    ...     Problem(configurations=[], jobs=[]), "demo", trusted=True, clock=lambda: 0.0
-    ... )
-    >>> budget = RunBudget(ledger, seed=0, threads=1, started=0.0, seconds=float("inf"))
-    >>> program = MixedProgram()
-    >>> x, y = program.variable(1.0, whole=True), program.variable(2.0)
-    >>> _ = program.row([(x, 2.0), (y, 2.0)], low=3.0)
-    >>> _ = program.row([(x, 1.0)], high=1.0)
-    >>> program.search(budget, nodes=10)
-    [1.0, 0.5]
-    """
+    """Minimise a linear objective over variables >= 0, some of them whole."""
 
     def __init__(self) -> None:
         super().__init__("SCIP")

@@ -28,15 +28,7 @@ _LARGEST = 1 << 61
 
 
 class Offers(NamedTuple):
-    """What may go from whom to whom, and what a unit of it is worth.
-
-    Attributes
-    ----------
-    supplies, demands : numpy.ndarray of int64
-        What each giver has and each taker takes, at most.
-    giver, taker, worth : numpy.ndarray of int64, shape (arcs,)
-        Worths are > 0.
-    """
+    """What may go from whom to whom, and what a unit of it is worth."""
 
     supplies: NDArray[np.int64]
     demands: NDArray[np.int64]
@@ -46,36 +38,14 @@ class Offers(NamedTuple):
 
 
 def fits(supplies: int, demands: int, nodes: int, largest_worth: int) -> bool:
-    """Whether a flow's numbers are small enough for the solver.
-
-    Parameters
-    ----------
-    supplies, demands : int
-        In sum.
-    nodes : int
-        Givers and takers.
-    largest_worth : int
-
-    Examples
-    --------
-    >>> fits(10**15, 10**15, 1000, 10**6), fits(10**30, 1, 2, 1)
-    (True, False)
-    """
+    """Whether a flow's numbers are small enough for the solver."""
     return (nodes + 2) * max(supplies, demands) < _LARGEST and (
         (nodes + 3) ** 2 * largest_worth < _LARGEST
     )
 
 
 def best_transport(offers: Offers, budget: Budget | None) -> NDArray[np.int64] | None:
-    """Return how much goes along each arc so that the most is gained; None if stopped.
-
-    Examples
-    --------
-    >>> ints = lambda *values: np.array(values, dtype=np.int64)
-    >>> offers = Offers(ints(1, 1), ints(1, 1), ints(0, 0, 1), ints(0, 1, 0), ints(10, 9, 9))
-    >>> best_transport(offers, None).tolist()
-    [0, 1, 1]
-    """
+    """Return how much goes along each arc so that the most is gained; None if stopped."""
     if budget is not None and budget.stopped:
         return None
     if budget is None or len(offers.giver) <= MOST_ARCS_HERE:
@@ -84,13 +54,7 @@ def best_transport(offers: Offers, budget: Budget | None) -> NDArray[np.int64] |
 
 
 def solved(offers: Offers) -> NDArray[np.int64]:
-    """Solve in this thread, however long it takes.
-
-    Raises
-    ------
-    AssertionError
-        If the solver refuses numbers that fit.
-    """
+    """Solve in this thread, however long it takes."""
     from ortools.graph.python import min_cost_flow
 
     supplies, demands, giver, taker, worth = offers

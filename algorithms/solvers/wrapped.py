@@ -11,14 +11,7 @@ INFINITY = float("inf")
 
 
 class WrappedProgram:
-    """A program that OR-tools holds; who solves it, and how, is for the classes made of this.
-
-    Parameters
-    ----------
-    solver : str
-        As OR-tools calls it.
-    maximise : bool
-    """
+    """A program that OR-tools holds; who solves it, and how, is for the classes made of this."""
 
     def __init__(self, solver: str, *, maximise: bool = False) -> None:
         # Importing it takes a tenth of a second: runs may be stopped sooner than it takes to

@@ -60,23 +60,9 @@ def search_rows(
     start: int,
     patience: int,
 ) -> tuple[int, int]:
-    """Price the pending rows from ``start`` on, until the effort exceeds ``patience``.
+    """Price the rows that are PENDING in ``state`` from ``start`` on, into ``values``, ``options``.
 
-    Parameters
-    ----------
-    prices, order, room, work, lists
-        As for :func:`search`.
-    demand, supply : arrays of shapes (n,) and (n, k)
-    state : array of shape (n,)
-        Receives EXACT, INEXACT, UNSERVABLE or TOO_LARGE in place of PENDING.
-    values, options : arrays of shapes (n,) and (n, k)
-        Receive the values and the options of rows that are priced.
-    start, patience : int
-
-    Returns
-    -------
-    stop, effort : int
-        The first row not looked at, and the effort.
+    Returns the first row not looked at, once the effort exceeds ``patience``, and the effort.
     """
     effort = 0
     for j in range(start, len(demand)):
@@ -100,33 +86,14 @@ def search_rows(
 def search(
     prices: Any, supply: Any, demand: Any, order: Any, option: Any, work: Any, lists: Any, room: Any
 ) -> tuple[Any, bool, int]:
-    """Search for one job's cheapest option.
+    """Search for one job's cheapest option, which ``option`` receives.
 
-    Parameters
-    ----------
-    prices, supply : k integers
-        >= 0.
-    demand : int
-        >= 0.
-    order : k ints
-        The types by price, ascending.
-    option : k integers
-        Receives the best option found; means nothing if the value is negative.
-    work : WORK_ROWS rows of at least k integers
-        Scratch memory.
-    lists : three rows of equally many integers
-        Scratch memory for the lists.
-    room : int
-        Compiled: the largest integer whose product with every price fits into 62 bits. Plain: -1.
+    ``order`` has the types by price; ``work`` (WORK_ROWS rows) and ``lists`` (three rows of equally
+    many) are scratch memory. ``room`` is the largest integer whose product with every price fits
+    into 62 bits in compiled code, -1 in plain.
 
-    Returns
-    -------
-    value : int
-        The minimum, or a proven lower bound on it; or UNSERVABLE, TOO_LARGE or TOO_LONG.
-    exact : bool
-        Whether the value is the minimum, and the option's price.
-    effort : int
-        Entries of lists and one: what the time is proportional to.
+    Returns the minimum, or a proven lower bound on it, or UNSERVABLE, TOO_LARGE or TOO_LONG; then
+    whether it is the minimum and the option's price; and the effort, in entries of lists.
     """
     for i in range(len(option)):
         option[i] = 0

@@ -26,19 +26,7 @@ _ROWS = 2**17
 
 
 class Kinds(NamedTuple):
-    """The kinds of jobs, in the order of their first jobs.
-
-    Attributes
-    ----------
-    rows : Rows
-        The row of each kind's first job; the very rows given if no two jobs are alike.
-    weights : ndarray of int64, shape (kinds,)
-        How many jobs are of each kind.
-    first : ndarray of int64, shape (kinds,)
-        Each kind's first job.
-    kind_of : ndarray of int64, shape (n,)
-        The kind of each job.
-    """
+    """The kinds of jobs, in the order of their first jobs; ``kind_of`` has that of each job."""
 
     rows: Rows
     weights: NDArray[np.int64]
@@ -49,34 +37,8 @@ class Kinds(NamedTuple):
 def kinds(rows: Rows, stopped: Callable[[], bool] = never) -> Kinds:
     """Find the jobs that have the same options at every price vector.
 
-    Parameters
-    ----------
-    rows : Rows
-    stopped : callable, optional
-        Asked a few times a second, however many rows there are.
-
-    Returns
-    -------
-    Kinds
-        Two jobs are of one kind if and only if their rows, with supply cut at the demand, are
-        equal up to a factor.
-
-    Raises
-    ------
-    Stopped
-
-    Notes
-    -----
     Rows are sorted by a hash; only rows of equal hash are then compared, exactly. Linear but for
     the sort.
-
-    Examples
-    --------
-    >>> found = kinds(Rows.from_arrays([6, 5, 3], [[4, 9], [1, 1], [2, 3]], "abc", "xy"))
-    >>> found.kind_of, found.weights
-    (array([0, 1, 0]), array([2, 1]))
-    >>> found.rows.row(0)
-    Row(demand=6, supply=(4, 9), denominator=1)
     """
     n = len(rows)
     every = np.arange(n)

@@ -40,22 +40,6 @@ def compile_functions(
 
     Compiled code leaves the interpreter to other threads while it runs. Where no folder can be
     written, as in a container, it is compiled in every process.
-
-    Parameters
-    ----------
-    scope : Mapping
-        The module's ``vars``.
-    names : sequence of str
-        In an order in which each finds those that it calls compiled already.
-    entries : sequence of str
-        Those that are called from plain Python, and kept; the others are put where they are called.
-    sources : sequence of str
-        The files, beside those of the functions, that their code depends on.
-
-    Returns
-    -------
-    list of functions
-        The entries.
     """
     logging.getLogger("cms").info("loading %s (compiling takes seconds, once)", ", ".join(entries))
     found = dict(scope)

@@ -45,30 +45,8 @@ class Found(NamedTuple):
 class Packing:
     """Machines of a size-bounded set in integers, to be filled again and again.
 
-    Parameters
-    ----------
-    sizes : sequence of k Fractions
-        > 0.
-    capacity : Fraction
-    max_blocks : int or None
-    most : sequence of k ints, optional
-        How many blocks of each type there may be; by default any number.
-
-    Attributes
-    ----------
-    room : int
-        The capacity, in the common divisor of the sizes.
-    weights : list of k ints
-        The sizes.
-    most : list of k ints
-        How many blocks of each type fit, or may be there.
-    slots : int or None
-        How many blocks there may be.
-
-    Examples
-    --------
-    >>> Packing([2, 3], Fraction(7), None, [1, 5]).fullest([10, 16])
-    Found(value=32, ceiling=32, content=[0, 2])
+    ``room`` and ``weights`` are the capacity and sizes in their common divisor, ``most`` how many
+    blocks of each type fit, or may be there, ``slots`` how many blocks there may be in all.
     """
 
     def __init__(
@@ -99,16 +77,10 @@ class Packing:
         most: Sequence[int] | None = None,
         patience: int | None = None,
     ) -> Found:
-        """Find the most valuable content.
+        """Find the most valuable content; blocks of no positive worth are left out.
 
-        Parameters
-        ----------
-        worth : sequence of k ints
-            Of any sign; a block without value is left out.
-        most : sequence of k ints, optional
-            How many blocks of each type there may be now.
-        patience : int, optional
-            Nodes of a search for some good content; by default it is the best one.
+        ``most`` says how many blocks of each type there may be now; a ``patience`` of so many nodes
+        asks for some good content.
         """
         fits = self.most if most is None else list(map(min, self.most, most))
         order = [i for i, price in enumerate(worth) if price > 0 and fits[i] > 0]

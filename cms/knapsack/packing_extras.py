@@ -32,23 +32,7 @@ def fullest_in_boxes(
     worth: Sequence[int],
     extras: Sequence[Extra],
 ) -> Iterator[Found]:
-    """Yield the most valuable content of each box, but of those that a better one was found before.
-
-    Parameters
-    ----------
-    packing : Packing
-    worth : sequence of k ints
-        Of any sign.
-    extras : sequence of Extra
-
-    Examples
-    --------
-    >>> from fractions import Fraction
-    >>> from cms.knapsack.packing import Packing
-    >>> packing = Packing([2, 3], Fraction(7), None)
-    >>> [*fullest_in_boxes(packing, [2, 3], [Extra({1: 2}, -1)])]
-    [Found(value=7, ceiling=7, content=[2, 1])]
-    """
+    """Yield the most valuable content of each box that may hold the best one."""
     boxes = _Boxes(packing, worth, extras)
     yield from boxes.split([0] * len(worth), list(packing.most), 0, 0)
 
@@ -69,30 +53,7 @@ def fullest_machine(
     most: Sequence[int] | None = None,
     extras: Sequence[tuple[Mapping[int, int], Fraction]] = (),
 ) -> Fullest:
-    """Find the most valuable multiset of blocks within a capacity.
-
-    Parameters
-    ----------
-    prices : sequence of k Fractions
-        Of any sign.
-    sizes : sequence of k Fractions
-        > 0.
-    capacity : Fraction
-    max_blocks : int or None
-    most : sequence of k ints, optional
-        How many blocks of each type there may be; by default any number.
-    extras : sequence of (mapping, Fraction), optional
-        What a content with at least so many blocks of these types is worth more, of any sign.
-
-    Examples
-    --------
-    >>> third = Fraction(1, 3)
-    >>> fullest_machine([third, Fraction(1, 4), Fraction(1, 11)], [44, 33, 12], Fraction(132), None)
-    Fullest(value=Fraction(1, 1), content=(0, 0, 11), exact=True)
-    >>> two = [Fraction(1), Fraction(1)]
-    >>> fullest_machine(two, two, Fraction(3), None, None, [({0: 1, 1: 2}, Fraction(2))])
-    Fullest(value=Fraction(5, 1), content=(1, 2), exact=True)
-    """
+    """Find the most valuable multiset of blocks within a capacity."""
     numbers, denominator = common_denominator([*prices, *(amount for _, amount in extras)])
     worth, more = numbers[: len(prices)], numbers[len(prices) :]
     packing = Packing(sizes, capacity, max_blocks, most)

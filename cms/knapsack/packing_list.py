@@ -25,29 +25,7 @@ def list_contents(
 ) -> tuple[list[tuple[int, ...]], bool]:
     """List the contents that are worth no less than ``least``, empty machines left out.
 
-    Parameters
-    ----------
-    packing : Packing
-    worth : sequence of k ints
-        None negative.
-    most : sequence of k ints
-        How many blocks of each type there may be.
-    least : int
-    limit, patience : int
-        Ends beyond so many contents, or so many types looked at.
-
-    Returns
-    -------
-    contents : list of tuples of k ints
-        Those with many blocks of the types of the best worth per size first.
-    complete : bool
-
-    Examples
-    --------
-    >>> from fractions import Fraction
-    >>> from cms.knapsack.packing import Packing
-    >>> list_contents(Packing([2, 3], Fraction(7), None), [2, 3], [2, 2], 6, 10, 100)
-    ([(2, 1), (0, 2)], True)
+    It ends beyond ``limit`` contents, or ``patience`` types looked at; returns whether it did not.
     """
     fits = list(map(min, packing.most, most))
     order = [i for i, number in enumerate(fits) if number > 0]

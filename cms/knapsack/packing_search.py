@@ -25,33 +25,14 @@ def fill(
     counts: Any,
     best_counts: Any,
 ) -> tuple[Any, Any, int]:
-    """Search for the most valuable content of one machine.
+    """Search for the most valuable content of one machine, which ``best_counts`` receives.
 
-    Parameters
-    ----------
-    worth, weight, most : n integers
-        Of each type, by falling worth per weight: > 0; how many blocks there may be, > 0.
-    volumes, values : n + 1 integers
-        The weights, and the worth, of all blocks of the types before each one.
-    lightest, dearest : n integers
-        The least weight, and the largest worth, from each type on.
-    room : integer
-    slots : integer
-        How many blocks there may be; -1 for any number.
-    patience : int
-        Ends the search.
-    counts : n integers
-        Scratch memory.
-    best_counts : n integers
-        Receives the best content found.
+    ``volumes`` and ``values`` (n + 1) are the weights, and the worth, of all blocks of the types
+    before each one; ``lightest`` and ``dearest`` the least weight and largest worth from each type
+    on; ``slots`` how many blocks there may be, -1 for any number; ``counts`` scratch memory.
 
-    Returns
-    -------
-    value : integer
-        What that is worth.
-    ceiling : integer
-        No content is worth more; equal to the value unless the search was ended.
-    nodes : int
+    Returns what that is worth, what no content is worth more than (the same unless ``patience``, in
+    nodes, ended the search), and the nodes.
     """
     n = len(worth)
     best, value, left, free = room - room, room - room, room, slots

@@ -67,18 +67,9 @@ class Cheapest(NamedTuple):
 class Pricing(NamedTuple):
     """All jobs priced at one price vector.
 
-    Attributes
-    ----------
-    total : int
-        The sum of the values, each times its row's weight; jobs no block can serve count 0.
-    load : tuple of int
-        Blocks of each type the jobs would buy, a supergradient of the total.
-    unservable : tuple of int
-        Jobs with a positive demand that no block can serve.
-    options : ndarray of int64, shape (n, k), or None
-        Each job's option, if asked for; Python integers in an object array if one is larger.
-    inexact : int
-        Rows whose value is only a lower bound on the price of their option.
+    ``total`` is the sum of the values times the rows' weights, ``load`` the blocks of each type
+    that the jobs would buy, a supergradient of it; ``options``, (n, k), if asked for, are Python
+    integers where one is larger than int64. Of ``inexact`` rows the value is only a lower bound.
     """
 
     total: int
@@ -91,30 +82,8 @@ class Pricing(NamedTuple):
 def cheapest_option(prices: Sequence[int], supply: Sequence[int], demand: int) -> Cheapest | None:
     """Find the cheapest blocks that serve one job.
 
-    Parameters
-    ----------
-    prices : sequence of k ints
-        >= 0.
-    supply : sequence of k ints
-        What one block of each type satisfies; >= 0.
-    demand : int
-
-    Returns
-    -------
-    Cheapest or None
-        None if no block can serve the job.
-
-    Notes
-    -----
     Most of a huge demand is bought at once, so the time does not depend on it (theory 6.5). Where
     many types tie to within a small part of one block, the search may end with a lower bound.
-
-    Examples
-    --------
-    >>> cheapest_option([1, 3, 7], [90, 310, 800], 1200)
-    Cheapest(value=11, option=(1, 1, 1), exact=True)
-    >>> cheapest_option([1, 3, 7], [90, 310, 800], 10**12).exact
-    True
     """
     return _PlainSearch(prices).cheapest(supply, demand)
 
@@ -159,48 +128,13 @@ def price_jobs(
     """Price every job at one price vector.
 
     A pure function of the prices and the rows given: what is found for two parts of the jobs adds
-    up to what is found for both, and does not depend on threads or on what is compiled.
+    up to what is found for both, and does not depend on threads or on what is compiled. Of
+    thousands of rows the outer images are priced, so that the total is at most the exact one; far
+    rows, and those that the option found for the image does not serve, are priced as they are.
 
-    Parameters
-    ----------
-    rows : Rows
-        Of thousands the outer images are priced, so that the total is at most the exact one; where
-        the option found there does not serve the exact row, and of far rows, the row itself.
-    prices : sequence of k ints
-        >= 0. Of :func:`price_bits` bits at most, nearly all rows are priced by compiled code.
-    weights : ndarray of int64, shape (n,), optional
-        How often each row counts (:func:`cms.knapsack.kinds.kinds`); >= 0, below 2**31 together.
-    want_options : bool, default False
-        Whether to return each job's option.
-    special : Mapping[int, sequence of int], optional
-        Jobs with prices of their own (branches on one job's blocks).
-    threads : int, optional
-        For compiled work; by default all cores.
-    stopped : callable, optional
-        Asked between chunks of work of a small part of a second, by any of the threads.
-    undisturbed : int, default 0
-        The effort after which it is asked first; a hundred times as much in compiled code.
-    compiled : bool, optional
-        Whether to compile; by default if there are many rows, or all is compiled already.
-
-    Returns
-    -------
-    Pricing, or None if it was stopped
-
-    Raises
-    ------
-    ValueError
-        If the weights are not one a row, negative or too large.
-
-    Examples
-    --------
-    >>> from fractions import Fraction
-    >>> from cms.problem.rows import Rows
-    >>> rows = Rows.from_fractions([(Fraction(1200), [Fraction(90), Fraction(800)])] * 2, 2)
-    >>> price_jobs(rows, [1, 7])
-    Pricing(total=24, load=(10, 2), unservable=(), options=None, inexact=0)
-    >>> price_jobs(rows, [1, 7], weights=np.array([1, 10])).total
-    132
+    ``weights`` (n,) says how often each row counts, below 2**31 together; ``special`` has jobs with
+    prices of their own. ``stopped`` is asked several times a second once the effort exceeds
+    ``undisturbed`` (a hundred times as much in compiled code); None is returned if it says so.
     """
     n = len(rows)
     if weights is not None:
@@ -233,18 +167,6 @@ def price_histogram(rows: Rows) -> list[int]:
     A row where price times demand (of a huge demand: times what is left once most of it is bought)
     exceeds 62 bits is worked out on Python integers, at a hundredth of the speed. The histograms of
     parts of the rows add up to that of all; :func:`price_bits` reads it.
-
-    Returns
-    -------
-    list of 64 ints
-        How many rows take prices of so many bits at most.
-
-    Examples
-    --------
-    >>> from cms.problem.rows import Rows
-    >>> found = price_histogram(Rows.from_arrays([10, 2**40], [[3], [2**30]], "ab", ["x"]))
-    >>> {bits: rows for bits, rows in enumerate(found) if rows}
-    {52: 1, 59: 1}
     """
     demands = rows.outer.demand
     most = rows.outer.supply.max(axis=1, initial=0)
@@ -261,13 +183,7 @@ def price_histogram(rows: Rows) -> list[int]:
 
 
 def price_bits(histogram: Sequence[int]) -> int:
-    """Return the most bits of prices at which compiled code does all but one row in a thousand.
-
-    Examples
-    --------
-    >>> price_bits([0] * 22 + [1] + [0] * 36 + [999] + [0] * 4)
-    59
-    """
+    """Return the most bits of prices at which compiled code does all but one row in a thousand."""
     beyond = sum(histogram) // 1000
     for bits, rows in enumerate(histogram):
         beyond -= rows
@@ -439,12 +355,6 @@ def _weighted_sums(weights: NDArray[np.int64], table: NDArray[np.int64]) -> list
 
 
 def common_denominator(values: Sequence[Fraction]) -> tuple[list[int], int]:
-    """Write rationals over their least common denominator.
-
-    Examples
-    --------
-    >>> common_denominator([Fraction(1, 7), Fraction(1, 2)])
-    ([2, 7], 14)
-    """
+    """Write rationals over their least common denominator."""
     denominator = lcm(*(value.denominator for value in values))
     return [value.numerator * (denominator // value.denominator) for value in values], denominator
