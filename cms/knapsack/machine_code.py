@@ -52,9 +52,9 @@ def compile_functions(
         twin = FunctionType(found[name].__code__, found, name)
         # Numba tells versions of one file apart by its time and size; names tell all of them apart.
         twin.__qualname__ = f"{name}_{digest.hexdigest()[:12]}"
-        compiled: Any = numba.njit(
-            error_model="numpy", nogil=True, forceinline=name not in entries
-        )(twin)
+        # Inlined before numba counts references: handing on arrays would take as long as the work.
+        inline: Any = "never" if name in entries else "always"
+        compiled: Any = numba.njit(error_model="numpy", nogil=True, inline=inline)(twin)
         if name in entries:
             with suppress(RuntimeError, OSError, ValueError):  # no folder can be written
                 compiled._cache = _OptionalCache(twin)

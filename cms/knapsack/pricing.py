@@ -20,6 +20,7 @@ import numpy as np
 from ..problem.images import SAFE
 from . import covering
 from .covering import (
+    EXACT,
     INEXACT,
     LONGEST_LIST,
     MANY_BLOCKS,
@@ -41,7 +42,7 @@ if TYPE_CHECKING:
 COMPILED_FROM = 4_000
 # ... and with so many numbers of supply, a tenth of a second's work.
 _COMPILED_SUPPLY = 200_000
-#: With this many it pays to use what is loaded already.
+# With this many it pays to use what is loaded already.
 _LOADED_FROM = 64
 # The effort, of some seconds' work, after which plain pricing gives up for compiled.
 _PATIENCE = 2_000_000
@@ -80,10 +81,15 @@ class Pricing(NamedTuple):
 
 
 def cheapest_option(prices: Sequence[int], supply: Sequence[int], demand: int) -> Cheapest | None:
-    """Find the cheapest blocks that serve one job.
+    """Find the cheapest blocks that serve one job; None if no block can serve it.
 
     Most of a huge demand is bought at once, so the time does not depend on it (theory 6.5). Where
     many types tie to within a small part of one block, the search may end with a lower bound.
+
+    Examples
+    --------
+    >>> cheapest_option([1, 3, 7], [90, 310, 800], 1200)
+    Cheapest(value=11, option=(1, 1, 1), exact=True)
     """
     return _PlainSearch(prices).cheapest(supply, demand)
 
@@ -137,19 +143,15 @@ def price_jobs(
     ``undisturbed`` (a hundred times as much in compiled code); None is returned if it says so.
     """
     n = len(rows)
-    if weights is not None:
-        weights = _checked(weights, n)
+    tally = _Tally(rows, prices, weights, want_options, special or {}, stopped, undisturbed)
     if compiled is None:
         least = min(_LOADED_FROM, COMPILED_FROM) if _kernel.cache_info().currsize else COMPILED_FROM
         compiled = n >= least or n * rows.n_blocks >= _COMPILED_SUPPLY
-    for in_machine_code in (compiled, True):
-        tally = _Tally(rows, prices, weights, want_options, special or {}, stopped, undisturbed)
-        jobs: Iterable[int] = range(n)
-        if in_machine_code:
-            state = tally.price_compiled(threads)
-            jobs = np.flatnonzero(state == TOO_LARGE).tolist()
-        if tally.price_plain(jobs, None if in_machine_code else _PATIENCE):
-            break
+    if not compiled:
+        tally.price_plain(range(n), _PATIENCE)
+    if not tally.stopped and (tally.state == PENDING).any():
+        tally.price_compiled(threads)
+        tally.price_plain(np.flatnonzero(tally.state == TOO_LARGE).tolist())
     return None if tally.stopped else tally.pricing()
 
 
@@ -162,7 +164,7 @@ def _kernel() -> Callable[..., tuple[int, int]]:
 
 
 def price_histogram(rows: Rows) -> list[int]:
-    """Count the rows by the bits that a price may have for compiled code to price them.
+    """Count the rows by the bits, 0 to 63, that a price may have for compiled code to price them.
 
     A row where price times demand (of a huge demand: times what is left once most of it is bought)
     exceeds 62 bits is worked out on Python integers, at a hundredth of the speed. The histograms of
@@ -192,20 +194,8 @@ def price_bits(histogram: Sequence[int]) -> int:
     return (SAFE - 1).bit_length()
 
 
-def _checked(weights: NDArray[np.int64], n: int) -> NDArray[np.int64]:
-    weights = np.ascontiguousarray(weights, dtype=np.int64)
-    if weights.shape != (n,):
-        raise ValueError(f"weights has shape {weights.shape}; expected ({n},), one a row")
-    if n and (weights.min() < 0 or weights.max() >= 2**31 or weights.sum() >= 2**31):
-        raise ValueError(
-            f"weights range from {weights.min()} to {weights.max()}; expected numbers >= 0 whose "
-            f"sum is less than {2**31}"
-        )
-    return weights
-
-
 class _Tally:
-    """Adds up what jobs buy."""
+    """Adds up what jobs buy; ``state`` says what became of each row."""
 
     def __init__(
         self,
@@ -221,53 +211,57 @@ class _Tally:
         self._rows, self._prices, self._special = rows, prices, special
         self._weights = np.ones(n, dtype=np.int64) if weights is None else weights
         self._is_stopped, self._undisturbed = is_stopped, undisturbed
-        self._total, self._load, self._inexact = 0, [0] * k, 0
-        self._unservable: list[int] = []
-        self._options: NDArray[Any] | None = np.zeros((n, k), dtype=np.int64)
-        if not want_options:
-            self._options = None
+        self._total, self._load = 0, [0] * k
+        self._options = np.zeros((n, k), dtype=np.int64) if want_options else None
+        self._long: dict[int, tuple[int, ...]] = {}  # options that int64 does not hold
+        self.state = np.full(n, PENDING, dtype=np.int8)
         self.stopped = False
 
     def pricing(self) -> Pricing:
-        unservable = tuple(sorted(self._unservable))
-        return Pricing(self._total, tuple(self._load), unservable, self._options, self._inexact)
+        unservable = tuple(np.flatnonzero(self.state == UNSERVABLE).tolist())
+        inexact, options = int((self.state == INEXACT).sum()), self._options
+        if options is not None and self._long:
+            options = options.astype(object)
+            for j, option in self._long.items():
+                options[j] = option
+        return Pricing(self._total, tuple(self._load), unservable, options, inexact)
 
-    def price_plain(self, jobs: Iterable[int], patience: int | None) -> bool:
-        """Price jobs one by one; False if patience ended."""
+    def price_plain(self, jobs: Iterable[int], patience: float = float("inf")) -> None:
+        """Price jobs one by one, until patience ends."""
         plain, effort = _PlainSearch(self._prices), 0
         for j in jobs:
-            if self._stops(effort):
-                return True
-            if patience is not None and effort > patience:
-                return False
+            if effort > patience or self._stops(effort):
+                return
             row = self._rows.row(j)
             search_one = _PlainSearch(self._special[j]) if j in self._special else plain
             before = search_one.effort
             found = search_one.cheapest(row.supply, row.demand)
             effort += search_one.effort - before
             if found is None:
-                self._unservable.append(j)
+                self.state[j] = UNSERVABLE
                 continue
-            weight = int(self._weights[j])
-            self._total += weight * found.value
-            self._inexact += not found.exact
-            self._load = [a + weight * b for a, b in zip(self._load, found.option, strict=True)]
-            if self._options is not None:
-                if max(found.option, default=0) >= 2**63:
-                    self._options = self._options.astype(object)
+            self.state[j] = EXACT if found.exact else INEXACT
+            self._add(int(self._weights[j]), found.value, found.option)
+            if max(found.option, default=0) >= 2**63:
+                self._long[j] = found.option
+            elif self._options is not None:
                 self._options[j] = found.option
-        return True
 
-    def price_compiled(self, threads: int | None) -> NDArray[np.int8]:
-        """Price all jobs whose numbers are small enough; return TOO_LARGE of the others."""
-        rows, n, k = self._rows, len(self._rows), self._rows.n_blocks
+    def _add(self, weight: int, value: int, option: Iterable[int]) -> None:
+        self._total += weight * value
+        self._load = [a + weight * b for a, b in zip(self._load, option, strict=True)]
+
+    def price_compiled(self, threads: int | None) -> None:
+        """Price all pending jobs whose numbers are small enough; others become TOO_LARGE."""
+        rows, n, k, kernel = self._rows, len(self._rows), self._rows.n_blocks, _kernel()
         demand, supply = rows.outer
-        state = np.full(n, PENDING, dtype=np.int8)
+        by_hand = np.zeros(n, dtype=bool)
         # Where few rows had to shrink none of them are priced by their images.
-        state[[*rows.far, *self._special]] = TOO_LARGE
+        by_hand[[*rows.far, *self._special]] = True
+        self.state[by_hand & (self.state == PENDING)] = TOO_LARGE
         prices = np.array([min(price, SAFE - 1) for price in self._prices], dtype=np.int64)
         order = np.argsort(prices, kind="stable")
-        room, kernel = (SAFE - 1) // max(1, *self._prices), _kernel()
+        room = (SAFE - 1) // max(1, *self._prices)
         starts = iter(range(0, n, _SHARD))
 
         def work_off() -> list[tuple[int, list[int]]]:
@@ -280,44 +274,39 @@ class _Tally:
             # The threads take their rows from the same iterator: hard ones are not dealt out.
             for start in starts:
                 part = slice(start, min(start + _SHARD, n))
-                size = part.stop - start
+                size, state = part.stop - start, self.state[part]
                 options = mine[:size] if self._options is None else self._options[part]
-                at = 0
+                pending, at = state == PENDING, 0
                 while at < size:
                     if self._stops(effort // _QUICKER):
                         return found
                     at, more = kernel(
-                        prices, order, room, demand[part], supply[part], state[part], values,
+                        prices, order, room, demand[part], supply[part], state, values,
                         options, work, lists, at, _EFFORT,
                     )  # fmt: skip
                     effort += more
-                self._refuse_unserved(part, state[part], options)
-                priced = state[part] > PENDING
-                weights = np.where(priced, self._weights[part], 0)
+                self._refuse_unserved(part, pending, options)
+                weights = np.where(pending & (state > PENDING), self._weights[part], 0)
                 load = _weighted_sums(weights, options)
                 found.append((_weighted_sums(weights, values[:size, None])[0], load))
             return found
 
         parts = _in_threads(work_off, min(threads or os.cpu_count() or 1, -(-n // _SHARD)), self)
         for total, load in (pair for part in parts for pair in part):
-            self._total += total
-            self._load = [a + b for a, b in zip(self._load, load, strict=True)]
-        self._inexact += int((state == INEXACT).sum())
-        self._unservable += np.flatnonzero(state == UNSERVABLE).tolist()
-        return state
+            self._add(1, total, load)
 
     def _refuse_unserved(
-        self, part: slice, state: NDArray[np.int8], options: NDArray[np.int64]
+        self, part: slice, pending: NDArray[np.bool_], options: NDArray[np.int64]
     ) -> None:
         """Mark the rows whose image's option does not serve themselves as too large."""
-        rows = self._rows
+        rows, state = self._rows, self.state[part]
         if rows.inner is rows.outer:
             return
         # Most serve the inner image too, which is enough. Counts are cut so that no sum overflows.
         demand, supply = rows.inner.demand[part], rows.inner.supply[part]
         most = SAFE // (2 * max(1, rows.n_blocks)) // np.maximum(supply, 1)
         sure = (np.minimum(options, most) * supply).sum(axis=1) >= demand
-        for place in np.flatnonzero((state > PENDING) & ~sure).tolist():
+        for place in np.flatnonzero(pending & (state > PENDING) & ~sure).tolist():
             row = rows.row(part.start + place)
             given = zip(row.supply, options[place].tolist(), strict=True)
             if sum(f * blocks for f, blocks in given) < row.demand:
