@@ -249,12 +249,6 @@ def test_large_weights_do_not_overflow() -> None:
     assert found.load == ((2**31 - 2) * 10**18 + 3,)
 
 
-@pytest.mark.parametrize("weights", [[1], [1, -1], [2**31 - 1, 1], [2**62, 2**62]])
-def test_weights_that_are_none_are_refused(weights: list[int]) -> None:
-    with pytest.raises(ValueError, match="^weights "):
-        price_jobs(as_rows([(5, [2]), (6, [2])], 1), [1], weights=np.array(weights))
-
-
 def test_parts_of_the_jobs_add_up_to_all_of_them() -> None:
     rng = random.Random(11)
     rows = as_rows(random_rows(rng, 200, 4, 50), 4)

@@ -60,7 +60,7 @@ class Jobs:
 
     def __init__(self, problem: Problem, stopped: Callable[[], bool] = never) -> None:
         self.problem = problem
-        self.rows, self.weights, _, self.kind_of = kinds(problem.rows, stopped)
+        self.rows, self.weights, self.kind_of = kinds(problem.rows, stopped)
         # Whether some kind has several jobs.
         self.repeated = len(self.weights) < len(self.kind_of)
         # Prices may be multiples of 2**-grid_bits without overflow in compiled pricing.
