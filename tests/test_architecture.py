@@ -96,7 +96,7 @@ KERNEL = (
 # cms.files.source writes to standard output where the user names "-" as the file; the process with
 # a flow has a pipe there.
 MAY_WRITE_TO_THE_TERMINAL = (
-    "algorithms.solvers.transport_process",
+    "algorithms.solvers.transport",
     "bench.command",
     "bench.gates",
     "bench.micro",

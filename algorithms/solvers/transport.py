@@ -2,11 +2,12 @@
 
 The solver cannot be interrupted, and it keeps the interpreter's lock while it works: in this
 process it would make everybody deaf, to Ctrl-C and to the clock. So what takes longer than an
-instant runs in a process of its own, which can be killed.
+instant runs in a process of its own, ``python -m`` this module, which can be killed.
 """
 
 from __future__ import annotations
 
+import io
 import os
 import subprocess
 import sys
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 #: Arcs of a flow that takes at most some 0.3 s.
 MOST_ARCS_HERE = 200_000
 #: What that process runs.
-PROCESS = "algorithms.solvers.transport_process"
+PROCESS = "algorithms.solvers.transport"
 #: What is added up along paths and around nodes stays below this, so that nothing overflows.
 _LARGEST = 1 << 61
 
@@ -80,8 +81,8 @@ def solved(offers: Offers) -> NDArray[np.int64]:
 
 def _aside(offers: Offers, budget: Budget) -> NDArray[np.int64] | None:
     """Solve in another process, which is killed when the run is stopped."""
-    sizes = np.array([len(part) for part in offers], dtype="<i8").tobytes()
-    message = sizes + b"".join(np.ascontiguousarray(part, "<i8").tobytes() for part in offers)
+    message = io.BytesIO()
+    np.savez(message, *offers)
     # It finds the same modules; a session of its own keeps the terminal's Ctrl-C from it.
     path = os.pathsep.join(place for place in sys.path if place)
     with subprocess.Popen(
@@ -89,9 +90,19 @@ def _aside(offers: Offers, budget: Budget) -> NDArray[np.int64] | None:
         stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
         env={**os.environ, "PYTHONPATH": path}, start_new_session=True,
     ) as process, budget.on_stop(process.kill):  # fmt: skip
-        answer, words = process.communicate(message)
+        answer, words = process.communicate(message.getvalue())
     if budget.stopped:
         return None
     if process.returncode:
         raise RuntimeError(f"the process with the flow ended with {words.decode(errors='replace')}")
-    return np.frombuffer(answer, dtype="<i8").astype(np.int64)
+    return np.frombuffer(answer, dtype=np.int64)
+
+
+def main() -> None:
+    """Read a flow from standard input, and write what goes along its arcs."""
+    offers = np.load(io.BytesIO(sys.stdin.buffer.read()))
+    sys.stdout.buffer.write(solved(Offers(*offers.values())).astype(np.int64).tobytes())
+
+
+if __name__ == "__main__":
+    main()
