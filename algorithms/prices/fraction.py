@@ -8,45 +8,19 @@ the few equations that define them once more, exactly, makes the mixture right t
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple
 
 from ..solvers.equations import solved
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Sequence
 
     from .points import Share
-    from .region import Region, Row
+    from .region import Row
+    from .search import PriceSearch
 
 #: Relative difference up to which an inequality counts as an equation.
 _TIGHT = Fraction(1, 10**6)
-
-
-class Searched(Protocol):
-    """What a fractional solution is read off: a :class:`PriceSearch` at its end."""
-
-    region: Region
-    n_groups: int
-
-    @property
-    def known(self) -> int:
-        """How many passes there are."""
-
-    @property
-    def exact(self) -> bool:
-        """Whether the numbers are exact as they are."""
-
-    @property
-    def shares(self) -> list[Share]:
-        """What each group takes of its passes."""
-
-    @property
-    def machines(self) -> list[tuple[Row, Fraction]]:
-        """How many machines there are of each row."""
-
-    @property
-    def extra(self) -> Mapping[tuple[int, int], float]:
-        """What (block, job) takes beyond its options, for a branch."""
 
 
 class Fractional(NamedTuple):
@@ -64,7 +38,7 @@ class Exact(NamedTuple):
     extra: list[Fraction]
 
 
-def fractional(search: Searched) -> Fractional:
+def fractional(search: PriceSearch) -> Fractional:
     """Read the fractional schedule off a search at its end."""
     shares, machines = search.shares, search.machines
     weights = _normal(shares)
@@ -79,7 +53,7 @@ def fractional(search: Searched) -> Fractional:
     return Fractional([mine or last for mine in found], machines)
 
 
-def exactly(search: Searched) -> Exact | None:
+def exactly(search: PriceSearch) -> Exact | None:
     """Solve the equations behind a fractional solution once more, in rationals."""
     shares, machines, n = search.shares, search.machines, len(search.shares)
     guess = [*_normal(shares), *(amount for _, amount in machines)]
@@ -116,7 +90,7 @@ def _normal(shares: Sequence[Share]) -> list[Fraction]:
 
 
 def _constraints(
-    search: Searched, shares: Sequence[Share], machines: Sequence[tuple[Row, Fraction]]
+    search: PriceSearch, shares: Sequence[Share], machines: Sequence[tuple[Row, Fraction]]
 ) -> Iterator[tuple[dict[int, int], Fraction]]:
     """Yield the inequalities of blocks, limits and branches.
 
