@@ -41,7 +41,10 @@ def additive_cost(problem: Problem) -> Fraction:
 def rounded(
     solution: BasicSolution,
 ) -> tuple[dict[Configuration, int], dict[tuple[str, str], int]]:
-    """Round a basic solution of LP_DW."""
+    """Round a basic solution of LP_DW to machines, and to blocks by (block, job).
+
+    They serve the jobs and there are enough of them, whatever the solution's numbers are.
+    """
     problem = solution.problem
     given: dict[tuple[str, str], int] = {}
     load = [0] * len(problem.blocks)
@@ -56,30 +59,22 @@ def rounded(
 
 def taken(options: Sequence[tuple[Option, Fraction]]) -> Option:
     """Return the blocks of a job: its option, or the mean of several rounded up."""
-    if len(options) == 1:
-        return options[0][0]
-    columns = zip(*(option for option, _ in options), strict=True)
-    weights = [weight for _, weight in options]
-    return tuple(
-        ceil(sum((w * n for w, n in zip(weights, column, strict=True)), Fraction(0)))
-        for column in columns
-    )
+    columns = zip(*([weight * n for n in option] for option, weight in options), strict=True)
+    return tuple(ceil(sum(column)) for column in columns)
 
 
 def with_missing(
     problem: Problem, machines: dict[Configuration, int], load: Sequence[int]
 ) -> dict[Configuration, int]:
     """Add machines until there are so many blocks: of each type those that hold it most cheaply."""
-    region = Region(problem)
-    enough = dict(machines)
+    region, enough = Region(problem), dict(machines)
     for i, need in enumerate(load):
         block = problem.blocks[i]
         missing = need - sum(n * shape.blocks.get(block, 0) for shape, n in enough.items())
-        if missing <= 0:
-            continue
-        row = region.rows[cheapest_holder(region, i)]
-        holder = configuration_of(problem, row)
-        enough[holder] = enough.get(holder, 0) + machines_for(missing, row.counts[i])
+        if missing > 0:
+            row = region.rows[cheapest_holder(region, i)]
+            holder = configuration_of(problem, row)
+            enough[holder] = enough.get(holder, 0) + machines_for(missing, row.counts[i])
     return enough
 
 

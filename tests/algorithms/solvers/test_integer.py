@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 import algorithms.solvers.integer
+import algorithms.solvers.linear
 from algorithms.solvers.integer import LARGEST, Hint, Outcome, Program, Settings, TooLarge
 from cms import load_instance
 from tests.algorithms.branch_and_price.parts import Unlimited
