@@ -183,7 +183,8 @@ def _search(
         plain = min(patience, (_PLAIN_STEPS - _steps_so_far) // each)
     if plain >= min(patience, 1):
         best = [0] * n
-        value, ceiling, nodes = fill(*numbers, room, slots, plain, [0] * n, best)
+        limits: Any = room, slots, plain, [0] * n, best
+        value, ceiling, nodes = fill(*numbers, *limits)
         _steps_so_far += nodes * each
         if plain == patience or ceiling == value:
             return value, ceiling, best
