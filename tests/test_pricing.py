@@ -147,9 +147,9 @@ def test_images_of_many_rows_that_do_not_fit_err_on_the_safe_side(
     by_hand: list[int] = []
     one_by_one = cms.knapsack.pricing._Tally.price_plain
 
-    def spy(tally: Any, jobs: Sequence[int], *rest: Any) -> bool:
+    def spy(tally: Any, jobs: Sequence[int], *rest: Any) -> None:
         by_hand.extend(jobs)
-        return one_by_one(tally, jobs, *rest)
+        one_by_one(tally, jobs, *rest)
 
     monkeypatch.setattr(cms.knapsack.pricing._Tally, "price_plain", spy)
     outer = price(rows, prices, special=special)

@@ -8,19 +8,36 @@ the few equations that define them once more, exactly, makes the mixture right t
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from ..solvers.equations import solved
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from .points import Share
-    from .region import Row
-    from .search import PriceSearch
+    from .region import Region, Row
 
 #: Relative difference up to which an inequality counts as an equation.
 _TIGHT = Fraction(1, 10**6)
+
+
+class Searched(Protocol):
+    """What a fractional solution is read off: a price search at its end, see ``PriceSearch``."""
+
+    region: Region
+    n_groups: int
+
+    @property
+    def known(self) -> int: ...  # noqa: D102
+    @property
+    def exact(self) -> bool: ...  # noqa: D102
+    @property
+    def shares(self) -> list[Share]: ...  # noqa: D102
+    @property
+    def machines(self) -> list[tuple[Row, Fraction]]: ...  # noqa: D102
+    @property
+    def extra(self) -> Mapping[tuple[int, int], float]: ...  # noqa: D102
 
 
 class Fractional(NamedTuple):
@@ -38,7 +55,7 @@ class Exact(NamedTuple):
     extra: list[Fraction]
 
 
-def fractional(search: PriceSearch) -> Fractional:
+def fractional(search: Searched) -> Fractional:
     """Read the fractional schedule off a search at its end."""
     shares, machines = search.shares, search.machines
     weights = _normal(shares)
@@ -53,7 +70,7 @@ def fractional(search: PriceSearch) -> Fractional:
     return Fractional([mine or last for mine in found], machines)
 
 
-def exactly(search: PriceSearch) -> Exact | None:
+def exactly(search: Searched) -> Exact | None:
     """Solve the equations behind a fractional solution once more, in rationals."""
     shares, machines, n = search.shares, search.machines, len(search.shares)
     guess = [*_normal(shares), *(amount for _, amount in machines)]
@@ -90,7 +107,7 @@ def _normal(shares: Sequence[Share]) -> list[Fraction]:
 
 
 def _constraints(
-    search: PriceSearch, shares: Sequence[Share], machines: Sequence[tuple[Row, Fraction]]
+    search: Searched, shares: Sequence[Share], machines: Sequence[tuple[Row, Fraction]]
 ) -> Iterator[tuple[dict[int, int], Fraction]]:
     """Yield the inequalities of blocks, limits and branches.
 
