@@ -7,7 +7,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 import cms.knapsack.kinds
@@ -16,7 +16,7 @@ from cms.problem.rows import Rows
 from cms.running.stopping import Stopped
 from tests.samples import rows_of
 
-Line = tuple[int, list[int]]
+Line = tuple[int, list[int], int]
 
 
 def by_definition(lines: list[Line]) -> list[int]:
@@ -26,24 +26,12 @@ def by_definition(lines: list[Line]) -> list[int]:
         seen.setdefault(
             tuple(Fraction(min(f, d), d) for f in supply) if d else "no demand", len(seen)
         )
-        for d, supply in lines
+        for d, supply, _ in lines
     ]
 
 
 def rows_from(lines: list[Line]) -> Rows:
-    k = len(lines[0][1])
-    return Rows.from_fractions([(Fraction(d), list(map(Fraction, fs))) for d, fs in lines], k)
-
-
-def assert_kinds(lines: list[Line]) -> None:
-    rows = rows_from(lines)
-    found, expected = kinds(rows), by_definition(lines)
-    assert found.kind_of.tolist() == expected
-    assert found.first.tolist() == [expected.index(kind) for kind in range(max(expected) + 1)]
-    assert found.weights.tolist() == [expected.count(kind) for kind in range(max(expected) + 1)]
-    assert [found.rows.row(kind) for kind in range(len(found.rows))] == [
-        rows.row(j) for j in found.first.tolist()
-    ]
+    return Rows.from_fractions([(Fraction(d), list(map(Fraction, fs))) for d, fs, _ in lines], 2)
 
 
 numbers = st.integers(0, 4) | st.sampled_from([2**31, 2**53, 2**53 + 1, 2**62 + 1, 10**30])
@@ -54,52 +42,34 @@ numbers = st.integers(0, 4) | st.sampled_from([2**31, 2**53, 2**53 + 1, 2**62 + 
         st.tuples(numbers, st.lists(numbers, min_size=2, max_size=2), st.integers(1, 7)),
         min_size=1,
         max_size=12,
-    )
+    ),
+    st.sampled_from([None, 0, 7]),
+    st.randoms(use_true_random=False),
 )
-def test_jobs_are_of_one_kind_if_their_rows_are_equal_up_to_a_factor(
-    drawn: list[tuple[int, list[int], int]],
+@example([(0, [1, 2], 1), (5, [0, 0], 1)], None, random.Random(1))  # nothing wanted, no server
+@example([(2**53, [2**52, 1], 1), (2**53 + 2, [2**52 + 1, 1], 1)], None, random.Random(1))
+@example([(10**17 + 1, [1, 1], 1), (10**17 + 2, [1, 1], 1)], None, random.Random(1))  # as floats
+@example([(2**40, [1, 1], 1), (2**40, [1 + 2**24, 1], 1)], 0, random.Random(1))
+def test_jobs_are_of_one_kind_exactly_if_their_rows_are_equal_up_to_a_factor(
+    drawn: list[Line], same_hash: int | None, rng: random.Random
 ) -> None:
-    lines = [(d, fs) for d, fs, _ in drawn] + [(d * t, [f * t for f in fs]) for d, fs, t in drawn]
-    assert_kinds(lines)
-    random.Random(1).shuffle(lines)
-    assert_kinds(lines)
-
-
-@pytest.mark.parametrize(
-    ("one", "other"),
-    [
-        ((0, [1, 2]), (5, [0, 0])),  # nothing wanted, and nothing that serves
-        ((3, [1, 2]), (6, [2, 5])),
-        ((2**53, [2**52, 1]), (2**53 + 2, [2**52 + 1, 1])),
-        ((10**17 + 1, [1, 1]), (10**17 + 2, [1, 1])),  # equal as floats
-        ((10**30, [10**29, 1]), (10**30, [10**29, 2])),
-    ],
-)
-def test_rows_that_only_look_alike_are_two_kinds(one: Line, other: Line) -> None:
-    assert_kinds([one, other, one, other])
-
-
-@pytest.mark.parametrize("same", [0, 7])
-def test_equal_hashes_are_no_proof(same: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(
-        cms.knapsack.kinds, "_hashes", lambda rows, _: np.full(len(rows), same, dtype=np.uint64)
-    )
-    rng = random.Random(same)
-    lines = [(rng.randint(0, 9), [rng.randint(0, 9), rng.randint(0, 9)]) for _ in range(60)]
-    lines += [(2**53 + d, fs) for d, fs in lines] + [(10**30, [1, d]) for d in (1, 2)]
-    # 2**40 x 1 and 2**40 x (1 + 2**24) differ by 2**64
-    lines += [(2**40, [1, 1]), (2**40, [1 + 2**24, 1])]
-    assert_kinds(lines)
-    assert_kinds(lines[::-1])
-    assert_kinds(lines[-4:])
-
-
-def test_if_no_two_jobs_are_alike_the_rows_are_those_given() -> None:
-    rows = rows_of([5, 6, 7], [[1, 2], [1, 2], [1, 2]])
-    found = kinds(rows)
-    assert found.rows is rows
-    assert found.weights.tolist() == [1, 1, 1]
-    assert found.kind_of.tolist() == found.first.tolist() == [0, 1, 2]
+    """Whatever the order, in parts of four rows, and where all hashes are equal."""
+    lines = [*drawn, *((d * t, [f * t for f in fs], t) for d, fs, t in drawn)]
+    rng.shuffle(lines)
+    rows, expected = rows_from(lines), by_definition(lines)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(cms.knapsack.kinds, "_ROWS", 4)
+        if same_hash is not None:
+            patch.setattr(
+                cms.knapsack.kinds, "_hashes",
+                lambda rows, _: np.full(len(rows), same_hash, dtype=np.uint64),
+            )  # fmt: skip
+        found = kinds(rows)
+    assert found.kind_of.tolist() == expected
+    firsts = [expected.index(kind) for kind in range(max(expected) + 1)]
+    assert found.weights.tolist() == [expected.count(kind) for kind in range(len(firsts))]
+    assert [found.rows.row(kind) for kind in range(len(firsts))] == [rows.row(j) for j in firsts]
+    assert (found.rows is rows) == (len(firsts) == len(lines))
 
 
 @pytest.mark.parametrize("shape", [(0, 2), (3, 0)])
@@ -109,26 +79,8 @@ def test_there_may_be_no_jobs_or_no_blocks(shape: tuple[int, int]) -> None:
     assert found.weights.tolist() == [shape[0]] * bool(shape[0])
 
 
-def test_denominators_do_not_matter() -> None:
-    found = kinds(rows_of([0.5, "1/3", 2], [[0.25], ["1/6"], [1]]))
-    assert found.kind_of.tolist() == [0, 0, 0]
-    assert found.rows.row(0).denominator == 4
-
-
-def test_rows_are_hashed_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nothing depends on the parts; each is a look at the budget."""
-    rng = random.Random(3)
-    lines = [(rng.randint(0, 3), [rng.randint(0, 3), rng.randint(0, 2)]) for _ in range(200)]
-    whole = kinds(rows_from(lines))
-    monkeypatch.setattr(cms.knapsack.kinds, "_ROWS", 8)
-    asked = []
-
-    def look() -> bool:
-        asked.append(1)
-        return False
-
-    parts = kinds(rows_from(lines), look)
-    assert parts.kind_of.tolist() == whole.kind_of.tolist() == by_definition(lines)
-    assert len(asked) >= 200 // 8
+def test_denominators_do_not_matter_and_a_stopped_run_ends() -> None:
+    rows = rows_of([0.5, "1/3", 2], [[0.25], ["1/6"], [1]])
+    assert kinds(rows).kind_of.tolist() == [0, 0, 0]
     with pytest.raises(Stopped):
-        kinds(rows_from(lines), lambda: True)
+        kinds(rows, lambda: True)

@@ -30,9 +30,8 @@ def test_at_the_largest_price_compiled_code_prices_all_but_a_few_rows(
     assert bits >= 40
     by_hand: list[int] = []
 
-    def price_plain(_: object, jobs: list[int], __: object) -> bool:
+    def price_plain(_: object, jobs: list[int]) -> None:
         by_hand.extend(jobs)
-        return True
 
     monkeypatch.setattr(cms.knapsack.pricing._Tally, "price_plain", price_plain)
     price_jobs(rows, [2 ** (bits - 1)] * 3)

@@ -14,8 +14,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from cms.knapsack.packing_list import list_contents
-
 from ..prices.region import Row
 
 if TYPE_CHECKING:
@@ -131,7 +129,7 @@ def _listed(
             continue
         mine, most = ([of[i] for i in bounded.columns] for of in (prices, left))
         limit, least = max(0, most_contents - len(found)), allowed[m] - slack
-        contents, all_of_them = list_contents(bounded.packing, mine, most, least, limit, _STEPS)
+        contents, all_of_them = bounded.packing.list_contents(mine, most, least, limit, _STEPS)
         for content in contents:
             lacks = allowed[m] - sum(map(mul, mine, content))
             found[_Content(lacks, region.row_of(bounded, content))] = None

@@ -16,7 +16,7 @@ from cms.knapsack.pricing import common_denominator
 
 from ..prices.choices import choices_of
 from ..solvers.floats import near
-from ..solvers.mixed import MixedProgram
+from ..solvers.linear import MixedProgram
 from .options import NearOptions
 
 if TYPE_CHECKING:
@@ -150,7 +150,7 @@ def whole_fleet(
         program.row(terms, low=0.0)
     paid = [(at, cost) for at, cost in zip(machines, steps, strict=True) if cost]
     program.row(paid, low=near(least / step), high=float(floor(target / step)))
-    values = program.search(budget, nodes=nodes)
+    values, _ = program.search(budget, nodes=nodes)
     if values is None:
         return None
     taken = [(kind, option, round(values[at])) for (kind, option), at in picks.items()]

@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from ..solvers.floats import near
-from ..solvers.linear import ITERATIONS, LinearProgram
-from ..solvers.wrapped import INFINITY
+from ..solvers.linear import INFINITY, ITERATIONS, LinearProgram
 from .columns import Step, Turn
 from .knapsack import Prices
 

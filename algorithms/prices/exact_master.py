@@ -36,16 +36,6 @@ class ExactMaster:
     Its dual solution are prices, as those of :class:`Master`, which it takes the place of. With k
     block types, and no limits, at most k machines and further passes take part beside one pass a
     group.
-
-    Parameters
-    ----------
-    region : Region
-        Without branches.
-
-    Attributes
-    ----------
-    weights, machines, extra
-        As those of :class:`Master`.
     """
 
     def __init__(self, region: Region, n_groups: int, stopped: Callable[[], bool]) -> None:
@@ -199,16 +189,7 @@ class ExactMaster:
 
 
 def cheapest_holder(region: Region, block: int) -> int:
-    """Return the row of the cheapest machine that has a block; of equals one with most of them.
-
-    Examples
-    --------
-    >>> from algorithms.prices.region import Region
-    >>> from cms import Configuration, Problem
-    >>> shapes = [Configuration({"a": 1}), Configuration({"a": 2}), Configuration({"b": 1})]
-    >>> cheapest_holder(Region(Problem(configurations=shapes)), 0)
-    1
-    """
+    """Return the row of the cheapest machine that has a block; of equals one with most of them."""
     holders = [r for r, row in enumerate(region.rows) if row.counts[block]]
     return min(
         holders,

@@ -23,55 +23,32 @@ _TIGHT = Fraction(1, 10**6)
 
 
 class Searched(Protocol):
-    """What a fractional solution is read off: a :class:`PriceSearch` at its end."""
+    """What a fractional solution is read off: a price search at its end, see ``PriceSearch``."""
 
     region: Region
     n_groups: int
 
     @property
-    def known(self) -> int:
-        """How many passes there are."""
-
+    def known(self) -> int: ...  # noqa: D102
     @property
-    def exact(self) -> bool:
-        """Whether the numbers are exact as they are."""
-
+    def exact(self) -> bool: ...  # noqa: D102
     @property
-    def shares(self) -> list[Share]:
-        """What each group takes of its passes."""
-
+    def shares(self) -> list[Share]: ...  # noqa: D102
     @property
-    def machines(self) -> list[tuple[Row, Fraction]]:
-        """How many machines there are of each row."""
-
+    def machines(self) -> list[tuple[Row, Fraction]]: ...  # noqa: D102
     @property
-    def extra(self) -> Mapping[tuple[int, int], float]:
-        """What (block, job) takes beyond its options, for a branch."""
+    def extra(self) -> Mapping[tuple[int, int], float]: ...  # noqa: D102
 
 
 class Fractional(NamedTuple):
-    """A fractional schedule.
-
-    Attributes
-    ----------
-    shares : list of lists of (pass, weight)
-        For each group of kinds; the weights of a group add up to 1.
-    """
+    """A fractional schedule: (pass, weight) for each group, adding up to 1, and machines."""
 
     shares: list[list[tuple[int, Fraction]]]
     machines: list[tuple[Row, Fraction]]
 
 
 class Exact(NamedTuple):
-    """The numbers of a search's fractional solution, worked out exactly.
-
-    Attributes
-    ----------
-    weights : list of Fractions
-        Of ``search.shares``; those of a group add up to 1.
-    extra : list of Fractions
-        Of ``search.extra``.
-    """
+    """Weights of the shares, machines and extra blocks of a fractional solution, all exact."""
 
     weights: list[Fraction]
     machines: list[tuple[Row, Fraction]]
@@ -79,13 +56,7 @@ class Exact(NamedTuple):
 
 
 def fractional(search: Searched) -> Fractional:
-    """Read the fractional schedule off a search at its end.
-
-    Parameters
-    ----------
-    search : PriceSearch
-        Without branches on jobs.
-    """
+    """Read the fractional schedule off a search at its end."""
     shares, machines = search.shares, search.machines
     weights = _normal(shares)
     exact = None if search.exact else exactly(search)
@@ -100,14 +71,7 @@ def fractional(search: Searched) -> Fractional:
 
 
 def exactly(search: Searched) -> Exact | None:
-    """Solve the equations behind a fractional solution once more, in rationals.
-
-    Returns
-    -------
-    Exact, or None if the equations have no solution that is nowhere negative
-        Machines have exactly the blocks that the mixture takes (of types that are short), and
-        limits and branches that bind do so exactly.
-    """
+    """Solve the equations behind a fractional solution once more, in rationals."""
     shares, machines, n = search.shares, search.machines, len(search.shares)
     guess = [*_normal(shares), *(amount for _, amount in machines)]
     guess += [Fraction(amount) for amount in search.extra.values()]

@@ -23,14 +23,6 @@ def full_machines(region: Region) -> list[Fraction]:
     """Return prices at which a machine that is full of one type of block is worth what it costs.
 
     Machines that cost nothing but are limited count as if they cost 1.
-
-    Examples
-    --------
-    >>> from algorithms.prices.region import Region
-    >>> from cms import Configuration, Problem
-    >>> shapes = [Configuration({"a": 2}), Configuration({"a": 1, "b": 5})]
-    >>> full_machines(Region(Problem(configurations=shapes)))
-    [Fraction(1, 2), Fraction(1, 5)]
     """
     free, _ = region.free()
     most = [dict[int, int]() for _ in region.blocks]  # of machines of each type, when full of it
@@ -52,27 +44,7 @@ def full_machines(region: Region) -> list[Fraction]:
 
 
 def whole(values: Sequence[Fraction], jobs: AnyJobs, *, exactly: bool) -> tuple[list[int], int]:
-    """Write prices over a common denominator.
-
-    Parameters
-    ----------
-    values : sequence of Fractions
-        In units that make about 1 of a machine's cost.
-    jobs : Jobs or ShardedJobs
-        That are to pay them.
-    exactly : bool
-        Whether the prices are meant as they are, and not as floats that rationals of a small
-        denominator may stand behind. They are rounded all the same where they would be too long for
-        compiled code.
-
-    Examples
-    --------
-    >>> from algorithms.prices.jobs import Jobs
-    >>> from cms import Configuration, Job, Problem
-    >>> jobs = Jobs(Problem(configurations=Configuration({"a": 1}), jobs=[Job("x", 1, {"a": 1})]))
-    >>> whole([Fraction(0.3), Fraction(0.7)], jobs, exactly=False)
-    ([3, 7], 10)
-    """
+    """Write prices over a common denominator."""
     many = len(jobs) >= COMPILED_FROM
     if exactly:
         numbers, denominator = common_denominator(values)

@@ -33,14 +33,8 @@ MOST_LISTED = 200_000
 class Pass(NamedTuple):
     """What the jobs buy at one price vector.
 
-    Attributes
-    ----------
-    total : int
-        What they pay.
-    loads : list of k ints for each group
-        The blocks of its jobs together.
-    options : ndarray of shape (kinds, k), or None
-        What a job of each kind buys; None where that is not kept.
+    ``total`` is what they pay, ``loads`` each group's blocks, ``options`` (kinds, k) what a job of
+    each kind buys; None where no table is kept.
     """
 
     total: int
@@ -60,45 +54,18 @@ class Jobs:
 
     What each kind buys in every pass is kept. Of jobs that are too many for that,
     :class:`~algorithms.prices.sharded_jobs.ShardedJobs` is the same door.
-
-    Parameters
-    ----------
-    problem : Problem
-        Reduced.
-    stopped : callable, optional
-        Asked a few times a second; Stopped is raised if it says so.
-
-    Attributes
-    ----------
-    rows : Rows
-        One a kind.
-    repeated : bool
-        Whether some kind has several jobs.
-    longest : int
-        Bits of the longest demand, if that is more than 63.
-    grid_bits : int
-        Prices may be multiples of ``2 ** -grid_bits`` without overflow in compiled pricing.
-
-    Examples
-    --------
-    >>> from cms import Configuration, Job, Problem
-    >>> jobs = Jobs(
-    ...     Problem(
-    ...         configurations=Configuration({"a": 1}),
-    ...         jobs=[Job("x", 4, {"a": 2}), Job("y", 3, {"a": 1}), Job("z", 2, {"a": 1})],
-    ...     )
-    ... )
-    >>> len(jobs), jobs.weights, jobs.members(0)
-    (2, array([2, 1]), array([0, 2]))
     """
 
     listed = True
 
     def __init__(self, problem: Problem, stopped: Callable[[], bool] = never) -> None:
         self.problem = problem
-        self.rows, self.weights, _, self.kind_of = kinds(problem.rows, stopped)
+        self.rows, self.weights, self.kind_of = kinds(problem.rows, stopped)
+        # Whether some kind has several jobs.
         self.repeated = len(self.weights) < len(self.kind_of)
+        # Prices may be multiples of 2**-grid_bits without overflow in compiled pricing.
         self.grid_bits = grid_bits_of(len(self.rows), price_histogram(self.rows))
+        # Bits of the longest demand, if that is more than 63.
         self.longest = max((row.demand for row in self.rows.wide.values()), default=0).bit_length()
 
     def __len__(self) -> int:
@@ -146,17 +113,7 @@ class Jobs:
         threads: int = 1,
         stopped: Callable[[], bool] = never,
     ) -> Pass | None:
-        """Let every job buy its cheapest option; None if stopped.
-
-        Parameters
-        ----------
-        prices : sequence of k ints
-            >= 0.
-        starts : ndarray of int64
-            The first kind of each group.
-        apart : collection of int
-            Jobs that are not counted.
-        """
+        """Let every job buy its cheapest option; None if stopped."""
         found = price_jobs(
             self.rows,
             prices,
@@ -178,13 +135,7 @@ class Jobs:
 
 
 def ranges(n: int, most_single: int = MOST_SINGLE, groups: int = GROUPS) -> NDArray[np.int64]:
-    """Return where groups of kinds begin: one for each kind, or ranges where there are many.
-
-    Examples
-    --------
-    >>> ranges(3).tolist(), ranges(1000, groups=4).tolist()
-    ([0, 1, 2], [0, 250, 500, 750])
-    """
+    """Return where groups of kinds begin: one for each kind, or ranges where there are many."""
     count = n if n <= most_single else groups
     return np.arange(count, dtype=np.int64) * n // max(1, count)
 
@@ -194,22 +145,7 @@ def group_totals(
     starts: NDArray[np.int64],
     weights: NDArray[np.int64] | None = None,
 ) -> list[list[int]]:
-    """Add up the blocks that each group of kinds buys, exactly.
-
-    Parameters
-    ----------
-    options : ndarray of shape (kinds, k)
-        What a job of each kind buys.
-    starts : ndarray of int64
-        Where the groups begin; none is empty.
-    weights : ndarray of int64, shape (kinds,), optional
-        How many jobs of each kind there are, by default one.
-
-    Examples
-    --------
-    >>> group_totals(np.array([[1, 0], [0, 2], [1, 1]]), ranges(3, 1, 2), np.array([1, 1, 2**62]))
-    [[1, 0], [4611686018427387904, 4611686018427387906]]
-    """
+    """Add up the blocks that each group of kinds buys, exactly."""
     most = 1 if weights is None else int(weights.max(initial=0))
     reach = int(options.max(initial=0)) * most * max(1, len(options))
     totals = options.astype(np.int64 if reach < 2**62 else object, copy=False)

@@ -5,11 +5,9 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import TYPE_CHECKING, NamedTuple
 
-import numpy as np
-
 from ..solvers.equations import solved
 from ..solvers.floats import near
-from ..solvers.linear import ITERATIONS, LinearProgram
+from ..solvers.linear import INFINITY, ITERATIONS, LinearProgram
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -37,7 +35,6 @@ _MANY_ON_A_MACHINE = 10**12
 #: A constraint holds the prices where its dual value is larger.
 _HOLDS = 1e-9
 ZERO = Fraction(0)
-_INFINITY = float("inf")
 
 
 class Proposal(NamedTuple):
@@ -59,15 +56,7 @@ class Cut(NamedTuple):
 
 
 def block_sizes(region: Region) -> list[int]:
-    """Return what the blocks of each type count in: 1, or all that a machine has of very many.
-
-    Examples
-    --------
-    >>> from algorithms.prices.region import Region
-    >>> from cms import Configuration, Problem
-    >>> block_sizes(Region(Problem(configurations=Configuration({"a": 7, "b": 10**13}))))
-    [1, 10000000000000]
-    """
+    """Return what the blocks of each type count in: 1, or all that a machine has of very many."""
     columns = zip(*(row.counts for row in region.rows), strict=True)
     largest = [max(column) for column in columns] or [1] * len(region.blocks)
     return [count if count > _MANY_ON_A_MACHINE else 1 for count in largest]
@@ -79,16 +68,8 @@ class Master:
     The program's variables are ``(value - centre) * zoom``: with a centre that is nearly best and a
     large zoom the same program finds the digits that floating-point numbers left out (iterative
     refinement of linear programs, Gleixner, Steffy and Wolter 2016, DOI 10.1287/ijoc.2016.0692).
-
-    Parameters
-    ----------
-    scales : sequence of int
-        The size of each group's loads, in ``block_sizes``; the program works in these units.
-    largest : float
-        No price of a limit and no multiplier exceeds it, in the region's unit; proofs of
-        infeasibility have no end.
-    centre : Vector
-        Exact prices.
+    ``scales`` are the sizes of the groups' loads, the units of the program; no price of a limit and
+    no multiplier exceeds ``largest`` (proofs of infeasibility have no end).
     """
 
     def __init__(
@@ -106,7 +87,7 @@ class Master:
         self.scale = sum(self._scales)
         self._k, self._m = len(region.blocks), len(region.path)
         free_blocks, free_branches = region.free()
-        highs = [0.0 if i in free_blocks else _INFINITY for i in range(len(region.blocks))]
+        highs = [0.0 if i in free_blocks else INFINITY for i in range(len(region.blocks))]
         highs += [0.0 if at in free_branches else largest for at in range(len(region.path))]
         highs += [0.0 if limit is None else largest for limit in region.limits]
         # In this order in all that follows: prices, multipliers, limit prices.
@@ -122,13 +103,13 @@ class Master:
         )
         self._program = program = LinearProgram(maximise=True)
         self._values = [
-            program.variable(near(scale, self.scale), low=-_INFINITY) for scale in self._scales
+            program.variable(near(scale, self.scale), low=-INFINITY) for scale in self._scales
         ]
         self._variables = [
             program.variable(
                 near(weight, size),
                 near(-zoom * size * c),
-                near(zoom * size * (Fraction(high) - c)) if high < _INFINITY else high,
+                near(zoom * size * (Fraction(high) - c)) if high < INFINITY else high,
             )
             for c, high, size, weight in zip(self._centre, highs, self._sizes, weights, strict=True)
         ]
@@ -216,7 +197,7 @@ class Master:
         if answer is None:
             return None
         wanted = self._k + self._m
-        moves = zip(self._polished(answer), self._sizes, strict=False)
+        moves = zip((answer.values[v] for v in self._variables[:wanted]), self._sizes, strict=False)
         moved = [Fraction(x) / (self._zoom * size) if x else 0 for x, size in moves]
         pairs = zip(self._centre[:wanted], moved, strict=True)
         x = [max(ZERO, c + d) if c or d else ZERO for c, d in pairs]
@@ -240,33 +221,6 @@ class Master:
         if dual <= 0:
             return 0.0
         return near(Fraction(dual) * self.scale, self._scales[group])
-
-    def _polished(self, answer: Answer) -> list[float]:
-        """Return the moves of prices and multipliers, solved once more for what holds them.
-
-        The simplex method stops at a tolerance of about 1e-7, which is a machine in ten million;
-        the equations themselves are small and well-conditioned.
-        """
-        order = [*self._variables, *self._values]
-        x = np.array(answer.values)[order]
-        # Many groups are few jobs; their sums are small and need no polish.
-        if len(self._values) == self._zoom == 1:
-            rows = [*self._rows, *self._cuts, *self._job_rows.values()]
-            holding = [row for row in rows if abs(answer.duals[row]) > _HOLDS]
-            fixed = [at for at in range(len(self._variables)) if x[at] == 0]
-            a = np.zeros((len(holding) + len(fixed), len(x)))
-            b = np.zeros(len(a))
-            for at, row in enumerate(holding):
-                coefficients, b[at] = self._program.equation(row)
-                a[at] = np.array(coefficients)[order]
-            for at, column in enumerate(fixed, start=len(holding)):
-                a[at, column] = 1
-            if len(a):
-                correction = np.linalg.lstsq(a, b - a @ x, rcond=None)[0]
-                if np.abs(correction).max() < 1e-4 * max(1.0, np.abs(x).max()):
-                    x = x + correction
-        polished: list[float] = x[: self._k + self._m].tolist()
-        return polished
 
     def vertex(self) -> list[Fraction] | None:
         """Return the last solve's prices and multipliers as exact rationals; None if they are none.

@@ -27,33 +27,9 @@ if TYPE_CHECKING:
 class Passes:
     """Passes over the jobs of a problem, possibly below branches.
 
-    Parameters
-    ----------
-    path : sequence of Condition
-        The branches above.
-    free_machines : bool
-        See :class:`Region`.
-    starts : ndarray of int64
-        The first kind of each group; groups are ranges of kinds.
-    region : Region, optional
-        Below this path, if there is one already.
-
-    Attributes
-    ----------
-    region : Region
-        Of the prices; it learns the machines of size-bounded sets that matter.
-    weights : ndarray of int64, shape (kinds,)
-        How many jobs of each kind have no branches of their own.
-    passes : int
-        So far.
-    options : list of ndarrays of shape (kinds, k)
-        What a job of each kind bought in each pass; none where that is not kept.
-    vectors : list of price vectors
-        Of each pass, where options are not kept.
-    loads : list of lists of k ints for each group
-        What each group bought in each pass, where options are not kept.
-    own_options : list of lists of options
-        What each job with branches of its own bought.
+    Groups are ranges of kinds; ``starts`` has the first kind of each. Of every pass ``options``
+    keeps what a job of each kind bought, (kinds, k); where there is no such table, ``vectors`` the
+    prices and ``loads`` what each group bought.
     """
 
     def __init__(
@@ -74,6 +50,7 @@ class Passes:
         self.options: list[NDArray[Any]] = []
         self.vectors: list[tuple[int, ...]] = []
         self.loads: list[list[list[int]]] = []
+        # What each job with branches of its own bought.
         self.own_options: list[list[tuple[int, ...]]] = []
 
     def kinds_of_group(self, group: int) -> slice:

@@ -88,18 +88,9 @@ class Vector(NamedTuple):
 class Region:
     """Prices of a problem, possibly below branches, checked and rescaled in exact arithmetic.
 
-    Parameters
-    ----------
-    problem : Problem
-        Its configurations may have blocks that it does not have itself; they are worth nothing.
-    path : sequence of Condition, optional
-        The branches above.
-    free_machines : bool, default False
-        Whether all costs count as 0: prices of a positive bound are then a proof that there is no
-        schedule at all.
-    proper : bool, default True
-        Whether a machine of a size-bounded set has no more blocks of a type than all jobs together
-        can use.
+    With ``free_machines`` all costs count as 0: prices of a positive bound then prove that there is
+    no schedule. If ``proper``, no machine of a size-bounded set has more blocks of a type than all
+    jobs together can use.
     """
 
     def __init__(
@@ -383,16 +374,7 @@ def _limits(problem: MachineProblem) -> list[int | None]:
 
 
 def configuration_of(problem: MachineProblem, row: Row) -> Configuration:
-    """Return the configuration of a machine; one of a size-bounded set is made up of its blocks.
-
-    Examples
-    --------
-    >>> from cms import Job, Problem, SizeBoundedConfigurations
-    >>> shares = SizeBoundedConfigurations({"a": 2, "b": 3}, 7)
-    >>> problem = Problem(configurations=shares, jobs=[Job("x", 5, {"a": 1, "b": 5})])
-    >>> [configuration_of(problem, row) for row in Region(problem).rows]
-    [Configuration(3 x a on machine), Configuration(b on machine)]
-    """
+    """Return the configuration of a machine; one of a size-bounded set is made up of its blocks."""
     if row.shape is not None:
         return row.shape
     blocks = {block: n for block, n in zip(problem.blocks, row.counts, strict=True) if n}

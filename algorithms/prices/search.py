@@ -67,31 +67,13 @@ _OFTEN_FROM = 200_000
 
 
 class PriceSearch(Passes):
-    """The search for the best prices of a problem, possibly below branches.
+    """The search for the best prices of a reduced problem, possibly below branches.
 
-    Parameters
-    ----------
-    jobs : Jobs or ShardedJobs
-        Of a reduced problem (every block serves some job and lies in some configuration).
-    path : sequence of Condition, optional
-        The branches above.
-    free_machines : bool, default False
-        Search for a proof of infeasibility instead; see :class:`Region`.
-    cutoff : Fraction, optional
-        End as soon as a bound exceeds it.
-    warm : Warm, optional
-        A node below a branch starts from what was found above, a finer search from a coarse one.
-    vertex : bool, default False
-        Whether the fractional schedule is to be a basic optimal solution, in exact rationals (up to
-        32 block types); not with limits or branches. That takes another search with finer groups
-        for as long as :attr:`coarse` ones are split.
-    starts : ndarray of int64, optional
-        The first kind of each group; by default some dozens of groups.
-
-    Attributes
-    ----------
-    upper : Fraction or None
-        About the most that any prices can prove; a solver's word.
+    With ``free_machines`` it looks for a proof of infeasibility; beyond a bound of ``cutoff`` it
+    ends. With ``vertex`` the fractional schedule becomes a basic optimal solution in exact
+    rationals, up to 32 block types, without limits and branches; for as long as :attr:`coarse`
+    groups are split that takes another search with finer groups. ``upper`` is about the most that
+    any prices can prove; a solver's word.
     """
 
     def __init__(

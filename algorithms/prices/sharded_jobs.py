@@ -39,16 +39,9 @@ Option: TypeAlias = tuple[int, ...]
 class Pool(NamedTuple):
     """Jobs of one group that are undecided between options which differ in the same way.
 
-    Attributes
-    ----------
-    differences : tuple of options
-        Between each pass's option and the first pass's; of the first one zeros.
-    weights : sequence of Fractions
-        Of the passes.
-    given : list of int
-        How many of the jobs take each pass's option.
-    left : list of (job, option of each pass)
-        Jobs, fewer than passes, that take none: the mixture gives them fractions.
+    ``differences`` are those between each pass's option and the first's, ``weights`` the passes',
+    ``given`` says how many jobs take each pass's option. The jobs ``left``, fewer than passes, with
+    their option in each pass, take none: the mixture gives them fractions.
     """
 
     differences: tuple[Option, ...]
@@ -72,33 +65,7 @@ class Dealt(NamedTuple):
 
 
 class ShardedJobs:
-    """The jobs of a problem as prices see them, each of them a kind of its own.
-
-    Parameters
-    ----------
-    problem : Problem or ShardedProblem
-        Reduced.
-    threads : int, optional
-        For a problem in memory; an engine has its own.
-
-    Attributes
-    ----------
-    grid_bits : int
-        As of :class:`Jobs`.
-    longest : int
-        Bits of the longest demand.
-
-    Examples
-    --------
-    >>> import cms
-    >>> problem = cms.Problem.from_arrays(
-    ...     demands=[7, 5, 3], supply=[[4, 2], [1, 3], [2, 2]], configurations=[[1, 1]]
-    ... )
-    >>> jobs = ShardedJobs(problem)
-    >>> found = jobs.price([2, 1], np.array([0, 2]))
-    >>> found.total, found.loads
-    (8, [[2, 2], [0, 2]])
-    """
+    """The jobs of a problem as prices see them, each of them a kind of its own."""
 
     repeated = False
     listed = False
@@ -296,13 +263,7 @@ def listed(jobs: AnyJobs) -> Jobs:
 
 
 def pieces(first: int, n: int, bounds: Sequence[int]) -> Iterator[tuple[int, int, int]]:
-    """Iterate over (group, begin, end) of the pieces in which a shard's jobs are priced.
-
-    Examples
-    --------
-    >>> list(pieces(10, 5, [0, 12, 13]))
-    [(0, 0, 2), (1, 2, 3), (2, 3, 5)]
-    """
+    """Iterate over (group, begin, end) of the pieces in which a shard's jobs are priced."""
     end = first + n
     for group, begin in enumerate(bounds):
         after = bounds[group + 1] if group + 1 < len(bounds) else end

@@ -26,14 +26,8 @@ if TYPE_CHECKING:
 class Taken(NamedTuple):
     """What every job takes: :class:`Choices` of jobs that are not listed.
 
-    Attributes
-    ----------
-    total : list of k ints
-        What all jobs take that are not ``out``.
-    own : Mapping of job to option
-        Jobs that take what is said here.
-    out : frozenset of int
-        Jobs whose choice is left open.
+    ``own`` takes the place of what ``counts`` say of some jobs; the choice of those in ``out`` is
+    left open, and ``total`` is what all others take.
     """
 
     jobs: ShardedJobs

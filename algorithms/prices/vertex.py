@@ -9,18 +9,17 @@ allow.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
 
 from cms.certificate.certificate import BlockPrices
 
-from .exact_master import MOST_BLOCKS, ExactMaster
+from ..solvers.simplex import cheapest
+from .exact_master import MOST_BLOCKS
 from .fraction import Fractional, fractional
 from .jobs import Jobs
-from .master import Cut
 from .points import Warm
 from .region import configuration_of
 from .search import PriceSearch
@@ -40,29 +39,14 @@ Option: TypeAlias = tuple[int, ...]
 _FINEST = 10**6
 
 
-@dataclass(frozen=True)
-class BasicSolution:
+class BasicSolution(NamedTuple):
     """A basic solution of LP_DW, nearly always an optimal one.
 
-    Otherwise its machines cost more than ``bound``: by a small part of one where covering knapsacks
-    end with a lower bound (block types that tie to within a small part of a block); by up to a
-    ten-thousandth of the cheapest where no vertex of a dozen was exactly optimal; by more if the
-    floating-point solver fails and there are more than 32 block types.
-
-    Attributes
-    ----------
-    problem : Problem
-        The reduced problem it was solved for.
-    machines : dict of Fractions by Configuration
-        How many machines there are; the positive ones.
-    options : list of lists of (blocks, weight)
-        For each job its options, as blocks in the order of ``problem.blocks``; the weights are
-        positive and add up to 1.
-    leaf : BlockPrices
-        Exact prices, a certificate of the reduced problem;
-        :meth:`cms.reduction.Reduction.restore_prices` makes it one of the original.
-    bound : Fraction
-        What these prices prove: ``leaf.bound(problem)``.
+    Otherwise its machines cost more than ``bound``, what the exact prices of ``leaf`` prove: by a
+    small part of one where covering knapsacks end with a lower bound (block types that tie to
+    within a small part of a block); by up to a ten-thousandth of the cheapest where no vertex of a
+    dozen was exactly optimal; by more if the floating-point solver fails and there are more than 32
+    block types. Each job has its options with their weights, which add up to 1.
     """
 
     problem: Problem
@@ -73,46 +57,12 @@ class BasicSolution:
 
 
 def solve_dantzig_wolfe(problem: Problem, budget: Budget) -> BasicSolution | None:
-    """Solve LP_DW to a basic solution, with prices that prove its value, or hardly less.
+    """Solve LP_DW of a reduced problem without limits to a basic solution; None if stopped.
 
-    Parameters
-    ----------
-    problem : Problem
-        As :func:`cms.reduce` leaves it; without limits on machine types.
-
-    Returns
-    -------
-    BasicSolution, or None if it was stopped
-        The prices are exact rationals, and so are, up to 32 block types, the machines and the
-        weights: they satisfy every row, and with k block types and p configurations in use at most
-        k - p jobs have several options. With more block types these numbers are rounded from
-        floats: there may be too few machines, and more jobs with several options.
-
-    Raises
-    ------
-    ValueError
-        If no block serves some job, or a machine type has a limit.
-
-    Examples
-    --------
-    >>> from types import SimpleNamespace
-    >>> from cms import Configuration, Job, Problem
-    >>> problem = Problem(
-    ...     configurations=[Configuration({"a": 2}), Configuration({"b": 1})],
-    ...     jobs=[Job("x", 3, {"a": 1, "b": 2}), Job("y", 1, {"a": 1, "b": 1})],
-    ... )
-    >>> solution = solve_dantzig_wolfe(problem, SimpleNamespace(threads=1, stopped=False))
-    >>> solution.bound, sum(solution.machines.values())
-    (Fraction(2, 1), Fraction(2, 1))
+    Up to 32 block types machines and weights are exact, and with k block types and p configurations
+    in use at most k - p jobs have several options. With more these numbers are rounded from floats:
+    there may be too few machines, and more jobs with several options.
     """
-    limited = [machine.name for machine in problem.machine_types if machine.limit is not None]
-    if limited:
-        raise ValueError(f"the machine type {limited[0]!r} has a limit, which this program has not")
-    lost = np.flatnonzero(~problem.rows.supplies.any(axis=1)).tolist()
-    lost = [job for job in lost if not any(problem.rows.row(job).supply)]
-    if lost:
-        name = problem.job_names[lost[0]]
-        raise ValueError(f"no block that a machine can have serves the job {name!r}")
     if not problem.n_jobs:
         return BasicSolution(problem, {}, [], BlockPrices(), Fraction(0))
     search = PriceSearch(Jobs(problem), budget, vertex=True)
@@ -122,22 +72,17 @@ def solve_dantzig_wolfe(problem: Problem, budget: Budget) -> BasicSolution | Non
         if budget.stopped or search.best is None:
             return None
         if not len(search.coarse):
-            return _named(search, budget)
+            break
         warm = Warm(search.best, search.options)
         search = PriceSearch(search.jobs, budget, warm=warm, vertex=True, starts=search.finer())
-
-
-def _named(search: PriceSearch, budget: Budget) -> BasicSolution | None:
-    """Name the numbers of a search at its end."""
-    problem, region = listed(search.jobs).problem, search.region
     mixture = _mixture(search, budget)
-    if mixture is None or search.best is None:
+    if mixture is None:
         return None
     machines: dict[Configuration, Fraction] = {}
     for row, number in mixture.machines:
         shape = configuration_of(problem, row)
         machines[shape] = machines.get(shape, Fraction(0)) + number
-    leaf = region.leaf(search.best.vector)
+    leaf = search.region.leaf(search.best.vector)
     # Where a knapsack gives up the pass may have proved more than the certificate's check does.
     return BasicSolution(problem, machines, _options(search, mixture), leaf, leaf.bound(problem))
 
@@ -149,12 +94,14 @@ def _mixture(search: PriceSearch, budget: Budget) -> Fractional | None:
     if search.machines and len(search.region.blocks) > MOST_BLOCKS:
         return _short(fractional(search))
     # The solver failed, or never came near the optimum: everybody takes the last pass as it is.
-    jobs, everybody = listed(search.jobs), np.zeros(1, dtype=np.int64)
-    master = ExactMaster(search.region, 1, lambda: budget.stopped)
-    master.add(0, Cut(tuple(jobs.loads(search.options[-1], everybody)[0])))
-    if master.solve(extend=False) is None:
+    region, everybody = search.region, np.zeros(1, dtype=np.int64)
+    load = listed(search.jobs).loads(search.options[-1], everybody)[0]
+    costs = [region.costs[row.machine] for row in region.rows]
+    columns = [list(column) for column in zip(*(row.counts for row in region.rows), strict=True)]
+    found = cheapest(costs, columns, load, lambda: budget.stopped)
+    if found is None:
         return None
-    machines = [(search.region.rows[r], x) for r, x in enumerate(master.machines) if x]
+    machines = [(row, x) for row, x in zip(region.rows, found.values, strict=True) if x]
     whole = [(len(search.options) - 1, Fraction(1))]
     return Fractional([whole] * search.n_groups, machines)
 
@@ -191,22 +138,8 @@ def _options(search: PriceSearch, mixture: Fractional) -> list[list[tuple[Option
 def in_line(
     shares: Sequence[tuple[Option, Fraction]], count: int
 ) -> list[list[tuple[Option, Fraction]]]:
-    """Share options out among equal jobs so that no more of them are split than necessary.
-
-    Parameters
-    ----------
-    shares : sequence of (option, number of jobs)
-        The numbers add up to ``count``.
-
-    Examples
-    --------
-    >>> for mine in in_line([((1, 0), Fraction(3, 2)), ((0, 2), Fraction(1, 2))], 2):
-    ...     print(mine)
-    [((1, 0), Fraction(1, 1))]
-    [((1, 0), Fraction(1, 2)), ((0, 2), Fraction(1, 2))]
-    """
-    left = [number for _, number in shares]
-    at = 0
+    """Share (option, number of jobs) out among equal jobs, splitting no more than necessary."""
+    left, at = [number for _, number in shares], 0
     lined_up = []
     for _ in range(count):
         missing = Fraction(1)
@@ -216,7 +149,6 @@ def in_line(
             mine.append((shares[at][0], taken))
             missing -= taken
             left[at] -= taken
-            if not left[at]:
-                at += 1
+            at += not left[at]
         lined_up.append(mine)
     return lined_up

@@ -18,19 +18,6 @@ def solved(
 
     The shortest equation is solved next, for the unknown that fewest others have, so that little
     is filled in.
-
-    Parameters
-    ----------
-    equations : sequence of m mappings
-        From the unknown's number to its coefficient.
-    values : sequence of m numbers
-    guess : sequence of n Fractions
-        Unknowns that the equations leave free keep their guess.
-
-    Examples
-    --------
-    >>> solved([{0: 2, 1: 1}], [2], [Fraction(1), Fraction(1, 3)])
-    [Fraction(5, 6), Fraction(1, 3)]
     """
     rows = [{at: Fraction(a) for at, a in row.items() if a} for row in equations]
     right = [Fraction(value) for value in values]

@@ -11,6 +11,8 @@ import threading
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from .linear import AFTER_THE_END, INFINITY, MixedProgram
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 
@@ -20,9 +22,6 @@ if TYPE_CHECKING:
 LARGEST = 2**60
 #: Seconds between two calls that stop the solver.
 _POLL_SECONDS = 0.01
-#: Seconds after the end of the budget at which a solver ends by itself. It is stopped before: one
-#: that ended by itself just before the clock would pass for one that had come to its end.
-AFTER_THE_END = 1.0
 
 
 class TooLarge(Exception):
@@ -70,15 +69,6 @@ class Program:
     """An integer program: variables >= 0 with bounds, linear constraints, a linear objective.
 
     Building raises :class:`TooLarge` where a sum could leave the solver's range of numbers.
-
-    Examples
-    --------
-    >>> program = Program()
-    >>> x, y = program.variable(10), program.variable(10)
-    >>> program.at_least({x: 3, y: 2}, 7)
-    >>> program.minimise({x: 2, y: 3})
-    >>> len(program)
-    2
     """
 
     def __init__(self) -> None:
@@ -213,52 +203,26 @@ class Program:
 
         Where machines have costs SCIP's linear programs find in milliseconds what CP-SAT needs
         seconds for; it works in floating-point numbers, though, so that its solution is checked
-        here, and its word is not taken for a bound. ``nodes`` limits the work, so that runs stay
-        reproducible. Without ``cuts`` there is one round of them only.
+        here. ``nodes`` and ``cuts`` are as for :meth:`MixedProgram.search`.
         """
-        from ortools.linear_solver import pywraplp
-
-        left = budget.remaining()
-        if left <= 0:
-            return Hint(None, ended=False)
-        solver = pywraplp.Solver.CreateSolver("SCIP")
-        infinity = solver.infinity()
-        variables = [solver.IntVar(0, high, "") for high in self._highs]
+        program = MixedProgram()
+        aim = self._model.objective
+        costs = dict(zip(aim.vars, aim.coeffs, strict=True))
+        for variable, high in enumerate(self._highs):
+            program.variable(costs.get(variable, 0), high=high, whole=True)
         for constraint in self._model.constraints:
             linear = constraint.linear
-            least, most = linear.domain
-            row = solver.RowConstraint(
-                least if least > -LARGEST else -infinity, most if most < LARGEST else infinity, ""
+            low, high = linear.domain
+            program.row(
+                zip(linear.vars, linear.coeffs, strict=True),
+                low=low if low > -LARGEST else -INFINITY,
+                high=high if high < LARGEST else INFINITY,
             )
-            for variable, factor in zip(linear.vars, linear.coeffs, strict=True):
-                row.SetCoefficient(variables[variable], factor)
-        aim = self._model.objective
-        objective = solver.Objective()
-        for variable, factor in zip(aim.vars, aim.coeffs, strict=True):
-            objective.SetCoefficient(variables[variable], factor)
-        objective.SetMinimization()
-        settings = (
-            f"limits/nodes = {nodes}\nrandomization/randomseedshift = {budget.seed % 2**30}\n"
-            # Ctrl-C is for the driver; SCIP would take it for itself and the run would go on.
-            "misc/catchctrlc = FALSE\n"
-        )
-        if not cuts:
-            settings += "separating/maxroundsroot = 1\nseparating/maxrounds = 0\n"
-        if not solver.SetSolverSpecificParametersAsString(settings):
-            raise AssertionError(f"SCIP does not know one of the parameters {settings!r}")
-        if left != float("inf"):
-            solver.SetTimeLimit(int((left + AFTER_THE_END) * 1000))
-        parameters = pywraplp.MPSolverParameters()
-        # Ask for the optimum itself: a gap of 1e-4 is a machine in ten thousand.
-        parameters.SetDoubleParam(parameters.RELATIVE_MIP_GAP, 0.0)
-        with budget.on_stop(solver.InterruptSolve):
-            status = solver.Solve(parameters)
-        if status not in (solver.OPTIMAL, solver.FEASIBLE):
-            return Hint(None, ended=status == solver.INFEASIBLE)
-        values = tuple(round(variable.solution_value()) for variable in variables)
-        if not self._holds(values):
-            return Hint(None, ended=False)
-        return Hint(values, ended=status == solver.OPTIMAL)
+        found, ended = program.search(budget, nodes=nodes, cuts=cuts)
+        if found is None:
+            return Hint(None, ended)
+        values = tuple(map(round, found))
+        return Hint(values, ended) if self._holds(values) else Hint(None, ended=False)
 
     def _holds(self, values: Sequence[int]) -> bool:
         """Whether values keep all constraints, exactly."""

@@ -1,17 +1,18 @@
-"""A thin layer over GLOP: linear programs in floating-point numbers that can be stopped."""
+"""Thin layers over GLOP and SCIP: programs in floating-point numbers that can be stopped."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
-
-from .integer import AFTER_THE_END
-from .wrapped import INFINITY, WrappedProgram
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from cms.plugin.algorithm import Budget
 
+INFINITY = float("inf")
+#: Seconds after the end of the budget at which a solver ends by itself. It is stopped before: one
+#: that ended by itself just before the clock would pass for one that had come to its end.
+AFTER_THE_END = 1.0
 #: Numbers of very different sizes can keep the simplex method going round for ever.
 ITERATIONS = "max_number_of_iterations: 20000"
 #: GLOP's parameters, tried in this order. A vertex is wanted as the simplex method leaves it: what
@@ -23,22 +24,68 @@ VERTEX = (
 
 
 class Answer(NamedTuple):
-    """What a linear program ended with: an optimal solution, as far as floats can tell.
-
-    Attributes
-    ----------
-    values : list of float
-    duals : list of float
-        One a row.
-    value : float
-    """
+    """An optimal solution of a linear program, as far as floats can tell; a dual value a row."""
 
     values: list[float]
     duals: list[float]
     value: float
 
 
-class LinearProgram(WrappedProgram):
+class _Program:
+    """A program that OR-tools holds: variables and rows, by number."""
+
+    def __init__(self, solver: str, *, maximise: bool = False) -> None:
+        # Importing it takes a tenth of a second: runs may be stopped sooner than it takes to
+        # import larger libraries.
+        from ortools.linear_solver import pywraplp
+
+        self._wrapper = pywraplp
+        self._solver: Any = pywraplp.Solver.CreateSolver(solver)
+        self._variables: list[Any] = []
+        self._rows: list[Any] = []
+        self._objective = self._solver.Objective()
+        self._objective.SetOptimizationDirection(maximise)
+
+    def variable(
+        self, cost: float = 0.0, low: float = 0.0, high: float = INFINITY, *, whole: bool = False
+    ) -> int:
+        """Add a variable; returns its number."""
+        variable = self._solver.Var(low, high, whole, "")
+        if cost:
+            self._objective.SetCoefficient(variable, cost)
+        self._variables.append(variable)
+        return len(self._variables) - 1
+
+    def row(
+        self, terms: Iterable[tuple[int, float]], *, low: float = -INFINITY, high: float = INFINITY
+    ) -> int:
+        """Add a row between bounds; returns its number."""
+        row = self._solver.RowConstraint(low, high, "")
+        for variable, coefficient in terms:
+            row.SetCoefficient(self._variables[variable], coefficient)
+        self._rows.append(row)
+        return len(self._rows) - 1
+
+    def _run(self, budget: Budget | None, settings: str, *arguments: Any) -> int:
+        """Solve with a solver's own settings; return its status."""
+        solver = self._solver
+        # The last text set is the only one that counts.
+        if not solver.SetSolverSpecificParametersAsString(settings):
+            raise AssertionError(f"the solver does not know one of the parameters {settings!r}")
+        if budget is None:
+            return int(solver.Solve(*arguments))
+        left = budget.remaining()
+        if left != INFINITY:
+            # Stopping is `on_stop`'s: a solver that ends before would pass for one that failed.
+            solver.SetTimeLimit(int((left + AFTER_THE_END) * 1000))
+        with budget.on_stop(solver.InterruptSolve):
+            return int(solver.Solve(*arguments))
+
+    def _values(self) -> list[float]:
+        return [variable.solution_value() for variable in self._variables]
+
+
+class LinearProgram(_Program):
     """Minimise, or maximise, a linear objective over variables with bounds.
 
     Examples
@@ -76,47 +123,48 @@ class LinearProgram(WrappedProgram):
         """Hold a variable at 0, or let it go."""
         self._variables[variable].SetBounds(0.0, 0.0 if closed else INFINITY)
 
-    def equation(self, row: int) -> tuple[list[float], float]:
-        """Return a row as an equation: its coefficients, and its upper bound or else its lower."""
-        found = self._rows[row]
-        high = found.ub()
-        coefficients = [found.GetCoefficient(variable) for variable in self._variables]
-        return coefficients, high if high < INFINITY else found.lb()
-
     def solve(self, budget: Budget | None, ways: Iterable[str] = VERTEX) -> Answer | None:
         """Solve; None if GLOP comes to no end, which proves nothing, or if stopped.
 
         A program that has no solution, one whose numbers are too far apart for floats, and one that
-        the clock has ended are not told apart: whoever needs to know asks exact numbers.
-
-        Parameters
-        ----------
-        budget : Budget or None
-            Its ``on_stop`` ends the solver.
-        ways : iterable of str
-            GLOP's parameters, to be tried in this order.
+        the clock has ended are not told apart: whoever needs to know asks exact numbers. ``ways``
+        are GLOP's parameters, to be tried in this order.
         """
         for way in ways:
             if budget is not None and budget.stopped:
                 return None
-            if self._solved(way, budget) == self._solver.OPTIMAL:
-                return Answer(
-                    [variable.solution_value() for variable in self._variables],
-                    [row.dual_value() for row in self._rows],
-                    self._objective.Value(),
-                )
+            if self._run(budget, way) == self._solver.OPTIMAL:
+                duals = [row.dual_value() for row in self._rows]
+                return Answer(self._values(), duals, self._objective.Value())
         return None
 
-    def _solved(self, way: str, budget: Budget | None) -> int:
-        solver = self._solver
-        # The last text set is the only one that counts.
-        if not solver.SetSolverSpecificParametersAsString(way):
-            raise AssertionError(f"GLOP does not know one of the parameters {way!r}")
-        if budget is None:
-            return int(solver.Solve())
-        left = budget.remaining()
-        if left != INFINITY:
-            # Stopping is `on_stop`'s: a solver that ends before would pass for one that failed.
-            solver.SetTimeLimit(int((left + AFTER_THE_END) * 1000))
-        with budget.on_stop(solver.InterruptSolve):
-            return int(solver.Solve())
+
+class MixedProgram(_Program):
+    """Minimise a linear objective over variables of which some are whole numbers, with SCIP."""
+
+    def __init__(self) -> None:
+        super().__init__("SCIP")
+
+    def search(
+        self, budget: Budget, *, nodes: int, cuts: bool = True
+    ) -> tuple[list[float] | None, bool]:
+        """Look for a good solution; return it, or None, and whether SCIP came to an end.
+
+        It proves nothing. ``nodes`` limits the work, so that runs stay reproducible; without
+        ``cuts`` there is one round of them only.
+        """
+        if budget.remaining() <= 0:
+            return None, False
+        settings = (
+            f"limits/nodes = {nodes}\nrandomization/randomseedshift = {budget.seed % 2**30}\n"
+            # Ctrl-C is for the driver; SCIP would take it for itself and the run would go on.
+            "misc/catchctrlc = FALSE\n"
+        )
+        if not cuts:
+            settings += "separating/maxroundsroot = 1\nseparating/maxrounds = 0\n"
+        parameters = self._wrapper.MPSolverParameters()
+        # Ask for the optimum itself: a gap of 1e-4 is a machine in ten thousand.
+        parameters.SetDoubleParam(parameters.RELATIVE_MIP_GAP, 0.0)
+        status, solver = self._run(budget, settings, parameters), self._solver
+        ended = status in (solver.OPTIMAL, solver.INFEASIBLE)
+        return self._values() if status in (solver.OPTIMAL, solver.FEASIBLE) else None, ended

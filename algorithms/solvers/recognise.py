@@ -21,13 +21,6 @@ def recognised(values: Sequence[Fraction | float]) -> tuple[list[int], int] | No
     """Find the rationals of a small common denominator that floats stand for.
 
     Vertices of the price region often have one below 100.
-
-    Examples
-    --------
-    >>> recognised([2 / 15, 4 / 15, 7 / 15])
-    ([2, 4, 7], 15)
-    >>> recognised([0.1234321]) is None
-    True
     """
     floats = [value if isinstance(value, float) else near(value) for value in values]
     if any(value and not number for value, number in zip(values, floats, strict=True)):

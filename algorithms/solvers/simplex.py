@@ -20,16 +20,7 @@ _STEEPEST_A_ROW = 8
 
 
 class Basic(NamedTuple):
-    """A basic optimal solution.
-
-    Attributes
-    ----------
-    values : list of n Fractions
-        At most as many are positive as there are rows.
-    prices : list of m Fractions
-        What one more on the right of each row costs; >= 0.
-    cost : Fraction
-    """
+    """A basic optimal solution."""
 
     values: list[Fraction]
     prices: list[Fraction]
@@ -42,32 +33,7 @@ def cheapest(
     least: Sequence[int | Fraction],
     stopped: Callable[[], bool] = lambda: False,
 ) -> Basic | None:
-    """Minimise ``costs . x`` subject to ``rows x >= least`` and ``x >= 0``.
-
-    Parameters
-    ----------
-    costs : sequence of n Fractions
-        >= 0, so that the method needs no first phase.
-    rows : m sequences of n ints
-    least : sequence of m ints or Fractions
-    stopped : callable, optional
-        Asked at every pivot.
-
-    Returns
-    -------
-    Basic, or None if it was stopped
-
-    Raises
-    ------
-    ValueError
-        If no x satisfies the rows.
-
-    Examples
-    --------
-    >>> found = cheapest([Fraction(1), Fraction(1)], [[2, 1], [0, 3]], [7, 4])
-    >>> found.values, found.prices, found.cost
-    ([Fraction(17, 6), Fraction(4, 3)], [Fraction(1, 2), Fraction(1, 6)], Fraction(25, 6))
-    """
+    """Minimise ``costs . x`` subject to ``rows x >= least`` and ``x >= 0``."""
     program = Program(least)
     for at, cost in enumerate(costs):
         program.add(cost, {r: row[at] for r, row in enumerate(rows)})
@@ -75,13 +41,7 @@ def cheapest(
 
 
 class Program:
-    """The program of :func:`cheapest`, which columns may join once it is solved.
-
-    Parameters
-    ----------
-    least : sequence of ints or Fractions
-        Of each row; no column counts in it so far.
-    """
+    """The program of :func:`cheapest`, which columns may join once it is solved."""
 
     # Basic variables are sums over the nonbasic ones; the last entry of a row is its constant. A
     # row is whole numbers over a denominator of its own, without a common divisor: fractions by

@@ -2,11 +2,12 @@
 
 The solver cannot be interrupted, and it keeps the interpreter's lock while it works: in this
 process it would make everybody deaf, to Ctrl-C and to the clock. So what takes longer than an
-instant runs in a process of its own, which can be killed.
+instant runs in a process of its own, ``python -m`` this module, which can be killed.
 """
 
 from __future__ import annotations
 
+import io
 import os
 import subprocess
 import sys
@@ -22,21 +23,13 @@ if TYPE_CHECKING:
 #: Arcs of a flow that takes at most some 0.3 s.
 MOST_ARCS_HERE = 200_000
 #: What that process runs.
-PROCESS = "algorithms.solvers.transport_process"
+PROCESS = "algorithms.solvers.transport"
 #: What is added up along paths and around nodes stays below this, so that nothing overflows.
 _LARGEST = 1 << 61
 
 
 class Offers(NamedTuple):
-    """What may go from whom to whom, and what a unit of it is worth.
-
-    Attributes
-    ----------
-    supplies, demands : numpy.ndarray of int64
-        What each giver has and each taker takes, at most.
-    giver, taker, worth : numpy.ndarray of int64, shape (arcs,)
-        Worths are > 0.
-    """
+    """What may go from whom to whom, and what a unit of it is worth."""
 
     supplies: NDArray[np.int64]
     demands: NDArray[np.int64]
@@ -46,36 +39,14 @@ class Offers(NamedTuple):
 
 
 def fits(supplies: int, demands: int, nodes: int, largest_worth: int) -> bool:
-    """Whether a flow's numbers are small enough for the solver.
-
-    Parameters
-    ----------
-    supplies, demands : int
-        In sum.
-    nodes : int
-        Givers and takers.
-    largest_worth : int
-
-    Examples
-    --------
-    >>> fits(10**15, 10**15, 1000, 10**6), fits(10**30, 1, 2, 1)
-    (True, False)
-    """
+    """Whether a flow's numbers are small enough for the solver."""
     return (nodes + 2) * max(supplies, demands) < _LARGEST and (
         (nodes + 3) ** 2 * largest_worth < _LARGEST
     )
 
 
 def best_transport(offers: Offers, budget: Budget | None) -> NDArray[np.int64] | None:
-    """Return how much goes along each arc so that the most is gained; None if stopped.
-
-    Examples
-    --------
-    >>> ints = lambda *values: np.array(values, dtype=np.int64)
-    >>> offers = Offers(ints(1, 1), ints(1, 1), ints(0, 0, 1), ints(0, 1, 0), ints(10, 9, 9))
-    >>> best_transport(offers, None).tolist()
-    [0, 1, 1]
-    """
+    """Return how much goes along each arc so that the most is gained; None if stopped."""
     if budget is not None and budget.stopped:
         return None
     if budget is None or len(offers.giver) <= MOST_ARCS_HERE:
@@ -84,13 +55,7 @@ def best_transport(offers: Offers, budget: Budget | None) -> NDArray[np.int64] |
 
 
 def solved(offers: Offers) -> NDArray[np.int64]:
-    """Solve in this thread, however long it takes.
-
-    Raises
-    ------
-    AssertionError
-        If the solver refuses numbers that fit.
-    """
+    """Solve in this thread, however long it takes."""
     from ortools.graph.python import min_cost_flow
 
     supplies, demands, giver, taker, worth = offers
@@ -116,8 +81,8 @@ def solved(offers: Offers) -> NDArray[np.int64]:
 
 def _aside(offers: Offers, budget: Budget) -> NDArray[np.int64] | None:
     """Solve in another process, which is killed when the run is stopped."""
-    sizes = np.array([len(part) for part in offers], dtype="<i8").tobytes()
-    message = sizes + b"".join(np.ascontiguousarray(part, "<i8").tobytes() for part in offers)
+    message = io.BytesIO()
+    np.savez(message, *offers)
     # It finds the same modules; a session of its own keeps the terminal's Ctrl-C from it.
     path = os.pathsep.join(place for place in sys.path if place)
     with subprocess.Popen(
@@ -125,9 +90,19 @@ def _aside(offers: Offers, budget: Budget) -> NDArray[np.int64] | None:
         stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
         env={**os.environ, "PYTHONPATH": path}, start_new_session=True,
     ) as process, budget.on_stop(process.kill):  # fmt: skip
-        answer, words = process.communicate(message)
+        answer, words = process.communicate(message.getvalue())
     if budget.stopped:
         return None
     if process.returncode:
         raise RuntimeError(f"the process with the flow ended with {words.decode(errors='replace')}")
-    return np.frombuffer(answer, dtype="<i8").astype(np.int64)
+    return np.frombuffer(answer, dtype=np.int64)
+
+
+def main() -> None:
+    """Read a flow from standard input, and write what goes along its arcs."""
+    offers = np.load(io.BytesIO(sys.stdin.buffer.read()))
+    sys.stdout.buffer.write(solved(Offers(*offers.values())).astype(np.int64).tobytes())
+
+
+if __name__ == "__main__":
+    main()

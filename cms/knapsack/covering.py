@@ -39,7 +39,6 @@ COMPILED = (
     "best_ratio",
     "bought_at_once",
     "useful",
-    "first_list",
     "by_lists",
     "search",
     "search_rows",
@@ -60,23 +59,9 @@ def search_rows(
     start: int,
     patience: int,
 ) -> tuple[int, int]:
-    """Price the pending rows from ``start`` on, until the effort exceeds ``patience``.
+    """Price the rows that are PENDING in ``state`` from ``start`` on, into ``values``, ``options``.
 
-    Parameters
-    ----------
-    prices, order, room, work, lists
-        As for :func:`search`.
-    demand, supply : arrays of shapes (n,) and (n, k)
-    state : array of shape (n,)
-        Receives EXACT, INEXACT, UNSERVABLE or TOO_LARGE in place of PENDING.
-    values, options : arrays of shapes (n,) and (n, k)
-        Receive the values and the options of rows that are priced.
-    start, patience : int
-
-    Returns
-    -------
-    stop, effort : int
-        The first row not looked at, and the effort.
+    Returns the first row not looked at, once the effort exceeds ``patience``, and the effort.
     """
     effort = 0
     for j in range(start, len(demand)):
@@ -100,33 +85,14 @@ def search_rows(
 def search(
     prices: Any, supply: Any, demand: Any, order: Any, option: Any, work: Any, lists: Any, room: Any
 ) -> tuple[Any, bool, int]:
-    """Search for one job's cheapest option.
+    """Search for one job's cheapest option, which ``option`` receives.
 
-    Parameters
-    ----------
-    prices, supply : k integers
-        >= 0.
-    demand : int
-        >= 0.
-    order : k ints
-        The types by price, ascending.
-    option : k integers
-        Receives the best option found; means nothing if the value is negative.
-    work : WORK_ROWS rows of at least k integers
-        Scratch memory.
-    lists : three rows of equally many integers
-        Scratch memory for the lists.
-    room : int
-        Compiled: the largest integer whose product with every price fits into 62 bits. Plain: -1.
+    ``order`` has the types by price; ``work`` (WORK_ROWS rows) and ``lists`` (three rows of equally
+    many) are scratch memory. ``room`` is the largest integer whose product with every price fits
+    into 62 bits in compiled code, -1 in plain.
 
-    Returns
-    -------
-    value : int
-        The minimum, or a proven lower bound on it; or UNSERVABLE, TOO_LARGE or TOO_LONG.
-    exact : bool
-        Whether the value is the minimum, and the option's price.
-    effort : int
-        Entries of lists and one: what the time is proportional to.
+    Returns the minimum, or a proven lower bound on it, or UNSERVABLE, TOO_LARGE or TOO_LONG; then
+    whether it is the minimum and the option's price; and the effort, in entries of lists.
     """
     for i in range(len(option)):
         option[i] = 0
@@ -270,23 +236,38 @@ def by_lists(
     An entry is what is left of the demand, what is spent, and where it came from: of the first list
     the blocks of the best type, of others an entry of the list before, or, with a block more, of
     the same. A list is sorted by what is spent, ascending, and thereby by what is left, descending.
+    Each entry is finished with the next type at once.
     """
     price, gain, kind, lowest = work[_PRICE], work[_GAIN], work[_KIND], work[_LOWEST]
     start = work[_START]
-    begin, end = 0, first_list(left, value, work, rest, spent, came)
-    if end > len(rest):
-        return value, False, end
     found, finished, blocks, settled = -1, 0, left - left, True
-    for at in range(1, m):
-        p, g = price[at], gain[at]
-        for i in range(begin, end):
-            r, s = rest[i], spent[i]
-            if r * p <= (value - 1 - s) * g:
-                c = -(-r // g)
-                if s + c * p < value:
-                    value, found, finished, blocks = s + c * p, i, at, c
-        if at + 1 == m or begin == end or not settled:
+    # At most so many leave the price of a block of another type; the fewer, the dearer the rest.
+    p0, g0, p, g = price[0], gain[0], price[1], gain[1]
+    c = (value - 1 - lowest[1]) // p0
+    if c * g0 >= left:
+        c = -(-left // g0) - 1
+    r, s, begin, end = left - c * g0, c * p0, 0, 0
+    while c >= 0 and r * p <= (value - 1 - s) * g:
+        if end == len(rest):
+            settled = False
             break
+        rest[end], spent[end], came[end] = r, s, c
+        more = -(-r // g)
+        if s + more * p < value:
+            value, found, finished, blocks = s + more * p, end, 1, more
+        end, c, r, s = end + 1, c - 1, r + g0, s - p0
+    if m > 2 and settled:
+        for i in range(end // 2):
+            j = end - 1 - i
+            rest[i], rest[j] = rest[j], rest[i]
+            spent[i], spent[j] = spent[j], spent[i]
+            came[i], came[j] = came[j], came[i]
+        if found >= 0:
+            found = end - 1 - found
+    for at in range(1, m - 1):
+        if begin == end or not settled:
+            break
+        p, g, next_p, next_g = price[at], gain[at], price[at + 1], gain[at + 1]
         start[at] = end
         # Entries go on that leave room for this type or the next ones.
         low, new, again, i, least = lowest[at], end, end, begin, left + 1
@@ -312,6 +293,9 @@ def by_lists(
                 break
             least = r
             rest[new], spent[new], came[new] = r, s, before
+            more = -(-r // next_g)
+            if s + more * next_p < value:
+                value, found, finished, blocks = s + more * next_p, new, at + 1, more
             new += 1
         begin, end = end, new
     if found >= 0:
@@ -327,31 +311,3 @@ def by_lists(
             found = came[found]
         option[kind[0]] += came[found]
     return value, settled, end + 1
-
-
-def first_list(left: Any, value: Any, work: Any, rest: Any, spent: Any, came: Any) -> int:
-    """List the numbers of the best type that leave room for the others; return how many.
-
-    One more than fit means that they do not all fit.
-    """
-    price, gain, lowest = work[_PRICE], work[_GAIN], work[_LOWEST]
-    p0, g0, p, g = price[0], gain[0], price[1], gain[1]
-    # At most so many leave the price of a block of another type; the fewer, the dearer the rest.
-    c = (value - 1 - lowest[1]) // p0
-    r, s = left - c * g0, c * p0
-    if r <= 0:
-        c = -(-left // g0) - 1
-        r, s = left - c * g0, c * p0
-    end = 0
-    while c >= 0 and r * p <= (value - 1 - s) * g:
-        if end == len(rest):
-            return end + 1
-        rest[end], spent[end], came[end] = r, s, c
-        end += 1
-        c, r, s = c - 1, r + g0, s - p0
-    for i in range(end // 2):
-        j = end - 1 - i
-        rest[i], rest[j] = rest[j], rest[i]
-        spent[i], spent[j] = spent[j], spent[i]
-        came[i], came[j] = came[j], came[i]
-    return end

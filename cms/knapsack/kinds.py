@@ -18,79 +18,33 @@ from ..running.stopping import look, never
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-# Integers up to this are exact as floats, and equal quotients have equal bits; of larger ones
-# common divisors are taken out first.
-_EXACT_FLOATS = 2**53
 # Rows handled between two looks at the budget.
 _ROWS = 2**17
 
 
 class Kinds(NamedTuple):
-    """The kinds of jobs, in the order of their first jobs.
-
-    Attributes
-    ----------
-    rows : Rows
-        The row of each kind's first job; the very rows given if no two jobs are alike.
-    weights : ndarray of int64, shape (kinds,)
-        How many jobs are of each kind.
-    first : ndarray of int64, shape (kinds,)
-        Each kind's first job.
-    kind_of : ndarray of int64, shape (n,)
-        The kind of each job.
-    """
+    """The kinds of jobs, in the order of their first jobs; ``kind_of`` has that of each job."""
 
     rows: Rows
     weights: NDArray[np.int64]
-    first: NDArray[np.int64]
     kind_of: NDArray[np.int64]
 
 
 def kinds(rows: Rows, stopped: Callable[[], bool] = never) -> Kinds:
     """Find the jobs that have the same options at every price vector.
 
-    Parameters
-    ----------
-    rows : Rows
-    stopped : callable, optional
-        Asked a few times a second, however many rows there are.
-
-    Returns
-    -------
-    Kinds
-        Two jobs are of one kind if and only if their rows, with supply cut at the demand, are
-        equal up to a factor.
-
-    Raises
-    ------
-    Stopped
-
-    Notes
-    -----
     Rows are sorted by a hash; only rows of equal hash are then compared, exactly. Linear but for
-    the sort.
-
-    Examples
-    --------
-    >>> found = kinds(Rows.from_arrays([6, 5, 3], [[4, 9], [1, 1], [2, 3]], "abc", "xy"))
-    >>> found.kind_of, found.weights
-    (array([0, 1, 0]), array([2, 1]))
-    >>> found.rows.row(0)
-    Row(demand=6, supply=(4, 9), denominator=1)
+    the sort. Where no two jobs are alike the rows are those given.
     """
     n = len(rows)
-    every = np.arange(n)
     hashes = _hashes(rows, stopped)
     look(stopped)
-    order = np.argsort(hashes, kind="stable")
+    order, every = np.argsort(hashes, kind="stable"), np.arange(n)
     ordered = hashes[order]
-    same = ordered[1:] == ordered[:-1]
-    if not same.any():
-        return Kinds(rows, np.ones(n, dtype=np.int64), every, every)
+    begins = np.append(True, ordered[1:] != ordered[:-1])[:n]
     look(stopped)
-    begins = np.concatenate([[True], ~same])
-    leader = np.empty(n, dtype=np.int64)
     # Stable, so the first of each hash is the smallest.
+    leader = np.empty(n, dtype=np.int64)
     leader[order] = order[np.maximum.accumulate(np.where(begins, every, 0))]
     _split_strangers(rows, leader)
     look(stopped)
@@ -98,9 +52,7 @@ def kinds(rows: Rows, stopped: Callable[[], bool] = never) -> Kinds:
     kind_of = np.empty(n, dtype=np.int64)
     kind_of[first] = np.arange(len(first))
     kind_of = kind_of[leader]
-    if len(first) == n:
-        return Kinds(rows, np.ones(n, dtype=np.int64), first, kind_of)
-    return Kinds(rows.take(first), np.bincount(kind_of), first, kind_of)
+    return Kinds(rows if len(first) == n else rows.take(first), np.bincount(kind_of), kind_of)
 
 
 def _hashes(rows: Rows, stopped: Callable[[], bool]) -> NDArray[np.uint64]:
@@ -109,9 +61,7 @@ def _hashes(rows: Rows, stopped: Callable[[], bool]) -> NDArray[np.uint64]:
     for start in range(0, len(rows), _ROWS):
         look(stopped)
         part = slice(start, start + _ROWS)
-        hashes[part] = _hash(_cut(rows, part))
-    large = np.flatnonzero(rows.demands > _EXACT_FLOATS)
-    hashes[large] = _hash(_canonical(rows, large))
+        hashes[part] = _hash(_canonical(rows, part))
     for j in rows.wide:
         numbers = _canonical_row(rows, j)
         if numbers[0] < 2**63:
@@ -122,11 +72,10 @@ def _hashes(rows: Rows, stopped: Callable[[], bool]) -> NDArray[np.uint64]:
 
 
 def _hash(columns: list[NDArray[np.int64]]) -> NDArray[np.uint64]:
-    """Hash the quotients supply / demand (with the finisher of splitmix64)."""
-    hashes = (columns[0] > 0).astype(np.uint64)
-    divisor = np.maximum(columns[0], 1).astype(np.float64)
-    for column in columns[1:]:
-        hashes ^= (column / divisor).view(np.uint64)
+    """Hash rows, given by columns (with the finisher of splitmix64)."""
+    hashes = np.zeros(len(columns[0]), dtype=np.uint64)
+    for column in columns:
+        hashes ^= column.view(np.uint64)
         for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
             hashes ^= hashes >> np.uint64(shift)
             hashes *= np.uint64(factor)
@@ -134,18 +83,15 @@ def _hash(columns: list[NDArray[np.int64]]) -> NDArray[np.uint64]:
     return hashes
 
 
-def _cut(rows: Rows, jobs: Any) -> list[NDArray[np.int64]]:
-    """Return demand and supply of some jobs by columns, supply cut at the demand."""
-    demand = rows.demands[jobs]
-    return [demand, *(np.minimum(column[jobs], demand) for column in rows.supplies.T)]
-
-
-def _canonical(rows: Rows, jobs: NDArray[np.int64]) -> list[NDArray[np.int64]]:
-    """Return the same without common divisors."""
-    columns = _cut(rows, jobs)
+def _canonical(rows: Rows, jobs: Any) -> list[NDArray[np.int64]]:
+    """Return demand and supply of some jobs by columns, cut at the demand and without divisors."""
+    demand = rows.demands[jobs].copy()
+    columns = [demand, *(np.minimum(column[jobs], demand) for column in rows.supplies.T)]
     common = np.gcd.reduce(columns)
-    common = np.maximum(common, 1)
-    return [column // common for column in columns]
+    places = np.flatnonzero(common > 1)  # mostly few, and divisions are slow
+    for column in columns:
+        column[places] //= common[places]
+    return columns
 
 
 def _canonical_row(rows: Rows, job: int) -> tuple[int, ...]:
@@ -159,10 +105,10 @@ def _split_strangers(rows: Rows, leader: NDArray[np.int64]) -> None:
     """Give jobs that are not of their leader's kind another one, in place."""
     jobs = np.flatnonzero(leader != np.arange(len(leader)))
     # Most jobs that are alike are equal; only for the others is a common factor looked for.
-    for numbers_of in (_cut, _canonical):
+    for columns_of in (lambda of: [column[of] for column in (rows.demands, *rows.supplies.T)],
+                       lambda of: _canonical(rows, of)):  # fmt: skip
         strange = rows.is_wide[jobs] | rows.is_wide[leader[jobs]]
-        both = zip(numbers_of(rows, jobs), numbers_of(rows, leader[jobs]), strict=True)
-        for one, other in both:
+        for one, other in zip(columns_of(jobs), columns_of(leader[jobs]), strict=True):
             strange |= one != other
         jobs = jobs[strange]
     leaders: dict[tuple[int, ...], int] = {}

@@ -40,22 +40,6 @@ def compile_functions(
 
     Compiled code leaves the interpreter to other threads while it runs. Where no folder can be
     written, as in a container, it is compiled in every process.
-
-    Parameters
-    ----------
-    scope : Mapping
-        The module's ``vars``.
-    names : sequence of str
-        In an order in which each finds those that it calls compiled already.
-    entries : sequence of str
-        Those that are called from plain Python, and kept; the others are put where they are called.
-    sources : sequence of str
-        The files, beside those of the functions, that their code depends on.
-
-    Returns
-    -------
-    list of functions
-        The entries.
     """
     logging.getLogger("cms").info("loading %s (compiling takes seconds, once)", ", ".join(entries))
     found = dict(scope)
@@ -68,9 +52,9 @@ def compile_functions(
         twin = FunctionType(found[name].__code__, found, name)
         # Numba tells versions of one file apart by its time and size; names tell all of them apart.
         twin.__qualname__ = f"{name}_{digest.hexdigest()[:12]}"
-        compiled: Any = numba.njit(
-            error_model="numpy", nogil=True, forceinline=name not in entries
-        )(twin)
+        # Inlined before numba counts references: handing on arrays would take as long as the work.
+        inline: Any = "never" if name in entries else "always"
+        compiled: Any = numba.njit(error_model="numpy", nogil=True, inline=inline)(twin)
         if name in entries:
             with suppress(RuntimeError, OSError, ValueError):  # no folder can be written
                 compiled._cache = _OptionalCache(twin)

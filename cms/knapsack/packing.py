@@ -1,36 +1,36 @@
 """The packing knapsack: the most valuable content of one machine of a size-bounded set.
 
-It decides whether prices keep the machines of such a set within their cost (theory 6.8).
+It decides whether prices keep the machines of such a set within their cost (theory 6.8). Types come
+by falling worth per size. A machine is filled with the best first, as far as they go, and then
+emptied from its end: one block less of the last type, and filled again behind it, unless what is
+left of the room could not be worth enough (Horowitz and Sahni 1974, DOI 10.1145/321812.321823, with
+the bound of Dantzig for types that are used up).
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Sequence
 from copy import copy
 from fractions import Fraction
 from functools import cache
 from itertools import accumulate
 from math import gcd
 from operator import mul
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..problem.images import SAFE
-from . import packing_search
-from .packing_search import fill
 from .pricing import common_denominator
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-#: Nodes after which a search is ended, if it can be compiled, or not: some tenths of a second. Its
-#: answer is then a proven upper bound instead of the maximum.
-_MANY_NODES, NODE_LIMIT = 2**21, 50_000
-#: Cells of the largest table over capacities.
-_MOST_CELLS = 2**25
-#: Nodes of one search in plain code, and steps in all of them, a node taking about as many as there
-#: are types and some, before compiled code takes over; what is found does not depend on that.
-_FEW_NODES, _PLAIN_STEPS, _STEPS_A_NODE = 2**15, 2**18, 8
+# Nodes after which a search is ended, if it can be compiled, or not: some tenths of a second. Its
+# answer is then a proven upper bound instead of the maximum.
+_MANY_NODES, _PLAIN_NODES = 2**21, 50_000
+# Nodes after which a table over capacities is tried, and its most cells.
+_FEW_NODES, _MOST_CELLS = 2**15, 2**25
+# Steps of all searches in plain code, a node taking about as many as there are types and some,
+# before compiled code takes over; what is found does not depend on that.
+_PLAIN_STEPS, _STEPS_A_NODE = 2**18, 8
 _steps_so_far = 0
 
 
@@ -45,25 +45,8 @@ class Found(NamedTuple):
 class Packing:
     """Machines of a size-bounded set in integers, to be filled again and again.
 
-    Parameters
-    ----------
-    sizes : sequence of k Fractions
-        > 0.
-    capacity : Fraction
-    max_blocks : int or None
-    most : sequence of k ints, optional
-        How many blocks of each type there may be; by default any number.
-
-    Attributes
-    ----------
-    room : int
-        The capacity, in the common divisor of the sizes.
-    weights : list of k ints
-        The sizes.
-    most : list of k ints
-        How many blocks of each type fit, or may be there.
-    slots : int or None
-        How many blocks there may be.
+    ``room`` and ``weights`` are the capacity and sizes in their common divisor, ``most`` how many
+    blocks of each type fit, or may be there, ``slots`` how many blocks there may be in all.
 
     Examples
     --------
@@ -93,30 +76,27 @@ class Packing:
         smaller.room, smaller.slots = room, slots
         return smaller
 
+    def best_first(self, worth: Sequence[int], types: Iterable[int]) -> list[int]:
+        """Sort types by falling worth per size."""
+        weights, bits = self.weights, self._bits
+        return sorted(types, key=lambda i: (-(worth[i] << bits) // weights[i], weights[i]))
+
     def fullest(
         self,
         worth: Sequence[int],
         most: Sequence[int] | None = None,
         patience: int | None = None,
     ) -> Found:
-        """Find the most valuable content.
+        """Find the most valuable content; blocks of no positive worth are left out.
 
-        Parameters
-        ----------
-        worth : sequence of k ints
-            Of any sign; a block without value is left out.
-        most : sequence of k ints, optional
-            How many blocks of each type there may be now.
-        patience : int, optional
-            Nodes of a search for some good content; by default it is the best one.
+        ``most`` says how many blocks of each type there may be now; a ``patience`` of so many nodes
+        asks for some good content.
         """
         fits = self.most if most is None else list(map(min, self.most, most))
-        order = [i for i, price in enumerate(worth) if price > 0 and fits[i] > 0]
         content = [0] * len(worth)
+        order = self.best_first(worth, (i for i, p in enumerate(worth) if p > 0 and fits[i] > 0))
         if not order:
             return Found(0, 0, content)
-        # Best value per size first.
-        order.sort(key=lambda i: (-(worth[i] << self._bits) // self.weights[i], self.weights[i]))
         # In common divisors of their own: an upper bound at prices in the same proportions, or with
         # types without value beside them, is the same part of what a machine costs.
         coin, unit = gcd(*(worth[i] for i in order)), gcd(*(self.weights[i] for i in order))
@@ -133,6 +113,49 @@ class Packing:
         for i, number in zip(order, found, strict=True):
             content[i] = number
         return Found(coin * value, coin * ceiling, content)
+
+    def list_contents(
+        self, worth: Sequence[int], most: Sequence[int], least: int, limit: int, patience: int
+    ) -> tuple[list[tuple[int, ...]], bool]:
+        """List the contents that are worth no less than ``least``, empty machines left out.
+
+        It ends beyond ``limit`` contents, or ``patience`` types looked at; returns whether it did
+        not. No worth is negative.
+        """
+        fits = list(map(min, self.most, most))
+        order = self.best_first(worth, (i for i, number in enumerate(fits) if number > 0))
+        prices, weights, counts = ([of[i] for i in order] for of in (worth, self.weights, fits))
+        volumes, values = ([0, *accumulate(map(mul, of, counts))] for of in (weights, prices))
+        dearest = list(accumulate(reversed(prices), max))[::-1]
+        found: list[tuple[int, ...]] = []
+        content = [0] * len(fits)
+        steps = 0
+
+        def descend(at: int, left: int, free: int, value: int) -> bool:
+            # Types left out are a loop: the depth is the types in a machine, not those there are.
+            nonlocal steps
+            for here in range(at, len(order)):
+                more = at_most(prices, weights, volumes, values, here, left)
+                if value + min(more, free * dearest[here]) < least:
+                    return True
+                steps += 1
+                if steps > patience:
+                    return False
+                for number in range(min(counts[here], left // weights[here], free), 0, -1):
+                    content[order[here]] = number
+                    more, behind = value + number * prices[here], left - number * weights[here]
+                    if not descend(here + 1, behind, free - number, more):
+                        return False
+                    if more >= least:
+                        # Deeper types are 0 again: the content is this and what stands above.
+                        found.append(tuple(content))
+                        if len(found) > limit:
+                            return False
+                content[order[here]] = 0
+            return True
+
+        complete = descend(0, self.room, sum(fits) if self.slots is None else self.slots, 0)
+        return found, complete
 
 
 def _search(
@@ -154,10 +177,10 @@ def _search(
     # No number in a search exceeds this one.
     short = max(values[-1], volumes[-1], room * dearest[0]) + room < SAFE // 4
     if patience is None:
-        patience = _MANY_NODES if short else NODE_LIMIT
+        patience = _MANY_NODES if short else _PLAIN_NODES
     plain, each = patience, _STEPS_A_NODE + n
     if short:
-        plain = min(patience, _FEW_NODES, (_PLAIN_STEPS - _steps_so_far) // each)
+        plain = min(patience, (_PLAIN_STEPS - _steps_so_far) // each)
     if plain >= min(patience, 1):
         best = [0] * n
         limits: Any = room, slots, plain, [0] * n, best
@@ -203,7 +226,111 @@ def _by_table(
 
 @cache
 def _kernel() -> Callable[..., tuple[int, int, int]]:
-    """Return :func:`.packing_search.fill` in machine code."""
+    """Return :func:`fill` in machine code."""
     from .machine_code import compile_functions
 
-    return compile_functions(vars(packing_search), ("at_most", "fill"), ["fill"])[0]
+    return compile_functions(globals(), ("at_most", "fill"), ["fill"])[0]
+
+
+# -- the search, in the common subset of Python and numba ------------------------------------------
+
+
+def fill(
+    worth: Any,
+    weight: Any,
+    most: Any,
+    volumes: Any,
+    values: Any,
+    lightest: Any,
+    dearest: Any,
+    room: Any,
+    slots: Any,
+    patience: int,
+    counts: Any,
+    best_counts: Any,
+) -> tuple[Any, Any, int]:
+    """Search for the most valuable content of one machine, which ``best_counts`` receives.
+
+    ``volumes`` and ``values`` (n + 1) are the weights, and the worth, of all blocks of the types
+    before each one; ``lightest`` and ``dearest`` the least weight and largest worth from each type
+    on; ``slots`` how many blocks there may be, -1 for any number; ``counts`` scratch memory.
+
+    Returns what that is worth, what no content is worth more than (the same unless ``patience``, in
+    nodes, ended the search), and the nodes.
+    """
+    n = len(worth)
+    best, value, left, free = room - room, room - room, room, slots
+    nodes, at = 0, 0
+    while True:
+        first, pruned = at, False
+        while at < n and left >= lightest[at] and free != 0:
+            if at > first and left < weight[at]:
+                counts[at] = 0  # no bound is worked out for each of a thousand types
+                at += 1
+                continue
+            if value + at_most(worth, weight, volumes, values, at, left) <= best:
+                pruned = True
+                break
+            if free > 0 and value + free * dearest[at] <= best:
+                break
+            number = min(most[at], left // weight[at])
+            if free >= 0:
+                number = min(number, free)
+                free -= number
+            counts[at] = number
+            value += number * worth[at]
+            left -= number * weight[at]
+            at += 1
+        if value > best:
+            best = value
+            for i in range(n):
+                best_counts[i] = counts[i] if i < at else 0
+        at -= 1
+        if pruned and at + 1 == first and at >= 0:
+            # Behind fewer blocks of a type of a better ratio even less can follow.
+            value -= counts[at] * worth[at]
+            left += counts[at] * weight[at]
+            if free >= 0:
+                free += counts[at]
+            at -= 1
+        while at >= 0 and counts[at] == 0:
+            at -= 1
+        if at < 0:
+            return best, best, nodes
+        nodes += 1
+        if nodes > patience:
+            break
+        counts[at] -= 1
+        value -= worth[at]
+        left += weight[at]
+        if free >= 0:
+            free += 1
+        at += 1
+    # What is left untried: one block less of each type that was taken, and what may follow.
+    ceiling = best
+    while at >= 0:
+        if counts[at] > 0:
+            value -= counts[at] * worth[at]
+            left += counts[at] * weight[at]
+            fewer = counts[at] - 1
+            most_left = at_most(worth, weight, volumes, values, at + 1, left - fewer * weight[at])
+            ceiling = max(ceiling, value + fewer * worth[at] + most_left)
+        at -= 1
+    return best, ceiling, nodes
+
+
+def at_most(worth: Any, weight: Any, volumes: Any, values: Any, at: int, left: Any) -> Any:
+    """Bound what the types from ``at`` on can add: the best in full, then a part of the next."""
+    n = len(worth)
+    reach = volumes[at] + left
+    low, high = at, n
+    while low < high:
+        middle = (low + high + 1) // 2
+        if volumes[middle] <= reach:
+            low = middle
+        else:
+            high = middle - 1
+    added = values[low] - values[at]
+    if low < n:
+        added += (reach - volumes[low]) * worth[low] // weight[low]
+    return added

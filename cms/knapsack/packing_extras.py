@@ -12,8 +12,7 @@ from itertools import accumulate
 from operator import add, mul
 from typing import TYPE_CHECKING, NamedTuple
 
-from .packing import Found, Packing
-from .packing_search import at_most
+from .packing import Found, Packing, at_most
 from .pricing import common_denominator
 
 if TYPE_CHECKING:
@@ -25,32 +24,6 @@ class Extra(NamedTuple):
 
     least: Mapping[int, int]
     amount: int
-
-
-def fullest_in_boxes(
-    packing: Packing,
-    worth: Sequence[int],
-    extras: Sequence[Extra],
-) -> Iterator[Found]:
-    """Yield the most valuable content of each box, but of those that a better one was found before.
-
-    Parameters
-    ----------
-    packing : Packing
-    worth : sequence of k ints
-        Of any sign.
-    extras : sequence of Extra
-
-    Examples
-    --------
-    >>> from fractions import Fraction
-    >>> from cms.knapsack.packing import Packing
-    >>> packing = Packing([2, 3], Fraction(7), None)
-    >>> [*fullest_in_boxes(packing, [2, 3], [Extra({1: 2}, -1)])]
-    [Found(value=7, ceiling=7, content=[2, 1])]
-    """
-    boxes = _Boxes(packing, worth, extras)
-    yield from boxes.split([0] * len(worth), list(packing.most), 0, 0)
 
 
 class Fullest(NamedTuple):
@@ -69,26 +42,10 @@ def fullest_machine(
     most: Sequence[int] | None = None,
     extras: Sequence[tuple[Mapping[int, int], Fraction]] = (),
 ) -> Fullest:
-    """Find the most valuable multiset of blocks within a capacity.
-
-    Parameters
-    ----------
-    prices : sequence of k Fractions
-        Of any sign.
-    sizes : sequence of k Fractions
-        > 0.
-    capacity : Fraction
-    max_blocks : int or None
-    most : sequence of k ints, optional
-        How many blocks of each type there may be; by default any number.
-    extras : sequence of (mapping, Fraction), optional
-        What a content with at least so many blocks of these types is worth more, of any sign.
+    """Find the most valuable multiset of blocks within a capacity; prices are of any sign.
 
     Examples
     --------
-    >>> third = Fraction(1, 3)
-    >>> fullest_machine([third, Fraction(1, 4), Fraction(1, 11)], [44, 33, 12], Fraction(132), None)
-    Fullest(value=Fraction(1, 1), content=(0, 0, 11), exact=True)
     >>> two = [Fraction(1), Fraction(1)]
     >>> fullest_machine(two, two, Fraction(3), None, None, [({0: 1, 1: 2}, Fraction(2))])
     Fullest(value=Fraction(5, 1), content=(1, 2), exact=True)
@@ -102,34 +59,32 @@ def fullest_machine(
     return Fullest(Fraction(ceiling, denominator), tuple(best.content), ceiling == best.value)
 
 
-class _Boxes:
-    def __init__(self, packing: Packing, worth: Sequence[int], extras: Sequence[Extra]) -> None:
-        self._packing, self._worth, self._extras = packing, worth, extras
-        most = packing.most
-        self._best: int | None = None
-        # The extras from each one on are worth at most so much.
-        gains = [max(0, extra.amount) for extra in reversed(extras)]
-        self._gains = [0, *accumulate(gains)][::-1]
-        # The types by falling worth per weight, as many of each as there may be: a relaxation.
-        weights = packing.weights
-        order = [i for i, price in enumerate(worth) if price > 0 and most[i] > 0]
-        order.sort(key=lambda i: Fraction(-worth[i], weights[i]))
-        self._prices, self._sizes = [worth[i] for i in order], [weights[i] for i in order]
-        self._values = [0, *accumulate(worth[i] * most[i] for i in order)]
-        self._volumes = [0, *accumulate(weights[i] * most[i] for i in order)]
+def fullest_in_boxes(
+    packing: Packing, worth: Sequence[int], extras: Sequence[Extra]
+) -> Iterator[Found]:
+    """Yield the most valuable content of each box that may hold the best one."""
+    best: int | None = None
+    # The extras from each one on are worth at most so much.
+    gains = [0, *accumulate(max(0, extra.amount) for extra in reversed(extras))][::-1]
+    # The types by falling worth per weight, as many of each as there may be: a relaxation.
+    order = packing.best_first(worth, (i for i, price in enumerate(worth) if price > 0))
+    prices, sizes = [worth[i] for i in order], [packing.weights[i] for i in order]
+    counts = [packing.most[i] for i in order]
+    values, volumes = ([0, *accumulate(map(mul, of, counts))] for of in (prices, sizes))
 
-    def split(self, low: list[int], high: list[int], at: int, paid: int) -> Iterator[Found]:
+    def split(low: list[int], high: list[int], at: int, paid: int) -> Iterator[Found]:
         """Split a box until each of the extras from one on is paid on all of it or on none."""
-        packing, slots = self._packing, self._packing.slots
+        nonlocal best
+        slots = None if packing.slots is None else packing.slots - sum(low)
         room = packing.room - sum(map(mul, low, packing.weights))
-        if room < 0 or (slots is not None and sum(low) > slots):
+        if room < 0 or (slots is not None and slots < 0):
             return
-        held = sum(map(mul, low, self._worth)) + paid
-        more = at_most(self._prices, self._sizes, self._volumes, self._values, 0, room)
-        if self._best is not None and held + more + self._gains[at] <= self._best:
+        held = sum(map(mul, low, worth)) + paid
+        more = at_most(prices, sizes, volumes, values, 0, room)
+        if best is not None and held + more + gains[at] <= best:
             return
-        for number in range(at, len(self._extras)):
-            least, amount = self._extras[number]
+        for number in range(at, len(extras)):
+            least, amount = extras[number]
             if any(high[i] < count for i, count in least.items()):
                 continue
             i = next((i for i, count in least.items() if low[i] < count), None)
@@ -141,14 +96,11 @@ class _Boxes:
             above[i], below[i] = least[i], least[i] - 1
             sides = [(above, high), (low, below)]
             for side in sides if amount > 0 else sides[::-1]:
-                yield from self.split(*side, number, paid)
+                yield from split(*side, number, paid)
             return
         left = [min(n - m, room // w) for n, m, w in zip(high, low, packing.weights, strict=True)]
-        found = packing.within(room, slots if slots is None else slots - sum(low)).fullest(
-            self._worth, left
-        )
-        content = list(map(add, low, found.content))
-        self._best = (
-            held + found.value if self._best is None else max(self._best, held + found.value)
-        )
-        yield Found(held + found.value, held + found.ceiling, content)
+        found = packing.within(room, slots).fullest(worth, left)
+        best = held + found.value if best is None else max(best, held + found.value)
+        yield Found(held + found.value, held + found.ceiling, list(map(add, low, found.content)))
+
+    yield from split([0] * len(worth), list(packing.most), 0, 0)

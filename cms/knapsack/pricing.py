@@ -20,6 +20,7 @@ import numpy as np
 from ..problem.images import SAFE
 from . import covering
 from .covering import (
+    EXACT,
     INEXACT,
     LONGEST_LIST,
     MANY_BLOCKS,
@@ -41,7 +42,7 @@ if TYPE_CHECKING:
 COMPILED_FROM = 4_000
 # ... and with so many numbers of supply, a tenth of a second's work.
 _COMPILED_SUPPLY = 200_000
-#: With this many it pays to use what is loaded already.
+# With this many it pays to use what is loaded already.
 _LOADED_FROM = 64
 # The effort, of some seconds' work, after which plain pricing gives up for compiled.
 _PATIENCE = 2_000_000
@@ -67,18 +68,9 @@ class Cheapest(NamedTuple):
 class Pricing(NamedTuple):
     """All jobs priced at one price vector.
 
-    Attributes
-    ----------
-    total : int
-        The sum of the values, each times its row's weight; jobs no block can serve count 0.
-    load : tuple of int
-        Blocks of each type the jobs would buy, a supergradient of the total.
-    unservable : tuple of int
-        Jobs with a positive demand that no block can serve.
-    options : ndarray of int64, shape (n, k), or None
-        Each job's option, if asked for; Python integers in an object array if one is larger.
-    inexact : int
-        Rows whose value is only a lower bound on the price of their option.
+    ``total`` is the sum of the values times the rows' weights, ``load`` the blocks of each type
+    that the jobs would buy, a supergradient of it; ``options``, (n, k), if asked for, are Python
+    integers where one is larger than int64. Of ``inexact`` rows the value is only a lower bound.
     """
 
     total: int
@@ -89,23 +81,8 @@ class Pricing(NamedTuple):
 
 
 def cheapest_option(prices: Sequence[int], supply: Sequence[int], demand: int) -> Cheapest | None:
-    """Find the cheapest blocks that serve one job.
+    """Find the cheapest blocks that serve one job; None if no block can serve it.
 
-    Parameters
-    ----------
-    prices : sequence of k ints
-        >= 0.
-    supply : sequence of k ints
-        What one block of each type satisfies; >= 0.
-    demand : int
-
-    Returns
-    -------
-    Cheapest or None
-        None if no block can serve the job.
-
-    Notes
-    -----
     Most of a huge demand is bought at once, so the time does not depend on it (theory 6.5). Where
     many types tie to within a small part of one block, the search may end with a lower bound.
 
@@ -113,8 +90,6 @@ def cheapest_option(prices: Sequence[int], supply: Sequence[int], demand: int) -
     --------
     >>> cheapest_option([1, 3, 7], [90, 310, 800], 1200)
     Cheapest(value=11, option=(1, 1, 1), exact=True)
-    >>> cheapest_option([1, 3, 7], [90, 310, 800], 10**12).exact
-    True
     """
     return _PlainSearch(prices).cheapest(supply, demand)
 
@@ -159,63 +134,24 @@ def price_jobs(
     """Price every job at one price vector.
 
     A pure function of the prices and the rows given: what is found for two parts of the jobs adds
-    up to what is found for both, and does not depend on threads or on what is compiled.
+    up to what is found for both, and does not depend on threads or on what is compiled. Of
+    thousands of rows the outer images are priced, so that the total is at most the exact one; far
+    rows, and those that the option found for the image does not serve, are priced as they are.
 
-    Parameters
-    ----------
-    rows : Rows
-        Of thousands the outer images are priced, so that the total is at most the exact one; where
-        the option found there does not serve the exact row, and of far rows, the row itself.
-    prices : sequence of k ints
-        >= 0. Of :func:`price_bits` bits at most, nearly all rows are priced by compiled code.
-    weights : ndarray of int64, shape (n,), optional
-        How often each row counts (:func:`cms.knapsack.kinds.kinds`); >= 0, below 2**31 together.
-    want_options : bool, default False
-        Whether to return each job's option.
-    special : Mapping[int, sequence of int], optional
-        Jobs with prices of their own (branches on one job's blocks).
-    threads : int, optional
-        For compiled work; by default all cores.
-    stopped : callable, optional
-        Asked between chunks of work of a small part of a second, by any of the threads.
-    undisturbed : int, default 0
-        The effort after which it is asked first; a hundred times as much in compiled code.
-    compiled : bool, optional
-        Whether to compile; by default if there are many rows, or all is compiled already.
-
-    Returns
-    -------
-    Pricing, or None if it was stopped
-
-    Raises
-    ------
-    ValueError
-        If the weights are not one a row, negative or too large.
-
-    Examples
-    --------
-    >>> from fractions import Fraction
-    >>> from cms.problem.rows import Rows
-    >>> rows = Rows.from_fractions([(Fraction(1200), [Fraction(90), Fraction(800)])] * 2, 2)
-    >>> price_jobs(rows, [1, 7])
-    Pricing(total=24, load=(10, 2), unservable=(), options=None, inexact=0)
-    >>> price_jobs(rows, [1, 7], weights=np.array([1, 10])).total
-    132
+    ``weights`` (n,) says how often each row counts, below 2**31 together; ``special`` has jobs with
+    prices of their own. ``stopped`` is asked several times a second once the effort exceeds
+    ``undisturbed`` (a hundred times as much in compiled code); None is returned if it says so.
     """
     n = len(rows)
-    if weights is not None:
-        weights = _checked(weights, n)
+    tally = _Tally(rows, prices, weights, want_options, special or {}, stopped, undisturbed)
     if compiled is None:
         least = min(_LOADED_FROM, COMPILED_FROM) if _kernel.cache_info().currsize else COMPILED_FROM
         compiled = n >= least or n * rows.n_blocks >= _COMPILED_SUPPLY
-    for in_machine_code in (compiled, True):
-        tally = _Tally(rows, prices, weights, want_options, special or {}, stopped, undisturbed)
-        jobs: Iterable[int] = range(n)
-        if in_machine_code:
-            state = tally.price_compiled(threads)
-            jobs = np.flatnonzero(state == TOO_LARGE).tolist()
-        if tally.price_plain(jobs, None if in_machine_code else _PATIENCE):
-            break
+    if not compiled:
+        tally.price_plain(range(n), _PATIENCE)
+    if not tally.stopped and (tally.state == PENDING).any():
+        tally.price_compiled(threads)
+        tally.price_plain(np.flatnonzero(tally.state == TOO_LARGE).tolist())
     return None if tally.stopped else tally.pricing()
 
 
@@ -228,23 +164,11 @@ def _kernel() -> Callable[..., tuple[int, int]]:
 
 
 def price_histogram(rows: Rows) -> list[int]:
-    """Count the rows by the bits that a price may have for compiled code to price them.
+    """Count the rows by the bits, 0 to 63, that a price may have for compiled code to price them.
 
     A row where price times demand (of a huge demand: times what is left once most of it is bought)
     exceeds 62 bits is worked out on Python integers, at a hundredth of the speed. The histograms of
     parts of the rows add up to that of all; :func:`price_bits` reads it.
-
-    Returns
-    -------
-    list of 64 ints
-        How many rows take prices of so many bits at most.
-
-    Examples
-    --------
-    >>> from cms.problem.rows import Rows
-    >>> found = price_histogram(Rows.from_arrays([10, 2**40], [[3], [2**30]], "ab", ["x"]))
-    >>> {bits: rows for bits, rows in enumerate(found) if rows}
-    {52: 1, 59: 1}
     """
     demands = rows.outer.demand
     most = rows.outer.supply.max(axis=1, initial=0)
@@ -261,13 +185,7 @@ def price_histogram(rows: Rows) -> list[int]:
 
 
 def price_bits(histogram: Sequence[int]) -> int:
-    """Return the most bits of prices at which compiled code does all but one row in a thousand.
-
-    Examples
-    --------
-    >>> price_bits([0] * 22 + [1] + [0] * 36 + [999] + [0] * 4)
-    59
-    """
+    """Return the most bits of prices at which compiled code does all but one row in a thousand."""
     beyond = sum(histogram) // 1000
     for bits, rows in enumerate(histogram):
         beyond -= rows
@@ -276,20 +194,8 @@ def price_bits(histogram: Sequence[int]) -> int:
     return (SAFE - 1).bit_length()
 
 
-def _checked(weights: NDArray[np.int64], n: int) -> NDArray[np.int64]:
-    weights = np.ascontiguousarray(weights, dtype=np.int64)
-    if weights.shape != (n,):
-        raise ValueError(f"weights has shape {weights.shape}; expected ({n},), one a row")
-    if n and (weights.min() < 0 or weights.max() >= 2**31 or weights.sum() >= 2**31):
-        raise ValueError(
-            f"weights range from {weights.min()} to {weights.max()}; expected numbers >= 0 whose "
-            f"sum is less than {2**31}"
-        )
-    return weights
-
-
 class _Tally:
-    """Adds up what jobs buy."""
+    """Adds up what jobs buy; ``state`` says what became of each row."""
 
     def __init__(
         self,
@@ -305,53 +211,57 @@ class _Tally:
         self._rows, self._prices, self._special = rows, prices, special
         self._weights = np.ones(n, dtype=np.int64) if weights is None else weights
         self._is_stopped, self._undisturbed = is_stopped, undisturbed
-        self._total, self._load, self._inexact = 0, [0] * k, 0
-        self._unservable: list[int] = []
-        self._options: NDArray[Any] | None = np.zeros((n, k), dtype=np.int64)
-        if not want_options:
-            self._options = None
+        self._total, self._load = 0, [0] * k
+        self._options = np.zeros((n, k), dtype=np.int64) if want_options else None
+        self._long: dict[int, tuple[int, ...]] = {}  # options that int64 does not hold
+        self.state = np.full(n, PENDING, dtype=np.int8)
         self.stopped = False
 
     def pricing(self) -> Pricing:
-        unservable = tuple(sorted(self._unservable))
-        return Pricing(self._total, tuple(self._load), unservable, self._options, self._inexact)
+        unservable = tuple(np.flatnonzero(self.state == UNSERVABLE).tolist())
+        inexact, options = int((self.state == INEXACT).sum()), self._options
+        if options is not None and self._long:
+            options = options.astype(object)
+            for j, option in self._long.items():
+                options[j] = option
+        return Pricing(self._total, tuple(self._load), unservable, options, inexact)
 
-    def price_plain(self, jobs: Iterable[int], patience: int | None) -> bool:
-        """Price jobs one by one; False if patience ended."""
+    def price_plain(self, jobs: Iterable[int], patience: float = float("inf")) -> None:
+        """Price jobs one by one, until patience ends."""
         plain, effort = _PlainSearch(self._prices), 0
         for j in jobs:
-            if self._stops(effort):
-                return True
-            if patience is not None and effort > patience:
-                return False
+            if effort > patience or self._stops(effort):
+                return
             row = self._rows.row(j)
             search_one = _PlainSearch(self._special[j]) if j in self._special else plain
             before = search_one.effort
             found = search_one.cheapest(row.supply, row.demand)
             effort += search_one.effort - before
             if found is None:
-                self._unservable.append(j)
+                self.state[j] = UNSERVABLE
                 continue
-            weight = int(self._weights[j])
-            self._total += weight * found.value
-            self._inexact += not found.exact
-            self._load = [a + weight * b for a, b in zip(self._load, found.option, strict=True)]
-            if self._options is not None:
-                if max(found.option, default=0) >= 2**63:
-                    self._options = self._options.astype(object)
+            self.state[j] = EXACT if found.exact else INEXACT
+            self._add(int(self._weights[j]), found.value, found.option)
+            if max(found.option, default=0) >= 2**63:
+                self._long[j] = found.option
+            elif self._options is not None:
                 self._options[j] = found.option
-        return True
 
-    def price_compiled(self, threads: int | None) -> NDArray[np.int8]:
-        """Price all jobs whose numbers are small enough; return TOO_LARGE of the others."""
-        rows, n, k = self._rows, len(self._rows), self._rows.n_blocks
+    def _add(self, weight: int, value: int, option: Iterable[int]) -> None:
+        self._total += weight * value
+        self._load = [a + weight * b for a, b in zip(self._load, option, strict=True)]
+
+    def price_compiled(self, threads: int | None) -> None:
+        """Price all pending jobs whose numbers are small enough; others become TOO_LARGE."""
+        rows, n, k, kernel = self._rows, len(self._rows), self._rows.n_blocks, _kernel()
         demand, supply = rows.outer
-        state = np.full(n, PENDING, dtype=np.int8)
+        by_hand = np.zeros(n, dtype=bool)
         # Where few rows had to shrink none of them are priced by their images.
-        state[[*rows.far, *self._special]] = TOO_LARGE
+        by_hand[[*rows.far, *self._special]] = True
+        self.state[by_hand & (self.state == PENDING)] = TOO_LARGE
         prices = np.array([min(price, SAFE - 1) for price in self._prices], dtype=np.int64)
         order = np.argsort(prices, kind="stable")
-        room, kernel = (SAFE - 1) // max(1, *self._prices), _kernel()
+        room = (SAFE - 1) // max(1, *self._prices)
         starts = iter(range(0, n, _SHARD))
 
         def work_off() -> list[tuple[int, list[int]]]:
@@ -364,44 +274,39 @@ class _Tally:
             # The threads take their rows from the same iterator: hard ones are not dealt out.
             for start in starts:
                 part = slice(start, min(start + _SHARD, n))
-                size = part.stop - start
+                size, state = part.stop - start, self.state[part]
                 options = mine[:size] if self._options is None else self._options[part]
-                at = 0
+                pending, at = state == PENDING, 0
                 while at < size:
                     if self._stops(effort // _QUICKER):
                         return found
                     at, more = kernel(
-                        prices, order, room, demand[part], supply[part], state[part], values,
+                        prices, order, room, demand[part], supply[part], state, values,
                         options, work, lists, at, _EFFORT,
                     )  # fmt: skip
                     effort += more
-                self._refuse_unserved(part, state[part], options)
-                priced = state[part] > PENDING
-                weights = np.where(priced, self._weights[part], 0)
+                self._refuse_unserved(part, pending, options)
+                weights = np.where(pending & (state > PENDING), self._weights[part], 0)
                 load = _weighted_sums(weights, options)
                 found.append((_weighted_sums(weights, values[:size, None])[0], load))
             return found
 
         parts = _in_threads(work_off, min(threads or os.cpu_count() or 1, -(-n // _SHARD)), self)
         for total, load in (pair for part in parts for pair in part):
-            self._total += total
-            self._load = [a + b for a, b in zip(self._load, load, strict=True)]
-        self._inexact += int((state == INEXACT).sum())
-        self._unservable += np.flatnonzero(state == UNSERVABLE).tolist()
-        return state
+            self._add(1, total, load)
 
     def _refuse_unserved(
-        self, part: slice, state: NDArray[np.int8], options: NDArray[np.int64]
+        self, part: slice, pending: NDArray[np.bool_], options: NDArray[np.int64]
     ) -> None:
         """Mark the rows whose image's option does not serve themselves as too large."""
-        rows = self._rows
+        rows, state = self._rows, self.state[part]
         if rows.inner is rows.outer:
             return
         # Most serve the inner image too, which is enough. Counts are cut so that no sum overflows.
         demand, supply = rows.inner.demand[part], rows.inner.supply[part]
         most = SAFE // (2 * max(1, rows.n_blocks)) // np.maximum(supply, 1)
         sure = (np.minimum(options, most) * supply).sum(axis=1) >= demand
-        for place in np.flatnonzero((state > PENDING) & ~sure).tolist():
+        for place in np.flatnonzero(pending & (state > PENDING) & ~sure).tolist():
             row = rows.row(part.start + place)
             given = zip(row.supply, options[place].tolist(), strict=True)
             if sum(f * blocks for f, blocks in given) < row.demand:
@@ -439,12 +344,6 @@ def _weighted_sums(weights: NDArray[np.int64], table: NDArray[np.int64]) -> list
 
 
 def common_denominator(values: Sequence[Fraction]) -> tuple[list[int], int]:
-    """Write rationals over their least common denominator.
-
-    Examples
-    --------
-    >>> common_denominator([Fraction(1, 7), Fraction(1, 2)])
-    ([2, 7], 14)
-    """
+    """Write rationals over their least common denominator."""
     denominator = lcm(*(value.denominator for value in values))
     return [value.numerator * (denominator // value.denominator) for value in values], denominator

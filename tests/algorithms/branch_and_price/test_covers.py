@@ -16,7 +16,6 @@ from algorithms.prices.jobs import Jobs
 from algorithms.prices.region import Region
 from cms import Job, MachineType, Problem, SizeBoundedConfigurations
 from cms.knapsack.packing import Packing
-from cms.knapsack.packing_list import list_contents
 from tests.algorithms.branch_and_price.parts import Unlimited
 from tests.oracle import optimum
 
@@ -83,7 +82,7 @@ def test_contents_worth_enough_are_listed_once_each(
     worth, sizes = zip(*types, strict=True)
     most = [3] * len(types)
     packing = Packing([Fraction(size) for size in sizes], Fraction(capacity), max_blocks)
-    found, complete = list_contents(packing, worth, most, least, 10**6, 10**6)
+    found, complete = packing.list_contents(worth, most, least, 10**6, 10**6)
     fitting = [
         counts
         for counts in product(range(4), repeat=len(types))

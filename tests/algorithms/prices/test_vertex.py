@@ -18,7 +18,7 @@ from cms import BlockPrices, Configuration, Job, MachineType, NamedProblem, Prob
 from cms.reduction.reduction import reduce
 from instances import hard, small
 from instances.families import generate
-from tests.algorithms.branch_and_price.parts import Counting, Unlimited
+from tests.algorithms.branch_and_price.parts import Counting
 from tests.algorithms.prices.parts import (
     built,
     cases,
@@ -263,23 +263,6 @@ def test_free_machines_cost_nothing() -> None:
     solution = solved(problem)
     refuse_faults(solution)
     assert value(solution) == solution.bound == Fraction(9, 2)
-
-
-def test_a_job_that_nobody_serves_is_named() -> None:
-    problem = Problem(
-        configurations=Configuration({"a": 1}),
-        jobs=[Job("fine", 1, {"a": 1}), Job("lost", 1, {})],
-    )
-    with pytest.raises(ValueError, match="'lost'"):
-        solve_dantzig_wolfe(problem, Unlimited())
-
-
-def test_limits_are_refused() -> None:
-    problem = Problem(
-        configurations=Configuration({"a": 1}), machine_types=[MachineType("machine", limit=3)]
-    )
-    with pytest.raises(ValueError, match="limit"):
-        solve_dantzig_wolfe(problem, Unlimited())
 
 
 def test_more_block_types_than_the_exact_program_takes() -> None:

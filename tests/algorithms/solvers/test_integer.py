@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 import algorithms.solvers.integer
+import algorithms.solvers.linear
 from algorithms.solvers.integer import LARGEST, Hint, Outcome, Program, Settings, TooLarge
 from cms import load_instance
 from tests.algorithms.branch_and_price.parts import Unlimited
@@ -196,7 +197,8 @@ def test_a_solver_ends_when_the_run_is_stopped_and_not_before(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A solver that kept the time itself would end just before the clock: as if it had finished."""
-    monkeypatch.setattr(algorithms.solvers.integer, "AFTER_THE_END", 60.0)
+    for module in (algorithms.solvers.integer, algorithms.solvers.linear):
+        monkeypatch.setattr(module, "AFTER_THE_END", 60.0)
     budget, program, ended = Ending(), market_split(), threading.Event()
 
     def work() -> None:
