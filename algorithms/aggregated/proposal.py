@@ -11,17 +11,16 @@ Nothing here is taken on trust: it says where an exact program begins.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
-from itertools import chain
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from cms.running.stopping import Stopped
+
 from ..solvers.floats import near, near_table
 from ..solvers.linear import LinearProgram
-from .serving import Hint, Serving
-from .sums import total
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -31,8 +30,6 @@ if TYPE_CHECKING:
     from cms.plugin.algorithm import Budget
 
     from ..solvers.linear import Answer
-    from ..tables.integers import Tables
-    from .serving import Column
 
 #: Relative values up to this are taken for 0 in a proposal.
 _NOTHING = 1e-9
@@ -46,18 +43,52 @@ _GROUPS, _SPLIT = 64, 16
 _MOST_ROWS, _NEAREST = 400, 4
 #: Passes over the jobs, and rounds of splitting, after which the exact program takes over.
 _MOST_PASSES, _MOST_ROUNDS = 400, 12
-#: Floats beyond this may have been cut.
-_UNSAFE = 1e90
 #: No divisor is smaller.
 _TINY = 1e-200
+
+
+def look_at(budget: Budget | None) -> None:
+    """Raise Stopped if a run is to end."""
+    if budget is not None and budget.stopped:
+        raise Stopped
+
+
+class Column(NamedTuple):
+    """What can be bought, in parts: its cost, and its blocks of each type."""
+
+    cost: Fraction
+    counts: Sequence[int]
+
+
+@dataclass
+class Serving:
+    """Which block types serve each job: its main one, -1 where none is known, and several."""
+
+    main: NDArray[np.int64]
+    more: dict[int, set[int]] = field(default_factory=dict)
+
+    def add(self, job: int, block: int) -> None:
+        """Let a block type serve a job as well."""
+        main = int(self.main[job])
+        if main < 0:
+            self.main[job] = block
+        elif main != block:
+            self.more.setdefault(job, {main}).add(block)
+
+
+class Hint(NamedTuple):
+    """Columns that are bought and block types that serve each job, or nearly tie."""
+
+    columns: set[int]
+    types: Serving
 
 
 class _Load(NamedTuple):
     """What a group takes: its variable, each member's block type, and which types these are."""
 
     variable: int
-    served: NDArray[np.int64]
-    types: NDArray[np.int64]
+    served: NDArray[Any]
+    types: NDArray[Any]
 
 
 @dataclass
@@ -73,25 +104,23 @@ class _Group:
 class Proposals:
     """The program in floats, solved again and again for other blocks held.
 
-    Parameters
-    ----------
-    tables : Tables
-        Every job has a block.
-    unit : Fraction
-        What costs are counted in.
+    ``alone`` are the blocks of each of k types that serve each job alone, some finite; costs are
+    counted in a ``unit``.
     """
 
-    def __init__(self, tables: Tables, unit: Fraction) -> None:
-        self._tables, self._unit = tables, unit
-        n, k = tables.n, tables.k
-        self._small = sum(map(bool, chain.from_iterable(tables.supply))) <= _FEW_SHARES
-        parts, self._scale = _parts(tables, self._small)
-        self._has = np.isfinite(parts)
-        self._parts = np.where(self._has, parts, 0.0)
+    def __init__(self, k: int, alone: NDArray[np.float64], unit: Fraction) -> None:
+        self._n, self._k, self._unit = len(alone), k, unit
+        self._has = np.isfinite(alone)
+        self._small = int(self._has.sum()) <= _FEW_SHARES
+        # Parts of what all jobs need; unless they are few, of what a group of them needs.
+        needed = float(alone.min(axis=1).sum()) if self._n else 0.0
+        scale = max(1.0, needed / (1 if self._small else _GROUPS))
+        self._scale = Fraction(scale)
+        self._parts = np.where(self._has, alone, 0.0) / scale
         self._costs: list[float] = []
         self._counts: list[NDArray[np.float64]] = []
         self._empty()
-        self._group_of = np.zeros(n, dtype=np.int64)
+        self._group_of = np.zeros(self._n, dtype=np.int64)
         self._prices: NDArray[np.float64] | None = None
         self._usable, self._held = np.ones(k, dtype=bool), np.zeros(k)
 
@@ -109,7 +138,7 @@ class Proposals:
     def _empty(self) -> None:
         """Begin a program without groups."""
         self._program = LinearProgram()
-        self._rows = self._tables.k
+        self._rows = self._k
         for _ in range(self._rows):
             self._program.row([], low=0.0)
         self._variables: list[int] = []
@@ -119,9 +148,10 @@ class Proposals:
 
     def propose(self, held: Sequence[int], closed: Collection[int], budget: Budget | None) -> Hint:
         """Say which columns are bought and which block types serve each job."""
-        nothing = Hint(set(), Serving.unknown(self._tables.n))
+        nothing = Hint(set(), Serving(np.full(self._n, -1)))
         rough = self._begun([near(number / self._scale) for number in held], closed)
         for _ in range(_MOST_ROUNDS):
+            look_at(budget)
             answer = self._priced(rough, budget)
             if answer is None:
                 return nothing
@@ -151,7 +181,7 @@ class Proposals:
         for at, x in enumerate(self._variables):
             program.close(x, at in closed)
         opened = [at for at in range(len(self._variables)) if at not in closed]
-        self._usable = usable = np.zeros(self._tables.k, dtype=bool)
+        self._usable = usable = np.zeros(self._k, dtype=bool)
         for at in opened:
             usable |= self._counts[at] > 0
         rough = self._rough(opened)
@@ -166,7 +196,7 @@ class Proposals:
 
     def _rough(self, opened: Sequence[int]) -> NDArray[np.float64]:
         """Price every block as if the machine that it fills most cheaply were full of it."""
-        prices = np.full(self._tables.k, np.inf)
+        prices = np.full(self._k, np.inf)
         for at in opened:
             counts = self._counts[at]
             there = counts > 0
@@ -178,22 +208,21 @@ class Proposals:
 
     def _start(self, rough: NDArray[np.float64]) -> None:
         """Divide the jobs into groups that prefer the same block types by about as much."""
-        n = self._tables.n
         if self._small:
-            parts = [np.array([j]) for j in range(n)]
+            parts = [np.array([j]) for j in range(self._n)]
         else:
             prices = rough if self._prices is None else np.maximum(self._prices, _NOTHING * rough)
             worth = np.where(self._has & self._usable, self._parts * prices, np.inf)
             first = worth.argmin(axis=1)
-            least = worth[np.arange(n), first]
-            worth[np.arange(n), first] = np.inf
+            least = worth[np.arange(self._n), first]
+            worth[np.arange(self._n), first] = np.inf
             second = worth.argmin(axis=1)
             # Where there is no second type the gap is nothing.
-            gap = least / np.maximum(_TINY, worth[np.arange(n), second])
+            gap = least / np.maximum(_TINY, worth[np.arange(self._n), second])
             parts = []
             if self._prices is not None:
                 # Those that nearly tie at the last prices will share themselves out.
-                near_ties = np.argsort(-gap, kind="stable")[: _NEAREST * self._tables.k]
+                near_ties = np.argsort(-gap, kind="stable")[: _NEAREST * self._k]
                 parts = [np.array([j]) for j in near_ties.tolist()]
                 gap[near_ties] = np.nan
             order = np.lexsort((gap, second, first))
@@ -218,13 +247,13 @@ class Proposals:
 
     def _load(self, group: _Group, served: NDArray[np.int64]) -> bool:
         """Let a group's members be served by given types; False if that is known already."""
-        served = served.astype(np.int64)
+        served = served.astype(np.int16)
         key = served.tobytes()
         if key in group.seen:
             return False
         group.seen.add(key)
         parts = self._parts[group.members, served]
-        sums = np.bincount(served, weights=parts, minlength=self._tables.k)
+        sums = np.bincount(served, weights=parts, minlength=self._k)
         types = np.unique(served)
         terms = [(int(i), -float(sums[i])) for i in types]
         variable = self._program.column(0.0, [*terms, (group.row, 1.0)])
@@ -250,14 +279,13 @@ class Proposals:
         paid : ndarray of floats, optional
             What each group pays so far: only loads that are cheaper join.
         """
-        n = self._tables.n
         finite = np.isfinite(prices)
         top = float(prices[finite].max(initial=0.0))
         asked = np.where(prices > 1e-12 * top, prices, 1e-12 * max(top, 1e-12) * rough)
         asked = np.where(finite, asked, 0.0)
         worth = np.where(self._has & finite, self._parts * asked, np.inf)
         best = worth.argmin(axis=1)
-        mine = self._parts[np.arange(n), best] * np.where(finite, prices, 0.0)[best]
+        mine = self._parts[np.arange(self._n), best] * np.where(finite, prices, 0.0)[best]
         sums = np.bincount(self._group_of, weights=mine, minlength=len(self._groups))
         new = False
         for at, group in enumerate(self._groups):
@@ -269,11 +297,12 @@ class Proposals:
         """Add loads until the prices ask for none; None if the program failed, or if stopped."""
         centre, highest = self._prices, -np.inf
         for number in range(_MOST_PASSES):
+            look_at(budget)
             answer = self._program.solve(budget)
             if answer is None:
                 return None
             duals = np.array(answer.duals)
-            self._prices = prices = np.maximum(0.0, duals[: self._tables.k])
+            self._prices = prices = np.maximum(0.0, duals[: self._k])
             if self._small:
                 return answer
             paid = duals[[group.row for group in self._groups]]
@@ -336,12 +365,10 @@ class Proposals:
         return [np.sort(part) for part in parts]
 
     def _read(self, answer: Answer, opened: Sequence[int]) -> Hint:
-        tables = self._tables
-        k = tables.k
         values = answer.values
         bought = {at for at in opened if values[self._variables[at]] > _NOTHING}
-        prices = np.array(answer.duals[:k])
-        types = Serving.unknown(tables.n)
+        prices = np.array(answer.duals[: self._k])
+        types = Serving(np.full(self._n, -1))
         for group in self._groups:
             taken = self._taken(answer, group)
             if taken:
@@ -358,47 +385,22 @@ class Proposals:
                 left = self._costs[at] - float(self._counts[at] @ prices)
                 if left <= _NOTHING:
                     worth.append((left, at))
-        bought.update(at for _, at in sorted(worth)[:k])
+        bought.update(at for _, at in sorted(worth)[: self._k])
         return Hint(bought, types)
 
     def _tie(self, types: Serving, prices: NDArray[np.float64]) -> None:
         """Let take part of the shares that nearly tie those nearest."""
         known = types.main >= 0
-        rows = np.arange(self._tables.n)
+        rows = np.arange(self._n)
         worth = np.where(self._has, self._parts * np.maximum(0.0, prices), np.inf)
         paid = np.where(known, worth[rows, np.maximum(0, types.main)], -np.inf)
         tied = (worth <= (paid * (1 + _NOTHING))[:, None]) & known[:, None]
         tied[rows, np.maximum(0, types.main)] = False
         over = worth - paid[:, None]
-        for i in range(self._tables.k):
+        for i in range(self._k):
             jobs = tied[:, i].nonzero()[0]
-            jobs = np.array([j for j in jobs.tolist() if i not in types.more.get(j, ())], dtype=int)
-            for j in jobs[np.lexsort((jobs, over[jobs, i]))][:_TIED].tolist():
-                types.add(j, i)
-
-
-def _parts(tables: Tables, few: bool) -> tuple[NDArray[np.float64], Fraction]:
-    """Return how many blocks of each type serve each job alone, over a scale; and this scale.
-
-    Infinitely many where none do. The scale is what all jobs need, at least 1; unless they are few,
-    what a group of them needs.
-    """
-    n, k = tables.n, tables.k
-    if not n:
-        return np.zeros((0, k)), Fraction(1)
-    demands, supply = near_table([tables.demands])[0], near_table(tables.supply)
-    share = 1 if few else _GROUPS
-    if max(demands.max(initial=0.0), supply.max(initial=0.0)) < _UNSAFE:
-        with np.errstate(divide="ignore"):
-            parts = np.where(supply > 0, demands[:, None] / supply, np.inf)
-        scale = max(1.0, float(parts.min(axis=1).sum()) / share)
-        return parts / scale, Fraction(scale)
-    # Beyond the floats: one by one.
-    exactly = [
-        [Fraction(d, f) if f else None for f in row]
-        for d, row in zip(tables.demands, tables.supply, strict=True)
-    ]
-    needed = total([min(part for part in row if part is not None) for row in exactly])
-    unit = max(Fraction(1), needed / share)
-    rows = [[np.inf if part is None else near(part / unit) for part in row] for row in exactly]
-    return np.array(rows), unit
+            left = _TIED
+            for j in jobs[np.argsort(over[jobs, i], kind="stable")].tolist():
+                if left and i not in types.more.get(j, ()):
+                    types.add(j, i)
+                    left -= 1

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, NamedTuple
 
 from cms.plugin.algorithm import Named, Support
 from cms.reduction.reduction import reduce
+from cms.running.stopping import Stopped
 from cms.values.fields import CheckedFields
 
 from ..aggregated.contents import solved
@@ -145,6 +147,8 @@ class Greedy:
         general = without_limits(problem, None)
         if not general:
             return general
+        if options.variant == "best" and options.inner in ("auto", "greedy"):
+            return Support(True)
         tables = Tables.of(reduce(problem, fewer=True).problem)
         if options.variant != "best" and tables.vast:
             return Support(
@@ -177,7 +181,14 @@ class Greedy:
 
     def run(self, problem: Problem, options: GreedyOptions, budget: Budget) -> Iterator[Named]:
         """Yield the schedules of the variant's parts, and prices that prove a bound."""
-        yield from _Run(reduce(problem, fewer=True), options, budget).claims()
+
+        def stopped() -> bool:
+            return budget.stopped
+
+        with suppress(Stopped):
+            reduction = reduce(problem, stopped, fewer=True)
+            tables = Tables.of(reduction.problem, stopped=stopped)
+            yield from _Run(reduction, tables, options, budget).claims()
 
 
 class _Part(NamedTuple):
@@ -225,7 +236,7 @@ def _countable(tables: Tables) -> bool:
 
 def _small(tables: Tables) -> bool:
     """Whether the jobs that each block type of each configuration serves are few in all."""
-    serves = [sum(1 for row in tables.supply if row[i]) for i in range(tables.k)]
+    serves = (tables.supply > 0).sum(axis=0).tolist()
     triples = sum(serves[i] for row in tables.counts for i, count in enumerate(row) if count)
     return not tables.vast and triples <= _MOST_TRIPLES
 
@@ -255,22 +266,23 @@ def _strongest(tables: Tables, options: GreedyOptions) -> Guarantee | None:
 class _Run:
     """A run on a reduced problem."""
 
-    def __init__(self, reduction: Reduction, options: GreedyOptions, budget: Budget) -> None:
-        self._reduction, self._options, self._budget = reduction, options, budget
+    def __init__(
+        self, reduction: Reduction, tables: Tables, options: GreedyOptions, budget: Budget
+    ) -> None:
+        self._reduction, self._tables = reduction, tables
+        self._options, self._budget = options, budget
 
     def claims(self) -> Iterator[Named]:
-        tables, options, budget = Tables.of(self._reduction.problem), self._options, self._budget
+        tables, options, budget = self._tables, self._options, self._budget
         if tables.unservable:
             return  # the driver knows that there is no schedule
         vertex = None
         if tables.vast:
             # The contents that the program needs are those to go on with.
-            found = solved(tables, budget)
-            if found is None:
-                return
-            tables, vertex = found
+            tables, vertex = solved(tables, budget)
         elif self._wants_more() and _with_program(tables):
-            vertex = Aggregated(tables).solve(budget)
+            with suppress(Stopped):
+                vertex = Aggregated(tables, budget).solve(budget)
         if not options.plain:
             # A bound even without the program, so that the guarantee can be judged.
             rough = promises.rough_prices(tables), "rough prices"

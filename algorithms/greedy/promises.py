@@ -7,6 +7,8 @@ from fractions import Fraction
 from math import ceil, log
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from cms.plugin.guarantee import Guarantee
 
 if TYPE_CHECKING:
@@ -44,8 +46,8 @@ _INFLATIONS = sorted(
 _FLOAT_BITS = 900
 #: With so many jobs a machine's blocks are the bound, not the demands.
 _MANY = 10_000
-#: Prices are compared as multiples of this part of the highest.
-_GRID = 2**40
+#: Sums below this are counted in int64.
+_FITS = 2**62
 
 
 def rounded_up(value: Fraction) -> Fraction:
@@ -174,7 +176,7 @@ def floats_suffice(tables: Tables, delta: Fraction) -> bool:
     False
     """
     paid = [cost for cost in tables.costs if cost] or [Fraction(1)]
-    largest = max(tables.demands, default=0) * (delta.numerator + delta.denominator)
+    largest = int(tables.demands.max(initial=0)) * (delta.numerator + delta.denominator)
     return (largest * ceil(max(paid) / min(paid))).bit_length() <= _FLOAT_BITS
 
 
@@ -204,15 +206,16 @@ def _by_inner(factor: Fraction, inner: str) -> Fraction:
 
 def _most_units(tables: Tables, row: list[int]) -> int:
     """Bound what a machine gains: no more than its blocks do each by itself, nor all demands."""
-    best = [max((supply[i] for supply in tables.supply), default=0) for i in range(tables.k)]
-    by_block = sum(count * most for count, most in zip(row, best, strict=True))
+    supply = tables.supply
+    by_block = sum(
+        count * int(most) for count, most in zip(row, supply.max(axis=0, initial=0), strict=True)
+    )
     if tables.n > _MANY:
         return by_block
-    by_job = sum(
-        min(d, sum(count * f for count, f in zip(row, supply, strict=True)))
-        for d, supply in zip(tables.demands, tables.supply, strict=True)
-    )
-    return min(by_block, by_job)
+    if by_block >= _FITS:
+        supply = supply.astype(object)
+    by_job = np.minimum(tables.demands, supply @ np.array(row, dtype=supply.dtype))
+    return min(by_block, int(by_job.sum()))
 
 
 def strongest(statements: Sequence[Guarantee], value: Fraction) -> Guarantee:
@@ -246,12 +249,10 @@ def rough_value(tables: Tables) -> Fraction:
     A job is served at least by its cheapest blocks at rough prices, in parts.
     """
     prices = rough_prices(tables)
-    unit = max(prices, default=Fraction(0)) / _GRID
-    if not unit:
+    highest = max(prices, default=Fraction(0))
+    if not highest:
         return Fraction(0)
-    # Integers, however large they are.
-    counted = [int(price / unit) for price in prices]
-    total = 0
-    for d, supply in zip(tables.demands, tables.supply, strict=True):
-        total += min((p * d // f for p, f in zip(counted, supply, strict=True) if f), default=0)
-    return total * unit
+    alone = tables.alone
+    with np.errstate(invalid="ignore"):
+        worth = np.where(alone < np.inf, alone * [float(p / highest) for p in prices], np.inf)
+    return Fraction(float(worth.min(axis=1).sum())) * highest

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
-from math import ceil
+from math import ceil, fsum
 from typing import TYPE_CHECKING
+
+import numpy as np
 
 from cms.plugin.algorithm import Named, SolverBound, Support
 from cms.plugin.guarantee import Guarantee
 from cms.reduction.reduction import reduce
+from cms.running.stopping import Stopped
 from cms.values.fields import CheckedFields
 
 from ..aggregated.contents import solved
@@ -22,27 +26,30 @@ from ..aggregated.program import (
     one_block_each,
     rounded,
 )
-from ..aggregated.sums import total
 from ..aggregated.tidy import Answers
-from ..tables.integers import MOST_SHAPES, Tables, schedule, without_limits
+from ..solvers.floats import near
+from ..tables.integers import MOST_SHAPES, Tables, without_limits
 from .search import cheapest_support, number_of_vectors, vectors
 from .whole import cheapest_whole, cut_by, in_reach, limit_on_cost
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Sequence
 
     from cms.plugin.algorithm import Budget, Claim
     from cms.problem.problem import Problem
     from cms.reduction.reduction import Reduction
 
-    from ..aggregated.program import Counts, Fixed, Vertex
-    from ..aggregated.pseudoforest import Edge
+    from ..aggregated.program import Fixed, Vertex
+    from ..aggregated.purchase import Blocks
+    from ..tables.integers import Counts
 
 _VARIANTS = ("milp", "published", "supports", "enumeration", "doubling")
 #: The most machine vectors that "enumeration" may have to go through.
 _MOST_VECTORS = 1_000_000
 #: Beyond this many machines MILP_c is not worth the time.
 _MOST_TOLD = 10**6
+#: What a sum of floats may be wrong by, at most, as a part of it.
+_LAST = Fraction(1, 10**13)
 
 
 @dataclass(frozen=True)
@@ -171,7 +178,14 @@ class LpRounding:
 
     def run(self, problem: Problem, options: LpRoundingOptions, budget: Budget) -> Iterator[Claim]:
         """Yield the dual prices of the aggregated program, then the variant's schedule."""
-        yield from _Run(reduce(problem), options, budget).claims()
+
+        def stopped() -> bool:
+            return budget.stopped
+
+        with suppress(Stopped):
+            reduction = reduce(problem, stopped)
+            tables = Tables.of(reduction.problem, stopped=stopped)
+            yield from _Run(reduction, tables, options, budget).claims()
 
 
 def _theorem_a(tables: Tables) -> Guarantee | None:
@@ -213,12 +227,12 @@ def _told(tables: Tables) -> Fraction:
             for i, block in enumerate(problem.blocks):
                 if block in shape.sizes and shape.largest_count(block):
                     each[i] = min(each[i], whole * shape.sizes[block])
-    return total(
-        [
-            min(Fraction(d, f) * price for f, price in zip(row, each, strict=True) if f)
-            for d, row in zip(tables.demands, tables.supply, strict=True)
-        ]
-    )
+    prices = [near(price) for price in each]
+    alone = tables.alone
+    with np.errstate(invalid="ignore"):
+        worth = np.where(alone < np.inf, alone * prices, np.inf)
+    # Floats that are cut are too small; the others are right but for a few units of the last place.
+    return Fraction(fsum(worth.min(axis=1, initial=np.inf).tolist())) * (1 - _LAST)
 
 
 def _switch(tables: Tables, epsilon: Fraction) -> tuple[Fraction, Fraction]:
@@ -234,19 +248,18 @@ def _switch(tables: Tables, epsilon: Fraction) -> tuple[Fraction, Fraction]:
 class _Run:
     """A run on a reduced problem."""
 
-    def __init__(self, reduction: Reduction, options: LpRoundingOptions, budget: Budget) -> None:
-        self._reduction, self._options, self._budget = reduction, options, budget
-        self._tables = Tables.of(reduction.problem)
+    def __init__(
+        self, reduction: Reduction, tables: Tables, options: LpRoundingOptions, budget: Budget
+    ) -> None:
+        self._reduction, self._tables = reduction, tables
+        self._options, self._budget = options, budget
         self._epsilon = options.epsilon
 
     def claims(self) -> Iterator[Claim]:
         tables, budget = self._tables, self._budget
         if tables.unservable:
             return  # the driver knows that there is no schedule
-        found = solved(tables, budget)
-        if found is None:
-            return
-        tables, vertex = found
+        tables, vertex = solved(tables, budget)
         self._tables = tables
         plain = self._options.plain
         if not plain:
@@ -254,15 +267,16 @@ class _Run:
             if proof is not None:
                 yield proof
         answers = Answers(self._reduction, tables, plain=plain)
-        for part, counts in self._roundings(vertex):
-            if not isinstance(counts, SolverBound):
-                yield answers.named(counts, part)
-            elif not plain:
-                yield Named(counts, part)
+        with suppress(Stopped):
+            for part, counts in self._roundings(vertex):
+                if not isinstance(counts, SolverBound):
+                    yield answers.named(counts, part)
+                elif not plain:
+                    yield Named(counts, part)
         if answers.best is None:
             # Stopped within the variant's own program: what is left is what the first one gives.
             counts = doubled(vertex, tables)
-            yield Named(schedule(self._reduction, tables, *counts), "aggregated program, T-2")
+            yield Named(tables.schedule(self._reduction, *counts), "aggregated program, T-2")
             return
         yield from answers.fewer(budget)
 
@@ -272,14 +286,13 @@ class _Run:
         if variant == "doubling" or not self._options.plain:
             yield "aggregated program, T-2", doubled(vertex, tables)
         if not self._options.plain:
-            yield "aggregated program, T-add", one_block_each(vertex, tables)
+            yield "aggregated program, T-add", one_block_each(vertex, tables, self._budget)
         if variant == "milp":
             yield from self._milp(vertex)
         elif variant in ("supports", "published"):
             found = cheapest_support(tables, self._budget)
-            if found is not None:
-                counts = self._twice(self._counted(found.machines), found.blocks)
-                yield "one program a support", counts
+            counts = self._twice(self._counted(found.machines), found.blocks)
+            yield "one program a support", counts
         elif variant == "enumeration":
             yield from self._enumeration(vertex)
 
@@ -294,13 +307,11 @@ class _Run:
             if self._options.plain and tables.vast and vertex.value < loss:
                 yield "aggregated program, T-2", doubled(vertex, tables)
             elif self._options.plain:
-                yield "aggregated program, T-add", one_block_each(vertex, tables)
+                yield "aggregated program, T-add", one_block_each(vertex, tables, self._budget)
             return
-        known = [doubled(vertex, tables), one_block_each(vertex, tables)]
+        known = [doubled(vertex, tables), one_block_each(vertex, tables, self._budget)]
         most = min(limit_on_cost(tables), *(tables.cost(machines) for machines, _ in known))
         whole = cheapest_whole(tables, vertex, most, budget)
-        if whole is None:
-            return
         yield "whole machines", SolverBound(tables.cost(whole.machines), "CP-SAT")
         machines = _with_free(whole.machines, whole.found)
         yield "whole machines, twice", self._twice(machines, whole.found.blocks)
@@ -313,7 +324,7 @@ class _Run:
             if self._options.plain:
                 yield "aggregated program, T-2", doubled(vertex, tables)
             return
-        program = FixedMachines(tables)
+        program = FixedMachines(tables, budget)
         cuts = [cut_by(vertex.prices, vertex.value, tables)]
         for machines in vectors(tables, vertex.value, most):
             if budget.stopped:
@@ -322,8 +333,6 @@ class _Run:
             if not all(cut.keeps(machines) for cut in cuts):
                 continue
             found = program.solve(machines, budget)
-            if found is None:
-                return
             if not found.lacking:
                 counts = self._twice(list(map(Fraction, machines)), found.blocks)
                 yield "the cheapest machines, twice", counts
@@ -342,7 +351,7 @@ class _Run:
         grid = [_power_of_two(x * self._epsilon / 3) for x in machines]
         return [ceil(x / unit) * unit for x, unit in zip(machines, grid, strict=True)]
 
-    def _twice(self, machines: Sequence[Fraction], blocks: Mapping[Edge, Fraction]) -> Counts:
+    def _twice(self, machines: Sequence[Fraction], blocks: Blocks) -> Counts:
         """Open twice as many machines as do if blocks can be cut, and round their blocks."""
         # Of no job's demand one block satisfies more than the part phi.
         factor = 2 if self._options.plain else 1 + self._tables.phi

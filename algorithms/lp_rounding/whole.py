@@ -11,7 +11,10 @@ from fractions import Fraction
 from math import floor
 from typing import TYPE_CHECKING, NamedTuple
 
+import numpy as np
+
 from cms.knapsack.pricing import common_denominator
+from cms.running.stopping import Stopped
 from cms.values.numbers import common_step
 
 from ..aggregated.program import FixedMachines, repaired
@@ -81,7 +84,7 @@ def cut_by(prices: Sequence[Fraction], worth: Fraction, tables: Tables) -> Cut:
 
 def limit_on_cost(tables: Tables) -> Fraction:
     """Return what serving every job by its best blocks alone costs: whole machines cost no more."""
-    return tables.cost(repaired(tables, [0] * tables.c, {})[0])
+    return tables.cost(repaired(tables, [0] * tables.c, np.zeros_like(tables.supply))[0])
 
 
 def in_reach(tables: Tables) -> bool:
@@ -109,8 +112,8 @@ class Whole(NamedTuple):
     found: Fixed
 
 
-def cheapest_whole(tables: Tables, vertex: Vertex, most: Fraction, budget: Budget) -> Whole | None:
-    """Solve MILP_c; None if stopped.
+def cheapest_whole(tables: Tables, vertex: Vertex, most: Fraction, budget: Budget) -> Whole:
+    """Solve MILP_c. Raises Stopped.
 
     Parameters
     ----------
@@ -122,18 +125,14 @@ def cheapest_whole(tables: Tables, vertex: Vertex, most: Fraction, budget: Budge
         What some machines that do cost.
     budget : Budget
     """
-    program = FixedMachines(tables)
+    program = FixedMachines(tables, budget)
     search = _Search(tables, most)
     search.add(cut_by(vertex.prices, vertex.value, tables))
     while True:
         machines = search.cheapest(budget)
-        if machines is None:
-            return None
         if _cut_off(search, program, machines, vertex, budget):
             continue
         found = program.solve(machines, budget)
-        if found is None:
-            return None
         if not found.lacking:
             return Whole(machines, found)
         search.add(cut_by(found.prices, found.worth, tables))
@@ -201,8 +200,8 @@ class _Search:
         if self.keeps(machines):
             self._excluded.append(machines)
 
-    def cheapest(self, budget: Budget) -> list[int] | None:
-        """Find them; None if stopped."""
+    def cheapest(self, budget: Budget) -> list[int]:
+        """Find them. Raises Stopped."""
         machines = [0] * len(self._costs)
         program = Program()
         number = {at: program.variable(high) for at, high in self._highs.items()}
@@ -221,7 +220,7 @@ class _Search:
         if outcome.status == "infeasible":
             raise AssertionError("no machines keep the cuts, though some that do are known")
         if outcome.status != "optimal" or outcome.values is None:
-            return None
+            raise Stopped
         for at, x in number.items():
             machines[at] = outcome.values[x]
         return machines

@@ -80,7 +80,7 @@ class Services:
         array([[0.25]])
         """
         needs, supply = [], []
-        for demand, row in zip(tables.demands, tables.supply, strict=True):
+        for demand, row in zip(tables.demands.tolist(), tables.supply.tolist(), strict=True):
             shift = max(0, demand.bit_length() - _DIGITS)
             needs.append(-(-demand >> shift))
             supply.append([amount >> shift for amount in row])
@@ -105,7 +105,7 @@ class Services:
         """
         tables = self.tables
         found = []
-        for demand, mine in zip(tables.demands, tables.supply, strict=True):
+        for demand, mine in zip(tables.demands.tolist(), tables.supply.tolist(), strict=True):
             # Of machines that cost the same the one that gives most: most problems have few costs.
             best: dict[int, int] = {}
             for row, price in zip(tables.counts, self.prices, strict=True):

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from cms.certificate.certificate import round_up
 from cms.errors import UnsupportedProblem
 from cms.plugin.algorithm import Named, SolverBound, Support
@@ -19,7 +21,6 @@ from ..aggregated.tidy import without_waste
 from ..prices.theorem_b import additive_cost, rounded
 from ..prices.vertex import solve_dantzig_wolfe
 from ..tables.integers import Tables, without_limits
-from ..tables.integers import schedule as restored
 from .compact import CompactProgram
 from .dynamic import DynamicProgram
 from .fleet import MAX_SHAPES, Fleet
@@ -165,9 +166,12 @@ class _Run:
         tables = Tables.of(self._small, machines)
         jobs = {name: j for j, name in enumerate(self._small.job_names)}
         types = self._small.block_index
-        counts = {(types[block], jobs[job]): number for (block, job), number in given.items()}
-        kept = without_waste(tables, list(machines.values()), counts)
-        return restored(self._reduction, tables, *kept)
+        counts = np.zeros_like(tables.supply)
+        for (block, job), number in given.items():
+            counts[jobs[job], types[block]] = number
+        return tables.schedule(
+            self._reduction, *without_waste(tables, list(machines.values()), counts)
+        )
 
     def _exactly(self, schedule: Schedule, lowest: Fraction, *, enough: bool) -> Iterator[Named]:
         """Find the optimum; or leave it where that is hard and the rounding is good enough."""

@@ -8,7 +8,7 @@ from cms.errors import UnsupportedProblem
 from cms.schedule.schedule import Schedule
 from cms.values.numbers import common_step
 
-from ..tables.demands import demands_of
+from ..tables.integers import demands_of
 from ..tables.machines import listed
 
 if TYPE_CHECKING:
