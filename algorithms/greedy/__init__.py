@@ -301,7 +301,7 @@ class _Run:
         for part in self._parts(tables):
             if budget.stopped:
                 break
-            run = Opening(tables, part.inner, part.weights, part.delta)
+            run = Opening(tables, part.inner, part.weights, part.delta, budget)
             # What costs more than is known already can be left unfinished (theory 2.4).
             opened = run.finish(known, budget)
             if opened is not None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cms.knapsack.pricing import common_denominator
+from cms.running.stopping import Stopped
 
 from . import steps
 from .inner import INNER
@@ -66,7 +67,12 @@ class Opening:
     """
 
     def __init__(
-        self, tables: Tables, inner: str, weights: str, delta: Fraction = Fraction(0)
+        self,
+        tables: Tables,
+        inner: str,
+        weights: str,
+        delta: Fraction = Fraction(0),
+        budget: Budget | None = None,
     ) -> None:
         self._tables, self._inner = tables, inner
         whole, part = delta.denominator, delta.numerator
@@ -95,7 +101,7 @@ class Opening:
             "costs": [float(cost / dearest) for cost in tables.costs],
             "supply": (whole * supply).ravel(),
             "given": np.zeros(n * k, dtype=np.int64),
-            "divisors": _divisors(tables, weights, whole, self._largest),
+            "divisors": _divisors(tables, weights, whole, self._largest, budget),
             "residual": (whole + part) * demands,
             "done": part * demands,
             "gains": np.zeros(k * n),
@@ -115,16 +121,21 @@ class Opening:
         The time that the budget leaves says whether anything is compiled; no outcome depends on it.
         """
         tables = self._tables
-        compiled = self._pays_to_compile(inf if budget is None else budget.remaining())
+        seconds = inf if budget is None else budget.remaining()
+        compiled = self._pays_to_compile(seconds)
+        if not compiled and tables.n >= _COMPILED_JOBS and seconds < _LOADING_SECONDS:
+            return None  # nothing would come of it
         start, advance = steps.compiled() if compiled else (steps.start, None)
         # Weighing needs no more than floats.
         kinds = dict.fromkeys(("many", "costs", "divisors", "gains"), np.float64)
-        arrays = {
-            name: np.array(values, dtype=kinds.get(name, np.int64))
-            if compiled
-            else np.asarray(values, dtype=object).tolist()
-            for name, values in self._numbers.items()
-        }
+        arrays: dict[str, Any] = {}
+        for name, values in self._numbers.items():
+            if budget is not None and budget.stopped:
+                return None
+            if compiled:
+                arrays[name] = np.array(values, dtype=kinds.get(name, np.int64))
+            else:
+                arrays[name] = np.asarray(values, dtype=object).tolist()
         self._state = state = steps.State(tables.n, tables.k, self._size, **arrays)
         if advance is not None:
             advance(state, 0)  # loaded now, as long as there is time
@@ -207,7 +218,7 @@ class Opening:
         return fill
 
 
-def _divisors(tables: Tables, weights: str, whole: int, largest: int) -> Any:
+def _divisors(tables: Tables, weights: str, whole: int, largest: int, budget: Budget | None) -> Any:
     """Return what a unit of each job's demand is divided by to be weighed."""
     if weights == "demands":
         return whole * tables.demands.astype(object)
@@ -228,8 +239,10 @@ def _divisors(tables: Tables, weights: str, whole: int, largest: int) -> Any:
         [Fraction(cheapest, costs[c]) for c in paid], dtype=object if kind is object else float
     )
     found = []
-    for demand, supply in zip(tables.demands, tables.supply.astype(kind), strict=True):
-        amounts = np.minimum(demand, supply @ table)
+    for j, (demand, supply) in enumerate(zip(tables.demands, tables.supply, strict=True)):
+        if budget is not None and not j % _ROWS and budget.stopped:
+            raise Stopped
+        amounts = np.minimum(demand, supply.astype(kind) @ table)
         if any(amounts[free]):
             # Machines that cost nothing come before all others: the weight does not matter.
             found.append(unit * int(demand))
