@@ -12,7 +12,7 @@ from cms.running.stopping import Stopped
 
 from ..solvers.floats import near
 from ..solvers.simplex import cheapest
-from .proposal import look_at
+from ..tables.integers import look_at
 from .sums import total_of_quotients
 
 if TYPE_CHECKING:

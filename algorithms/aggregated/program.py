@@ -17,7 +17,8 @@ from cms.plugin.guarantee import Guarantee
 
 from ..prices.region import Region
 from ..solvers.recognise import recognised
-from .proposal import Column, look_at
+from ..tables.integers import look_at
+from .proposal import Column
 from .pseudoforest import round_pseudoforest
 from .purchase import Blocks, Purchase
 
@@ -196,9 +197,9 @@ def certificate(
     return Named(reduction.restore_prices(leaf, worth), part)
 
 
-def doubled(vertex: Vertex, tables: Tables) -> Counts:
+def doubled(vertex: Vertex, tables: Tables, budget: Budget | None = None) -> Counts:
     """Round a vertex by T-2: ``(1 + phi) LP_agg + p`` machines (theory 1.6)."""
-    return rounded(tables, [(1 + tables.phi) * x for x in vertex.machines], vertex.blocks)
+    return rounded(tables, [(1 + tables.phi) * x for x in vertex.machines], vertex.blocks, budget)
 
 
 def one_block_each(vertex: Vertex, tables: Tables, budget: Budget | None = None) -> Counts:
@@ -207,7 +208,7 @@ def one_block_each(vertex: Vertex, tables: Tables, budget: Budget | None = None)
     The blocks that rounding takes away are bought again. Raises Stopped.
     """
     opened = list(map(ceil, vertex.machines))
-    return repaired(tables, opened, _whole(tables, vertex.blocks, 0), budget)
+    return repaired(tables, opened, _whole(tables, vertex.blocks, 0, budget), budget)
 
 
 def guarantee_of_doubled(tables: Tables) -> Guarantee:
@@ -227,16 +228,18 @@ def guarantee_of_one_block_each(tables: Tables) -> Guarantee:
     return Guarantee(1, term, "LP_AGG", "T-add, theory 1.6")
 
 
-def rounded(tables: Tables, machines: Sequence[Fraction], blocks: Blocks) -> Counts:
+def rounded(
+    tables: Tables, machines: Sequence[Fraction], blocks: Blocks, budget: Budget | None = None
+) -> Counts:
     """Open machines, rounded up, and hand out one block a job more than is needed, rounded.
 
     The machines are at least ``1 + phi`` times those whose blocks are handed out. So by the lemma
     no type is given away twice, and every job keeps what it needs.
     """
-    return list(map(ceil, machines)), _whole(tables, blocks, 1)
+    return list(map(ceil, machines)), _whole(tables, blocks, 1, budget)
 
 
-def _whole(tables: Tables, blocks: Blocks, more: int) -> NDArray[Any]:
+def _whole(tables: Tables, blocks: Blocks, more: int, budget: Budget | None) -> NDArray[Any]:
     """Round blocks in parts, of which each job has so many largest ones ``more`` than it needs."""
     given = np.zeros_like(tables.supply)
     edges: dict[Edge, Fraction] = {}
@@ -245,6 +248,7 @@ def _whole(tables: Tables, blocks: Blocks, more: int) -> NDArray[Any]:
         factor = 1 + more * Fraction(largest, int(tables.demands[j]))
         edges |= {(i, j): amount * factor for i, amount in shares.items()}
     for i in range(tables.k):
+        look_at(budget)
         jobs = np.flatnonzero(blocks.main == i)
         demands, supply = tables.demands[jobs], tables.supply[jobs, i]
         given[jobs, i] = demands // supply + more

@@ -17,10 +17,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from cms.running.stopping import Stopped
-
 from ..solvers.floats import near, near_table
 from ..solvers.linear import LinearProgram
+from ..tables.integers import look_at
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -45,12 +44,6 @@ _MOST_ROWS, _NEAREST = 400, 4
 _MOST_PASSES, _MOST_ROUNDS = 400, 12
 #: No divisor is smaller.
 _TINY = 1e-200
-
-
-def look_at(budget: Budget | None) -> None:
-    """Raise Stopped if a run is to end."""
-    if budget is not None and budget.stopped:
-        raise Stopped
 
 
 class Column(NamedTuple):

@@ -19,8 +19,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from ..tables.integers import look_at
 from .exact import Exact
-from .proposal import Proposals, look_at
+from .proposal import Proposals
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence

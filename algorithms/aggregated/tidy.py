@@ -12,6 +12,7 @@ import numpy as np
 from cms.plugin.algorithm import Named
 
 from ..solvers.integer import Program, Settings, TooLarge
+from ..tables.integers import look_at
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -103,23 +104,28 @@ class Answers:
     Counts are tidied up, unless the run is ``plain``.
     """
 
-    def __init__(self, reduction: Reduction, tables: Tables, *, plain: bool) -> None:
-        self._reduction, self._tables, self._plain = reduction, tables, plain
+    def __init__(
+        self, reduction: Reduction, tables: Tables, budget: Budget, *, plain: bool
+    ) -> None:
+        self._reduction, self._tables = reduction, tables
+        self._budget, self._plain = budget, plain
         self.best: Counts | None = None
 
     def named(self, counts: Counts, part: str) -> Named:
-        """Make the schedule that a part of the run found."""
+        """Make the schedule that a part of the run found. Raises Stopped."""
         tables = self._tables
+        look_at(self._budget)
         machines, given = counts if self._plain else without_waste(tables, *counts)
         if self.best is None or tables.cost(machines) < tables.cost(self.best[0]):
             self.best = machines, given
+        look_at(self._budget)
         return Named(tables.schedule(self._reduction, machines, given), part)
 
-    def fewer(self, budget: Budget) -> Iterator[Named]:
+    def fewer(self) -> Iterator[Named]:
         """Try to do with fewer machines than the best schedule has."""
+        tables, budget = self._tables, self._budget
         if self._plain or self.best is None or budget.stopped:
             return
-        tables = self._tables
         counts = with_fewer_machines(tables, self.best, budget.lower_bound, budget)
         if tables.cost(counts[0]) < tables.cost(self.best[0]):
             yield Named(tables.schedule(self._reduction, *counts), "blocks handed out anew")

@@ -181,13 +181,9 @@ class Greedy:
 
     def run(self, problem: Problem, options: GreedyOptions, budget: Budget) -> Iterator[Named]:
         """Yield the schedules of the variant's parts, and prices that prove a bound."""
-
-        def stopped() -> bool:
-            return budget.stopped
-
         with suppress(Stopped):
-            reduction = reduce(problem, stopped, fewer=True)
-            tables = Tables.of(reduction.problem, stopped=stopped)
+            reduction = reduce(problem, lambda: budget.stopped, fewer=True)
+            tables = Tables.of(reduction.problem, budget=budget)
             yield from _Run(reduction, tables, options, budget).claims()
 
 
@@ -290,11 +286,11 @@ class _Run:
             proof = certificate(self._reduction, *priced)
             if proof is not None:
                 yield proof
-        answers = Answers(self._reduction, tables, plain=options.plain)
+        answers = Answers(self._reduction, tables, budget, plain=options.plain)
         known: Fraction | None = None
         if vertex is not None:
             for theorem, rounding in (("T-2", doubled), ("T-add", one_block_each)):
-                counts = rounding(vertex, tables)
+                counts = rounding(vertex, tables, budget)
                 yield answers.named(counts, f"aggregated program, {theorem}")
                 cost = tables.cost(counts[0])
                 known = cost if known is None else min(known, cost)
@@ -307,7 +303,7 @@ class _Run:
             if opened is not None:
                 yield answers.named(opened, f"{part.variant}, {part.inner} inside")
                 known = tables.cost(opened[0]) if known is None else known
-        yield from answers.fewer(budget)
+        yield from answers.fewer()
 
     def _wants_more(self) -> bool:
         """Whether more than the variant's own run counts."""

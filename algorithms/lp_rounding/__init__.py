@@ -178,13 +178,9 @@ class LpRounding:
 
     def run(self, problem: Problem, options: LpRoundingOptions, budget: Budget) -> Iterator[Claim]:
         """Yield the dual prices of the aggregated program, then the variant's schedule."""
-
-        def stopped() -> bool:
-            return budget.stopped
-
         with suppress(Stopped):
-            reduction = reduce(problem, stopped)
-            tables = Tables.of(reduction.problem, stopped=stopped)
+            reduction = reduce(problem, lambda: budget.stopped)
+            tables = Tables.of(reduction.problem, budget=budget)
             yield from _Run(reduction, tables, options, budget).claims()
 
 
@@ -266,7 +262,7 @@ class _Run:
             proof = certificate(self._reduction, vertex.prices)
             if proof is not None:
                 yield proof
-        answers = Answers(self._reduction, tables, plain=plain)
+        answers = Answers(self._reduction, tables, budget, plain=plain)
         with suppress(Stopped):
             for part, counts in self._roundings(vertex):
                 if not isinstance(counts, SolverBound):
@@ -278,13 +274,13 @@ class _Run:
             counts = doubled(vertex, tables)
             yield Named(tables.schedule(self._reduction, *counts), "aggregated program, T-2")
             return
-        yield from answers.fewer(budget)
+        yield from answers.fewer()
 
     def _roundings(self, vertex: Vertex) -> Iterator[tuple[str, Counts | SolverBound]]:
         """Yield what the variant finds, with a word on how."""
         tables, variant = self._tables, self._options.variant
         if variant == "doubling" or not self._options.plain:
-            yield "aggregated program, T-2", doubled(vertex, tables)
+            yield "aggregated program, T-2", doubled(vertex, tables, self._budget)
         if not self._options.plain:
             yield "aggregated program, T-add", one_block_each(vertex, tables, self._budget)
         if variant == "milp":
@@ -305,11 +301,14 @@ class _Run:
             # So many machines that T-add costs no more than twice the program (theory 2.4, regime
             # A); or costs so far apart that nothing is stated, or contents that nobody can list.
             if self._options.plain and tables.vast and vertex.value < loss:
-                yield "aggregated program, T-2", doubled(vertex, tables)
+                yield "aggregated program, T-2", doubled(vertex, tables, self._budget)
             elif self._options.plain:
                 yield "aggregated program, T-add", one_block_each(vertex, tables, self._budget)
             return
-        known = [doubled(vertex, tables), one_block_each(vertex, tables, self._budget)]
+        known = [
+            doubled(vertex, tables, self._budget),
+            one_block_each(vertex, tables, self._budget),
+        ]
         most = min(limit_on_cost(tables), *(tables.cost(machines) for machines, _ in known))
         whole = cheapest_whole(tables, vertex, most, budget)
         yield "whole machines", SolverBound(tables.cost(whole.machines), "CP-SAT")
@@ -322,7 +321,7 @@ class _Run:
         least, most = _switch(tables, self._epsilon)
         if vertex.value >= least:
             if self._options.plain:
-                yield "aggregated program, T-2", doubled(vertex, tables)
+                yield "aggregated program, T-2", doubled(vertex, tables, self._budget)
             return
         program = FixedMachines(tables, budget)
         cuts = [cut_by(vertex.prices, vertex.value, tables)]
@@ -355,7 +354,7 @@ class _Run:
         """Open twice as many machines as do if blocks can be cut, and round their blocks."""
         # Of no job's demand one block satisfies more than the part phi.
         factor = 2 if self._options.plain else 1 + self._tables.phi
-        return rounded(self._tables, [factor * x for x in machines], blocks)
+        return rounded(self._tables, [factor * x for x in machines], blocks, self._budget)
 
 
 def _with_free(machines: Sequence[int], found: Fixed) -> list[Fraction]:

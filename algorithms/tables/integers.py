@@ -12,7 +12,7 @@ import numpy as np
 
 from cms.plugin.algorithm import Support
 from cms.reduction.reduction import reduce
-from cms.running.stopping import look, never
+from cms.running.stopping import Stopped
 from cms.schedule.schedule import Schedule
 
 from ..solvers.floats import near
@@ -21,10 +21,11 @@ from .machines import full_of_one, listed
 Number = TypeVar("Number", int, Fraction)
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from numpy.typing import NDArray
 
+    from cms.plugin.algorithm import Budget
     from cms.problem.parts import Configuration
     from cms.problem.problem import Problem
     from cms.reduction.reduction import Reduction
@@ -39,6 +40,12 @@ _FURTHEST = 10**100
 _FITS = 2**60
 #: Wide rows read between two looks at the clock.
 _ROWS = 2**10
+
+
+def look_at(budget: Budget | None) -> None:
+    """Raise Stopped if a run is to end."""
+    if budget is not None and budget.stopped:
+        raise Stopped
 
 
 @dataclass(frozen=True)
@@ -73,7 +80,7 @@ class Tables:
         cls,
         problem: Problem,
         shapes: Iterable[Configuration] | None = None,
-        stopped: Callable[[], bool] = never,
+        budget: Budget | None = None,
     ) -> Tables:
         """Read the tables off a reduced problem, with all its configurations or those given."""
         vast: tuple[str, ...] = ()
@@ -83,20 +90,20 @@ class Tables:
             shapes += tuple(full_of_one(problem, left_out))
         counts, costs = _read(problem, shapes := tuple(dict.fromkeys(shapes)))
         rows = problem.rows
-        look(stopped)
+        look_at(budget)
         common = rows.demands
         for column in rows.supplies.T:
             common = np.gcd(common, column)
-            look(stopped)
+            look_at(budget)
         common = np.maximum(1, common)
         demands, supply = rows.demands // common, rows.supplies // common[:, None]
         largest = int(max(demands.max(initial=0), supply.max(initial=0)))
         if rows.wide or 4 * largest * (len(rows) + rows.n_blocks) >= _FITS:
-            look(stopped)
+            look_at(budget)
             demands, supply = demands.astype(object), supply.astype(object)
         for number, (j, row) in enumerate(rows.wide.items()):
             if not number % _ROWS:
-                look(stopped)
+                look_at(budget)
             divisor = gcd(row.demand, *row.supply)
             demands[j] = row.demand // divisor
             supply[j] = [amount // divisor for amount in row.supply]
