@@ -142,7 +142,7 @@ class Proposals:
     def propose(self, held: Sequence[int], closed: Collection[int], budget: Budget | None) -> Hint:
         """Say which columns are bought and which block types serve each job."""
         nothing = Hint(set(), Serving(np.full(self._n, -1)))
-        rough = self._begun([near(number / self._scale) for number in held], closed)
+        rough = self._begun([near(number / self._scale) for number in held], closed, budget)
         for _ in range(_MOST_ROUNDS):
             look_at(budget)
             answer = self._priced(rough, budget)
@@ -160,10 +160,12 @@ class Proposals:
         self, held: Sequence[Fraction | int], budget: Budget | None
     ) -> NDArray[np.float64] | None:
         """Return about the best prices, in units of cost; None if the program failed."""
-        rough = self._begun([near(number / self._scale) for number in held], ())
+        rough = self._begun([near(number / self._scale) for number in held], (), budget)
         return None if self._priced(rough, budget) is None else self._prices
 
-    def _begun(self, held: Sequence[float], closed: Collection[int]) -> NDArray[np.float64]:
+    def _begun(
+        self, held: Sequence[float], closed: Collection[int], budget: Budget | None
+    ) -> NDArray[np.float64]:
         """Prepare the program for other blocks held and columns closed; return rough prices."""
         if self._rows > _MOST_ROWS and not self._small:
             self._empty()
@@ -178,8 +180,10 @@ class Proposals:
         for at in opened:
             usable |= self._counts[at] > 0
         rough = self._rough(opened)
+        look_at(budget)
         if not self._groups:
             self._start(rough)
+        look_at(budget)
         for group in self._groups:
             for load in group.loads:
                 program.close(load.variable, not usable[load.types].all())

@@ -86,7 +86,7 @@ class Purchase:
         self, tables: Tables, columns: Sequence[Column], budget: Budget | None = None
     ) -> None:
         look_at(budget)
-        self._order, self._starts, self._sizes = _equal(tables)
+        self._order, self._starts, self._sizes = _equal(tables, budget)
         first = self._order[self._starts]
         self._demands = tables.demands
         self._tables = replace(
@@ -169,21 +169,29 @@ class Purchase:
         return blocks
 
 
-def _equal(tables: Tables) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+def _equal(
+    tables: Tables, budget: Budget | None
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
     """Group equal jobs: all jobs in order, where each group starts there, and its size.
 
     Groups come in the order of their first jobs.
     """
-    rows = np.column_stack([tables.demands, tables.supply])
-    if rows.dtype == object:
-        keys = np.array([hash(tuple(row)) for row in rows.tolist()], dtype=np.int64)
+    columns = [tables.demands, *tables.supply.T]
+    if tables.supply.dtype == object:
+        keys = np.array([hash(row) for row in zip(*columns, strict=True)], dtype=np.int64)
     else:
         # Sums that wrap around: unequal jobs may have equal ones, and then are merely apart.
-        factors = np.random.default_rng(0).integers(1, 2**62, rows.shape[1]) * 2 + 1
-        keys = (rows * factors).sum(axis=1)
+        factors = np.random.default_rng(0).integers(1, 2**62, len(columns)) * 2 + 1
+        keys = np.zeros(tables.n, dtype=np.int64)
+        for column, factor in zip(columns, factors, strict=True):
+            keys += column * factor
+    look_at(budget)
     order = np.argsort(keys, kind="stable")
     new = np.ones(tables.n, dtype=bool)
-    new[1:] = (rows[order[1:]] != rows[order[:-1]]).any(axis=1)
+    new[1:] = False
+    for column in columns:
+        look_at(budget)
+        new[1:] |= column[order[1:]] != column[order[:-1]]
     starts = np.flatnonzero(new)
     sizes = np.diff(starts, append=tables.n)
     first = np.argsort(order[starts])

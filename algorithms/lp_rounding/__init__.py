@@ -48,6 +48,8 @@ _VARIANTS = ("milp", "published", "supports", "enumeration", "doubling")
 _MOST_VECTORS = 1_000_000
 #: Beyond this many machines MILP_c is not worth the time.
 _MOST_TOLD = 10**6
+#: Jobs whose blocks are rounded in a part of the half second that is left after the end.
+_MOST_LATE_JOBS = 100_000
 #: What a sum of floats may be wrong by, at most, as a part of it.
 _LAST = Fraction(1, 10**13)
 
@@ -269,11 +271,10 @@ class _Run:
                     yield answers.named(counts, part)
                 elif not plain:
                     yield Named(counts, part)
-        if answers.best is None:
+        if answers.best is None and tables.n <= _MOST_LATE_JOBS:
             # Stopped within the variant's own program: what is left is what the first one gives.
             counts = doubled(vertex, tables)
             yield Named(tables.schedule(self._reduction, *counts), "aggregated program, T-2")
-            return
         yield from answers.fewer()
 
     def _roundings(self, vertex: Vertex) -> Iterator[tuple[str, Counts | SolverBound]]:
@@ -305,10 +306,7 @@ class _Run:
             elif self._options.plain:
                 yield "aggregated program, T-add", one_block_each(vertex, tables, self._budget)
             return
-        known = [
-            doubled(vertex, tables, self._budget),
-            one_block_each(vertex, tables, self._budget),
-        ]
+        known = [doubled(vertex, tables, budget), one_block_each(vertex, tables, budget)]
         most = min(limit_on_cost(tables), *(tables.cost(machines) for machines, _ in known))
         whole = cheapest_whole(tables, vertex, most, budget)
         yield "whole machines", SolverBound(tables.cost(whole.machines), "CP-SAT")

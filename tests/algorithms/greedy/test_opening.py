@@ -100,7 +100,7 @@ def test_the_clock_is_looked_at_between_two_configurations(inner: str) -> None:
     shapes = [Configuration({f"b{i}": 1, f"b{i + 1}": 1}) for i in range(30)]
     jobs = [Job(f"j{j}", 7, {f"b{i}": 1 + (i * j) % 3 for i in range(31)}) for j in range(4)]
     built = Tables.of(Problem(configurations=shapes, jobs=jobs))
-    budget = Ends(10)
+    budget = Ends(30)
     run = Opening(built, inner, "demands")
     assert run.finish(None, budget) is None
     # The first machine was not even opened.
