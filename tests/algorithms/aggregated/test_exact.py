@@ -212,7 +212,6 @@ def test_jobs_in_groups_end_at_a_vertex_as_well(
     one_by_one = Aggregated(tables).solve(None)
     monkeypatch.setattr(proposal, "_FEW_SHARES", 0)
     monkeypatch.setattr(proposal, "_GROUPS", 8)
-    monkeypatch.setattr(proposal, "_SPLIT", 3)
     vertex = Aggregated(tables).solve(None)
     assert vertex.value == one_by_one.value
     is_a_vertex_of_that_value(tables, vertex.value, vertex.machines)
