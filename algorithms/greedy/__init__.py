@@ -60,10 +60,9 @@ class GreedyOptions(CheckedFields):
     variant : {"best", "units", "inflated", "alone"}, default "best"
         ``units``: every unit of demand counts the same (G-int). ``inflated``: every job's demand
         is 1, and is to be met ``1 + delta`` times (G-real). ``alone``: likewise, but a unit counts
-        what it costs where the job is served by itself (G-alone, a factor in min(n, s)); unless
-        plain, T-2, T-add and uninflated demands come beside it. ``best``: the aggregated program
-        rounded (T-2, T-add), ``units``, ``inflated`` with inflation and without, and in small
-        problems ``alone`` if it promises most; the best schedule counts.
+        what it costs where the job is served by itself (G-alone). ``best``: the best schedule of
+        the aggregated program rounded (T-2, T-add), ``units``, ``inflated`` with and without
+        inflation, and ``alone`` in small problems if it promises most.
     inner : {"auto", "greedy", "independent", "dependent", "exact"}, default "auto"
         How a single machine is filled: item greedy (1/2), the assignment program with independent
         (1 - 1/e) or dependent rounding (3/4), or exactly (1). ``auto``: exactly where that is
@@ -91,13 +90,9 @@ class Greedy:
     """Open the machine that gains most for its cost, again and again.
 
     To find it is Maximum Budgeted Allocation, solved by the inner method. A machine is opened as
-    often at once as every copy gains the same, so huge demands take no longer. Afterwards
-    superfluous blocks and machines go, and small problems have their blocks handed out anew.
-    Where a set of contents is too large to be listed the aggregated program finds those it needs by
-    their prices; greedy goes through these, without a promise.
-
-    With the default ``variant="best"`` the rounded aggregated program and greedy schedules are
-    claimed, so that the strongest of their guarantees holds.
+    often at once as every copy gains the same, so huge demands take no longer. Where a set of
+    contents is too large to be listed the aggregated program finds those it needs by their prices;
+    greedy goes through these, without a promise.
 
     Notes
     -----
@@ -113,8 +108,7 @@ class Greedy:
     The first three are stated where floats tell gains of one unit apart: up to demands of some
     10^270, less where costs are far apart.
 
-    The paper states a logarithmic factor for the general case and that it is tight; the factors
-    here are derived in full, also for costs. No polynomial algorithm has a factor
+    The factors are derived in full, also for costs. No polynomial algorithm has a factor
     ``(1 - epsilon) ln n`` unless P = NP.
 
     **Running time.** A step opens machines until some job gets less than before: about as many
@@ -226,7 +220,6 @@ def _most_blocks(tables: Tables) -> int:
 
 
 def _countable(tables: Tables) -> bool:
-    """Whether the assignment program can count what jobs can use of a machine."""
     return all(count <= _MOST_COUNTED for row in promises.usable(tables) for count in row)
 
 
@@ -295,11 +288,9 @@ class _Run:
                 cost = tables.cost(counts[0])
                 known = cost if known is None else min(known, cost)
         for part in self._parts(tables):
-            if budget.stopped:
-                break
             run = Opening(tables, part.inner, part.weights, part.delta, budget)
             # What costs more than is known already can be left unfinished (theory 2.4).
-            opened = run.finish(known, budget)
+            opened = run.finish(known)
             if opened is not None:
                 yield answers.named(opened, f"{part.variant}, {part.inner} inside")
                 known = tables.cost(opened[0]) if known is None else known

@@ -12,6 +12,7 @@ import numpy as np
 from cms.knapsack.pricing import common_denominator
 from cms.running.stopping import Stopped
 
+from ..tables.integers import look_at
 from . import steps
 from .inner import INNER
 from .promises import usable
@@ -41,27 +42,17 @@ _GRID = 2**40
 
 
 class Opening:
-    """A run of greedy.
+    """A run of greedy, for jobs that some block serves, against ``(1 + delta)`` times the demands.
 
-    Parameters
-    ----------
-    tables : Tables
-        Some block serves every job.
-    inner : str
-        How a single machine is filled: "greedy", "independent", "dependent" or "exact".
-    weights : str
-        What a unit of a job's demand counts: ``units`` 1, ``demands`` 1 / d_j, ``alone`` what it
-        costs where the job is served by itself.
-    delta : Fraction
-        Greedy runs against ``(1 + delta)`` times the demands, until the demands themselves are met.
+    It ends when the demands themselves are met. A unit of a job's demand counts, by ``weights``,
+    ``units`` 1, ``demands`` 1 / d_j, ``alone`` what it costs where the job is served by itself.
 
     Examples
     --------
     >>> from cms import Configuration, Job, Problem
     >>> from algorithms.tables.integers import Tables
-    >>> problem = Problem(
-    ...     configurations=Configuration({"half": 2}), jobs=[Job("bert", 5, {"half": 1})]
-    ... )
+    >>> jobs = [Job("bert", 5, {"half": 1})]
+    >>> problem = Problem(configurations=Configuration({"half": 2}), jobs=jobs)
     >>> Opening(Tables.of(problem), "greedy", "units").finish()
     ([3], array([[5]]))
     """
@@ -74,6 +65,7 @@ class Opening:
         delta: Fraction = Fraction(0),
         budget: Budget | None = None,
     ) -> None:
+        self._budget = budget
         self._tables, self._inner = tables, inner
         whole, part = delta.denominator, delta.numerator
         n, k = tables.n, tables.k
@@ -115,23 +107,22 @@ class Opening:
         }
         self._size = size
 
-    def finish(self, most: Fraction | None = None, budget: Budget | None = None) -> Counts | None:
-        """Open machines until all jobs are met; None if stopped or dearer than ``most``.
+    def finish(self, most: Fraction | None = None) -> Counts | None:
+        """Open machines until all jobs are met; None if dearer than ``most``. Raises Stopped.
 
         The time that the budget leaves says whether anything is compiled; no outcome depends on it.
         """
-        tables = self._tables
+        tables, budget = self._tables, self._budget
         seconds = inf if budget is None else budget.remaining()
         compiled = self._pays_to_compile(seconds)
         if not compiled and tables.n >= _COMPILED_JOBS and seconds < _LOADING_SECONDS:
-            return None  # nothing would come of it
+            raise Stopped  # nothing would come of it
         start, advance = steps.compiled() if compiled else (steps.start, None)
         # Weighing needs no more than floats.
         kinds = dict.fromkeys(("many", "costs", "divisors", "gains"), np.float64)
         arrays: dict[str, Any] = {}
         for name, values in self._numbers.items():
-            if budget is not None and budget.stopped:
-                return None
+            look_at(budget)
             if compiled:
                 arrays[name] = np.array(values, dtype=kinds.get(name, np.int64))
             else:
@@ -140,15 +131,13 @@ class Opening:
         if advance is not None:
             advance(state, 0)  # loaded now, as long as there is time
         for first in range(0, tables.n, _ROWS):
-            if budget is not None and budget.stopped:
-                return None
+            look_at(budget)
             start(state, first, min(first + _ROWS, tables.n))
         number = 1
         while state.tally[0]:
-            if budget is not None and budget.stopped:
-                return None
+            look_at(budget)
             if advance is None:
-                stuck = not self._open_one(budget)
+                stuck = not self._open_one()
             else:
                 # The clock says how often it is looked at, and nothing else.
                 began = perf_counter()
@@ -172,20 +161,19 @@ class Opening:
             tables.n >= _COMPILED_JOBS and (loaded or seconds > _LOADING_SECONDS)
         )
 
-    def _open_one(self, budget: Budget | None) -> bool:
+    def _open_one(self) -> bool:
         """Open the best machine, as ``steps.choose`` does; False if nothing gains anything.
 
         It looks at the clock between two configurations: with a hundred block types a step takes
         seconds.
         """
         state = self._state
-        fill = steps.fill if self._inner == "greedy" else self._filled(budget)
+        fill = steps.fill if self._inner == "greedy" else self._filled()
         first, chosen, best, picks = steps.top(state), -1, 0.0, []
         if first < 0:
             return False
         for c in (first, *range(first), *range(first + 1, self._tables.c)):
-            if budget is not None and budget.stopped:
-                return True
+            look_at(self._budget)
             if steps.bound(state, c) < best:
                 continue
             gained = steps.rate(fill(state, c), state.costs[c])
@@ -197,7 +185,7 @@ class Opening:
             state.machines[chosen] += steps.apply(state)
         return chosen >= 0
 
-    def _filled(self, budget: Budget | None) -> Any:
+    def _filled(self) -> Any:
         """Return a function that fills a machine by another inner method, as ``steps.fill``."""
         state, allocate = self._state, INNER[self._inner]
         pays = [steps.worth(r, d) for r, d in zip(state.residual, state.divisors, strict=True)]
@@ -208,7 +196,7 @@ class Opening:
             blocks = self._usable[c]
             jobs = _candidates(bids, blocks)
             mine, pay = bids[:, jobs], budgets[jobs]
-            given = allocate(blocks, mine, pay, budget)
+            given = allocate(blocks, mine, pay, self._budget)
             chosen = list(zip(*given.nonzero(), strict=True))
             state.tally[1] = len(chosen)
             for at, (i, j) in enumerate(chosen):
@@ -240,8 +228,8 @@ def _divisors(tables: Tables, weights: str, whole: int, largest: int, budget: Bu
     )
     found = []
     for j, (demand, supply) in enumerate(zip(tables.demands, tables.supply, strict=True)):
-        if budget is not None and not j % _ROWS and budget.stopped:
-            raise Stopped
+        if not j % _ROWS:
+            look_at(budget)
         amounts = np.minimum(demand, supply.astype(kind) @ table)
         if any(amounts[free]):
             # Machines that cost nothing come before all others: the weight does not matter.

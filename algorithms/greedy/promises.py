@@ -51,24 +51,12 @@ _FITS = 2**62
 
 
 def rounded_up(value: Fraction) -> Fraction:
-    """Round up to six digits after the point.
-
-    Examples
-    --------
-    >>> rounded_up(Fraction(1, 3))
-    Fraction(166667, 500000)
-    """
+    """Round up to six digits after the point."""
     return Fraction(ceil(value * _PRINTED), _PRINTED)
 
 
 def log_above(value: Fraction) -> Fraction:
-    """Return a rational just above the natural logarithm of a number >= 1.
-
-    Examples
-    --------
-    >>> 0 < float(log_above(Fraction(2)) - Fraction("0.693147180559945309417232121458")) < 1e-29
-    True
-    """
+    """Return a rational just above the natural logarithm of a number >= 1."""
     up = Context(prec=_DIGITS, rounding=ROUND_CEILING)
     quotient = up.divide(Decimal(value.numerator), Decimal(value.denominator))
     # Decimal's logarithm is within half a unit of its last digit.
@@ -77,13 +65,7 @@ def log_above(value: Fraction) -> Fraction:
 
 
 def harmonic_above(number: int) -> Fraction:
-    """Return a rational just above 1 + 1/2 + ... + 1/number.
-
-    Examples
-    --------
-    >>> float(harmonic_above(4)), float(harmonic_above(10**12)) < 28.21
-    (2.0833333333333335, True)
-    """
+    """Return a rational just above 1 + 1/2 + ... + 1/number."""
     if number <= _SUMMED:
         unit = 10**30
         return Fraction(sum(-(-unit // i) for i in range(1, number + 1)), unit)
@@ -91,90 +73,47 @@ def harmonic_above(number: int) -> Fraction:
 
 
 def best_inflation(n: int) -> Fraction:
-    """Return the delta, of a fixed list of fractions, for which G-real's factor is least.
-
-    Examples
-    --------
-    >>> best_inflation(16)
-    Fraction(2, 9)
-    """
+    """Return the delta, of a fixed list of fractions, for which G-real's factor is least."""
     return min(_INFLATIONS, key=lambda delta: (1 + delta) * log((1 + delta) * max(1, n) / delta))
 
 
 def inflated_factor(n: int, delta: Fraction) -> Fraction:
-    """Return ``(1 + delta) ln((1 + delta) n / delta)``, rounded up (theory 2.2, G-real).
-
-    Examples
-    --------
-    >>> float(inflated_factor(16, Fraction(2, 9)))
-    5.472301
-    """
+    """Return ``(1 + delta) ln((1 + delta) n / delta)``, rounded up (theory 2.2, G-real)."""
     return rounded_up((1 + delta) * log_above((1 + delta) * max(1, n) / delta))
 
 
 def best_alone_inflation(few: int) -> Fraction:
-    """Return the delta, of a fixed list of fractions up to 1, for which G-alone's factor is least.
-
-    Examples
-    --------
-    >>> best_alone_inflation(7)
-    Fraction(1, 3)
-    """
+    """Return the delta, of a fixed list of fractions up to 1, for which G-alone's is least."""
     simple = [delta for delta in _INFLATIONS if delta <= 1]
     return min(simple, key=lambda delta: (1 + delta) * (1 + log(few / delta)))
 
 
 def alone_factor(few: int, delta: Fraction) -> Fraction:
-    """Return ``(1 + delta) (1 + ln(N / min(1, delta)))``, rounded up, N = min(n, s) (G-alone).
-
-    Examples
-    --------
-    >>> float(alone_factor(7, Fraction(1, 3)))
-    5.392697
-    """
+    """Return ``(1 + delta) (1 + ln(N / min(1, delta)))``, rounded up, N = min(n, s) (G-alone)."""
     return rounded_up((1 + delta) * (1 + log_above(few / min(Fraction(1), delta))))
 
 
 def by_units(tables: Tables, inner: str) -> Guarantee:
-    """State G-int: ``H(g) / beta`` times the optimum.
-
-    g is the most that one machine can gain in units of demand, each job's row being whole numbers
-    without a common divisor.
-    """
+    """State G-int, with the most that one machine can gain in units of demand."""
     largest = max((_most_units(tables, row) for row in tables.counts), default=0)
     factor = max(Fraction(1), _by_inner(harmonic_above(largest), inner))
     return Guarantee(factor, 0, "OPT", "G-int, theory 2.2")
 
 
 def inflated(tables: Tables, inner: str, delta: Fraction) -> Guarantee:
-    """State G-real: ``(1 + delta) / beta * ln((1 + delta) n / delta)`` times the optimum.
-
-    That number of machines is rounded up; with costs the last machine comes on top.
-    """
+    """State G-real; the last machine comes on top."""
     factor = _by_inner(inflated_factor(tables.n, delta), inner)
     return Guarantee(factor, tables.dearest(1), "OPT", "G-real, theory 2.2")
 
 
 def alone(tables: Tables, inner: str, delta: Fraction) -> Guarantee:
-    """State G-alone: ``(1 + delta) / beta * (1 + ln(min(n, s) / min(1, delta)))`` times OPT."""
+    """State G-alone."""
     factor = _by_inner(alone_factor(served_at_once(tables), delta), inner)
     return Guarantee(factor, 0, "OPT", "G-alone, methods/algorithms")
 
 
 def floats_suffice(tables: Tables, delta: Fraction) -> bool:
-    """Whether floats tell gains of one unit apart, of any job and machine: the factors need that.
-
-    Examples
-    --------
-    >>> from cms import Configuration, Job, Problem
-    >>> from algorithms.tables.integers import Tables
-    >>> shape = Configuration({"a": 1})
-    >>> for demand in (10**200, 10**400):
-    ...     problem = Problem(configurations=shape, jobs=[Job("x", demand, {"a": 1})])
-    ...     print(floats_suffice(Tables.of(problem), Fraction(1)))
-    True
-    False
-    """
+    """Whether floats tell gains of one unit apart, as the factors need."""
     paid = [cost for cost in tables.costs if cost] or [Fraction(1)]
     largest = int(tables.demands.max(initial=0)) * (delta.numerator + delta.denominator)
     return (largest * ceil(max(paid) / min(paid))).bit_length() <= _FLOAT_BITS
@@ -186,16 +125,7 @@ def served_at_once(tables: Tables) -> int:
 
 
 def usable(tables: Tables) -> list[list[int]]:
-    """Return the blocks of each configuration, of no type more than all jobs together can use.
-
-    Examples
-    --------
-    >>> from cms import Configuration, Job, Problem
-    >>> from algorithms.tables.integers import Tables
-    >>> shape = Configuration({"a": 10**9})
-    >>> usable(Tables.of(Problem(configurations=shape, jobs=[Job("x", 5, {"a": 2})])))
-    [[3]]
-    """
+    """Return the blocks of each configuration, of no type more than all jobs together can use."""
     most = tables.problem.useful_blocks()
     return [list(map(min, row, most)) for row in tables.counts]
 

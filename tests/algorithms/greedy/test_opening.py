@@ -16,6 +16,7 @@ from algorithms.greedy.opening import Opening
 from algorithms.tables.integers import Tables
 from cms import Configuration, Job, Problem
 from cms.reduction.reduction import reduce
+from cms.running.stopping import Stopped
 from instances.families import generate
 from proofs_checks.g_alone import alone
 from proofs_checks.greedy import Inner, best_pair_first, by_trying_all, run, schedule
@@ -53,7 +54,7 @@ def tables() -> Tables:
 def test_the_clock_says_how_many_steps_are_done_at_once_and_nothing_else(
     seconds: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    plain = Opening(tables(), "greedy", "demands", Fraction(1, 7)).finish(None, None)
+    plain = Opening(tables(), "greedy", "demands", Fraction(1, 7)).finish()
     now, numbers = [0.0], []
 
     def clock() -> float:
@@ -67,7 +68,7 @@ def test_the_clock_says_how_many_steps_are_done_at_once_and_nothing_else(
     monkeypatch.setattr(opening, "_COMPILED_JOBS", 1)
     monkeypatch.setattr(opening, "perf_counter", clock)
     monkeypatch.setattr(steps, "compiled", cache(lambda: (steps.start, advance)))
-    found = Opening(tables(), "greedy", "demands", Fraction(1, 7)).finish(None, None)
+    found = Opening(tables(), "greedy", "demands", Fraction(1, 7)).finish()
     assert plain is not None
     assert found is not None
     assert found[0] == plain[0]
@@ -101,8 +102,9 @@ def test_the_clock_is_looked_at_between_two_configurations(inner: str) -> None:
     jobs = [Job(f"j{j}", 7, {f"b{i}": 1 + (i * j) % 3 for i in range(31)}) for j in range(4)]
     built = Tables.of(Problem(configurations=shapes, jobs=jobs))
     budget = Ends(30)
-    run = Opening(built, inner, "demands")
-    assert run.finish(None, budget) is None
+    run = Opening(built, inner, "demands", budget=budget)
+    with pytest.raises(Stopped):
+        run.finish()
     # The first machine was not even opened.
     assert not any(run._state.machines)
     # It notices soon: nobody asked much more often.
