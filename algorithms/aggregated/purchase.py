@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from ..tables.integers import look_at
+from ..tables.integers import least_pay, look_at
 from .exact import Exact
 from .proposal import Proposals
 
@@ -135,12 +135,12 @@ class Purchase:
         Returns the prices and that worth: no job pays less than its part of it, in exact numbers.
         """
         counted = self.rough_prices(held, budget)
-        there_is = self._alone < np.inf
-        if counted is None or self._alone.max(where=there_is, initial=0.0) >= _MOST:
+        largest = self._alone.max(where=self._alone < np.inf, initial=0.0)
+        if counted is None or largest >= _MOST:
             return None
-        asked = np.where(there_is, np.where(there_is, self._alone, 0.0) * counted, np.inf)
         # Floor: every number is right but for a few units of the last place, and so is the sum.
-        worth = floor(Fraction(fsum(asked.min(axis=1).tolist())) * (1 - _LAST))
+        total = fsum(least_pay(self._alone, counted.tolist()).tolist())
+        worth = floor(Fraction(total) * (1 - _LAST))
         prices = [Fraction(int(number)) for number in counted]
         there = sum((p * x for p, x in zip(prices, held, strict=True)), Fraction(0))
         return (prices, Fraction(worth)) if worth > there else None

@@ -11,6 +11,8 @@ import numpy as np
 
 from cms.plugin.guarantee import Guarantee
 
+from ..tables.integers import least_pay
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -182,7 +184,5 @@ def rough_value(tables: Tables) -> Fraction:
     highest = max(prices, default=Fraction(0))
     if not highest:
         return Fraction(0)
-    alone = tables.alone
-    with np.errstate(invalid="ignore"):
-        worth = np.where(alone < np.inf, alone * [float(p / highest) for p in prices], np.inf)
-    return Fraction(float(worth.min(axis=1).sum())) * highest
+    worth = least_pay(tables.alone, [float(price / highest) for price in prices])
+    return Fraction(float(worth.sum())) * highest

@@ -8,8 +8,6 @@ from fractions import Fraction
 from math import ceil, fsum
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from cms.plugin.algorithm import Named, SolverBound, Support
 from cms.plugin.guarantee import Guarantee
 from cms.reduction.reduction import reduce
@@ -28,7 +26,7 @@ from ..aggregated.program import (
 )
 from ..aggregated.tidy import Answers
 from ..solvers.floats import near
-from ..tables.integers import MOST_SHAPES, Tables, without_limits
+from ..tables.integers import MOST_SHAPES, Tables, least_pay, without_limits
 from .search import cheapest_support, number_of_vectors, vectors
 from .whole import cheapest_whole, cut_by, in_reach, limit_on_cost
 
@@ -39,7 +37,7 @@ if TYPE_CHECKING:
     from cms.problem.problem import Problem
     from cms.reduction.reduction import Reduction
 
-    from ..aggregated.program import Fixed, Vertex
+    from ..aggregated.program import Vertex
     from ..aggregated.purchase import Blocks
     from ..tables.integers import Counts
 
@@ -97,12 +95,10 @@ class LpRounding:
     ``2 MILP_c`` (Theorem A); nothing is stated where the cost of the machines that may be needed,
     in steps of which all costs are multiples, exceeds CP-SAT's integers (about 10^17), unless there
     are so many machines that T-add is within twice LP_agg. ``supports``: 3 times the optimum (A'').
-    ``published``: ``3 + epsilon`` times the optimum, the factor of the paper for O(1)
-    configurations. ``enumeration``: ``2 + epsilon`` times the optimum (A'). ``doubling``:
-    ``(1 + phi) LP_agg + p``, phi the largest part of a demand that one block satisfies and
-    p = min(c, k) (T-2; of the same kind as the asymptotic ``2 + epsilon`` of the paper's first
-    version). No factor below 2 is possible in polynomial time, even for one configuration, unless
-    P = NP (Partition).
+    ``published``: ``3 + epsilon`` times the optimum, the factor of the paper. ``enumeration``:
+    ``2 + epsilon`` times the optimum (A'). ``doubling``: ``(1 + phi) LP_agg + p``, phi the largest
+    part of a demand that one block satisfies and p = min(c, k) (T-2). No factor below 2 is possible
+    in polynomial time, even for one configuration, unless P = NP (Partition).
 
     **Running time.** Polynomial for O(1) configurations: a linear program of n k variables, and as
     many of them as there are sets of configurations (2^c, most are cut off) or machine vectors
@@ -167,8 +163,6 @@ class LpRounding:
     def guarantee(self, problem: Problem, options: LpRoundingOptions) -> Guarantee | None:
         """Return the variant's guarantee; see the notes above."""
         epsilon = options.epsilon
-        if options.variant == "milp":
-            return _theorem_a(Tables.of(reduce(problem).problem))
         if options.variant == "published":
             return Guarantee(3 + epsilon, 0, "OPT", "APPROX 2024, O(1) configurations")
         if options.variant == "supports":
@@ -176,7 +170,7 @@ class LpRounding:
         if options.variant == "enumeration":
             return Guarantee(2 + epsilon, 0, "OPT", "Theorem A', theory 3")
         tables = Tables.of(reduce(problem).problem)
-        return guarantee_of_doubled(tables)
+        return _theorem_a(tables) if options.variant == "milp" else guarantee_of_doubled(tables)
 
     def run(self, problem: Problem, options: LpRoundingOptions, budget: Budget) -> Iterator[Claim]:
         """Yield the dual prices of the aggregated program, then the variant's schedule."""
@@ -207,15 +201,9 @@ def _told(tables: Tables) -> Fraction:
     A block costs at least what it does on a machine that is full: its part of the blocks, or of the
     capacity where contents are not listed.
     """
+    pairs = list(zip(tables.costs, tables.counts, strict=True))
     each = [
-        min(
-            (
-                cost / sum(row)
-                for cost, row in zip(tables.costs, tables.counts, strict=True)
-                if row[i]
-            ),
-            default=Fraction(0),
-        )
+        min((cost / sum(row) for cost, row in pairs if row[i]), default=Fraction(0))
         for i in range(tables.k)
     ]
     problem = tables.problem
@@ -225,12 +213,9 @@ def _told(tables: Tables) -> Fraction:
             for i, block in enumerate(problem.blocks):
                 if block in shape.sizes and shape.largest_count(block):
                     each[i] = min(each[i], whole * shape.sizes[block])
-    prices = [near(price) for price in each]
-    alone = tables.alone
-    with np.errstate(invalid="ignore"):
-        worth = np.where(alone < np.inf, alone * prices, np.inf)
+    worth = least_pay(tables.alone, [near(price) for price in each])
     # Floats that are cut are too small; the others are right but for a few units of the last place.
-    return Fraction(fsum(worth.min(axis=1, initial=np.inf).tolist())) * (1 - _LAST)
+    return Fraction(fsum(worth.tolist())) * (1 - _LAST)
 
 
 def _switch(tables: Tables, epsilon: Fraction) -> tuple[Fraction, Fraction]:
@@ -308,10 +293,11 @@ class _Run:
             return
         known = [doubled(vertex, tables, budget), one_block_each(vertex, tables, budget)]
         most = min(limit_on_cost(tables), *(tables.cost(machines) for machines, _ in known))
-        whole = cheapest_whole(tables, vertex, most, budget)
-        yield "whole machines", SolverBound(tables.cost(whole.machines), "CP-SAT")
-        machines = _with_free(whole.machines, whole.found)
-        yield "whole machines, twice", self._twice(machines, whole.found.blocks)
+        whole, found = cheapest_whole(tables, vertex, most, budget)
+        yield "whole machines", SolverBound(tables.cost(whole), "CP-SAT")
+        # The machines that cost nothing are added, whole.
+        machines = [Fraction(x + ceil(free)) for x, free in zip(whole, found.free, strict=True)]
+        yield "whole machines, twice", self._twice(machines, found.blocks)
 
     def _enumeration(self, vertex: Vertex) -> Iterator[tuple[str, Counts | SolverBound]]:
         """Theorem A': T-2 for many machines, the cheapest machine vector that does for few."""
@@ -353,11 +339,6 @@ class _Run:
         # Of no job's demand one block satisfies more than the part phi.
         factor = 2 if self._options.plain else 1 + self._tables.phi
         return rounded(self._tables, [factor * x for x in machines], blocks, self._budget)
-
-
-def _with_free(machines: Sequence[int], found: Fixed) -> list[Fraction]:
-    """Add the machines that cost nothing, whole."""
-    return [Fraction(x + ceil(free)) for x, free in zip(machines, found.free, strict=True)]
 
 
 def _power_of_two(value: Fraction) -> Fraction:

@@ -62,17 +62,7 @@ def cheapest_support(tables: Tables, budget: Budget) -> Vertex:
 
 
 def vectors(tables: Tables, least: Fraction, most: Fraction) -> Iterator[list[int]]:
-    """List the machine vectors that cost at least and at most so much, the cheapest first.
-
-    Examples
-    --------
-    >>> from cms import Configuration, Problem
-    >>> from algorithms.tables.integers import Tables
-    >>> shapes = [Configuration({"a": 1}), Configuration({"b": 1})]
-    >>> tables = Tables.of(Problem(configurations=shapes))
-    >>> list(vectors(tables, Fraction(1), Fraction(2)))
-    [[0, 1], [1, 0], [0, 2], [1, 1], [2, 0]]
-    """
+    """List the machine vectors that cost at least and at most so much, the cheapest first."""
     start = (Fraction(0), (0,) * tables.c)
     waiting, seen = [start], {start[1]}
     while waiting:
@@ -87,16 +77,7 @@ def vectors(tables: Tables, least: Fraction, most: Fraction) -> Iterator[list[in
 
 
 def number_of_vectors(tables: Tables, most: Fraction) -> int:
-    """Bound how many machine vectors cost at most so much: binomial(U + c, c).
-
-    Examples
-    --------
-    >>> from cms import Configuration, Problem
-    >>> from algorithms.tables.integers import Tables
-    >>> shapes = [Configuration({"a": 1}), Configuration({"b": 1})]
-    >>> number_of_vectors(Tables.of(Problem(configurations=shapes)), Fraction(2))
-    6
-    """
+    """Bound how many machine vectors cost at most so much: binomial(U + c, c)."""
     cheapest = min((cost for cost in tables.costs if cost), default=Fraction(1))
     largest = ceil(most / cheapest)
     return comb(largest + tables.c, tables.c)

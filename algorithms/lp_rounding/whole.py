@@ -33,38 +33,18 @@ _BETWEEN = (Fraction(3, 10), Fraction(1))
 
 
 class Cut(NamedTuple):
-    """Machines that do are worth at least so much at certain prices.
-
-    Attributes
-    ----------
-    values : list of c ints
-        What a machine of each configuration is worth, at most ``least``.
-    least : int
-    """
+    """Machines that do are worth at least so much at certain prices: ``values`` a configuration."""
 
     values: list[int]
     least: int
 
     def keeps(self, machines: Sequence[int]) -> bool:
-        """Whether given machines may do.
-
-        Examples
-        --------
-        >>> Cut([3, 2], 5).keeps([1, 1]), Cut([3, 2], 5).keeps([1, 0])
-        (True, False)
-        """
+        """Whether given machines may do."""
         return sum(v * x for v, x in zip(self.values, machines, strict=True)) >= self.least
 
 
 def cut_by(prices: Sequence[Fraction], worth: Fraction, tables: Tables) -> Cut:
-    """Return what prices say of all machines that do.
-
-    Parameters
-    ----------
-    prices : sequence of k Fractions
-    worth : Fraction
-        What the jobs pay at them for their cheapest blocks, in parts.
-    tables : Tables
+    """Return what prices say of all machines that do, where jobs pay ``worth`` at them, in parts.
 
     Examples
     --------
@@ -88,43 +68,15 @@ def limit_on_cost(tables: Tables) -> Fraction:
 
 
 def in_reach(tables: Tables) -> bool:
-    """Whether CP-SAT's integers can hold the costs of all machines that may be needed.
-
-    Examples
-    --------
-    >>> from cms import Configuration, Job, Problem
-    >>> from algorithms.tables.integers import Tables
-    >>> shape = Configuration({"b": 3})
-    >>> [
-    ...     in_reach(Tables.of(Problem(configurations=shape, jobs=[Job("x", d, {"b": 1})])))
-    ...     for d in (10**12, 10**30)
-    ... ]
-    [True, False]
-    """
+    """Whether CP-SAT's integers can hold the costs of all machines that may be needed."""
     step = common_step(tables.costs)
     return not step or (tables.c + 1) * limit_on_cost(tables) <= step * (LARGEST // 4)
 
 
-class Whole(NamedTuple):
-    """The cheapest whole machines that do if blocks can be cut, and who serves whom."""
-
-    machines: list[int]
-    found: Fixed
-
-
-def cheapest_whole(tables: Tables, vertex: Vertex, most: Fraction, budget: Budget) -> Whole:
-    """Solve MILP_c. Raises Stopped.
-
-    Parameters
-    ----------
-    tables : Tables
-        ``in_reach``.
-    vertex : Vertex
-        Of LP_agg.
-    most : Fraction
-        What some machines that do cost.
-    budget : Budget
-    """
+def cheapest_whole(
+    tables: Tables, vertex: Vertex, most: Fraction, budget: Budget
+) -> tuple[list[int], Fixed]:
+    """Solve MILP_c for tables in reach, where machines that cost ``most`` do. Raises Stopped."""
     program = FixedMachines(tables, budget)
     search = _Search(tables, most)
     search.add(cut_by(vertex.prices, vertex.value, tables))
@@ -134,9 +86,9 @@ def cheapest_whole(tables: Tables, vertex: Vertex, most: Fraction, budget: Budge
             continue
         found = program.solve(machines, budget)
         if not found.lacking:
-            return Whole(machines, found)
-        search.add(cut_by(found.prices, found.worth, tables))
-        search.exclude(machines)
+            return machines, found
+        if search.add(cut_by(found.prices, found.worth, tables)).keeps(machines):
+            search.excluded.append(machines)
 
 
 def _cut_off(
@@ -156,10 +108,8 @@ def _cut_off(
         refuted = program.refuted([part * x + (1 - part) * y for x, y in pairs], budget)
         if refuted is not None:
             cut = cut_by(*refuted, search.tables)
-            if not cut.keeps(machines):
-                search.add(cut)
-                if not search.keeps(machines):
-                    return True
+            if not cut.keeps(machines) and not search.add(cut).keeps(machines):
+                return True
     return False
 
 
@@ -177,9 +127,10 @@ class _Search:
             at: floor(most / cost) for at, cost in enumerate(tables.costs) if 0 < cost <= most
         }
         self._cuts: list[Cut] = []
-        self._excluded: list[list[int]] = []
+        #: Machines that do not do, nor do fewer; only where a cut had to be made weaker.
+        self.excluded: list[list[int]] = []
 
-    def add(self, cut: Cut) -> None:
+    def add(self, cut: Cut) -> Cut:
         """Make machines keep a cut; where its numbers are too large, one that is a bit weaker."""
         reach = sum(cut.values[at] * max(1, high) for at, high in self._highs.items())
         if max(reach, cut.least) > LARGEST // 4:
@@ -187,18 +138,7 @@ class _Search:
             values = [-(-value // scale) for value in cut.values]
             cut = Cut(values, cut.least // scale)
         self._cuts.append(cut)
-
-    def keeps(self, machines: Sequence[int]) -> bool:
-        """Whether machines keep the last cut, which may be weaker than the one that was added."""
-        return self._cuts[-1].keeps(machines)
-
-    def exclude(self, machines: list[int]) -> None:
-        """Leave out machines that do not do, and all that are no more of any configuration.
-
-        Needed only if the cut that says so had to be made weaker.
-        """
-        if self.keeps(machines):
-            self._excluded.append(machines)
+        return cut
 
     def cheapest(self, budget: Budget) -> list[int]:
         """Find them. Raises Stopped."""
@@ -208,7 +148,7 @@ class _Search:
         for cut in self._cuts:
             terms = {x: cut.values[at] for at, x in number.items() if cut.values[at]}
             program.at_least(terms, cut.least)
-        for few in self._excluded:
+        for few in self.excluded:
             more = {}
             for at, x in number.items():
                 if few[at] < self._highs[at]:

@@ -42,6 +42,12 @@ _FITS = 2**60
 _ROWS = 2**10
 
 
+def least_pay(alone: NDArray[np.float64], prices: Sequence[float]) -> NDArray[np.float64]:
+    """Return what each job pays at least at block prices, if blocks can be cut: a row of floats."""
+    with np.errstate(invalid="ignore"):
+        return np.asarray(np.where(alone < np.inf, alone * prices, np.inf).min(1, initial=np.inf))
+
+
 def look_at(budget: Budget | None) -> None:
     """Raise Stopped if a run is to end."""
     if budget is not None and budget.stopped:
