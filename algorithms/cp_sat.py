@@ -25,7 +25,7 @@ from .prices.jobs import Jobs
 from .prices.points import PricePoint
 from .prices.search import PriceSearch
 from .solvers.integer import Settings
-from .tables.costs import supported_costs
+from .tables.integers import supported_costs
 from .tables.machines import listed
 
 if TYPE_CHECKING:

@@ -7,7 +7,6 @@ is that of the program over all contents.
 
 from __future__ import annotations
 
-from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from cms.errors import UnsupportedProblem
@@ -17,6 +16,7 @@ from .program import Aggregated
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from fractions import Fraction
 
     from cms.plugin.algorithm import Budget
     from cms.problem.parts import Configuration
@@ -25,16 +25,12 @@ if TYPE_CHECKING:
     from .program import Vertex
 
 
-def solved(tables: Tables, budget: Budget | None) -> tuple[Tables, Vertex] | None:
-    """Solve LP_agg over all contents of machines.
-
-    Returns
-    -------
-    tables, vertex
-        The tables with the contents that joined; None if stopped.
+def solved(tables: Tables, budget: Budget | None) -> tuple[Tables, Vertex]:
+    """Solve LP_agg over all contents of machines; return the tables with those that joined, too.
 
     Raises
     ------
+    Stopped
     UnsupportedProblem
         If it cannot be told whether a content is lacking.
 
@@ -50,19 +46,14 @@ def solved(tables: Tables, budget: Budget | None) -> tuple[Tables, Vertex] | Non
     >>> tables.vast, enough.c > tables.c, float(round(vertex.value, 2))
     (('machine',), True, 343.5)
     """
-    program = Aggregated(tables)
-    if not tables.vast:
-        vertex = program.solve(budget)
-        return None if vertex is None else (tables, vertex)
+    program = Aggregated(tables, budget)
     lacking = _Lacking(tables)
-    while True:
+    while tables.vast:
         prices = program.rough_prices(budget)
         if prices is None or not program.join(lacking.at(prices)):
             break
     while True:
         vertex = program.solve(budget)
-        if vertex is None:
-            return None
         if not program.join(lacking.at(vertex.prices)):
             if lacking.undecided:
                 raise UnsupportedProblem(
@@ -79,16 +70,15 @@ class _Lacking:
         self._problem = tables.problem
         self._region = Region(tables.problem, proper=False)
         self._read = len(self._region.rows)
-        self._vast = [
-            at
-            for at, machine in enumerate(self._problem.machine_types)
-            if machine.name in tables.vast
-        ]
+        types = enumerate(self._problem.machine_types)
+        self._vast = [at for at, machine in types if machine.name in tables.vast]
         #: Whether the last prices may have left one out.
         self.undecided = False
 
     def at(self, prices: Sequence[Fraction]) -> list[Configuration]:
         """Return contents that prices ask for."""
+        if not self._vast:
+            return []
         region = self._region
         worth = region.worth(prices)
         self.undecided = any(worth[at] > region.costs[at] for at in self._vast)

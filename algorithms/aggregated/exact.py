@@ -3,28 +3,32 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from cms.knapsack.pricing import common_denominator
+from cms.running.stopping import Stopped
 
 from ..solvers.floats import near
 from ..solvers.simplex import cheapest
+from ..tables.integers import look_at
 from .sums import total_of_quotients
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Callable, Collection, Sequence
 
     from numpy.typing import NDArray
 
     from cms.plugin.algorithm import Budget
 
     from ..tables.integers import Tables
-    from .serving import Column, Hint, Serving
+    from .proposal import Column, Hint, Serving
 
 #: What floats in a comparison may be wrong by, and between which sizes they are numbers as others.
 _WRONG, _LEAST, _MOST = 1e-9, 1e-90, 1e90
+#: Jobs compared in rationals between two looks at the clock.
+_AT_ONCE = 1_000
 
 
 class Found(NamedTuple):
@@ -37,39 +41,24 @@ class Found(NamedTuple):
     value: Fraction
 
 
-class Arrays(NamedTuple):
-    """Demands and supply as whole numbers, and supply as floats."""
-
-    demands: NDArray[Any]
-    supply: NDArray[Any]
-    floats: NDArray[np.float64]
-
-
 class Exact:
     """One program in rationals; columns and jobs' block types join it as its prices ask for them.
 
-    Parameters
-    ----------
-    tables : Tables
-    arrays : Arrays
-        Of the tables.
-    columns : sequence of Column
-    held, closed
-        Blocks that are there already, and columns that are not to be bought.
+    ``alone`` are the tables' floats, ``held`` the blocks of each type that are there already, and
+    ``closed`` the columns that are not to be bought.
     """
 
     def __init__(
         self,
         tables: Tables,
-        arrays: Arrays,
+        alone: NDArray[np.float64],
         columns: Sequence[Column],
         held: Sequence[int],
         closed: Collection[int],
     ) -> None:
-        self._tables, self._arrays, self._columns = tables, arrays, columns
-        self._held, self._closed = held, closed
+        self._tables, self._alone, self._columns = tables, alone, columns
+        self._held = held
         self._open = [at for at in range(len(self._columns)) if at not in closed]
-        k = self._tables.k
         # The cheapest way to a block of each type; None if there is none.
         self._cheapest: list[int | None] = [
             min(
@@ -77,32 +66,27 @@ class Exact:
                 key=lambda at: (Fraction(self._columns[at].cost, self._columns[at].counts[i]), at),
                 default=None,
             )
-            for i in range(k)
+            for i in range(tables.k)
         ]
-        self._usable = [at is not None for at in self._cheapest]
+        self._usable = np.array([at is not None for at in self._cheapest], dtype=bool)
         # What jobs want of each type, if everybody takes the main one; of these jobs.
         self._wanted: tuple[NDArray[np.int64], list[Fraction]] | None = None
 
-    def solve(self, hint: Hint, budget: Budget | None) -> Found | None:
-        """Solve, beginning with what floats propose; None if stopped."""
+    def solve(self, hint: Hint, budget: Budget | None) -> Found:
+        """Solve, beginning with what floats propose. Raises Stopped."""
         active, types = hint
         active.update(at for at in self._cheapest if at is not None)
         self._complete(types)
         rounds = 0
         while True:
-            if budget is not None and budget.stopped:
-                return None
-            found = self._restricted(sorted(active), types, budget)
-            if found is None:
-                return None
-            bought, paid = found
-            if not self._joined(bought, paid, active, types, 2**rounds):
-                return bought
+            found, paid = self._restricted(sorted(active), types, budget)
+            if not self._joined(found, paid, active, types, 2**rounds, budget):
+                return found
             rounds += 1
 
     def _complete(self, types: Serving) -> None:
         """Give every job a block type that can be had, and none that cannot."""
-        usable = np.array(self._usable)
+        usable = self._usable
         for j, mine in list(types.more.items()):
             mine.intersection_update(usable.nonzero()[0].tolist())
             types.main[j] = min(mine, default=-1)
@@ -110,47 +94,43 @@ class Exact:
                 del types.more[j]
         known = types.main >= 0
         known[known] = usable[types.main[known]]
-        for j in (~known).nonzero()[0].tolist():
-            types.main[j] = self._plainest(j)
+        jobs = np.flatnonzero(~known)
+        if len(jobs):
+            # The type that serves a job most cheaply if nothing else is bought.
+            price = np.full(self._tables.k, np.inf)
+            for i, at in enumerate(self._cheapest):
+                if at is not None:
+                    price[i] = near(self._columns[at].cost / self._columns[at].counts[i])
+            alone = np.where(usable & (self._alone[jobs] < np.inf), self._alone[jobs], np.inf)
+            types.main[jobs] = np.where(alone < np.inf, alone * (price + _LEAST), np.inf).argmin(1)
 
-    def _plainest(self, j: int) -> int:
-        """Return the block type that serves a job most cheaply if nothing else is bought."""
-
-        def cost(i: int) -> Fraction:
-            column = self._columns[self._cheapest[i] or 0]
-            return Fraction(column.cost, column.counts[i] * row[i])
-
-        row = self._tables.supply[j]
-        return min((i for i, f in enumerate(row) if f and self._usable[i]), key=cost)
-
-    def _mainly(self, main: NDArray[np.int64]) -> list[Fraction]:
+    def _mainly(self, main: NDArray[np.int64], stopped: Callable[[], bool]) -> list[Fraction]:
         """Return how many blocks of each type are wanted if every job takes its main one."""
         if self._wanted is None or not np.array_equal(self._wanted[0], main):
-            demands, supply, _ = self._arrays
+            demands, supply = self._tables.demands, self._tables.supply
             sums = []
             for i in range(self._tables.k):
                 jobs = (main == i).nonzero()[0]
-                sums.append(total_of_quotients(demands[jobs], supply[jobs, i]))
+                sums.append(total_of_quotients(demands[jobs], supply[jobs, i], stopped))
             self._wanted = main.copy(), sums
         return list(self._wanted[1])
 
     def _restricted(
         self, active: Sequence[int], types: Serving, budget: Budget | None
-    ) -> tuple[Found, dict[int, Fraction]] | None:
+    ) -> tuple[Found, dict[int, Fraction]]:
         """Solve over the columns and block types that take part; with what split jobs pay a unit.
 
         Split are the jobs with several block types; the others want blocks beyond those there are.
-
-        Returns
-        -------
-        Found, and a dict from job to Fraction; None if stopped
         """
         tables, k = self._tables, self._tables.k
-        wanted = self._mainly(types.main)
+        stopped = (lambda: False) if budget is None else (lambda: budget.stopped)
+        wanted = self._mainly(types.main, stopped)
+        demands = {j: int(tables.demands[j]) for j in types.more}
+        supply = {j: tables.supply[j].tolist() for j in types.more}
         split = sorted(types.more)
         for j in split:
             i = int(types.main[j])
-            wanted[i] -= Fraction(tables.demands[j], tables.supply[j][i])
+            wanted[i] -= Fraction(demands[j], supply[j][i])
         least = [blocks - there for blocks, there in zip(wanted, self._held, strict=True)]
         pairs = [(i, j) for j in split for i in sorted(types.more[j])]
         row_of = {j: k + r for r, j in enumerate(split)}
@@ -161,14 +141,13 @@ class Exact:
                 rows[i][at] = count
         for at, (i, j) in enumerate(pairs, start=len(active)):
             rows[i][at] = -1
-            rows[row_of[j]][at] = tables.supply[j][i]
+            rows[row_of[j]][at] = supply[j][i]
         costs = [self._columns[at].cost for at in active] + [Fraction(0)] * len(pairs)
         # Whole numbers on the right: with many jobs their common denominator is long.
-        right, unit = common_denominator([*least, *(Fraction(tables.demands[j]) for j in split)])
-        stopped = (lambda: False) if budget is None else (lambda: budget.stopped)
+        right, unit = common_denominator([*least, *(Fraction(demands[j]) for j in split)])
         basic = cheapest(costs, rows, right, stopped)
         if basic is None:
-            return None
+            raise Stopped
         amounts = [Fraction(0)] * len(self._columns)
         for at, value in zip(active, basic.values, strict=False):
             amounts[at] = value / unit
@@ -185,6 +164,7 @@ class Exact:
         active: set[int],
         types: Serving,
         most: int,
+        budget: Budget | None,
     ) -> bool:
         """Let join what the prices find missing; whether anything was.
 
@@ -194,13 +174,16 @@ class Exact:
         tables = self._tables
         prices, denominator = common_denominator(found.prices)
         wish: list[list[tuple[Fraction, int]]] = [[] for _ in range(tables.k)]
-        for j in (*self._doubtful(found.prices, types.main, paid), *paid):
+        for number, j in enumerate((*self._doubtful(found.prices, types.main, paid), *paid)):
+            if not number % _AT_ONCE:
+                look_at(budget)
+            row = tables.supply[j].tolist()
             if j in paid:
                 over, under = paid[j].numerator * denominator, paid[j].denominator
             else:
                 i = int(types.main[j])
-                over, under = prices[i], tables.supply[j][i]
-            for i, f in enumerate(tables.supply[j]):
+                over, under = prices[i], row[i]
+            for i, f in enumerate(row):
                 if f and over * f > prices[i] * under and self._usable[i]:
                     wish[i].append((Fraction(over * f, under), j))
         joined = False
@@ -225,18 +208,17 @@ class Exact:
     ) -> list[int]:
         """List jobs with one type of which floats do not say for certain that it is the best."""
         asked = np.array([near(price) for price in prices])
-        supply = self._arrays.floats
-        sure = supply.max(initial=0.0) < _MOST and all(
+        alone, there = self._alone, (self._alone < np.inf) & self._usable
+        doubtful = np.ones(len(main), dtype=bool)
+        if alone.max(where=there, initial=0.0) < _MOST and all(
             not price or _LEAST < number < _MOST
             for price, number in zip(prices, asked.tolist(), strict=True)
-        )
-        doubtful = np.ones(len(main), dtype=bool)
-        if sure:
+        ):
             rows = np.arange(len(main))
-            mine, gives = asked[main], supply[rows, main]
-            better = asked * gives[:, None] <= (mine * (1 + _WRONG))[:, None] * supply
-            better[rows, main] = False
+            pays = np.where(there, np.where(there, alone, 0.0) * asked, np.inf)
+            mine = pays[rows, main]
+            pays[rows, main] = np.inf
             # Who pays nothing pays for no other type.
-            doubtful = (better & (supply > 0)).any(axis=1) & (mine > 0)
+            doubtful = (pays.min(axis=1, initial=np.inf) <= mine * (1 + _WRONG)) & (mine > 0)
         doubtful[list(split)] = False
         return [int(j) for j in doubtful.nonzero()[0]]

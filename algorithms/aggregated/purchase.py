@@ -14,17 +14,17 @@ from __future__ import annotations
 
 from dataclasses import replace
 from fractions import Fraction
-from math import floor, fsum
-from typing import TYPE_CHECKING, Any, NamedTuple
+from math import ceil, floor, fsum
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from ..solvers.floats import near_table
-from .exact import Arrays, Exact
+from ..tables.integers import least_pay, look_at
+from .exact import Exact
 from .proposal import Proposals
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Sequence
+    from collections.abc import Collection, Sequence
 
     from numpy.typing import NDArray
 
@@ -32,34 +32,34 @@ if TYPE_CHECKING:
 
     from ..tables.integers import Tables
     from .exact import Found
-    from .pseudoforest import Edge
-    from .serving import Column
+    from .proposal import Column
 
 #: Between which sizes floats are numbers as others.
 _LEAST, _MOST = 1e-90, 1e90
 #: Prices in whole numbers up to this; and what of a sum of floats may be wrong, at most.
 _GRID, _LAST = 2.0**40, Fraction(1, 10**13)
-#: Numbers below this are kept in int64.
-_FITS = 2**62
+
+
+class Blocks(NamedTuple):
+    """Blocks in parts that serve all jobs, along a pseudoforest.
+
+    ``main`` is each job's block type, -1 for those split between several; ``shares`` are the
+    blocks of these, ``{job: {block type: blocks}}``.
+    """
+
+    main: NDArray[np.int64]
+    shares: dict[int, dict[int, Fraction]]
 
 
 class Bought(NamedTuple):
     """An optimal vertex, and its prices.
 
-    Attributes
-    ----------
-    amounts : list of Fractions
-        Of every column.
-    blocks : dict
-        ``{(block type, job): blocks}``: a pseudoforest.
-    prices : list of k Fractions
-        Of the blocks: no column is worth more than it costs, and the value is what the jobs pay at
-        these prices for their cheapest blocks in parts, less the worth of the blocks held.
-    value : Fraction
+    No column is worth more than it costs at the blocks' prices, and the value is what the jobs pay
+    at these for their cheapest blocks in parts, less the worth of the blocks held.
     """
 
     amounts: list[Fraction]
-    blocks: dict[Edge, Fraction]
+    blocks: Blocks
     prices: list[Fraction]
     value: Fraction
 
@@ -67,16 +67,12 @@ class Bought(NamedTuple):
 class Purchase:
     """Buy columns, in parts, so that all jobs are served in parts, at least cost.
 
-    Parameters
-    ----------
-    tables : Tables
-    columns : sequence of Column
-        Every block type that serves a job is in some column.
+    Every block type that serves a job is in some column.
 
     Examples
     --------
     >>> from cms import Configuration, Job, Problem
-    >>> from algorithms.aggregated.serving import Column
+    >>> from algorithms.aggregated.proposal import Column
     >>> from algorithms.tables.integers import Tables
     >>> shapes = [Configuration({"3g": 2}), Configuration({"1g": 7})]
     >>> jobs = [Job("bert", 10, {"3g": 4, "1g": 1})]
@@ -86,54 +82,41 @@ class Purchase:
     Fraction(5, 4)
     """
 
-    def __init__(self, tables: Tables, columns: Sequence[Column]) -> None:
-        self._all = tables
-        self._members = _equal(tables)
-        first = [members[0] for members in self._members]
+    def __init__(
+        self, tables: Tables, columns: Sequence[Column], budget: Budget | None = None
+    ) -> None:
+        look_at(budget)
+        self._order, self._starts, self._sizes = _equal(tables, budget)
+        first = self._order[self._starts]
+        self._demands = tables.demands
         self._tables = replace(
-            tables,
-            demands=[tables.demands[mine[0]] * len(mine) for mine in self._members],
-            supply=[tables.supply[j] for j in first],
+            tables, demands=tables.demands[first] * self._sizes, supply=tables.supply[first]
         )
+        look_at(budget)
+        self._alone = self._tables.alone
+        look_at(budget)
         self._columns: list[Column] = []
         dearest = max((column.cost for column in columns), default=Fraction(1)) or Fraction(1)
-        self._proposals = Proposals(self._tables, dearest)
+        self._proposals = Proposals(self._tables.k, self._alone, dearest)
         for column in columns:
             self.add(column)
-        size = self._tables.n, tables.k
-        floats = near_table(self._tables.supply).reshape(size)
-        supply = _array(self._tables.supply).reshape(size)
-        self._arrays = Arrays(_array(self._tables.demands), supply, floats)
-        demands = near_table([self._tables.demands])[0]
-        self._sound = max(demands.max(initial=0.0), floats.max(initial=0.0)) < _MOST
-        self._has = floats > 0
-        self._asked = np.where(self._has, demands[:, None] / np.where(self._has, floats, 1.0), 0.0)
 
     def add(self, column: Column) -> None:
         """Offer one more column."""
         self._columns.append(column)
         self._proposals.add(column)
 
-    def solve(
-        self, held: Sequence[int], closed: Collection[int], budget: Budget | None
-    ) -> Bought | None:
-        """Solve; None if stopped.
+    def solve(self, held: Sequence[int], closed: Collection[int], budget: Budget | None) -> Bought:
+        """Solve, with so many blocks of each type there already and some columns not to be bought.
 
-        Parameters
-        ----------
-        held : sequence of k ints
-            Blocks that are there already.
-        closed : collection of int
-            Columns that are not to be bought; no job may be without a block type that is in some
-            other column.
-        budget : Budget or None
+        No job may be without a block type that is in a column not closed. Raises Stopped.
         """
         hint = self._proposals.propose(held, closed, budget)
-        exact = Exact(self._tables, self._arrays, self._columns, held, closed)
+        look_at(budget)
+        exact = Exact(self._tables, self._alone, self._columns, held, closed)
         found = exact.solve(hint, budget)
-        if found is None:
-            return None
-        return Bought(found.amounts, dict(self._lined_up(found)), found.prices, found.value)
+        look_at(budget)
+        return Bought(found.amounts, self._lined_up(found), found.prices, found.value)
 
     def rough_prices(
         self, held: Sequence[Fraction | int], budget: Budget | None
@@ -149,59 +132,67 @@ class Purchase:
     ) -> tuple[list[Fraction], Fraction] | None:
         """Find prices at which the jobs pay more than blocks held are worth, if floats find some.
 
-        Returns
-        -------
-        prices, worth
-            No job pays less than its part of the worth, as exact numbers; or None.
+        Returns the prices and that worth: no job pays less than its part of it, in exact numbers.
         """
         counted = self.rough_prices(held, budget)
-        if counted is None or not self._sound:
+        largest = self._alone.max(where=self._alone < np.inf, initial=0.0)
+        if counted is None or largest >= _MOST:
             return None
-        asked = np.where(self._has, self._asked * counted, np.inf).min(axis=1)
         # Floor: every number is right but for a few units of the last place, and so is the sum.
-        worth = Fraction(fsum(asked.tolist())) * (1 - _LAST)
+        total = fsum(least_pay(self._alone, counted.tolist()).tolist())
+        worth = floor(Fraction(total) * (1 - _LAST))
         prices = [Fraction(int(number)) for number in counted]
         there = sum((p * x for p, x in zip(prices, held, strict=True)), Fraction(0))
-        return (prices, Fraction(floor(worth))) if floor(worth) > there else None
+        return (prices, Fraction(worth)) if worth > there else None
 
-    def _lined_up(self, found: Found) -> Iterator[tuple[Edge, Fraction]]:
-        """Yield the blocks of all jobs: equal ones take what there is for them in turn."""
-        for j, members in enumerate(self._members):
-            demand, row = Fraction(self._all.demands[members[0]]), self._tables.supply[j]
-            shares = found.shares.get(j)
-            if shares is None:
-                i = int(found.main[j])
-                yield from (((i, job), demand / row[i]) for job in members)
-                continue
-            if len(members) == 1:
-                yield from (((i, members[0]), amount) for i, amount in shares if amount)
-                continue
-            left = [(i, amount * row[i]) for i, amount in shares if amount]
-            for job in members:
-                missing = demand
-                while missing and left:
-                    i, amount = left[0]
-                    taken = min(missing, amount)
-                    yield (i, job), taken / row[i]
-                    missing -= taken
-                    if taken == amount:
-                        left.pop(0)
-                    else:
-                        left[0] = i, amount - taken
+    def _lined_up(self, found: Found) -> Blocks:
+        """Return the blocks of all jobs: equal ones take what there is for them in turn."""
+        main = np.empty(len(self._order), dtype=np.int64)
+        blocks = Blocks(main, {})
+        group = np.repeat(np.argsort(self._starts), self._sizes[np.argsort(self._starts)])
+        main[self._order] = found.main[group]
+        for j, shares in found.shares.items():
+            start, size = int(self._starts[j]), int(self._sizes[j])
+            members = self._order[start : start + size]
+            main[members] = -1
+            demand, end = int(self._demands[members[0]]), Fraction(0)
+            for i, amount in shares:
+                gives = int(self._tables.supply[j, i])
+                # Members are intervals of length 1; block types have them one after the other.
+                begin, end = end, min(Fraction(size), end + amount * gives / demand)
+                main[members[ceil(begin) : max(ceil(begin), floor(end))]] = i
+                for at in {floor(begin), floor(end)}:
+                    part = min(end, at + 1) - max(begin, at)
+                    if 0 < part < 1:
+                        own = blocks.shares.setdefault(int(members[at]), {})
+                        own[i] = part * demand / gives
+        return blocks
 
 
-def _equal(tables: Tables) -> list[list[int]]:
-    """List the jobs by demand and supply: equal ones together, in the order of the first."""
-    members: dict[tuple[int, tuple[int, ...]], list[int]] = {}
-    for j, (demand, row) in enumerate(zip(tables.demands, tables.supply, strict=True)):
-        members.setdefault((demand, tuple(row)), []).append(j)
-    return list(members.values())
+def _equal(
+    tables: Tables, budget: Budget | None
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    """Group equal jobs: all jobs in order, where each group starts there, and its size.
 
-
-def _array(numbers: Sequence[Any]) -> NDArray[Any]:
-    """Return whole numbers as int64 where these hold them, and as ints otherwise."""
-    try:
-        found = np.array(numbers, dtype=np.int64)
-    except OverflowError:
-        return np.array(numbers, dtype=object)
-    return found if int(found.max(initial=0)) < _FITS else found.astype(object)
+    Groups come in the order of their first jobs.
+    """
+    columns = [tables.demands, *tables.supply.T]
+    if tables.supply.dtype == object:
+        keys = np.array([hash(row) for row in zip(*columns, strict=True)], dtype=np.int64)
+    else:
+        # Sums that wrap around: unequal jobs may have equal ones, and then are merely apart.
+        factors = np.random.default_rng(0).integers(1, 2**62, len(columns)) * 2 + 1
+        keys = np.zeros(tables.n, dtype=np.int64)
+        for column, factor in zip(columns, factors, strict=True):
+            keys += column * factor
+    look_at(budget)
+    order = np.argsort(keys, kind="stable")
+    new = np.ones(tables.n, dtype=bool)
+    new[1:] = False
+    for column in columns:
+        look_at(budget)
+        new[1:] |= column[order[1:]] != column[order[:-1]]
+    starts = np.flatnonzero(new)
+    sizes = np.diff(starts, append=tables.n)
+    first = np.argsort(order[starts])
+    return order, starts[first], sizes[first]

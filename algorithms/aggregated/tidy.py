@@ -5,23 +5,25 @@ Nothing here makes a schedule dearer, so that every guarantee survives it.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from cms.plugin.algorithm import Named
 
 from ..solvers.integer import Program, Settings, TooLarge
-from ..tables.integers import schedule
+from ..tables.integers import look_at
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Sequence
     from fractions import Fraction
+
+    from numpy.typing import NDArray
 
     from cms.plugin.algorithm import Budget
     from cms.reduction.reduction import Reduction
 
-    from ..tables.integers import Tables
-    from .program import Counts
-    from .pseudoforest import Edge
+    from ..tables.integers import Counts, Tables
 
 #: Variables of the program that hands out blocks anew, and blocks of a type: beyond this nothing is
 #: tried, for larger programs take seconds, and CP-SAT does not keep to its limits where numbers are
@@ -32,7 +34,7 @@ _MOST_EDGES, _MOST_BLOCKS = 3_000, 100_000
 _EFFORT, _MOST_TRIES, _MOST_UNDECIDED = 0.2, 40, 3
 
 
-def without_waste(tables: Tables, machines: Sequence[int], given: Mapping[Edge, int]) -> Counts:
+def without_waste(tables: Tables, machines: Sequence[int], given: NDArray[Any]) -> Counts:
     """Take back blocks that jobs can do without, then machines (reverse delete).
 
     Blocks of which machines have few are taken back first; the dearest machines go first.
@@ -41,25 +43,20 @@ def without_waste(tables: Tables, machines: Sequence[int], given: Mapping[Edge, 
     --------
     >>> from cms import Configuration, Job, Problem
     >>> from algorithms.tables.integers import Tables
-    >>> problem = Problem(
-    ...     configurations=Configuration({"half": 2}), jobs=[Job("bert", 1, {"half": 1})]
-    ... )
-    >>> without_waste(Tables.of(problem), [3], {(0, 0): 4})
-    ([1], {(0, 0): 1})
+    >>> jobs = [Job("bert", 1, {"half": 1})]
+    >>> problem = Problem(configurations=Configuration({"half": 2}), jobs=jobs)
+    >>> without_waste(Tables.of(problem), [3], np.array([[4]]))
+    ([1], array([[1]]))
     """
-    machines, blocks = list(machines), dict(given)
-    spare = [-demand for demand in tables.demands]
-    for (i, j), number in blocks.items():
-        spare[j] += number * tables.supply[j][i]
+    machines, given = list(machines), given.copy()
+    spare = np.maximum(0, (given * tables.supply).sum(axis=1) - tables.demands)
     most = [max((row[i] for row in tables.counts), default=0) for i in range(tables.k)]
-    for i, j in sorted(blocks, key=lambda edge: (most[edge[0]], edge)):
-        gives = tables.supply[j][i]
-        less = blocks[i, j] if not gives else min(blocks[i, j], max(0, spare[j]) // gives)
-        blocks[i, j] -= less
-        spare[j] -= less * gives
-    idle = tables.held(machines)
-    for (i, _), number in blocks.items():
-        idle[i] -= number
+    for i in sorted(range(tables.k), key=most.__getitem__):
+        gives = tables.supply[:, i]
+        less = np.minimum(given[:, i], spare // np.maximum(1, gives))
+        spare -= less * gives
+        given[:, i] = np.where(gives > 0, given[:, i] - less, 0)
+    idle = [had - int(x) for had, x in zip(tables.held(machines), given.sum(axis=0), strict=True)]
     order = sorted(range(tables.c), key=lambda at: (-tables.costs[at], sum(tables.counts[at]), at))
     for at in order:
         row = tables.counts[at]
@@ -67,29 +64,17 @@ def without_waste(tables: Tables, machines: Sequence[int], given: Mapping[Edge, 
         if less > 0:
             machines[at] -= less
             idle = [left - less * number for left, number in zip(idle, row, strict=True)]
-    return machines, {edge: number for edge, number in blocks.items() if number}
+    return machines, given
 
 
 def with_fewer_machines(tables: Tables, counts: Counts, least: Fraction, budget: Budget) -> Counts:
     """Take machines away as long as the blocks of the others can be handed out to serve all jobs.
 
     Whether they can is a small integer program over the blocks, with the machines fixed (theory
-    2.2, 3); where it is too large nothing is tried.
-
-    Parameters
-    ----------
-    tables : Tables
-    counts : machines and blocks given
-    least : Fraction
-        A lower bound on the cost: nothing is tried below.
-    budget : Budget
-
-    Returns
-    -------
-    machines, given
+    2.2, 3); where it is too large nothing is tried, nor below ``least``, a bound on the cost.
     """
     machines, given = list(counts[0]), counts[1]
-    edges = sum(1 for row in tables.supply for f in row if f)
+    edges = int((tables.supply > 0).sum())
     if edges > _MOST_EDGES or max(tables.held(machines), default=0) > _MOST_BLOCKS:
         return machines, given
     tries = undecided = 0
@@ -103,97 +88,81 @@ def with_fewer_machines(tables: Tables, counts: Counts, least: Fraction, budget:
             tries += 1
             fewer = [*machines]
             fewer[at] -= step
-            outcome = handed_out(tables, fewer, budget)
-            if outcome.given is None:
-                undecided += not outcome.decided
+            decided, found = handed_out(tables, fewer, budget)
+            if found is None:
+                undecided += not decided
                 step //= 2
                 continue
-            machines, given = without_waste(tables, fewer, outcome.given)
+            machines, given = without_waste(tables, fewer, found)
             step = min(machines[at], (tables.cost(machines) - least) // price)
     return machines, given
 
 
 class Answers:
-    """Makes schedules of the user's problem of a run's counts, tidied up, and keeps the best.
+    """Makes schedules of the user's problem of a run's counts, and keeps the best.
 
-    Parameters
-    ----------
-    reduction : Reduction
-    tables : Tables
-        Of the reduced problem.
-    plain : bool
-        Whether counts are left as they are.
+    Counts are tidied up, unless the run is ``plain``.
     """
 
-    def __init__(self, reduction: Reduction, tables: Tables, *, plain: bool) -> None:
-        self._reduction, self._tables, self._plain = reduction, tables, plain
+    def __init__(
+        self, reduction: Reduction, tables: Tables, budget: Budget, *, plain: bool
+    ) -> None:
+        self._reduction, self._tables = reduction, tables
+        self._budget, self._plain = budget, plain
         self.best: Counts | None = None
 
     def named(self, counts: Counts, part: str) -> Named:
-        """Make the schedule that a part of the run found."""
+        """Make the schedule that a part of the run found. Raises Stopped."""
         tables = self._tables
+        look_at(self._budget)
         machines, given = counts if self._plain else without_waste(tables, *counts)
         if self.best is None or tables.cost(machines) < tables.cost(self.best[0]):
             self.best = machines, given
-        return Named(schedule(self._reduction, tables, machines, given), part)
+        look_at(self._budget)
+        return Named(tables.schedule(self._reduction, machines, given), part)
 
-    def fewer(self, budget: Budget) -> Iterator[Named]:
+    def fewer(self) -> Iterator[Named]:
         """Try to do with fewer machines than the best schedule has."""
+        tables, budget = self._tables, self._budget
         if self._plain or self.best is None or budget.stopped:
             return
-        tables = self._tables
         counts = with_fewer_machines(tables, self.best, budget.lower_bound, budget)
         if tables.cost(counts[0]) < tables.cost(self.best[0]):
-            yield Named(schedule(self._reduction, tables, *counts), "blocks handed out anew")
+            yield Named(tables.schedule(self._reduction, *counts), "blocks handed out anew")
 
 
-class HandedOut(NamedTuple):
-    """Blocks given to jobs; None if it is decided that the machines do not do, or undecided."""
-
-    given: dict[Edge, int] | None
-    decided: bool
-
-
-def handed_out(tables: Tables, machines: Sequence[int], budget: Budget) -> HandedOut:
-    """Hand out the blocks of given machines so that all jobs are served.
+def handed_out(
+    tables: Tables, machines: Sequence[int], budget: Budget
+) -> tuple[bool, NDArray[Any] | None]:
+    """Hand out the blocks of given machines so that all jobs are served, if it is decided how.
 
     It is left undecided if CP-SAT does not find out within its effort, or cannot hold the numbers.
-
-    Examples
-    --------
-    >>> from cms import Configuration, Job, Problem
-    >>> from cms.solving.driver import RunBudget
-    >>> from cms.solving.ledger import Ledger
-    >>> from algorithms.tables.integers import Tables
-    >>> problem = Problem(
-    ...     configurations=Configuration({"half": 2}), jobs=[Job("bert", 2, {"half": 1})]
-    ... )
-    >>> ledger = Ledger(problem, "demo", trusted=True, clock=lambda: 0.0)
-    >>> budget = RunBudget(ledger, seed=0, threads=1, started=0.0, seconds=float("inf"))
-    >>> handed_out(Tables.of(problem), [1], budget)
-    HandedOut(given={(0, 0): 2}, decided=True)
     """
     held = tables.held(machines)
     program = Program()
-    edges: dict[Edge, int] = {}
+    types: list[dict[int, int]] = [{} for _ in held]
+    edges: dict[tuple[int, int], int] = {}
     try:
-        for j, (demand, row) in enumerate(zip(tables.demands, tables.supply, strict=True)):
+        pairs = zip(tables.demands.tolist(), tables.supply.tolist(), strict=True)
+        for j, (demand, row) in enumerate(pairs):
             mine, reach = {}, 0
             for i, gives in enumerate(row):
                 most = min(held[i], -(-demand // gives)) if gives else 0
                 if most:
-                    edges[i, j] = program.variable(most)
-                    mine[edges[i, j]] = gives
+                    edges[j, i] = variable = program.variable(most)
+                    mine[variable], types[i][variable] = gives, 1
                     reach += most * gives
             if reach < demand:
-                return HandedOut(None, True)
+                return True, None
             program.at_least(mine, demand)
-        for i, number in enumerate(held):
-            program.at_most({v: 1 for (type_, _), v in edges.items() if type_ == i}, number)
+        for terms, number in zip(types, held, strict=True):
+            program.at_most(terms, number)
     except TooLarge:
-        return HandedOut(None, False)
+        return False, None
     outcome = program.solve(budget, Settings(), effort=_EFFORT)
     if outcome.values is None:
-        return HandedOut(None, outcome.status == "infeasible")
-    given = {edge: outcome.values[v] for edge, v in edges.items() if outcome.values[v]}
-    return HandedOut(given, True)
+        return outcome.status == "infeasible", None
+    given = np.zeros_like(tables.supply)
+    for edge, variable in edges.items():
+        given[edge] = outcome.values[variable]
+    return True, given

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from cms.knapsack.pricing import cheapest_option, common_denominator
 
-from ..tables.demands import Demand
+from ..tables.integers import Demand
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

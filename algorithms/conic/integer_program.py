@@ -7,7 +7,7 @@ from operator import mul
 from typing import TYPE_CHECKING
 
 from ..solvers.integer import Program, terms_of
-from ..tables.demands import Demand
+from ..tables.integers import Demand
 from .demands import Content, Priced, Window
 from .polygon import Polygon
 

@@ -8,7 +8,7 @@ from cms.plugin.algorithm import Support
 from cms.problem.parts import SizeBoundedConfigurations
 from cms.reduction.reduction import Reduction, reduce
 
-from ..tables.demands import Demand, demands_of
+from ..tables.integers import Demand, demands_of
 from ..tables.machines import listed
 from .polygon import Polygon, read_polygon
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, NamedTuple
 
 from cms.plugin.algorithm import Named, Support
 from cms.reduction.reduction import reduce
+from cms.running.stopping import Stopped
 from cms.values.fields import CheckedFields
 
 from ..aggregated.contents import solved
@@ -58,10 +60,9 @@ class GreedyOptions(CheckedFields):
     variant : {"best", "units", "inflated", "alone"}, default "best"
         ``units``: every unit of demand counts the same (G-int). ``inflated``: every job's demand
         is 1, and is to be met ``1 + delta`` times (G-real). ``alone``: likewise, but a unit counts
-        what it costs where the job is served by itself (G-alone, a factor in min(n, s)); unless
-        plain, T-2, T-add and uninflated demands come beside it. ``best``: the aggregated program
-        rounded (T-2, T-add), ``units``, ``inflated`` with inflation and without, and in small
-        problems ``alone`` if it promises most; the best schedule counts.
+        what it costs where the job is served by itself (G-alone). ``best``: the best schedule of
+        the aggregated program rounded (T-2, T-add), ``units``, ``inflated`` with and without
+        inflation, and ``alone`` in small problems if it promises most.
     inner : {"auto", "greedy", "independent", "dependent", "exact"}, default "auto"
         How a single machine is filled: item greedy (1/2), the assignment program with independent
         (1 - 1/e) or dependent rounding (3/4), or exactly (1). ``auto``: exactly where that is
@@ -89,13 +90,9 @@ class Greedy:
     """Open the machine that gains most for its cost, again and again.
 
     To find it is Maximum Budgeted Allocation, solved by the inner method. A machine is opened as
-    often at once as every copy gains the same, so huge demands take no longer. Afterwards
-    superfluous blocks and machines go, and small problems have their blocks handed out anew.
-    Where a set of contents is too large to be listed the aggregated program finds those it needs by
-    their prices; greedy goes through these, without a promise.
-
-    With the default ``variant="best"`` the rounded aggregated program and greedy schedules are
-    claimed, so that the strongest of their guarantees holds.
+    often at once as every copy gains the same, so huge demands take no longer. Where a set of
+    contents is too large to be listed the aggregated program finds those it needs by their prices;
+    greedy goes through these, without a promise.
 
     Notes
     -----
@@ -111,8 +108,7 @@ class Greedy:
     The first three are stated where floats tell gains of one unit apart: up to demands of some
     10^270, less where costs are far apart.
 
-    The paper states a logarithmic factor for the general case and that it is tight; the factors
-    here are derived in full, also for costs. No polynomial algorithm has a factor
+    The factors are derived in full, also for costs. No polynomial algorithm has a factor
     ``(1 - epsilon) ln n`` unless P = NP.
 
     **Running time.** A step opens machines until some job gets less than before: about as many
@@ -145,6 +141,8 @@ class Greedy:
         general = without_limits(problem, None)
         if not general:
             return general
+        if options.variant == "best" and options.inner in ("auto", "greedy"):
+            return Support(True)
         tables = Tables.of(reduce(problem, fewer=True).problem)
         if options.variant != "best" and tables.vast:
             return Support(
@@ -177,7 +175,10 @@ class Greedy:
 
     def run(self, problem: Problem, options: GreedyOptions, budget: Budget) -> Iterator[Named]:
         """Yield the schedules of the variant's parts, and prices that prove a bound."""
-        yield from _Run(reduce(problem, fewer=True), options, budget).claims()
+        with suppress(Stopped):
+            reduction = reduce(problem, lambda: budget.stopped, fewer=True)
+            tables = Tables.of(reduction.problem, budget=budget)
+            yield from _Run(reduction, tables, options, budget).claims()
 
 
 class _Part(NamedTuple):
@@ -219,13 +220,12 @@ def _most_blocks(tables: Tables) -> int:
 
 
 def _countable(tables: Tables) -> bool:
-    """Whether the assignment program can count what jobs can use of a machine."""
     return all(count <= _MOST_COUNTED for row in promises.usable(tables) for count in row)
 
 
 def _small(tables: Tables) -> bool:
     """Whether the jobs that each block type of each configuration serves are few in all."""
-    serves = [sum(1 for row in tables.supply if row[i]) for i in range(tables.k)]
+    serves = (tables.supply > 0).sum(axis=0).tolist()
     triples = sum(serves[i] for row in tables.counts for i, count in enumerate(row) if count)
     return not tables.vast and triples <= _MOST_TRIPLES
 
@@ -255,22 +255,23 @@ def _strongest(tables: Tables, options: GreedyOptions) -> Guarantee | None:
 class _Run:
     """A run on a reduced problem."""
 
-    def __init__(self, reduction: Reduction, options: GreedyOptions, budget: Budget) -> None:
-        self._reduction, self._options, self._budget = reduction, options, budget
+    def __init__(
+        self, reduction: Reduction, tables: Tables, options: GreedyOptions, budget: Budget
+    ) -> None:
+        self._reduction, self._tables = reduction, tables
+        self._options, self._budget = options, budget
 
     def claims(self) -> Iterator[Named]:
-        tables, options, budget = Tables.of(self._reduction.problem), self._options, self._budget
+        tables, options, budget = self._tables, self._options, self._budget
         if tables.unservable:
             return  # the driver knows that there is no schedule
         vertex = None
         if tables.vast:
             # The contents that the program needs are those to go on with.
-            found = solved(tables, budget)
-            if found is None:
-                return
-            tables, vertex = found
+            tables, vertex = solved(tables, budget)
         elif self._wants_more() and _with_program(tables):
-            vertex = Aggregated(tables).solve(budget)
+            with suppress(Stopped):
+                vertex = Aggregated(tables, budget).solve(budget)
         if not options.plain:
             # A bound even without the program, so that the guarantee can be judged.
             rough = promises.rough_prices(tables), "rough prices"
@@ -278,24 +279,22 @@ class _Run:
             proof = certificate(self._reduction, *priced)
             if proof is not None:
                 yield proof
-        answers = Answers(self._reduction, tables, plain=options.plain)
+        answers = Answers(self._reduction, tables, budget, plain=options.plain)
         known: Fraction | None = None
         if vertex is not None:
             for theorem, rounding in (("T-2", doubled), ("T-add", one_block_each)):
-                counts = rounding(vertex, tables)
+                counts = rounding(vertex, tables, budget)
                 yield answers.named(counts, f"aggregated program, {theorem}")
                 cost = tables.cost(counts[0])
                 known = cost if known is None else min(known, cost)
         for part in self._parts(tables):
-            if budget.stopped:
-                break
-            run = Opening(tables, part.inner, part.weights, part.delta)
+            run = Opening(tables, part.inner, part.weights, part.delta, budget)
             # What costs more than is known already can be left unfinished (theory 2.4).
-            opened = run.finish(known, budget)
+            opened = run.finish(known)
             if opened is not None:
                 yield answers.named(opened, f"{part.variant}, {part.inner} inside")
                 known = tables.cost(opened[0]) if known is None else known
-        yield from answers.fewer(budget)
+        yield from answers.fewer()
 
     def _wants_more(self) -> bool:
         """Whether more than the variant's own run counts."""

@@ -42,11 +42,10 @@ def exact(
 
     Examples
     --------
-    Two blocks, two jobs; the best pair first would leave the second job with nothing.
+    The best pair first would leave the second job with nothing.
 
-    >>> exact([1, 1], np.array([[1.0, 0.9], [0.9, 0.0]]), np.array([1.0, 1.0]))
-    array([[0, 1],
-           [1, 0]])
+    >>> exact([1, 1], np.array([[1.0, 0.9], [0.9, 0.0]]), np.array([1.0, 1.0])).tolist()
+    [[0, 1], [1, 0]]
     """
     k, m = bids.shape
     # Types of large bids first: they decide most. Within a type, jobs of large bids first.
@@ -111,11 +110,8 @@ def assignment(
 ) -> NDArray[np.float64]:
     """Solve the assignment linear program: blocks in parts, each job paying within its budget.
 
-    Returns
-    -------
-    ndarray of float, shape (k, m)
-        Of no type more than there are. All 0 if stopped. The program's integrality gap is 3/4
-        (Chakrabarty and Goel, SIAM J. Comput. 2010; see arXiv:1403.7519).
+    All 0 if stopped. Its integrality gap is 3/4 (Chakrabarty and Goel, SIAM J. Comput. 2010; see
+    arXiv:1403.7519).
     """
     k, m = bids.shape
     pairs = [(i, j) for i in range(k) if blocks[i] for j in range(m) if bids[i, j] > 0]
@@ -153,23 +149,19 @@ def _most_gained(
     if answer is not None:
         return {pair: answer.values[at] for pair, at in number.items()}
     # Numbers too far apart for floats: the parts are the prices of the dual program, which exact
-    # numbers solve from the start that its costs of 1 give.
-    columns = [
-        common_denominator([Fraction(terms.get(pair, 0)) for terms in limits]) for pair in gains
-    ]
+    # numbers, in a common step, solve from the start that its costs of 1 give.
+    parts = [Fraction(terms.get(pair, 0)) for pair in gains for terms in limits]
+    numbers, scale = common_denominator([*parts, *map(Fraction, gains.values())])
+    size = len(limits)
     exactly = cheapest(
-        [Fraction(1)] * len(limits),
-        [numbers for numbers, _ in columns],
-        [Fraction(gain) * scale for gain, (_, scale) in zip(gains.values(), columns, strict=True)],
+        [Fraction(1)] * size,
+        [numbers[at * size : (at + 1) * size] for at in range(len(gains))],
+        numbers[len(parts) :],
         stopped=lambda: budget is not None and budget.stopped,
     )
-    if exactly is None:
-        return {}
     # A row that was scaled up has a price that is as much lower.
-    return {
-        pair: float(price * scale)
-        for pair, price, (_, scale) in zip(gains, exactly.prices, columns, strict=True)
-    }
+    prices = [] if exactly is None else exactly.prices
+    return {pair: float(price * scale) for pair, price in zip(gains, prices, strict=False)}
 
 
 def _divided(
@@ -206,11 +198,6 @@ def independent(
     The product is linear in every single draw. So instead of drawing, each block in turn goes where
     it lowers the weighted products most: no more of them is left than drawing leaves on average
     (the method of conditional expectations).
-
-    Examples
-    --------
-    >>> independent([1, 1], np.array([[1.0, 0.9], [0.9, 0.0]]), np.array([1.0, 1.0])).sum()
-    np.int64(2)
     """
     given, left, rest = _divided(assignment(blocks, bids, budgets, budget), blocks)
     each = np.minimum(1.0, bids / budgets)
@@ -240,15 +227,7 @@ def dependent(
     budgets: NDArray[np.float64],
     budget: Budget | None = None,
 ) -> NDArray[np.int64]:
-    """Round the assignment program along paths; factor 3/4.
-
-    See :class:`algorithms.greedy.paths.PathRounding`.
-
-    Examples
-    --------
-    >>> dependent([1, 1], np.array([[1.0, 0.9], [0.9, 0.0]]), np.array([1.0, 1.0])).sum()
-    np.int64(2)
-    """
+    """Round the assignment program along paths; factor 3/4. See :class:`PathRounding`."""
     given, left, rest = _divided(assignment(blocks, bids, budgets, budget), blocks)
     rounding = PathRounding(rest, bids, budgets, (given * bids).sum(axis=0))
     rounded = np.floor(rounding.rounded(budget) + 0.5).astype(np.int64)

@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cms.knapsack.pricing import common_denominator
+from cms.running.stopping import Stopped
 
+from ..tables.integers import look_at
 from . import steps
 from .inner import INNER
 from .promises import usable
@@ -22,12 +24,11 @@ if TYPE_CHECKING:
 
     from cms.plugin.algorithm import Budget
 
-    from ..aggregated.program import Counts
-    from ..tables.integers import Tables
+    from ..tables.integers import Counts, Tables
 
-#: Compiling takes some seconds. It pays from this many jobs on, or from this many jobs times block
-#: types times configurations if this many seconds are left.
-_COMPILED_JOBS, _COMPILED_WORK, _COMPILATION_SECONDS = 5_000, 500_000, 5.0
+#: Compiling takes some seconds. It pays from this many jobs times block types times configurations
+#: if this many seconds are left; from this many jobs on if there is time to load what was compiled.
+_COMPILED_WORK, _COMPILATION_SECONDS, _COMPILED_JOBS, _LOADING_SECONDS = 500_000, 5.0, 5_000, 2.0
 #: Numbers below this can be added and multiplied by small ones in int64.
 _FITS = 2**61
 #: Intended seconds between two checks of the clock, and the most steps between them.
@@ -41,38 +42,38 @@ _GRID = 2**40
 
 
 class Opening:
-    """A run of greedy.
+    """A run of greedy, for jobs that some block serves, against ``(1 + delta)`` times the demands.
 
-    Parameters
-    ----------
-    tables : Tables
-        Some block serves every job.
-    inner : str
-        How a single machine is filled: "greedy", "independent", "dependent" or "exact".
-    weights : str
-        What a unit of a job's demand counts: ``units`` 1, ``demands`` 1 / d_j, ``alone`` what it
-        costs where the job is served by itself.
-    delta : Fraction
-        Greedy runs against ``(1 + delta)`` times the demands, until the demands themselves are met.
+    It ends when the demands themselves are met. A unit of a job's demand counts, by ``weights``,
+    ``units`` 1, ``demands`` 1 / d_j, ``alone`` what it costs where the job is served by itself.
 
     Examples
     --------
     >>> from cms import Configuration, Job, Problem
     >>> from algorithms.tables.integers import Tables
-    >>> problem = Problem(
-    ...     configurations=Configuration({"half": 2}), jobs=[Job("bert", 5, {"half": 1})]
-    ... )
+    >>> jobs = [Job("bert", 5, {"half": 1})]
+    >>> problem = Problem(configurations=Configuration({"half": 2}), jobs=jobs)
     >>> Opening(Tables.of(problem), "greedy", "units").finish()
-    ([3], {(0, 0): 5})
+    ([3], array([[5]]))
     """
 
     def __init__(
-        self, tables: Tables, inner: str, weights: str, delta: Fraction = Fraction(0)
+        self,
+        tables: Tables,
+        inner: str,
+        weights: str,
+        delta: Fraction = Fraction(0),
+        budget: Budget | None = None,
     ) -> None:
+        self._budget = budget
         self._tables, self._inner = tables, inner
         whole, part = delta.denominator, delta.numerator
-        targets = [(whole + part) * d for d in tables.demands]
         n, k = tables.n, tables.k
+        counts = [x for row in tables.counts for x in row]
+        demands, supply = tables.demands, tables.supply
+        self._largest = (whole + part) * max([int(demands.max(initial=0)), *counts], default=0)
+        if self._largest >= _FITS:
+            demands, supply = demands.astype(object), supply.astype(object)
         # Blocks of a type beyond what all jobs can use, inflated or not, would be idle.
         most = 1 + ceil(delta)
         self._usable = [
@@ -82,57 +83,61 @@ class Opening:
         size = 1
         while size < n:
             size *= 2
+        leaves = np.full(2 * size, -1)
+        leaves[size : size + n] = np.arange(n)
         picks = max(1, min(max((sum(row) for row in tables.counts), default=0), n * k + n + k))
-        counts = [x for row in tables.counts for x in row]
         dearest = max(tables.costs, default=Fraction(0)) or Fraction(1)
-        self._largest = max([*targets, *counts], default=0)
-        self._numbers: dict[str, list[Any]] = {
+        self._numbers: dict[str, Any] = {
             "counts": counts,
             "many": [float(min(x, _LARGEST)) for x in counts],
             "costs": [float(cost / dearest) for cost in tables.costs],
-            "supply": [whole * f for row in tables.supply for f in row],
-            "given": [0] * (n * k),
-            "divisors": _divisors(tables, weights, whole, max(targets, default=0)),
-            "residual": targets,
-            "done": [part * d for d in tables.demands],
-            "gains": [0.0] * (k * n),
-            "best": ([-1] * size + list(range(n)) + [-1] * (size - n)) * k,
+            "supply": (whole * supply).ravel(),
+            "given": np.zeros(n * k, dtype=np.int64),
+            "divisors": _divisors(tables, weights, whole, self._largest, budget),
+            "residual": (whole + part) * demands,
+            "done": part * demands,
+            "gains": np.zeros(k * n),
+            "best": np.tile(leaves, k),
             "machines": [0] * tables.c,
             "left": [0] * k,
-            "amount": [0] * n,
-            "picks": [0] * (3 * picks),
-            "gained": [0] * picks,
+            "amount": np.zeros(n, dtype=np.int64),
+            "picks": np.zeros(3 * picks, dtype=np.int64),
+            "gained": np.zeros(picks, dtype=np.int64),
             "tally": [n, 0],
         }
-        self._state = steps.State(n, k, size, **self._numbers)
+        self._size = size
 
-    def finish(self, most: Fraction | None = None, budget: Budget | None = None) -> Counts | None:
-        """Open machines until all jobs are met; None if stopped or dearer than ``most``.
+    def finish(self, most: Fraction | None = None) -> Counts | None:
+        """Open machines until all jobs are met; None if dearer than ``most``. Raises Stopped.
 
         The time that the budget leaves says whether anything is compiled; no outcome depends on it.
         """
-        tables = self._tables
-        compiled = self._pays_to_compile(inf if budget is None else budget.remaining())
+        tables, budget = self._tables, self._budget
+        seconds = inf if budget is None else budget.remaining()
+        compiled = self._pays_to_compile(seconds)
+        if not compiled and tables.n >= _COMPILED_JOBS and seconds < _LOADING_SECONDS:
+            raise Stopped  # nothing would come of it
         start, advance = steps.compiled() if compiled else (steps.start, None)
-        if compiled:
-            # Weighing needs no more than floats.
-            kinds = dict.fromkeys(("many", "costs", "divisors", "gains"), np.float64)
-            arrays: dict[str, Any] = {
-                name: np.array(values, dtype=kinds.get(name, np.int64))
-                for name, values in self._numbers.items()
-            }
-            self._state = self._state._replace(**arrays)
-        state = self._state
+        # Weighing needs no more than floats.
+        kinds = dict.fromkeys(("many", "costs", "divisors", "gains"), np.float64)
+        arrays: dict[str, Any] = {}
+        for name, values in self._numbers.items():
+            look_at(budget)
+            if compiled:
+                arrays[name] = np.array(values, dtype=kinds.get(name, np.int64))
+            else:
+                arrays[name] = np.asarray(values, dtype=object).tolist()
+        self._state = state = steps.State(tables.n, tables.k, self._size, **arrays)
+        if advance is not None:
+            advance(state, 0)  # loaded now, as long as there is time
         for first in range(0, tables.n, _ROWS):
-            if budget is not None and budget.stopped:
-                return None
+            look_at(budget)
             start(state, first, min(first + _ROWS, tables.n))
         number = 1
         while state.tally[0]:
-            if budget is not None and budget.stopped:
-                return None
+            look_at(budget)
             if advance is None:
-                stuck = not self._open_one(budget)
+                stuck = not self._open_one()
             else:
                 # The clock says how often it is looked at, and nothing else.
                 began = perf_counter()
@@ -142,32 +147,33 @@ class Opening:
                 raise AssertionError("no machine serves any job that is not met yet")
             if most is not None and tables.cost(list(map(int, state.machines))) > most:
                 return None
-        given = {divmod(at, tables.k)[::-1]: int(x) for at, x in enumerate(state.given) if x}
+        kind = tables.supply.dtype if max(state.given, default=0) < _FITS else object
+        given = np.array(state.given, dtype=kind).reshape(tables.n, tables.k)
         return [int(x) for x in state.machines], given
 
     def _pays_to_compile(self, seconds: float) -> bool:
         tables = self._tables
-        slow = tables.n * tables.k * tables.c >= _COMPILED_WORK and seconds > _COMPILATION_SECONDS
-        return (
-            self._inner == "greedy"
-            and self._largest < _FITS
-            and (tables.n >= _COMPILED_JOBS or slow)
+        if self._inner != "greedy" or self._largest >= _FITS:
+            return False
+        work = tables.n * tables.k * tables.c
+        loaded = bool(steps.compiled.cache_info().currsize)
+        return (work >= _COMPILED_WORK and seconds > _COMPILATION_SECONDS) or (
+            tables.n >= _COMPILED_JOBS and (loaded or seconds > _LOADING_SECONDS)
         )
 
-    def _open_one(self, budget: Budget | None) -> bool:
+    def _open_one(self) -> bool:
         """Open the best machine, as ``steps.choose`` does; False if nothing gains anything.
 
         It looks at the clock between two configurations: with a hundred block types a step takes
         seconds.
         """
         state = self._state
-        fill = steps.fill if self._inner == "greedy" else self._filled(budget)
+        fill = steps.fill if self._inner == "greedy" else self._filled()
         first, chosen, best, picks = steps.top(state), -1, 0.0, []
         if first < 0:
             return False
         for c in (first, *range(first), *range(first + 1, self._tables.c)):
-            if budget is not None and budget.stopped:
-                return True
+            look_at(self._budget)
             if steps.bound(state, c) < best:
                 continue
             gained = steps.rate(fill(state, c), state.costs[c])
@@ -179,7 +185,7 @@ class Opening:
             state.machines[chosen] += steps.apply(state)
         return chosen >= 0
 
-    def _filled(self, budget: Budget | None) -> Any:
+    def _filled(self) -> Any:
         """Return a function that fills a machine by another inner method, as ``steps.fill``."""
         state, allocate = self._state, INNER[self._inner]
         pays = [steps.worth(r, d) for r, d in zip(state.residual, state.divisors, strict=True)]
@@ -190,7 +196,7 @@ class Opening:
             blocks = self._usable[c]
             jobs = _candidates(bids, blocks)
             mine, pay = bids[:, jobs], budgets[jobs]
-            given = allocate(blocks, mine, pay, budget)
+            given = allocate(blocks, mine, pay, self._budget)
             chosen = list(zip(*given.nonzero(), strict=True))
             state.tally[1] = len(chosen)
             for at, (i, j) in enumerate(chosen):
@@ -200,20 +206,20 @@ class Opening:
         return fill
 
 
-def _divisors(tables: Tables, weights: str, whole: int, largest: int) -> list[int]:
+def _divisors(tables: Tables, weights: str, whole: int, largest: int, budget: Budget | None) -> Any:
     """Return what a unit of each job's demand is divided by to be weighed."""
     if weights == "demands":
-        return [whole * d for d in tables.demands]
+        return whole * tables.demands.astype(object)
     # A common divisor keeps floats from overflowing.
     unit = 1 << max(0, largest.bit_length() - _FLOAT_BITS)
     if weights == "units":
         return [unit] * tables.n
     costs, _ = common_denominator(tables.costs)
     dearest = max(costs, default=1)
-    kind: Any = np.int64
-    if max([1, *tables.demands]) * max([1, *map(max, tables.counts)]) * tables.k >= _FITS:
+    kind: Any = tables.supply.dtype
+    if largest * max([1, *map(max, tables.counts)]) * tables.k >= _FITS:
         kind = object
-    table = np.array(tables.counts, dtype=kind)
+    table = np.array(tables.counts, dtype=kind).T
     paid = [c for c, cost in enumerate(costs) if cost]
     free = [c for c, cost in enumerate(costs) if not cost]
     cheapest = min((costs[c] for c in paid), default=1)
@@ -221,11 +227,13 @@ def _divisors(tables: Tables, weights: str, whole: int, largest: int) -> list[in
         [Fraction(cheapest, costs[c]) for c in paid], dtype=object if kind is object else float
     )
     found = []
-    for demand, supply in zip(tables.demands, tables.supply, strict=True):
-        amounts = np.minimum(demand, table @ np.array(supply, dtype=kind))
+    for j, (demand, supply) in enumerate(zip(tables.demands, tables.supply, strict=True)):
+        if not j % _ROWS:
+            look_at(budget)
+        amounts = np.minimum(demand, supply.astype(kind) @ table)
         if any(amounts[free]):
             # Machines that cost nothing come before all others: the weight does not matter.
-            found.append(unit * demand)
+            found.append(unit * int(demand))
             continue
         at = int(np.argmax(amounts[paid] * per_cost))
         found.append(unit * int(amounts[paid[at]]) * (_GRID * dearest // costs[paid[at]]))

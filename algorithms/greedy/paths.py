@@ -43,21 +43,8 @@ _WHOLE = 1e-9
 class PathRounding:
     """Rounds parts of blocks to whole ones, keeping 3/4 of their worth.
 
-    Parameters
-    ----------
-    parts : ndarray, shape (k, m)
-        Blocks of each type given to each job; feasible for the assignment program.
-    bids : ndarray, shape (k, m)
-    budgets : ndarray, shape (m,)
-    already : ndarray, shape (m,), optional
-        What other blocks, which are whole, are worth to each job.
-
-    Examples
-    --------
-    >>> half = np.array([[0.5, 0.5]])
-    >>> rounding = PathRounding(half, np.array([[1.0, 1.0]]), np.array([1.0, 1.0]))
-    >>> rounding.rounded().sum()
-    np.float64(1.0)
+    ``parts`` (k, m) are feasible for the assignment program; ``already`` is what other blocks,
+    which are whole, are worth to each job.
     """
 
     def __init__(
@@ -142,7 +129,6 @@ class PathRounding:
 
 
 def _edges_of(nodes: Sequence[tuple[str, int]]) -> list[Edge]:
-    """Return the edges between consecutive nodes, block type first."""
     pairs = (sorted(pair, reverse=True) for pair in itertools.pairwise(nodes))
     return [(one[1], other[1]) for one, other in pairs]
 

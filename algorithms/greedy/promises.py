@@ -7,7 +7,11 @@ from fractions import Fraction
 from math import ceil, log
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from cms.plugin.guarantee import Guarantee
+
+from ..tables.integers import least_pay
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -44,29 +48,17 @@ _INFLATIONS = sorted(
 _FLOAT_BITS = 900
 #: With so many jobs a machine's blocks are the bound, not the demands.
 _MANY = 10_000
-#: Prices are compared as multiples of this part of the highest.
-_GRID = 2**40
+#: Sums below this are counted in int64.
+_FITS = 2**62
 
 
 def rounded_up(value: Fraction) -> Fraction:
-    """Round up to six digits after the point.
-
-    Examples
-    --------
-    >>> rounded_up(Fraction(1, 3))
-    Fraction(166667, 500000)
-    """
+    """Round up to six digits after the point."""
     return Fraction(ceil(value * _PRINTED), _PRINTED)
 
 
 def log_above(value: Fraction) -> Fraction:
-    """Return a rational just above the natural logarithm of a number >= 1.
-
-    Examples
-    --------
-    >>> 0 < float(log_above(Fraction(2)) - Fraction("0.693147180559945309417232121458")) < 1e-29
-    True
-    """
+    """Return a rational just above the natural logarithm of a number >= 1."""
     up = Context(prec=_DIGITS, rounding=ROUND_CEILING)
     quotient = up.divide(Decimal(value.numerator), Decimal(value.denominator))
     # Decimal's logarithm is within half a unit of its last digit.
@@ -75,13 +67,7 @@ def log_above(value: Fraction) -> Fraction:
 
 
 def harmonic_above(number: int) -> Fraction:
-    """Return a rational just above 1 + 1/2 + ... + 1/number.
-
-    Examples
-    --------
-    >>> float(harmonic_above(4)), float(harmonic_above(10**12)) < 28.21
-    (2.0833333333333335, True)
-    """
+    """Return a rational just above 1 + 1/2 + ... + 1/number."""
     if number <= _SUMMED:
         unit = 10**30
         return Fraction(sum(-(-unit // i) for i in range(1, number + 1)), unit)
@@ -89,92 +75,49 @@ def harmonic_above(number: int) -> Fraction:
 
 
 def best_inflation(n: int) -> Fraction:
-    """Return the delta, of a fixed list of fractions, for which G-real's factor is least.
-
-    Examples
-    --------
-    >>> best_inflation(16)
-    Fraction(2, 9)
-    """
+    """Return the delta, of a fixed list of fractions, for which G-real's factor is least."""
     return min(_INFLATIONS, key=lambda delta: (1 + delta) * log((1 + delta) * max(1, n) / delta))
 
 
 def inflated_factor(n: int, delta: Fraction) -> Fraction:
-    """Return ``(1 + delta) ln((1 + delta) n / delta)``, rounded up (theory 2.2, G-real).
-
-    Examples
-    --------
-    >>> float(inflated_factor(16, Fraction(2, 9)))
-    5.472301
-    """
+    """Return ``(1 + delta) ln((1 + delta) n / delta)``, rounded up (theory 2.2, G-real)."""
     return rounded_up((1 + delta) * log_above((1 + delta) * max(1, n) / delta))
 
 
 def best_alone_inflation(few: int) -> Fraction:
-    """Return the delta, of a fixed list of fractions up to 1, for which G-alone's factor is least.
-
-    Examples
-    --------
-    >>> best_alone_inflation(7)
-    Fraction(1, 3)
-    """
+    """Return the delta, of a fixed list of fractions up to 1, for which G-alone's is least."""
     simple = [delta for delta in _INFLATIONS if delta <= 1]
     return min(simple, key=lambda delta: (1 + delta) * (1 + log(few / delta)))
 
 
 def alone_factor(few: int, delta: Fraction) -> Fraction:
-    """Return ``(1 + delta) (1 + ln(N / min(1, delta)))``, rounded up, N = min(n, s) (G-alone).
-
-    Examples
-    --------
-    >>> float(alone_factor(7, Fraction(1, 3)))
-    5.392697
-    """
+    """Return ``(1 + delta) (1 + ln(N / min(1, delta)))``, rounded up, N = min(n, s) (G-alone)."""
     return rounded_up((1 + delta) * (1 + log_above(few / min(Fraction(1), delta))))
 
 
 def by_units(tables: Tables, inner: str) -> Guarantee:
-    """State G-int: ``H(g) / beta`` times the optimum.
-
-    g is the most that one machine can gain in units of demand, each job's row being whole numbers
-    without a common divisor.
-    """
+    """State G-int, with the most that one machine can gain in units of demand."""
     largest = max((_most_units(tables, row) for row in tables.counts), default=0)
     factor = max(Fraction(1), _by_inner(harmonic_above(largest), inner))
     return Guarantee(factor, 0, "OPT", "G-int, theory 2.2")
 
 
 def inflated(tables: Tables, inner: str, delta: Fraction) -> Guarantee:
-    """State G-real: ``(1 + delta) / beta * ln((1 + delta) n / delta)`` times the optimum.
-
-    That number of machines is rounded up; with costs the last machine comes on top.
-    """
+    """State G-real; the last machine comes on top."""
     factor = _by_inner(inflated_factor(tables.n, delta), inner)
     return Guarantee(factor, tables.dearest(1), "OPT", "G-real, theory 2.2")
 
 
 def alone(tables: Tables, inner: str, delta: Fraction) -> Guarantee:
-    """State G-alone: ``(1 + delta) / beta * (1 + ln(min(n, s) / min(1, delta)))`` times OPT."""
+    """State G-alone."""
     factor = _by_inner(alone_factor(served_at_once(tables), delta), inner)
     return Guarantee(factor, 0, "OPT", "G-alone, methods/algorithms")
 
 
 def floats_suffice(tables: Tables, delta: Fraction) -> bool:
-    """Whether floats tell gains of one unit apart, of any job and machine: the factors need that.
-
-    Examples
-    --------
-    >>> from cms import Configuration, Job, Problem
-    >>> from algorithms.tables.integers import Tables
-    >>> shape = Configuration({"a": 1})
-    >>> for demand in (10**200, 10**400):
-    ...     problem = Problem(configurations=shape, jobs=[Job("x", demand, {"a": 1})])
-    ...     print(floats_suffice(Tables.of(problem), Fraction(1)))
-    True
-    False
-    """
+    """Whether floats tell gains of one unit apart, as the factors need."""
     paid = [cost for cost in tables.costs if cost] or [Fraction(1)]
-    largest = max(tables.demands, default=0) * (delta.numerator + delta.denominator)
+    largest = int(tables.demands.max(initial=0)) * (delta.numerator + delta.denominator)
     return (largest * ceil(max(paid) / min(paid))).bit_length() <= _FLOAT_BITS
 
 
@@ -184,16 +127,7 @@ def served_at_once(tables: Tables) -> int:
 
 
 def usable(tables: Tables) -> list[list[int]]:
-    """Return the blocks of each configuration, of no type more than all jobs together can use.
-
-    Examples
-    --------
-    >>> from cms import Configuration, Job, Problem
-    >>> from algorithms.tables.integers import Tables
-    >>> shape = Configuration({"a": 10**9})
-    >>> usable(Tables.of(Problem(configurations=shape, jobs=[Job("x", 5, {"a": 2})])))
-    [[3]]
-    """
+    """Return the blocks of each configuration, of no type more than all jobs together can use."""
     most = tables.problem.useful_blocks()
     return [list(map(min, row, most)) for row in tables.counts]
 
@@ -204,15 +138,16 @@ def _by_inner(factor: Fraction, inner: str) -> Fraction:
 
 def _most_units(tables: Tables, row: list[int]) -> int:
     """Bound what a machine gains: no more than its blocks do each by itself, nor all demands."""
-    best = [max((supply[i] for supply in tables.supply), default=0) for i in range(tables.k)]
-    by_block = sum(count * most for count, most in zip(row, best, strict=True))
+    supply = tables.supply
+    by_block = sum(
+        count * int(most) for count, most in zip(row, supply.max(axis=0, initial=0), strict=True)
+    )
     if tables.n > _MANY:
         return by_block
-    by_job = sum(
-        min(d, sum(count * f for count, f in zip(row, supply, strict=True)))
-        for d, supply in zip(tables.demands, tables.supply, strict=True)
-    )
-    return min(by_block, by_job)
+    if by_block >= _FITS:
+        supply = supply.astype(object)
+    by_job = np.minimum(tables.demands, supply @ np.array(row, dtype=supply.dtype))
+    return min(by_block, int(by_job.sum()))
 
 
 def strongest(statements: Sequence[Guarantee], value: Fraction) -> Guarantee:
@@ -246,12 +181,8 @@ def rough_value(tables: Tables) -> Fraction:
     A job is served at least by its cheapest blocks at rough prices, in parts.
     """
     prices = rough_prices(tables)
-    unit = max(prices, default=Fraction(0)) / _GRID
-    if not unit:
+    highest = max(prices, default=Fraction(0))
+    if not highest:
         return Fraction(0)
-    # Integers, however large they are.
-    counted = [int(price / unit) for price in prices]
-    total = 0
-    for d, supply in zip(tables.demands, tables.supply, strict=True):
-        total += min((p * d // f for p, f in zip(counted, supply, strict=True) if f), default=0)
-    return total * unit
+    worth = least_pay(tables.alone, [float(price / highest) for price in prices])
+    return Fraction(float(worth.sum())) * highest

@@ -22,31 +22,14 @@ _COMPILED = (
 
 
 class State(NamedTuple):
-    """A run's numbers, flat and by index.
+    """A run's numbers, flat and by index, of n jobs, k block types and c configurations.
 
-    Attributes
-    ----------
-    n, k, size : int
-        Jobs, block types, and the leaves of a tree over the jobs (a power of two >= n).
-    counts, many : c * k ints, c * k floats
-        Blocks of each type in each configuration, to be counted and to be weighed.
-    costs : c floats
-    supply, given : n * k ints
-    divisors : n numbers
-        What a unit of each job's demand is divided by to be weighed.
-    residual, done : n ints
-        What is left of each target; the job is met as soon as no more than ``done`` is left.
-    gains : k * n floats
-        What one block of a type gains for a job by itself.
-    best : k * 2 * size ints
-        Trees of the jobs of the largest gains; the job of a type's root is the best of all.
-    machines : c ints
-    left, amount : k ints, n ints
-        For a machine's filling: blocks left of each type, and what jobs get.
-    picks, gained : 3 ints and an int for each pick
-        A machine's filling: type, job and number, one after the other; and what each gains.
-    tally : 2 ints
-        Jobs not met yet; picks of the present machine.
+    ``counts`` (c k) are counted and ``many`` weighed. What a unit of a job's demand is worth is one
+    over its divisor (n); ``residual`` is left of its target, and it is met as soon as no more than
+    ``done`` is. ``gains`` (k n) are those of one block by itself, in trees over ``size`` leaves, a
+    power of two: ``best`` (k 2 size) has the job of the largest one at each root. Of a machine
+    being filled: blocks ``left`` (k), the ``amount`` that jobs get (n), ``picks`` (type, job and
+    number, one after the other) and what each ``gained``. ``tally``: jobs not met yet, and picks.
     """
 
     n: int

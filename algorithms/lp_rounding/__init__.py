@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
-from math import ceil
+from math import ceil, fsum
 from typing import TYPE_CHECKING
 
 from cms.plugin.algorithm import Named, SolverBound, Support
 from cms.plugin.guarantee import Guarantee
 from cms.reduction.reduction import reduce
+from cms.running.stopping import Stopped
 from cms.values.fields import CheckedFields
 
 from ..aggregated.contents import solved
@@ -22,27 +24,32 @@ from ..aggregated.program import (
     one_block_each,
     rounded,
 )
-from ..aggregated.sums import total
 from ..aggregated.tidy import Answers
-from ..tables.integers import MOST_SHAPES, Tables, schedule, without_limits
+from ..solvers.floats import near
+from ..tables.integers import MOST_SHAPES, Tables, least_pay, without_limits
 from .search import cheapest_support, number_of_vectors, vectors
 from .whole import cheapest_whole, cut_by, in_reach, limit_on_cost
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Sequence
 
     from cms.plugin.algorithm import Budget, Claim
     from cms.problem.problem import Problem
     from cms.reduction.reduction import Reduction
 
-    from ..aggregated.program import Counts, Fixed, Vertex
-    from ..aggregated.pseudoforest import Edge
+    from ..aggregated.program import Vertex
+    from ..aggregated.purchase import Blocks
+    from ..tables.integers import Counts
 
 _VARIANTS = ("milp", "published", "supports", "enumeration", "doubling")
 #: The most machine vectors that "enumeration" may have to go through.
 _MOST_VECTORS = 1_000_000
 #: Beyond this many machines MILP_c is not worth the time.
 _MOST_TOLD = 10**6
+#: Jobs whose blocks are rounded in a part of the half second that is left after the end.
+_MOST_LATE_JOBS = 100_000
+#: What a sum of floats may be wrong by, at most, as a part of it.
+_LAST = Fraction(1, 10**13)
 
 
 @dataclass(frozen=True)
@@ -88,12 +95,10 @@ class LpRounding:
     ``2 MILP_c`` (Theorem A); nothing is stated where the cost of the machines that may be needed,
     in steps of which all costs are multiples, exceeds CP-SAT's integers (about 10^17), unless there
     are so many machines that T-add is within twice LP_agg. ``supports``: 3 times the optimum (A'').
-    ``published``: ``3 + epsilon`` times the optimum, the factor of the paper for O(1)
-    configurations. ``enumeration``: ``2 + epsilon`` times the optimum (A'). ``doubling``:
-    ``(1 + phi) LP_agg + p``, phi the largest part of a demand that one block satisfies and
-    p = min(c, k) (T-2; of the same kind as the asymptotic ``2 + epsilon`` of the paper's first
-    version). No factor below 2 is possible in polynomial time, even for one configuration, unless
-    P = NP (Partition).
+    ``published``: ``3 + epsilon`` times the optimum, the factor of the paper. ``enumeration``:
+    ``2 + epsilon`` times the optimum (A'). ``doubling``: ``(1 + phi) LP_agg + p``, phi the largest
+    part of a demand that one block satisfies and p = min(c, k) (T-2). No factor below 2 is possible
+    in polynomial time, even for one configuration, unless P = NP (Partition).
 
     **Running time.** Polynomial for O(1) configurations: a linear program of n k variables, and as
     many of them as there are sets of configurations (2^c, most are cut off) or machine vectors
@@ -158,8 +163,6 @@ class LpRounding:
     def guarantee(self, problem: Problem, options: LpRoundingOptions) -> Guarantee | None:
         """Return the variant's guarantee; see the notes above."""
         epsilon = options.epsilon
-        if options.variant == "milp":
-            return _theorem_a(Tables.of(reduce(problem).problem))
         if options.variant == "published":
             return Guarantee(3 + epsilon, 0, "OPT", "APPROX 2024, O(1) configurations")
         if options.variant == "supports":
@@ -167,11 +170,14 @@ class LpRounding:
         if options.variant == "enumeration":
             return Guarantee(2 + epsilon, 0, "OPT", "Theorem A', theory 3")
         tables = Tables.of(reduce(problem).problem)
-        return guarantee_of_doubled(tables)
+        return _theorem_a(tables) if options.variant == "milp" else guarantee_of_doubled(tables)
 
     def run(self, problem: Problem, options: LpRoundingOptions, budget: Budget) -> Iterator[Claim]:
         """Yield the dual prices of the aggregated program, then the variant's schedule."""
-        yield from _Run(reduce(problem), options, budget).claims()
+        with suppress(Stopped):
+            reduction = reduce(problem, lambda: budget.stopped)
+            tables = Tables.of(reduction.problem, budget=budget)
+            yield from _Run(reduction, tables, options, budget).claims()
 
 
 def _theorem_a(tables: Tables) -> Guarantee | None:
@@ -195,15 +201,9 @@ def _told(tables: Tables) -> Fraction:
     A block costs at least what it does on a machine that is full: its part of the blocks, or of the
     capacity where contents are not listed.
     """
+    pairs = list(zip(tables.costs, tables.counts, strict=True))
     each = [
-        min(
-            (
-                cost / sum(row)
-                for cost, row in zip(tables.costs, tables.counts, strict=True)
-                if row[i]
-            ),
-            default=Fraction(0),
-        )
+        min((cost / sum(row) for cost, row in pairs if row[i]), default=Fraction(0))
         for i in range(tables.k)
     ]
     problem = tables.problem
@@ -213,12 +213,9 @@ def _told(tables: Tables) -> Fraction:
             for i, block in enumerate(problem.blocks):
                 if block in shape.sizes and shape.largest_count(block):
                     each[i] = min(each[i], whole * shape.sizes[block])
-    return total(
-        [
-            min(Fraction(d, f) * price for f, price in zip(row, each, strict=True) if f)
-            for d, row in zip(tables.demands, tables.supply, strict=True)
-        ]
-    )
+    worth = least_pay(tables.alone, [near(price) for price in each])
+    # Floats that are cut are too small; the others are right but for a few units of the last place.
+    return Fraction(fsum(worth.tolist())) * (1 - _LAST)
 
 
 def _switch(tables: Tables, epsilon: Fraction) -> tuple[Fraction, Fraction]:
@@ -234,52 +231,50 @@ def _switch(tables: Tables, epsilon: Fraction) -> tuple[Fraction, Fraction]:
 class _Run:
     """A run on a reduced problem."""
 
-    def __init__(self, reduction: Reduction, options: LpRoundingOptions, budget: Budget) -> None:
-        self._reduction, self._options, self._budget = reduction, options, budget
-        self._tables = Tables.of(reduction.problem)
+    def __init__(
+        self, reduction: Reduction, tables: Tables, options: LpRoundingOptions, budget: Budget
+    ) -> None:
+        self._reduction, self._tables = reduction, tables
+        self._options, self._budget = options, budget
         self._epsilon = options.epsilon
 
     def claims(self) -> Iterator[Claim]:
         tables, budget = self._tables, self._budget
         if tables.unservable:
             return  # the driver knows that there is no schedule
-        found = solved(tables, budget)
-        if found is None:
-            return
-        tables, vertex = found
+        tables, vertex = solved(tables, budget)
         self._tables = tables
         plain = self._options.plain
         if not plain:
             proof = certificate(self._reduction, vertex.prices)
             if proof is not None:
                 yield proof
-        answers = Answers(self._reduction, tables, plain=plain)
-        for part, counts in self._roundings(vertex):
-            if not isinstance(counts, SolverBound):
-                yield answers.named(counts, part)
-            elif not plain:
-                yield Named(counts, part)
-        if answers.best is None:
+        answers = Answers(self._reduction, tables, budget, plain=plain)
+        with suppress(Stopped):
+            for part, counts in self._roundings(vertex):
+                if not isinstance(counts, SolverBound):
+                    yield answers.named(counts, part)
+                elif not plain:
+                    yield Named(counts, part)
+        if answers.best is None and tables.n <= _MOST_LATE_JOBS:
             # Stopped within the variant's own program: what is left is what the first one gives.
             counts = doubled(vertex, tables)
-            yield Named(schedule(self._reduction, tables, *counts), "aggregated program, T-2")
-            return
-        yield from answers.fewer(budget)
+            yield Named(tables.schedule(self._reduction, *counts), "aggregated program, T-2")
+        yield from answers.fewer()
 
     def _roundings(self, vertex: Vertex) -> Iterator[tuple[str, Counts | SolverBound]]:
         """Yield what the variant finds, with a word on how."""
         tables, variant = self._tables, self._options.variant
         if variant == "doubling" or not self._options.plain:
-            yield "aggregated program, T-2", doubled(vertex, tables)
+            yield "aggregated program, T-2", doubled(vertex, tables, self._budget)
         if not self._options.plain:
-            yield "aggregated program, T-add", one_block_each(vertex, tables)
+            yield "aggregated program, T-add", one_block_each(vertex, tables, self._budget)
         if variant == "milp":
             yield from self._milp(vertex)
         elif variant in ("supports", "published"):
             found = cheapest_support(tables, self._budget)
-            if found is not None:
-                counts = self._twice(self._counted(found.machines), found.blocks)
-                yield "one program a support", counts
+            counts = self._twice(self._counted(found.machines), found.blocks)
+            yield "one program a support", counts
         elif variant == "enumeration":
             yield from self._enumeration(vertex)
 
@@ -292,18 +287,17 @@ class _Run:
             # So many machines that T-add costs no more than twice the program (theory 2.4, regime
             # A); or costs so far apart that nothing is stated, or contents that nobody can list.
             if self._options.plain and tables.vast and vertex.value < loss:
-                yield "aggregated program, T-2", doubled(vertex, tables)
+                yield "aggregated program, T-2", doubled(vertex, tables, self._budget)
             elif self._options.plain:
-                yield "aggregated program, T-add", one_block_each(vertex, tables)
+                yield "aggregated program, T-add", one_block_each(vertex, tables, self._budget)
             return
-        known = [doubled(vertex, tables), one_block_each(vertex, tables)]
+        known = [doubled(vertex, tables, budget), one_block_each(vertex, tables, budget)]
         most = min(limit_on_cost(tables), *(tables.cost(machines) for machines, _ in known))
-        whole = cheapest_whole(tables, vertex, most, budget)
-        if whole is None:
-            return
-        yield "whole machines", SolverBound(tables.cost(whole.machines), "CP-SAT")
-        machines = _with_free(whole.machines, whole.found)
-        yield "whole machines, twice", self._twice(machines, whole.found.blocks)
+        whole, found = cheapest_whole(tables, vertex, most, budget)
+        yield "whole machines", SolverBound(tables.cost(whole), "CP-SAT")
+        # The machines that cost nothing are added, whole.
+        machines = [Fraction(x + ceil(free)) for x, free in zip(whole, found.free, strict=True)]
+        yield "whole machines, twice", self._twice(machines, found.blocks)
 
     def _enumeration(self, vertex: Vertex) -> Iterator[tuple[str, Counts | SolverBound]]:
         """Theorem A': T-2 for many machines, the cheapest machine vector that does for few."""
@@ -311,9 +305,9 @@ class _Run:
         least, most = _switch(tables, self._epsilon)
         if vertex.value >= least:
             if self._options.plain:
-                yield "aggregated program, T-2", doubled(vertex, tables)
+                yield "aggregated program, T-2", doubled(vertex, tables, self._budget)
             return
-        program = FixedMachines(tables)
+        program = FixedMachines(tables, budget)
         cuts = [cut_by(vertex.prices, vertex.value, tables)]
         for machines in vectors(tables, vertex.value, most):
             if budget.stopped:
@@ -322,8 +316,6 @@ class _Run:
             if not all(cut.keeps(machines) for cut in cuts):
                 continue
             found = program.solve(machines, budget)
-            if found is None:
-                return
             if not found.lacking:
                 counts = self._twice(list(map(Fraction, machines)), found.blocks)
                 yield "the cheapest machines, twice", counts
@@ -342,16 +334,11 @@ class _Run:
         grid = [_power_of_two(x * self._epsilon / 3) for x in machines]
         return [ceil(x / unit) * unit for x, unit in zip(machines, grid, strict=True)]
 
-    def _twice(self, machines: Sequence[Fraction], blocks: Mapping[Edge, Fraction]) -> Counts:
+    def _twice(self, machines: Sequence[Fraction], blocks: Blocks) -> Counts:
         """Open twice as many machines as do if blocks can be cut, and round their blocks."""
         # Of no job's demand one block satisfies more than the part phi.
         factor = 2 if self._options.plain else 1 + self._tables.phi
-        return rounded(self._tables, [factor * x for x in machines], blocks)
-
-
-def _with_free(machines: Sequence[int], found: Fixed) -> list[Fraction]:
-    """Add the machines that cost nothing, whole."""
-    return [Fraction(x + ceil(free)) for x, free in zip(machines, found.free, strict=True)]
+        return rounded(self._tables, [factor * x for x in machines], blocks, self._budget)
 
 
 def _power_of_two(value: Fraction) -> Fraction:

@@ -8,6 +8,8 @@ from fractions import Fraction
 from math import ceil, comb
 from typing import TYPE_CHECKING
 
+from cms.running.stopping import Stopped
+
 from ..aggregated.program import Aggregated
 
 if TYPE_CHECKING:
@@ -19,31 +21,34 @@ if TYPE_CHECKING:
     from ..tables.integers import Tables
 
 
-def cheapest_support(tables: Tables, budget: Budget) -> Vertex | None:
+def cheapest_support(tables: Tables, budget: Budget) -> Vertex:
     """Solve the aggregated program with every configuration used at least once, or not at all.
 
     This is the least over the 2^c supports (theory 3, Theorem A''), found by branching: a
     configuration used less than once is left out, or has to be there. A branch whose program costs
-    no less than the best found is cut off. All numbers are exact: not used means exactly 0.
-
-    Returns
-    -------
-    Vertex or None
-        None if stopped before anything was found.
+    no less than the best found is cut off. All numbers are exact: not used means exactly 0. Stopped
+    it returns the best so far, or raises Stopped.
     """
-    program = Aggregated(tables)
+    program = Aggregated(tables, budget)
     # (lower bound, number, must, must not)
     waiting: list[tuple[Fraction, int, frozenset[int], frozenset[int]]] = [
         (Fraction(0), 0, frozenset(), frozenset())
     ]
     best: Vertex | None = None
     number = itertools.count(1)
-    while waiting and not budget.stopped:
+    while waiting and not (budget.stopped and best):
         bound, _, there, absent = heapq.heappop(waiting)
         if best is not None and bound >= best.value:
             break
-        vertex = program.solve(budget, there, absent)
-        if vertex is None or (best is not None and vertex.value >= best.value):
+        if not tables.served_by([int(at not in absent) for at in range(tables.c)]):
+            continue
+        try:
+            vertex = program.solve(budget, there, absent)
+        except Stopped:
+            if best is None:
+                raise
+            break
+        if best is not None and vertex.value >= best.value:
             continue
         part = [(abs(x - Fraction(1, 2)), at) for at, x in enumerate(vertex.machines) if 0 < x < 1]
         if not part:
@@ -52,21 +57,12 @@ def cheapest_support(tables: Tables, budget: Budget) -> Vertex | None:
         _, at = min(part)
         for must, must_not in ((there | {at}, absent), (there, absent | {at})):
             heapq.heappush(waiting, (vertex.value, next(number), must, must_not))
+    assert best is not None
     return best
 
 
 def vectors(tables: Tables, least: Fraction, most: Fraction) -> Iterator[list[int]]:
-    """List the machine vectors that cost at least and at most so much, the cheapest first.
-
-    Examples
-    --------
-    >>> from cms import Configuration, Problem
-    >>> from algorithms.tables.integers import Tables
-    >>> shapes = [Configuration({"a": 1}), Configuration({"b": 1})]
-    >>> tables = Tables.of(Problem(configurations=shapes))
-    >>> list(vectors(tables, Fraction(1), Fraction(2)))
-    [[0, 1], [1, 0], [0, 2], [1, 1], [2, 0]]
-    """
+    """List the machine vectors that cost at least and at most so much, the cheapest first."""
     start = (Fraction(0), (0,) * tables.c)
     waiting, seen = [start], {start[1]}
     while waiting:
@@ -81,16 +77,7 @@ def vectors(tables: Tables, least: Fraction, most: Fraction) -> Iterator[list[in
 
 
 def number_of_vectors(tables: Tables, most: Fraction) -> int:
-    """Bound how many machine vectors cost at most so much: binomial(U + c, c).
-
-    Examples
-    --------
-    >>> from cms import Configuration, Problem
-    >>> from algorithms.tables.integers import Tables
-    >>> shapes = [Configuration({"a": 1}), Configuration({"b": 1})]
-    >>> number_of_vectors(Tables.of(Problem(configurations=shapes)), Fraction(2))
-    6
-    """
+    """Bound how many machine vectors cost at most so much: binomial(U + c, c)."""
     cheapest = min((cost for cost in tables.costs if cost), default=Fraction(1))
     largest = ceil(most / cheapest)
     return comb(largest + tables.c, tables.c)

@@ -11,7 +11,10 @@ from fractions import Fraction
 from math import floor
 from typing import TYPE_CHECKING, NamedTuple
 
+import numpy as np
+
 from cms.knapsack.pricing import common_denominator
+from cms.running.stopping import Stopped
 from cms.values.numbers import common_step
 
 from ..aggregated.program import FixedMachines, repaired
@@ -30,38 +33,18 @@ _BETWEEN = (Fraction(3, 10), Fraction(1))
 
 
 class Cut(NamedTuple):
-    """Machines that do are worth at least so much at certain prices.
-
-    Attributes
-    ----------
-    values : list of c ints
-        What a machine of each configuration is worth, at most ``least``.
-    least : int
-    """
+    """Machines that do are worth at least so much at certain prices: ``values`` a configuration."""
 
     values: list[int]
     least: int
 
     def keeps(self, machines: Sequence[int]) -> bool:
-        """Whether given machines may do.
-
-        Examples
-        --------
-        >>> Cut([3, 2], 5).keeps([1, 1]), Cut([3, 2], 5).keeps([1, 0])
-        (True, False)
-        """
+        """Whether given machines may do."""
         return sum(v * x for v, x in zip(self.values, machines, strict=True)) >= self.least
 
 
 def cut_by(prices: Sequence[Fraction], worth: Fraction, tables: Tables) -> Cut:
-    """Return what prices say of all machines that do.
-
-    Parameters
-    ----------
-    prices : sequence of k Fractions
-    worth : Fraction
-        What the jobs pay at them for their cheapest blocks, in parts.
-    tables : Tables
+    """Return what prices say of all machines that do, where jobs pay ``worth`` at them, in parts.
 
     Examples
     --------
@@ -81,63 +64,31 @@ def cut_by(prices: Sequence[Fraction], worth: Fraction, tables: Tables) -> Cut:
 
 def limit_on_cost(tables: Tables) -> Fraction:
     """Return what serving every job by its best blocks alone costs: whole machines cost no more."""
-    return tables.cost(repaired(tables, [0] * tables.c, {})[0])
+    return tables.cost(repaired(tables, [0] * tables.c, np.zeros_like(tables.supply))[0])
 
 
 def in_reach(tables: Tables) -> bool:
-    """Whether CP-SAT's integers can hold the costs of all machines that may be needed.
-
-    Examples
-    --------
-    >>> from cms import Configuration, Job, Problem
-    >>> from algorithms.tables.integers import Tables
-    >>> shape = Configuration({"b": 3})
-    >>> [
-    ...     in_reach(Tables.of(Problem(configurations=shape, jobs=[Job("x", d, {"b": 1})])))
-    ...     for d in (10**12, 10**30)
-    ... ]
-    [True, False]
-    """
+    """Whether CP-SAT's integers can hold the costs of all machines that may be needed."""
     step = common_step(tables.costs)
     return not step or (tables.c + 1) * limit_on_cost(tables) <= step * (LARGEST // 4)
 
 
-class Whole(NamedTuple):
-    """The cheapest whole machines that do if blocks can be cut, and who serves whom."""
-
-    machines: list[int]
-    found: Fixed
-
-
-def cheapest_whole(tables: Tables, vertex: Vertex, most: Fraction, budget: Budget) -> Whole | None:
-    """Solve MILP_c; None if stopped.
-
-    Parameters
-    ----------
-    tables : Tables
-        ``in_reach``.
-    vertex : Vertex
-        Of LP_agg.
-    most : Fraction
-        What some machines that do cost.
-    budget : Budget
-    """
-    program = FixedMachines(tables)
+def cheapest_whole(
+    tables: Tables, vertex: Vertex, most: Fraction, budget: Budget
+) -> tuple[list[int], Fixed]:
+    """Solve MILP_c for tables in reach, where machines that cost ``most`` do. Raises Stopped."""
+    program = FixedMachines(tables, budget)
     search = _Search(tables, most)
     search.add(cut_by(vertex.prices, vertex.value, tables))
     while True:
         machines = search.cheapest(budget)
-        if machines is None:
-            return None
         if _cut_off(search, program, machines, vertex, budget):
             continue
         found = program.solve(machines, budget)
-        if found is None:
-            return None
         if not found.lacking:
-            return Whole(machines, found)
-        search.add(cut_by(found.prices, found.worth, tables))
-        search.exclude(machines)
+            return machines, found
+        if search.add(cut_by(found.prices, found.worth, tables)).keeps(machines):
+            search.excluded.append(machines)
 
 
 def _cut_off(
@@ -157,10 +108,8 @@ def _cut_off(
         refuted = program.refuted([part * x + (1 - part) * y for x, y in pairs], budget)
         if refuted is not None:
             cut = cut_by(*refuted, search.tables)
-            if not cut.keeps(machines):
-                search.add(cut)
-                if not search.keeps(machines):
-                    return True
+            if not cut.keeps(machines) and not search.add(cut).keeps(machines):
+                return True
     return False
 
 
@@ -178,9 +127,10 @@ class _Search:
             at: floor(most / cost) for at, cost in enumerate(tables.costs) if 0 < cost <= most
         }
         self._cuts: list[Cut] = []
-        self._excluded: list[list[int]] = []
+        #: Machines that do not do, nor do fewer; only where a cut had to be made weaker.
+        self.excluded: list[list[int]] = []
 
-    def add(self, cut: Cut) -> None:
+    def add(self, cut: Cut) -> Cut:
         """Make machines keep a cut; where its numbers are too large, one that is a bit weaker."""
         reach = sum(cut.values[at] * max(1, high) for at, high in self._highs.items())
         if max(reach, cut.least) > LARGEST // 4:
@@ -188,28 +138,17 @@ class _Search:
             values = [-(-value // scale) for value in cut.values]
             cut = Cut(values, cut.least // scale)
         self._cuts.append(cut)
+        return cut
 
-    def keeps(self, machines: Sequence[int]) -> bool:
-        """Whether machines keep the last cut, which may be weaker than the one that was added."""
-        return self._cuts[-1].keeps(machines)
-
-    def exclude(self, machines: list[int]) -> None:
-        """Leave out machines that do not do, and all that are no more of any configuration.
-
-        Needed only if the cut that says so had to be made weaker.
-        """
-        if self.keeps(machines):
-            self._excluded.append(machines)
-
-    def cheapest(self, budget: Budget) -> list[int] | None:
-        """Find them; None if stopped."""
+    def cheapest(self, budget: Budget) -> list[int]:
+        """Find them. Raises Stopped."""
         machines = [0] * len(self._costs)
         program = Program()
         number = {at: program.variable(high) for at, high in self._highs.items()}
         for cut in self._cuts:
             terms = {x: cut.values[at] for at, x in number.items() if cut.values[at]}
             program.at_least(terms, cut.least)
-        for few in self._excluded:
+        for few in self.excluded:
             more = {}
             for at, x in number.items():
                 if few[at] < self._highs[at]:
@@ -221,7 +160,7 @@ class _Search:
         if outcome.status == "infeasible":
             raise AssertionError("no machines keep the cuts, though some that do are known")
         if outcome.status != "optimal" or outcome.values is None:
-            return None
+            raise Stopped
         for at, x in number.items():
             machines[at] = outcome.values[x]
         return machines

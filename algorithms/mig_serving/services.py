@@ -55,7 +55,7 @@ class Services:
     def of(cls, tables: Tables) -> Services:
         """Read the tables of a reduced problem."""
         needs, supply = [], []
-        for demand, row in zip(tables.demands, tables.supply, strict=True):
+        for demand, row in zip(tables.demands.tolist(), tables.supply.tolist(), strict=True):
             shift = max(0, demand.bit_length() - _DIGITS)
             needs.append(-(-demand >> shift))
             supply.append([amount >> shift for amount in row])
@@ -69,7 +69,7 @@ class Services:
         """How many machines each job would fill by itself, of those that pay it best."""
         tables = self.tables
         found = []
-        for demand, mine in zip(tables.demands, tables.supply, strict=True):
+        for demand, mine in zip(tables.demands.tolist(), tables.supply.tolist(), strict=True):
             # Of machines that cost the same the one that gives most: most problems have few costs.
             best: dict[int, int] = {}
             for row, price in zip(tables.counts, self.prices, strict=True):

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from cms.certificate.certificate import round_up
 from cms.errors import UnsupportedProblem
 from cms.plugin.algorithm import Named, SolverBound, Support
@@ -19,7 +21,6 @@ from ..aggregated.tidy import without_waste
 from ..prices.theorem_b import additive_cost, rounded
 from ..prices.vertex import solve_dantzig_wolfe
 from ..tables.integers import Tables, without_limits
-from ..tables.integers import schedule as restored
 from .compact import CompactProgram
 from .dynamic import DynamicProgram
 from .fleet import MAX_SHAPES, Fleet
@@ -70,26 +71,22 @@ class Ptas:
     The linear program over options and proper contents of machines (of a size-bounded set those
     with no more of a block type than all jobs can use), LP_DW, is solved first; its prices prove a
     lower bound. A basic solution of it splits few jobs and rounds to a schedule that costs little
-    more, however many machines there are: with k block types and machines of cost 1 fewer than
-    max(k, (k - 1)^2) more. Where that is at most a part epsilon of the bound, it is the answer.
-    Otherwise there are few machines, and the optimum is found: by dynamic programming over numbers
-    of blocks where the tables are small, else by the compact integer program.
+    more: with k block types and machines of cost 1 fewer than max(k, (k - 1)^2) more. Where that is
+    at most a part epsilon of the bound, it is the answer. Otherwise there are few machines, and the
+    optimum is found: by dynamic programming over numbers of blocks where the tables are small, else
+    by the compact integer program.
 
     Notes
     -----
     **Guarantee.** cost <= (1 + epsilon) OPT. With one block type and machines of one cost the
-    rounding is optimal; with two it needs at most one machine more, so that epsilon does not matter
-    from 1 / epsilon machines on. The rounding is the answer only if its cost is within the
-    guarantee of the exact bound; no floating-point number has a part in that. So it does not matter
-    that the basic solution may cost slightly more than the bound, where block types tie to within a
-    small part of a block, or that beyond 32 block types it is rounded from floats, where Theorem B
-    does not hold of it.
+    rounding is optimal; with two it needs at most one machine more. The rounding is the answer only
+    if its cost is within the guarantee of the exact bound; no floating-point number has a part in
+    that, nor does it matter that beyond 32 block types the rounding is from floats.
 
-    **Running time.** LP_DW: a few dozen passes over the jobs, of a covering knapsack each, and
-    linear programs whose size hardly depends on the jobs. The exact part: with U machines at most,
-    of at most s blocks each, tables of (s U + 1)^(k - 1) cells, one for each job and each number of
-    machines; constant for constant k, s and epsilon, and large. The integer program is exponential
-    in the worst case.
+    **Running time.** LP_DW: a few dozen passes over the jobs, of a covering knapsack each. The
+    exact part: with U machines at most, of at most s blocks each, tables of (s U + 1)^(k - 1)
+    cells, one for each job and each number of machines; constant for constant k, s and epsilon, and
+    large. The integer program is exponential in the worst case.
 
     References
     ----------
@@ -130,15 +127,12 @@ class Ptas:
 
 
 class _Run:
-    """A run on the reduced problem."""
-
     def __init__(self, problem: Problem, options: PtasOptions, budget: Budget) -> None:
         self._reduction = reduce(problem)
         self._small = self._reduction.problem
         self._options, self._budget = options, budget
 
     def claims(self) -> Iterator[Named]:
-        """Yield claims about the problem the user gave."""
         small, options = self._small, self._options
         solution = solve_dantzig_wolfe(small, self._budget)
         if solution is None:
@@ -165,9 +159,12 @@ class _Run:
         tables = Tables.of(self._small, machines)
         jobs = {name: j for j, name in enumerate(self._small.job_names)}
         types = self._small.block_index
-        counts = {(types[block], jobs[job]): number for (block, job), number in given.items()}
-        kept = without_waste(tables, list(machines.values()), counts)
-        return restored(self._reduction, tables, *kept)
+        counts = np.zeros_like(tables.supply)
+        for (block, job), number in given.items():
+            counts[jobs[job], types[block]] = number
+        return tables.schedule(
+            self._reduction, *without_waste(tables, list(machines.values()), counts)
+        )
 
     def _exactly(self, schedule: Schedule, lowest: Fraction, *, enough: bool) -> Iterator[Named]:
         """Find the optimum; or leave it where that is hard and the rounding is good enough."""
@@ -225,13 +222,6 @@ def additive_loss_in_steps(problem: Problem) -> Fraction:
 
     Costs are multiples of a step; less than ``bound + loss`` is at most the bound rounded up to the
     next step, plus the loss, less a step.
-
-    Examples
-    --------
-    >>> from cms import Configuration, Problem
-    >>> shapes = [Configuration({"a": 1}), Configuration({"b": 1})]
-    >>> additive_loss_in_steps(Problem(configurations=shapes))
-    Fraction(1, 1)
     """
     step = common_step(problem.machine_type(shape.machine).cost for shape in problem.configurations)
     return max(Fraction(0), additive_cost(problem) - step)

@@ -23,19 +23,10 @@ if TYPE_CHECKING:
 
 
 class CompactProgram:
-    """The integer program for schedules that cost less than a known one.
+    """The integer program for schedules that cost at least ``lowest`` and less than ``highest``.
 
-    Parameters
-    ----------
-    fleet : Fleet
-        Of a problem in which every job can be served; some machine costs something.
-    lowest, highest : Fraction
-        A lower bound, and the cost of the known schedule.
-
-    Raises
-    ------
-    UnsupportedProblem
-        If numbers leave the solver's range.
+    Every job can be served, and some machine costs something. Raises UnsupportedProblem if numbers
+    leave the solver's range.
     """
 
     def __init__(self, fleet: Fleet, lowest: Fraction, highest: Fraction) -> None:
@@ -83,13 +74,5 @@ class CompactProgram:
                     yield None
 
     def _read(self, values: Sequence[int]) -> FleetFound:
-        fleet, problem = self._fleet, self._fleet.problem
-        pairs = zip(fleet.shapes, self._machines, strict=True)
-        machines = {shape: values[x] for shape, x in pairs if values[x]}
-        given = {
-            (block, name): values[y]
-            for name, blocks in zip(problem.job_names, self._blocks, strict=True)
-            for block, y in zip(problem.blocks, blocks, strict=True)
-            if values[y]
-        }
-        return FleetFound(machines, given)
+        given = [[values[y] for y in blocks] for blocks in self._blocks]
+        return FleetFound([values[x] for x in self._machines], given)

@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from cms.plugin.algorithm import Budget
-    from cms.problem.parts import Configuration
 
     Table = NDArray[np.int64]
 
@@ -45,19 +44,9 @@ _NEVER, _NONE = 2**61, -(2**61)
 
 
 class DynamicProgram:
-    """The search for a schedule that costs less than a known one.
+    """The search for a schedule that costs at least ``lowest`` and less than ``highest``.
 
-    Parameters
-    ----------
-    fleet : Fleet
-        Of a problem in which every job can be served.
-    lowest, highest : Fraction
-        A lower bound, and the cost of the known schedule.
-
-    Raises
-    ------
-    UnsupportedProblem
-        If the tables would be too large.
+    Every job can be served. Raises UnsupportedProblem if the tables would be too large.
     """
 
     def __init__(self, fleet: Fleet, lowest: Fraction, highest: Fraction) -> None:
@@ -205,46 +194,42 @@ class DynamicProgram:
         cap = caps[self._last]
         return np.minimum(moved + min(counts[self._last], cap), cap)
 
-    def _machines(
-        self, tables: dict[int, Table], cost: int, cell: tuple[int, ...]
-    ) -> dict[Configuration, int]:
+    def _machines(self, tables: dict[int, Table], cost: int, cell: tuple[int, ...]) -> list[int]:
         """Read off which machines have what a cell says; as many steps as there are machines."""
         fleet, cap = self._fleet, self._caps[self._last]
-        every = list(zip(fleet.shapes, fleet.steps, fleet.counts, strict=True))
-        machines = {
-            shape: max(-(-self._caps[i] // n) for i, n in enumerate(counts) if n)
-            for shape, steps, counts in every
-            if not steps
-        }
+        every = list(zip(fleet.steps, fleet.counts, strict=True))
+        machines = [
+            0 if steps else max(-(-self._caps[i] // n) for i, n in enumerate(counts) if n)
+            for steps, counts in every
+        ]
         while cost:
-            for shape, steps, counts in every:
+            for at, (steps, counts) in enumerate(every):
                 if not steps or cost - steps not in tables:
                     continue
                 pairs = zip(cell[1:], self._axes, strict=True)
-                less = (0, *(max(0, at - counts[i]) for at, i in pairs))
+                less = (0, *(max(0, had - counts[i]) for had, i in pairs))
                 before = int(tables[cost - steps][less])
                 had = min(before + min(counts[self._last], cap), cap)
                 if before >= 0 and had == tables[cost][cell]:
-                    machines[shape] = machines.get(shape, 0) + 1
+                    machines[at] += 1
                     cost, cell = cost - steps, less
                     break
             else:
                 raise AssertionError("a cell of the table comes from no other")
         return machines
 
-    def _given(self, needs: list[Table], cell: tuple[int, ...]) -> dict[tuple[str, str], int]:
+    def _given(self, needs: list[Table], cell: tuple[int, ...]) -> list[list[int]]:
         """Read off which option each job takes."""
-        problem = self._fleet.problem
-        given: dict[tuple[str, str], int] = {}
-        for j in reversed(range(problem.n_jobs)):
+        n = len(self._options)
+        given = [[0] * len(self._caps) for _ in range(n)]
+        for j in reversed(range(n)):
             for option, last in self._options[j]:
-                less = tuple(at - n for at, n in zip(cell, option, strict=True))
+                less = tuple(at - less for at, less in zip(cell, option, strict=True))
                 if min(less) >= 0 and needs[j][less] + last == needs[j + 1][cell]:
                     break
             else:
                 raise AssertionError("a cell of the table comes from no other")
-            for i, n in zip((self._last, *self._axes), (last, *option[1:]), strict=True):
-                if n:
-                    given[problem.blocks[i], problem.job_names[j]] = n
+            for i, number in zip((self._last, *self._axes), (last, *option[1:]), strict=True):
+                given[j][i] = number
             cell = less
         return given

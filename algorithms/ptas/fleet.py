@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+import numpy as np
+
 from cms.errors import UnsupportedProblem
 from cms.schedule.schedule import Schedule
 from cms.values.numbers import common_step
 
-from ..tables.demands import demands_of
+from ..tables.integers import demands_of
 from ..tables.machines import listed
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from fractions import Fraction
 
-    from cms.problem.parts import Configuration
     from cms.problem.problem import Problem
 
 #: Maximal multisets of a size-bounded set that are listed one by one.
@@ -22,27 +24,17 @@ MAX_SHAPES = 20_000
 
 
 class FleetFound(NamedTuple):
-    """Machines by configuration, and the blocks given to jobs by (block, job)."""
+    """Machines of each configuration, and the blocks of each type given to each job."""
 
-    machines: dict[Configuration, int]
-    given: dict[tuple[str, str], int]
+    machines: Sequence[int]
+    given: Sequence[Sequence[int]]
 
 
 class Fleet:
     """A reduced problem without limits, with all its configurations listed.
 
-    Attributes
-    ----------
-    demands : tuple of Demands
-    shapes : tuple of Configuration
-    counts : list of tuples of k ints
-        Blocks of each type.
-    step : Fraction
-        All costs are multiples of it; 0 if all machines are free.
-    steps : list of int
-        Costs of the shapes in multiples of ``step``.
-    useful : list of k ints
-        More blocks of a type than this never help.
+    ``steps`` are costs in multiples of ``step``, which is 0 if all machines are free. More blocks
+    of a type than are ``useful`` never help.
 
     Examples
     --------
@@ -55,13 +47,12 @@ class Fleet:
 
     def __init__(self, problem: Problem) -> None:
         self.problem = problem
-        listing = listed(problem, MAX_SHAPES)
-        if listing.left_out:
+        self.shapes, left_out = listed(problem, MAX_SHAPES)
+        if left_out:
             raise UnsupportedProblem(
                 f"a size-bounded set has more than {MAX_SHAPES} maximal configurations, which are "
                 "listed one by one here"
             )
-        self.shapes = listing.shapes
         self.counts = [
             tuple(shape.blocks.get(block, 0) for block in problem.blocks) for shape in self.shapes
         ]
@@ -73,10 +64,12 @@ class Fleet:
 
     def price(self, found: FleetFound) -> Fraction:
         """Return what machines cost."""
-        steps = dict(zip(self.shapes, self.steps, strict=True))
-        return self.step * sum(number * steps[shape] for shape, number in found.machines.items())
+        return self.step * sum(x * y for x, y in zip(found.machines, self.steps, strict=True))
 
     def schedule(self, found: FleetFound) -> Schedule:
         """Build a schedule of the reduced problem."""
-        schedule = Schedule.from_counts(self.problem, found.machines, found.given)
-        return schedule.without_idle_machines()
+        machines = {shape: x for shape, x in zip(self.shapes, found.machines, strict=True) if x}
+        given = np.array(found.given, dtype=object)
+        jobs, blocks = np.nonzero(given)
+        columns = jobs, blocks, given[jobs, blocks]
+        return Schedule.from_counts(self.problem, machines, columns).without_idle_machines()

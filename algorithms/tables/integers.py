@@ -6,57 +6,70 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from math import gcd
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 
 from cms.plugin.algorithm import Support
 from cms.reduction.reduction import reduce
-from cms.schedule.columns import whole_array
+from cms.running.stopping import Stopped
 from cms.schedule.schedule import Schedule
 
-from .costs import supported_costs
+from ..solvers.floats import near
 from .machines import full_of_one, listed
+
+Number = TypeVar("Number", int, Fraction)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+    from numpy.typing import NDArray
+
+    from cms.plugin.algorithm import Budget
     from cms.problem.parts import Configuration
     from cms.problem.problem import Problem
     from cms.reduction.reduction import Reduction
 
+#: Machines of each configuration, and blocks of each type given to each job, n rows of k.
+Counts: TypeAlias = "tuple[list[int], NDArray[Any]]"
 #: Maximal multisets of size-bounded sets that are listed one by one.
 MOST_SHAPES = 2_000
+#: Costs are multiples of the cheapest in linear programs; a float holds no more than 1e308.
+_FURTHEST = 10**100
+#: Sums over all jobs stay below this in int64; else arrays hold Python's integers.
+_FITS = 2**60
+#: Wide rows read between two looks at the clock.
+_ROWS = 2**10
+
+
+def least_pay(alone: NDArray[np.float64], prices: Sequence[float]) -> NDArray[np.float64]:
+    """Return what each job pays at least at block prices, if blocks can be cut: a row of floats."""
+    with np.errstate(invalid="ignore"):
+        return np.asarray(np.where(alone < np.inf, alone * prices, np.inf).min(1, initial=np.inf))
+
+
+def look_at(budget: Budget | None) -> None:
+    """Raise Stopped if a run is to end."""
+    if budget is not None and budget.stopped:
+        raise Stopped
 
 
 @dataclass(frozen=True)
 class Tables:
     """The integers of a reduced problem (every supply is cut at its job's demand).
 
-    Attributes
-    ----------
-    problem : Problem
-    shapes : tuple of c Configurations
-        Those listed, and the maximal multisets of size-bounded sets; or some chosen ones.
-    vast : tuple of str
-        Machine types of sets that have too many of these. Of such a set ``shapes`` has the machines
-        full of one block type, and others as prices asked for them.
-    counts : list of c lists of k ints
-        Blocks of each type in each configuration.
-    costs : list of c Fractions
-    demands : list of n ints
-    supply : list of n lists of k ints
-        Each job's demand and supply without a common divisor.
+    The arrays ``demands`` (n) and ``supply`` (n, k) have each job's numbers without a common
+    divisor, as int64 where sums over all jobs fit, else as Python's integers. ``shapes`` are the
+    configurations listed, and the maximal multisets of size-bounded sets, or some chosen ones. Of
+    machine types in ``vast``, whose sets have too many of these, they are the machines full of one
+    block type, and others as prices asked for them. ``counts`` are their blocks of each type.
 
     Examples
     --------
     >>> from cms import Configuration, Job, Problem
-    >>> tables = Tables.of(
-    ...     Problem(
-    ...         configurations=Configuration({"half": 2}), jobs=[Job("bert", "1.5", {"half": 1})]
-    ...     )
-    ... )
-    >>> tables.demands, tables.supply, tables.counts
+    >>> jobs = [Job("bert", "1.5", {"half": 1})]
+    >>> tables = Tables.of(Problem(configurations=Configuration({"half": 2}), jobs=jobs))
+    >>> tables.demands.tolist(), tables.supply.tolist(), tables.counts
     ([3], [[2]], [[2]])
     """
 
@@ -64,12 +77,17 @@ class Tables:
     shapes: tuple[Configuration, ...]
     counts: list[list[int]]
     costs: list[Fraction]
-    demands: list[int]
-    supply: list[list[int]]
+    demands: NDArray[Any]
+    supply: NDArray[Any]
     vast: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, problem: Problem, shapes: Iterable[Configuration] | None = None) -> Tables:
+    def of(
+        cls,
+        problem: Problem,
+        shapes: Iterable[Configuration] | None = None,
+        budget: Budget | None = None,
+    ) -> Tables:
         """Read the tables off a reduced problem, with all its configurations or those given."""
         vast: tuple[str, ...] = ()
         if shapes is None:
@@ -78,10 +96,20 @@ class Tables:
             shapes += tuple(full_of_one(problem, left_out))
         counts, costs = _read(problem, shapes := tuple(dict.fromkeys(shapes)))
         rows = problem.rows
-        common = np.maximum(1, np.gcd(np.gcd.reduce(rows.supplies, axis=1), rows.demands))
-        demands = (rows.demands // common).tolist()
-        supply = (rows.supplies // common[:, None]).tolist()
-        for j, row in rows.wide.items():
+        look_at(budget)
+        common = rows.demands
+        for column in rows.supplies.T:
+            common = np.gcd(common, column)
+            look_at(budget)
+        common = np.maximum(1, common)
+        demands, supply = rows.demands // common, rows.supplies // common[:, None]
+        largest = int(max(demands.max(initial=0), supply.max(initial=0)))
+        if rows.wide or 4 * largest * (len(rows) + rows.n_blocks) >= _FITS:
+            look_at(budget)
+            demands, supply = demands.astype(object), supply.astype(object)
+        for number, (j, row) in enumerate(rows.wide.items()):
+            if not number % _ROWS:
+                look_at(budget)
             divisor = gcd(row.demand, *row.supply)
             demands[j] = row.demand // divisor
             supply[j] = [amount // divisor for amount in row.supply]
@@ -122,21 +150,52 @@ class Tables:
     @property
     def unservable(self) -> bool:
         """Whether some job has no block that serves it."""
-        return any(not any(row) for row in self.supply)
+        return not bool((self.supply > 0).any(axis=1).all())
 
     @cached_property
     def phi(self) -> Fraction:
         """The largest part of a job's demand that one block can satisfy, at most 1."""
-        parts = (
-            Fraction(max(row, default=0), d)
-            for row, d in zip(self.supply, self.demands, strict=True)
-        )
-        return max(parts, default=Fraction(0))
+        if not self.n or not self.k:
+            return Fraction(0)
+        best = self.supply.max(axis=1)
+        if (best == self.demands).any():
+            return Fraction(1)
+        parts = (best / self.demands).astype(np.float64)
+        # Floats tell all but near ties apart.
+        near = np.flatnonzero(parts >= parts.max() * (1 - 1e-12))
+        pairs = {(int(best[j]), int(self.demands[j])) for j in near}
+        return max(Fraction(*pair) for pair in pairs)
 
-    def held(self, machines: Sequence[int]) -> list[int]:
+    @property
+    def alone(self) -> NDArray[np.float64]:
+        """How many blocks of each type serve each job alone, n rows of k; infinite where none do.
+
+        Examples
+        --------
+        >>> from cms import Configuration, Job, Problem
+        >>> shape = Configuration({"a": 1, "b": 1})
+        >>> Tables.of(Problem(configurations=shape, jobs=[Job("x", 5, {"a": 2})])).alone
+        array([[2.5, inf]])
+        """
+        demands, supply = self.demands[:, None], self.supply
+        if supply.dtype == object:
+            cut = np.frompyfunc(lambda d, f: near(d, f) if f else np.inf, 2, 1)
+            return np.asarray(cut(demands, supply), dtype=np.float64)
+        with np.errstate(divide="ignore"):
+            return np.asarray(demands / supply)
+
+    def held(self, machines: Sequence[Number]) -> list[Number]:
         """Add up the blocks of each type that so many machines of each configuration have."""
         pairs = [(x, row) for x, row in zip(machines, self.counts, strict=True) if x]
         return [sum(x * row[i] for x, row in pairs) for i in range(self.k)]
+
+    def served_by(self, machines: Sequence[int], free: Iterable[int] = ()) -> bool:
+        """Whether machines, and others of some configurations, have a block for every job."""
+        held = [*self.held(machines)]
+        for at in free:
+            held = [max(pair) for pair in zip(held, self.counts[at], strict=True)]
+        types = [i for i, number in enumerate(held) if number]
+        return bool((self.supply[:, types] > 0).any(axis=1).all())
 
     def cost(self, machines: Sequence[int]) -> Fraction:
         """Add up what so many machines of each configuration cost."""
@@ -153,9 +212,22 @@ class Tables:
         holders = [at for at in range(self.c) if self.counts[at][block]]
         return min(holders, key=lambda at: (self.costs[at], -self.counts[at][block], at))
 
-    def by_shape(self, machines: Sequence[int]) -> Mapping[Configuration, int]:
-        """Name the configurations of so many machines."""
-        return {shape: x for shape, x in zip(self.shapes, machines, strict=True) if x}
+    def schedule(self, reduction: Reduction, machines: Sequence[int], given: Any) -> Schedule:
+        """Build the schedule of the original problem from counts.
+
+        Examples
+        --------
+        >>> from cms import Configuration, Job, Problem, reduce
+        >>> jobs = [Job("bert", 3, {"half": 2})]
+        >>> small = reduce(Problem(configurations=Configuration({"half": 2}), jobs=jobs))
+        >>> Tables.of(small.problem).schedule(small, [1], np.array([[2]]))
+        Schedule(1 machines in 1 groups)
+        """
+        pairs = zip(self.shapes, machines, strict=True)
+        by_shape: Mapping[Configuration, int] = {shape: x for shape, x in pairs if x}
+        jobs, blocks = np.nonzero(given)
+        columns = jobs, blocks, given[jobs, blocks]
+        return reduction.restore(Schedule.from_counts(self.problem, by_shape, columns))
 
 
 def _read(
@@ -166,36 +238,50 @@ def _read(
     return counts, [problem.machine_type(shape.machine).cost for shape in shapes]
 
 
-def schedule(
-    reduction: Reduction,
-    tables: Tables,
-    machines: Sequence[int],
-    given: Mapping[tuple[int, int], int],
-) -> Schedule:
-    """Build the schedule of the original problem from counts.
+class Demand(NamedTuple):
+    """A job in integers; dividing supply by its common divisor keeps demands small."""
 
-    Parameters
-    ----------
-    reduction : Reduction
-    tables : Tables
-        Of the reduced problem.
-    machines : sequence of c ints
-    given : Mapping[(block type, job), int]
+    name: str
+    demand: int
+    supply: tuple[int, ...]
+
+    @property
+    def enough(self) -> list[int]:
+        """How many blocks of each type serve the job alone; 0 where none do."""
+        return [-(-self.demand // f) if f else 0 for f in self.supply]
+
+
+def demands_of(problem: Problem) -> tuple[Demand, ...]:
+    """Return the jobs of a reduced problem.
+
+    Blocks give multiples of the supply's common divisor, so that a demand may be rounded up to one.
 
     Examples
     --------
-    >>> from cms import Configuration, Job, Problem, reduce
-    >>> small = reduce(
-    ...     Problem(configurations=Configuration({"half": 2}), jobs=[Job("bert", 3, {"half": 2})])
-    ... )
-    >>> schedule(small, Tables.of(small.problem), [1], {(0, 0): 2})
-    Schedule(1 machines in 1 groups)
+    >>> from cms import Configuration, Job, Problem
+    >>> job = Job("x", 10**30, {"a": 3 * 10**29})
+    >>> demands_of(Problem(configurations=Configuration({"a": 1}), jobs=[job]))
+    (Demand(name='x', demand=4, supply=(1,)),)
     """
-    jobs = np.array([j for _, j in given], dtype=np.int64)
-    blocks = np.array([i for i, _ in given], dtype=np.int64)
-    counts = whole_array(list(given.values()), "blocks given")
-    built = Schedule.from_counts(tables.problem, tables.by_shape(machines), (jobs, blocks, counts))
-    return reduction.restore(built)
+    found = []
+    for j, name in enumerate(problem.job_names):
+        row = problem.rows.row(j)
+        divisor = gcd(*row.supply) or 1
+        supply = tuple(f // divisor for f in row.supply)
+        found.append(Demand(name, -(-row.demand // divisor), supply))
+    return tuple(found)
+
+
+def supported_costs(problem: Problem) -> Support:
+    """Refuse costs that lie astronomically far apart, which floats cannot tell apart."""
+    paid = sorted((m for m in problem.machine_types if m.cost), key=lambda machine: machine.cost)
+    if paid and paid[-1].cost > _FURTHEST * paid[0].cost:
+        return Support(
+            False,
+            f"machine type {paid[-1].name!r} costs more than 10**100 times as much as "
+            f"{paid[0].name!r}; leave one of them out",
+        )
+    return Support(True)
 
 
 def without_limits(problem: Problem, most_shapes: int | None = MOST_SHAPES) -> Support:
@@ -203,16 +289,6 @@ def without_limits(problem: Problem, most_shapes: int | None = MOST_SHAPES) -> S
 
     Block types that serve nobody are left out before sets are listed. Without ``most_shapes`` sets
     may be of any size.
-
-    Examples
-    --------
-    >>> from cms import Configuration, MachineType, Problem
-    >>> types = [MachineType("a100", limit=3)]
-    >>> without_limits(
-    ...     Problem(configurations=Configuration({"7g": 1}), machine_types=types)
-    ... ).reason
-    "machine type 'a100' has a limit of 3 machines; rounding up does not keep limits; use auto or \
-price_and_branch"
     """
     for machine in problem.machine_types:
         if machine.limit is not None:

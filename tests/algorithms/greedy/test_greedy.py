@@ -32,7 +32,11 @@ def test_the_compiled_loop_does_what_the_plain_one_does(monkeypatch: pytest.Monk
     tables = Tables.of(problem)
     plain = Opening(tables, "greedy", "demands", Fraction(1, 7)).finish()
     monkeypatch.setattr(opening, "_COMPILED_JOBS", 1)
-    assert Opening(tables, "greedy", "demands", Fraction(1, 7)).finish() == plain
+    found = Opening(tables, "greedy", "demands", Fraction(1, 7)).finish()
+    assert plain is not None
+    assert found is not None
+    assert found[0] == plain[0]
+    assert (found[1] == plain[1]).all()
 
 
 @pytest.mark.parametrize("exponent", [9, 12, 40])

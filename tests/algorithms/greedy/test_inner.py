@@ -151,5 +151,5 @@ def test_a_run_that_is_too_dear_is_left() -> None:
         configurations=Configuration({"b": 1}), jobs=[Job("x", 50, {"b": 1}), Job("y", 7, {"b": 2})]
     )
     tables = Tables.of(problem)
-    assert Opening(tables, "greedy", "units").finish(Fraction(10), None) is None
-    assert Opening(tables, "greedy", "units").finish(Fraction(54), None) is not None
+    assert Opening(tables, "greedy", "units").finish(Fraction(10)) is None
+    assert Opening(tables, "greedy", "units").finish(Fraction(54)) is not None

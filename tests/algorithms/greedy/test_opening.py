@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from fractions import Fraction
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from algorithms.greedy.opening import Opening
 from algorithms.tables.integers import Tables
 from cms import Configuration, Job, Problem
 from cms.reduction.reduction import reduce
+from cms.running.stopping import Stopped
 from instances.families import generate
 from proofs_checks.g_alone import alone
 from proofs_checks.greedy import Inner, best_pair_first, by_trying_all, run, schedule
@@ -52,7 +54,7 @@ def tables() -> Tables:
 def test_the_clock_says_how_many_steps_are_done_at_once_and_nothing_else(
     seconds: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    plain = Opening(tables(), "greedy", "demands", Fraction(1, 7)).finish(None, None)
+    plain = Opening(tables(), "greedy", "demands", Fraction(1, 7)).finish()
     now, numbers = [0.0], []
 
     def clock() -> float:
@@ -65,8 +67,14 @@ def test_the_clock_says_how_many_steps_are_done_at_once_and_nothing_else(
 
     monkeypatch.setattr(opening, "_COMPILED_JOBS", 1)
     monkeypatch.setattr(opening, "perf_counter", clock)
-    monkeypatch.setattr(steps, "compiled", lambda: (steps.start, advance))
-    assert Opening(tables(), "greedy", "demands", Fraction(1, 7)).finish(None, None) == plain
+    monkeypatch.setattr(steps, "compiled", cache(lambda: (steps.start, advance)))
+    found = Opening(tables(), "greedy", "demands", Fraction(1, 7)).finish()
+    assert plain is not None
+    assert found is not None
+    assert found[0] == plain[0]
+    assert (found[1] == plain[1]).all()
+    # None at first, to load it.
+    assert numbers.pop(0) == 0
     # One at first; as many again while that is quick, and never more than are known to be.
     assert numbers[0] == 1
     if seconds >= opening._CLOCK_SECONDS:
@@ -93,9 +101,10 @@ def test_the_clock_is_looked_at_between_two_configurations(inner: str) -> None:
     shapes = [Configuration({f"b{i}": 1, f"b{i + 1}": 1}) for i in range(30)]
     jobs = [Job(f"j{j}", 7, {f"b{i}": 1 + (i * j) % 3 for i in range(31)}) for j in range(4)]
     built = Tables.of(Problem(configurations=shapes, jobs=jobs))
-    budget = Ends(10)
-    run = Opening(built, inner, "demands")
-    assert run.finish(None, budget) is None
+    budget = Ends(30)
+    run = Opening(built, inner, "demands", budget=budget)
+    with pytest.raises(Stopped):
+        run.finish()
     # The first machine was not even opened.
     assert not any(run._state.machines)
     # It notices soon: nobody asked much more often.
@@ -134,7 +143,7 @@ def test_machines_are_those_of_the_plain_greedy_one_by_one(
             for j in range(4)
         ]
         built = Tables.of(Problem(configurations=shapes, jobs=jobs))
-        tiny = Tiny.of(built.demands, built.supply, built.counts, built.costs)
+        tiny = Tiny.of(built.demands.tolist(), built.supply.tolist(), built.counts, built.costs)
         weigh = {
             "units": [Fraction(1)] * tiny.n,
             "demands": [1 / d for d in tiny.demands],

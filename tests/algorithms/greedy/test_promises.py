@@ -84,7 +84,7 @@ def test_a_job_weighs_what_it_costs_alone(family: str) -> None:
         tables = Tables.of(reduce(instance(family, number)).problem)
         if not tables.n or tables.unservable or not all(tables.costs):
             continue
-        tiny = Tiny.of(tables.demands, tables.supply, tables.counts, tables.costs)
-        divisors = opening._divisors(tables, "alone", 3, 1)
+        tiny = Tiny.of(tables.demands.tolist(), tables.supply.tolist(), tables.counts, tables.costs)
+        divisors = opening._divisors(tables, "alone", 3, 1, None)
         ratios = [d * g_alone.alone(tiny, j) for j, d in enumerate(divisors)]
         assert max(ratios) - min(ratios) <= max(ratios) / 10**9

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from fractions import Fraction
+from typing import Any
 
 import pytest
 
@@ -152,12 +153,11 @@ def test_a_bound_a_tiny_part_above_a_whole_number(variant: str) -> None:
 # -- MILP_c by cuts ------------------------------------------------------------------------------
 
 
-def cheapest(problem: Problem) -> Fraction | None:
+def cheapest(problem: Problem) -> Fraction:
     tables = Tables.of(problem)
     vertex = Aggregated(tables).solve(None)
-    assert vertex is not None
-    found = cheapest_whole(tables, vertex, limit_on_cost(tables), budget(problem))
-    return None if found is None else tables.cost(found.machines)
+    machines, _ = cheapest_whole(tables, vertex, limit_on_cost(tables), budget(problem))
+    return tables.cost(machines)
 
 
 @pytest.mark.long
@@ -189,14 +189,14 @@ def test_cuts_too_large_for_cp_sat_are_made_weaker_and_the_machines_excluded(
         Job("z", d, {"b": d}),
     ]
     problem = reduce(Problem(configurations=shapes, jobs=jobs)).problem
-    excluded = []
-    true = whole._Search.exclude
+    excluded: list[list[int]] = []
+    true = whole._Search.cheapest
 
-    def watched(self: whole._Search, machines: list[int]) -> None:
-        true(self, machines)
-        excluded.extend(self._excluded[-1:])
+    def watched(self: whole._Search, budget: Any) -> list[int]:
+        excluded.extend(self.excluded)
+        return true(self, budget)
 
-    monkeypatch.setattr(whole._Search, "exclude", watched)
+    monkeypatch.setattr(whole._Search, "cheapest", watched)
     assert cheapest(problem) == milp_c(Tables.of(problem))
     assert excluded
 
