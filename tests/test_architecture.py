@@ -115,9 +115,9 @@ MAY_WRITE_TO_THE_TERMINAL = (
 BUDGETS = {
     "cms": 310,
     "cms.running": 410,
-    "cms.values": 1_010,
-    "cms.problem": 1_600,
-    "cms.schedule": 1_060,
+    "cms.values": 1_020,
+    "cms.problem": 1_580,
+    "cms.schedule": 1_040,
     "cms.knapsack": 1_650,
     "cms.certificate": 1_130,
     "cms.referee": 300,
