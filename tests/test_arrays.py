@@ -147,7 +147,8 @@ def any_bits(rng: np.random.Generator, kind: Any, n: int) -> NDArray[Any]:
     """Every finite float >= 0 is as likely as any other."""
     bits = rng.integers(0, np.iinfo(BITS[kind]).max, n, dtype=BITS[kind])
     values: NDArray[Any] = np.abs(bits.view(kind))
-    return values[np.isfinite(values)]
+    finite: NDArray[Any] = values[np.isfinite(values)]
+    return finite
 
 
 def decimals_written(rng: np.random.Generator, kind: Any, n: int) -> NDArray[Any]:

@@ -72,9 +72,9 @@ BAD: list[tuple[Any, str]] = [
     ([5], "group 0 is 5"),
     ([(PAIR, {}, 1), (PAIR, 1)], "group 1 is "),
     ([["c", {}, 1]], "group 0 is ['c', {}, 1]"),
-    ([("half", {}, 1)], "group 0: its configuration is 'half'"),
-    ([(SizeBoundedConfigurations({"a": 1}, 1), {}, 1)], "group 0: its configuration is Size"),
-    ([(PAIR, ["a"], 1)], "group 0: its assignment is ['a']"),
+    ([("half", {}, 1)], "group 0 is ('half'"),
+    ([(SizeBoundedConfigurations({"a": 1}, 1), {}, 1)], "group 0 is (Size"),
+    ([(PAIR, ["a"], 1)], "group 0 is (Configuration(2 x half), ['a']"),
     *(([(PAIR, {pair: 1}, 1)], f"group 0: a key of its assignment is {pair!r}")
       for pair in ("ab", ("a",), ("a", 5))),
     *(([(PAIR, {("a", "x"): n}, 1)], f"group 0: blocks 'a' for job 'x' is {n}")

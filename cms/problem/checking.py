@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 import numpy as np
 
 from ..errors import InvalidProblem
-from ..values.names import checked_names, nearest
+from ..values.names import checked_names, iterated, nearest
 from ..values.numbers import exact
 from .parts import (
     DEFAULT_MACHINE,
@@ -41,7 +41,7 @@ def checked_configurations(
     names = checked_names((machine.name for machine in types), "machine type")
     known = set(names)
     shapes: list[AnyConfiguration] = []
-    for shape in _iterated(configurations, "configurations", "configurations"):
+    for shape in iterated(configurations, "configurations", "a sequence of configurations"):
         if not isinstance(shape, Configuration | SizeBoundedConfigurations):
             raise InvalidProblem(
                 f"configurations contains {shape!r}; expected Configuration or "
@@ -65,18 +65,11 @@ def checked_configurations(
 
 def each_of(values: Iterable[T], kind: type[T], what: str) -> tuple[T, ...]:
     """Return the values as a tuple, all of one kind."""
-    result = tuple(_iterated(values, what, f"{kind.__name__} objects"))
+    result = tuple(iterated(values, what, f"a sequence of {kind.__name__} objects"))
     for value in result:
         if not isinstance(value, kind):
             raise InvalidProblem(f"{what} contains {value!r}; expected {kind.__name__} objects")
     return result
-
-
-def _iterated(values: Iterable[T], what: str, expected: str) -> Iterable[T]:
-    try:
-        return iter(values)
-    except TypeError:
-        raise InvalidProblem(f"{what} is {values!r}; expected a sequence of {expected}") from None
 
 
 def blocks_of(configurations: Iterable[AnyConfiguration]) -> tuple[Block, ...]:
@@ -131,7 +124,7 @@ def from_counts(
         )
     names: list[Any] = [None] * len(counts)
     if machines is not None:
-        names = list(_iterated(machines, "configuration_machines", "str"))
+        names = list(iterated(machines, "configuration_machines", "a sequence of str"))
     if len(names) != len(counts):
         raise InvalidProblem(
             f"{len(names)} configuration_machines for {len(counts)} configurations"

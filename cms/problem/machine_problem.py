@@ -54,19 +54,11 @@ class MachineProblem(Immutable, Viewed, ABC):
     job_names: Sequence[str]
     _cache: dict[str, Any]
 
-    def _fill_machines(
-        self,
-        blocks: tuple[Block, ...],
-        configurations: tuple[AnyConfiguration, ...],
-        machine_types: tuple[MachineType, ...],
-        job_names: Sequence[str],
-    ) -> None:
-        put = object.__setattr__
-        put(self, "blocks", blocks)
-        put(self, "configurations", configurations)
-        put(self, "machine_types", machine_types)
-        put(self, "job_names", job_names)
-        put(self, "_cache", {})
+    def _fill_machines(self, *parts: Any) -> None:
+        """Take blocks, configurations, machine types and the names of jobs, all checked."""
+        names = ("blocks", "configurations", "machine_types", "job_names", "_cache")
+        for name, part in zip(names, (*parts, {}), strict=True):
+            object.__setattr__(self, name, part)
 
     @abstractmethod
     def serving_blocks(self, stopped: Callable[[], bool] = never) -> NDArray[np.bool_]:

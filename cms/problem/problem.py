@@ -99,15 +99,10 @@ class Problem(MachineProblem):
         )
         self._fill(blocks, shapes, types, names, rows)
 
-    def _fill(
-        self,
-        blocks: tuple[Block, ...],
-        configurations: tuple[AnyConfiguration, ...],
-        machine_types: tuple[MachineType, ...],
-        job_names: Sequence[str],
-        rows: Rows,
-    ) -> None:
-        self._fill_machines(blocks, configurations, machine_types, job_names)
+    def _fill(self, *parts: Any) -> None:
+        """Take what machines have, see :meth:`_fill_machines`, and rows."""
+        *machines, rows = parts
+        self._fill_machines(*machines)
         object.__setattr__(self, "rows", rows)
 
     @classmethod

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
@@ -37,7 +37,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 
-S = TypeVar("S", Schedule, ShardedSchedule)
 #: Configurations handled between two looks at the budget.
 _SHAPES = 2**12
 
@@ -86,7 +85,11 @@ class Reduction:
                 prices[blocks[i]] = Fraction(numbers[i], scale)
         return BlockPrices(prices, leaf.limit_prices, leaf.multipliers, leaf.proper)
 
-    def restore(self, schedule: S) -> S:
+    @overload
+    def restore(self, schedule: Schedule) -> Schedule: ...
+    @overload
+    def restore(self, schedule: ShardedSchedule) -> ShardedSchedule: ...
+    def restore(self, schedule: Schedule | ShardedSchedule) -> Schedule | ShardedSchedule:
         """Translate a schedule of the reduced problem into one of the original.
 
         A certificate needs no translation but :meth:`restore_prices` as long as it branches on

@@ -16,6 +16,7 @@ import numpy as np
 from ..errors import InvalidSchedule
 from ..problem.parts import DEFAULT_MACHINE, Block, Configuration
 from ..values.frozen import FrozenMap, Immutable
+from ..values.names import iterated
 from ..values.numbers import shown, whole
 from .columns import Columns, checked_columns, column_totals, whole_array
 from .contents import Content, Mix, private_contents, shown_content
@@ -310,15 +311,16 @@ def _columns_of(groups: Iterable[MachineGroup]) -> Columns:
     machines: list[tuple[int, int]] = []
     starts = [0]
     entries: list[tuple[int, int, int]] = []
-    for number, group in enumerate(_iterated(groups)):
+    given = iterated(groups, "groups", "a sequence of MachineGroup objects", InvalidSchedule)
+    for number, group in enumerate(given):
         configuration, assignment, count = _parts(number, group)
         shape = configurations.setdefault(configuration, len(configurations))
         many = whole(count, f"group {number}: its count", error=InvalidSchedule)
         machines.append((shape, many))
-        for pair, given in assignment.items():
+        for pair, blocks_given in assignment.items():
             block, content = checked_pair(pair, f"group {number}: a key of its assignment")
             what = f"group {number}: blocks {block!r} for {shown_content(content)}"
-            amount = whole(given, what, error=InvalidSchedule)
+            amount = whole(blocks_given, what, error=InvalidSchedule)
             i = blocks.setdefault(block, len(blocks))
             j = contents.setdefault(content, len(contents))
             entries.append((i, j, amount))
@@ -336,28 +338,11 @@ def _columns_of(groups: Iterable[MachineGroup]) -> Columns:
     )
 
 
-def _iterated(groups: Iterable[MachineGroup]) -> Iterable[MachineGroup]:
-    try:
-        return iter(groups)
-    except TypeError:
+def _parts(number: int, group: Any) -> MachineGroup:
+    is_one = isinstance(group, tuple) and len(group) == 3
+    if not (is_one and isinstance(group[0], Configuration) and isinstance(group[1], Mapping)):
         raise InvalidSchedule(
-            f"groups is {groups!r}; expected a sequence of MachineGroup objects"
-        ) from None
-
-
-def _parts(number: int, group: object) -> tuple[Configuration, Assignment, object]:
-    if not (isinstance(group, tuple) and len(group) == 3):
-        raise InvalidSchedule(
-            f"group {number} is {group!r}; expected MachineGroup(configuration, assignment, count)"
+            f"group {number} is {group!r}; expected MachineGroup(configuration, "
+            "{(block, job): number of blocks}, count)"
         )
-    configuration, assignment, count = group
-    if not isinstance(configuration, Configuration):
-        raise InvalidSchedule(
-            f"group {number}: its configuration is {configuration!r}; expected a Configuration"
-        )
-    if not isinstance(assignment, Mapping):
-        raise InvalidSchedule(
-            f"group {number}: its assignment is {assignment!r}; expected a mapping "
-            "{(block, job): number of blocks}"
-        )
-    return configuration, assignment, count
+    return MachineGroup(*group)

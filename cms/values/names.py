@@ -5,11 +5,13 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, overload
+from typing import Any, TypeVar, overload
 
 import numpy as np
 
 from ..errors import InvalidProblem
+
+T = TypeVar("T")
 
 # What a terminal or a file would take for an order or a line end; surrogates are no text at all.
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
@@ -93,16 +95,24 @@ def private_names(names: Sequence[str]) -> Sequence[str]:
     return tuple(names)
 
 
+def iterated(
+    values: Iterable[T], what: str, expected: str, error: type[Exception] = InvalidProblem
+) -> Iterable[T]:
+    """Return an iterator, or refuse what has none."""
+    try:
+        return iter(values)
+    except TypeError:
+        raise error(f"{what} is {values!r}; expected {expected}") from None
+
+
 def checked_names(
     names: Iterable[str], what: str, error: type[Exception] = InvalidProblem
 ) -> tuple[str, ...]:
     """Return the names as a tuple of plain texts; refuse empty, duplicate and unprintable ones."""
-    try:
-        given = None if isinstance(names, str) else tuple[object, ...](names)
-    except TypeError:
-        given = None
-    if given is None:
-        raise error(f"{what} names are {names!r}; expected a list of names")
+    expected = "a list of names"
+    if isinstance(names, str):
+        raise error(f"{what} names are {names!r}; expected {expected}")
+    given: tuple[object, ...] = tuple(iterated(names, f"the list of {what} names", expected, error))
     for name in given:
         if not (isinstance(name, str) and name):
             raise error(f"{what} name is {name!r}; expected a text that is not empty")
