@@ -109,6 +109,7 @@ def test_numbers_that_no_machine_word_holds(method: str) -> None:
             Job("x", 10**30, {"a": 10**28 + 1, "b": 1}),
             Job("y", "1", {"a": "1/3"}),
             Job("z", 10**12, {"a": 10**11, "b": 3 * 10**11}),
+            Job("w", 6 * 2**60 + 1, {"a": 2**60}),  # a hair beyond six blocks
         ],
     )
     solution = solve(problem, method)

@@ -7,10 +7,10 @@ import subprocess
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
-from algorithms.muxflow.plans import counts_of, spread_of
+from algorithms.muxflow.plans import counts_of, parted, spread_of
 from algorithms.muxflow.prices import exchanges, longest_paths
 from algorithms.solvers import transport
 from cms import Proof, Status, StopReason, UnsupportedProblem
@@ -68,6 +68,9 @@ def tiny(draw: st.DrawFn) -> SharingProblem:
 
 
 @given(tiny())
+@example(posed([1, 1], [1], [[1], [5]]))  # an idle GPU is worth more
+@example(posed([1], [1, 1], [[1, 5]]))  # a waiting workload is
+@example(posed([2, 1], [1, 2], [[4, 5], [2, 4]]))  # an exchange gains one unit
 def test_prices_prove_every_optimal_plan_and_no_other(problem: SharingProblem) -> None:
     plans = list(every_plan(problem))
     best, counts = max(map(problem.value, plans)), counts_of(problem)
@@ -120,6 +123,8 @@ def test_sub_clusters_lose_no_more_than_is_certified() -> None:
     assert 0 <= best - split.value <= split.gap
     assert split.relative_gap <= 1 / 100
     assert share(problem, options={"parts": 4}).plan == split.plan
+    for rows, columns in parted(([3, 1], [2]), 2, seed=0):
+        assert (sum(rows), sum(columns)) == (2, 1)
     words = refusal(UnsupportedProblem, share, posed([10**9], [3], [[5]]), options={"parts": 2})
     assert "1000000000 GPUs or workloads are drawn one by one into 2 parts" in words
 
