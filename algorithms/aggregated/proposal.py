@@ -156,7 +156,7 @@ class Proposals:
         self._usable = usable = np.isfinite(rough)
         rough[~usable] = 0.0
         # Blocks that cost nothing are counted all the same.
-        rough = np.maximum(rough, 1e-9 * max(1e-9, float(rough.max(initial=0.0))))
+        rough[:] = np.maximum(rough, 1e-9 * max(1e-9, float(rough.max(initial=0.0))))
         look_at(budget)
         if not self._groups:
             self._start(rough)

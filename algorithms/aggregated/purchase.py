@@ -162,7 +162,7 @@ class Purchase:
                 begin, end = end, min(Fraction(size), end + amount * gives / demand)
                 main[members[ceil(begin) : max(ceil(begin), floor(end))]] = i
                 for at in {floor(begin), floor(end)}:
-                    part = min(end, at + 1) - max(begin, at)
+                    part = min(end, Fraction(at + 1)) - max(begin, Fraction(at))
                     if 0 < part < 1:
                         own = blocks.shares.setdefault(int(members[at]), {})
                         own[i] = part * demand / gives

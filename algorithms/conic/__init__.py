@@ -26,12 +26,10 @@ class ConicOptions(CheckedFields):
     Parameters
     ----------
     route : str, default "auto"
-        "points": a column for every maximal content of a machine; "cells": for the corners of
-        parallelograms that cover all contents, and free machines beside them; "auto": points
-        where they are few, else cells.
+        "points": a column for every maximal content of a machine; "cells": for the corners
+        of the polygon of all contents; "auto": points where they are few, else cells.
     plain : bool, default False
-        Whether to run the integer program alone: no prices, no rounding, and no claims but its
-        schedules.
+        Whether to run the integer program alone and claim nothing but its schedules.
     """
 
     route: str = "auto"
@@ -48,33 +46,27 @@ class Conic:
     *Points.* Where a machine has few maximal contents, these are the columns of an integer program
     with the blocks of each job. That holds of MIG devices, whose configurations are a list.
 
-    *Cells.* The contents of a machine with two block types are the integer points of a polygon.
-    Integral parallelograms inside it cover them; X is the set of their vertices. Whatever machines
-    a schedule has, as many others have the same blocks in all, of which those outside X are
-    different from each other and at most 2^k, for k block types. So the columns are X, and 2^k
-    *slots* of free content.
+    *Cells.* The contents of a machine with two block types are the integer points of a polygon. The
+    columns are its corners, and two *slots* of free content: whatever machines a schedule has, as
+    many others have the same blocks in all, of which at most two are no corners.
 
     The linear program over options comes first: its prices certify a bound, its rounding is a
-    schedule, and often that is all. Otherwise the prices tell how often a better schedule can have
-    a content, and how many blocks of each type a job; SCIP looks for one, and CP-SAT decides.
+    schedule, and often that is all. Otherwise SCIP looks for a better schedule, and CP-SAT decides.
 
-    Taken are at most 100 jobs, 8 block types that serve one, and one machine type, with a limit of
-    machines if need be. Its configurations are a list of at most 100, none of which is part of
-    another (with long lists the problem is NP-hard for two jobs and two block types), size-bounded
-    sets of at most 5,000 maximal contents, or both. One set of two block types may have any number
-    of contents: it goes by cells then. (In the theory more types, too, are polynomial; measured,
-    cells have hardly fewer corners than there are contents then.) A run ends with an error if the
-    program's numbers leave the range of CP-SAT.
+    Taken are at most 100 jobs, 8 block types that serve one, and one machine type. Its
+    configurations are a list of at most 100, none of which is part of another (with long lists the
+    problem is NP-hard for two jobs and two block types), size-bounded sets of at most 5,000 maximal
+    contents, or both. One set of two block types may have any number of contents. A run ends with
+    an error if the program's numbers leave the range of CP-SAT.
 
     Notes
     -----
     **Guarantee.** Optimal: cost <= OPT for every finished run. Beyond the prices' bound the proof
     is CP-SAT's word; SCIP's is not taken, only its schedule.
 
-    **Running time.** For two block types the cells are found in time polynomial in the logarithm
+    **Running time.** For two block types the corners are found in time polynomial in the logarithm
     of the numbers, without listing a content. The integer program has a fixed number of variables
-    for fixed numbers of jobs and block types, times the size of X, which is polynomial in that
-    logarithm; the theory's polynomial algorithm for it is not run. CP-SAT is exponential in the
+    for fixed numbers of jobs and block types, times the columns; CP-SAT is exponential in the
     worst case.
 
     References
@@ -82,8 +74,8 @@ class Conic:
     The case: Casey, Rajaraman, Stalfa, Tan: Scheduling Splittable Jobs on Configurable Machines,
     APPROX/RANDOM 2024, doi:10.4230/LIPIcs.APPROX/RANDOM.2024.22. Integer conic combinations:
     Goemans, Rothvoss: Polynomiality for bin packing with a constant number of item types, J. ACM
-    2020, arXiv:1307.5108. The number of slots: Eisenbrand, Shmonin: Caratheodory bounds for integer
-    cones, Operations Research Letters 2006. The claim is checked in
+    2020, arXiv:1307.5108. The number of slots in any dimension: Eisenbrand, Shmonin: Caratheodory
+    bounds for integer cones, Operations Research Letters 2006, checked in
     ``proofs_checks/structure_theorem.py``.
 
     Examples

@@ -17,7 +17,7 @@ Content: TypeAlias = tuple[int, ...]
 
 
 class Window(NamedTuple):
-    """The numbers of blocks of each type that a job may take: from ``low`` to ``high``."""
+    """The numbers of blocks of each type that a job may take."""
 
     low: Content
     high: Content
@@ -28,10 +28,9 @@ class Window(NamedTuple):
 
 
 class Priced(NamedTuple):
-    """Block prices, what the cheapest option of each job costs, and the sum of that.
+    """Block prices, what the cheapest option of each job costs at least, and the sum of that.
 
-    The prices are worth at most 1 on every machine, so that no schedule has fewer machines than
-    ``bound``. What an option costs is a lower bound on it, if finding the option had to end early.
+    No machine is worth more than 1, so that no schedule has fewer machines than ``bound``.
     """
 
     prices: tuple[Fraction, ...]
@@ -40,13 +39,7 @@ class Priced(NamedTuple):
 
 
 def price_jobs(demands: Sequence[Demand], prices: Sequence[Fraction]) -> Priced:
-    """Price every job; each is served by some block.
-
-    Examples
-    --------
-    >>> price_jobs([Demand("x", 10, (3, 5))], [Fraction(1, 4), Fraction(1, 2)]).bound
-    Fraction(1, 1)
-    """
+    """Price every job; each is served by some block."""
     whole, denominator = common_denominator(prices)
     found = (cheapest_option(whole, demand.supply, demand.demand) for demand in demands)
     cheapest = tuple(Fraction(option.value, denominator) for option in found if option is not None)

@@ -14,8 +14,8 @@ from .polygon import Polygon
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-#: Free machines, each with a content of its own: 2^k beside the cells of k = 2 block types.
-SLOTS = 4
+#: Free machines, each with a content of its own, beside the corners of a polygon.
+SLOTS = 2
 
 
 def limit_columns(
@@ -24,7 +24,8 @@ def limit_columns(
     """Return the columns that a schedule of at most ``machines`` machines may use, and how often.
 
     With prices the reduced costs ``1 - prices . content`` of its machines add up to at most
-    ``machines - bound`` (theory 6.7). The exchanges of theory 5.1 keep this sum, too.
+    ``machines - bound`` (theory 6.7). Machines exchanged for others with the same blocks in
+    all keep this sum.
 
     Examples
     --------
@@ -48,23 +49,9 @@ def limit_columns(
 class ContentProgram:
     """The program for schedules of ``least`` to ``most`` machines, for CP-SAT.
 
-    Variables: the machines of each column, the contents of the slots, the blocks of each job.
-    Slots come by falling size; else their order would multiply the schedules.
-
-    Parameters
-    ----------
-    demands, windows : sequences
-        Of each job; the windows are not empty.
-    columns : Mapping[Content, int]
-        How many machines may have a content.
-    least, most : int
-    polygon : Polygon, optional
-        Of the slots' contents; without one there are none.
-
-    Raises
-    ------
-    TooLarge
-        If a number leaves the solver's range.
+    Variables: the machines of each column, at most so many; the contents of slots, within the
+    polygon if there is one; the blocks of each job, whose window is not empty. Slots come by
+    falling size; else their order would multiply the schedules. Raises TooLarge.
 
     Examples
     --------
@@ -72,11 +59,8 @@ class ContentProgram:
     >>> demands = [Demand("x", 14, (1, 0)), Demand("y", 21, (0, 1))]
     >>> windows = [Window((14, 0), (14, 0)), Window((0, 21), (0, 21))]
     >>> machine = Polygon((HalfPlane((10, 7), 291),), (29, 41))
-    >>> model = ContentProgram(demands, windows, {(28, 1): 2}, 0, 2, machine)
-    >>> len(model.program)
-    17
-    >>> model.read((0, 1, 14, 21, *[0] * 13))
-    ({(14, 21): 1}, [(14, 0), (0, 21)])
+    >>> len(ContentProgram(demands, windows, {(28, 1): 2}, 0, 2, machine).program)
+    11
     """
 
     def __init__(

@@ -56,13 +56,10 @@ class Prepared(NamedTuple):
 
 
 def prepare(problem: Problem, route: str) -> Prepared | Support:
-    """Prepare a problem for a run by a route: "auto", "points" or "cells".
+    """Prepare a problem for a run by a route, or refuse it.
 
-    Returns
-    -------
-    Prepared or Support
-        A refusal, with its reason; or ``Support(True)`` where nothing is left to decide: nothing to
-        serve, or a job that nothing serves.
+    ``Support(True)`` is where nothing is left to decide: nothing to serve, or a job that nothing
+    serves.
 
     Examples
     --------
@@ -71,9 +68,6 @@ def prepare(problem: Problem, route: str) -> Prepared | Support:
     >>> problem = Problem(configurations=shapes, jobs=[Job("x", 9, {"a": 2, "b": 3})])
     >>> prepare(problem, "auto").points
     ((2, 0), (1, 1))
-    >>> prepare(problem, "cells").reason
-    "the route 'cells' takes one size-bounded set of at most two block types that serve a job: a \
-list can have holes, and of more types cells have hardly fewer corners than contents; take 'points'"
     """
     if problem.n_jobs > MAX_JOBS:
         return Support(False, f"it has {problem.n_jobs} jobs; expected at most {MAX_JOBS}")

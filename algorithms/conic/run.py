@@ -17,7 +17,6 @@ from cms.schedule.schedule import Schedule
 from ..prices.theorem_b import rounded
 from ..prices.vertex import solve_dantzig_wolfe
 from ..solvers.integer import Outcome, Settings, TooLarge
-from .cells import cover
 from .demands import Priced, Window, find_windows, price_jobs
 from .integer_program import ContentProgram, limit_columns
 
@@ -34,15 +33,7 @@ _NODES = 1_000
 
 
 class Run:
-    """A run on a prepared problem.
-
-    Parameters
-    ----------
-    given : Prepared
-    plain : bool
-        Whether to yield nothing but the integer program's schedules.
-    budget : Budget
-    """
+    """A run on a prepared problem; ``plain``, it yields only the integer program's schedules."""
 
     def __init__(self, given: Prepared, plain: bool, budget: Budget) -> None:
         self._given, self._plain, self._budget = given, plain, budget
@@ -87,7 +78,7 @@ class Run:
         least = 1 if known is None else max(1, ceil(known.bound))
         if upper is not None and upper <= least:
             return  # the prices prove the best schedule optimal
-        if self._budget.stopped or not self._contents:
+        if self._budget.stopped:
             return
         part = f"integer program, {len(self._contents)} columns"
         given = self._given
@@ -130,14 +121,9 @@ class Run:
 
     @cached_property
     def _contents(self) -> tuple[Content, ...]:
-        """The contents that are columns; none if the run was stopped."""
-        polygon, budget = self._given.polygon, self._budget
-        if polygon is None:
-            return self._given.points or ()
-        bodies = cover(polygon, lambda: budget.stopped)
-        corners = {vertex for body in bodies for vertex in body.list_vertices()}
-        # Supply may be more than is taken, so that full machines serve in place of others.
-        return () if budget.stopped else tuple(sorted({*map(polygon.fill, corners)}))
+        """The contents that are columns."""
+        polygon = self._given.polygon
+        return self._given.points or () if polygon is None else tuple(polygon.list_corners())
 
     def _conclude(self, found: Schedule | None, part: str) -> Iterator[Named]:
         """Say what follows where the program is decided; ``found`` is its best."""

@@ -187,7 +187,8 @@ class Tables:
     def held(self, machines: Sequence[Number]) -> list[Number]:
         """Add up the blocks of each type that so many machines of each configuration have."""
         pairs = [(x, row) for x, row in zip(machines, self.counts, strict=True) if x]
-        return [sum(x * row[i] for x, row in pairs) for i in range(self.k)]
+        blocks: list[Any] = [sum(x * row[i] for x, row in pairs) for i in range(self.k)]
+        return blocks
 
     def served_by(self, machines: Sequence[int], free: Iterable[int] = ()) -> bool:
         """Whether machines, and others of some configurations, have a block for every job."""

@@ -23,19 +23,8 @@ def maximal_contents(
 ) -> list[dict[str, int]] | None:
     """List the multisets of a size-bounded set to which no block can be added.
 
-    They suffice in an integer program, since idle blocks are free.
-
-    Parameters
-    ----------
-    shape : SizeBoundedConfigurations
-    most : int
-        Give up beyond this many.
-    useful : Mapping[str, int], optional
-        More blocks of a type than this are never added.
-
-    Returns
-    -------
-    list of dict, or None if there are too many
+    They suffice in an integer program, since idle blocks are free. None if there are more than
+    ``most``; of a type no more blocks are added than are ``useful``.
 
     Examples
     --------
@@ -145,15 +134,7 @@ def listed(problem: MachineProblem, most: int) -> Listing:
 
 
 def full_of_one(problem: MachineProblem, machines: Collection[str]) -> Iterator[Configuration]:
-    """Yield machines of size-bounded sets full of one block type.
-
-    Examples
-    --------
-    >>> from cms import Problem
-    >>> problem = Problem(configurations=SizeBoundedConfigurations({"a": 2, "b": 4}, 7))
-    >>> list(full_of_one(problem, {"machine"}))
-    [Configuration(3 x a on machine), Configuration(b on machine)]
-    """
+    """Yield machines of size-bounded sets full of one block type."""
     for shape in problem.configurations:
         if isinstance(shape, SizeBoundedConfigurations) and shape.machine in machines:
             for block in shape.sizes:

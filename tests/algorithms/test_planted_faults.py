@@ -21,7 +21,6 @@ import algorithms.aggregated.program as aggregated
 import algorithms.aggregated.pseudoforest as pseudoforest
 import algorithms.aggregated.tidy as tidy
 import algorithms.conic.integer_program as content_program
-import algorithms.conic.run as conic
 import algorithms.greedy.inner as inner
 import algorithms.greedy.opening as opening
 import algorithms.greedy.paths as paths
@@ -30,13 +29,14 @@ import algorithms.greedy.steps as steps
 import algorithms.lp_rounding as lp_rounding
 import algorithms.prices.theorem_b as options_rounding
 import algorithms.ptas as ptas
-from algorithms.conic.cells import cover
+from algorithms.conic.polygon import Polygon
 from algorithms.ptas.dynamic import DynamicProgram
 from cms import solve
 from cms.errors import CmsError
 from proofs_checks import theorems
 from tests.algorithms import test_guarantees
 from tests.algorithms.aggregated import test_aggregated, test_pseudoforest
+from tests.algorithms.conic import test_polygon
 from tests.algorithms.greedy import test_greedy, test_inner, test_promises
 from tests.algorithms.lp_rounding import test_lp_rounding
 from tests.instances import test_hard_algorithms
@@ -44,6 +44,8 @@ from tests.references.faults import stop_at_a_failure
 from tests.references.named import named_problem
 
 _true_repair = aggregated.repaired
+_true_whole = aggregated._whole
+_true_corners = Polygon.list_corners
 _true_rounded_up = promises.rounded_up
 _true_harmonic = promises.harmonic_above
 _true_apply = steps.apply
@@ -55,14 +57,14 @@ _true_ptas = ptas._Run.__init__
 _true_taken = options_rounding.taken
 
 
-def buys_one_more(tables: Any, machines: Any, given: Any) -> Any:
-    opened, blocks = _true_repair(tables, machines, given)
+def buys_one_more(tables: Any, machines: Any, given: Any, budget: Any = None) -> Any:
+    opened, blocks = _true_repair(tables, machines, given, budget)
     return [x + 1 for x in opened], blocks
 
 
-def keeps_the_machines(tables: Any, machines: Any, given: Any) -> Any:
+def keeps_the_machines(tables: Any, machines: Any, given: Any, budget: Any = None) -> Any:
     """Repair without new machines."""
-    _, blocks = _true_repair(tables, machines, given)
+    _, blocks = _true_repair(tables, machines, given, budget)
     return list(machines), blocks
 
 
@@ -83,11 +85,7 @@ def gives_to_the_first(blocks: Any, bids: Any, budgets: Any) -> Any:
 
 def takes_too_much_back(tables: Any, machines: Any, given: Any) -> Any:
     opened, blocks = _true_waste(tables, machines, given)
-    return opened, {edge: max(0, number - 1) for edge, number in blocks.items()}
-
-
-def every_second_body(*arguments: Any) -> Any:
-    return list(cover(*arguments))[::2]
+    return opened, np.maximum(0, blocks - 1)
 
 
 def starts_one_step_late(self: Any, fleet: Any, lowest: Fraction, highest: Fraction) -> None:
@@ -177,8 +175,8 @@ FAULTS: list[tuple[str, Any, str, Any, Check]] = [
     (
         "jobs are given no block more than they want before rounding",
         aggregated,
-        "one_block_more",
-        lambda tables, blocks: dict(blocks),
+        "_whole",
+        lambda tables, blocks, more, budget: _true_whole(tables, blocks, 0, budget),
         theorem("t2_tadd", 1),
     ),
     (
@@ -238,8 +236,8 @@ FAULTS: list[tuple[str, Any, str, Any, Check]] = [
         "machines are taken once instead of twice",
         lp_rounding,
         "rounded",
-        lambda tables, machines, blocks: aggregated.rounded(
-            tables, [x / 2 for x in machines], blocks
+        lambda tables, machines, blocks, budget: aggregated.rounded(
+            tables, [x / 2 for x in machines], blocks, budget
         ),
         lambda: test_lp_rounding.test_doubling_is_needless_but_is_what_the_textbook_does(),
     ),
@@ -300,11 +298,11 @@ FAULTS: list[tuple[str, Any, str, Any, Check]] = [
         theorem("structure_theorem", 1),
     ),
     (
-        "conic's cover loses every second body",
-        conic,
-        "cover",
-        every_second_body,
-        theorem("structure_theorem", 1),
+        "conic leaves every second corner out",
+        Polygon,
+        "list_corners",
+        lambda polygon: _true_corners(polygon)[::2],
+        test_polygon.test_machines_are_corners_and_at_most_two_others,
     ),
 ]
 
@@ -317,7 +315,6 @@ def test_item_greedy_falls_into_its_trap() -> None:
 LONG = {
     "A'' takes a support without using it once",
     "the dynamic program starts one step late",
-    "conic's cover loses every second body",
     "the harmonic number ends one term early",
 }
 

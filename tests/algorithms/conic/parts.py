@@ -69,11 +69,11 @@ def random_problem(number: int) -> Problem:
 
 
 def polygons() -> list[Polygon]:
-    """Small polygons, with and without a second row and narrower ranges; some flat."""
+    """Small polygons, with and without a second row and narrower ranges."""
     rng = random.Random(5)
     found = []
     for _ in range(60):
-        a, b, most = rng.randint(1, 11), rng.randint(1, 11), rng.randint(0, 70)
+        a, b, most = rng.randint(1, 11), rng.randint(1, 11), rng.randint(11, 70)
         rows = [HalfPlane((a, b), most)]
         if rng.random() < 0.5:
             rows.append(HalfPlane((1, 1), rng.randint(1, 8)))

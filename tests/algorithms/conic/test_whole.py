@@ -3,17 +3,12 @@
 from __future__ import annotations
 
 import random
-import threading
-import time
-from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
 import pytest
 
-import algorithms.conic.run
 from algorithms.conic import Conic, ConicOptions
-from algorithms.conic.cells import cover
 from cms import (
     BlockPrices,
     Configuration,
@@ -301,7 +296,7 @@ def test_a_plain_run_claims_schedules_and_nothing_else() -> None:
 
 
 def test_no_slots_cost_a_machine(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Three machines hold all, but their contents are no corners of the cover."""
+    """Three machines hold all, but their contents are no corners."""
     problem = of({"a": 11, "b": 12}, 286, {"x": (12, {"a": 1}), "y": (60, {"b": 1})})
     way = {"route": "cells", "plain": True}
     assert solved(problem, **way).machine_count == 3
@@ -314,24 +309,6 @@ def test_a_stopped_run_ends() -> None:
     budget.stopped = True
     assert not list(Conic().run(HUGE["small blocks"], ConicOptions("cells"), budget))
     assert not list(Conic().run(HUGE["small blocks"], ConicOptions("cells", plain=True), budget))
-
-
-def test_a_run_that_is_cut_off_never_says_that_it_finished(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    problem = HUGE["small blocks"]
-    cancel = threading.Event()
-
-    def cut_off(polygon: Any, stopped: Callable[[], bool]) -> Any:
-        cancel.set()
-        while not stopped():
-            time.sleep(0.001)
-        return cover(polygon, stopped)
-
-    monkeypatch.setattr(algorithms.conic.run, "cover", cut_off)
-    options = {"route": "cells", "plain": True}
-    solution = solve(problem, Conic(), options=options, time_limit=None, cancel=cancel)
-    assert (solution.stop_reason, solution.guarantee) == ("interrupted", None)
 
 
 # --- refusals and options -------------------------------------------------------------------------
