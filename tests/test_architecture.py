@@ -115,7 +115,7 @@ MAY_WRITE_TO_THE_TERMINAL = (
 BUDGETS = {
     "cms": 310,
     "cms.running": 410,
-    "cms.values": 1_010,
+    "cms.values": 1_020,
     "cms.problem": 1_580,
     "cms.schedule": 1_040,
     "cms.knapsack": 1_290,
