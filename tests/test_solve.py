@@ -148,7 +148,7 @@ class FreeBound(Certificate):
     def proves_infeasible(self, problem: object) -> bool:
         return True
 
-    def _judge(self, proofs: object, path: object) -> Any:
+    def _judge(self, *given: Any, **named: Any) -> Any:
         raise AssertionError("a subclass is refused before it is asked")
 
     def leaves(self) -> Iterator[BlockPrices]:
