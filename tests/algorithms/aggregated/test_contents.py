@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 
-from algorithms.aggregated.contents import solved
-from algorithms.aggregated.program import Aggregated
+from algorithms.aggregated.program import Aggregated, solved
 from algorithms.tables import integers
 from algorithms.tables.integers import Tables
 from cms import (

@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 
 from algorithms.aggregated import exact, proposal
+from algorithms.aggregated.exact import total_of_quotients
 from algorithms.aggregated.program import Aggregated, FixedMachines
 from algorithms.aggregated.proposal import Hint, Proposals, Serving
 from algorithms.aggregated.purchase import Blocks
-from algorithms.aggregated.sums import total_of_quotients
 from algorithms.solvers.simplex import Basic, cheapest
 from algorithms.tables.integers import Tables
 from cms import Configuration, Job, MachineType, Problem, reduce

@@ -12,9 +12,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from algorithms.greedy.inner import INNER, assignment
+from algorithms.greedy.inner import INNER, PathRounding, assignment
 from algorithms.greedy.opening import Opening
-from algorithms.greedy.paths import PathRounding
 from algorithms.greedy.promises import FACTORS
 from algorithms.solvers.linear import LinearProgram
 from algorithms.tables.integers import Tables

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from algorithms.aggregated.program import Aggregated, FixedMachines
-from algorithms.lp_rounding import LpRounding, LpRoundingOptions, whole
-from algorithms.lp_rounding.whole import Cut, cheapest_whole, cut_by, limit_on_cost
+from algorithms.lp_rounding import LpRounding, LpRoundingOptions, search
+from algorithms.lp_rounding.search import Cut, cheapest_whole, cut_by, limit_on_cost
 from algorithms.solvers.integer import LARGEST
 from algorithms.tables.integers import Tables
 from cms import Configuration, Job, MachineType, Problem, Solution, solve
@@ -190,13 +190,13 @@ def test_cuts_too_large_for_cp_sat_are_made_weaker_and_the_machines_excluded(
     ]
     problem = reduce(Problem(configurations=shapes, jobs=jobs)).problem
     excluded: list[list[int]] = []
-    true = whole._Search.cheapest
+    true = search._Search.cheapest
 
-    def watched(self: whole._Search, budget: Any) -> list[int]:
+    def watched(self: search._Search, budget: Any) -> list[int]:
         excluded.extend(self.excluded)
         return true(self, budget)
 
-    monkeypatch.setattr(whole._Search, "cheapest", watched)
+    monkeypatch.setattr(search._Search, "cheapest", watched)
     assert cheapest(problem) == milp_c(Tables.of(problem))
     assert excluded
 

@@ -7,10 +7,8 @@ from typing import Any
 
 import pytest
 
-import algorithms.ptas.dynamic
-from algorithms.ptas.compact import CompactProgram
-from algorithms.ptas.dynamic import DynamicProgram
-from algorithms.ptas.fleet import Fleet
+import algorithms.ptas.exact
+from algorithms.ptas.exact import CompactProgram, DynamicProgram, Fleet
 from cms import (
     Configuration,
     Job,
@@ -141,7 +139,7 @@ def test_a_search_ends_whenever_it_is_stopped() -> None:
 def test_tables_that_are_too_large_are_refused(
     limit: str, value: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(algorithms.ptas.dynamic, limit, value)
+    monkeypatch.setattr(algorithms.ptas.exact, limit, value)
     with pytest.raises(UnsupportedProblem, match="tables of the dynamic program"):
         searched(DynamicProgram, hard.PARTITION_NO.make(), 0, 9)
 
@@ -149,9 +147,9 @@ def test_tables_that_are_too_large_are_refused(
 def test_the_tables_of_all_jobs_together_are_limited(monkeypatch: pytest.MonkeyPatch) -> None:
     jobs = [Job(f"x{j}", 1, {"a": 1}) for j in range(10)]
     problem = Problem(configurations=Configuration({"a": 10}), jobs=jobs)
-    monkeypatch.setattr(algorithms.ptas.dynamic, "MAX_CELLS", 11)
+    monkeypatch.setattr(algorithms.ptas.exact, "MAX_CELLS", 11)
     assert searched(DynamicProgram, problem, 0, 2) == [1]
-    monkeypatch.setattr(algorithms.ptas.dynamic, "MAX_CELLS", 10)
+    monkeypatch.setattr(algorithms.ptas.exact, "MAX_CELLS", 10)
     with pytest.raises(UnsupportedProblem, match="tables of the dynamic program"):
         searched(DynamicProgram, problem, 0, 2)
 

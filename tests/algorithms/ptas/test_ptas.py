@@ -128,7 +128,7 @@ def test_measured_models_on_a_gpu(n: int, m: int) -> None:
 def test_a_good_rounding_is_enough_where_tables_are_too_large(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(algorithms.ptas.dynamic, "MAX_CELLS", 1)
+    monkeypatch.setattr(algorithms.ptas.exact, "MAX_CELLS", 1)
     programs = 0
     for case in every_case(4):
         seen = watch(case.problem, epsilon="1/2")
@@ -144,7 +144,7 @@ def test_a_good_rounding_is_enough_where_tables_are_too_large(
 def test_where_the_numbers_are_too_large_the_error_says_what_would_do(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(algorithms.ptas.dynamic, "MAX_CELLS", 1)
+    monkeypatch.setattr(algorithms.ptas.exact, "MAX_CELLS", 1)
     with pytest.raises(UnsupportedProblem, match="cells .*; take a larger epsilon, or the method"):
         run(no_round_up(), exact="dynamic", epsilon="1/10")
     assert run(no_round_up(), exact="program", epsilon="1/10").cost == 6
