@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from cms.errors import UnsupportedProblem
 from cms.knapsack.pricing import common_denominator
-from cms.running.stopping import Stopped
+from cms.running.stopping import Stopped, look, never
 
 from ..solvers.floats import near
 from ..solvers.simplex import cheapest
 from ..tables.integers import look_at
-from .sums import total_of_quotients
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
@@ -27,7 +27,9 @@ if TYPE_CHECKING:
 
 #: What floats in a comparison may be wrong by, and between which sizes they are numbers as others.
 _WRONG, _LEAST, _MOST = 1e-9, 1e-90, 1e90
-#: Jobs compared in rationals between two looks at the clock.
+#: Binary digits of a denominator, beyond which a sum takes longer than anybody may wait.
+_MOST_BITS = 2**20
+#: Jobs compared, and fractions added, in rationals between two looks at the clock.
 _AT_ONCE = 1_000
 
 
@@ -222,3 +224,31 @@ class Exact:
             doubtful = (pays.min(axis=1, initial=np.inf) <= mine * (1 + _WRONG)) & (mine > 0)
         doubtful[list(split)] = False
         return [int(j) for j in doubtful.nonzero()[0]]
+
+
+def total_of_quotients(
+    over: NDArray[Any], under: NDArray[Any], stopped: Callable[[], bool] = never
+) -> Fraction:
+    """Add up quotients of whole numbers > 0 whose sums fit: of one denominator, then in pairs.
+
+    Raises Stopped, and UnsupportedProblem if the sum's denominator is too long.
+    """
+    common = np.gcd(over, under)
+    over, (denominators, places) = over // common, np.unique(under // common, return_inverse=True)
+    sums = np.zeros(len(denominators), dtype=over.dtype)
+    np.add.at(sums, places, over)
+    left = [Fraction(*pair) for pair in zip(sums.tolist(), denominators.tolist(), strict=True)]
+    while len(left) > 1:
+        look(stopped)
+        if left[0].denominator.bit_length() > _MOST_BITS // 2:
+            raise UnsupportedProblem(
+                "the numbers of blocks that jobs need have no common denominator that can be "
+                "written down; use auto or price_and_branch"
+            )
+        pairs = []
+        for number, at in enumerate(range(0, len(left), 2)):
+            if not number % _AT_ONCE:
+                look(stopped)
+            pairs.append(sum(left[at : at + 2], Fraction(0)))
+        left = pairs
+    return left[0] if left else Fraction(0)

@@ -12,7 +12,6 @@ from cms.reduction.reduction import reduce
 from cms.running.stopping import Stopped
 from cms.values.fields import CheckedFields
 
-from ..aggregated.contents import solved
 from ..aggregated.program import (
     Aggregated,
     certificate,
@@ -20,6 +19,7 @@ from ..aggregated.program import (
     guarantee_of_doubled,
     guarantee_of_one_block_each,
     one_block_each,
+    solved,
 )
 from ..aggregated.tidy import Answers
 from ..tables.integers import MOST_SHAPES, Tables, without_limits

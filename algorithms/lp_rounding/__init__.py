@@ -14,7 +14,6 @@ from cms.reduction.reduction import reduce
 from cms.running.stopping import Stopped
 from cms.values.fields import CheckedFields
 
-from ..aggregated.contents import solved
 from ..aggregated.program import (
     FixedMachines,
     certificate,
@@ -23,12 +22,20 @@ from ..aggregated.program import (
     guarantee_of_one_block_each,
     one_block_each,
     rounded,
+    solved,
 )
 from ..aggregated.tidy import Answers
 from ..solvers.floats import near
 from ..tables.integers import MOST_SHAPES, Tables, least_pay, without_limits
-from .search import cheapest_support, number_of_vectors, vectors
-from .whole import cheapest_whole, cut_by, in_reach, limit_on_cost
+from .search import (
+    cheapest_support,
+    cheapest_whole,
+    cut_by,
+    in_reach,
+    limit_on_cost,
+    number_of_vectors,
+    vectors,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

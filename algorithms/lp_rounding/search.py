@@ -1,24 +1,38 @@
-"""Machines that would do if blocks could be cut: the searches behind the roundings of theory 3."""
+"""Machines that would do if blocks could be cut: the searches behind the roundings of theory 3.
+
+MILP_c, machines whole and blocks in parts (1.4), is solved exactly, by cuts. CP-SAT finds the
+cheapest machines that satisfy what is known of them; the exact program over blocks then says
+whether they do. If they do not, its prices are one more thing that all machines that do satisfy.
+Both steps are over integers and rationals, so that no machine is a matter of tolerances.
+"""
 
 from __future__ import annotations
 
 import heapq
 import itertools
 from fractions import Fraction
-from math import ceil, comb
-from typing import TYPE_CHECKING
+from math import ceil, comb, floor
+from typing import TYPE_CHECKING, NamedTuple
 
+import numpy as np
+
+from cms.knapsack.pricing import common_denominator
 from cms.running.stopping import Stopped
+from cms.values.numbers import common_step
 
-from ..aggregated.program import Aggregated
+from ..aggregated.program import Aggregated, FixedMachines, repaired
+from ..solvers.integer import LARGEST, Program, Settings
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from cms.plugin.algorithm import Budget
 
-    from ..aggregated.program import Vertex
+    from ..aggregated.program import Fixed, Vertex
     from ..tables.integers import Tables
+
+#: How far from machines in parts that do to whole ones cuts are looked for.
+_BETWEEN = (Fraction(3, 10), Fraction(1))
 
 
 def cheapest_support(tables: Tables, budget: Budget) -> Vertex:
@@ -81,3 +95,137 @@ def number_of_vectors(tables: Tables, most: Fraction) -> int:
     cheapest = min((cost for cost in tables.costs if cost), default=Fraction(1))
     largest = ceil(most / cheapest)
     return comb(largest + tables.c, tables.c)
+
+
+class Cut(NamedTuple):
+    """Machines that do are worth at least so much at certain prices: ``values`` a configuration."""
+
+    values: list[int]
+    least: int
+
+    def keeps(self, machines: Sequence[int]) -> bool:
+        """Whether given machines may do."""
+        return sum(v * x for v, x in zip(self.values, machines, strict=True)) >= self.least
+
+
+def cut_by(prices: Sequence[Fraction], worth: Fraction, tables: Tables) -> Cut:
+    """Return what prices say of all machines that do, where jobs pay ``worth`` at them, in parts.
+
+    Examples
+    --------
+    >>> from fractions import Fraction
+    >>> from cms import Configuration, Job, Problem
+    >>> from algorithms.tables.integers import Tables
+    >>> problem = Problem(configurations=Configuration({"b": 3}), jobs=[Job("x", 4, {"b": 1})])
+    >>> cut_by([Fraction(1, 2)], Fraction(2), Tables.of(problem))
+    Cut(values=[3], least=4)
+    """
+    counted, _ = common_denominator([*prices, worth])
+    *numbers, least = counted
+    values = [sum(p * a for p, a in zip(numbers, row, strict=True) if a) for row in tables.counts]
+    # One machine worth more does as well as one worth just that.
+    return Cut([min(value, least) for value in values], least)
+
+
+def limit_on_cost(tables: Tables) -> Fraction:
+    """Return what serving every job by its best blocks alone costs: whole machines cost no more."""
+    return tables.cost(repaired(tables, [0] * tables.c, np.zeros_like(tables.supply))[0])
+
+
+def in_reach(tables: Tables) -> bool:
+    """Whether CP-SAT's integers can hold the costs of all machines that may be needed."""
+    step = common_step(tables.costs)
+    return not step or (tables.c + 1) * limit_on_cost(tables) <= step * (LARGEST // 4)
+
+
+def cheapest_whole(
+    tables: Tables, vertex: Vertex, most: Fraction, budget: Budget
+) -> tuple[list[int], Fixed]:
+    """Solve MILP_c for tables in reach, where machines that cost ``most`` do. Raises Stopped."""
+    program = FixedMachines(tables, budget)
+    search = _Search(tables, most)
+    search.add(cut_by(vertex.prices, vertex.value, tables))
+    while True:
+        machines = search.cheapest(budget)
+        if _cut_off(search, program, machines, vertex, budget):
+            continue
+        found = program.solve(machines, budget)
+        if not found.lacking:
+            return machines, found
+        if search.add(cut_by(found.prices, found.worth, tables)).keeps(machines):
+            search.excluded.append(machines)
+
+
+def _cut_off(
+    search: _Search,
+    program: FixedMachines,
+    machines: Sequence[int],
+    vertex: Vertex,
+    budget: Budget,
+) -> bool:
+    """Cut machines off that do not do, as far as floats see it; say whether that was done.
+
+    What cuts a point off between them and machines in parts that do cuts them off as well, and says
+    more of others near there.
+    """
+    for part in _BETWEEN:
+        pairs = zip(machines, vertex.machines, strict=True)
+        refuted = program.refuted([part * x + (1 - part) * y for x, y in pairs], budget)
+        if refuted is not None:
+            cut = cut_by(*refuted, search.tables)
+            if not cut.keeps(machines) and not search.add(cut).keeps(machines):
+                return True
+    return False
+
+
+class _Search:
+    """The cheapest machines that keep all cuts.
+
+    Machines that cost nothing are none of its business: no cut gives them a worth.
+    """
+
+    def __init__(self, tables: Tables, most: Fraction) -> None:
+        self.tables = tables
+        self._step = common_step(tables.costs)
+        self._costs = tables.costs
+        self._highs = {
+            at: floor(most / cost) for at, cost in enumerate(tables.costs) if 0 < cost <= most
+        }
+        self._cuts: list[Cut] = []
+        #: Machines that do not do, nor do fewer; only where a cut had to be made weaker.
+        self.excluded: list[list[int]] = []
+
+    def add(self, cut: Cut) -> Cut:
+        """Make machines keep a cut; where its numbers are too large, one that is a bit weaker."""
+        reach = sum(cut.values[at] * max(1, high) for at, high in self._highs.items())
+        if max(reach, cut.least) > LARGEST // 4:
+            scale = max(reach, cut.least) // (LARGEST // 8)
+            values = [-(-value // scale) for value in cut.values]
+            cut = Cut(values, cut.least // scale)
+        self._cuts.append(cut)
+        return cut
+
+    def cheapest(self, budget: Budget) -> list[int]:
+        """Find them. Raises Stopped."""
+        machines = [0] * len(self._costs)
+        program = Program()
+        number = {at: program.variable(high) for at, high in self._highs.items()}
+        for cut in self._cuts:
+            terms = {x: cut.values[at] for at, x in number.items() if cut.values[at]}
+            program.at_least(terms, cut.least)
+        for few in self.excluded:
+            more = {}
+            for at, x in number.items():
+                if few[at] < self._highs[at]:
+                    more[at] = program.variable(1)
+                    program.at_least({x: 1, more[at]: -few[at] - 1}, 0)
+            program.at_least(dict.fromkeys(more.values(), 1), 1)
+        program.minimise({x: int(self._costs[at] / self._step) for at, x in number.items()})
+        outcome = program.solve(budget, Settings())
+        if outcome.status == "infeasible":
+            raise AssertionError("no machines keep the cuts, though some that do are known")
+        if outcome.status != "optimal" or outcome.values is None:
+            raise Stopped
+        for at, x in number.items():
+            machines[at] = outcome.values[x]
+        return machines

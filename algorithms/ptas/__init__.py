@@ -21,9 +21,7 @@ from ..aggregated.tidy import without_waste
 from ..prices.theorem_b import additive_cost, rounded
 from ..prices.vertex import solve_dantzig_wolfe
 from ..tables.integers import Tables, without_limits
-from .compact import CompactProgram
-from .dynamic import DynamicProgram
-from .fleet import MAX_SHAPES, Fleet
+from .exact import MAX_SHAPES, CompactProgram, DynamicProgram, Fleet
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

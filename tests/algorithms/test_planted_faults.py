@@ -23,14 +23,13 @@ import algorithms.aggregated.tidy as tidy
 import algorithms.conic.integer_program as content_program
 import algorithms.greedy.inner as inner
 import algorithms.greedy.opening as opening
-import algorithms.greedy.paths as paths
 import algorithms.greedy.promises as promises
 import algorithms.greedy.steps as steps
 import algorithms.lp_rounding as lp_rounding
 import algorithms.prices.theorem_b as options_rounding
 import algorithms.ptas as ptas
 from algorithms.conic.polygon import Polygon
-from algorithms.ptas.dynamic import DynamicProgram
+from algorithms.ptas.exact import DynamicProgram
 from cms import solve
 from cms.errors import CmsError
 from proofs_checks import theorems
@@ -49,7 +48,7 @@ _true_corners = Polygon.list_corners
 _true_rounded_up = promises.rounded_up
 _true_harmonic = promises.harmonic_above
 _true_apply = steps.apply
-_true_potential = paths.PathRounding.potential
+_true_potential = inner.PathRounding.potential
 _true_waste = tidy.without_waste
 _true_peeled = pseudoforest._peeled
 _true_table = DynamicProgram.__init__
@@ -220,7 +219,7 @@ FAULTS: list[tuple[str, Any, str, Any, Check]] = [
     ),
     (
         "path rounding goes the worse way",
-        paths.PathRounding,
+        inner.PathRounding,
         "potential",
         takes_the_worse_direction,
         lambda: test_inner.test_a_method_keeps_its_factor_and_gives_no_block_twice("dependent"),

@@ -13,11 +13,10 @@ from algorithms.aggregated.program import (
     certificate,
     doubled,
     one_block_each,
-    rounded,
 )
 from algorithms.aggregated.tidy import without_waste
 from algorithms.tables.integers import Counts, Tables, without_limits
-from cms import Configuration, Job, Problem, SizeBoundedConfigurations, check, solve
+from cms import Configuration, Job, Problem, check
 from cms.reduction.reduction import Reduction, reduce
 from tests.families import FAMILIES, instance
 from tests.oracle import optimum
@@ -88,32 +87,6 @@ def test_clean_up_keeps_schedules_valid_and_never_dearer(rounding: object) -> No
         assert (again[1] == clean[1]).all()
 
 
-def test_twice_the_machines_are_enough_for_a_block_more_each() -> None:
-    problem = Problem(
-        configurations=Configuration({"b": 5}), jobs=[Job(f"j{i}", 1, {"b": 1}) for i in range(5)]
-    )
-    tables = Tables.of(reduce(problem).problem)
-    vertex = Aggregated(tables).solve(None)
-    machines, given = rounded(tables, [2 * x for x in vertex.machines], vertex.blocks)
-    assert machines == [2]
-    assert given.ravel().tolist() == [2] * 5
-
-
-@pytest.mark.parametrize("exponent", [3, 12, 30])
-def test_huge_demands_lose_no_block(exponent: int) -> None:
-    problem = Problem(
-        configurations=[Configuration({"a": 3, "b": 1}), Configuration({"b": 2})],
-        jobs=[Job("x", 7 * 10**exponent, {"a": 3, "b": 5}), Job("y", 10**exponent + 1, {"b": 2})],
-    )
-    small = reduce(problem)
-    tables = Tables.of(small.problem)
-    vertex = Aggregated(tables).solve(None)
-    for rounding in (doubled, one_block_each):
-        serves(small, tables, rounding(vertex, tables))
-    machines, _ = without_waste(tables, *one_block_each(vertex, tables))
-    assert tables.cost(machines) <= vertex.value * (1 + Fraction(1, 10**6)) + tables.p + tables.n
-
-
 def test_repair_uses_idle_blocks_before_new_machines() -> None:
     problem = Problem(
         configurations=Configuration({"b": 4}), jobs=[Job("x", 3, {"b": 1}), Job("y", 9, {"b": 2})]
@@ -123,17 +96,6 @@ def test_repair_uses_idle_blocks_before_new_machines() -> None:
         machines, given = program.repaired(tables, [opened], np.array([[there], [0]]))
         assert machines == [2]
         assert given.tolist() == [[3], [5]]
-
-
-def test_block_types_that_serve_nobody_are_not_listed() -> None:
-    sizes = {f"mps:{s}": s for s in range(1, 91)}
-    problem = Problem(
-        configurations=SizeBoundedConfigurations(sizes, 100),
-        jobs=[Job("x", 7, {"mps:50": 3, "mps:25": 1})],
-    )
-    assert without_limits(problem)
-    assert not without_limits(problem, most_shapes=1)
-    assert solve(problem, "lp_rounding").cost == 2
 
 
 def test_a_bound_keeps_its_digits_where_a_block_is_of_little_price() -> None:

@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 
-from algorithms.aggregated.contents import solved
-from algorithms.aggregated.program import Aggregated
+from algorithms.aggregated.program import Aggregated, solved
 from algorithms.tables import integers
 from algorithms.tables.integers import Tables
 from cms import (
@@ -22,7 +21,6 @@ from cms import (
     check,
     solve,
 )
-from cms.knapsack import packing
 from cms.reduction.reduction import reduce
 from tests.property.problems import size_bounded, source
 from tests.samples import few
@@ -92,14 +90,6 @@ def test_sets_too_large_to_be_listed_are_solved(
     assert solution.guarantee.guarantee.theorem.startswith(stated)
 
 
-def test_with_many_machines_theorem_a_holds_without_a_list() -> None:
-    problem = vast(3, unit=10**6)
-    solution = solve(problem, "lp_rounding", threads=1)
-    assert solution.guarantee is not None
-    assert str(solution.guarantee.guarantee) == "cost <= 2 MILP_C (Theorem A, theory 3)"
-    assert solution.guarantee.verdict is Verdict.VERIFIED
-
-
 @pytest.mark.parametrize(
     ("method", "options", "instead"),
     [
@@ -116,15 +106,3 @@ def test_what_goes_through_all_contents_says_what_to_take_instead(
     words = f"more than 2000 maximal configurations.*{instead}"
     with pytest.raises(UnsupportedProblem, match=words):
         solve(vast(3), method, options=options)
-
-
-def test_a_search_for_contents_that_comes_to_no_end_is_no_answer(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    def ended(_: object, worth: Any, *__: object) -> packing.Found:
-        return packing.Found(0, 10**30 * sum(worth), [0] * len(worth))
-
-    tables = Tables.of(reduce(vast(3)).problem)
-    monkeypatch.setattr(packing.Packing, "fullest", ended)
-    with pytest.raises(UnsupportedProblem, match="comes to no end"):
-        solved(tables, None)

@@ -10,11 +10,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from algorithms.aggregated import exact, proposal
+from algorithms.aggregated import proposal
 from algorithms.aggregated.program import Aggregated, FixedMachines
 from algorithms.aggregated.proposal import Hint, Proposals, Serving
 from algorithms.aggregated.purchase import Blocks
-from algorithms.aggregated.sums import total_of_quotients
 from algorithms.solvers.simplex import Basic, cheapest
 from algorithms.tables.integers import Tables
 from cms import Configuration, Job, MachineType, Problem, reduce
@@ -182,14 +181,6 @@ def test_machines_that_do_not_do_are_told_by_prices(kind: str) -> None:
     assert min(seen.values()) > number // 3
 
 
-def test_many_fractions_add_up() -> None:
-    under = np.array([*range(1, 40)] * 3)
-    over = under[::-1].copy()
-    pairs = zip(over.tolist(), under.tolist(), strict=True)
-    assert total_of_quotients(over, under) == sum(Fraction(*pair) for pair in pairs)
-    assert total_of_quotients(over[:0], under[:0]) == 0
-
-
 def many(family: str, n: int, **parameters: object) -> Tables:
     """The tables of a problem of many jobs."""
     return Tables.of(reduce(generate(family, n=n, seed=3, **parameters)).problem)
@@ -216,22 +207,6 @@ def test_jobs_in_groups_end_at_a_vertex_as_well(
     assert vertex.value == one_by_one.value
     is_a_vertex_of_that_value(tables, vertex.value, vertex.machines)
     do(tables, vertex.machines, vertex.blocks)
-
-
-def test_groups_tell_who_takes_part_but_for_a_few(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Exact programs of a dozen rows, and few of them, however many jobs there are."""
-    sizes: list[int] = []
-    true = cheapest
-
-    def watched(costs: Any, rows: Any, *rest: Any) -> Basic | None:
-        sizes.append(len(rows))
-        return true(costs, rows, *rest)
-
-    monkeypatch.setattr(exact, "cheapest", watched)
-    tables = many("real-rows", 5_000)
-    assert Aggregated(tables).solve(None) is not None
-    assert len(sizes) <= 4
-    assert max(sizes) <= 6 * tables.k
 
 
 def test_equal_jobs_line_up_for_the_blocks_of_their_kind() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 from collections import defaultdict
 from fractions import Fraction
 from math import floor
@@ -12,8 +11,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from algorithms.aggregated.pseudoforest import Edge, round_pseudoforest
-from tests.references.programs import minimum
-from tests.samples import so_many
 
 HALF = Fraction(1, 2)
 
@@ -67,28 +64,3 @@ def test_a_cycle_rounds_each_type_up_once() -> None:
 def test_more_edges_than_nodes_are_refused() -> None:
     with pytest.raises(ValueError, match="no pseudoforest"):
         round_pseudoforest({(i, j): HALF for i in range(3) for j in range(3)})
-
-
-def test_the_support_of_a_vertex_rounds() -> None:
-    """Of assignment systems, by scipy; amounts are taken for fractions as they are."""
-    rng, cases = random.Random(11), 0
-    while cases < so_many(30, 300):
-        k, n = rng.randint(1, 4), rng.randint(1, 5)
-        supply = [[rng.choice([0, 1, 2, 3, 5, 7]) for _ in range(k)] for _ in range(n)]
-        rows, least = [], []
-        for i in range(k):
-            rows.append([float(at % k == i) for at in range(n * k)])
-            least.append(float(rng.randint(1, 6)))
-        for j in range(n):
-            rows.append([-float(supply[j][at % k]) if at // k == j else 0.0 for at in range(n * k)])
-            least.append(-float(rng.randint(1, 12)))
-        found = minimum([rng.random() for _ in range(n * k)], rows, least)
-        if found is None:
-            continue
-        cases += 1
-        amounts = {
-            (at % k, at // k): Fraction(float(y)).limit_denominator(10**6)
-            for at, y in enumerate(found.x)
-        }
-        blocks = {edge: amount for edge, amount in amounts.items() if amount > 0}
-        kept(blocks, round_pseudoforest(blocks))

@@ -11,7 +11,7 @@ import pytest
 import algorithms.aggregated.tidy as tidy
 from algorithms.aggregated.tidy import handed_out, with_fewer_machines, without_waste
 from algorithms.tables.integers import Tables
-from cms import Configuration, Job, MachineType, Problem, solve
+from cms import Configuration, Job, MachineType, Problem
 from cms.solving.driver import RunBudget
 from cms.solving.ledger import Ledger
 
@@ -41,31 +41,6 @@ def test_blocks_handed_out_anew_save_machines() -> None:
     assert plainly(counts) == ([1], [[1, 0], [0, 1]])
 
 
-def test_a_bound_ends_the_search_for_fewer_machines(monkeypatch: pytest.MonkeyPatch) -> None:
-    def never(*_: object) -> tuple[bool, None]:
-        raise AssertionError("fewer machines than the bound allows were tried")
-
-    monkeypatch.setattr(tidy, "handed_out", never)
-    tables = Tables.of(two_pairs())
-    counts = ([4], np.array([[0, 4], [4, 0]]))
-    assert with_fewer_machines(tables, counts, Fraction(4), budget(tables))[1] is counts[1]
-    assert with_fewer_machines(tables, counts, Fraction(7, 2), budget(tables))[1] is counts[1]
-
-
-def test_dear_machines_go_first() -> None:
-    types = [MachineType("m", 1), MachineType("n", 3)]
-    shapes = [Configuration({"a": 1}, "m"), Configuration({"a": 1, "b": 1}, "n")]
-    jobs = [Job("x", 2, {"a": 1, "b": 2})]
-    tables = Tables.of(Problem(configurations=shapes, jobs=jobs, machine_types=types))
-    # Either could go.
-    given = np.array([[0, 1]])
-    counts = with_fewer_machines(tables, ([2, 1], given), Fraction(0), budget(tables))
-    assert plainly(counts) == ([2, 0], [[2, 0]])
-    # The dear one is needed here.
-    counts = with_fewer_machines(tables, ([1, 1], given), Fraction(0), budget(tables))
-    assert plainly(counts) == ([0, 1], [[0, 1]])
-
-
 def test_what_cannot_be_handed_out_is_told_from_what_is_undecided(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -80,33 +55,6 @@ def test_what_cannot_be_handed_out_is_told_from_what_is_undecided(
     )
     monkeypatch.setattr(tidy, "_EFFORT", 0.0)
     assert handed_out(hard, [1], budget(hard)) == (False, None)
-
-
-def test_so_many_undecided_tries_are_enough(monkeypatch: pytest.MonkeyPatch) -> None:
-    tried = []
-
-    def undecided(tables: Tables, machines: list[int], _: object) -> tuple[bool, None]:
-        tried.append(machines)
-        return False, None
-
-    monkeypatch.setattr(tidy, "handed_out", undecided)
-    tables = Tables.of(two_pairs())
-    counts = ([400], np.array([[0, 4], [4, 0]]))
-    assert with_fewer_machines(tables, counts, Fraction(0), budget(tables))[1] is counts[1]
-    assert tried == [[0], [200], [300]]
-
-
-def test_huge_numbers_are_left_alone() -> None:
-    jobs = [
-        Job("x", 10**12 + 1, {"b0": 1, "b1": 3, "b2": 5}),
-        Job("y", 7 * 10**9, {"b0": 2, "b1": 3, "b2": 5}),
-    ]
-    problem = Problem(configurations=Configuration({"b0": 2, "b1": 1, "b2": 1}), jobs=jobs)
-    solution = solve(problem, "greedy", options={"variant": "units"}, time_limit=None)
-    assert solution.stop_reason == "finished"
-    tables = Tables.of(two_pairs(scale=10**6))
-    counts = ([4], np.array([[0, 4 * 10**6], [4 * 10**6, 0]]))
-    assert with_fewer_machines(tables, counts, Fraction(1), budget(tables))[1] is counts[1]
 
 
 def test_dear_machines_that_nobody_needs_go() -> None:

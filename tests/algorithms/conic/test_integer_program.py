@@ -11,10 +11,8 @@ import pytest
 import algorithms.conic.integer_program
 from algorithms.conic.demands import Content, Priced, Window, find_windows, price_jobs
 from algorithms.conic.integer_program import ContentProgram, limit_columns
-from algorithms.conic.polygon import HalfPlane, Polygon
 from algorithms.conic.prepared import Prepared, prepare
 from algorithms.solvers.integer import Settings
-from algorithms.tables.integers import Demand
 from cms import Problem
 from instances import hard
 from tests.algorithms.branch_and_price.parts import Unlimited
@@ -50,16 +48,6 @@ def ready(problem: Problem, route: str = "cells") -> Prepared:
     return answer
 
 
-def test_a_slot_opened_for_nothing_is_no_machine() -> None:
-    machine = Polygon((HalfPlane((1, 1), 3),), (3, 3))
-    demands, windows = [Demand("x", 2, (1, 0))], [Window((2, 0), (2, 0))]
-    model = ContentProgram(demands, windows, {}, 0, 2, machine)
-    # used and held twice of each slot; then what the job takes beyond its window's least
-    assert len(model.program) == 3 * 2 + 2
-    found, given = model.read((1, 2, 0, 1, *[0] * 4))
-    assert (found, given) == ({(2, 0): 1}, [(2, 0)])
-
-
 @pytest.mark.parametrize("seed", few(4, range(25)))
 def test_the_value_falls_with_slots_to_the_optimum(
     seed: int, monkeypatch: pytest.MonkeyPatch
@@ -93,17 +81,3 @@ def test_what_prices_leave_out_is_in_no_schedule_that_is_good_enough(seed: int) 
     assert best(given, contents, least, known) == least
     if least - 1 >= known.bound:
         assert best(given, contents, least - 1, known) is None
-
-
-@pytest.mark.parametrize("seed", few(15, range(60)))
-def test_columns_are_used_as_often_as_their_reduced_cost_allows(seed: int) -> None:
-    rng = random.Random(f"columns {seed}")
-    prices = Fraction(rng.randint(1, 9), 20), Fraction(rng.randint(1, 9), 20)
-    contents = [(x, y) for x in range(3) for y in range(3)]
-    most = limit_columns(contents, 6, Priced(prices, (), Fraction(9, 2)))
-    assert (0, 0) not in most
-    for content in contents[1:]:
-        cost = 1 - sum(p * n for p, n in zip(prices, content, strict=True))
-        used = most.get(content, 0)
-        assert used * max(cost, Fraction(0)) <= Fraction(3, 2)
-        assert used == 6 or (used + 1) * cost > Fraction(3, 2)

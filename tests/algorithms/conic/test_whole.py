@@ -22,7 +22,6 @@ from cms import (
     check,
     solve,
 )
-from cms.fleet import gpu
 from cms.plugin.algorithm import Named, SolverBound
 from instances import hard
 from instances.families import generate
@@ -77,20 +76,6 @@ def test_it_agrees_with_cp_sat_on_an_a100(family: str) -> None:
         assert set(costs(problem).values()) == {wanted}, seed
 
 
-@pytest.mark.parametrize("profiles", [5, 6, 7])
-def test_every_list_of_a_device_is_taken(profiles: int) -> None:
-    device = gpu("h200-141gb")
-    names = [profile.name for profile in device.profiles if not profile.attributes][:profiles]
-    jobs = [
-        Job(f"x{j}", 70 + 30 * j, {name: 3 + 2 * i + i * j % 4 for i, name in enumerate(names)})
-        for j in range(4)
-    ]
-    shapes = device.configurations_of(names)
-    types = [MachineType(device.key)]
-    problem = Problem(configurations=shapes, jobs=jobs, machine_types=types)
-    assert solved(problem).cost == solve(problem, "cp_sat", threads=1).cost
-
-
 @pytest.mark.parametrize("answer", ["YES", "NO"])
 def test_a_short_list_that_asks_for_a_subset_sum_is_answered(answer: str) -> None:
     one = getattr(hard, f"EXPLICIT_LIST_{answer}")
@@ -106,12 +91,6 @@ def no_round_up(times: int) -> Problem:
     return of(
         {"a": 44, "b": 33, "c": 12}, 132, {name: (d, {name: 1}) for name, d in demands.items()}
     )
-
-
-@pytest.mark.parametrize("times", few(2, [1, 3, 2, 5, 8]))
-def test_a_problem_without_the_round_up_property(times: int) -> None:
-    problem = no_round_up(times)
-    assert set(costs(problem).values()) == {integer_program(problem)}
 
 
 def test_a_machine_more_than_the_bound_among_hundreds_of_millions() -> None:
@@ -132,12 +111,6 @@ def test_it_finds_the_optimum_where_machines_hold_dozens_of_blocks(seed: int) ->
     }
     problem = of({block: rng.randint(5, 12) for block in blocks}, rng.randint(70, 90), jobs)
     assert set(costs(problem).values()) == {integer_program(problem)}
-
-
-@pytest.mark.parametrize("name", ["BIN_PACKING", "NON_IRUP", "SLOTS_NEEDED"])
-def test_the_theory_s_instances(name: str) -> None:
-    one = getattr(hard, name)
-    assert set(costs(one.make()).values()) == {one.optimum}
 
 
 # --- huge numbers ---------------------------------------------------------------------------------
@@ -186,45 +159,7 @@ def test_a_large_machine_and_demands_of_billions_end_proved(name: str) -> None:
     assert solution.machine_count > 1_000
 
 
-def test_both_routes_agree_on_demands_of_billions() -> None:
-    problem = HUGE["large blocks"]
-    values = {solved(problem, route=route).cost for route in ("points", "cells")}
-    assert len(values) == 1
-
-
 # --- the edges of the model -----------------------------------------------------------------------
-
-
-def test_sizes_may_be_any_rationals() -> None:
-    jobs: dict[str, tuple[Any, dict[str, Any]]] = {
-        "x": (7, {"a": 2, "b": 3}),
-        "y": ("5/3", {"a": "1/2"}),
-    }
-    whole = of({"a": 6, "b": 10}, 33, jobs)
-    scaled = of({"a": Fraction(6, 7), "b": Fraction(10, 7)}, Fraction(33, 7), jobs)
-    assert {*costs(whole).values(), *costs(scaled).values()} == {optimum(whole)}
-
-
-def test_zero_demands_and_useless_blocks_change_nothing() -> None:
-    jobs = {"x": (7, {"a": 2, "b": 3})}
-    plain = of({"a": 3, "b": 5}, 16, jobs)
-    more = of(
-        {"a": 3, "b": 5, "useless": "1/1000000", "too large": 17},
-        16,
-        {**jobs, "idle": (0, {"a": 1}), "hopeless but idle": (0, {}), "x": (7, {"a": 2, "b": 3})},
-    )
-    assert {*costs(plain).values(), *costs(more).values()} == {optimum(plain)}
-    assert len(costs(more)) == len(WAYS)
-
-
-def test_nothing_to_serve_takes_no_machine() -> None:
-    assert solved(of({"a": 3}, 16, {"idle": (0, {"a": 1})})).machine_count == 0
-    assert solved(of({"a": 3}, 16, {})).machine_count == 0
-
-
-def test_a_job_that_only_a_block_too_large_could_serve_is_beyond_help() -> None:
-    solution = solved(of({"a": 3, "giant": 99}, 16, {"x": (1, {"giant": 1})}))
-    assert (solution.status, solution.proof) == ("infeasible", "checked")
 
 
 # Cutting stock of 655/132 machines that needs six: NON_IRUP, and what fills three machines more.
@@ -233,17 +168,6 @@ SIZES = {"a": 44, "b": 33, "c": 12}
 NO_ROUND_UP: dict[str, tuple[Any, Any]] = {
     block: (demand, {block: 1}) for block, demand in zip("abc", (5, 7, 17), strict=True)
 }
-
-
-def test_costs_scale_the_answer() -> None:
-    machine = MachineType("machine", cost="7/3")
-    solution = solved(of(SIZES, 132, NO_ROUND_UP, machine=machine))
-    assert (solution.cost, solution.status, solution.proof) == (14, "optimal", "solver")
-
-
-def test_machines_that_cost_nothing_cost_nothing() -> None:
-    machine = MachineType("machine", cost=0)
-    assert solved(of({"a": 3}, 16, {"x": (90, {"a": 1})}, machine=machine)).cost == 0
 
 
 @pytest.mark.parametrize(
@@ -256,33 +180,6 @@ def test_a_limit_is_kept_or_proved_too_low(limit: int, status: str, proof: str) 
     assert (solution.status, solution.proof) == (status, proof)
 
 
-@pytest.mark.parametrize(("limit", "status"), [(2, "infeasible"), (3, "optimal")])
-def test_proper_contents_prove_what_took_a_solver_s_word(limit: int, status: str) -> None:
-    problem = hard.NON_IRUP.make()
-    solution = solved(problem.replace(machine_types=[MachineType("machine", limit=limit)]))
-    assert (solution.status, solution.proof) == (status, "checked")
-
-
-def test_a_limit_of_none_at_all_is_too_low() -> None:
-    machine = MachineType("machine", limit=0)
-    solution = solved(of({"a": 3}, 16, {"x": (1, {"a": 1})}, machine=machine))
-    assert (solution.status, solution.proof) == ("infeasible", "checked")
-
-
-def test_a_start_that_is_optimal_is_proved_so() -> None:
-    problem = hard.NON_IRUP.make()
-    start = solved(problem).schedule
-    solution = solved(problem, start=start)
-    assert (solution.cost, solution.status) == (3, "optimal")
-    assert solution.history[0].source == "start"
-
-
-def test_the_history_tells_the_parts() -> None:
-    parts = [line.source for line in solved(of(SIZES, 132, NO_ROUND_UP)).history]
-    assert parts[0] == "conic: block prices"
-    assert parts[-1].startswith("CP-SAT: integer program, ")
-
-
 def test_a_plain_run_claims_schedules_and_nothing_else() -> None:
     for route, one in (("points", hard.NON_IRUP), ("cells", hard.SLOTS_NEEDED)):
         problem = one.make()
@@ -293,15 +190,6 @@ def test_a_plain_run_claims_schedules_and_nothing_else() -> None:
     problem = hard.NON_IRUP.make()
     kinds = {type(claim.claim) for claim in Conic().run(problem, ConicOptions(), Unlimited())}  # type: ignore[union-attr]
     assert kinds == {BlockPrices, Schedule, SolverBound}
-
-
-def test_no_slots_cost_a_machine(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Three machines hold all, but their contents are no corners."""
-    problem = of({"a": 11, "b": 12}, 286, {"x": (12, {"a": 1}), "y": (60, {"b": 1})})
-    way = {"route": "cells", "plain": True}
-    assert solved(problem, **way).machine_count == 3
-    monkeypatch.setattr("algorithms.conic.integer_program.SLOTS", 0)
-    assert solved(problem, **way).machine_count == 4
 
 
 def test_a_stopped_run_ends() -> None:
@@ -361,11 +249,6 @@ def test_what_it_cannot_take_it_refuses_with_the_reason(
 ) -> None:
     with pytest.raises(UnsupportedProblem, match=reason):
         solve(problem, Conic(), options={"route": route})
-
-
-def test_a_list_of_a_hundred_is_taken() -> None:
-    problem = a_list(100)
-    assert solved(problem).cost == solve(problem, threads=1).cost == 3
 
 
 def test_numbers_beyond_the_solver_end_the_run_with_the_reason() -> None:

@@ -27,7 +27,7 @@ from cms import (
 )
 from tests.property.problems import source
 from tests.references.guarantees import VARIANTS, exactly, promise
-from tests.samples import few, spread
+from tests.samples import spread
 
 PARTS = [{**options, **plain} for options in VARIANTS["greedy"] for plain in ({}, {"plain": True})]
 INNER = [{"variant": "units", "inner": inner} for inner in ("independent", "dependent")]
@@ -48,14 +48,6 @@ def finished(problem: Problem, options: Mapping[str, Any]) -> Solution:
     assert solution.cost is not None, source(problem)
     assert check(problem, solution.schedule) == ()
     return solution
-
-
-def solved(problem: Problem) -> Fraction:
-    """The optimum, proved."""
-    solution = solve(problem)
-    assert solution.status is Status.OPTIMAL
-    assert solution.cost is not None
-    return solution.cost
 
 
 def kept(problem: Problem, options: Mapping[str, Any], best: Fraction) -> None:
@@ -122,52 +114,6 @@ def test_the_guarantee_is_kept_on_extreme_numbers(
 # --- named numbers --------------------------------------------------------------------------------
 
 
-@EVERY
-@pytest.mark.parametrize("dear", few(1, [10**18, 10**8, 10**6, 10**11, 10**14]))
-def test_a_machine_dearer_than_everything_changes_nothing(
-    dear: int, options: Mapping[str, Any]
-) -> None:
-    types = [MachineType("A", 1), MachineType("B", 50), MachineType("C", dear)]
-    shapes = [
-        Configuration({"b": 1, "e": 1}, "B"),
-        Configuration({"b": 1}, "A"),
-        Configuration({"b": 1, "c": 1}, "C"),
-    ]
-    jobs = [Job(f"x{i}", 100, {"b": 1, "c": 2}) for i in range(4)] + [Job("y", 1, {"e": 1})]
-    problem = Problem(configurations=shapes, machine_types=types, jobs=jobs)
-    kept(problem, options, Fraction(449))
-
-
-@EVERY
-@pytest.mark.parametrize(("cost", "demand"), [(0, 10**12), ("1e-9", 5 * 10**8)])
-def test_free_and_cheap_machines_are_not_opened_one_by_one(
-    cost: Any, demand: int, options: Mapping[str, Any]
-) -> None:
-    types = [MachineType("A", cost), MachineType("B", 1)]
-    shapes = [Configuration({"b": 1}, "A"), Configuration({"e": 1, "b": 3}, "B")]
-    jobs = [Job("x", demand, {"b": 1}), Job("y", 1, {"e": 1})]
-    problem = Problem(configurations=shapes, machine_types=types, jobs=jobs)
-    kept(problem, options, 1 + max(0, demand - 3) * Fraction(cost))
-
-
-@EVERY
-@pytest.mark.parametrize("exponent", few(1, [11, 4, 8, 9]))
-def test_blocks_are_not_given_away_one_by_one(exponent: int, options: Mapping[str, Any]) -> None:
-    shapes = [Configuration({"a": 10**exponent, "b": 1}), Configuration({"b": 2})]
-    jobs = [Job("x", 7 * 10**exponent, {"a": 3, "b": 5}), Job("y", 5, {"b": 2})]
-    problem = Problem(configurations=shapes, jobs=jobs)
-    if supported(problem, options):
-        kept(problem, options, Fraction(3))
-
-
-@pytest.mark.parametrize("options", INNER, ids=str)
-@pytest.mark.parametrize("blocks", [10**3, 10**6, 10**18])
-def test_idle_blocks_cost_an_inner_method_nothing(blocks: int, options: Mapping[str, Any]) -> None:
-    shapes = [Configuration({"a": blocks}), Configuration({"a": 1, "b": 1})]
-    jobs = [Job("x", 5, {"a": 2, "b": 3}), Job("y", 7, {"a": 3})]
-    kept(Problem(configurations=shapes, jobs=jobs), options, Fraction(1))
-
-
 def test_more_blocks_than_floats_count_are_refused_by_what_rounds_programs() -> None:
     shape = Configuration({"a": 10**15})
     problem = Problem(configurations=shape, jobs=[Job("x", 7 * 10**15, {"a": 2})])
@@ -175,30 +121,6 @@ def test_more_blocks_than_floats_count_are_refused_by_what_rounds_programs() -> 
         with pytest.raises(UnsupportedProblem, match="more than 1000000000000 blocks"):
             solve(problem, "greedy", options=options)
     assert finished(problem, {"variant": "units"}).cost == 4
-
-
-def test_blocks_within_the_tolerance_of_the_solver_are_not_given_twice() -> None:
-    problem = Problem(
-        configurations=Configuration({"b0": 2, "b1": 3, "b2": 2, "b3": 1}),
-        jobs=[
-            Job("x", 2 * D + 1, {"b0": D - 1, "b2": D, "b3": D}),
-            Job("y", 3 * D, {"b0": 2 * D, "b1": D + 1, "b2": D}),
-            Job("z", 2 * D + 1, {"b0": D + 1, "b2": 2 * D, "b3": 2 * D}),
-        ],
-    )
-    kept(problem, {"variant": "inflated", "inner": "dependent"}, Fraction(1))
-
-
-@EVERY
-@pytest.mark.parametrize("exponent", few(1, [400, 308, 200, 320]))
-def test_demands_may_be_larger_than_floats(exponent: int, options: Mapping[str, Any]) -> None:
-    shapes = [Configuration({"a": 3, "b": 1}), Configuration({"b": 2})]
-    jobs = [Job("x", 7 * 10**exponent, {"a": 3, "b": 5}), Job("y", 5, {"b": 2})]
-    problem = Problem(configurations=shapes, jobs=jobs)
-    best = finished(problem, {})
-    assert best.status is Status.OPTIMAL
-    assert best.cost is not None
-    kept(problem, options, best.cost)
 
 
 @pytest.mark.parametrize("variant", ["units", "inflated", "alone"])
@@ -214,48 +136,6 @@ def test_no_factor_is_stated_where_floats_do_not_tell_gains_apart(
     options = {"variant": variant, "plain": True}
     finished(problem, options)
     assert promise(problem, "greedy", options) is None
-
-
-@pytest.mark.parametrize("variant", ["units", "inflated", "alone"])
-def test_costs_may_need_integers_larger_than_floats(variant: str) -> None:
-    types = [MachineType("A", 1 + Fraction(1, 10**300)), MachineType("B", 10**50)]
-    shapes = [Configuration({"a": 1}, "A"), Configuration({"a": 1, "b": 1}, "B")]
-    jobs = [Job("x", 3, {"a": 1}), Job("y", 3, {"b": 1})]
-    problem = Problem(configurations=shapes, machine_types=types, jobs=jobs)
-    kept(problem, {"variant": variant, "plain": True}, Fraction(3 * 10**50))
-
-
-@pytest.mark.parametrize("variant", ["best", "units", "inflated", "alone"])
-@pytest.mark.parametrize("exponent", [18, 40, 320])
-def test_blocks_may_be_more_than_floats(exponent: int, variant: str) -> None:
-    shapes = [Configuration({"a": 10**exponent, "b": 1}), Configuration({"b": 2})]
-    jobs = [Job("x", 7 * 10**exponent, {"a": 3, "b": 5}), Job("y", 5, {"b": 2})]
-    kept(Problem(configurations=shapes, jobs=jobs), {"variant": variant}, Fraction(3))
-
-
-@pytest.mark.parametrize("inner", ["independent", "dependent"])
-@pytest.mark.parametrize("variant", ["best", "inflated"])
-def test_a_row_may_spread_over_many_orders_of_magnitude(variant: str, inner: str) -> None:
-    shapes = Configuration({"a": 5, "b": 1})
-    jobs = [
-        Job("x", Fraction(1, 10**8), {"b": 1}),
-        Job("y", 10**7, {"a": 2, "b": Fraction(1, 10**7)}),
-    ]
-    options = {"variant": variant, "inner": inner}
-    kept(Problem(configurations=shapes, jobs=jobs), options, Fraction(10**6))
-    shapes = Configuration({"b": 2, "c": 3, "d": 10})
-    jobs = [
-        Job("x", 12, {"b": Fraction(1, 4), "d": Fraction(1, 10)}),
-        Job("y", 10**9 + Fraction(1, 10**9), {"b": 1, "c": 10**9, "d": Fraction(1, 10**9)}),
-    ]
-    kept(Problem(configurations=shapes, jobs=jobs), options, Fraction(8))
-    shapes = Configuration({"a": 4, "b": 135314, "c": 4})
-    jobs = [
-        Job("x", "1/5", {"b": "1/5", "c": "7863/500000000000"}),
-        Job("y", 700, {"a": "7/10000", "b": "7/20000", "c": "7/10000"}),
-    ]
-    problem = Problem(configurations=shapes, jobs=jobs)
-    kept(problem, options, solved(problem))
 
 
 @pytest.mark.parametrize("method", ["greedy", "lp_rounding"])
@@ -283,13 +163,3 @@ def test_a_block_of_little_price_by_the_million_counts_in_the_bound(method: str)
     assert large.cost is not None
     assert large.cost - large.lower_bound <= 10**12 / 10**9
     assert solution.guarantee is None or solution.guarantee.verdict is Verdict.VERIFIED
-
-
-def test_many_ways_to_fill_a_machine_are_not_gone_through() -> None:
-    names = [f"t{i}" for i in range(8)]
-    shapes = [Configuration({b: 7 if i == q else 6 for i, b in enumerate(names)}) for q in range(8)]
-    jobs = [
-        Job("x", 1440, {b: 10 + i for i, b in enumerate(names)}),
-        Job("y", 5, {"t0": 2}),
-    ]
-    kept(Problem(configurations=shapes, jobs=jobs), {"variant": "alone"}, Fraction(3))

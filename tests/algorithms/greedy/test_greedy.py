@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 from fractions import Fraction
 
 import pytest
@@ -16,11 +15,9 @@ from cms import (
     MachineType,
     Problem,
     UnsupportedProblem,
-    check,
     solve,
 )
 from cms.errors import InvalidOption
-from cms.plugin.guarantee import Verdict
 from cms.reduction.reduction import reduce
 from instances.families import generate
 
@@ -37,46 +34,6 @@ def test_the_compiled_loop_does_what_the_plain_one_does(monkeypatch: pytest.Monk
     assert found is not None
     assert found[0] == plain[0]
     assert (found[1] == plain[1]).all()
-
-
-@pytest.mark.parametrize("exponent", [9, 12, 40])
-def test_huge_demands_take_few_steps(exponent: int) -> None:
-    problem = Problem(
-        configurations=[Configuration({"a": 3, "b": 1}), Configuration({"b": 2})],
-        jobs=[Job("x", 7 * 10**exponent, {"a": 3, "b": 5}), Job("y", 10**exponent + 1, {"b": 2})],
-    )
-    for variant in ("units", "inflated", "best"):
-        solution = solve(problem, "greedy", options={"variant": variant})
-        assert check(problem, solution.schedule) == ()
-        assert solution.cost is not None
-        assert solution.guarantee is not None
-        assert solution.guarantee.verdict is not Verdict.BREACHED
-
-
-def test_a_unit_of_one_job_does_not_outweigh_another_job() -> None:
-    # Scaling a job changes nothing where every job's demand counts as 1 (theory 9.4).
-    rng = random.Random(3)
-    for _ in range(10):
-        rows = [(rng.randint(3, 30), [rng.randint(0, 9), rng.randint(1, 9)]) for _ in range(5)]
-        counts = []
-        for factor in (1, 1000):
-            jobs = [
-                Job(
-                    f"j{j}",
-                    d * (factor if j == 2 else 1),
-                    {"a": f * (factor if j == 2 else 1), "b": g * (factor if j == 2 else 1)},
-                )
-                for j, (d, (f, g)) in enumerate(rows)
-            ]
-            shapes = [
-                Configuration({"a": 2}),
-                Configuration({"b": 3}),
-                Configuration({"a": 1, "b": 1}),
-            ]
-            options = {"variant": "inflated", "plain": True, "delta": "1/3"}
-            problem = Problem(configurations=shapes, jobs=jobs)
-            counts.append(solve(problem, "greedy", options=options).machine_count)
-        assert counts[0] == counts[1]
 
 
 def test_costs_decide_between_machines() -> None:
@@ -107,10 +64,3 @@ def test_refusals_say_why() -> None:
     for options, words in wrong:
         with pytest.raises(InvalidOption, match=words):
             solve(Problem(configurations=shape), "greedy", options=options)
-
-
-def test_nothing_to_do_and_nobody_to_serve() -> None:
-    shape = Configuration({"a": 2})
-    assert solve(Problem(configurations=shape), "greedy").machine_count == 0
-    lost = Problem(configurations=shape, jobs=[Job("x", 1, {})])
-    assert solve(lost, "greedy").status == "infeasible"

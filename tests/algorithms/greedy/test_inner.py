@@ -5,8 +5,6 @@ from __future__ import annotations
 import itertools
 import random
 from fractions import Fraction
-from types import SimpleNamespace
-from typing import Any
 
 import numpy as np
 import pytest
@@ -14,7 +12,6 @@ from numpy.typing import NDArray
 
 from algorithms.greedy.inner import INNER, assignment
 from algorithms.greedy.opening import Opening
-from algorithms.greedy.paths import PathRounding
 from algorithms.greedy.promises import FACTORS
 from algorithms.solvers.linear import LinearProgram
 from algorithms.tables.integers import Tables
@@ -66,12 +63,6 @@ def test_where_floats_come_to_no_end_rationals_find_the_same_worth(
         assert paid.sum() == pytest.approx((by_floats * bids).sum())
 
 
-def test_a_stopped_assignment_gives_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(LinearProgram, "solve", lambda self, budget: None)
-    stopped: Any = SimpleNamespace(stopped=True)
-    assert not assignment([1], np.array([[1.0]]), np.array([1.0]), stopped).any()
-
-
 @pytest.mark.parametrize("method", sorted(INNER))
 @pytest.mark.parametrize("zeros", [8, 13, 40])
 def test_a_method_keeps_its_factor_where_numbers_are_far_apart(method: str, zeros: int) -> None:
@@ -100,35 +91,6 @@ def test_a_method_keeps_its_factor_and_gives_no_block_twice(method: str) -> None
         assert worth(given, bids, budgets) >= float(FACTORS[method]) * best - 1e-9
 
 
-@pytest.mark.parametrize("method", ["independent", "dependent"])
-def test_rounding_keeps_its_factor_of_the_linear_program_itself(method: str) -> None:
-    rng = random.Random(method + " against the program")
-    for _ in range(250):
-        blocks, bids, budgets = case(rng)
-        program = float((assignment(blocks, bids, budgets) * bids).sum())
-        given = INNER[method](blocks, bids, budgets)
-        assert worth(given, bids, budgets) >= float(FACTORS[method]) * program - 1e-9
-
-
-def test_the_gap_of_the_program_is_nearly_reached() -> None:
-    # Two jobs with budget 1 want the small block a bit, and share the large one.
-    blocks, budgets = [1, 1, 1], np.array([2.0, 2.0])
-    bids = np.array([[2.0, 2.0], [1.0, 0.0], [0.0, 1.0]])
-    program = float((assignment(blocks, bids, budgets) * bids).sum())
-    assert program == pytest.approx(4.0)
-    assert brute_force(blocks, bids, budgets) == 3.0
-    assert worth(INNER["dependent"](blocks, bids, budgets), bids, budgets) == 3.0
-
-
-def test_path_rounding_opens_cycles_without_loss() -> None:
-    parts = np.array([[0.5, 0.5], [0.5, 0.5]])
-    bids, budgets = np.array([[1.0, 2.0], [2.0, 1.0]]), np.array([1.5, 1.5])
-    rounding = PathRounding(parts, np.minimum(bids, 1.5), budgets)
-    whole = rounding.rounded()
-    assert (whole == np.rint(whole)).all()
-    assert (whole.sum(axis=1) <= 1 + 1e-9).all()
-
-
 def test_item_greedy_falls_to_half_on_the_trap_and_the_exact_method_does_not() -> None:
     less = Fraction(9, 10)
     problem = Problem(
@@ -144,12 +106,3 @@ def test_item_greedy_falls_to_half_on_the_trap_and_the_exact_method_does_not() -
     # One machine: item greedy gives job a the first block, nothing to b, who needs two more.
     assert counts[0] == [3]
     assert better[0] == [2]
-
-
-def test_a_run_that_is_too_dear_is_left() -> None:
-    problem = Problem(
-        configurations=Configuration({"b": 1}), jobs=[Job("x", 50, {"b": 1}), Job("y", 7, {"b": 2})]
-    )
-    tables = Tables.of(problem)
-    assert Opening(tables, "greedy", "units").finish(Fraction(10)) is None
-    assert Opening(tables, "greedy", "units").finish(Fraction(54)) is not None

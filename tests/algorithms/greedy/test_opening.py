@@ -4,20 +4,16 @@ from __future__ import annotations
 
 import random
 from fractions import Fraction
-from functools import cache
 from typing import Any
 
 import numpy as np
 import pytest
 
-from algorithms.greedy import opening, steps
 from algorithms.greedy.inner import INNER
 from algorithms.greedy.opening import Opening
 from algorithms.tables.integers import Tables
 from cms import Configuration, Job, Problem
-from cms.reduction.reduction import reduce
 from cms.running.stopping import Stopped
-from instances.families import generate
 from proofs_checks.g_alone import alone
 from proofs_checks.greedy import Inner, best_pair_first, by_trying_all, run, schedule
 from proofs_checks.tiny import Tiny
@@ -44,56 +40,6 @@ class Ends:
         from contextlib import nullcontext
 
         return nullcontext()
-
-
-def tables() -> Tables:
-    return Tables.of(reduce(generate("real-rows", n=60, seed=2, m=5)).problem)
-
-
-@pytest.mark.parametrize("seconds", [0.0, 0.09, 0.15, 5.0])
-def test_the_clock_says_how_many_steps_are_done_at_once_and_nothing_else(
-    seconds: float, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    plain = Opening(tables(), "greedy", "demands", Fraction(1, 7)).finish()
-    now, numbers = [0.0], []
-
-    def clock() -> float:
-        now[0] += seconds
-        return now[0]
-
-    def advance(state: Any, number: int) -> int:
-        numbers.append(number)
-        return steps.advance(state, number)
-
-    monkeypatch.setattr(opening, "_COMPILED_JOBS", 1)
-    monkeypatch.setattr(opening, "perf_counter", clock)
-    monkeypatch.setattr(steps, "compiled", cache(lambda: (steps.start, advance)))
-    found = Opening(tables(), "greedy", "demands", Fraction(1, 7)).finish()
-    assert plain is not None
-    assert found is not None
-    assert found[0] == plain[0]
-    assert (found[1] == plain[1]).all()
-    # None at first, to load it.
-    assert numbers.pop(0) == 0
-    # One at first; as many again while that is quick, and never more than are known to be.
-    assert numbers[0] == 1
-    if seconds >= opening._CLOCK_SECONDS:
-        assert set(numbers) == {1}
-    else:
-        assert numbers[:4] == [1, 2, 4, 8]
-
-
-def test_slow_steps_are_done_fewer_at_once() -> None:
-    assert opening._more_or_fewer(64, 1.0) == 32
-    assert opening._more_or_fewer(1, 1.0) == 1
-    assert opening._more_or_fewer(64, 0.15) == 64
-    assert opening._more_or_fewer(1 << 30, 0.0) == opening._MAX_STEPS
-
-
-def test_the_compiled_loop_leaves_the_interpreter_to_others() -> None:
-    start, advance = steps.compiled()
-    assert start.targetoptions["nogil"]
-    assert advance.targetoptions["nogil"]
 
 
 @pytest.mark.parametrize("inner", ["greedy", *sorted(INNER)])

@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-from decimal import Decimal, getcontext
 from fractions import Fraction
-from math import e, log
+from math import log
 
 import pytest
 
 from algorithms.greedy import opening
 from algorithms.greedy.promises import (
-    FACTORS,
-    alone_factor,
-    best_alone_inflation,
     best_inflation,
     harmonic_above,
     inflated_factor,
-    log_above,
 )
 from algorithms.tables.integers import Tables
 from cms.reduction.reduction import reduce
@@ -47,32 +42,10 @@ def test_the_inflated_factor_is_the_table_of_the_theory(n: int, table: str) -> N
     assert float(table) - 0.01 < factor < float(table) * 1.01
 
 
-@pytest.mark.parametrize("few", [1, 2, 7, 64, 10**6])
-def test_the_factor_alone_is_nearly_the_best(few: int) -> None:
-    delta = best_alone_inflation(few)
-    assert 0 < delta <= 1
-    factor = alone_factor(few, delta)
-    assert factor >= (1 + delta) * (1 + log(few / delta)) - 1e-9
-    # At the best delta ln(N / delta) is 1 / delta.
-    best = min(float(1 + t) * (1 + log(few) - log(t)) for t in [i / 1000 for i in range(1, 1001)])
-    assert factor <= best * 1.01
-
-
 @pytest.mark.parametrize("number", [0, 1, 2, 30, 31, 999, 1000, 1001, 5000])
 def test_harmonic_numbers_are_met_from_above(number: int) -> None:
     exact = sum(Fraction(1, i) for i in range(1, number + 1))
     assert exact <= harmonic_above(number) < exact + Fraction(1, 10**6)
-
-
-def test_logarithms_are_met_from_above() -> None:
-    getcontext().prec = 60
-    for value in (Fraction(2), Fraction(10, 3), Fraction(10**40), Fraction(1)):
-        true = (Decimal(value.numerator) / Decimal(value.denominator)).ln()
-        assert 0 <= log_above(value) - Fraction(true) < Fraction(1, 10**30)
-
-
-def test_the_inner_factor_of_independent_rounding_is_not_above_the_true_one() -> None:
-    assert float(FACTORS["independent"]) < 1 - 1 / e < float(FACTORS["independent"]) + 1e-5
 
 
 @pytest.mark.parametrize(

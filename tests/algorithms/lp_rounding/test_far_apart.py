@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from algorithms.aggregated.program import Aggregated, FixedMachines
-from algorithms.lp_rounding import LpRounding, LpRoundingOptions, whole
-from algorithms.lp_rounding.whole import Cut, cheapest_whole, cut_by, limit_on_cost
+from algorithms.lp_rounding import LpRounding, LpRoundingOptions, search
+from algorithms.lp_rounding.search import cheapest_whole, limit_on_cost
 from algorithms.solvers.integer import LARGEST
 from algorithms.tables.integers import Tables
 from cms import Configuration, Job, MachineType, Problem, Solution, solve
@@ -22,7 +22,6 @@ from tests.families import FAMILIES, instance
 from tests.samples import so_many
 
 VARIANTS = ["milp", "published", "supports", "enumeration", "doubling"]
-HUGE = 10**9
 
 
 def budget(problem: Problem) -> RunBudget:
@@ -48,20 +47,6 @@ def run(problem: Problem, variant: str, *, plain: bool) -> Solution:
     return solve(problem, "lp_rounding", options={"variant": variant, "plain": plain})
 
 
-def one_for_all_or_one_each() -> Problem:
-    """A hundredth of the blocks of ten machines on one; jobs need next to nothing."""
-    names = [f"b{i}" for i in range(10)]
-    shapes = [Configuration({name: HUGE}) for name in names]
-    shapes.append(Configuration(dict.fromkeys(names, HUGE // 100)))
-    return Problem(configurations=shapes, jobs=[Job(name, 1, {name: 1}) for name in names])
-
-
-@pytest.mark.parametrize("plain", [False, True])
-@pytest.mark.parametrize("variant", ["published", "supports", "milp"])
-def test_a_billionth_of_a_machine_is_there(variant: str, plain: bool) -> None:
-    assert run(one_for_all_or_one_each(), variant, plain=plain).cost == (2 if plain else 1)
-
-
 @pytest.mark.parametrize("plain", [False, True])
 @pytest.mark.parametrize("variant", ["published", "supports", "milp", "doubling"])
 def test_a_machine_dearer_than_all_the_others(variant: str, plain: bool) -> None:
@@ -80,57 +65,6 @@ def test_a_machine_dearer_than_all_the_others(variant: str, plain: bool) -> None
     assert solution.cost <= (Fraction(factor) if plain else 1) * 449
 
 
-def test_a_demand_a_hair_above_a_block_takes_one_machine_more_and_no_others() -> None:
-    shapes = [Configuration({"a": 1}), *(Configuration({f"b{i}": 1}) for i in range(6))]
-    jobs = [Job("A", 10**8 + 1, {"a": 10**8}), *(Job(f"B{i}", 1, {f"b{i}": 1}) for i in range(6))]
-    problem = Problem(configurations=shapes, jobs=jobs)
-    # Two machines for A, and one for each other job: MILP_c is 8.
-    assert run(problem, "milp", plain=True).cost == 16
-
-
-@pytest.mark.parametrize("variant", ["milp", "enumeration"])
-def test_demands_a_billionth_from_multiples_of_their_blocks(variant: str) -> None:
-    d = HUGE
-    jobs = [
-        Job("x", 2 * d + 1, {"b0": d - 1, "b2": d, "b3": d}),
-        Job("y", 3 * d, {"b0": 2 * d, "b1": d + 1, "b2": d}),
-        Job("z", 2 * d + 1, {"b0": d + 1, "b2": 2 * d, "b3": 2 * d}),
-    ]
-    shape = Configuration({"b0": 2, "b1": 3, "b2": 2, "b3": 1})
-    assert run(Problem(configurations=shape, jobs=jobs), variant, plain=True).cost == 2
-
-
-@pytest.mark.parametrize("variant", ["supports", "doubling"])
-def test_costs_a_billion_apart(variant: str) -> None:
-    types = [MachineType("cheap", "0.00009"), MachineType("dear", 70_000)]
-    shapes = [
-        Configuration({"a": 1}, "cheap"),
-        Configuration({"a": 10**9, "b": 3}, "dear"),
-        Configuration({"b": 1, "c": 1}, "dear"),
-    ]
-    jobs = [Job("x", 5, {"a": 1}), Job("y", 2, {"b": 1}), Job("z", 1, {"c": 3})]
-    problem = Problem(configurations=shapes, jobs=jobs, machine_types=types)
-    best = solve(problem).cost
-    solution = run(problem, variant, plain=True)
-    assert best is not None
-    assert solution.cost is not None
-    assert solution.guarantee is not None
-    assert solution.cost <= solution.guarantee.guarantee.allows(best)
-
-
-def test_doubling_loses_no_machine_for_each_configuration_it_does_not_use() -> None:
-    shapes = [Configuration({"b0": 2, "b1": 1}), Configuration({"b0": 3}), Configuration({"b1": 1})]
-    rows = [(2, {"b1": 5}), (3, {"b1": 2}), (10**15, {"b0": 1, "b1": 1}), (10**6, {"b0": 1})]
-    jobs = [Job(f"j{at}", demand, supply) for at, (demand, supply) in enumerate(rows)]
-    problem = Problem(configurations=shapes, jobs=jobs)
-    tables = Tables.of(reduce(problem).problem)
-    vertex = Aggregated(tables).solve(None)
-    assert vertex is not None
-    solution = run(problem, "doubling", plain=True)
-    assert solution.cost is not None
-    assert solution.cost <= (1 + tables.phi) * vertex.value + tables.dearest(tables.p)
-
-
 @pytest.mark.parametrize("variant", VARIANTS)
 @pytest.mark.parametrize("blocks", [10**7, 10**9, 10**11, 10**320])
 def test_machines_of_very_many_blocks(variant: str, blocks: int) -> None:
@@ -141,13 +75,6 @@ def test_machines_of_very_many_blocks(variant: str, blocks: int) -> None:
     plain = run(problem, variant, plain=True)
     assert plain.cost is not None
     assert plain.cost <= 6
-
-
-@pytest.mark.parametrize("variant", ["enumeration", "milp"])
-def test_a_bound_a_tiny_part_above_a_whole_number(variant: str) -> None:
-    jobs = [Job("x", 10**14 + 1, {"a": 1})]
-    problem = Problem(configurations=Configuration({"a": 10**7}), jobs=jobs)
-    assert run(problem, variant, plain=True).cost == 10**7 + 1
 
 
 # -- MILP_c by cuts ------------------------------------------------------------------------------
@@ -190,24 +117,15 @@ def test_cuts_too_large_for_cp_sat_are_made_weaker_and_the_machines_excluded(
     ]
     problem = reduce(Problem(configurations=shapes, jobs=jobs)).problem
     excluded: list[list[int]] = []
-    true = whole._Search.cheapest
+    true = search._Search.cheapest
 
-    def watched(self: whole._Search, budget: Any) -> list[int]:
+    def watched(self: search._Search, budget: Any) -> list[int]:
         excluded.extend(self.excluded)
         return true(self, budget)
 
-    monkeypatch.setattr(whole._Search, "cheapest", watched)
+    monkeypatch.setattr(search._Search, "cheapest", watched)
     assert cheapest(problem) == milp_c(Tables.of(problem))
     assert excluded
-
-
-def test_a_cut_is_worth_what_the_jobs_pay() -> None:
-    shapes = [Configuration({"a": 2}), Configuration({"a": 1, "b": 5})]
-    tables = Tables.of(Problem(configurations=shapes, jobs=[Job("x", 4, {"a": 1, "b": 1})]))
-    cut = cut_by([Fraction(1, 2), Fraction(1, 3)], Fraction(4, 3), tables)
-    assert cut == Cut([6, 8], 8)
-    assert cut.keeps([0, 1])
-    assert not cut.keeps([1, 0])
 
 
 def test_where_milp_c_is_out_of_reach_nothing_is_stated_unless_machines_are_many() -> None:
@@ -229,12 +147,3 @@ def test_where_milp_c_is_out_of_reach_nothing_is_stated_unless_machines_are_many
             assert (solution.guarantee is not None) == stated, (demand, costs)
             if solution.guarantee is not None:
                 assert solution.guarantee.verdict is not Verdict.BREACHED
-
-
-def test_machines_that_cost_nothing_are_no_part_of_the_cuts() -> None:
-    types = [MachineType("free", 0), MachineType("paid", 3)]
-    shapes = [Configuration({"a": 1}, "free"), Configuration({"a": 4, "b": 1}, "paid")]
-    jobs = [Job("x", 10**12, {"a": 1}), Job("y", 5, {"b": 2})]
-    problem = Problem(configurations=shapes, jobs=jobs, machine_types=types)
-    assert run(problem, "milp", plain=True).cost == 18
-    assert run(problem, "milp", plain=False).cost == 9

@@ -15,23 +15,18 @@ from algorithms.lp_rounding.search import cheapest_support, vectors
 from algorithms.tables.integers import Tables
 from cms import (
     Configuration,
-    Job,
     MachineType,
     Problem,
     Schedule,
-    Status,
-    UnsupportedProblem,
     check,
     solve,
 )
 from cms.errors import InvalidOption
 from cms.plugin.algorithm import Named
-from cms.plugin.guarantee import Verdict
 from cms.reduction.reduction import reduce
 from cms.solving.driver import RunBudget
 from cms.solving.ledger import Ledger
 from instances.families import generate
-from instances.hard import partition
 from tests.families import instance
 from tests.references.named import named_problem
 
@@ -42,25 +37,6 @@ def test_doubling_is_needless_but_is_what_the_textbook_does() -> None:
     problem = named_problem("needless-doubling")
     assert solve(problem, "lp_rounding", options={"plain": True}).machine_count == 2
     assert solve(problem, "lp_rounding").machine_count == 1
-
-
-@pytest.mark.parametrize("variant", ["milp", "supports", "published", "enumeration"])
-def test_partition_is_met_within_twice(
-    variant: str,
-) -> None:
-    for name, best in (("partition-yes", 1), ("partition-no", 2)):
-        problem = named_problem(name)
-        solution = solve(problem, "lp_rounding", options={"variant": variant, "plain": True})
-        # Counts that are known within a factor only are rounded up once more.
-        most = 3 if variant == "published" else 2
-        assert best <= (solution.machine_count or 0) <= most
-
-
-def test_milp_c_is_claimed_as_a_bound() -> None:
-    # No prices prove more than 2 here; with whole machines 3 are needed.
-    solution = solve(named_problem("set-cover-f2-3"), "lp_rounding")
-    assert (solution.lower_bound, solution.claimed_bound, solution.cost) == (2, 3, 3)
-    assert (solution.status, solution.proof) == ("optimal", "solver")
 
 
 def budget(problem: Problem) -> RunBudget:
@@ -99,51 +75,6 @@ def test_machine_vectors_come_by_cost_and_all_of_them() -> None:
     assert len(found) == len(every)
 
 
-def test_many_configurations_are_not_enumerated() -> None:
-    shapes = [Configuration({f"b{i}": 1, f"b{(i + 1) % 9}": 1}) for i in range(9)]
-    jobs = [Job("x", 5, {f"b{i}": 1 for i in range(9)})]
-    with pytest.raises(UnsupportedProblem, match="machine vectors to go through"):
-        solve(
-            Problem(configurations=shapes, jobs=jobs),
-            "lp_rounding",
-            options={"variant": "enumeration"},
-        )
-
-
-def test_however_many_configurations_so_many_machines_need_no_enumeration() -> None:
-    problem = generate("real-rows", n=40, m=5, seed=0)
-    options = {"variant": "enumeration"}
-    solution = solve(problem, "lp_rounding", options=options, time_limit=None)
-    assert solution.guarantee is not None
-    assert solution.guarantee.verdict is Verdict.VERIFIED
-    # A few jobs take so few machines that all their vectors count, which are too many.
-    with pytest.raises(UnsupportedProblem, match="machine vectors to go through"):
-        solve(generate("real-rows", n=5, m=5, seed=0), "lp_rounding", options=options)
-
-
-def test_a_job_beyond_help_needs_no_enumeration() -> None:
-    names = [f"b{i}" for i in range(6)]
-    shapes = [
-        Configuration({a: i + 1, b: 1}) for a in names for b in names if a < b for i in (0, 1)
-    ]
-    jobs = [Job("x", 100, dict.fromkeys(names, 1)), Job("lost", 3, {})]
-    problem = Problem(configurations=shapes, jobs=jobs)
-    options = {"variant": "enumeration", "epsilon": "1/10"}
-    assert solve(problem, "lp_rounding", options=options).status is Status.INFEASIBLE
-
-
-@pytest.mark.parametrize("variant", VARIANTS)
-def test_huge_demands(variant: str) -> None:
-    problem = Problem(
-        configurations=[Configuration({"a": 3, "b": 1}), Configuration({"b": 2})],
-        jobs=[Job("x", 7 * 10**12, {"a": 3, "b": 5}), Job("y", 10**12 + 1, {"b": 2})],
-    )
-    solution = solve(problem, "lp_rounding", options={"variant": variant})
-    assert solution.cost is not None
-    assert solution.relative_gap is not None
-    assert solution.relative_gap < Fraction(1, 10**6)
-
-
 def test_options_are_checked() -> None:
     problem = Problem(configurations=Configuration({"a": 1}))
     wrong: list[tuple[dict[str, object], str]] = [
@@ -155,19 +86,6 @@ def test_options_are_checked() -> None:
     for options, words in wrong:
         with pytest.raises(InvalidOption, match=words):
             solve(problem, "lp_rounding", options=options)
-
-
-def test_weights_of_every_small_partition() -> None:
-    for weights in itertools.combinations_with_replacement(range(1, 5), 4):
-        if sum(weights) % 2:
-            continue
-        half = sum(weights) // 2
-        exists = any(
-            sum(part) == half for size in range(5) for part in itertools.combinations(weights, size)
-        )
-        solution = solve(partition(weights), "lp_rounding")
-        assert (solution.machine_count or 0) >= (1 if exists else 2)
-        assert (solution.machine_count or 0) <= 2
 
 
 class StoppedAfterOne:

@@ -7,17 +7,14 @@ from typing import Any
 
 import pytest
 
-import algorithms.ptas.dynamic
-from algorithms.ptas.compact import CompactProgram
-from algorithms.ptas.dynamic import DynamicProgram
-from algorithms.ptas.fleet import Fleet
+import algorithms.ptas.exact
+from algorithms.ptas.exact import CompactProgram, DynamicProgram, Fleet
 from cms import (
     Configuration,
     Job,
     MachineType,
     NamedProblem,
     Problem,
-    SizeBoundedConfigurations,
     UnsupportedProblem,
     check,
 )
@@ -83,16 +80,6 @@ def test_the_tables_find_the_optimum_of_named_instances(one: NamedProblem) -> No
     assert run(one.make(), exact="dynamic", epsilon="1/1000").cost == one.optimum
 
 
-@pytest.mark.parametrize("way", WAYS)
-def test_free_machines_supply_whatever_is_useful(way: Any) -> None:
-    problem = Problem(
-        configurations=[Configuration({"a": 2, "b": 1}, "free"), Configuration({"c": 2}, "paid")],
-        jobs=[Job("x", 5, {"a": 1}), Job("y", 3, {"c": 1}), Job("z", 4, {"b": 1, "c": 9})],
-        machine_types=[MachineType("free", 0), MachineType("paid", "5/3")],
-    )
-    assert searched(way, problem, 0, 5)[-1] == Fraction(10, 3)
-
-
 def fine_costs() -> tuple[Problem, Fraction]:
     """Costs whose common step is tiny, and the optimum."""
     types = {"m": "1000003/1000033", "n": "999983/1000037", "o": "999979/1000039"}
@@ -106,20 +93,6 @@ def fine_costs() -> tuple[Problem, Fraction]:
         machine_types=[MachineType(name, cost) for name, cost in types.items()],
     )
     return problem, Fraction(types["n"]) + Fraction(types["o"])
-
-
-def test_costs_are_sums_of_what_machines_cost_however_fine_their_step_is() -> None:
-    problem, best = fine_costs()
-    assert searched(DynamicProgram, problem, 0, 3) == [best]
-    assert run(problem, epsilon="1/10").cost == best
-
-
-def test_a_common_divisor_of_what_a_job_is_given_is_taken_out() -> None:
-    h = 10**18
-    jobs = [Job("a", 2 * h, {"a": h}), Job("b", 3 * h, {"b": h}), Job("c", 6 * h - 1, {"c": h})]
-    shares = SizeBoundedConfigurations({"a": 44, "b": 33, "c": 12}, 132)
-    for way in WAYS:
-        assert searched(way, Problem(configurations=shares, jobs=jobs), 2, 3) == []
 
 
 def test_a_search_ends_whenever_it_is_stopped() -> None:
@@ -141,27 +114,9 @@ def test_a_search_ends_whenever_it_is_stopped() -> None:
 def test_tables_that_are_too_large_are_refused(
     limit: str, value: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(algorithms.ptas.dynamic, limit, value)
+    monkeypatch.setattr(algorithms.ptas.exact, limit, value)
     with pytest.raises(UnsupportedProblem, match="tables of the dynamic program"):
         searched(DynamicProgram, hard.PARTITION_NO.make(), 0, 9)
-
-
-def test_the_tables_of_all_jobs_together_are_limited(monkeypatch: pytest.MonkeyPatch) -> None:
-    jobs = [Job(f"x{j}", 1, {"a": 1}) for j in range(10)]
-    problem = Problem(configurations=Configuration({"a": 10}), jobs=jobs)
-    monkeypatch.setattr(algorithms.ptas.dynamic, "MAX_CELLS", 11)
-    assert searched(DynamicProgram, problem, 0, 2) == [1]
-    monkeypatch.setattr(algorithms.ptas.dynamic, "MAX_CELLS", 10)
-    with pytest.raises(UnsupportedProblem, match="tables of the dynamic program"):
-        searched(DynamicProgram, problem, 0, 2)
-
-
-@pytest.mark.parametrize("way", WAYS)
-def test_every_useful_block_may_take_a_machine(way: Any) -> None:
-    jobs = [Job(name, 1, {"a": 1}) for name in "xyz"]
-    problem = Problem(configurations=Configuration({"a": 1}), jobs=jobs)
-    assert searched(way, problem, 0, 4)[-1] == 3
-    assert searched(way, problem, 0, 9)[-1] == 3
 
 
 def test_large_problems_are_refused() -> None:

@@ -9,9 +9,8 @@ import pytest
 
 import algorithms.ptas
 from algorithms.prices.theorem_b import rounded
-from algorithms.ptas import Ptas, PtasOptions, additive_loss_in_steps
+from algorithms.ptas import Ptas, PtasOptions
 from cms import (
-    BlockPrices,
     Configuration,
     Job,
     MachineType,
@@ -20,14 +19,11 @@ from cms import (
     SizeBoundedConfigurations,
     SolverBound,
     UnsupportedProblem,
-    solve,
 )
-from cms.reduction.reduction import reduce
 from instances import hard, small
-from instances.families import generate
-from tests.algorithms.prices.parts import cases, every_case
+from tests.algorithms.prices.parts import cases
 from tests.algorithms.ptas.parts import run, schedules, sources, watch
-from tests.families import FAMILIES, instance
+from tests.families import FAMILIES
 from tests.samples import few, no_round_up, so_many, spread
 
 FEW = so_many(2, 4)
@@ -89,62 +85,10 @@ def test_where_the_bound_does_not_round_up_the_exact_part_has_the_last_word(way:
     assert sources(solution)[-1].endswith(": exact part")
 
 
-def test_one_block_type_is_optimal_whatever_epsilon_is() -> None:
-    for demand in (1, 6, 7, 10**12):
-        problem = Problem(
-            configurations=Configuration({"a": 7}),
-            jobs=[Job("x", demand, {"a": 1}), Job("y", 9, {"a": 2})],
-        )
-        seen = watch(problem, epsilon=1, plain=True)
-        assert schedules(seen)[0].machine_count == -(-(demand + 5) // 7)
-        guarantee = Ptas().guarantee(problem, PtasOptions(Fraction(1)))
-        assert guarantee is not None
-        assert guarantee.factor == 1
-
-
-def test_many_machines_are_rounded_and_few_are_found() -> None:
-    many, few = small.huge_fleet(10**12), small.huge_fleet(2000)
-    assert additive_loss_in_steps(reduce(many).problem) == 8
-    rounding = watch(many, plain=True)
-    assert len(rounding.claims) == 1
-    best, solution = small.HUGE_FLEET.optimum, rounding.solution
-    assert best is not None
-    assert solution is not None
-    assert solution.cost is not None
-    assert best <= solution.cost <= best + 8
-    assert run(few, plain=True).cost == run(few, exact="program", epsilon="1/100").cost
-
-
-@pytest.mark.parametrize(("n", "m"), [(100, 5), (1000, 5)])
-def test_measured_models_on_a_gpu(n: int, m: int) -> None:
-    problem = generate("real-rows", n=n, seed=1, m=m)
-    solution = run(problem, epsilon="1/4")
-    assert solution.cost is not None
-    assert solution.cost <= Fraction(5, 4) * solution.lower_bound
-    assert solution.guarantee is not None
-    assert solution.guarantee.verdict == "verified"
-
-
-def test_a_good_rounding_is_enough_where_tables_are_too_large(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(algorithms.ptas.dynamic, "MAX_CELLS", 1)
-    programs = 0
-    for case in every_case(4):
-        seen = watch(case.problem, epsilon="1/2")
-        assert seen.solution is not None
-        solution = seen.solution
-        assert solution.cost is not None
-        programs += any(isinstance(claim, SolverBound) for claim in seen.claims)
-        if solution.status == "feasible":
-            assert solution.cost <= Fraction(3, 2) * solution.lower_bound, case.name
-    assert programs < 10
-
-
 def test_where_the_numbers_are_too_large_the_error_says_what_would_do(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(algorithms.ptas.dynamic, "MAX_CELLS", 1)
+    monkeypatch.setattr(algorithms.ptas.exact, "MAX_CELLS", 1)
     with pytest.raises(UnsupportedProblem, match="cells .*; take a larger epsilon, or the method"):
         run(no_round_up(), exact="dynamic", epsilon="1/10")
     assert run(no_round_up(), exact="program", epsilon="1/10").cost == 6
@@ -155,59 +99,6 @@ def test_where_the_numbers_are_too_large_the_error_says_what_would_do(
     assert run(two, exact="dynamic", epsilon="1/10").cost == 2
     with pytest.raises(UnsupportedProblem, match="take a larger epsilon"):
         run(two, exact="dynamic", epsilon=1, plain=True)
-
-
-@pytest.mark.parametrize("plain", [False, True])
-def test_supplies_far_apart_are_no_obstacle(plain: bool) -> None:
-    problem = Problem(
-        configurations=[Configuration({"a": 8, "c": 8}), Configuration({"b": 1000, "c": 3})],
-        jobs=[Job("x", 10**14, {"a": 10**12, "b": 2, "c": 3})],
-    )
-    assert solve(problem, "ptas", options={"plain": plain}).cost == 13
-
-
-def test_block_types_that_serve_nobody_are_not_listed() -> None:
-    problem = Problem(
-        configurations=SizeBoundedConfigurations({f"mps:{s}": s for s in range(1, 91)}, 100),
-        jobs=[Job("x", 7, {"mps:50": 3, "mps:25": 1})],
-    )
-    assert run(problem).cost == 2
-
-
-def test_prices_come_with_what_no_machine_has() -> None:
-    problem = Problem.from_arrays(
-        demands=[5, 3],
-        supply=[[1, 9], [2, 9]],
-        configurations=[Configuration({"here": 2})],
-        blocks=["here", "nowhere"],
-    )
-    seen = watch(problem)
-    assert seen.solution is not None
-    assert (seen.solution.status, seen.solution.proof) == ("optimal", "checked")
-    (prices,) = (claim for claim in seen.claims if isinstance(claim, BlockPrices))
-    assert prices.prices["nowhere"] >= 1
-
-
-@pytest.mark.parametrize("number", range(12))
-def test_a_job_that_nobody_serves_is_proved_before_the_run(number: int) -> None:
-    seen = watch(instance("infeasible_by_block", number))
-    assert seen.solution is not None
-    assert (seen.solution.status, seen.solution.proof) == ("infeasible", "checked")
-    assert not seen.started
-
-
-def test_no_jobs_and_no_demands_need_no_machines() -> None:
-    idle = [Job("idle", 0, {"a": 1}), Job("hopeless", 0, {})]
-    for jobs in ([], idle, [*idle, Job("one", 3, {"a": 5})]):
-        solution = run(Problem(configurations=Configuration({"a": 1}), jobs=jobs), plain=True)
-        assert solution.machine_count == (1 if len(jobs) == 3 else 0)
-
-
-def test_a_schedule_to_start_from_that_is_better_stays() -> None:
-    problem = hard.NON_IRUP.make()
-    best = run(problem, exact="program").schedule
-    again = solve(problem, Ptas(), start=best, options={"exact": "dynamic"}, gap=1)
-    assert again.cost == 3
 
 
 def test_limits_and_endless_sets_are_refused_with_the_reason() -> None:
@@ -256,11 +147,6 @@ def breached(epsilon: str, **options: Any) -> bool:
             if seen.solution.cost > (1 + Fraction(epsilon)) * case.best:
                 return True
     return False
-
-
-@pytest.mark.parametrize("way", few(1, ["auto", "dynamic", "program"]))
-def test_nothing_is_caught_where_nothing_is_wrong(way: str) -> None:
-    assert not breached("1/10", exact=way)
 
 
 def test_a_switch_that_comes_too_early_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -36,19 +36,6 @@ def test_the_maximal_contents_are_those_of_the_definition(data: st.DataObject) -
     assert len(found) == len(maximal)
 
 
-def test_sets_and_configurations_are_listed_together_each_once() -> None:
-    halves = SizeBoundedConfigurations({"a": 1}, 2)
-    problem = Problem(
-        configurations=[Configuration({"a": 2}), halves, Configuration({"b": 1})],
-        jobs=[Job("x", 1, {"a": 1, "b": 1})],
-    )
-    machine = problem.machine_types[0].name
-    assert listed(problem, most=1).shapes == (
-        Configuration({"a": 2}, machine),
-        Configuration({"b": 1}, machine),
-    )
-
-
 def test_a_set_of_too_many_contents_is_not_listed() -> None:
     shares = SizeBoundedConfigurations({"a": 2, "b": 3}, 60)
     problem = Problem(configurations=shares, jobs=[Job("x", 60, {"a": 1, "b": 1})])
@@ -62,11 +49,3 @@ def test_of_a_vast_set_the_contents_are_listed_that_somebody_has_a_use_for() -> 
     vast = SizeBoundedConfigurations({"a": 2, "b": 3}, 10**4000)
     problem = Problem(configurations=vast, jobs=[Job("x", 7, {"a": 1, "b": 2}), Job("y", 0, {})])
     assert listed(problem, most=1).shapes == (Configuration({"a": 7, "b": 4}, "machine"),)
-
-
-def test_machines_of_a_thousand_types_are_no_thousand_levels_of_recursion() -> None:
-    sizes = {f"b{i}": 1_000 + i for i in range(1_200)}
-    useful = dict.fromkeys(sizes, 1)
-    full = sum(sizes.values())
-    assert maximal_contents(SizeBoundedConfigurations(sizes, full), 1, useful) == [useful]
-    assert maximal_contents(SizeBoundedConfigurations(sizes, full - 1), 2_000, useful) is None

@@ -1,34 +1,44 @@
-"""The exact part of the PTAS: the optimum by dynamic programming, where block counts are small.
+"""The exact part of the PTAS, where machines are few: the optimum by one of two ways.
 
-Two tables over numbers of blocks, of all types but the last: how many blocks of the last type the
-jobs need at least, if they may use so many of the others; and how many of the last type machines of
-a given cost have at most, if they must have so many of the others. The optimum is the least cost at
-which the second table reaches the first somewhere. (The theory runs through all numbers of machines
-instead, in the order of cost; the second table does so at the price of one pass a cost.)
+*By dynamic programming* over numbers of blocks, of all types but the last. One table says how many
+blocks of the last type the jobs need at least, if they may use so many of the others; another how
+many of the last type machines of a given cost have at most, if they must have so many of the
+others. The optimum is the least cost at which the second reaches the first somewhere.
+
+*By the compact integer program*, where tables would be too large: machines of each configuration
+and blocks of each type for each job (theory 1.2) are, up to naming, a schedule.
 """
 
 from __future__ import annotations
 
+from contextlib import closing
 from heapq import heappop, heappush
 from math import ceil, prod
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from cms.errors import UnsupportedProblem
+from cms.schedule.schedule import Schedule
+from cms.values.numbers import common_step
 
-from .fleet import Fleet, FleetFound
+from ..solvers.integer import Outcome, Program, Settings, TooLarge, terms_of
+from ..tables.integers import demands_of
+from ..tables.machines import listed
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
     from fractions import Fraction
 
     from numpy.typing import NDArray
 
     from cms.plugin.algorithm import Budget
+    from cms.problem.problem import Problem
 
     Table = NDArray[np.int64]
 
+#: Maximal multisets of a size-bounded set that are listed one by one.
+MAX_SHAPES = 20_000
 #: Blocks along the axes of the tables, and blocks of the last type.
 Option = tuple[tuple[int, ...], int]
 #: Cells of all tables of a kind, those of the jobs and those of the costs: 128 MiB each.
@@ -41,6 +51,50 @@ MAX_LEAVES = 2**19
 MAX_LAST = 2**40
 #: No so many blocks suffice; there is no such fleet.
 _NEVER, _NONE = 2**61, -(2**61)
+
+
+class FleetFound(NamedTuple):
+    """Machines of each configuration, and the blocks of each type given to each job."""
+
+    machines: Sequence[int]
+    given: Sequence[Sequence[int]]
+
+
+class Fleet:
+    """A reduced problem without limits, with all its configurations listed.
+
+    ``steps`` are costs in multiples of ``step``, which is 0 if all machines are free. More blocks
+    of a type than are ``useful`` never help.
+    """
+
+    def __init__(self, problem: Problem) -> None:
+        self.problem = problem
+        self.shapes, left_out = listed(problem, MAX_SHAPES)
+        if left_out:
+            raise UnsupportedProblem(
+                f"a size-bounded set has more than {MAX_SHAPES} maximal configurations, which are "
+                "listed one by one here"
+            )
+        self.counts = [
+            tuple(shape.blocks.get(block, 0) for block in problem.blocks) for shape in self.shapes
+        ]
+        costs = [problem.machine_type(shape.machine).cost for shape in self.shapes]
+        self.step = common_step(costs)
+        self.steps = [int(cost / self.step) if cost else 0 for cost in costs]
+        self.demands = demands_of(problem)
+        self.useful = [sum(d.enough[i] for d in self.demands) for i in range(len(problem.blocks))]
+
+    def price(self, found: FleetFound) -> Fraction:
+        """Return what machines cost."""
+        return self.step * sum(x * y for x, y in zip(found.machines, self.steps, strict=True))
+
+    def schedule(self, found: FleetFound) -> Schedule:
+        """Build a schedule of the reduced problem."""
+        machines = {shape: x for shape, x in zip(self.shapes, found.machines, strict=True) if x}
+        given = np.array(found.given, dtype=object)
+        jobs, blocks = np.nonzero(given)
+        columns = jobs, blocks, given[jobs, blocks]
+        return Schedule.from_counts(self.problem, machines, columns).without_idle_machines()
 
 
 class DynamicProgram:
@@ -233,3 +287,58 @@ class DynamicProgram:
                 given[j][i] = number
             cell = less
         return given
+
+
+class CompactProgram:
+    """The same search by an integer program, where some machine costs something.
+
+    Raises UnsupportedProblem if numbers leave the solver's range.
+    """
+
+    def __init__(self, fleet: Fleet, lowest: Fraction, highest: Fraction) -> None:
+        self._fleet, self._program = fleet, Program()
+        try:
+            self._serve(ceil(highest / fleet.step) - 1)
+            self._pay(ceil(lowest / fleet.step), ceil(highest / fleet.step) - 1)
+        except TooLarge:
+            raise UnsupportedProblem(
+                "demands, or costs in their common step, would be numbers beyond 2**60 in the "
+                "integer program"
+            ) from None
+
+    def _serve(self, most: int) -> None:
+        """State that every job is served, by blocks that machines have."""
+        fleet, program = self._fleet, self._program
+        everything = sum(fleet.useful)
+        # Machines that cost as much as the known schedule by themselves do not take part.
+        self._machines = [
+            program.variable(min(everything, max(0, most // steps)) if steps else everything)
+            for steps in fleet.steps
+        ]
+        self._blocks = [[program.variable(n) for n in demand.enough] for demand in fleet.demands]
+        for demand, blocks in zip(fleet.demands, self._blocks, strict=True):
+            program.at_least(terms_of(zip(blocks, demand.supply, strict=True)), demand.demand)
+        for i in range(len(fleet.useful)):
+            held = zip(self._machines, (counts[i] for counts in fleet.counts), strict=True)
+            taken = ((blocks[i], -1) for blocks in self._blocks)
+            program.at_least(terms_of([*held, *taken]), 0)
+
+    def _pay(self, least: int, most: int) -> None:
+        """State what machines cost, in steps."""
+        costs = terms_of(zip(self._machines, self._fleet.steps, strict=True))
+        self._program.at_least(costs, least)
+        self._program.at_most(costs, most)
+        self._program.minimise(costs)
+
+    def run(self, budget: Budget) -> Iterator[FleetFound | None]:
+        """Yield better and better schedules, and None at last if there are no better ones."""
+        with closing(self._program.improvements(budget, Settings())) as items:
+            for item in items:
+                if not isinstance(item, Outcome):
+                    yield self._read(item)
+                elif item.status in ("optimal", "infeasible"):
+                    yield None
+
+    def _read(self, values: Sequence[int]) -> FleetFound:
+        given = [[values[y] for y in blocks] for blocks in self._blocks]
+        return FleetFound([values[x] for x in self._machines], given)
