@@ -40,7 +40,7 @@ def on(quantity: Quantity) -> Branch:
         (BlockPrices({"B": 1}), "block 'B'"),
         (BlockPrices({"c": 0}), "block 'c'"),
         (BlockPrices(proper={"B": 9}), "block 'B'"),
-        (BlockPrices(proper={"b": 0}), "proper count of 0 for the block 'b'"),
+        (BlockPrices(proper={"b": 1}), "proper count of 1 for the block 'b'"),
         (BlockPrices({}, {"Dear": 0}), "machine type 'Dear'"),
         (BlockPrices({}, {"dear": "1/7"}), "limit price 1/7 on machine type 'dear'"),
         (BlockPrices(multipliers=[1]), "1 multipliers"),
@@ -63,7 +63,7 @@ def on(quantity: Quantity) -> Branch:
 def test_a_breach_is_named(certificate: Certificate, words: str) -> None:
     assert words in refused(certificate.bound, two_types())
     assert words in refused(certificate.proves_infeasible, two_types())
-    assert BlockPrices({"b": 2}, {"cheap": 1}).bound(two_types()) == 4 - 1
+    assert BlockPrices({"b": 2}, {"cheap": 1}, proper={"b": 2}).bound(two_types()) == 4 - 1
 
 
 def test_a_branch_is_not_on_a_configuration_that_a_set_has_as_well() -> None:

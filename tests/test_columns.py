@@ -71,6 +71,7 @@ BAD: list[tuple[str, Any, str]] = [
     ("group_configuration", ints(0), LENGTHS),
     ("group_configuration", ints(0, 1), "configuration index"),
     ("entry_start", ints(0, 2), LENGTHS),
+    ("entry_start", ints(0, 1, 1), LENGTHS),
     ("entry_start", ints(0, 3, 2), LENGTHS),
     # differences of unsigned integers are never negative
     ("entry_start", np.array([0, 3, 2], dtype=np.uint64), LENGTHS),
