@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import random
 import subprocess
 import sys
@@ -19,7 +18,6 @@ import cms.knapsack.pricing
 import cms.problem.images
 from cms.knapsack.kinds import kinds
 from cms.knapsack.pricing import Pricing, cheapest_option, price_jobs
-from cms.problem.images import SAFE
 from cms.problem.rows import Rows
 from proofs_checks.checker import cheapest_option as second_opinion
 
@@ -107,22 +105,6 @@ def test_near_ties_are_priced_alike_and_exactly(sizes: tuple[int, ...], deviatio
         assert price(as_rows(raw[:1], 5), prices).total == opinion
 
 
-@pytest.mark.parametrize("seed", range(6))
-def test_rows_of_any_size_are_priced_exactly_while_few_do_not_fit(seed: int) -> None:
-    rng = random.Random(seed)
-    k, unit = rng.randint(1, 4), rng.choice([2**33, 2**62, 10**25])
-    raw = [
-        (
-            rng.randint(0, 40) * unit + rng.randint(0, 9),
-            [rng.choice([0, 1, 3, 8]) * unit + rng.choice([0, 1, 2]) for _ in range(k)],
-        )
-        for _ in range(20)
-    ]
-    raw.append((10**70, [1] * k))
-    raw.append((10**15, [rng.randint(10**4, 10**5) for _ in range(k)]))
-    both_ways(as_rows(raw, k), [rng.randint(0, 1000) for _ in range(k)])
-
-
 @pytest.mark.parametrize("seed", range(8))
 def test_images_of_many_rows_that_do_not_fit_err_on_the_safe_side(
     seed: int, monkeypatch: pytest.MonkeyPatch
@@ -177,12 +159,6 @@ def test_jobs_with_prices_of_their_own_pay_them(compiled: bool) -> None:
         for j, (demand, supply) in enumerate(raw)
     ]
     assert found.total == sum(single.value for single in singles if single)
-
-
-def test_prices_too_large_for_compiled_code_are_worked_out_exactly() -> None:
-    raw: Raw = [(10**9 + j, [7, 10**9 - j]) for j in range(10)]
-    both_ways(as_rows(raw, 2), [2**62 + 1, 10**30])
-    both_ways(as_rows(raw, 2), [SAFE - 1, 3])
 
 
 @pytest.mark.parametrize("seed", range(10))
@@ -247,23 +223,6 @@ def test_large_weights_do_not_overflow() -> None:
     found = both_ways(as_rows(raw, 1), [3], weights=weights)
     assert found.total == (2**31 - 2) * 3 * 10**18 + 9
     assert found.load == ((2**31 - 2) * 10**18 + 3,)
-
-
-def test_parts_of_the_jobs_add_up_to_all_of_them() -> None:
-    rng = random.Random(11)
-    rows = as_rows(random_rows(rng, 200, 4, 50), 4)
-    prices = [3, 7, 11, 20]
-    every = price(rows, prices, compiled=True)
-    cuts = [0, 1, 77, 150, len(rows)]
-    parts = [
-        price(rows.take(np.arange(start, stop)), prices, compiled=True)
-        for start, stop in itertools.pairwise(cuts)
-    ]
-    assert every.total == sum(part.total for part in parts)
-    assert every.load == tuple(map(sum, zip(*(part.load for part in parts), strict=True)))
-    assert every.options is not None
-    options = np.concatenate([part.options for part in parts if part.options is not None])
-    assert every.options.tolist() == options.tolist()
 
 
 @pytest.mark.parametrize("threads", [1, 2, 5, None])

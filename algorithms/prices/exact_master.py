@@ -80,11 +80,8 @@ class ExactMaster:
         """Let a machine take part from the start."""
         self._rows = sorted({*self._rows, row})
 
-    def solve(self, *, extend: bool = True) -> Proposal | None:
-        """Return the best prices as far as the cuts tell; None if limits forbid, or if stopped.
-
-        Unless it is to ``extend`` what takes part, it is left at that.
-        """
+    def solve(self) -> Proposal | None:
+        """Return the best prices as far as the cuts tell; None if limits forbid, or if stopped."""
         for cuts, mixing in zip(self._cuts, self._mixing, strict=True):
             if not mixing:
                 mixing.append(cuts[0])
@@ -97,7 +94,7 @@ class ExactMaster:
                 continue
             if found is None:
                 return None
-            if not extend or not self._extended(found.prices[: self._k]):
+            if not self._extended(found.prices[: self._k]):
                 return self._read(found)
 
     def vertex(self) -> list[Fraction]:

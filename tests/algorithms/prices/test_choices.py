@@ -13,11 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from algorithms.branch_and_price.shapes import Shapes
-from algorithms.prices.choices import Choices, block_totals, choices_of, no_choices
+from algorithms.prices.choices import Choices, block_totals, choices_of
 from algorithms.prices.jobs import Jobs
 from cms import Configuration, Job, MachineType, Problem, SizeBoundedConfigurations, check
-from cms.knapsack.pricing import price_bits, price_histogram
-from instances.families import generate
 from tests.algorithms.branch_and_price.parts import reduced, searched
 from tests.families import instance
 
@@ -70,11 +68,6 @@ def test_totals_do_not_overflow_short_integers(dtype: type[np.signedinteger]) ->
     assert block_totals(options, ones * 0) == [0, 0]
 
 
-def test_nobody_takes_nothing() -> None:
-    pair = Configuration({"a": 1, "b": 1})
-    assert no_choices(Problem(configurations=pair, jobs=[Job("x", 1, {"a": 1})])).load() == [0, 0]
-
-
 # --- kinds ----------------------------------------------------------------------------------------
 
 
@@ -95,23 +88,6 @@ def test_members_are_the_jobs_of_a_kind_in_order() -> None:
         members = found.members(kind).tolist()
         assert members == [j for j in range(60) if found.kind_of[j] == kind]
         assert len(members) == found.weights[kind]
-
-
-def test_jobs_that_differ_are_kinds_of_their_own() -> None:
-    found = Jobs(instance("random_configurations", 2))
-    assert not found.repeated
-    assert [found.members(kind).tolist() for kind in range(len(found))] == [
-        [j] for j in range(len(found))
-    ]
-
-
-def test_the_grid_of_prices_fits_compiled_rows() -> None:
-    few = Jobs(generate("huge-demands", n=10, seed=1))
-    assert few.grid_bits == 40
-    for name in ("real-rows", "huge-demands"):
-        many = Jobs(generate(name, n=4500, seed=1))
-        assert 10 <= many.grid_bits <= 40
-        assert 2**many.grid_bits <= max(2 ** (price_bits(price_histogram(many.rows)) - 1), 2**10)
 
 
 # --- schedules ------------------------------------------------------------------------------------
@@ -152,12 +128,6 @@ def test_options_and_enough_machines_are_a_valid_schedule(family: str) -> None:
     assert done >= 10
 
 
-def test_one_block_too_few_is_noticed() -> None:
-    problem = Problem(configurations=Configuration({"a": 2}), jobs=[Job("x", 5, {"a": 1})])
-    choices = choices_of([(0, (4,), 1)], 1)
-    assert check(problem, choices.schedule(Jobs(problem), {problem.listed_configurations[0]: 3}))
-
-
 # --- configurations -------------------------------------------------------------------------------
 
 
@@ -185,35 +155,6 @@ def test_shapes_are_the_listed_and_the_maximal_ones() -> None:
     assert sorted(shapes.steps) == [2, 3, 3, 3]
     assert shapes.limited == [(3, [shapes.counts.index((2, 0))])]
     assert shapes.cost([1] * len(shapes)) == Fraction(11, 4)
-
-
-def test_of_sets_too_large_to_list_the_machines_of_the_prices_are_used() -> None:
-    problem = generate("size-bounded", n=12, seed=1)
-    search = searched(problem)
-    few = Shapes(search.jobs.problem, search.region.rows, most=3)
-    assert not few.complete
-    assert set(few.counts) == {row.counts for row in search.region.rows}
-    everything = Shapes(search.jobs.problem, search.region.rows)
-    assert everything.complete
-    assert len(everything) > len(few)
-
-
-@pytest.mark.parametrize("name", ["size-bounded", "size-bounded-mixed", "mixed-fleet"])
-def test_a_mixture_s_machines_are_found_among_the_shapes(name: str) -> None:
-    from algorithms.prices.fraction import fractional
-
-    search = searched(generate(name, n=12, seed=4))
-    mixture = fractional(search)
-    shapes = Shapes(search.jobs.problem, search.region.rows)
-    around = shapes.around(mixture)
-    assert sum(around) == sum(number for _, number in mixture.machines)
-    k = len(shapes.problem.blocks)
-    has = [
-        sum(x * counts[i] for x, counts in zip(around, shapes.counts, strict=True))
-        for i in range(k)
-    ]
-    needs = [sum(x * row.counts[i] for row, x in mixture.machines) for i in range(k)]
-    assert all(a >= b for a, b in zip(has, needs, strict=True))
 
 
 def test_reduced_costs_are_never_negative_at_the_best_prices() -> None:

@@ -14,7 +14,7 @@ from algorithms.prices.region import Region
 from algorithms.prices.search import PriceSearch
 from algorithms.prices.vertex import solve_dantzig_wolfe
 from algorithms.solvers.simplex import Program
-from cms import Configuration, Job, Problem, SizeBoundedConfigurations, check, solve
+from cms import Configuration, Job, Problem, SizeBoundedConfigurations, solve
 from cms.reduction.reduction import reduce
 from instances.families import generate
 from tests.algorithms.branch_and_price.parts import Unlimited, reduced
@@ -51,21 +51,6 @@ def test_it_finds_what_another_solver_finds() -> None:
             assert held >= taken
 
 
-def test_wherever_it_starts_it_ends_at_the_same_optimum() -> None:
-    for seed in range(60):
-        rng = random.Random(seed)
-        region, cuts, groups = random_case(rng)
-        if {group for group, _ in cuts} != {*range(groups)}:
-            continue
-        master = ExactMaster(region, groups, lambda: False)
-        for group, cut in cuts:
-            master.add(group, cut, rng.choice([0.0, rng.random()]))
-        for row in rng.sample(range(len(region.rows)), rng.randint(0, len(region.rows))):
-            master.use(row)
-        found, expected = master.solve(), exactly(region, cuts, groups).solve()
-        assert (found and found.value) == (expected and expected.value), seed
-
-
 def test_passes_that_join_late_change_nothing() -> None:
     """A restart where limits forbid what there is so far, and groups that are split late."""
     for seed in range(60):
@@ -93,19 +78,6 @@ def pivots(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
     monkeypatch.setattr(Program, "pivot", counted)
     return rows
-
-
-def test_what_is_solved_is_not_solved_again(pivots: list[int]) -> None:
-    for seed in range(60):
-        region, cuts, groups = random_case(random.Random(seed))
-        if {group for group, _ in cuts} != {*range(groups)}:
-            continue
-        master = exactly(region, cuts, groups)
-        found = master.solve()
-        if found is not None:
-            pivots.clear()
-            assert master.solve() == found
-            assert not pivots, seed
 
 
 def test_machines_that_join_take_few_pivots(pivots: list[int]) -> None:
@@ -149,32 +121,6 @@ def test_without_floats_the_same_bound_is_proved(
     cost = sum((search.region.costs[row.machine] * x for row, x in search.machines), Fraction(0))
     assert cost == search.best.bound == search.upper
     assert fractional(search).machines == search.machines
-
-
-def powers(rng: random.Random, digits: int) -> Problem:
-    """Supplies that are powers of ten far apart, so that prices are, too."""
-    blocks = [f"b{i}" for i in range(rng.randint(2, 4))]
-    jobs = [
-        Job(
-            f"j{j}",
-            10 ** rng.randint(digits // 2, digits),
-            {b: 10 ** rng.randint(0, digits // 2) + rng.randint(0, 9) for b in blocks},
-        )
-        for j in range(rng.randint(2, 4))
-    ]
-    mixed = [Configuration({b: rng.randint(1, 4) for b in blocks}) for _ in range(2)]
-    return Problem(configurations=[*mixed, *(Configuration({b: 1}) for b in blocks)], jobs=jobs)
-
-
-@pytest.mark.parametrize("case", few(4, [(20, 1), (60, 2), (120, 3), (250, 4), (300, 5)]))
-def test_few_jobs_of_any_magnitude_are_solved(case: tuple[int, int]) -> None:
-    """To within a machine: the last one of 10^250 is not always found."""
-    digits, seed = case
-    problem = powers(random.Random(seed), digits)
-    solution = solve(problem, "price_and_branch", threads=1)
-    assert check(problem, solution.schedule) == ()
-    assert solution.gap is not None
-    assert solution.gap <= 1
 
 
 def test_more_machines_than_integers_of_a_program_are_rounded_up() -> None:

@@ -17,7 +17,6 @@ from algorithms.prices.points import Share
 from algorithms.prices.region import Row
 from algorithms.prices.search import PriceSearch
 from algorithms.solvers.equations import solved
-from cms import Configuration, Job, Problem
 from instances.families import generate
 from tests.algorithms.branch_and_price.parts import (
     Counting,
@@ -145,28 +144,6 @@ def takes(loads: list[list[tuple[int, ...]]], weights: list[list[Fraction]]) -> 
     return result
 
 
-def test_types_of_which_blocks_idle_carry_no_equation() -> None:
-    # 10 machines of (1, 1); the jobs take 10 of the first type and 5 of the second.
-    third = Fraction(333333333, 10**9)
-    found = exact_mixture(
-        [[(12, 3), (6, 9)]], [[2 * third, third]], (0, 0), [(1, 1)], [Fraction(10)]
-    )
-    assert found is not None
-    ((one, other),), (machines,) = found
-    assert one + other == 1
-    assert machines == 12 * one + 6 * other
-    assert machines > 3 * one + 9 * other
-
-
-def test_an_impossible_mixture_is_none() -> None:
-    # Both passes take 10 blocks; 9.999999 machines of one block are not 10, and nothing else moves.
-    half = Fraction(1, 2)
-    same: list[list[tuple[int, ...]]] = [[(10, 10), (10, 10)]]
-    assert exact_mixture(same, [[half, half]], (0, 1), [(1, 1)], [Fraction(10)]) is not None
-    near = exact_mixture(same, [[half, half]], (10**8, 10**8 + 1), [(1, 1)], [Fraction(10**8 + 10)])
-    assert near is None
-
-
 # --- of searches ----------------------------------------------------------------------------------
 
 
@@ -200,15 +177,6 @@ def test_mixtures_are_exact(family: str) -> None:
         assert abs(cost(search, fractional(search)) - search.best.bound) <= Fraction(1, 10**9)
 
 
-@pytest.mark.parametrize(
-    "name", ["real-rows", "near-ties", "size-bounded", "random-configurations"]
-)
-def test_mixtures_of_hundreds_of_jobs_are_exact(name: str) -> None:
-    search = searched(without_a_step(generate(name, n=300, seed=2)))
-    assert search.n_groups == 64
-    examine(search)
-
-
 def test_without_a_program_the_last_pass_stands_alone() -> None:
     problem = generate("arbitrary", n=10, seed=1)
     search = PriceSearch(reduced(problem), Counting(10))
@@ -218,21 +186,3 @@ def test_without_a_program_the_last_pass_stands_alone() -> None:
     mixture = fractional(search)
     assert mixture.shares == [[(0, 1)]] * 10
     assert mixture.machines == []
-
-
-def test_the_mixture_of_a_limited_fleet_keeps_the_limit() -> None:
-    for seed in range(3):
-        problem = generate("mixed-fleet", n=15, seed=seed, limits="tight", types=3)
-        search = searched(without_a_step(problem))
-        mixture = fractional(search)
-        for at, machine in enumerate(problem.machine_types):
-            used = sum((x for row, x in mixture.machines if row.machine == at), Fraction(0))
-            assert machine.limit is None or used <= machine.limit + Fraction(1, 10**6)
-
-
-def test_one_machine_that_holds_it_all() -> None:
-    problem = Problem(configurations=Configuration({"a": 4}), jobs=[Job("x", 3, {"a": 1})])
-    search = searched(without_a_step(problem))
-    mixture = fractional(search)
-    assert mixture.shares == [[(0, 1)]]
-    assert [(row.counts, number) for row, number in mixture.machines] == [((4,), Fraction(3, 4))]

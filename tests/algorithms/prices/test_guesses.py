@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 from fractions import Fraction
-from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -28,15 +27,6 @@ def jobs_of(number: int) -> Jobs:
     )
 
 
-@pytest.mark.parametrize("n", [0, 1, 5, 128, 129, 1000])
-def test_ranges_are_groups_of_nearly_the_same_size(n: int) -> None:
-    starts = [*ranges(n).tolist(), n]
-    sizes = [end - start for start, end in pairwise(starts)]
-    assert len(sizes) == (n if n <= 128 else 64)
-    assert sum(sizes) == n
-    assert max(sizes, default=0) - min(sizes, default=0) <= 1
-
-
 @pytest.mark.parametrize("largest", [9, 2**40, 2**70])
 @pytest.mark.parametrize("seed", range(6))
 def test_totals_of_groups_are_sums_of_whole_numbers(largest: int, seed: int) -> None:
@@ -54,11 +44,6 @@ def test_totals_of_groups_are_sums_of_whole_numbers(largest: int, seed: int) -> 
     assert group_totals(options, starts, weights) == expected
     assert group_totals(options, starts) == alone
     assert group_totals(options, ranges(20)) == rows
-
-
-def test_short_integers_do_not_overflow() -> None:
-    options = np.full((3, 1), 30_000, dtype=np.int16)
-    assert group_totals(options, ranges(3, 1, 1)) == [[90_000]]
 
 
 def test_prices_are_recognised_meant_or_rounded() -> None:

@@ -126,25 +126,6 @@ def test_a_vertex_is_exact_at_any_size(factor: int) -> None:
     assert 300 * factor * a == (200 * factor + 1) * b
 
 
-def test_a_value_held_by_one_cut_alone_needs_no_equation() -> None:
-    master = master_of(two_types(), [(0, Cut((3, 1))), (1, Cut((0, 5)))], 2)
-    proposal = master.solve()
-    assert proposal is not None
-    assert proposal.value == pytest.approx(6)
-    assert master.vertex() == [0, 1]
-
-
-def test_loads_of_a_trillion_blocks_beside_a_few_are_no_trouble() -> None:
-    cuts = [(0, Cut((10**12, 3))), (0, Cut((7, 10**12))), (1, Cut((2, 1))), (1, Cut((0, 6)))]
-    master = master_of(two_types(), cuts, 2)
-    proposal = master.solve()
-    assert proposal is not None
-    a, b = master.vertex() or (Fraction(0), Fraction(0))
-    assert 2 * a + b == 1
-    values = [min(10**12 * a + 3 * b, 7 * a + 10**12 * b), min(2 * a + b, 6 * b)]
-    assert float(sum(values)) == pytest.approx(float(proposal.value), rel=1e-9)
-
-
 @pytest.mark.parametrize("small", [581, 17, 1])
 def test_groups_of_very_different_sizes_are_solved(small: int) -> None:
     """Demands of 10^3 blocks beside 10^12, as in generate("huge-demands", n=10, seed=11)."""
@@ -175,18 +156,6 @@ def test_rows_that_the_region_finds_later_join_the_program() -> None:
     assert second is not None
     assert second.value == pytest.approx(0.25)
     assert len(master.machines) == 2
-
-
-def test_blocks_of_free_machines_cost_nothing_in_the_master() -> None:
-    problem = Problem(
-        configurations=[Configuration({"a": 1}, "free"), Configuration({"b": 1}, "paid")],
-        machine_types=[MachineType("free", 0), MachineType("paid", 2)],
-        jobs=[Job("x", 1, {"a": 1, "b": 1})],
-    )
-    master = master_of(Region(problem), [(0, Cut((5, 3)))], 1)
-    proposal = master.solve()
-    assert proposal is not None
-    assert (proposal.prices[0], float(proposal.prices[1])) == (0, pytest.approx(2))
 
 
 def test_branches_add_their_values_and_a_job_is_never_paid() -> None:

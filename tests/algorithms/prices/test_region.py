@@ -13,7 +13,6 @@ from algorithms.prices.jobs import Jobs
 from algorithms.prices.region import Region
 from algorithms.prices.search import PriceSearch
 from cms import (
-    BlockPrices,
     Configuration,
     Job,
     MachineType,
@@ -21,8 +20,8 @@ from cms import (
     SizeBoundedConfigurations,
 )
 from cms.certificate.conditions import Condition
-from cms.certificate.quantity import BlocksOf, BlocksOfJob, MachinesOf, MachinesOfType, MachinesWith
-from tests.algorithms.branch_and_price.parts import Unlimited, reduced
+from cms.certificate.quantity import BlocksOf, MachinesOf, MachinesOfType, MachinesWith
+from tests.algorithms.branch_and_price.parts import Unlimited
 from tests.families import FAMILIES, instance
 from tests.property.certificates import random_quantity
 from tests.property.definition import INFEASIBLE, INVALID, Side, evaluate_leaf
@@ -86,82 +85,6 @@ def test_prices_are_scaled_into_the_region_and_their_bound_is_exact(family: str)
     assert done >= (0 if family == "infeasible_by_block" else FEW // 3)
 
 
-@pytest.mark.long
-@pytest.mark.parametrize("family", PRICED)
-def test_many_prices_are_scaled_into_the_region(family: str) -> None:
-    done = sum(priced(family, number) for number in range(FEW, FEW + MANY))
-    assert done >= (0 if family == "infeasible_by_block" else MANY // 3)
-
-
-def test_prices_grow_to_the_edge_where_nothing_holds_them_back() -> None:
-    problem = Problem(configurations=Configuration({"a": 3}), jobs=[Job("x", 5, {"a": 1})])
-    scale, vector = Region(problem).fitted([Fraction(1, 100)])
-    assert (scale, vector.prices) == (Fraction(100, 3), (Fraction(1, 3),))
-
-
-def limited(limit: int | None) -> Problem:
-    return Problem(
-        configurations=[Configuration({"a": 3}, "few"), Configuration({"a": 1}, "any")],
-        machine_types=[MachineType("few", 1, limit), MachineType("any", 2)],
-        jobs=[Job("x", 5, {"a": 1})],
-    )
-
-
-def test_a_limit_price_takes_what_a_limited_machine_is_worth_beyond_its_cost() -> None:
-    region = Region(limited(2))
-    scale, vector = region.fitted([Fraction(2)])
-    assert (scale, vector.limit_prices) == (1, (5, 0))
-    assert region.constant(vector) == -10
-    leaf = region.leaf(vector)
-    assert leaf == BlockPrices({"a": 2}, {"few": 5})
-    assert leaf.bound(limited(2)) == 0
-
-
-def test_without_the_limit_the_same_prices_are_scaled_down() -> None:
-    scale, vector = Region(limited(None)).fitted([Fraction(2)])
-    assert (scale, vector.limit_prices) == (Fraction(1, 6), (0, 0))
-
-
-def test_machines_of_a_set_are_rows_once_they_are_worth_most() -> None:
-    shares = SizeBoundedConfigurations({"a": 44, "b": 33, "c": 12}, 132)
-    problem = Problem(configurations=shares, jobs=[Job("x", 11, {"a": 3, "b": 2, "c": 1})])
-    region = Region(problem)
-    assert region.proper == {}
-    units = [row.counts for row in region.rows]
-    assert units == [(3, 0, 0), (0, 4, 0), (0, 0, 11)]
-    # 2 x 44 + 33 leave no room; 44 + 2 x 33 + 12 fills 122 of 132
-    prices = [Fraction(44), Fraction(33), Fraction(24)]
-    most = region.worth(prices)
-    assert most == [264]
-    assert len(region.rows) == 3  # 11 c are worth 264 as well: nothing new
-    prices = [Fraction(45), Fraction(33), Fraction(13)]
-    (value,) = region.worth(prices)
-    assert value == max(
-        a * 45 + b * 33 + c * 13
-        for a in range(4)
-        for b in range(5)
-        for c in range(12)
-        if 44 * a + 33 * b + 12 * c <= 132
-    )
-    assert region.worth(prices) == [value]
-    assert len(set(region.rows)) == len(region.rows) <= 4
-    assert all(row.shape is None for row in region.rows)
-
-
-def test_a_set_has_no_more_blocks_than_all_jobs_can_use() -> None:
-    shares = SizeBoundedConfigurations({"a": 44, "b": 33, "c": 12}, 132)
-    jobs = [Job("x", 5, {"a": 3, "c": 1}), Job("y", 1, {"a": 9, "c": "1/3"})]
-    region = Region(Problem(configurations=shares, jobs=jobs))
-    assert region.proper == {1: 0, 2: 8}
-    assert [row.counts for row in region.rows] == [(3, 0, 0), (0, 0, 8)]
-    # 44 + 7 x 12 = 128, where 11 of 12 would be worth 132
-    assert region.worth([Fraction(44), Fraction(99), Fraction(12)]) == [132]
-    assert region.worth([Fraction(43), Fraction(99), Fraction(12)]) == [129]
-    assert region.worth([Fraction(40), Fraction(99), Fraction(12)]) == [124]
-    _, vector = region.fitted([Fraction(40), Fraction(99), Fraction(12)])
-    assert region.leaf(vector).proper == {"b": 0, "c": 8}
-
-
 @pytest.mark.parametrize("slots", [None, 3])
 def test_every_row_is_a_proper_content_and_a_pass_finds_several(slots: int | None) -> None:
     several = 0
@@ -199,12 +122,6 @@ def test_every_row_is_a_proper_content_and_a_pass_finds_several(slots: int | Non
             i: n for i, (n, most) in enumerate(zip(useful, fits, strict=True)) if n < most
         }
     assert several > number * 5 // 6
-
-
-def test_blocks_too_large_for_any_machine_are_no_row() -> None:
-    tiny = SizeBoundedConfigurations({"a": 5, "b": 3}, 4)
-    region = Region(Problem(configurations=tiny, jobs=[Job("x", 5, {"a": 1, "b": 2})]))
-    assert [row.counts for row in region.rows] == [(0, 1)]
 
 
 def test_blocks_and_branches_of_free_machines_are_free() -> None:
@@ -246,26 +163,3 @@ def test_machines_with_some_content_are_worth_what_branches_on_it_add_once() -> 
     assert region.worth(prices, [Fraction(9), Fraction(2)]) == [7]
     assert {row.counts for row in region.rows} >= {(1, 1)}
     assert region.worth(prices, [Fraction(1), Fraction(2)]) == [8]
-
-
-def test_a_job_with_branches_of_its_own_pays_its_own_prices() -> None:
-    problem = Problem(
-        configurations=Configuration({"a": 1, "b": 1}),
-        jobs=[Job("x", 3, {"a": 1, "b": 1}), Job("y", 3, {"a": 1})],
-    )
-    path = (
-        Condition(BlocksOfJob("a", "y"), -1, 1),
-        Condition(BlocksOfJob("b", "x"), 1, 2),
-        Condition(BlocksOf("a"), 1, 2),
-    )
-    region = Region(problem, path)
-    assert region.own_priced == (0, 1)
-    assert region.prices_of_job(0, (10, 10), (3, 4, 5)) == (10, 6)
-    assert region.prices_of_job(1, (10, 10), (3, 4, 5)) == (13, 10)
-
-
-def test_reduced_problems_have_the_regions_of_their_blocks() -> None:
-    jobs = reduced(instance("random_configurations", 3))
-    region = Region(jobs.problem)
-    assert region.blocks == jobs.problem.blocks
-    assert all(any(row.counts) for row in region.rows)

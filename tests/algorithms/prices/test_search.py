@@ -6,15 +6,13 @@ from fractions import Fraction
 from math import lcm
 from typing import Any
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import algorithms.prices.search as prices_module
 from algorithms.prices.search import PriceSearch
 from algorithms.solvers.recognise import recognised
-from cms import Configuration, Job, MachineType, Problem, load_instance
+from cms import MachineType, Problem, load_instance
 from cms.certificate.certificate import round_up
 from instances.families import generate
 from tests.algorithms.branch_and_price.parts import (
@@ -73,58 +71,6 @@ def compare(family: str, numbers: range) -> int:
 @pytest.mark.parametrize("family", spread(6, LISTED))
 def test_the_bound_is_lp_dw(family: str) -> None:
     assert compare(family, range(FEW)) >= (0 if family.startswith("infeasible") else FEW // 4)
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("family", LISTED)
-def test_the_bound_is_lp_dw_on_many_problems(family: str) -> None:
-    assert compare(family, range(FEW, FEW + MANY)) >= (
-        0 if family == "infeasible_by_block" else MANY // 4
-    )
-
-
-@pytest.mark.parametrize("groups", few(1, [2, 1, 5]))
-def test_cuts_of_groups_prove_what_cuts_of_single_jobs_prove(
-    groups: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    problems = [
-        generate("real-rows", n=40, seed=3, m=30),
-        generate("mixed-fleet", n=20, seed=5, limits="tight"),
-        generate("size-bounded", n=15, seed=2),
-    ]
-    alone = [searched(without_a_step(problem)) for problem in problems]
-    monkeypatch.setattr(prices_module, "MOST_SINGLE", 0)
-    monkeypatch.setattr(prices_module, "GROUPS", groups)
-    for problem, other in zip(problems, alone, strict=True):
-        search = searched(without_a_step(problem))
-        assert search.n_groups == groups < other.n_groups
-        assert search.best is not None
-        assert other.best is not None
-        assert abs(float(search.best.bound - other.best.bound)) <= 1e-9 * float(other.best.bound)
-
-
-def test_the_groups_are_all_kinds_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(prices_module, "MOST_SINGLE", 3)
-    monkeypatch.setattr(prices_module, "GROUPS", 7)
-    search = PriceSearch(reduced(generate("arbitrary", n=50, seed=1)), Unlimited())
-    parts = [search.kinds_of_group(group) for group in range(search.n_groups)]
-    kinds = [kind for part in parts for kind in range(part.start, part.stop)]
-    assert kinds == list(range(50))
-    assert all(part.stop > part.start for part in parts)
-
-
-def test_equal_jobs_weigh_what_they_would_one_by_one() -> None:
-    problem = without_a_step(generate("equal-jobs", n=60, seed=4, kinds=5))
-    jobs, single_jobs = reduced(problem), reduced(problem)
-    assert len(jobs) == 5
-    assert int(jobs.weights.sum()) == 60
-    single_jobs.rows = problem.rows
-    single_jobs.weights = np.ones(60, dtype=np.int64)
-    single_jobs.kind_of = np.arange(60)
-    one, other = searched(problem, jobs=jobs), searched(problem, jobs=single_jobs)
-    assert one.best is not None
-    assert other.best is not None
-    assert abs(float(one.best.bound - other.best.bound)) <= 1e-9 * float(other.best.bound)
 
 
 @pytest.mark.parametrize("family", ["limits", "infeasible_by_limit"])
@@ -214,28 +160,6 @@ def test_a_search_ends_at_its_cutoff() -> None:
     assert search.passes < full.passes
 
 
-def test_nothing_to_price_is_no_search() -> None:
-    for problem in (
-        Problem(configurations=Configuration({"a": 1})),
-        Problem(configurations=Configuration({"a": 1}), jobs=[Job("x", 0, {"a": 1})]),
-    ):
-        search = PriceSearch(reduced(problem), Unlimited())
-        assert list(search.run()) == []
-        assert search.best is None
-        assert list(search.refine()) == []
-
-
-def test_blocks_of_free_machines_have_no_price() -> None:
-    problem = Problem(
-        configurations=[Configuration({"a": 1, "b": 1}, "free"), Configuration({"c": 1}, "paid")],
-        machine_types=[MachineType("free", 0), MachineType("paid", 3)],
-        jobs=[Job("x", 5, {"a": 1}), Job("y", 2, {"c": 1})],
-    )
-    search = searched(problem)
-    assert search.best is not None
-    assert (search.best.vector.prices, search.best.bound) == ((0, 3), 6)
-
-
 # --- rationals that floats stand for --------------------------------------------------------------
 
 
@@ -252,11 +176,3 @@ def test_rationals_of_a_small_common_denominator_are_recognised(values: list[Fra
     else:
         assert found is not None
         assert [Fraction(number, found[1]) for number in found[0]] == values
-
-
-@given(st.lists(st.floats(0, 1e6), min_size=1, max_size=5))
-def test_what_is_recognised_is_near(values: list[float]) -> None:
-    found = recognised(values)
-    if found is not None:
-        for number, value in zip(found[0], values, strict=True):
-            assert abs(number / found[1] - value) <= 1e-6

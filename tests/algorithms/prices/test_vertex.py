@@ -12,9 +12,8 @@ import algorithms.prices.search
 import algorithms.prices.vertex
 from algorithms.prices.master import Master
 from algorithms.prices.passes import Passes
-from algorithms.prices.theorem_b import additive_cost, rounded
 from algorithms.prices.vertex import solve_dantzig_wolfe
-from cms import BlockPrices, Configuration, Job, MachineType, NamedProblem, Problem, check
+from cms import NamedProblem, Problem, check
 from cms.reduction.reduction import reduce
 from instances import hard, small
 from instances.families import generate
@@ -31,7 +30,7 @@ from tests.algorithms.prices.parts import (
 )
 from tests.families import FAMILIES
 from tests.references.programs import lp_dw
-from tests.samples import few, so_many, spread
+from tests.samples import so_many, spread
 
 FEW = 8
 NAMED = [
@@ -90,30 +89,6 @@ def test_measured_models_on_a_gpu_are_solved_to_the_end(n: int, m: int) -> None:
     assert len(solution.machines) + split(solution) <= len(solution.problem.blocks)
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_few_passes_are_needed(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(algorithms.prices.search, "_MOST_PASSES", 100)
-    solution = solved(reduce(generate("arbitrary", n=200, seed=seed)).problem)
-    assert value(solution) - solution.bound <= Fraction(1, 10**4)
-
-
-@pytest.mark.parametrize("exponent", [6, 12, 30])
-def test_demands_of_any_size_are_right_to_the_block(exponent: int) -> None:
-    problem = small.huge_fleet(10**exponent)
-    solution = solved(reduce(problem).problem)
-    refuse_faults(solution)
-    assert value(solution) == solution.bound
-
-
-def test_sizes_that_are_far_apart_do_not_hide_each_other() -> None:
-    problem = Problem(
-        configurations=[Configuration({"a": 4}), Configuration({"b": 3}), Configuration({"a": 1})],
-        jobs=[Job("huge", 10**12, {"a": 1}), Job("tiny", 7, {"b": 1})],
-    )
-    solution = solved(reduce(problem).problem)
-    assert value(solution) == solution.bound == Fraction(10**12, 4) + Fraction(7, 3)
-
-
 # --- what the solver may not spoil ----------------------------------------------------------------
 
 
@@ -146,17 +121,6 @@ def test_without_any_solver_the_answer_is_valid_if_dear(monkeypatch: pytest.Monk
         assert not check(case.problem, built(solution, reduction)), case.name
 
 
-@pytest.mark.long
-@pytest.mark.usefixtures("floats_alone")
-def test_floats_alone_still_round_to_valid_schedules() -> None:
-    for case in every_case(8):
-        reduction = reduce(case.problem)
-        solution = solved(reduction.problem)
-        assert restored(reduction, solution) == solution.bound <= case.best
-        assert float(value(solution)) == pytest.approx(float(solution.bound), rel=1e-4, abs=1e-6)
-        assert not check(case.problem, built(solution, reduction)), case.name
-
-
 def test_a_wrong_solver_costs_optimality_only(monkeypatch: pytest.MonkeyPatch) -> None:
     """Prices and weights that are turned round, and machines that are left out."""
     honest = Master.solve
@@ -178,43 +142,6 @@ def test_a_wrong_solver_costs_optimality_only(monkeypatch: pytest.MonkeyPatch) -
         refuse_faults(solution)
         assert restored(reduction, solution) == solution.bound <= value(solution), case.name
         assert not check(case.problem, built(solution, reduction)), case.name
-
-
-def inexact() -> list[Problem]:
-    """Problems with rows whose types tie to within a small part of a block, at all good prices."""
-    one = Problem(
-        configurations=[
-            Configuration({"a": 9, "b": 2, "c": 9, "d": 1}),
-            Configuration({"a": 2, "d": 2}),
-        ],
-        jobs=[Job("x", 882659142375, {"a": 5117, "b": 105, "c": 4837, "d": 2982})],
-        machine_types=[MachineType("machine", 1000)],
-    )
-    two = Problem(
-        configurations=[Configuration({"a": 2}), Configuration({"a": 1, "b": 5, "c": 2})],
-        jobs=[
-            Job("x", 184457666886, {"a": 226, "b": 59, "c": 41}),
-            Job("y", 715241692086, {"a": 1863, "b": 486, "c": 338}),
-        ],
-        machine_types=[MachineType("machine", "7/5")],
-    )
-    return [two, one]
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("problem", few(1, inexact()))
-def test_where_knapsacks_end_early_the_bound_is_what_the_prices_prove(problem: Problem) -> None:
-    reduction = reduce(problem)
-    solution = solved(reduction.problem)
-    refuse_faults(solution)
-    unit = problem.machine_types[0].cost
-    # A basic solution still, if not an optimal one; and no more is claimed than holds.
-    assert 0 < value(solution) - solution.bound < unit / 10
-    assert len(solution.machines) + split(solution) <= len(solution.problem.blocks)
-    assert restored(reduction, solution) == solution.bound
-    schedule = built(solution, reduction)
-    assert not check(problem, schedule)
-    assert schedule.cost(problem) < value(solution) + additive_cost(reduction.problem)
 
 
 def test_the_bound_is_the_certificate_s_and_not_the_passes_own(
@@ -244,25 +171,6 @@ def test_it_ends_whenever_it_is_stopped() -> None:
     for questions in range(0, whole.asked, max(1, whole.asked // 40)):
         assert solve_dantzig_wolfe(problem, Counting(questions)) is None
     assert solve_dantzig_wolfe(problem, Counting(whole.asked)) is not None
-
-
-def test_no_jobs_need_no_machines() -> None:
-    problem = reduce(Problem(configurations=Configuration({"a": 1}))).problem
-    solution = solved(problem)
-    assert (solution.machines, solution.options, solution.bound) == ({}, [], 0)
-    assert solution.leaf == BlockPrices()
-    assert rounded(solution) == ({}, {})
-
-
-def test_free_machines_cost_nothing() -> None:
-    problem = Problem(
-        configurations=[Configuration({"a": 2}, "free"), Configuration({"b": 1}, "paid")],
-        jobs=[Job("x", 5, {"a": 1}), Job("y", 3, {"b": 1})],
-        machine_types=[MachineType("free", 0), MachineType("paid", "3/2")],
-    )
-    solution = solved(problem)
-    refuse_faults(solution)
-    assert value(solution) == solution.bound == Fraction(9, 2)
 
 
 def test_more_block_types_than_the_exact_program_takes() -> None:

@@ -29,21 +29,6 @@ def test_a_program_out_of_the_solvers_range_is_not_built() -> None:
         program.equals({x: 1}, LARGEST + 1)
 
 
-def test_what_no_values_break_is_left_out_where_too_much_is_to_spare_and_only_there() -> None:
-    program = Program()
-    x, y = program.variable(9), program.variable(9)
-    program.at_least({x: 5, y: -1}, -(10**80))
-    program.at_most({x: 5, y: -1}, 10**80)
-    assert not program._model.constraints
-    program.at_least({x: 1, y: -1}, -9)
-    program.at_least({x: 1, y: -1}, -8)
-    program.equals({x: 1, y: 1}, 0)
-    assert [c.linear.domain[0] for c in program._model.constraints] == [-9, -8, 0]
-    assert program.solve(Unlimited(), Settings()).values == (0, 0)
-    program.at_most({x: 1}, -1)
-    assert program.solve(Unlimited(), Settings()).status == "infeasible"
-
-
 def compact_s3() -> Program:
     """The compact program of S3 (theory 1.2)."""
     scenario: Any = load_instance("S3")
@@ -67,16 +52,6 @@ def compact_s3() -> Program:
     for load in use:
         program.at_least({v: n for v, n in load.items() if n}, 0)
     return program
-
-
-@pytest.mark.long
-def test_the_compact_model_of_s3_needs_the_linear_relaxation() -> None:
-    """Why the settings are what they are: CP-SAT's default level of linearisation gets stuck."""
-    program = compact_s3()
-    good = program.solve(Unlimited(), Settings(), effort=20.0)
-    assert (good.status, good.bound) == ("optimal", 5)
-    poor = program.solve(Unlimited(), Settings(linearization_level=1), effort=1.0)
-    assert poor.status != "optimal"
 
 
 def knapsack() -> tuple[Program, list[int]]:
@@ -114,10 +89,6 @@ def test_each_improvement_is_better_than_the_one_before_and_the_outcome_comes_la
     assert costs == sorted(set(costs), reverse=True)
     assert costs[-1] == 12
     assert all(13 * a + 17 * b + 29 * c >= 97 for a, b, c in values)
-
-
-def test_one_worker_finds_the_same_every_time() -> None:
-    assert list(improvements(knapsack()[0])) == list(improvements(knapsack()[0]))
 
 
 def test_a_fault_in_the_solver_s_thread_is_raised_in_the_caller_s(
