@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from fractions import Fraction
 
 import pytest
@@ -9,6 +10,8 @@ import pytest
 from cms import BlockPrices, Proof, Status, check, solve
 from cms.fleet.serving import ServingProblem
 from instances import published
+from instances.days import draw
+from instances.load_changes import before_and_after
 from tests.references.programs import integer_program
 
 SCENARIOS = ["S1", "S2", "S3", "S4", "S5", "S6"]
@@ -95,3 +98,17 @@ def test_only_a_model_that_really_is_faster_on_a_smaller_instance_is_warned_abou
 def test_a_name_that_is_no_scenario_is_an_attribute_error() -> None:
     with pytest.raises(AttributeError, match="'S7'"):
         published.S7  # noqa: B018
+
+
+def test_loads_that_change_and_days_are_drawn_from_a_seed_for_ever() -> None:
+    before, after = before_and_after(200, sigma="0.3", seed=1)
+    assert str(before.services[0]) == "bert-S1 (bert): 81.7 items/s within 6434 ms"
+    assert str(after.services[0]) == "bert-S1 (bert): 129.1 items/s within 6434 ms"
+    drawn = draw(services=3, days=1, seed=1)
+    assert str(drawn.services[0]) == (
+        "densenet169-S2 (densenet169): 1066.6 items/s within 216.5 ms"
+    )
+    rates = drawn.rates_rps[drawn.services[0].name]
+    assert (len(rates), max(rates)) == (25, drawn.services[0].rate_rps)
+    shared = draw(services=4, seed=2, sharing=True)
+    assert hashlib.sha256(shared.csv().encode()).hexdigest().startswith("f8c19f7d91f6e881")
