@@ -65,20 +65,6 @@ def test_jobs_are_of_one_kind_if_their_rows_are_equal_up_to_a_factor(
     assert_kinds(lines)
 
 
-@pytest.mark.parametrize(
-    ("one", "other"),
-    [
-        ((0, [1, 2]), (5, [0, 0])),  # nothing wanted, and nothing that serves
-        ((3, [1, 2]), (6, [2, 5])),
-        ((2**53, [2**52, 1]), (2**53 + 2, [2**52 + 1, 1])),
-        ((10**17 + 1, [1, 1]), (10**17 + 2, [1, 1])),  # equal as floats
-        ((10**30, [10**29, 1]), (10**30, [10**29, 2])),
-    ],
-)
-def test_rows_that_only_look_alike_are_two_kinds(one: Line, other: Line) -> None:
-    assert_kinds([one, other, one, other])
-
-
 @pytest.mark.parametrize("same", [0, 7])
 def test_equal_hashes_are_no_proof(same: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
@@ -94,25 +80,11 @@ def test_equal_hashes_are_no_proof(same: int, monkeypatch: pytest.MonkeyPatch) -
     assert_kinds(lines[-4:])
 
 
-def test_if_no_two_jobs_are_alike_the_rows_are_those_given() -> None:
-    rows = rows_of([5, 6, 7], [[1, 2], [1, 2], [1, 2]])
-    found = kinds(rows)
-    assert found.rows is rows
-    assert found.weights.tolist() == [1, 1, 1]
-    assert found.kind_of.tolist() == found.first.tolist() == [0, 1, 2]
-
-
 @pytest.mark.parametrize("shape", [(0, 2), (3, 0)])
 def test_there_may_be_no_jobs_or_no_blocks(shape: tuple[int, int]) -> None:
     found = kinds(rows_of(np.full(shape[0], 4), np.ones(shape, dtype=np.int64)))
     assert found.kind_of.tolist() == [0] * shape[0]
     assert found.weights.tolist() == [shape[0]] * bool(shape[0])
-
-
-def test_denominators_do_not_matter() -> None:
-    found = kinds(rows_of([0.5, "1/3", 2], [[0.25], ["1/6"], [1]]))
-    assert found.kind_of.tolist() == [0, 0, 0]
-    assert found.rows.row(0).denominator == 4
 
 
 def test_rows_are_hashed_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
