@@ -25,7 +25,7 @@ from cms.knapsack import pricing as knapsack
 from cms.problem.parts import Configuration, Job
 from cms.problem.parts import SizeBoundedConfigurations as SizeBounded
 from cms.problem.problem import Problem
-from tests.samples import refusal
+from tests.samples import refusal, triple
 
 THIRD = Fraction(1, 3)
 
