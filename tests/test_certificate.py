@@ -22,7 +22,7 @@ from cms.certificate.quantity import MachinesOfType
 from cms.errors import InvalidCertificate
 from cms.files import certificate_from_json
 from cms.knapsack import pricing as knapsack
-from cms.problem.parts import Configuration, Job, MachineType
+from cms.problem.parts import Configuration, Job
 from cms.problem.parts import SizeBoundedConfigurations as SizeBounded
 from cms.problem.problem import Problem
 from tests.samples import refusal, triple
@@ -33,32 +33,6 @@ refused = partial(refusal, InvalidCertificate)
 
 
 # --- prices, by hand ------------------------------------------------------------------------------
-
-
-def test_prices_prove_what_the_jobs_must_pay() -> None:
-    problem = Problem(
-        configurations=[Configuration({"7g": 1}), Configuration({"1g": 7})],
-        jobs=[Job("bert", 1200, {"1g": 90, "7g": 800}), Job("vgg", 100, {"7g": 500})],
-    )
-    # bert: 14 x 1/7 = 2, 1 + 5 x 1/7 = 12/7 (800 + 450 >= 1200), 2 x 1 = 2; vgg: 1
-    assert BlockPrices({"1g": "1/7", "7g": 1}).bound(problem) == Fraction(19, 7)
-    # a block left out has the price 0
-    assert BlockPrices({"7g": 1}).bound(problem) == 0 + 1
-    assert BlockPrices().bound(problem) == 0
-    assert not BlockPrices().proves_infeasible(problem)
-
-
-@pytest.mark.parametrize("scale", [1, 10**12, 10**30])
-def test_huge_demands_are_priced_exactly(scale: int) -> None:
-    problem = Problem(
-        configurations=Configuration({"p": 1, "q": 1}),
-        jobs=[Job("x", 7 * scale, {"p": 7, "q": 2})],
-    )
-    # p is the better bargain: 7 for 1/2; then 2 for 1/2
-    assert BlockPrices({"p": "1/2", "q": "1/2"}).bound(problem) == Fraction(scale, 2)
-    assert BlockPrices({"p": 1}).bound(problem) == 0
-    # 7 x scale / 2 blocks q, rounded up
-    assert BlockPrices({"p": 0, "q": 1}).bound(problem) == 0
 
 
 def test_thirds_add_up_to_one_exactly() -> None:
@@ -96,29 +70,6 @@ def test_the_fullest_machine_of_a_size_bounded_set_decides() -> None:
     assert dear.bound(few) == Fraction(2, 3) + Fraction(3, 4) + Fraction(6, 10)
 
 
-# --- branches, by hand ----------------------------------------------------------------------------
-
-
-def test_a_branch_on_machines_of_a_type() -> None:
-    # at most one machine: 3 x 1 - 3 <= 3/2 holds, 4 - 3 x 1 = 1 ... also at no cost: 3 - 3 <= 0
-    proof = Branch(
-        MachinesOfType("machine"),
-        1,
-        below=BlockPrices({"b": 1}, multipliers=[3]),
-        above=BlockPrices(multipliers=["3/2"]),  # at least two: 3/2 each
-    )
-    problem = triple(cost="3/2")
-    assert not BlockPrices({"b": "1/2"}).proves_infeasible(problem)
-    assert (proof.bound(problem), proof.proves_infeasible(problem)) == (3, False)
-    only_one = problem.replace(machine_types=[MachineType("machine", "3/2", 1)])
-    # with at most one machine there is no schedule at all, which these prices do not say
-    assert not proof.proves_infeasible(only_one)
-    ray = Branch(MachinesOfType("machine"), 1, proof.below, BlockPrices({}, {"machine": 1}, [1]))
-    limited = triple(cost="3/2", limit=1)
-    # above: 1 <= 0 + 1 at no cost, and 1 x 2 - 1 x 1 > 0: two machines are more than there are
-    assert (ray.proves_infeasible(limited), ray.bound(limited)) == (True, 1)
-
-
 # --- depth ----------------------------------------------------------------------------------------
 
 
@@ -132,22 +83,17 @@ def chain(depth: int) -> Certificate:
     return tree
 
 
-def test_the_deepest_tree_allowed_can_be_used_in_every_way() -> None:
+def test_the_deepest_tree_allowed_can_be_used_in_every_way_and_no_deeper_one() -> None:
     tree = chain(LARGEST_DEPTH)
     assert isinstance(tree, Branch)
     assert tree.depth == LARGEST_DEPTH
     assert len(list(tree.leaves())) == LARGEST_DEPTH + 1
     assert tree.bound(triple()) == 0
-    for twin in (
-        pickle.loads(pickle.dumps(tree)),
-        certificate_from_json(json.loads(json.dumps(tree.to_json()))),
-    ):
-        assert twin == tree
-        assert hash(twin) == hash(tree)
+    twin = pickle.loads(pickle.dumps(tree))
+    for each in (twin, certificate_from_json(json.loads(json.dumps(tree.to_json())))):
+        assert each == tree
+        assert hash(each) == hash(tree)
     assert repr(tree)
-
-
-def test_a_deeper_tree_is_refused() -> None:
     message = f"a certificate has more than {LARGEST_DEPTH} branches above one another"
     assert refused(chain, LARGEST_DEPTH + 1) == message
 

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator
 from fractions import Fraction
 from typing import Any
 
-import numpy as np
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
@@ -191,12 +189,6 @@ def test_jobs_and_blocks_are_those_of_the_problem() -> None:
     assert faults(numbered, group(j0=1)) == []
 
 
-def test_everything_wrong_is_said_at_once() -> None:
-    wrong = MachineGroup(Configuration({"q": 1}), {("b", "x"): 3, ("b", "z"): -1}, 5)
-    kinds = [fault.kind for fault in check(one_job(1, 1, limit=2), Schedule([wrong]))]
-    assert kinds == ["configuration", "limit", "count", "blocks", "job"]
-
-
 # --- against the definition -----------------------------------------------------------------------
 
 
@@ -302,26 +294,3 @@ def test_the_definition_accepts_a_fair_share_of_the_cases() -> None:
 
 
 # --- size -----------------------------------------------------------------------------------------
-
-
-def shuffled(problem: Problem, schedule: Schedule) -> Iterator[Problem]:
-    """The same problem with names as texts, which the schedule's own columns do not share."""
-    yield problem
-    yield problem.replace(job_names=list(problem.job_names))
-
-
-def test_many_jobs_are_checked_and_many_faults_are_told() -> None:
-    n = 20_000
-    problem = Problem.from_arrays(
-        demands=np.full(n, 2), supply=np.full((n, 1), 1.5), configurations=[[4]]
-    )
-    (four,) = problem.listed_configurations
-    jobs, block = np.arange(n), np.zeros(n, dtype=np.int64)
-    for blocks, broken in ((2, 0), (1, n)):
-        schedule = Schedule.from_counts(
-            problem, {four: blocks * n // 4}, (jobs, block, np.full(n, blocks))
-        )
-        for same in shuffled(problem, schedule):
-            found = check(same, schedule)
-            assert len(found) == broken
-    assert str(found[-1]) == "job 'j19999' has 1.5 of its demand served, needs 2"

@@ -176,6 +176,15 @@ def test_a_case_counts_up_to_what_its_branches_allow() -> None:
     assert OneJob(["b"], Row(0, (1,), 1), cases[1:]).bound_if(Given(without=frozenset("b"))) is None
 
 
+def test_a_proof_of_infeasibility_leaves_no_case_unless_the_job_wants_less() -> None:
+    problem = triple(limit=1)
+    ray = BlockPrices({"b": 1}, {"machine": 3})
+    assert ray.proves_infeasible(problem)
+    one = ProvedLeaves(problem, ray).job("x")
+    assert one.bound is None
+    assert one.bound_at(Row(0, (1,), 1)) == 2 - 3  # what the other job pays, less the limit's price
+
+
 @share(4)
 @given(problems(), st.integers(0, 10**9))
 def test_a_changed_row_is_bounded_as_the_changed_problem_is(problem: Problem, seed: int) -> None:

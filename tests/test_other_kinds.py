@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
 from collections.abc import Iterator
 from fractions import Fraction
 from functools import partial
@@ -30,8 +29,6 @@ from tests.assignments import (
     NoOptions,
 )
 from tests.plugins import OneByOne
-from tests.scripted import blocks
-from tests.texts import html_of
 
 THREE = AssignmentProblem(((7, 5, 1), (6, 2, None), (8, 3, 2)))  # 13 of at most 21
 TORN = AssignmentProblem(((1, None, None), (1, None, None), (1, 1, 1)))  # two tasks, one worker
@@ -88,25 +85,6 @@ def test_it_is_solved_like_by_trying_everything(values: Any) -> None:
     assert solution.proof is Proof.CHECKED
 
 
-def test_where_there_is_none_prices_show_it() -> None:
-    solution = solve(TORN, Hungarian())
-    assert (solution.status, solution.proof) == (Status.INFEASIBLE, Proof.CHECKED)
-    assert (solution.cost, solution.machine_count) == (None, None)
-    assert solution.schedule == Assignment()
-
-
-def test_it_is_printed_and_pickled_without_machines() -> None:
-    solution = solve(THREE, Hungarian())
-    assert solution.machine_count is None
-    text = str(solution).splitlines()
-    assert text[0] == "status       optimal (checked proof)"
-    assert "cost         8" in text
-    assert not any(line.startswith("machines") for line in text)
-    assert text[-4:] == ["task  worker", "   0  1", "   1  0", "   2  2"]
-    assert "<th>task</th><th>worker</th>" in html_of(solution)
-    assert pickle.loads(pickle.dumps(solution)) == solution
-
-
 def test_a_run_starts_from_a_schedule_of_its_kind() -> None:
     solution = solve(THREE, Claims(), start=Assignment((0, 1, 2)))
     assert (solution.status, solution.cost) == (Status.FEASIBLE, 10)
@@ -135,17 +113,6 @@ def test_it_passes_the_conformance_suite() -> None:
 # --- refused, by name -----------------------------------------------------------------------------
 
 
-def test_a_lowered_price_is_refused() -> None:
-    assert solve(THREE, Claims(BEST, PRICES)).status is Status.OPTIMAL
-    lowered = AssignmentPrices((4, 4, 6), PRICES.workers)
-    assert refused(lowered) == (
-        "algorithm 'hungarian': claims a certificate that does not hold: task 0 at worker 0 is "
-        "worth 7, more than their 6"
-    )
-    raised = solve(THREE, Claims(BEST, AssignmentPrices((6, 4, 6), PRICES.workers)))
-    assert (raised.status, raised.gap) == (Status.FEASIBLE, 1)
-
-
 @pytest.mark.parametrize(
     ("claim", "words"),
     [
@@ -162,11 +129,6 @@ def test_a_lowered_price_is_refused() -> None:
 )
 def test_a_false_claim_is_named(claim: object, words: str) -> None:
     assert words in refused(claim)
-
-
-def test_a_finished_run_without_a_proof_of_optimality_breaks_no_promise_it_keeps() -> None:
-    solution = solve(THREE, Claims(BEST))
-    assert (solution.status, solution.stop_reason) == (Status.FEASIBLE, StopReason.FINISHED)
 
 
 def test_a_problem_that_is_changed_is_noticed() -> None:
@@ -189,21 +151,6 @@ def test_an_algorithm_that_does_not_take_it_says_so(method: Any) -> None:
     words = rf"method '{name}' takes [\w, ]*Problem; this problem is of type AssignmentProblem"
     with pytest.raises(UnsupportedProblem, match=words):
         solve(THREE, method)
-
-
-def test_it_does_not_take_ours() -> None:
-    words = "method 'hungarian' takes AssignmentProblem; this problem is of type Problem"
-    with pytest.raises(UnsupportedProblem, match=words):
-        solve(blocks(3), Hungarian())
-
-
-def test_an_algorithm_of_several_kinds_is_asked_about_each() -> None:
-    class Both(OneByOne):
-        takes = (cms.Problem, AssignmentProblem)
-
-    assert solve(blocks(3), Both()).cost == 2
-    with pytest.raises(AlgorithmError, match=r"support\(\) raised AttributeError"):
-        solve(THREE, Both())
 
 
 def test_a_class_without_a_referee_is_no_problem() -> None:

@@ -146,13 +146,6 @@ def test_a_block_that_no_machine_has_is_left_out_and_gets_a_price_nobody_pays() 
     assert reduction.restore_prices(leaf, Fraction(5, 2)).bound(problem) == Fraction(5, 2)
 
 
-@pytest.mark.parametrize("family", spread(6, FAMILIES))
-def test_reducing_twice_changes_nothing_more(family: str) -> None:
-    for number in range(10):
-        once = reduce(instance(family, number)).problem
-        assert reduce(once).problem == once, (family, number)
-
-
 def test_nothing_is_left_that_serves_nobody_or_that_another_configuration_beats() -> None:
     for family in FAMILIES:
         for number in range(10):

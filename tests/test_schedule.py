@@ -56,17 +56,6 @@ def test_a_schedule_may_have_no_machines() -> None:
     assert Schedule() == Schedule(iter(()))
 
 
-def test_whole_numbers_of_numpy_and_names_of_numpy_become_plain() -> None:
-    count: Any = np.int32(2)
-    group = Schedule([MachineGroup(PAIR, {(np.str_("half"), np.str_("a")): count}, count)]).groups[
-        0
-    ]
-    ((block, job),) = group.assignment
-    assert [type(x) for x in (block, job, *group.assignment.values(), group.count)] == [
-        str, str, int, int,
-    ]  # fmt: skip
-
-
 BAD: list[tuple[Any, str]] = [
     (5, "groups is 5"),
     ([5], "group 0 is 5"),
@@ -135,21 +124,6 @@ def test_what_a_schedule_was_made_of_may_change_later() -> None:
     counts[0], jobs[0] = 99, "z"
     assert schedule.groups[0].assignment == {("half", "a"): 1}
     assert wrapped == Schedule.from_columns(columns())
-
-
-def test_schedules_differ_by_any_group() -> None:
-    group = MachineGroup(PAIR, {("half", "a"): 1}, 1)
-    different = [
-        [],
-        [group],
-        [group, group],
-        [group._replace(count=2)],
-        [group._replace(assignment={("half", "b"): 1})],
-        [group._replace(assignment={("half", "a"): 2})],
-        [group._replace(configuration=Configuration({"half": 2}, "m"))],
-    ]
-    assert len({Schedule(groups) for groups in different}) == len(different)
-    assert Schedule([group]) != [group]
 
 
 # --- costs ----------------------------------------------------------------------------------------

@@ -109,26 +109,6 @@ def test_groups_are_what_handing_out_the_blocks_one_by_one_gives(
     assert line == machine_by_machine(problem, machines, given_blocks)
 
 
-def test_the_groups_of_many_jobs_are_made_when_asked_for() -> None:
-    n = 200_000
-    problem = Problem.from_arrays(
-        demands=np.ones(n, dtype=np.int64),
-        supply=np.ones((n, 1), dtype=np.int64),
-        configurations=[[3]],
-    )
-    (three,) = problem.listed_configurations
-    jobs = np.arange(n)
-    schedule = Schedule.from_counts(
-        problem,
-        {three: n // 3 + 1},
-        (jobs, np.zeros(n, dtype=np.int64), np.ones(n, dtype=np.int64)),
-    )
-    assert len(schedule.groups) == n // 3 + 1
-    assert schedule.groups[1].assignment == {("b0", f"j{j}"): 1 for j in (3, 4, 5)}
-    assert schedule.columns.contents is problem.job_names
-    assert check(problem, schedule) == ()
-
-
 @pytest.mark.parametrize("many", [2**62, 2**63 - 1, 2**63, 2**63 + 5, 2**64 - 1, 2**64])
 def test_a_machine_of_so_many_blocks_is_counted_to_the_last_one(many: int) -> None:
     """From 2^63 to 2^64 numpy's integers are of another kind, and floats beside the others."""

@@ -15,7 +15,6 @@ from cms import (
     MachineGroup,
     MachineType,
     Problem,
-    Proof,
     Schedule,
     SizeBoundedConfigurations,
     Status,
@@ -212,26 +211,3 @@ def clumsy(problem: Problem) -> Schedule | None:
         else:
             return None
     return Schedule(groups)
-
-
-SPARE = MachineType("spare", "1/7")
-
-
-IDLE = Configuration({"c": 3}, "spare")
-
-
-@pytest.mark.parametrize(
-    ("method", "spare"),
-    [(method, [IDLE]) for method in ("conic", "ptas", "cp_sat", "price_and_branch")],
-)
-def test_a_type_nobody_uses_leaves_no_gap(method: str, spare: list[Shape]) -> None:
-    """Prices prove 3/2 machines; a step of 1 makes that two, and a step of 1/7 would not."""
-    shares = SizeBoundedConfigurations({"a": 1, "b": 1}, 2, "plain")
-    problem = Problem(
-        configurations=[shares, *spare],
-        jobs=[Job("x", 2, {"a": 1}), Job("y", 1, {"b": 1})],
-        machine_types=[MachineType("plain"), SPARE],
-    )
-    solution = solve(problem, method, options={"epsilon": "1/9"} if method == "ptas" else {})
-    assert (solution.cost, solution.lower_bound) == (2, 2)
-    assert (solution.status, solution.proof) == (Status.OPTIMAL, Proof.CHECKED)

@@ -30,17 +30,19 @@ if TYPE_CHECKING:
 class Given(NamedTuple):
     """What is said of the blocks that one job gets."""
 
-    at_least: Mapping[Block, int] = FrozenMap()
-    without: frozenset[Block] = frozenset()
+    at_least: Mapping[Block, int] = FrozenMap()  # so many blocks of these types, or more
+    without: frozenset[Block] = frozenset()  # none of these types
 
 
 class Case(NamedTuple):
     """One leaf of a certificate, as one job sees it."""
 
-    rest: Fraction
-    prices: tuple[Fraction, ...]
+    rest: Fraction  # what the leaf proves, less what this job pays
+    prices: tuple[Fraction, ...]  # what the job pays for a block of each type
+    # How many blocks of a type the job has at least and at most, by the branches above.
     within: Mapping[Block, tuple[int, int | None]] = FrozenMap()
-    ray: bool = False
+    ray: bool = False  # whether a positive bound means that there is no schedule at all
+    # How many blocks of a type the job may be able to use, so that the leaf's proper counts hold.
     room: Mapping[Block, int] = FrozenMap()
 
 

@@ -44,7 +44,7 @@ class Problem(MachineProblem):
 
     Every machine takes one configuration, which cuts it into blocks; every block serves one job and
     satisfies an amount of its demand that depends on job and block; all demands are to be met at
-    the least cost of machines.
+    the least cost of machines. Of many jobs it is made by :meth:`from_arrays`.
 
     Parameters
     ----------
@@ -52,15 +52,6 @@ class Problem(MachineProblem):
     jobs : sequence of Job
     machine_types : sequence of MachineType, optional
         Without it there is a single type of cost 1 and no limit, called ``"machine"``.
-
-    Raises
-    ------
-    InvalidProblem
-        Naming the job, block, configuration or machine type at fault.
-
-    See Also
-    --------
-    Problem.from_arrays : for many jobs, from numpy arrays.
 
     References
     ----------
@@ -134,11 +125,6 @@ class Problem(MachineProblem):
         configuration_machines : sequence of c names, optional
             The machine type of each row of an array of configurations.
         machine_types : sequence of MachineType, optional
-
-        Raises
-        ------
-        InvalidProblem
-            Naming the job, block or configuration at fault, or the shapes that do not match.
 
         Examples
         --------

@@ -161,7 +161,8 @@ class Rows(Immutable):
         """
         columns = list(blocks)
         everything = len(jobs) == len(self) and bool((jobs == np.arange(len(self))).all())
-        if everything and columns == list(range(self.n_blocks)) and not self.wide:
+        whole = columns == list(range(self.n_blocks))
+        if everything and whole and not self.wide:
             look(stopped)
             if not cut or not any((f > self.demands).any() for f in self.supplies.T):
                 return self
@@ -170,10 +171,10 @@ class Rows(Immutable):
         for start in range(0, len(jobs), _ROWS):
             look(stopped)
             part = slice(start, start + _ROWS)
-            demand, denominator = self.demands[jobs[part]], self.denominators[jobs[part]]
-            supply = self.supplies[jobs[part]][:, columns]
-            if cut:
-                np.minimum(supply, demand[:, None], out=supply)
+            mine = part if everything else jobs[part]
+            demand, denominator = self.demands[mine].copy(), self.denominators[mine].copy()
+            supply = self.supplies[mine] if whole else self.supplies[mine][:, columns]
+            supply = np.minimum(supply, demand[:, None]) if cut else supply.copy()
             # What is left may have a divisor in common with its denominator.
             at = np.flatnonzero(denominator > 1)
             common = np.gcd(demand[at], denominator[at])

@@ -141,10 +141,6 @@ def reduce(
     Reduction
         Optima, feasibility and price bounds are those of the original.
 
-    Raises
-    ------
-    Stopped
-
     Examples
     --------
     >>> from cms import Job
@@ -163,27 +159,17 @@ def reduce(
     if fewer and isinstance(problem, Problem):
         replacement = replaced(problem, kept, stopped)
         kept = [i for i in kept if i not in replacement.gone]
-    trimmed = list(_trimmed(problem, {problem.blocks[i] for i in kept}, stopped))
-    shapes = [small for small, _ in trimmed]
-    listed = [at for at, shape in enumerate(shapes) if isinstance(shape, Configuration)]
-    gone = beaten(
-        [shape for shape in shapes if isinstance(shape, Configuration)],
-        problem.machine_types,
-        problem.block_index,
-        stopped,
-    )
-    lost_shapes = {at for at, out in zip(listed, gone.tolist(), strict=True) if out}
-    alive = [at for at in range(len(shapes)) if at not in lost_shapes]
+    trimmed = [*_trimmed(problem, {problem.blocks[i] for i in kept}, stopped)]
+    listed = [small for small, _ in trimmed if isinstance(small, Configuration)]
+    gone = iter(beaten(listed, problem.machine_types, problem.block_index, stopped).tolist())
+    alive = [pair for pair in trimmed if not (isinstance(pair[0], Configuration) and next(gone))]
     origins = tuple(
         (small, large)
-        for small, large in (trimmed[at] for at in alive)
+        for small, large in alive
         if isinstance(small, Configuration) and isinstance(large, Configuration)
     )
-    head = (
-        tuple(problem.blocks[i] for i in kept),
-        tuple(shapes[at] for at in alive),
-        problem.machine_types,
-    )
+    blocks = tuple(problem.blocks[i] for i in kept)
+    head = blocks, tuple(small for small, _ in alive), problem.machine_types
     reduced: Problem | ShardedProblem
     if isinstance(problem, ShardedProblem):
         reduced = problem.narrowed(Problem._rebuild(*head, (), Rows.joined((), len(kept))), kept)
@@ -234,9 +220,5 @@ def _trimmed(
         else:
             sizes = {block: size for block, size in shape.sizes.items() if block in names}
             if sizes:
-                yield (
-                    SizeBoundedConfigurations(
-                        sizes, shape.capacity, shape.machine, shape.max_blocks
-                    ),
-                    shape,
-                )
+                bounds = shape.capacity, shape.machine, shape.max_blocks
+                yield SizeBoundedConfigurations(sizes, *bounds), shape

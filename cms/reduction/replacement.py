@@ -35,7 +35,9 @@ _MANY = 2**40
 class Replacement(NamedTuple):
     """Blocks that go, and what they and others are worth at least."""
 
-    gone: frozenset[int]
+    gone: frozenset[int]  # columns of blocks that no schedule needs
+    # What some job takes in the place of a block, which fits wherever the block does. Each block
+    # comes after those that it can be cut into.
     ways: tuple[tuple[int, tuple[Way, ...]], ...]
 
 

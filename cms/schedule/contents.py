@@ -20,11 +20,6 @@ class Mix(FrozenMap[str, Fraction]):
     amounts : Mapping[str, number]
         How many items of each job are taken together, > 0.
 
-    Raises
-    ------
-    InvalidSchedule
-        If it is empty, a name is none, or an amount is no number > 0.
-
     Examples
     --------
     >>> mix = Mix({"vgg16": 4, "resnet50": "8"})

@@ -63,7 +63,7 @@ def job_faults(problem: Problem, columns: Columns) -> Iterator[Violation]:
 
     A million of them take a while to be worded.
     """
-    jobs = _places(columns.contents, problem.job_names, problem.job_index)
+    jobs = _places(columns.contents, problem.job_names, lambda job: problem.job_index(job))
     yield from _unknown_names(columns, "job", jobs)
     yield from _demand_faults(problem, columns, _block_places(problem, columns), jobs)
 
