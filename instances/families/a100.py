@@ -9,7 +9,7 @@ import numpy as np
 
 from cms.problem.parts import Configuration, MachineType
 
-from .family import LOAD, choice, family, integer, jobs_of, power_law, real, table
+from .family import LOAD, choice, draw_alike, family, integer, jobs_of, power_law, real, table
 from .machines import Integers, Rng, made, mig
 
 if TYPE_CHECKING:
@@ -31,9 +31,7 @@ def arbitrary(rng: Rng, n: int, *, largest: int, **load: Fraction) -> Problem:
     """Tables of integers without any pattern."""
     machines = mig()
     k = len(machines.blocks)
-    return machines.drawn(
-        n, jobs_of(rng, machines, lambda count: table(rng, count, k, largest), **load)
-    )
+    return draw_alike(rng, n, machines, lambda count: table(rng, count, k, largest), **load)
 
 
 @family(3, **LOAD, largest=_LARGEST)
@@ -51,7 +49,7 @@ def sparse(rng: Rng, n: int, *, largest: int, **load: Fraction) -> Problem:
         found[jobs, first] = amounts[:, 0]
         return found
 
-    return machines.drawn(n, jobs_of(rng, machines, supply, **load))
+    return draw_alike(rng, n, machines, supply, **load)
 
 
 @family(4, **LOAD)
@@ -70,7 +68,7 @@ def near_ties(rng: Rng, n: int, **load: Fraction) -> Problem:
         deviation: Integers = rng.integers(-most, most, endpoint=True)
         return even + deviation
 
-    return machines.drawn(n, jobs_of(rng, machines, supply, **load))
+    return draw_alike(rng, n, machines, supply, **load)
 
 
 @family(5, **LOAD, exponent=real("1.35", above=1, most=3))
@@ -91,7 +89,7 @@ def _curved(rng: Rng, n: int, exponents: tuple[float, float], load: dict[str, Fr
     def supply(count: int) -> Integers:
         return power_law(rng, count, machines.slices, exponents)
 
-    return machines.drawn(n, jobs_of(rng, machines, supply, **load))
+    return draw_alike(rng, n, machines, supply, **load)
 
 
 @family(11, **LOAD, k=integer(5, 1, 1000), configurations=integer(10, 1, 10_000), largest=_LARGEST)
@@ -112,9 +110,7 @@ def random_configurations(
     blocks = [f"b{i}" for i in range(k)]
     shapes = [Configuration(dict(zip(blocks, row, strict=True))) for row in counts.tolist()]
     machines = made(blocks, shapes, [MachineType("machine")], counts.max(axis=0).tolist())
-    return machines.drawn(
-        n, jobs_of(rng, machines, lambda count: table(rng, count, k, largest), **load)
-    )
+    return draw_alike(rng, n, machines, lambda count: table(rng, count, k, largest), **load)
 
 
 @family(12, low=integer(6, 0, 17), high=integer(12, "low", 18, more=1))

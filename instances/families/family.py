@@ -139,6 +139,13 @@ def jobs_of(
     return draw
 
 
+def draw_alike(
+    rng: Rng, n: int, machines: Machines, supply: Callable[[int], Integers], **load: Fraction
+) -> Problem:
+    """Draw a problem of n such jobs."""
+    return machines.drawn(n, jobs_of(rng, machines, supply, **load))
+
+
 def whole_machine(supply: Integers, counts: Integers) -> Integers:
     """Return the most that one machine of these counts (c, k) gives to each job (n, k)."""
     most = np.zeros(len(supply), dtype=np.int64)

@@ -21,7 +21,7 @@ from cms.fleet.serving.latency_rule import PARVAGPU
 from cms.fleet.serving.operating_point import OperatingPoint
 from cms.problem.parts import MachineType, SizeBoundedConfigurations
 
-from .family import LOAD, draw_demands, family, integer, jobs_of, real
+from .family import LOAD, draw_alike, draw_demands, family, integer, real
 from .machines import A100, Floats, Integers, Rng, made, mig, mps
 
 if TYPE_CHECKING:
@@ -118,7 +118,7 @@ def measured_shares(rng: Rng, n: int, *, step: Fraction, **load: Fraction) -> Pr
     def supply(count: int) -> Integers:
         return _curves(machines.slices, float(step) / 100)[_draw_rows(rng, count)]
 
-    return machines.drawn(n, jobs_of(rng, machines, supply, **load))
+    return draw_alike(rng, n, machines, supply, **load)
 
 
 @family(22, **LOAD, compute=integer(5, 1, 50), memory=integer(5, 1, _MEMORY // 2))
@@ -147,7 +147,7 @@ def memory_shares(rng: Rng, n: int, *, compute: int, memory: int, **load: Fracti
         found[machines.slices // gb < needed[:, None]] = 0
         return found
 
-    return machines.drawn(n, jobs_of(rng, machines, supply, **load))
+    return draw_alike(rng, n, machines, supply, **load)
 
 
 def _curves(steps: Integers, step: float) -> Integers:

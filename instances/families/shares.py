@@ -9,7 +9,7 @@ import numpy as np
 
 from cms.problem.parts import MachineType, SizeBoundedConfigurations
 
-from .family import LOAD, family, integer, jobs_of, real
+from .family import LOAD, draw_alike, family, integer, real
 from .machines import A100, Floats, Integers, Rng, joined, made, mig, mps
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ def size_bounded(rng: Rng, n: int, *, step: int, floor: int, **load: Fraction) -
     def supply(count: int) -> Integers:
         return _shared(rng, step, floor, *_curves(rng, count))
 
-    return machines.drawn(n, jobs_of(rng, machines, supply, **load))
+    return draw_alike(rng, n, machines, supply, **load)
 
 
 @family(10, **_SHARES, mig_cost=real(1, above=0, most=1000))
@@ -54,7 +54,7 @@ def size_bounded_mixed(
         shared = _shared(rng, step, floor, most, bend)
         return np.hstack([shared, np.rint(isolated).astype(np.int64)])
 
-    return machines.drawn(n, jobs_of(rng, machines, supply, **load))
+    return draw_alike(rng, n, machines, supply, **load)
 
 
 def _curves(rng: Rng, count: int) -> tuple[Floats, Floats]:
