@@ -144,7 +144,7 @@ BUDGETS = {
     "algorithms.mig_serving": 970,
     "algorithms.muxflow": 630,
     "algorithms.ptas": 670,
-    "instances": 2_680,
+    "instances": 2_650,
     "cms.cli": 7_610,
     "cms.fleet": 62_310,
     "proofs_checks": 16_930,
