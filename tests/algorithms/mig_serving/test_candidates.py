@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from algorithms.mig_serving.candidates import MOST_NUMBERS, count_patterns, fitting, patterns
 from algorithms.mig_serving.services import Filled, Services
 from algorithms.tables.integers import Tables
-from cms import Configuration, Job, Problem, reduce
+from cms import Configuration, Job, MachineType, Problem, reduce
 from cms.plugin.registry import load_instance
 from tests.algorithms.mig_serving.parts import PROBLEMS, assert_legal, parts
 
@@ -124,6 +124,17 @@ def test_in_the_last_mile_one_job_more_is_mixed() -> None:
     for missing, mixed in ((11, 3), (10, 4)):
         [best] = candidates.top([0, 1, 2, 3], [missing] * 4, keep=1)
         assert len(best.gives) == mixed
+
+
+def test_dear_machines_must_be_worth_it() -> None:
+    problem = Problem(
+        configurations=[Configuration({"b": 2}, "cheap"), Configuration({"b": 3}, "dear")],
+        machine_types=[MachineType("cheap", 1), MachineType("dear", 2)],
+        jobs=[Job("x", 30, {"b": 1})],
+    )
+    services, candidates, *_ = parts(problem)
+    [best] = candidates.top([0], services.needs, keep=1)
+    assert services.tables.shapes[best.shape].machine == "cheap"
 
 
 @given(st.integers(7, 40), st.integers(0, 5), st.booleans())
