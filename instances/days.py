@@ -14,7 +14,6 @@ from math import pi, sin
 
 from cms.fleet.serving.operating_point import OperatingPoint
 from cms.fleet.serving.service import Service
-from cms.values.numbers import format_exact
 
 from . import published
 from .families.time_sharing import CURVES
@@ -40,14 +39,6 @@ class Days:
     operating_points: tuple[OperatingPoint, ...]
     rates_rps: Mapping[str, tuple[Fraction, ...]]
     step_s: int
-
-    def csv(self) -> str:
-        """Return the rates as a CSV table, ``time,service,rate_rps``, times in seconds."""
-        lines = ["time,service,rate_rps"]
-        for at in range(len(next(iter(self.rates_rps.values())))):
-            for name, rates in self.rates_rps.items():
-                lines.append(f"{at * self.step_s},{name},{format_exact(rates[at])}")
-        return "\n".join(lines) + "\n"
 
 
 def draw(

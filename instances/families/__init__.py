@@ -62,8 +62,8 @@ def family(name: str) -> Family:
 
     Examples
     --------
-    >>> family("real-rows").parameters()
-    {'m': 5, 'sigma': '0.5'}
+    >>> family("mixed-fleet").parameters()
+    {'m': 5, 'types': 3, 'cost_step': '1/2', 'limits': 'none'}
     """
     if name not in _FAMILIES:
         raise UnknownFamily(

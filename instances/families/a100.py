@@ -9,7 +9,7 @@ import numpy as np
 
 from cms.problem.parts import Configuration, MachineType
 
-from .family import LOAD, choice, family, integer, jobs_of, power_law, real, table
+from .family import LOAD, choice, draw_alike, family, integer, jobs_of, power_law, real, table
 from .machines import Integers, Rng, made, mig
 
 if TYPE_CHECKING:
@@ -26,18 +26,16 @@ _SPEED, _SPEED_SPREAD, _LEAST_RATE = 10_000, 1.0, 1 / 20
 _MOST_BLOCKS = 8
 
 
-@family(2, **LOAD, largest=_LARGEST)
-def arbitrary(rng: Rng, n: int, *, largest: int, **load: Fraction) -> Problem:
+@family(2, m=LOAD, largest=_LARGEST)
+def arbitrary(rng: Rng, n: int, *, largest: int, m: Fraction) -> Problem:
     """Tables of integers without any pattern."""
     machines = mig()
     k = len(machines.blocks)
-    return machines.drawn(
-        n, jobs_of(rng, machines, lambda count: table(rng, count, k, largest), **load)
-    )
+    return draw_alike(rng, n, machines, lambda count: table(rng, count, k, largest), m)
 
 
-@family(3, **LOAD, largest=_LARGEST)
-def sparse(rng: Rng, n: int, *, largest: int, **load: Fraction) -> Problem:
+@family(3, m=LOAD, largest=_LARGEST)
+def sparse(rng: Rng, n: int, *, largest: int, m: Fraction) -> Problem:
     """Each job is served by one or two block types, half of the jobs by each number."""
     machines = mig()
     k = len(machines.blocks)
@@ -51,11 +49,11 @@ def sparse(rng: Rng, n: int, *, largest: int, **load: Fraction) -> Problem:
         found[jobs, first] = amounts[:, 0]
         return found
 
-    return machines.drawn(n, jobs_of(rng, machines, supply, **load))
+    return draw_alike(rng, n, machines, supply, m)
 
 
-@family(4, **LOAD)
-def near_ties(rng: Rng, n: int, **load: Fraction) -> Problem:
+@family(4, m=LOAD)
+def near_ties(rng: Rng, n: int, *, m: Fraction) -> Problem:
     """Supply in proportion to size but for one part in 10^3 to 10^6, each job's own order of it.
 
     So at 10^6 small blocks tie exactly, and large ones are off by one unit.
@@ -70,33 +68,33 @@ def near_ties(rng: Rng, n: int, **load: Fraction) -> Problem:
         deviation: Integers = rng.integers(-most, most, endpoint=True)
         return even + deviation
 
-    return machines.drawn(n, jobs_of(rng, machines, supply, **load))
+    return draw_alike(rng, n, machines, supply, m)
 
 
-@family(5, **LOAD, exponent=real("1.35", above=1, most=3))
-def superlinear(rng: Rng, n: int, *, exponent: Fraction, **load: Fraction) -> Problem:
+@family(5, m=LOAD, exponent=real("1.35", above=1, most=3))
+def superlinear(rng: Rng, n: int, *, exponent: Fraction, m: Fraction) -> Problem:
     """Supply grows faster than the block's size, as densenet169's does on an A100."""
-    return _curved(rng, n, (1.0, float(exponent)), load)
+    return _curved(rng, n, (1.0, float(exponent)), m)
 
 
-@family(6, **LOAD, exponent=real("0.6", above=0, most=1))
-def sublinear(rng: Rng, n: int, *, exponent: Fraction, **load: Fraction) -> Problem:
+@family(6, m=LOAD, exponent=real("0.6", above=0, most=1))
+def sublinear(rng: Rng, n: int, *, exponent: Fraction, m: Fraction) -> Problem:
     """Supply grows slower than the block's size, as bert's does on an A100."""
-    return _curved(rng, n, (float(exponent), 1.0), load)
+    return _curved(rng, n, (float(exponent), 1.0), m)
 
 
-def _curved(rng: Rng, n: int, exponents: tuple[float, float], load: dict[str, Fraction]) -> Problem:
+def _curved(rng: Rng, n: int, exponents: tuple[float, float], m: Fraction) -> Problem:
     machines = mig()
 
     def supply(count: int) -> Integers:
         return power_law(rng, count, machines.slices, exponents)
 
-    return machines.drawn(n, jobs_of(rng, machines, supply, **load))
+    return draw_alike(rng, n, machines, supply, m)
 
 
-@family(11, **LOAD, k=integer(5, 1, 1000), configurations=integer(10, 1, 10_000), largest=_LARGEST)
+@family(11, m=LOAD, k=integer(5, 1, 1000), configurations=integer(10, 1, 10_000), largest=_LARGEST)
 def random_configurations(
-    rng: Rng, n: int, *, k: int, configurations: int, largest: int, **load: Fraction
+    rng: Rng, n: int, *, k: int, configurations: int, largest: int, m: Fraction
 ) -> Problem:
     """Random lists of configurations of 1 to 8 blocks, with arbitrary integer tables.
 
@@ -112,9 +110,7 @@ def random_configurations(
     blocks = [f"b{i}" for i in range(k)]
     shapes = [Configuration(dict(zip(blocks, row, strict=True))) for row in counts.tolist()]
     machines = made(blocks, shapes, [MachineType("machine")], counts.max(axis=0).tolist())
-    return machines.drawn(
-        n, jobs_of(rng, machines, lambda count: table(rng, count, k, largest), **load)
-    )
+    return draw_alike(rng, n, machines, lambda count: table(rng, count, k, largest), m)
 
 
 @family(12, low=integer(6, 0, 17), high=integer(12, "low", 18, more=1))
@@ -134,15 +130,15 @@ def huge_demands(rng: Rng, n: int, *, low: int, high: int) -> Problem:
     return machines.drawn(n, draw)
 
 
-@family(13, **LOAD, kinds=integer(5, 1, 10**6))
-def equal_jobs(rng: Rng, n: int, *, kinds: int, **load: Fraction) -> Problem:
+@family(13, m=LOAD, kinds=integer(5, 1, 10**6))
+def equal_jobs(rng: Rng, n: int, *, kinds: int, m: Fraction) -> Problem:
     """Few different jobs, demands included, each many times."""
     machines = mig()
 
     def supply_of(count: int) -> Integers:
         return power_law(rng, count, machines.slices, EXPONENTS)
 
-    demands, supply = jobs_of(rng, machines, supply_of, **load)(kinds)
+    demands, supply = jobs_of(rng, machines, supply_of, m)(kinds)
 
     def draw(count: int) -> tuple[Integers, Integers]:
         kind = rng.integers(0, kinds, count)

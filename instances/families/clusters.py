@@ -10,7 +10,7 @@ import numpy as np
 
 from cms.problem.parts import MachineType, SizeBoundedConfigurations
 
-from .family import LOAD, choice, draw_demands, family, integer, real
+from .family import choice, draw_demands, family, integer, real
 from .fleets import LIMITS, draw_costs
 from .machines import Floats, Integers, Machines, Rng, joined, made
 
@@ -22,6 +22,7 @@ _GPUS = ("t4-16gb", "p100-16gb", "v100-16gb", "v100-32gb", "a10-24gb", "a100-80g
 _SLOWEST, _FASTEST = 0.5, 6.0
 # How much GPU types' speeds and their worth differ from job to job, and from type to type.
 _AFFINITY = 0.25
+_COST_STEP = Fraction(1, 10)
 # How unequal the kinds' numbers of jobs are: the standard deviation of the logarithm.
 _WEIGHTS = 1.0
 # A kind cannot use a GPU type with this chance; one type at least it can.
@@ -31,25 +32,14 @@ _BARRED = 0.25
 @family(
     23,
     m=real(2, above=0, most=10**6),
-    sigma=LOAD["sigma"],
     kinds=integer(70, 1, 10**6),
     types=integer(7, 1, len(_GPUS)),
     blocks=integer(147, "types", 10_000),
     serving=choice("pods", "rates"),
-    cost_step=real("1/10", above=0, most=1000),
     limits=LIMITS,
 )
 def cluster_fleet(
-    rng: Rng,
-    n: int,
-    *,
-    kinds: int,
-    types: int,
-    blocks: int,
-    serving: str,
-    cost_step: Fraction,
-    limits: str,
-    **load: Fraction,
+    rng: Rng, n: int, *, kinds: int, types: int, blocks: int, serving: str, limits: str, m: Fraction
 ) -> Problem:
     """Jobs of few kinds, hundreds of each, on several GPU types cut into equal shares.
 
@@ -63,7 +53,7 @@ def cluster_fleet(
     parts = blocks // types
     evenly = np.linspace(0, 1, types)
     speeds = _SLOWEST * (_FASTEST / _SLOWEST) ** evenly * rng.uniform(0.85, 1.15, types)
-    costs = draw_costs(rng, speeds, cost_step)
+    costs = draw_costs(rng, speeds, _COST_STEP)
     whole = 10 ** rng.uniform(3, 4, kinds)[:, None] * speeds
     whole = whole * rng.lognormal(0.0, _AFFINITY, whole.shape)
     bend = 10 ** rng.uniform(-1, 1, kinds)[:, None, None]
@@ -73,7 +63,7 @@ def cluster_fleet(
     barred = rng.random(whole.shape) < _BARRED
     barred[np.arange(kinds), rng.integers(0, types, kinds)] = False
     supply[barred] = 0
-    demands = draw_demands(rng, np.rint(whole.mean(axis=1)).astype(np.int64), **load)
+    demands = draw_demands(rng, np.rint(whole.mean(axis=1)).astype(np.int64), m)
     if serving == "pods":
         most = supply[:, :, -1].max(axis=1)
         supply = (supply >= np.minimum(demands, most)[:, None, None]).astype(np.int64)

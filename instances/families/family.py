@@ -114,29 +114,35 @@ def family(number: int, **parameters: Parameter) -> Callable[[Callable[..., Prob
     return make
 
 
-#: The median of a job's demand, in sevenths of what a whole machine gives it, and its spread: the
-#: standard deviation of the logarithm. 0.56 is that of ParvaGPU's scenarios S3 and S4.
-LOAD = {"m": real(5, above=0, most=10**6), "sigma": real("0.5", most=2)}
+#: The median of a job's demand, in sevenths of what a whole machine gives it.
+LOAD = real(5, above=0, most=10**6)
+#: Standard deviation of its logarithm; 0.56 is that of ParvaGPU's scenarios S3 and S4.
+_SPREAD = 0.5
 
 
-def draw_demands(rng: Rng, machine: Integers, *, m: Fraction, sigma: Fraction) -> Integers:
+def draw_demands(rng: Rng, machine: Integers, m: Fraction) -> Integers:
     """Draw demands for jobs to which a whole machine gives so much."""
     middle = machine * float(m / 7)
     # numpy's lognormal takes one exponential after the other, the same on every processor
-    spread = rng.lognormal(0.0, float(sigma), len(machine))
+    spread = rng.lognormal(0.0, _SPREAD, len(machine))
     return np.maximum(np.rint(middle * spread).astype(np.int64), 1)
 
 
-def jobs_of(
-    rng: Rng, machines: Machines, supply: Callable[[int], Integers], **load: Fraction
-) -> Draw:
+def jobs_of(rng: Rng, machines: Machines, supply: Callable[[int], Integers], m: Fraction) -> Draw:
     """Return what draws jobs one like the other, of this supply."""
 
     def draw(count: int) -> tuple[Integers, Integers]:
         drawn = supply(count)
-        return draw_demands(rng, whole_machine(drawn, machines.counts), **load), drawn
+        return draw_demands(rng, whole_machine(drawn, machines.counts), m), drawn
 
     return draw
+
+
+def draw_alike(
+    rng: Rng, n: int, machines: Machines, supply: Callable[[int], Integers], m: Fraction
+) -> Problem:
+    """Draw a problem of n such jobs."""
+    return machines.drawn(n, jobs_of(rng, machines, supply, m))
 
 
 def whole_machine(supply: Integers, counts: Integers) -> Integers:

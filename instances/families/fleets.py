@@ -34,7 +34,8 @@ _MACHINES_A_TYPE = 10
 #: The jobs' options are worth more than the machines by a share that is uniform between these, or
 #: slightly more where limits had to be rounded down.
 _SHORTAGES = (0.02, 0.3)
-_TYPES = {"types": integer(3, 1, len(_GPUS)), "cost_step": real("1/2", above=0, most=1000)}
+_TYPES = integer(3, 1, len(_GPUS))
+_COST_STEP = real("1/2", above=0, most=1000)
 
 
 class _Fleet(NamedTuple):
@@ -67,7 +68,7 @@ def draw_costs(rng: Rng, speeds: Floats, step: Fraction) -> list[Fraction]:
     return [step * max(int(number), 1) for number in steps]
 
 
-def _draw(rng: Rng, n: int, types: int, cost_step: Fraction, **load: Fraction) -> _Fleet:
+def _draw(rng: Rng, n: int, types: int, cost_step: Fraction, m: Fraction) -> _Fleet:
     """Draw a fleet and jobs for it.
 
     Speeds are 0.7 to 3 times an A100's; a job's supply is a power law of the block's slices, times
@@ -91,29 +92,27 @@ def _draw(rng: Rng, n: int, types: int, cost_step: Fraction, **load: Fraction) -
         least = rng.choice(len(_MEMORY), count, p=_MEMORY)
         supply *= np.arange(len(slices)) >= least[:, None, None]
         whole = supply[:, :, -1].sum(axis=1) // types
-        return draw_demands(rng, whole, **load), supply.reshape(count, -1)
+        return draw_demands(rng, whole, m), supply.reshape(count, -1)
 
     demands, supply = draw_rows(n, types * len(slices), draw)
     prices = np.concatenate([own * part.slices / 7 for own, part in zip(worth, parts, strict=True)])
     return _Fleet(parts, worth, prices, costs, demands, supply)
 
 
-@family(7, **LOAD, **_TYPES, limits=LIMITS)
+@family(7, m=LOAD, types=_TYPES, cost_step=_COST_STEP, limits=LIMITS)
 def mixed_fleet(
-    rng: Rng, n: int, *, types: int, cost_step: Fraction, limits: str, **load: Fraction
+    rng: Rng, n: int, *, types: int, cost_step: Fraction, limits: str, m: Fraction
 ) -> Problem:
     """Fleets of 1 to 5 GPU types, each with 5 profiles, with costs and, if wanted, limits."""
-    fleet = _draw(rng, n, types, cost_step, **load)
+    fleet = _draw(rng, n, types, cost_step, m)
     if limits == "none":
         return fleet.problem([None] * types)
     times = 1 if limits == "tight" else 2
     return fleet.problem([times * number for number in _plain_schedule(fleet)])
 
 
-@family(8, m=real(30, above=0, most=10**6), sigma=LOAD["sigma"], **_TYPES)
-def mixed_fleet_infeasible(
-    rng: Rng, n: int, *, types: int, cost_step: Fraction, **load: Fraction
-) -> Problem:
+@family(8, types=_TYPES)
+def mixed_fleet_infeasible(rng: Rng, n: int, *, types: int) -> Problem:
     """Fleets that fall short of the demands by a few per cent, on all GPU types together.
 
     Prices prove it: with w_t the worth of GPU type t and a block of s slices priced at w_t s / 7,
@@ -124,7 +123,7 @@ def mixed_fleet_infeasible(
     cut, and the shortage is then smaller.
     """
     whole(n, "n of family 'mixed-fleet-infeasible'", least=1, error=InvalidOption)
-    fleet = _draw(rng, n, types, cost_step, **load)
+    fleet = _draw(rng, n, types, Fraction(1, 2), Fraction(30))
     smallest = _SHORTAGES[0]
     shortage = rng.uniform(*_SHORTAGES)
     while True:

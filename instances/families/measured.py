@@ -21,7 +21,7 @@ from cms.fleet.serving.latency_rule import PARVAGPU
 from cms.fleet.serving.operating_point import OperatingPoint
 from cms.problem.parts import MachineType, SizeBoundedConfigurations
 
-from .family import LOAD, draw_demands, family, integer, jobs_of, real
+from .family import LOAD, draw_alike, draw_demands, family, integer, real
 from .machines import A100, Floats, Integers, Rng, made, mig, mps
 
 if TYPE_CHECKING:
@@ -96,8 +96,8 @@ def _draw_rows(rng: Rng, count: int) -> Integers:
     return np.searchsorted(measured_rows().reach, rng.random(count), side="right")
 
 
-@family(1, **LOAD)
-def real_rows(rng: Rng, n: int, **load: Fraction) -> Problem:
+@family(1, m=LOAD)
+def real_rows(rng: Rng, n: int, *, m: Fraction) -> Problem:
     """Eleven models on an A100, each job with a log-uniform latency limit and a demand of its own.
 
     The supply of a profile is the best throughput at a latency below 0.45 times the limit.
@@ -105,24 +105,24 @@ def real_rows(rng: Rng, n: int, **load: Fraction) -> Problem:
 
     def draw(count: int) -> tuple[Integers, Integers]:
         supply = measured_rows().supply[_draw_rows(rng, count)]
-        return draw_demands(rng, supply[:, -1], **load), supply
+        return draw_demands(rng, supply[:, -1], m), supply
 
     return mig().drawn(n, draw)
 
 
-@family(21, **LOAD, step=real("2.5", least=Fraction(1, 2), most=50))
-def measured_shares(rng: Rng, n: int, *, step: Fraction, **load: Fraction) -> Problem:
+@family(21, m=LOAD, step=real("2.5", least=Fraction(1, 2), most=50))
+def measured_shares(rng: Rng, n: int, *, step: Fraction, m: Fraction) -> Problem:
     """The jobs of ``real-rows`` on A100s shared under MPS, on lines between the measured sizes."""
     machines = mps("gpu", step)
 
     def supply(count: int) -> Integers:
         return _curves(machines.slices, float(step) / 100)[_draw_rows(rng, count)]
 
-    return machines.drawn(n, jobs_of(rng, machines, supply, **load))
+    return draw_alike(rng, n, machines, supply, m)
 
 
-@family(22, **LOAD, compute=integer(5, 1, 50), memory=integer(5, 1, _MEMORY // 2))
-def memory_shares(rng: Rng, n: int, *, compute: int, memory: int, **load: Fraction) -> Problem:
+@family(22, m=LOAD, compute=integer(5, 1, 50), memory=integer(5, 1, _MEMORY // 2))
+def memory_shares(rng: Rng, n: int, *, compute: int, memory: int, m: Fraction) -> Problem:
     """The jobs of ``measured-shares`` with a need of memory, on A100s cut by compute and memory.
 
     A block is so many per cent of the compute and so many GB of the 80. A machine of the model has
@@ -147,7 +147,7 @@ def memory_shares(rng: Rng, n: int, *, compute: int, memory: int, **load: Fracti
         found[machines.slices // gb < needed[:, None]] = 0
         return found
 
-    return machines.drawn(n, jobs_of(rng, machines, supply, **load))
+    return draw_alike(rng, n, machines, supply, m)
 
 
 def _curves(steps: Integers, step: float) -> Integers:

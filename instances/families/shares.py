@@ -9,17 +9,17 @@ import numpy as np
 
 from cms.problem.parts import MachineType, SizeBoundedConfigurations
 
-from .family import LOAD, family, integer, jobs_of, real
+from .family import LOAD, draw_alike, family, integer, real
 from .machines import A100, Floats, Integers, Rng, joined, made, mig, mps
 
 if TYPE_CHECKING:
     from cms.problem.problem import Problem
 
-_SHARES = {**LOAD, "step": integer(5, 1, 50), "floor": integer(50, "step", 100)}
+_SHARES = {"m": LOAD, "step": integer(5, 1, 50), "floor": integer(50, "step", 100)}
 
 
 @family(9, **_SHARES)
-def size_bounded(rng: Rng, n: int, *, step: int, floor: int, **load: Fraction) -> Problem:
+def size_bounded(rng: Rng, n: int, *, step: int, floor: int, m: Fraction) -> Problem:
     """GPUs shared under MPS in steps of 5 %, say: k = 20, capacity 100.
 
     A share s of a GPU gives a job T (1 + c) s / (s + c): increasing, concave, T for the whole GPU,
@@ -31,12 +31,12 @@ def size_bounded(rng: Rng, n: int, *, step: int, floor: int, **load: Fraction) -
     def supply(count: int) -> Integers:
         return _shared(rng, step, floor, *_curves(rng, count))
 
-    return machines.drawn(n, jobs_of(rng, machines, supply, **load))
+    return draw_alike(rng, n, machines, supply, m)
 
 
 @family(10, **_SHARES, mig_cost=real(1, above=0, most=1000))
 def size_bounded_mixed(
-    rng: Rng, n: int, *, step: int, floor: int, mig_cost: Fraction, **load: Fraction
+    rng: Rng, n: int, *, step: int, floor: int, mig_cost: Fraction, m: Fraction
 ) -> Problem:
     """GPUs shared under MPS beside GPUs cut up by MIG: k = 25, say.
 
@@ -54,7 +54,7 @@ def size_bounded_mixed(
         shared = _shared(rng, step, floor, most, bend)
         return np.hstack([shared, np.rint(isolated).astype(np.int64)])
 
-    return machines.drawn(n, jobs_of(rng, machines, supply, **load))
+    return draw_alike(rng, n, machines, supply, m)
 
 
 def _curves(rng: Rng, count: int) -> tuple[Floats, Floats]:
@@ -78,22 +78,14 @@ def _shared(rng: Rng, step: int, floor: int, most: Floats, bend: Floats) -> Inte
     return supply
 
 
-@family(
-    24,
-    types=integer(3, 1, 10),
-    step=integer(2, 1, 50),
-    scale=integer(1, 1, 10**6),
-    floor=integer(0, 0, 100),
-)
-def few_jobs_many_shares(
-    rng: Rng, n: int, *, types: int, step: int, scale: int, floor: int
-) -> Problem:
+@family(24, types=integer(3, 1, 10), step=integer(2, 1, 50))
+def few_jobs_many_shares(rng: Rng, n: int, *, types: int, step: int) -> Problem:
     """Machine types cut into many shares, for few jobs: hundreds of block types to choose from.
 
     A share s of a machine gives a job s times its rate there: the machine type's speed, uniform
     from 1 to 12, times the job's own rate, lognormal around e, times noise. A cost is the speed to
-    the power of 0.85, up to a quarter more or a fifth less. A job needs 1 to 8 times its own rate
-    times `scale`: 1 is for parts of machines. Numbers are in units of 1/1000.
+    the power of 0.85, up to a quarter more or a fifth less. A job needs 1 to 8 times its own rate,
+    parts of machines. Numbers are in units of 1/1000.
     """
     speeds = np.sort(rng.uniform(1, 12, types)).tolist()
     costs = [f"{speed**0.85 * rng.uniform(0.8, 1.25):.2f}" for speed in speeds]
@@ -107,8 +99,6 @@ def few_jobs_many_shares(
     own = rng.lognormal(1.0, 0.8, n)
     rates = own[:, None] * speeds * rng.lognormal(0.0, 0.35, (n, types))
     tenths = np.maximum(1, np.rint(10 * rates)).astype(np.int64)
-    least = np.minimum(rng.integers(0, floor, n, endpoint=True), shares[-1])
-    given = np.where(shares >= least[:, None], shares, 0)
-    demands = np.maximum(1, np.rint(scale * own * rng.uniform(1, 8, n))).astype(np.int64)
-    supply = (tenths[:, :, None] * given[:, None, :]).reshape(n, len(machines.blocks))
+    demands = np.maximum(1, np.rint(own * rng.uniform(1, 8, n))).astype(np.int64)
+    supply = (tenths[:, :, None] * shares).reshape(n, len(machines.blocks))
     return machines.problem(1000 * demands, supply)

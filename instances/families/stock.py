@@ -85,16 +85,16 @@ def stock_cutgen(rng: Rng, n: int, *, low: Fraction, high: Fraction, demand: int
     return _stock(lengths, np.maximum(np.rint(shares).astype(np.int64), 1), _STOCK, "stock")
 
 
-@family(19, low=real("0.1", above=0, most=1), high=_HIGH, demand=integer(3, 1, 10**6))
-def stock_residual(rng: Rng, n: int, *, low: Fraction, high: Fraction, demand: int) -> Problem:
+@family(19, low=real("0.1", above=0, most=1), high=_HIGH)
+def stock_residual(rng: Rng, n: int, *, low: Fraction, high: Fraction) -> Problem:
     """Cutting stock of few pieces a length that fill their machines but for a few units.
 
-    Each length is wanted 1 to ``demand`` times; the last job's pieces are as long as it takes for
+    Each length is wanted 1 to 3 times; the last job's pieces are as long as it takes for
     the sum of all to be a whole number of machines, but for less than a unit a piece of that job.
     """
     shortest, longest = _range(low, high)
     lengths = _lengths(rng, n, shortest, longest)
-    wanted = rng.integers(1, demand, n, endpoint=True)
+    wanted = rng.integers(1, 3, n, endpoint=True)
     if n:
         left = int(-(lengths[:-1] @ wanted[:-1]) % _STOCK)
         if left < shortest:
@@ -104,8 +104,8 @@ def stock_residual(rng: Rng, n: int, *, low: Fraction, high: Fraction, demand: i
     return _stock(lengths, wanted, _STOCK, "stock")
 
 
-@family(20, miss=integer(3, 0, _LEAST_DIVISOR // 5), demand=integer(10, 1, 10**6))
-def stock_divisible(rng: Rng, n: int, *, miss: int, demand: int) -> Problem:
+@family(20, miss=integer(3, 0, _LEAST_DIVISOR // 5))
+def stock_divisible(rng: Rng, n: int, *, miss: int) -> Problem:
     """Cutting stock of 10,080 whose sizes divide each other, or miss that by a few units.
 
     First fit in the order of decreasing sizes is optimal for such sizes; with `miss` a size is up
@@ -114,5 +114,5 @@ def stock_divisible(rng: Rng, n: int, *, miss: int, demand: int) -> Problem:
     chain = _DIVISIBLE // np.cumprod(rng.permutation(_FACTORS))
     sizes = rng.choice(chain[chain >= _LEAST_DIVISOR], n)
     sizes += rng.integers(-miss, miss, n, endpoint=True)
-    pieces = rng.integers(1, demand, n, endpoint=True)
+    pieces = rng.integers(1, 10, n, endpoint=True)
     return _stock(sizes, pieces, _DIVISIBLE, "stock")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections import defaultdict
 from fractions import Fraction
 from statistics import stdev
 from typing import Any, NamedTuple
@@ -46,20 +45,6 @@ def test_the_measured_rows_are_what_the_serving_layer_makes_of_their_limits() ->
         row = problem.rows.row(j)
         made = [Fraction(1000 * row.supply[i], row.denominator) for i in columns]
         assert made == rows.supply[int(service.name.split("-")[0])].tolist()
-
-
-def test_the_rows_of_a_model_cover_all_limits_under_which_a_whole_gpu_serves() -> None:
-    rows = measured_rows()
-    covered: dict[str, list[tuple[Fraction, Fraction]]] = defaultdict(list)
-    for model, limits in zip(rows.models, rows.limits, strict=True):
-        covered[model].append(limits)
-    assert len(covered) == 11
-    for model, mine in covered.items():
-        whole = [p for p in POINTS if (p.model, p.profile) == (model, "7g.80gb")]
-        fastest = min(point.latency_ms for point in whole)
-        assert mine[0][0] == max(fastest / Fraction(9, 20), Fraction(SHORTEST))
-        assert mine[-1][1] == LONGEST
-        assert all(a[1] == b[0] for a, b in itertools.pairwise(mine))
 
 
 def test_rows_come_as_often_as_when_limits_are_drawn_one_by_one() -> None:
@@ -113,12 +98,6 @@ def test_the_median_demand_is_so_many_sevenths_of_a_whole_gpu(m: int) -> None:
     sevenths = np.log(7 * problem.rows.demands / problem.rows.supplies[:, -1])
     assert np.median(sevenths) == pytest.approx(math.log(m), abs=0.02)
     assert np.std(sevenths) == pytest.approx(0.5, abs=0.02)
-
-
-def test_the_demand_of_shares_is_measured_by_the_best_way_to_fill_a_gpu() -> None:
-    rows = generate("size-bounded", n=200, seed=1, m=14, sigma=0).rows
-    copies = np.array([100 // share for share in range(5, 101, 5)])
-    assert (rows.demands == 2 * (rows.supplies * copies).max(axis=1)).all()
 
 
 def test_figures_from_measurements_are_what_was_measured() -> None:
@@ -179,17 +158,6 @@ def test_tight_limits_can_serve_and_ample_ones_are_twice_as_many(
         solution = solve(tight, time_limit=None, gap=1000)
         assert solution.status in (Status.OPTIMAL, Status.FEASIBLE)
         assert not check(tight, solution.schedule)
-
-
-@pytest.mark.parametrize(("name", "step"), [("mixed-fleet", "0.01"), ("cluster-fleet", "1/10")])
-def test_a_fleets_costs_are_multiples_of_a_step(name: str, step: str) -> None:
-    costs = {
-        machine.cost / Fraction(step)
-        for seed in range(4)
-        for machine in generate(name, n=3, seed=seed, cost_step=step).machine_types
-    }
-    assert len(costs) > 4
-    assert all(cost.denominator == 1 and cost > 0 for cost in costs)
 
 
 @given(st.lists(st.integers(0, 9), min_size=5, max_size=5))
@@ -343,16 +311,6 @@ def pieces(problem: Problem) -> tuple[NDArray[np.int64], NDArray[np.int64], int]
     assert set(supply.ravel().tolist()) <= {0, 1}
     sizes = np.array([int(shape.sizes[block]) for block in problem.blocks])
     return sizes[supply.argmax(axis=1)], problem.rows.demands, int(shape.capacity)
-
-
-def test_cutgen_has_lengths_in_their_range_that_repeat_and_so_many_pieces() -> None:
-    problem = generate("stock-cutgen", n=400, seed=1, low="0.2", high="0.7", demand=100)
-    sizes, wanted, capacity = pieces(problem)
-    assert capacity == 10_000
-    assert 2_000 <= sizes.min() < 2_200
-    assert 6_800 < sizes.max() <= 7_000
-    assert wanted.sum() == pytest.approx(400 * 100, rel=0.05)
-    assert (sizes[:200] == sizes[200:]).all()
 
 
 @pytest.mark.parametrize("n", [2, 20, 100])

@@ -43,13 +43,6 @@ def test_the_lower_bounds_have_the_known_values(name: str) -> None:
     assert max(known.values()) <= (EVERY[name].optimum or 0)
 
 
-def test_every_instance_has_an_optimum_or_is_infeasible() -> None:
-    for one in EVERY.values():
-        assert one.infeasible == (one.optimum is None), one.name
-        assert one.title
-        assert one.source
-
-
 def greedy_cover(problem: Problem) -> int:
     """Steps of greedy set cover; ties go to the set listed first."""
     left, steps = set(problem.job_names), 0
@@ -71,13 +64,6 @@ def test_greedy_falls_into_the_strict_trap_without_a_tie(h: int) -> None:
         gains = sorted((len(elements & left) for elements in sets), reverse=True)
         assert len(chosen & left) == gains[0] > gains[1]
         left -= chosen
-
-
-@pytest.mark.parametrize(("q", "steps"), [(2, 4), (3, 8), (4, 13)])
-def test_greedy_takes_the_preferred_sets_of_the_harmonic_trap(q: int, steps: int) -> None:
-    problem = hard.harmonic_trap(q)
-    assert (problem.n_jobs, len(problem.configurations)) == (q**3, steps + q)
-    assert greedy_cover(problem) == steps
 
 
 def test_the_bound_without_truncation_is_a_tenth() -> None:
