@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from cms.certificate.certificate import BlockPrices
 from cms.certificate.quantity import BlocksOf, BlocksOfJob, MachinesOf, MachinesOfType, MachinesWith
-from cms.knapsack.packing import Found, Packing
-from cms.knapsack.packing_extras import Extra, fullest_in_boxes
+from cms.knapsack.packing import Extra, Found, Packing, fullest_in_boxes
 from cms.knapsack.pricing import common_denominator
 from cms.problem.parts import Configuration, SizeBoundedConfigurations
 

@@ -13,7 +13,7 @@ from math import floor
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from ..errors import InvalidCertificate
-from ..knapsack.packing_extras import fullest_machine
+from ..knapsack.packing import fullest_machine
 from ..knapsack.pricing import common_denominator
 from ..problem.parts import AnyConfiguration, Block, Configuration, MachineType
 from ..values.names import nearest

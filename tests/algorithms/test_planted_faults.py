@@ -28,7 +28,7 @@ import algorithms.greedy.paths as paths
 import algorithms.greedy.promises as promises
 import algorithms.greedy.steps as steps
 import algorithms.lp_rounding as lp_rounding
-import algorithms.prices.theorem_b as options_rounding
+import algorithms.prices.vertex as options_rounding
 import algorithms.ptas as ptas
 from algorithms.conic.cells import cover
 from algorithms.ptas.dynamic import DynamicProgram
