@@ -13,8 +13,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 import cms.knapsack.packing
-from cms.knapsack.packing import Packing
-from cms.knapsack.packing_extras import Fullest, fullest_machine
+from cms.knapsack.packing import Fullest, Packing, fullest_machine
 from proofs_checks.checker import dearest_filling
 
 F = Fraction

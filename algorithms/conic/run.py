@@ -14,8 +14,7 @@ from cms.plugin.algorithm import Named, SolverBound
 from cms.problem.parts import Configuration, MachineType
 from cms.schedule.schedule import Schedule
 
-from ..prices.theorem_b import rounded
-from ..prices.vertex import solve_dantzig_wolfe
+from ..prices.vertex import rounded, solve_dantzig_wolfe
 from ..solvers.integer import Outcome, Settings, TooLarge
 from .demands import Priced, Window, find_windows, price_jobs
 from .integer_program import ContentProgram, limit_columns

@@ -48,13 +48,8 @@ class Choices(NamedTuple):
         """Build the schedule with these machines; the machines that stay idle are left out."""
         if not isinstance(jobs, Jobs):
             raise AssertionError("choices are listed, the jobs are not")
-        row_of_job = np.repeat(np.arange(len(self.kinds)), self.counts)
-        taken = self.options[row_of_job]
-        at, blocks = np.nonzero(taken)
-        given = jobs.by_kind[at], blocks, taken[at, blocks]
-        if given[2].dtype.kind == "i":
-            given = given[0], given[1], given[2].astype(np.int64)
-        return Schedule.from_counts(jobs.problem, machines, given).without_idle_machines()
+        taken = np.repeat(self.options, self.counts, axis=0)
+        return schedule_of(jobs.problem, jobs.by_kind, taken, machines)
 
 
 def choices_of(rows: list[tuple[int, tuple[int, ...], int]], n_blocks: int) -> Choices:
@@ -73,16 +68,26 @@ def no_choices(problem: MachineProblem) -> Choices:
     return choices_of([], len(problem.blocks))
 
 
+def schedule_of(
+    problem: MachineProblem,
+    jobs: NDArray[np.int64],
+    taken: NDArray[Any],
+    machines: Mapping[Configuration, int],
+) -> Schedule:
+    """Build the schedule in which each job takes the blocks of its row; no machine stays idle."""
+    at, blocks = np.nonzero(taken)
+    amounts = taken[at, blocks]
+    if amounts.dtype.kind == "i":
+        amounts = amounts.astype(np.int64)
+    given = jobs[at], blocks, amounts
+    return Schedule.from_counts(problem, machines, given).without_idle_machines()
+
+
 def block_totals(options: NDArray[Any], counts: NDArray[np.int64]) -> list[int]:
     """Add up ``counts[r] * options[r]`` without overflow."""
-    if not len(options):
-        return [0] * options.shape[1]
     reach = int(options.max(initial=0)) * int(counts.max(initial=0)) * len(options)
-    if reach >= 2**62:
-        return list((options.astype(object) * counts.astype(object)[:, None]).sum(axis=0).tolist())
-    if int(counts.max(initial=0)) <= 1 and len(options) and int(counts.min(initial=1)) == 1:
-        return list(options.sum(axis=0, dtype=np.int64).tolist())
-    return list((counts @ options.astype(np.int64)).tolist())
+    kind: Any = np.int64 if reach < 2**62 else object
+    return list((counts.astype(kind) @ options.astype(kind)).tolist())
 
 
 def shortened(options: NDArray[Any]) -> NDArray[Any]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from ..solvers.equations import solved
+from ..solvers.simplex import solved
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

@@ -5,9 +5,9 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import TYPE_CHECKING, NamedTuple
 
-from ..solvers.equations import solved
 from ..solvers.floats import near
 from ..solvers.linear import INFINITY, ITERATIONS, LinearProgram
+from ..solvers.simplex import solved
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -13,13 +13,12 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from cms.certificate.certificate import BlockPrices
 from cms.certificate.quantity import BlocksOf, BlocksOfJob, MachinesOf, MachinesOfType, MachinesWith
-from cms.knapsack.packing import Found, Packing
-from cms.knapsack.packing_extras import Extra, fullest_in_boxes
+from cms.knapsack.packing import Extra, Found, Packing, fullest_in_boxes
 from cms.knapsack.pricing import common_denominator
 from cms.problem.parts import Configuration, SizeBoundedConfigurations
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from cms.certificate.conditions import Condition
     from cms.problem.machine_problem import MachineProblem
@@ -77,6 +76,19 @@ class Bounded(NamedTuple):
         return cls(shape, machine, columns, most, packing)
 
 
+class _Counted(NamedTuple):
+    """A branch's machines: of a type, with so many blocks of some types, or of one configuration.
+
+    ``times`` is how often one counts, with the branch's sign.
+    """
+
+    branch: int
+    machine: int
+    times: int
+    least: Mapping[int, int] = {}
+    shape: Configuration | None = None
+
+
 class Vector(NamedTuple):
     """Exact prices that keep to the region: of blocks, of limits, and the branches' multipliers."""
 
@@ -113,24 +125,20 @@ class Region:
         #: The most blocks of a type that a machine of a size-bounded set needs, where more would
         #: fit: all that the jobs together can use.
         self.proper: dict[int, int] = {}
-        index = problem.block_index
         for shape in problem.configurations:
             machine = self.names.index(shape.machine or "")
             if isinstance(shape, Configuration):
-                counts = [0] * len(self.blocks)
-                for block, count in shape.blocks.items():
-                    if block in index:
-                        counts[index[block]] = count
-                self.rows.append(Row(tuple(counts), machine, shape))
+                counts = tuple(shape.blocks.get(block, 0) for block in self.blocks)
+                self.rows.append(Row(counts, machine, shape))
             else:
                 self.bounded.append(Bounded.of(problem, shape, machine, proper=proper))
         # Start each set with the machines filled with one type.
         for bounded in self.bounded:
-            for column, count in zip(bounded.columns, bounded.most, strict=True):
+            for at, (column, count) in enumerate(zip(bounded.columns, bounded.most, strict=True)):
                 if count < bounded.shape.largest_count(self.blocks[column]):
                     self.proper[column] = count
                 if count:
-                    self.rows.append(Row(self._filled([(column, count)]), bounded.machine, None))
+                    self.rows.append(self.row_of(bounded, [*([0] * at), count]))
         self._found = {row for row in self.rows if row.shape is None}
         # The cheapest machine's cost, to count in.
         used = [self.costs[row.machine] for row in self.rows]
@@ -161,14 +169,9 @@ class Region:
         """Set what each branch counts."""
         problem, index = self.problem, self.problem.block_index
         self.path = tuple(path)
-        # What each branch counts: a block of all machines, a machine type, a configuration, or
-        # (block, job).
+        # What each branch counts: blocks of all machines, machines, or blocks of a job.
         self.block_terms: list[tuple[int, int]] = []  # (branch, block)
-        # (branch, machine type, how often one counts, with the branch's sign)
-        self._type_terms: list[tuple[int, int, int]] = []
-        self._shape_terms: list[tuple[int, Configuration]] = []
-        # (branch, machine type, at least so many blocks of some types)
-        self._content_terms: list[tuple[int, int, dict[int, int]]] = []
+        self._machine_terms: list[_Counted] = []
         self.job_terms: list[tuple[int, int, int]] = []  # (branch, block, job)
         for at, condition in enumerate(self.path):
             quantity = condition.quantity
@@ -177,14 +180,16 @@ class Region:
             elif isinstance(quantity, MachinesOfType):
                 for name, times in quantity.weights.items():
                     machine = self.names.index(name)
-                    self._type_terms.append((at, machine, condition.sign * times))
+                    self._machine_terms.append(_Counted(at, machine, condition.sign * times))
             elif isinstance(quantity, MachinesOf):
-                self._shape_terms.append((at, problem.own(quantity.configuration)))
+                shape = problem.own(quantity.configuration)
+                machine = self.names.index(shape.machine or "")
+                self._machine_terms.append(_Counted(at, machine, condition.sign, {}, shape))
             elif isinstance(quantity, MachinesWith):
                 content = problem.own(quantity.content)
-                least = {index[block]: n for block, n in content.blocks.items()}
                 machine = self.names.index(content.machine or "")
-                self._content_terms.append((at, machine, least))
+                least = {index[block]: n for block, n in content.blocks.items()}
+                self._machine_terms.append(_Counted(at, machine, condition.sign, least))
             elif isinstance(quantity, BlocksOfJob):
                 job = problem.job_index(quantity.job)
                 self.job_terms.append((at, index[quantity.block], job))
@@ -207,14 +212,13 @@ class Region:
         terms = [
             (at, self.path[at].sign * row.counts[i]) for at, i in self.block_terms if row.counts[i]
         ]
-        terms += [(at, times) for at, m, times in self._type_terms if m == row.machine]
         terms += [
-            (at, self.path[at].sign)
-            for at, m, least in self._content_terms
-            if m == row.machine and all(row.counts[i] >= n for i, n in least.items())
+            (at, times)
+            for at, m, times, least, shape in self._machine_terms
+            if m == row.machine
+            and shape in (None, row.shape)
+            and all(row.counts[i] >= n for i, n in least.items())
         ]
-        if row.shape is not None:
-            terms += [(at, self.path[at].sign) for at, s in self._shape_terms if s == row.shape]
         return terms
 
     def worth(
@@ -236,12 +240,17 @@ class Region:
         for at, i in self.block_terms:
             worth[i] += self.path[at].sign * numbers[k + at]
         for bounded in self.bounded:
-            machine = bounded.machine
-            extra = sum(
-                times * numbers[k + at] for at, m, times in self._type_terms if m == machine
-            )
+            machine, column = bounded.machine, {i: at for at, i in enumerate(bounded.columns)}
             mine = [worth[i] for i in bounded.columns]
-            extras = self._extras(bounded, numbers[k:])
+            extra, extras = 0, []
+            for at, m, times, least, shape in self._machine_terms:
+                amount = times * numbers[k + at]
+                if m != machine or not amount or shape is not None:
+                    continue
+                if not least:
+                    extra += amount
+                elif least.keys() <= column.keys():
+                    extras.append(Extra({column[i]: n for i, n in least.items()}, amount))
             if extras:
                 for found in fullest_in_boxes(bounded.packing, mine, extras):
                     largest[machine] = max(largest[machine], found.ceiling + extra)
@@ -260,15 +269,6 @@ class Region:
                 self._remember(bounded, found)
         return [Fraction(value, denominator) for value in largest]
 
-    def _extras(self, bounded: Bounded, multipliers: Sequence[int]) -> list[Extra]:
-        """Return what contents of a set are worth more for branches on machines with some."""
-        column = {i: at for at, i in enumerate(bounded.columns)}
-        return [
-            Extra({column[i]: n for i, n in least.items()}, self.path[at].sign * multipliers[at])
-            for at, m, least in self._content_terms
-            if m == bounded.machine and multipliers[at] and least.keys() <= column.keys()
-        ]
-
     def _remember(self, bounded: Bounded, found: Found) -> None:
         row = self.row_of(bounded, found.content)
         if row not in self._found:
@@ -276,15 +276,11 @@ class Region:
             self.rows.append(row)
 
     def row_of(self, bounded: Bounded, content: Sequence[int]) -> Row:
-        """Return the row of a content of a size-bounded set."""
-        counts = zip(bounded.columns, content, strict=True)
-        return Row(self._filled(counts), bounded.machine, None)
-
-    def _filled(self, counts: Iterable[tuple[int, int]]) -> tuple[int, ...]:
+        """Return the row of a content of a size-bounded set, of whose first types at least."""
         full = [0] * len(self.blocks)
-        for i, count in counts:
+        for i, count in zip(bounded.columns, content, strict=False):
             full[i] = count
-        return tuple(full)
+        return Row(tuple(full), bounded.machine, None)
 
     def fitted(
         self,
@@ -330,17 +326,11 @@ class Region:
 
     def leaf(self, vector: Vector) -> BlockPrices:
         """Name the numbers."""
+        pairs = zip(self.blocks, vector.prices, strict=True)
+        limits = zip(self.names, vector.limit_prices, strict=True)
         return BlockPrices(
-            {
-                block: price
-                for block, price in zip(self.blocks, vector.prices, strict=True)
-                if price
-            },
-            {
-                name: price
-                for name, price in zip(self.names, vector.limit_prices, strict=True)
-                if price
-            },
+            {block: price for block, price in pairs if price},
+            {name: price for name, price in limits if price},
             vector.multipliers,
             {self.blocks[i]: count for i, count in self.proper.items()},
         )

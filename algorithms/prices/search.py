@@ -19,12 +19,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cms.certificate.certificate import round_up
+from cms.knapsack.pricing import COMPILED_FROM, common_denominator
 from cms.values.numbers import has_too_many_digits
 
 from ..solvers.floats import near
+from ..solvers.recognise import recognised
 from .exact_master import MOST_BLOCKS, ExactMaster
 from .fraction import fractional
-from .guesses import full_machines, whole
 from .jobs import GROUPS, MOST_SINGLE, ranges
 from .master import Cut, Master, Proposal, block_sizes
 from .passes import Passes
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     from cms.certificate.conditions import Condition
     from cms.plugin.algorithm import Budget
 
+    from .region import Region
     from .sharded_jobs import AnyJobs
 
 _MOST_PASSES = 400
@@ -58,6 +60,8 @@ _MATTERS = Fraction(1, 20)
 _NOTHING = 1e-9
 #: No multiplier and no limit's price exceeds it: beside longer numbers GLOP may not return.
 _HIGHEST = 1e21
+#: Binary digits that the smallest price keeps when prices are rounded.
+_DIGITS = 20
 #: With this many kinds the first pass already counts as an answer ...
 EARLY_FROM = 1_000
 #: ... as it does where a linear program over so many machines comes next ...
@@ -389,3 +393,46 @@ class PriceSearch(Passes):
         """Price all jobs, by default at the rationals that approximate prices mean."""
         counted = [value / self.region.unit if value else value for value in values]
         return self.evaluate(*whole(counted, self.jobs, exactly=exactly))
+
+
+def full_machines(region: Region) -> list[Fraction]:
+    """Return prices at which a machine that is full of one type of block is worth what it costs.
+
+    Machines that cost nothing but are limited count as if they cost 1.
+    """
+    free, _ = region.free()
+    most = [dict[int, int]() for _ in region.blocks]  # of machines of each type, when full of it
+    for row in region.rows:
+        for i, count in enumerate(row.counts):
+            if count:
+                most[i][row.machine] = max(count, most[i].get(row.machine, 0))
+    for bounded in region.bounded:
+        # As many as fit, be that more than anybody needs: there is room for others beside these.
+        for i, needed in zip(bounded.columns, bounded.most, strict=True):
+            fits = bounded.shape.largest_count(region.blocks[i])
+            if needed:
+                most[i][bounded.machine] = max(fits, most[i].get(bounded.machine, 0))
+    prices = []
+    for i, counts in enumerate(most):
+        each = [(region.costs[m] or Fraction(1)) / count for m, count in counts.items()]
+        prices.append(Fraction(0) if i in free else min(each, default=Fraction(0)))
+    return prices
+
+
+def whole(values: Sequence[Fraction], jobs: AnyJobs, *, exactly: bool) -> tuple[list[int], int]:
+    """Write prices over a common denominator."""
+    many = len(jobs) >= COMPILED_FROM
+    if exactly:
+        numbers, denominator = common_denominator(values)
+        if not many or max(numbers).bit_length() <= jobs.grid_bits:
+            return numbers, denominator
+    else:
+        found = recognised(values)
+        if found is not None:
+            return found
+    bits = jobs.grid_bits
+    if not many:
+        # No price may round to nothing, were it for a trillionth of a machine.
+        least = min((value for value in values if value > 0), default=Fraction(1))
+        bits = max(bits, _DIGITS + (least.denominator // least.numerator).bit_length())
+    return [int(value * 2**bits) for value in values], 2**bits

@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 import numpy as np
 
 from cms.problem.problem import Problem
-from cms.schedule.schedule import Schedule
 from cms.shards.schedule import ShardedSchedule, busy_machines
 
-from .choices import Choices
+from .choices import Choices, schedule_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -18,6 +17,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from cms.problem.parts import Configuration
+    from cms.schedule.schedule import Schedule
     from cms.shards.counts import CountsInMemory
 
     from .sharded_jobs import AnyJobs, Option, ShardedJobs
@@ -73,11 +73,7 @@ class Taken(NamedTuple):
             return ShardedSchedule(busy, counts)
         none = np.zeros((0, len(problem.blocks)), dtype=np.int8)
         table = np.concatenate([none, *(part.table() for part in counts.parts)])
-        at, blocks = np.nonzero(table)
-        given = at, blocks, table[at, blocks]
-        if given[2].dtype.kind == "i":
-            given = at, blocks, given[2].astype(np.int64)
-        return Schedule.from_counts(problem, machines, given).without_idle_machines()
+        return schedule_of(problem, np.arange(len(table)), table, machines)
 
 
 #: Which option every job takes.

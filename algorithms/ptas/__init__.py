@@ -18,8 +18,7 @@ from cms.values.fields import CheckedFields
 from cms.values.numbers import common_step
 
 from ..aggregated.tidy import without_waste
-from ..prices.theorem_b import additive_cost, rounded
-from ..prices.vertex import solve_dantzig_wolfe
+from ..prices.vertex import additive_cost, rounded, solve_dantzig_wolfe
 from ..tables.integers import Tables, without_limits
 from .exact import MAX_SHAPES, CompactProgram, DynamicProgram, Fleet
 

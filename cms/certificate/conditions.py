@@ -15,7 +15,7 @@ from math import floor, lcm
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..errors import InvalidCertificate
-from ..knapsack.packing_extras import fullest_machine
+from ..knapsack.packing import fullest_machine
 from ..problem.parts import AnyConfiguration, Block, Configuration
 from ..values.frozen import FrozenMap
 from ..values.names import checked_table, nearest

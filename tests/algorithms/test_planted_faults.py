@@ -26,7 +26,7 @@ import algorithms.greedy.opening as opening
 import algorithms.greedy.promises as promises
 import algorithms.greedy.steps as steps
 import algorithms.lp_rounding as lp_rounding
-import algorithms.prices.theorem_b as options_rounding
+import algorithms.prices.vertex as options_rounding
 import algorithms.ptas as ptas
 from algorithms.conic.polygon import Polygon
 from algorithms.ptas.exact import DynamicProgram

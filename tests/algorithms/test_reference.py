@@ -14,8 +14,8 @@ from collections.abc import Iterable
 
 import pytest
 
-import algorithms.prices.guesses
 import algorithms.prices.jobs
+import algorithms.prices.search
 import cms.knapsack.pricing
 from cms import Problem, Proof, Solution, Status, check, solve
 from cms.files import problem_to_json, solution_to_json
@@ -36,7 +36,7 @@ def pricing(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
         for module in (
             cms.knapsack.pricing,
             algorithms.prices.jobs,
-            algorithms.prices.guesses,
+            algorithms.prices.search,
         ):
             monkeypatch.setattr(module, "COMPILED_FROM", 1)
     return str(request.param)

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cms.knapsack.packing_extras import fullest_machine
+from cms.knapsack.packing import fullest_machine
 from proofs_checks.checker.boxes import dearest_with_extras
 from proofs_checks.checker.problem import Bounded
 from tests.oracle import optimum

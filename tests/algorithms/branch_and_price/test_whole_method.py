@@ -11,7 +11,6 @@ from typing import Any
 
 import pytest
 
-import algorithms.prices.guesses
 import algorithms.prices.jobs
 import algorithms.prices.search
 import cms.knapsack.pricing
@@ -36,7 +35,7 @@ def path(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str
         for module in (
             cms.knapsack.pricing,
             algorithms.prices.jobs,
-            algorithms.prices.guesses,
+            algorithms.prices.search,
         ):
             monkeypatch.setattr(module, "COMPILED_FROM", 1)
     if request.param == "groups":

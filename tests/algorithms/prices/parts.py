@@ -7,8 +7,7 @@ from fractions import Fraction
 from functools import cache
 from typing import NamedTuple
 
-from algorithms.prices.theorem_b import rounded
-from algorithms.prices.vertex import BasicSolution, solve_dantzig_wolfe
+from algorithms.prices.vertex import BasicSolution, rounded, solve_dantzig_wolfe
 from cms import Problem, Schedule
 from cms.reduction.reduction import Reduction
 from tests.algorithms.branch_and_price.parts import Unlimited

@@ -16,7 +16,7 @@ from algorithms.prices.fraction import exactly, fractional
 from algorithms.prices.points import Share
 from algorithms.prices.region import Row
 from algorithms.prices.search import PriceSearch
-from algorithms.solvers.equations import solved
+from algorithms.solvers.simplex import solved
 from instances.families import generate
 from tests.algorithms.branch_and_price.parts import (
     Counting,

@@ -8,9 +8,9 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from algorithms.prices.guesses import full_machines, whole
 from algorithms.prices.jobs import Jobs, group_totals, ranges
 from algorithms.prices.region import Region
+from algorithms.prices.search import full_machines, whole
 from cms import Configuration, Job, MachineType, Problem, SizeBoundedConfigurations
 from cms.knapsack.pricing import COMPILED_FROM
 

@@ -7,8 +7,7 @@ from functools import cache
 
 import pytest
 
-from algorithms.prices.theorem_b import additive_cost, with_missing
-from algorithms.prices.vertex import BasicSolution
+from algorithms.prices.vertex import BasicSolution, additive_cost, with_missing
 from cms import Problem, Schedule, check
 from cms.certificate.certificate import round_up
 from cms.reduction.reduction import reduce

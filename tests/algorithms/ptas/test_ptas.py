@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import algorithms.ptas
-from algorithms.prices.theorem_b import rounded
+from algorithms.prices.vertex import rounded
 from algorithms.ptas import Ptas, PtasOptions
 from cms import (
     Configuration,
