@@ -185,4 +185,4 @@ def rough_value(tables: Tables) -> Fraction:
     if not highest:
         return Fraction(0)
     worth = least_pay(tables.alone, [float(price / highest) for price in prices])
-    return Fraction(float(worth.sum())) * highest
+    return Fraction(float(worth.sum())).limit_denominator(10**6) * highest
