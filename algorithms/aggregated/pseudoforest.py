@@ -85,12 +85,6 @@ def round_pseudoforest(blocks: Mapping[Edge, Fraction]) -> dict[Edge, int]:
     ------
     ValueError
         If the fractional entries form no pseudoforest.
-
-    Examples
-    --------
-    >>> half = Fraction(1, 2)
-    >>> round_pseudoforest({(0, 0): 1 + half, (0, 1): half, (1, 1): half})
-    {(0, 0): 1, (0, 1): 1, (1, 1): 0}
     """
     rounded = {edge: floor(amount) for edge, amount in blocks.items()}
     single, others = _by_number(edge for edge, amount in blocks.items() if amount.denominator > 1)

@@ -68,18 +68,6 @@ class Purchase:
     """Buy columns, in parts, so that all jobs are served in parts, at least cost.
 
     Every block type that serves a job is in some column.
-
-    Examples
-    --------
-    >>> from cms import Configuration, Job, Problem
-    >>> from algorithms.aggregated.proposal import Column
-    >>> from algorithms.tables.integers import Tables
-    >>> shapes = [Configuration({"3g": 2}), Configuration({"1g": 7})]
-    >>> jobs = [Job("bert", 10, {"3g": 4, "1g": 1})]
-    >>> tables = Tables.of(Problem(configurations=shapes, jobs=jobs))
-    >>> columns = [Column(*pair) for pair in zip(tables.costs, tables.counts)]
-    >>> Purchase(tables, columns).solve([0, 0], (), None).value
-    Fraction(5, 4)
     """
 
     def __init__(

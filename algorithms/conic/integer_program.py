@@ -67,13 +67,6 @@ def find_windows(
     least price for a unit of the job's demand; as ``prices . o >= r demand + sum_i (price_i - r
     f_i) o_i``, this limits o_i of every type that is dearer than r a unit. What all other types
     cannot serve is the least number of a type; it fixes the large part of a huge demand.
-
-    Examples
-    --------
-    >>> jobs = [Demand("x", 1000, (10, 11))]
-    >>> prices = price_jobs(jobs, [Fraction(1, 10), Fraction(1, 5)])
-    >>> find_windows(jobs, (10, 5), 11, prices)
-    [Window(low=(88, 0), high=(100, 11))]
     """
     windows = []
     for j, demand in enumerate(demands):
@@ -105,12 +98,6 @@ def limit_columns(
     With prices the reduced costs ``1 - prices . content`` of its machines add up to at most
     ``machines - bound`` (theory 6.7). Machines exchanged for others with the same blocks in
     all keep this sum.
-
-    Examples
-    --------
-    >>> known = Priced((Fraction(1, 2), Fraction(1, 3)), (), Fraction(9, 2))
-    >>> limit_columns([(2, 0), (1, 1), (1, 0)], 5, known)
-    {(2, 0): 5, (1, 1): 3, (1, 0): 1}
     """
     columns = {}
     for content in contents:
@@ -131,15 +118,6 @@ class ContentProgram:
     Variables: the machines of each column, at most so many; the contents of slots, within the
     polygon if there is one; the blocks of each job, whose window is not empty. Slots come by
     falling size; else their order would multiply the schedules. Raises TooLarge.
-
-    Examples
-    --------
-    >>> from algorithms.conic.polygon import HalfPlane
-    >>> demands = [Demand("x", 14, (1, 0)), Demand("y", 21, (0, 1))]
-    >>> windows = [Window((14, 0), (14, 0)), Window((0, 21), (0, 21))]
-    >>> machine = Polygon((HalfPlane((10, 7), 291),), (29, 41))
-    >>> len(ContentProgram(demands, windows, {(28, 1): 2}, 0, 2, machine).program)
-    11
     """
 
     def __init__(

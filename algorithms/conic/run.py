@@ -81,14 +81,6 @@ def prepare(problem: Problem, route: str) -> Prepared | Support:
 
     ``Support(True)`` is where nothing is left to decide: nothing to serve, or a job that nothing
     serves.
-
-    Examples
-    --------
-    >>> from cms import Configuration, Job, Problem
-    >>> shapes = [Configuration({"a": 2}), Configuration({"a": 1, "b": 1})]
-    >>> problem = Problem(configurations=shapes, jobs=[Job("x", 9, {"a": 2, "b": 3})])
-    >>> prepare(problem, "auto").contents
-    ((2, 0), (1, 1))
     """
     if problem.n_jobs > MAX_JOBS:
         return Support(False, f"it has {problem.n_jobs} jobs; expected at most {MAX_JOBS}")

@@ -46,15 +46,6 @@ class Opening:
 
     It ends when the demands themselves are met. A unit of a job's demand counts, by ``weights``,
     ``units`` 1, ``demands`` 1 / d_j, ``alone`` what it costs where the job is served by itself.
-
-    Examples
-    --------
-    >>> from cms import Configuration, Job, Problem
-    >>> from algorithms.tables.integers import Tables
-    >>> jobs = [Job("bert", 5, {"half": 1})]
-    >>> problem = Problem(configurations=Configuration({"half": 2}), jobs=jobs)
-    >>> Opening(Tables.of(problem), "greedy", "units").finish()
-    ([3], array([[5]]))
     """
 
     def __init__(
