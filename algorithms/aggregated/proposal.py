@@ -31,8 +31,6 @@ if TYPE_CHECKING:
 
 #: Relative values up to this are taken for 0 in a proposal.
 _NOTHING = 1e-9
-#: Jobs per block type whose second-best column joins the first program: the closest ties.
-_TIED = 2
 #: Most shares (block type, job) for which all of them are columns from the start; else groups.
 _FEW_SHARES, _GROUPS = 4_000, 64
 #: Passes over the jobs, after which the exact program takes over.
@@ -261,7 +259,7 @@ class Proposals:
 
     def _read(self, answer: Answer, opened: Sequence[int]) -> Hint:
         """Say who takes part: what is bought, and what nearly ties."""
-        values, prices = np.array(answer.values), np.array(answer.duals[: self._k])
+        values = np.array(answer.values)
         bought = {at for at in opened if values[self._variables[at]] > _NOTHING}
         types = Serving(np.full(self._n, -1))
         for group in self._groups:
@@ -270,14 +268,6 @@ class Proposals:
                 weights = values[[load.variable for load in taken]]
                 served = np.stack([load.served for load in taken])
                 self._share_out(types, group.members, served, np.cumsum(weights) / weights.sum())
-        self._tie(types, prices)
-        worth = []
-        for at in opened:
-            if at not in bought:
-                left = self._costs[at] - float(self._counts[at] @ prices)
-                if left <= _NOTHING:
-                    worth.append((left, at))
-        bought.update(at for _, at in sorted(worth)[: self._k])
         return Hint(bought, types)
 
     def _share_out(
@@ -304,18 +294,3 @@ class Proposals:
                 job = int(jobs[min(at, len(jobs) - 1)])
                 types.add(job, before)
                 types.add(job, after)
-
-    def _tie(self, types: Serving, prices: NDArray[np.float64]) -> None:
-        """Let take part of the shares that nearly tie those nearest."""
-        known, main = types.main >= 0, np.maximum(0, types.main)
-        worth = np.where(self._has, self._parts * np.maximum(0.0, prices), np.inf)
-        paid = np.where(known, worth[self._rows, main], -np.inf)
-        tied = (worth <= (paid * (1 + _NOTHING))[:, None]) & known[:, None]
-        tied[self._rows, main] = False
-        for i in range(self._k):
-            jobs = tied[:, i].nonzero()[0]
-            left = _TIED
-            for j in jobs[np.argsort(worth[jobs, i] - paid[jobs], kind="stable")].tolist():
-                if left and i not in types.more.get(j, ()):
-                    types.add(j, i)
-                    left -= 1
