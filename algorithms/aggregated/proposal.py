@@ -124,7 +124,8 @@ class Proposals:
 
     def propose(self, held: Sequence[int], closed: Collection[int], budget: Budget | None) -> Hint:
         """Say which columns are bought and which block types serve each job. Raises Stopped."""
-        answer = self._priced(self._begun(held, closed, budget), budget)
+        self._begin(held, closed, budget)
+        answer = self._priced(budget)
         if answer is None:
             return Hint(set(), Serving(np.full(self._n, -1)))
         return self._read(answer, [at for at in range(len(self._costs)) if at not in closed])
@@ -133,13 +134,14 @@ class Proposals:
         self, held: Sequence[Fraction | int], budget: Budget | None
     ) -> NDArray[np.float64] | None:
         """Return about the best prices, in units of cost; None if the program failed."""
-        answer = self._priced(self._begun(held, (), budget), budget)
+        self._begin(held, (), budget)
+        answer = self._priced(budget)
         return None if answer is None else self._prices
 
-    def _begun(
+    def _begin(
         self, held: Sequence[Fraction | int], closed: Collection[int], budget: Budget | None
-    ) -> NDArray[np.float64]:
-        """Prepare the program for other blocks held and columns closed; return rough prices."""
+    ) -> None:
+        """Prepare the program for other blocks held and columns closed; give all jobs a load."""
         program = self._program
         self._held = np.array([near(number / self._scale) for number in held])
         for i, number in enumerate(self._held.tolist()):
@@ -163,8 +165,7 @@ class Proposals:
             for load in group.loads:
                 program.close(load.variable, not usable[load.types].all())
         prices = rough if self._prices is None else self._prices
-        self._pass(prices, rough, None)
-        return rough
+        self._pass(prices, None)
 
     def _start(self, rough: NDArray[np.float64]) -> None:
         """Divide the jobs into groups that prefer the same block types by about as much."""
@@ -208,19 +209,13 @@ class Proposals:
         return True
 
     def _pass(
-        self,
-        prices: NDArray[np.float64],
-        rough: NDArray[np.float64],
-        paid: NDArray[np.float64] | None,
+        self, prices: NDArray[np.float64], paid: NDArray[np.float64] | None
     ) -> tuple[bool, float]:
         """Let every job take its cheapest type; whether a load is new, and what all would pay.
 
-        Between types that cost nothing rough prices decide. Of groups only loads join that are
-        cheaper than what they paid so far.
+        Of groups only loads join that are cheaper than what they paid so far.
         """
-        top = float(prices[self._usable].max(initial=0.0))
-        asked = np.where(prices > 1e-12 * top, prices, 1e-12 * max(top, 1e-12) * rough)
-        worth = np.where(self._has & self._usable, self._parts * asked, np.inf)
+        worth = np.where(self._has & self._usable, self._parts * prices, np.inf)
         best = worth.argmin(axis=1)
         mine = self._parts[self._rows, best] * prices[best]
         sums = np.bincount(self._group_of, weights=mine, minlength=len(self._groups))
@@ -230,7 +225,7 @@ class Proposals:
                 new |= self._load(group, best[group.members])
         return new, float(sums.sum())
 
-    def _priced(self, rough: NDArray[np.float64], budget: Budget | None) -> Answer | None:
+    def _priced(self, budget: Budget | None) -> Answer | None:
         """Add loads until the prices ask for none; None if the program failed. Raises Stopped."""
         centre, highest = self._prices, -np.inf
         for number in range(_MOST_PASSES):
@@ -247,7 +242,7 @@ class Proposals:
             halfway = [] if centre is None or not number % 2 else [(prices + centre) / 2]
             new = False
             for tried in (*halfway, prices):
-                new, value = self._pass(tried, rough, paid)
+                new, value = self._pass(tried, paid)
                 value -= float(tried @ self._held)
                 if value > highest:
                     centre, highest = tried, value
