@@ -112,7 +112,7 @@ class Proposals:
         self._groups: list[_Group] = []
         self._group_of = np.zeros(self._n, dtype=np.int64)
         self._prices: NDArray[np.float64] | None = None
-        self._usable, self._held = np.ones(k, dtype=bool), np.zeros(k)
+        self._usable = np.ones(k, dtype=bool)
 
     def add(self, column: Column) -> None:
         """Add something that can be bought."""
@@ -143,9 +143,8 @@ class Proposals:
     ) -> None:
         """Prepare the program for other blocks held and columns closed; give all jobs a load."""
         program = self._program
-        self._held = np.array([near(number / self._scale) for number in held])
-        for i, number in enumerate(self._held.tolist()):
-            program.set_low(i, -number)
+        for i, number in enumerate(held):
+            program.set_low(i, -near(number / self._scale))
         # A block costs roughly what it does on the machine that it fills most cheaply.
         rough = np.full(self._k, np.inf)
         for at, x in enumerate(self._variables):
@@ -208,10 +207,8 @@ class Proposals:
         group.loads.append(_Load(variable, served, types))
         return True
 
-    def _pass(
-        self, prices: NDArray[np.float64], paid: NDArray[np.float64] | None
-    ) -> tuple[bool, float]:
-        """Let every job take its cheapest type; whether a load is new, and what all would pay.
+    def _pass(self, prices: NDArray[np.float64], paid: NDArray[np.float64] | None) -> bool:
+        """Let every job take its cheapest type; whether a load is new.
 
         Of groups only loads join that are cheaper than what they paid so far.
         """
@@ -223,12 +220,11 @@ class Proposals:
         for at, group in enumerate(self._groups):
             if paid is None or sums[at] < paid[at] - _NOTHING * abs(paid[at]):
                 new |= self._load(group, best[group.members])
-        return new, float(sums.sum())
+        return new
 
     def _priced(self, budget: Budget | None) -> Answer | None:
         """Add loads until the prices ask for none; None if the program failed. Raises Stopped."""
-        centre, highest = self._prices, -np.inf
-        for number in range(_MOST_PASSES):
+        for _ in range(_MOST_PASSES):
             answer = self._program.solve(budget)
             look_at(budget)
             if answer is None:
@@ -238,17 +234,7 @@ class Proposals:
             if self._small:
                 return answer
             paid = duals[self._k :]
-            # Every second pass goes halfway at first, which tames the oscillation.
-            halfway = [] if centre is None or not number % 2 else [(prices + centre) / 2]
-            new = False
-            for tried in (*halfway, prices):
-                new, value = self._pass(tried, paid)
-                value -= float(tried @ self._held)
-                if value > highest:
-                    centre, highest = tried, value
-                if new:
-                    break
-            if not new:
+            if not self._pass(prices, paid):
                 return answer
         return None
 
