@@ -102,8 +102,10 @@ def solved(tables: Tables, budget: Budget | None) -> tuple[Tables, Vertex]:
     lacking. Raises Stopped, and UnsupportedProblem if that cannot be told.
     """
     program = Aggregated(tables, budget)
+    if not tables.vast:
+        return tables, program.solve(budget)
     lacking = _Lacking(tables)
-    while tables.vast:
+    while True:
         prices = program.rough_prices(budget)
         if prices is None or not program.join(lacking.at(prices)):
             break
@@ -132,8 +134,6 @@ class _Lacking:
 
     def at(self, prices: Sequence[Fraction]) -> list[Configuration]:
         """Return contents that prices ask for."""
-        if not self._vast:
-            return []
         region = self._region
         worth = region.worth(prices)
         self.undecided = any(worth[at] > region.costs[at] for at in self._vast)
