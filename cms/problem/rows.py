@@ -26,8 +26,8 @@ from .row import fits_int64, reduced
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
-# Rows handled between two looks at the budget.
-_ROWS = 2**17
+# Rows handled between two looks at the budget, and wide ones.
+_ROWS, _WIDE_ROWS = 2**17, 2**10
 
 
 class Rows:
@@ -211,6 +211,8 @@ class Rows:
             supplies[part][at] //= common[:, None]
         wide = {}
         for to, j in enumerate(jobs.tolist() if self.wide else []):
+            if not to % _WIDE_ROWS:
+                look(stopped)
             if j not in self.wide:
                 continue
             row = self.wide[j]
