@@ -52,17 +52,7 @@ class Vertex(NamedTuple):
 
 
 class Aggregated:
-    """The aggregated linear program of a problem without limits on machines, solved exactly.
-
-    Examples
-    --------
-    >>> from cms import Configuration, Job, Problem, reduce
-    >>> from algorithms.tables.integers import Tables
-    >>> shapes = [Configuration({"3g": 2}), Configuration({"1g": 7})]
-    >>> problem = Problem(configurations=shapes, jobs=[Job("bert", 10, {"3g": 4, "1g": 1})])
-    >>> Aggregated(Tables.of(reduce(problem).problem)).solve(None).value
-    Fraction(5, 4)
-    """
+    """The aggregated linear program of a problem without limits on machines, solved exactly."""
 
     def __init__(self, tables: Tables, budget: Budget | None = None) -> None:
         self.tables = tables
@@ -110,22 +100,12 @@ def solved(tables: Tables, budget: Budget | None) -> tuple[Tables, Vertex]:
     Which content of a vast set is worth most at given prices is a packing knapsack (theory 6.8).
     Prices in floats find most of the contents; those of the exact vertex say whether one is
     lacking. Raises Stopped, and UnsupportedProblem if that cannot be told.
-
-    Examples
-    --------
-    >>> from cms import Job, Problem, SizeBoundedConfigurations
-    >>> from algorithms.tables.integers import Tables
-    >>> names = [f"t{i}" for i in range(30)]
-    >>> shares = SizeBoundedConfigurations({b: 100 + i for i, b in enumerate(names)}, 1000)
-    >>> jobs = [Job(b, 100, {b: 1}) for b in names]
-    >>> tables = Tables.of(Problem(configurations=shares, jobs=jobs))
-    >>> enough, vertex = solved(tables, None)
-    >>> tables.vast, enough.c > tables.c, float(round(vertex.value, 2))
-    (('machine',), True, 343.5)
     """
     program = Aggregated(tables, budget)
+    if not tables.vast:
+        return tables, program.solve(budget)
     lacking = _Lacking(tables)
-    while tables.vast:
+    while True:
         prices = program.rough_prices(budget)
         if prices is None or not program.join(lacking.at(prices)):
             break
@@ -154,8 +134,6 @@ class _Lacking:
 
     def at(self, prices: Sequence[Fraction]) -> list[Configuration]:
         """Return contents that prices ask for."""
-        if not self._vast:
-            return []
         region = self._region
         worth = region.worth(prices)
         self.undecided = any(worth[at] > region.costs[at] for at in self._vast)
@@ -182,18 +160,7 @@ class Fixed(NamedTuple):
 
 
 class FixedMachines:
-    """The program over blocks alone: the machines are given, and others are added if need be.
-
-    Examples
-    --------
-    >>> from cms import Configuration, Job, Problem
-    >>> from algorithms.tables.integers import Tables
-    >>> jobs = [Job("bert", 3, {"half": 1})]
-    >>> problem = Problem(configurations=Configuration({"half": 2}), jobs=jobs)
-    >>> program = FixedMachines(Tables.of(problem))
-    >>> program.solve([1], None).lacking, program.solve([2], None).lacking
-    (Fraction(1, 2), Fraction(0, 1))
-    """
+    """The program over blocks alone: the machines are given, and others are added if need be."""
 
     def __init__(self, tables: Tables, budget: Budget | None = None) -> None:
         self._tables = tables

@@ -31,8 +31,6 @@ if TYPE_CHECKING:
 
 #: Relative values up to this are taken for 0 in a proposal.
 _NOTHING = 1e-9
-#: Jobs per block type whose second-best column joins the first program: the closest ties.
-_TIED = 2
 #: Most shares (block type, job) for which all of them are columns from the start; else groups.
 _FEW_SHARES, _GROUPS = 4_000, 64
 #: Passes over the jobs, after which the exact program takes over.
@@ -114,7 +112,7 @@ class Proposals:
         self._groups: list[_Group] = []
         self._group_of = np.zeros(self._n, dtype=np.int64)
         self._prices: NDArray[np.float64] | None = None
-        self._usable, self._held = np.ones(k, dtype=bool), np.zeros(k)
+        self._usable = np.ones(k, dtype=bool)
 
     def add(self, column: Column) -> None:
         """Add something that can be bought."""
@@ -126,7 +124,8 @@ class Proposals:
 
     def propose(self, held: Sequence[int], closed: Collection[int], budget: Budget | None) -> Hint:
         """Say which columns are bought and which block types serve each job. Raises Stopped."""
-        answer = self._priced(self._begun(held, closed, budget), budget)
+        self._begin(held, closed, budget)
+        answer = self._priced(budget)
         if answer is None:
             return Hint(set(), Serving(np.full(self._n, -1)))
         return self._read(answer, [at for at in range(len(self._costs)) if at not in closed])
@@ -135,17 +134,17 @@ class Proposals:
         self, held: Sequence[Fraction | int], budget: Budget | None
     ) -> NDArray[np.float64] | None:
         """Return about the best prices, in units of cost; None if the program failed."""
-        answer = self._priced(self._begun(held, (), budget), budget)
+        self._begin(held, (), budget)
+        answer = self._priced(budget)
         return None if answer is None else self._prices
 
-    def _begun(
+    def _begin(
         self, held: Sequence[Fraction | int], closed: Collection[int], budget: Budget | None
-    ) -> NDArray[np.float64]:
-        """Prepare the program for other blocks held and columns closed; return rough prices."""
+    ) -> None:
+        """Prepare the program for other blocks held and columns closed; give all jobs a load."""
         program = self._program
-        self._held = np.array([near(number / self._scale) for number in held])
-        for i, number in enumerate(self._held.tolist()):
-            program.set_low(i, -number)
+        for i, number in enumerate(held):
+            program.set_low(i, -near(number / self._scale))
         # A block costs roughly what it does on the machine that it fills most cheaply.
         rough = np.full(self._k, np.inf)
         for at, x in enumerate(self._variables):
@@ -165,8 +164,7 @@ class Proposals:
             for load in group.loads:
                 program.close(load.variable, not usable[load.types].all())
         prices = rough if self._prices is None else self._prices
-        self._pass(prices, rough, None)
-        return rough
+        self._pass(prices, None)
 
     def _start(self, rough: NDArray[np.float64]) -> None:
         """Divide the jobs into groups that prefer the same block types by about as much."""
@@ -209,20 +207,12 @@ class Proposals:
         group.loads.append(_Load(variable, served, types))
         return True
 
-    def _pass(
-        self,
-        prices: NDArray[np.float64],
-        rough: NDArray[np.float64],
-        paid: NDArray[np.float64] | None,
-    ) -> tuple[bool, float]:
-        """Let every job take its cheapest type; whether a load is new, and what all would pay.
+    def _pass(self, prices: NDArray[np.float64], paid: NDArray[np.float64] | None) -> bool:
+        """Let every job take its cheapest type; whether a load is new.
 
-        Between types that cost nothing rough prices decide. Of groups only loads join that are
-        cheaper than what they paid so far.
+        Of groups only loads join that are cheaper than what they paid so far.
         """
-        top = float(prices[self._usable].max(initial=0.0))
-        asked = np.where(prices > 1e-12 * top, prices, 1e-12 * max(top, 1e-12) * rough)
-        worth = np.where(self._has & self._usable, self._parts * asked, np.inf)
+        worth = np.where(self._has & self._usable, self._parts * prices, np.inf)
         best = worth.argmin(axis=1)
         mine = self._parts[self._rows, best] * prices[best]
         sums = np.bincount(self._group_of, weights=mine, minlength=len(self._groups))
@@ -230,12 +220,11 @@ class Proposals:
         for at, group in enumerate(self._groups):
             if paid is None or sums[at] < paid[at] - _NOTHING * abs(paid[at]):
                 new |= self._load(group, best[group.members])
-        return new, float(sums.sum())
+        return new
 
-    def _priced(self, rough: NDArray[np.float64], budget: Budget | None) -> Answer | None:
+    def _priced(self, budget: Budget | None) -> Answer | None:
         """Add loads until the prices ask for none; None if the program failed. Raises Stopped."""
-        centre, highest = self._prices, -np.inf
-        for number in range(_MOST_PASSES):
+        for _ in range(_MOST_PASSES):
             answer = self._program.solve(budget)
             look_at(budget)
             if answer is None:
@@ -245,23 +234,13 @@ class Proposals:
             if self._small:
                 return answer
             paid = duals[self._k :]
-            # Every second pass goes halfway at first, which tames the oscillation.
-            halfway = [] if centre is None or not number % 2 else [(prices + centre) / 2]
-            new = False
-            for tried in (*halfway, prices):
-                new, value = self._pass(tried, rough, paid)
-                value -= float(tried @ self._held)
-                if value > highest:
-                    centre, highest = tried, value
-                if new:
-                    break
-            if not new:
+            if not self._pass(prices, paid):
                 return answer
         return None
 
     def _read(self, answer: Answer, opened: Sequence[int]) -> Hint:
         """Say who takes part: what is bought, and what nearly ties."""
-        values, prices = np.array(answer.values), np.array(answer.duals[: self._k])
+        values = np.array(answer.values)
         bought = {at for at in opened if values[self._variables[at]] > _NOTHING}
         types = Serving(np.full(self._n, -1))
         for group in self._groups:
@@ -270,14 +249,6 @@ class Proposals:
                 weights = values[[load.variable for load in taken]]
                 served = np.stack([load.served for load in taken])
                 self._share_out(types, group.members, served, np.cumsum(weights) / weights.sum())
-        self._tie(types, prices)
-        worth = []
-        for at in opened:
-            if at not in bought:
-                left = self._costs[at] - float(self._counts[at] @ prices)
-                if left <= _NOTHING:
-                    worth.append((left, at))
-        bought.update(at for _, at in sorted(worth)[: self._k])
         return Hint(bought, types)
 
     def _share_out(
@@ -304,18 +275,3 @@ class Proposals:
                 job = int(jobs[min(at, len(jobs) - 1)])
                 types.add(job, before)
                 types.add(job, after)
-
-    def _tie(self, types: Serving, prices: NDArray[np.float64]) -> None:
-        """Let take part of the shares that nearly tie those nearest."""
-        known, main = types.main >= 0, np.maximum(0, types.main)
-        worth = np.where(self._has, self._parts * np.maximum(0.0, prices), np.inf)
-        paid = np.where(known, worth[self._rows, main], -np.inf)
-        tied = (worth <= (paid * (1 + _NOTHING))[:, None]) & known[:, None]
-        tied[self._rows, main] = False
-        for i in range(self._k):
-            jobs = tied[:, i].nonzero()[0]
-            left = _TIED
-            for j in jobs[np.argsort(worth[jobs, i] - paid[jobs], kind="stable")].tolist():
-                if left and i not in types.more.get(j, ()):
-                    types.add(j, i)
-                    left -= 1

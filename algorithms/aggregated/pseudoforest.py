@@ -68,29 +68,10 @@ def _cycles(graph: Any) -> Iterator[list[_Node]]:
 
 
 def round_pseudoforest(blocks: Mapping[Edge, Fraction]) -> dict[Edge, int]:
-    """Round blocks given to jobs to whole ones, by the lemma of theory 1.5.
+    """Round blocks given to jobs to whole ones, where the fractional ones form a pseudoforest.
 
-    Parameters
-    ----------
-    blocks : Mapping[(block type, job), Fraction]
-        >= 0; the fractional ones form a pseudoforest.
-
-    Returns
-    -------
-    dict
-        Of every type at most the next whole number of what it gave in all. Every job has at most
-        one entry that is rounded down, and so loses less than one block of one type.
-
-    Raises
-    ------
-    ValueError
-        If the fractional entries form no pseudoforest.
-
-    Examples
-    --------
-    >>> half = Fraction(1, 2)
-    >>> round_pseudoforest({(0, 0): 1 + half, (0, 1): half, (1, 1): half})
-    {(0, 0): 1, (0, 1): 1, (1, 1): 0}
+    Of every type at most the next whole number of what it gave in all. Every job has at most one
+    entry that is rounded down, and so loses less than one block of one type.
     """
     rounded = {edge: floor(amount) for edge, amount in blocks.items()}
     single, others = _by_number(edge for edge, amount in blocks.items() if amount.denominator > 1)

@@ -15,29 +15,230 @@ from __future__ import annotations
 from dataclasses import replace
 from fractions import Fraction
 from math import ceil, floor, fsum
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from cms.errors import UnsupportedProblem
+from cms.knapsack.pricing import common_denominator
+from cms.running.stopping import Stopped, look, never
+
+from ..solvers.floats import near
+from ..solvers.simplex import cheapest
 from ..tables.integers import least_pay, look_at
-from .exact import Exact
 from .proposal import Proposals
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Callable, Collection, Sequence
 
     from numpy.typing import NDArray
 
     from cms.plugin.algorithm import Budget
 
     from ..tables.integers import Tables
-    from .exact import Found
-    from .proposal import Column
+    from .proposal import Column, Hint, Serving
 
-#: Between which sizes floats are numbers as others.
-_LEAST, _MOST = 1e-90, 1e90
+#: What floats in a comparison may be wrong by, and between which sizes they are numbers as others.
+_WRONG, _LEAST, _MOST = 1e-9, 1e-90, 1e90
 #: Prices in whole numbers up to this; and what of a sum of floats may be wrong, at most.
 _GRID, _LAST = 2.0**40, Fraction(1, 10**13)
+#: Binary digits of a denominator, beyond which a sum takes longer than anybody may wait.
+_MOST_BITS = 2**20
+#: Jobs compared, and fractions added, in rationals between two looks at the clock.
+_AT_ONCE = 1_000
+
+
+class Found(NamedTuple):
+    """A vertex: blocks of jobs that are split, the block types of the others."""
+
+    amounts: list[Fraction]
+    shares: dict[int, list[tuple[int, Fraction]]]
+    main: NDArray[np.int64]
+    prices: list[Fraction]
+    value: Fraction
+
+
+class Exact:
+    """One program in rationals; columns and jobs' block types join it as its prices ask for them.
+
+    ``alone`` are the tables' floats, ``held`` the blocks of each type that are there already, and
+    ``closed`` the columns that are not to be bought.
+    """
+
+    def __init__(
+        self,
+        tables: Tables,
+        alone: NDArray[np.float64],
+        columns: Sequence[Column],
+        held: Sequence[int],
+        closed: Collection[int],
+    ) -> None:
+        self._tables, self._alone, self._columns = tables, alone, columns
+        self._held = held
+        self._open = [at for at in range(len(self._columns)) if at not in closed]
+        # The cheapest way to a block of each type; None if there is none.
+        self._cheapest: list[int | None] = [
+            min(
+                (at for at in self._open if self._columns[at].counts[i]),
+                key=lambda at: (Fraction(self._columns[at].cost, self._columns[at].counts[i]), at),
+                default=None,
+            )
+            for i in range(tables.k)
+        ]
+        self._usable = np.array([at is not None for at in self._cheapest], dtype=bool)
+        # What jobs want of each type, if everybody takes the main one; of these jobs.
+        self._wanted: tuple[NDArray[np.int64], list[Fraction]] | None = None
+
+    def solve(self, hint: Hint, budget: Budget | None) -> Found:
+        """Solve, beginning with what floats propose. Raises Stopped."""
+        active, types = hint
+        active.update(at for at in self._cheapest if at is not None)
+        self._complete(types)
+        rounds = 0
+        while True:
+            found, paid = self._restricted(sorted(active), types, budget)
+            if not self._joined(found, paid, active, types, 2**rounds, budget):
+                return found
+            rounds += 1
+
+    def _complete(self, types: Serving) -> None:
+        """Give every job a block type that can be had, and none that cannot."""
+        usable = self._usable
+        for j, mine in list(types.more.items()):
+            mine.intersection_update(usable.nonzero()[0].tolist())
+            types.main[j] = min(mine, default=-1)
+            if len(mine) < 2:
+                del types.more[j]
+        known = types.main >= 0
+        known[known] = usable[types.main[known]]
+        jobs = np.flatnonzero(~known)
+        if len(jobs):
+            # The type that serves a job most cheaply if nothing else is bought.
+            price = np.full(self._tables.k, np.inf)
+            for i, at in enumerate(self._cheapest):
+                if at is not None:
+                    price[i] = near(self._columns[at].cost / self._columns[at].counts[i])
+            alone = np.where(usable & (self._alone[jobs] < np.inf), self._alone[jobs], np.inf)
+            types.main[jobs] = np.where(alone < np.inf, alone * (price + _LEAST), np.inf).argmin(1)
+
+    def _mainly(self, main: NDArray[np.int64], stopped: Callable[[], bool]) -> list[Fraction]:
+        """Return how many blocks of each type are wanted if every job takes its main one."""
+        if self._wanted is None or not np.array_equal(self._wanted[0], main):
+            demands, supply = self._tables.demands, self._tables.supply
+            sums = []
+            for i in range(self._tables.k):
+                jobs = (main == i).nonzero()[0]
+                sums.append(total_of_quotients(demands[jobs], supply[jobs, i], stopped))
+            self._wanted = main.copy(), sums
+        return list(self._wanted[1])
+
+    def _restricted(
+        self, active: Sequence[int], types: Serving, budget: Budget | None
+    ) -> tuple[Found, dict[int, Fraction]]:
+        """Solve over the columns and block types that take part; with what split jobs pay a unit.
+
+        Split are the jobs with several block types; the others want blocks beyond those there are.
+        """
+        tables, k = self._tables, self._tables.k
+        stopped = (lambda: False) if budget is None else (lambda: budget.stopped)
+        wanted = self._mainly(types.main, stopped)
+        demands = {j: int(tables.demands[j]) for j in types.more}
+        supply = {j: tables.supply[j].tolist() for j in types.more}
+        split = sorted(types.more)
+        for j in split:
+            i = int(types.main[j])
+            wanted[i] -= Fraction(demands[j], supply[j][i])
+        least = [blocks - there for blocks, there in zip(wanted, self._held, strict=True)]
+        pairs = [(i, j) for j in split for i in sorted(types.more[j])]
+        row_of = {j: k + r for r, j in enumerate(split)}
+        size = len(active) + len(pairs)
+        rows = [[0] * size for _ in range(k + len(split))]
+        for at, column in enumerate(active):
+            for i, count in enumerate(self._columns[column].counts):
+                rows[i][at] = count
+        for at, (i, j) in enumerate(pairs, start=len(active)):
+            rows[i][at] = -1
+            rows[row_of[j]][at] = supply[j][i]
+        costs = [self._columns[at].cost for at in active] + [Fraction(0)] * len(pairs)
+        # Whole numbers on the right: with many jobs their common denominator is long.
+        right, unit = common_denominator([*least, *(Fraction(demands[j]) for j in split)])
+        basic = cheapest(costs, rows, right, stopped)
+        if basic is None:
+            raise Stopped
+        amounts = [Fraction(0)] * len(self._columns)
+        for at, value in zip(active, basic.values, strict=False):
+            amounts[at] = value / unit
+        shares: dict[int, list[tuple[int, Fraction]]] = {}
+        for (i, j), value in zip(pairs, basic.values[len(active) :], strict=True):
+            shares.setdefault(j, []).append((i, value / unit))
+        found = Found(amounts, shares, types.main, basic.prices[:k], basic.cost / unit)
+        return found, dict(zip(split, basic.prices[k:], strict=True))
+
+    def _joined(
+        self,
+        found: Found,
+        paid: dict[int, Fraction],
+        active: set[int],
+        types: Serving,
+        most: int,
+        budget: Budget | None,
+    ) -> bool:
+        """Let join what the prices find missing; whether anything was.
+
+        Of the jobs that a block type would serve more cheaply those that would pay most for it
+        join, and of the columns worth more than they cost those worth most.
+        """
+        tables = self._tables
+        prices, denominator = common_denominator(found.prices)
+        wish: list[list[tuple[Fraction, int]]] = [[] for _ in range(tables.k)]
+        for number, j in enumerate((*self._doubtful(found.prices, types.main, paid), *paid)):
+            if not number % _AT_ONCE:
+                look_at(budget)
+            row = tables.supply[j].tolist()
+            if j in paid:
+                over, under = paid[j].numerator * denominator, paid[j].denominator
+            else:
+                i = int(types.main[j])
+                over, under = prices[i], row[i]
+            for i, f in enumerate(row):
+                if f and over * f > prices[i] * under and self._usable[i]:
+                    wish[i].append((Fraction(over * f, under), j))
+        joined = False
+        for i, jobs in enumerate(wish):
+            for _, j in sorted(jobs, key=lambda pair: (-pair[0], pair[1]))[:most]:
+                types.add(j, i)
+                joined = True
+        above = []
+        for at in self._open:
+            column = self._columns[at]
+            worth = sum(p * a for p, a in zip(prices, column.counts, strict=True) if a)
+            beyond = worth - column.cost * denominator
+            if beyond > 0:
+                above.append((beyond / column.cost if column.cost else Fraction(worth), at))
+        for _, at in sorted(above, key=lambda pair: (-pair[0], pair[1]))[: most * tables.k]:
+            active.add(at)
+            joined = True
+        return joined
+
+    def _doubtful(
+        self, prices: Sequence[Fraction], main: NDArray[np.int64], split: Collection[int]
+    ) -> list[int]:
+        """List jobs with one type of which floats do not say for certain that it is the best."""
+        asked = np.array([near(price) for price in prices])
+        alone, there = self._alone, (self._alone < np.inf) & self._usable
+        doubtful = np.ones(len(main), dtype=bool)
+        if alone.max(where=there, initial=0.0) < _MOST and all(
+            not price or _LEAST < number < _MOST
+            for price, number in zip(prices, asked.tolist(), strict=True)
+        ):
+            rows = np.arange(len(main))
+            pays = np.where(there, np.where(there, alone, 0.0) * asked, np.inf)
+            mine = pays[rows, main]
+            pays[rows, main] = np.inf
+            # Who pays nothing pays for no other type.
+            doubtful = (pays.min(axis=1, initial=np.inf) <= mine * (1 + _WRONG)) & (mine > 0)
+        doubtful[list(split)] = False
+        return [int(j) for j in doubtful.nonzero()[0]]
 
 
 class Blocks(NamedTuple):
@@ -68,18 +269,6 @@ class Purchase:
     """Buy columns, in parts, so that all jobs are served in parts, at least cost.
 
     Every block type that serves a job is in some column.
-
-    Examples
-    --------
-    >>> from cms import Configuration, Job, Problem
-    >>> from algorithms.aggregated.proposal import Column
-    >>> from algorithms.tables.integers import Tables
-    >>> shapes = [Configuration({"3g": 2}), Configuration({"1g": 7})]
-    >>> jobs = [Job("bert", 10, {"3g": 4, "1g": 1})]
-    >>> tables = Tables.of(Problem(configurations=shapes, jobs=jobs))
-    >>> columns = [Column(*pair) for pair in zip(tables.costs, tables.counts)]
-    >>> Purchase(tables, columns).solve([0, 0], (), None).value
-    Fraction(5, 4)
     """
 
     def __init__(
@@ -196,3 +385,31 @@ def _equal(
     sizes = np.diff(starts, append=tables.n)
     first = np.argsort(order[starts])
     return order, starts[first], sizes[first]
+
+
+def total_of_quotients(
+    over: NDArray[Any], under: NDArray[Any], stopped: Callable[[], bool] = never
+) -> Fraction:
+    """Add up quotients of whole numbers > 0 whose sums fit: of one denominator, then in pairs.
+
+    Raises Stopped, and UnsupportedProblem if the sum's denominator is too long.
+    """
+    common = np.gcd(over, under)
+    over, (denominators, places) = over // common, np.unique(under // common, return_inverse=True)
+    sums = np.zeros(len(denominators), dtype=over.dtype)
+    np.add.at(sums, places, over)
+    left = [Fraction(*pair) for pair in zip(sums.tolist(), denominators.tolist(), strict=True)]
+    while len(left) > 1:
+        look(stopped)
+        if left[0].denominator.bit_length() > _MOST_BITS // 2:
+            raise UnsupportedProblem(
+                "the numbers of blocks that jobs need have no common denominator that can be "
+                "written down; use auto or price_and_branch"
+            )
+        pairs = []
+        for number, at in enumerate(range(0, len(left), 2)):
+            if not number % _AT_ONCE:
+                look(stopped)
+            pairs.append(sum(left[at : at + 2], Fraction(0)))
+        left = pairs
+    return left[0] if left else Fraction(0)

@@ -38,15 +38,6 @@ def without_waste(tables: Tables, machines: Sequence[int], given: NDArray[Any]) 
     """Take back blocks that jobs can do without, then machines (reverse delete).
 
     Blocks of which machines have few are taken back first; the dearest machines go first.
-
-    Examples
-    --------
-    >>> from cms import Configuration, Job, Problem
-    >>> from algorithms.tables.integers import Tables
-    >>> jobs = [Job("bert", 1, {"half": 1})]
-    >>> problem = Problem(configurations=Configuration({"half": 2}), jobs=jobs)
-    >>> without_waste(Tables.of(problem), [3], np.array([[4]]))
-    ([1], array([[1]]))
     """
     machines, given = list(machines), given.copy()
     spare = np.maximum(0, (given * tables.supply).sum(axis=1) - tables.demands)

@@ -10,7 +10,7 @@ from cms.plugin.algorithm import Support
 from cms.plugin.guarantee import Guarantee
 from cms.values.fields import CheckedFields
 
-from .prepared import Prepared, prepare
+from .run import Prepared, Run, prepare
 
 if TYPE_CHECKING:
     from cms.plugin.algorithm import Budget, Claim
@@ -104,8 +104,6 @@ class Conic:
 
     def run(self, problem: Problem, options: ConicOptions, budget: Budget) -> Iterator[Claim]:
         """Yield a certificate, a rounding, and what the integer program finds and proves."""
-        from .run import Run
-
         given = prepare(problem, options.route)
         # Else the driver knows all there is to know: nothing to serve, or a job nothing serves.
         if isinstance(given, Prepared):

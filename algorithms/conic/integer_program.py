@@ -1,21 +1,93 @@
-"""The integer program on given contents of machines and a few free ones (theory 5.2)."""
+"""The integer program on contents of machines and a few free ones, and what limits it.
+
+The limits are what the options of jobs cost at block prices, and so how many blocks can matter.
+"""
 
 from __future__ import annotations
 
 from fractions import Fraction
 from operator import mul
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+
+from cms.knapsack.pricing import cheapest_option, common_denominator
 
 from ..solvers.integer import Program, terms_of
 from ..tables.integers import Demand
-from .demands import Content, Priced, Window
 from .polygon import Polygon
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+#: How many blocks of each type.
+Content: TypeAlias = tuple[int, ...]
 #: Free machines, each with a content of its own, beside the corners of a polygon.
 SLOTS = 2
+
+
+class Window(NamedTuple):
+    """The numbers of blocks of each type that a job may take."""
+
+    low: Content
+    high: Content
+
+    def is_open(self) -> bool:
+        """Whether there are such numbers."""
+        return all(low <= high for low, high in zip(self.low, self.high, strict=True))
+
+
+class Priced(NamedTuple):
+    """Block prices, what the cheapest option of each job costs at least, and the sum of that.
+
+    No machine is worth more than 1, so that no schedule has fewer machines than ``bound``.
+    """
+
+    prices: tuple[Fraction, ...]
+    cheapest: tuple[Fraction, ...]
+    bound: Fraction
+
+
+def price_jobs(demands: Sequence[Demand], prices: Sequence[Fraction]) -> Priced:
+    """Price every job; each is served by some block."""
+    whole, denominator = common_denominator(prices)
+    found = (cheapest_option(whole, demand.supply, demand.demand) for demand in demands)
+    cheapest = tuple(Fraction(option.value, denominator) for option in found if option is not None)
+    assert len(cheapest) == len(demands)
+    return Priced(tuple(prices), cheapest, sum(cheapest, Fraction(0)))
+
+
+def find_windows(
+    demands: Sequence[Demand], highest: Content, most: int, known: Priced | None
+) -> list[Window]:
+    """Return windows that hold the blocks of all jobs in some schedule of ``most`` machines.
+
+    ``highest`` are the most blocks of each type that a machine has. Of a schedule one keeps, for
+    every job, an option without superfluous blocks; that is a schedule too. Then a job takes no
+    more blocks of a type than serve it alone, nor than all machines have. With prices (theory 6.7)
+    an option o costs at most ``cheapest + slack``, with the slack ``most - bound``. Let r be the
+    least price for a unit of the job's demand; as ``prices . o >= r demand + sum_i (price_i - r
+    f_i) o_i``, this limits o_i of every type that is dearer than r a unit. What all other types
+    cannot serve is the least number of a type; it fixes the large part of a huge demand.
+    """
+    windows = []
+    for j, demand in enumerate(demands):
+        high = [
+            min(enough, most * each) for enough, each in zip(demand.enough, highest, strict=True)
+        ]
+        if known is not None:
+            useful = [i for i, f in enumerate(demand.supply) if f]
+            rate = min(known.prices[i] / demand.supply[i] for i in useful)
+            spare = known.cheapest[j] + most - known.bound - rate * demand.demand
+            for i in useful:
+                more = known.prices[i] - rate * demand.supply[i]
+                if more > 0:
+                    high[i] = min(high[i], max(0, spare // more))
+        served = sum(f * number for f, number in zip(demand.supply, high, strict=True))
+        low = [
+            max(0, -(-(demand.demand - served + f * number) // f)) if f else 0
+            for f, number in zip(demand.supply, high, strict=True)
+        ]
+        windows.append(Window(tuple(low), tuple(high)))
+    return windows
 
 
 def limit_columns(
@@ -26,12 +98,6 @@ def limit_columns(
     With prices the reduced costs ``1 - prices . content`` of its machines add up to at most
     ``machines - bound`` (theory 6.7). Machines exchanged for others with the same blocks in
     all keep this sum.
-
-    Examples
-    --------
-    >>> known = Priced((Fraction(1, 2), Fraction(1, 3)), (), Fraction(9, 2))
-    >>> limit_columns([(2, 0), (1, 1), (1, 0)], 5, known)
-    {(2, 0): 5, (1, 1): 3, (1, 0): 1}
     """
     columns = {}
     for content in contents:
@@ -52,15 +118,6 @@ class ContentProgram:
     Variables: the machines of each column, at most so many; the contents of slots, within the
     polygon if there is one; the blocks of each job, whose window is not empty. Slots come by
     falling size; else their order would multiply the schedules. Raises TooLarge.
-
-    Examples
-    --------
-    >>> from algorithms.conic.polygon import HalfPlane
-    >>> demands = [Demand("x", 14, (1, 0)), Demand("y", 21, (0, 1))]
-    >>> windows = [Window((14, 0), (14, 0)), Window((0, 21), (0, 21))]
-    >>> machine = Polygon((HalfPlane((10, 7), 291),), (29, 41))
-    >>> len(ContentProgram(demands, windows, {(28, 1): 2}, 0, 2, machine).program)
-    11
     """
 
     def __init__(

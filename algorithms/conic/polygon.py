@@ -48,13 +48,7 @@ class HalfPlane(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Polygon:
-    """``{z : 0 <= z <= highest, A z <= b}`` with integers A, b >= 0; both of the ranges are tight.
-
-    Examples
-    --------
-    >>> Polygon((HalfPlane((4, 7), 29),), (7, 4)).list_corners()
-    [(0, 0), (7, 0), (2, 3), (0, 4)]
-    """
+    """``{z : 0 <= z <= highest, A z <= b}`` with integers A, b >= 0; both ranges are tight."""
 
     rows: tuple[HalfPlane, ...]
     highest: Point
@@ -119,14 +113,6 @@ def read_polygon(
     """Return the polygon of a set's proper contents: no more blocks of a type than are useful.
 
     ``blocks`` are its two, in the order of the coordinates.
-
-    Examples
-    --------
-    >>> from cms import SizeBoundedConfigurations
-    >>> shares = SizeBoundedConfigurations({"a": "0.4", "b": "0.6"}, capacity=1, max_blocks=2)
-    >>> polygon = read_polygon(shares, ["a", "b"], [9, 9])
-    >>> polygon.rows, polygon.highest
-    ((HalfPlane(normal=(2, 3), most=5), HalfPlane(normal=(1, 1), most=2)), (2, 1))
     """
     one, other = blocks
     sizes = [shape.capacity, shape.sizes[one], shape.sizes[other]]

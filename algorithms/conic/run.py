@@ -1,34 +1,138 @@
-"""One run of ``conic``: prices, a rounding, and the integer program that ends it."""
+"""Which problems ``conic`` takes, and a run: prices, a rounding, and the integer program."""
 
 from __future__ import annotations
 
 from contextlib import closing
 from fractions import Fraction
-from functools import cached_property
 from math import ceil
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from cms.certificate.certificate import BlockPrices
 from cms.errors import UnsupportedProblem
-from cms.plugin.algorithm import Named, SolverBound
-from cms.problem.parts import Configuration, MachineType
+from cms.plugin.algorithm import Named, SolverBound, Support
+from cms.problem.parts import Configuration, MachineType, SizeBoundedConfigurations
+from cms.reduction.reduction import Reduction, reduce
 from cms.schedule.schedule import Schedule
 
 from ..prices.vertex import rounded, solve_dantzig_wolfe
 from ..solvers.integer import Outcome, Settings, TooLarge
-from .demands import Priced, Window, find_windows, price_jobs
-from .integer_program import ContentProgram, limit_columns
+from ..tables.integers import Demand, demands_of
+from ..tables.machines import listed
+from .integer_program import (
+    ContentProgram,
+    Priced,
+    Window,
+    find_windows,
+    limit_columns,
+    price_jobs,
+)
+from .polygon import Polygon, read_polygon
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from cms.plugin.algorithm import Budget
+    from cms.problem.problem import Problem
 
-    from .demands import Content
-    from .prepared import Prepared
+    from .integer_program import Content
 
+#: The program has a variable for every job and block type: the theory's O(1) of both.
+MAX_JOBS, MAX_BLOCKS = 100, 8
+#: Maximal configurations of a list: the theory's O(1), where there is no polygon. A MIG device has
+#: 12, or 28 with double memory.
+MAX_LISTED = 100
+#: Maximal contents of a size-bounded set that are columns one by one; beyond, corners of cells are
+#: fewer (theory 5.2).
+MAX_MAXIMAL = 5_000
 #: Nodes of SCIP's search: with thousands of columns it finds schedules sooner than CP-SAT.
 _NODES = 1_000
+
+
+class Prepared(NamedTuple):
+    """A problem, reduced to what must be decided, in integers.
+
+    ``highest`` are the most blocks of each type that a machine has, ``contents`` the columns: the
+    maximal ones, or, by cells, the corners of the ``polygon`` of all.
+    """
+
+    reduction: Reduction
+    machine: MachineType
+    demands: tuple[Demand, ...]
+    highest: Content
+    contents: Sequence[Content]
+    polygon: Polygon | None
+
+    @property
+    def simple(self) -> int:
+        """Machines enough for a simple schedule: each job alone, on blocks of its best type."""
+        return sum(
+            min(
+                -(-blocks // most)
+                for blocks, most in zip(demand.enough, self.highest, strict=True)
+                if blocks
+            )
+            for demand in self.demands
+        )
+
+
+def prepare(problem: Problem, route: str) -> Prepared | Support:
+    """Prepare a problem for a run by a route, or refuse it.
+
+    ``Support(True)`` is where nothing is left to decide: nothing to serve, or a job that nothing
+    serves.
+    """
+    if problem.n_jobs > MAX_JOBS:
+        return Support(False, f"it has {problem.n_jobs} jobs; expected at most {MAX_JOBS}")
+    reduction = reduce(problem)
+    small, blocks = reduction.problem, reduction.problem.blocks
+    if not small.n_jobs or not all(any(small.rows.row(j).supply) for j in range(small.n_jobs)):
+        return Support(True)
+    if len(blocks) > MAX_BLOCKS:
+        number = f"{len(blocks)} block types that serve a job"
+        return Support(False, f"it has {number}; expected at most {MAX_BLOCKS}")
+    machines = {shape.machine for shape in small.configurations}
+    if len(machines) > 1:
+        return Support(False, f"it has {len(machines)} machine types; expected one")
+    machine = small.machine_type(machines.pop())
+    shape, *others = small.configurations
+    polygon = None
+    if len(blocks) == 2 and isinstance(shape, SizeBoundedConfigurations) and not others:
+        polygon = read_polygon(shape, blocks, small.useful_blocks())
+    elif len(blocks) > 1 and route == "cells":
+        return Support(
+            False,
+            "the route 'cells' takes one size-bounded set of at most two block types that serve a "
+            "job: a list can have holes, and of more types cells have hardly fewer corners than "
+            "contents; take 'points'",
+        )
+    points = "" if polygon and route == "cells" else _list_points(small)
+    if not isinstance(points, str):
+        highest = tuple(map(max, zip(*points, strict=True)))
+        return Prepared(reduction, machine, demands_of(small), highest, points, None)
+    if polygon is None or route == "points":
+        return Support(False, points)
+    corners = polygon.list_corners()
+    return Prepared(reduction, machine, demands_of(small), polygon.highest, corners, polygon)
+
+
+def _list_points(small: Problem) -> tuple[Content, ...] | str:
+    """List the maximal contents, or say why not."""
+    lists = len(small.listed_configurations)
+    if lists > MAX_LISTED:
+        return (
+            f"it lists {lists} configurations none of which is part of another; expected at most "
+            f"{MAX_LISTED}: with long lists the problem is NP-hard even for two jobs and two block "
+            "types, unlike with all configurations up to a size"
+        )
+    listing = listed(small, MAX_MAXIMAL)
+    if listing.left_out:
+        return (
+            f"a machine has more than {MAX_MAXIMAL:,} maximal contents, which are listed one by "
+            "one; take the route 'cells' for two block types, price_and_branch for more"
+        )
+    return tuple(
+        tuple(shape.blocks.get(block, 0) for block in small.blocks) for shape in listing.shapes
+    )
 
 
 class Run:
@@ -79,7 +183,7 @@ class Run:
             return  # the prices prove the best schedule optimal
         if self._budget.stopped:
             return
-        part = f"integer program, {len(self._contents)} columns"
+        part = f"integer program, {len(self._given.contents)} columns"
         given = self._given
         most = given.simple if upper is None else min(given.simple, upper - 1)
         if self._limit is not None:
@@ -89,7 +193,7 @@ class Run:
             # So few machines have not the worth of all options, or not the blocks of some job.
             yield from self._conclude(None, part)
             return
-        columns = limit_columns(self._contents, most, known)
+        columns = limit_columns(given.contents, most, known)
         try:
             model = ContentProgram(given.demands, windows, columns, least, most, given.polygon)
         except TooLarge:
@@ -117,12 +221,6 @@ class Run:
         """How many machines the best schedule has."""
         best = None if self._plain else self._budget.best
         return None if best is None else best.machine_count
-
-    @cached_property
-    def _contents(self) -> tuple[Content, ...]:
-        """The contents that are columns."""
-        polygon = self._given.polygon
-        return self._given.points or () if polygon is None else tuple(polygon.list_corners())
 
     def _conclude(self, found: Schedule | None, part: str) -> Iterator[Named]:
         """Say what follows where the program is decided; ``found`` is its best."""

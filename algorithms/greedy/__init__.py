@@ -269,7 +269,7 @@ class _Run:
         if tables.vast:
             # The contents that the program needs are those to go on with.
             tables, vertex = solved(tables, budget)
-        elif self._wants_more() and _with_program(tables):
+        elif options.variant == "best" and _with_program(tables):
             with suppress(Stopped):
                 vertex = Aggregated(tables, budget).solve(budget)
         if not options.plain:
@@ -296,22 +296,15 @@ class _Run:
                 known = tables.cost(opened[0]) if known is None else known
         yield from answers.fewer()
 
-    def _wants_more(self) -> bool:
-        """Whether more than the variant's own run counts."""
-        variant, plain = self._options.variant, self._options.plain
-        return variant == "best" or (variant == "alone" and not plain)
-
     def _parts(self, tables: Tables) -> list[_Part]:
         """List the greedy runs of the variant."""
-        variant, options = self._options.variant, self._options
-        variants = [variant]
+        options = self._options
+        variants = [options.variant]
         # Without inflation demands have no factor, but often the best schedule.
-        if variant == "best":
+        if options.variant == "best":
             variants = ["units", "demands", "inflated"]
             if _small(tables):
                 alone = _Part.of("alone", tables, options).guarantee(tables)
                 if alone is not None and _strongest(tables, options) == alone:
                     variants.append("alone")
-        elif self._wants_more():
-            variants.append("demands")
         return [_Part.of(each, tables, options) for each in variants]

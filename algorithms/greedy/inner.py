@@ -39,15 +39,7 @@ def exact(
     budgets: NDArray[np.float64],
     budget: Budget | None = None,
 ) -> NDArray[np.int64]:
-    """Find the best allocation, shape (k, m), by depth-first search; factor 1.
-
-    Examples
-    --------
-    The best pair first would leave the second job with nothing.
-
-    >>> exact([1, 1], np.array([[1.0, 0.9], [0.9, 0.0]]), np.array([1.0, 1.0])).tolist()
-    [[0, 1], [1, 0]]
-    """
+    """Find the best allocation, shape (k, m), by depth-first search; factor 1."""
     k, m = bids.shape
     # Types of large bids first: they decide most. Within a type, jobs of large bids first.
     order = sorted((i for i in range(k) if blocks[i]), key=lambda i: -bids[i].max(initial=0))

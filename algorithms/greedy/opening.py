@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+import sys
 from fractions import Fraction
 from math import ceil, inf
-from time import perf_counter
+from time import perf_counter, sleep
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from cms.knapsack.pricing import common_denominator
-from cms.running.stopping import Stopped
 
 from ..tables.integers import look_at
 from . import steps
@@ -46,15 +46,6 @@ class Opening:
 
     It ends when the demands themselves are met. A unit of a job's demand counts, by ``weights``,
     ``units`` 1, ``demands`` 1 / d_j, ``alone`` what it costs where the job is served by itself.
-
-    Examples
-    --------
-    >>> from cms import Configuration, Job, Problem
-    >>> from algorithms.tables.integers import Tables
-    >>> jobs = [Job("bert", 5, {"half": 1})]
-    >>> problem = Problem(configurations=Configuration({"half": 2}), jobs=jobs)
-    >>> Opening(Tables.of(problem), "greedy", "units").finish()
-    ([3], array([[5]]))
     """
 
     def __init__(
@@ -113,10 +104,7 @@ class Opening:
         The time that the budget leaves says whether anything is compiled; no outcome depends on it.
         """
         tables, budget = self._tables, self._budget
-        seconds = inf if budget is None else budget.remaining()
-        compiled = self._pays_to_compile(seconds)
-        if not compiled and tables.n >= _COMPILED_JOBS and seconds < _LOADING_SECONDS:
-            raise Stopped  # nothing would come of it
+        compiled = self._pays_to_compile()
         start, advance = steps.compiled() if compiled else (steps.start, None)
         # Weighing needs no more than floats.
         kinds = dict.fromkeys(("many", "costs", "divisors", "gains"), np.float64)
@@ -151,15 +139,23 @@ class Opening:
         given = np.array(state.given, dtype=kind).reshape(tables.n, tables.k)
         return [int(x) for x in state.machines], given
 
-    def _pays_to_compile(self, seconds: float) -> bool:
-        tables = self._tables
+    def _pays_to_compile(self) -> bool:
+        """Whether there is a compiled loop for these numbers, and time to load it.
+
+        Where many jobs are left no time for that, no loop would come to its end: it is waited for.
+        """
+        tables, budget = self._tables, self._budget
         if self._inner != "greedy" or self._largest >= _FITS:
             return False
-        work = tables.n * tables.k * tables.c
-        loaded = bool(steps.compiled.cache_info().currsize)
-        return (work >= _COMPILED_WORK and seconds > _COMPILATION_SECONDS) or (
-            tables.n >= _COMPILED_JOBS and (loaded or seconds > _LOADING_SECONDS)
-        )
+        seconds = inf if budget is None else budget.remaining()
+        if tables.n < _COMPILED_JOBS:
+            work = tables.n * tables.k * tables.c
+            return work >= _COMPILED_WORK and seconds > _COMPILATION_SECONDS
+        if "numba" not in sys.modules and seconds < _LOADING_SECONDS:
+            while True:
+                look_at(budget)
+                sleep(_CLOCK_SECONDS / 2)
+        return True
 
     def _open_one(self) -> bool:
         """Open the best machine, as ``steps.choose`` does; False if nothing gains anything.

@@ -97,7 +97,8 @@ def alone_factor(few: int, delta: Fraction) -> Fraction:
 
 def by_units(tables: Tables, inner: str) -> Guarantee:
     """State G-int, with the most that one machine can gain in units of demand."""
-    largest = max((_most_units(tables, row) for row in tables.counts), default=0)
+    best = [int(column.max(initial=0)) for column in tables.supply.T]
+    largest = max((_most_units(tables, row, best) for row in tables.counts), default=0)
     factor = max(Fraction(1), _by_inner(harmonic_above(largest), inner))
     return Guarantee(factor, 0, "OPT", "G-int, theory 2.2")
 
@@ -136,12 +137,10 @@ def _by_inner(factor: Fraction, inner: str) -> Fraction:
     return rounded_up(factor / FACTORS[inner] * (1 + _MISSED[inner]))
 
 
-def _most_units(tables: Tables, row: list[int]) -> int:
+def _most_units(tables: Tables, row: list[int], best: list[int]) -> int:
     """Bound what a machine gains: no more than its blocks do each by itself, nor all demands."""
     supply = tables.supply
-    by_block = sum(
-        count * int(most) for count, most in zip(row, supply.max(axis=0, initial=0), strict=True)
-    )
+    by_block = sum(count * most for count, most in zip(row, best, strict=True))
     if tables.n > _MANY:
         return by_block
     if by_block >= _FITS:
@@ -185,4 +184,6 @@ def rough_value(tables: Tables) -> Fraction:
     if not highest:
         return Fraction(0)
     worth = least_pay(tables.alone, [float(price / highest) for price in prices])
-    return Fraction(float(worth.sum())) * highest
+    # What no block serves is worth nothing, as is what is worth more than floats can say.
+    worth = worth[worth < 1e300 / max(len(worth), 1)]
+    return Fraction(float(worth.sum())).limit_denominator(10**6) * highest

@@ -236,14 +236,11 @@ def _switch(tables: Tables, epsilon: Fraction) -> tuple[Fraction, Fraction]:
 
 
 class _Run:
-    """A run on a reduced problem."""
-
     def __init__(
         self, reduction: Reduction, tables: Tables, options: LpRoundingOptions, budget: Budget
     ) -> None:
         self._reduction, self._tables = reduction, tables
         self._options, self._budget = options, budget
-        self._epsilon = options.epsilon
 
     def claims(self) -> Iterator[Claim]:
         tables, budget = self._tables, self._budget
@@ -288,7 +285,8 @@ class _Run:
     def _milp(self, vertex: Vertex) -> Iterator[tuple[str, Counts | SolverBound]]:
         """Theorem A: whole machines and blocks in parts, then everything twice."""
         tables, budget = self._tables, self._budget
-        loss = guarantee_of_one_block_each(tables).additive
+        added = guarantee_of_one_block_each(tables)
+        loss = added.additive
         many = vertex.value >= max(loss, _MOST_TOLD * tables.dearest(1))
         if many or tables.vast or not in_reach(tables):
             # So many machines that T-add costs no more than twice the program (theory 2.4, regime
@@ -298,8 +296,8 @@ class _Run:
             elif self._options.plain:
                 yield "aggregated program, T-add", one_block_each(vertex, tables, self._budget)
             return
-        known = [doubled(vertex, tables, budget), one_block_each(vertex, tables, budget)]
-        most = min(limit_on_cost(tables), *(tables.cost(machines) for machines, _ in known))
+        stated = guarantee_of_doubled(tables), added
+        most = min(limit_on_cost(tables), *(one.allows(vertex.value) for one in stated))
         whole, found = cheapest_whole(tables, vertex, most, budget)
         yield "whole machines", SolverBound(tables.cost(whole), "CP-SAT")
         # The machines that cost nothing are added, whole.
@@ -309,7 +307,7 @@ class _Run:
     def _enumeration(self, vertex: Vertex) -> Iterator[tuple[str, Counts | SolverBound]]:
         """Theorem A': T-2 for many machines, the cheapest machine vector that does for few."""
         tables, budget = self._tables, self._budget
-        least, most = _switch(tables, self._epsilon)
+        least, most = _switch(tables, self._options.epsilon)
         if vertex.value >= least:
             if self._options.plain:
                 yield "aggregated program, T-2", doubled(vertex, tables, self._budget)
@@ -338,7 +336,7 @@ class _Run:
         """
         if self._options.variant == "supports":
             return list(machines)
-        grid = [_power_of_two(x * self._epsilon / 3) for x in machines]
+        grid = [_power_of_two(x * self._options.epsilon / 3) for x in machines]
         return [ceil(x / unit) * unit for x, unit in zip(machines, grid, strict=True)]
 
     def _twice(self, machines: Sequence[Fraction], blocks: Blocks) -> Counts:

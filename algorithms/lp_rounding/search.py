@@ -109,17 +109,7 @@ class Cut(NamedTuple):
 
 
 def cut_by(prices: Sequence[Fraction], worth: Fraction, tables: Tables) -> Cut:
-    """Return what prices say of all machines that do, where jobs pay ``worth`` at them, in parts.
-
-    Examples
-    --------
-    >>> from fractions import Fraction
-    >>> from cms import Configuration, Job, Problem
-    >>> from algorithms.tables.integers import Tables
-    >>> problem = Problem(configurations=Configuration({"b": 3}), jobs=[Job("x", 4, {"b": 1})])
-    >>> cut_by([Fraction(1, 2)], Fraction(2), Tables.of(problem))
-    Cut(values=[3], least=4)
-    """
+    """Return what prices say of all machines that do, where jobs pay ``worth`` at them."""
     counted, _ = common_denominator([*prices, worth])
     *numbers, least = counted
     values = [sum(p * a for p, a in zip(numbers, row, strict=True) if a) for row in tables.counts]

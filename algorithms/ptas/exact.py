@@ -155,24 +155,18 @@ class DynamicProgram:
     def _list_costs(self, most: int) -> list[int]:
         """List the costs (in steps) that fleets of paid machines have, if they are so few.
 
-        They are sums of the machines' costs, of no more machines than there are useful blocks: few
-        of all multiples of a step where the costs have no short common denominator.
+        These are few of all multiples of a step where costs have no short common denominator.
         """
         paid = sorted({steps for steps in self._fleet.steps if steps})
-        useful = sum(self._caps)
         costs: list[int] = []
-        waiting, machines = [0], {0: 0}  # the fewest machines of each cost
+        waiting, seen = [0], {0}
         while waiting:
             self._require(len(costs) < most)
-            cost = heappop(waiting)
-            costs.append(cost)
-            for steps in paid:
-                more = cost + steps
-                if more > self._most or machines[cost] == useful:
-                    break
-                if more not in machines:
+            costs.append(cost := heappop(waiting))
+            for more in (cost + steps for steps in paid):
+                if more <= self._most and more not in seen:
+                    seen.add(more)
                     heappush(waiting, more)
-                machines[more] = min(machines.get(more, useful), machines[cost] + 1)
         return costs
 
     def _list_options(self, demand: int, supply: tuple[int, ...]) -> Iterator[Option]:

@@ -63,14 +63,6 @@ class Tables:
     configurations listed, and the maximal multisets of size-bounded sets, or some chosen ones. Of
     machine types in ``vast``, whose sets have too many of these, they are the machines full of one
     block type, and others as prices asked for them. ``counts`` are their blocks of each type.
-
-    Examples
-    --------
-    >>> from cms import Configuration, Job, Problem
-    >>> jobs = [Job("bert", "1.5", {"half": 1})]
-    >>> tables = Tables.of(Problem(configurations=Configuration({"half": 2}), jobs=jobs))
-    >>> tables.demands.tolist(), tables.supply.tolist(), tables.counts
-    ([3], [[2]], [[2]])
     """
 
     problem: Problem
@@ -168,15 +160,7 @@ class Tables:
 
     @property
     def alone(self) -> NDArray[np.float64]:
-        """How many blocks of each type serve each job alone, n rows of k; infinite where none do.
-
-        Examples
-        --------
-        >>> from cms import Configuration, Job, Problem
-        >>> shape = Configuration({"a": 1, "b": 1})
-        >>> Tables.of(Problem(configurations=shape, jobs=[Job("x", 5, {"a": 2})])).alone
-        array([[2.5, inf]])
-        """
+        """How many blocks of each type serve each job alone, in n rows; infinite where none do."""
         demands, supply = self.demands[:, None], self.supply
         if supply.dtype == object:
             cut = np.frompyfunc(lambda d, f: near(d, f) if f else np.inf, 2, 1)
@@ -214,16 +198,7 @@ class Tables:
         return min(holders, key=lambda at: (self.costs[at], -self.counts[at][block], at))
 
     def schedule(self, reduction: Reduction, machines: Sequence[int], given: Any) -> Schedule:
-        """Build the schedule of the original problem from counts.
-
-        Examples
-        --------
-        >>> from cms import Configuration, Job, Problem, reduce
-        >>> jobs = [Job("bert", 3, {"half": 2})]
-        >>> small = reduce(Problem(configurations=Configuration({"half": 2}), jobs=jobs))
-        >>> Tables.of(small.problem).schedule(small, [1], np.array([[2]]))
-        Schedule(1 machines in 1 groups)
-        """
+        """Build the schedule of the original problem from counts."""
         pairs = zip(self.shapes, machines, strict=True)
         by_shape: Mapping[Configuration, int] = {shape: x for shape, x in pairs if x}
         jobs, blocks = np.nonzero(given)
@@ -256,13 +231,6 @@ def demands_of(problem: Problem) -> tuple[Demand, ...]:
     """Return the jobs of a reduced problem.
 
     Blocks give multiples of the supply's common divisor, so that a demand may be rounded up to one.
-
-    Examples
-    --------
-    >>> from cms import Configuration, Job, Problem
-    >>> job = Job("x", 10**30, {"a": 3 * 10**29})
-    >>> demands_of(Problem(configurations=Configuration({"a": 1}), jobs=[job]))
-    (Demand(name='x', demand=4, supply=(1,)),)
     """
     found = []
     for j, name in enumerate(problem.job_names):

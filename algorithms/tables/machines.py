@@ -25,14 +25,6 @@ def maximal_contents(
 
     They suffice in an integer program, since idle blocks are free. None if there are more than
     ``most``; of a type no more blocks are added than are ``useful``.
-
-    Examples
-    --------
-    >>> maximal_contents(SizeBoundedConfigurations({"a": 44, "b": 33}, 100), most=10)
-    [{'a': 2}, {'a': 1, 'b': 1}, {'b': 3}]
-    >>> vast = SizeBoundedConfigurations({"a": 44, "b": 33}, 10**30)
-    >>> maximal_contents(vast, most=10, useful={"a": 2, "b": 7})
-    [{'a': 2, 'b': 7}]
     """
     highest = {block: shape.largest_count(block) for block in shape.sizes}
     if useful is not None:

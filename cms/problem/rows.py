@@ -31,8 +31,8 @@ from .images import Row as Row
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
-# Rows handled between two looks at the budget.
-_ROWS = 2**17
+# Rows handled between two looks at the budget, and wide ones.
+_ROWS, _WIDE_ROWS = 2**17, 2**10
 
 
 def reduced(demand: Fraction, supply: Sequence[Fraction], job: str) -> Row:
@@ -186,6 +186,8 @@ class Rows(Immutable):
             demands[part], supplies[part], denominators[part] = demand, supply, denominator
         wide = {}
         for to, j in enumerate(jobs.tolist() if self.wide else []):
+            if not to % _WIDE_ROWS:
+                look(stopped)
             if j in self.wide:
                 demanded, given, q = self.wide[j]
                 chosen = (min(given[i], demanded) if cut else given[i] for i in columns)

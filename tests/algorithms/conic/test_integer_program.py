@@ -3,15 +3,23 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 from fractions import Fraction
 from math import ceil
 
 import pytest
 
 import algorithms.conic.integer_program
-from algorithms.conic.demands import Content, Priced, Window, find_windows, price_jobs
-from algorithms.conic.integer_program import ContentProgram, limit_columns
-from algorithms.conic.prepared import Prepared, prepare
+from algorithms.conic.integer_program import (
+    Content,
+    ContentProgram,
+    Priced,
+    Window,
+    find_windows,
+    limit_columns,
+    price_jobs,
+)
+from algorithms.conic.run import Prepared, prepare
 from algorithms.solvers.integer import Settings
 from cms import Problem
 from instances import hard
@@ -22,7 +30,10 @@ from tests.samples import few
 
 
 def best(
-    given: Prepared, contents: list[Content], most: int | None = None, known: Priced | None = None
+    given: Prepared,
+    contents: Sequence[Content],
+    most: int | None = None,
+    known: Priced | None = None,
 ) -> int | None:
     """How many machines the program's best schedule has, of at most so many."""
     most = given.simple if most is None else most
@@ -35,11 +46,6 @@ def best(
     outcome = model.program.solve(Unlimited(), Settings())
     assert outcome.status in ("optimal", "infeasible")
     return None if outcome.values is None else sum(model.read(outcome.values)[0].values())
-
-
-def corners(given: Prepared) -> list[Content]:
-    assert given.polygon is not None
-    return list(given.polygon.list_corners())
 
 
 def ready(problem: Problem, route: str = "cells") -> Prepared:
@@ -58,7 +64,7 @@ def test_the_value_falls_with_slots_to_the_optimum(
     assert algorithms.conic.integer_program.SLOTS == 2
     for slots in range(3):
         monkeypatch.setattr(algorithms.conic.integer_program, "SLOTS", slots)
-        values.append(best(given, corners(given)))
+        values.append(best(given, given.contents))
     assert None not in values
     assert values == sorted(values, key=lambda value: -(value or 0))
     assert values[-1] == optimum(problem)
@@ -73,7 +79,7 @@ def test_what_prices_leave_out_is_in_no_schedule_that_is_good_enough(seed: int) 
     if not value or not isinstance(given, Prepared):
         return
     least = int(value / problem.machine_types[0].cost)
-    contents = corners(given) if given.points is None else list(given.points)
+    contents = list(given.contents)
     raw = [Fraction(rng.randint(5, 15), max(1, most)) for most in given.highest]
     worth = max(sum(p * n for p, n in zip(raw, content, strict=True)) for content in contents)
     known = price_jobs(given.demands, [price / worth for price in raw])

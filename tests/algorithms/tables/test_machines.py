@@ -1,12 +1,16 @@
-"""The configurations that are listed, against their definition."""
+"""The integers of a problem, and the configurations that are listed, against definitions."""
 
 from __future__ import annotations
 
 import itertools
+from fractions import Fraction
+from math import gcd
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from algorithms.tables.integers import Tables
 from algorithms.tables.machines import listed, maximal_contents
 from cms import Configuration, Job, Problem, SizeBoundedConfigurations
 
@@ -49,3 +53,27 @@ def test_of_a_vast_set_the_contents_are_listed_that_somebody_has_a_use_for() -> 
     vast = SizeBoundedConfigurations({"a": 2, "b": 3}, 10**4000)
     problem = Problem(configurations=vast, jobs=[Job("x", 7, {"a": 1, "b": 2}), Job("y", 0, {})])
     assert listed(problem, most=1).shapes == (Configuration({"a": 7, "b": 4}, "machine"),)
+
+
+@given(st.data())
+def test_tables_are_the_numbers_of_the_rows_of_any_size(data: st.DataObject) -> None:
+    unit = data.draw(st.sampled_from([1, 10**12, 10**40]))
+    rows = data.draw(
+        st.lists(
+            st.tuples(*[st.integers(1, 10**6)] * 3).map(lambda row: (max(row), *row[:2])),
+            min_size=1,
+            max_size=4,
+        )
+    )
+    jobs = [Job(f"j{j}", unit * d + 1, {"a": unit * a, "b": b}) for j, (d, a, b) in enumerate(rows)]
+    tables = Tables.of(Problem(configurations=Configuration({"a": 1, "b": 2}), jobs=jobs))
+    assert unit == 10**12 or (tables.supply.dtype == object) == (unit > 1)
+    for j, (d, a, b) in enumerate(rows):
+        demand, supply = int(tables.demands[j]), list(map(int, tables.supply[j]))
+        assert gcd(demand, *supply) == 1
+        assert [Fraction(f, demand) for f in supply] == [
+            Fraction(unit * a, unit * d + 1),
+            Fraction(b, unit * d + 1),
+        ]
+        assert tables.alone[j].tolist() == pytest.approx([demand / f for f in supply])
+    assert tables.phi == max(Fraction(max(unit * a, b), unit * d + 1) for d, a, b in rows)
