@@ -37,11 +37,6 @@ def certificate_from_json(tree: Node | Mapping[str, Any]) -> Certificate:
     """Turn a parsed tree into a certificate; :meth:`Certificate.to_json` is the way back.
 
     Whether it holds for a problem is for its ``bound`` to say.
-
-    Examples
-    --------
-    >>> certificate_from_json({"prices": {"1g": "1/7"}}).to_json()["prices"]
-    {'1g': '1/7'}
     """
     return _tree(tree if isinstance(tree, Node) else Node(tree), 0)
 

@@ -23,27 +23,7 @@ SUMS = ".cms-sha256"
 
 
 def write_folder(files: Mapping[str, str], path: StrPath, *, force: bool = False) -> Path | None:
-    """Write a folder of text files, in place of the one that an earlier run wrote there.
-
-    Parameters
-    ----------
-    files : Mapping[str, str]
-        The text of each file by its path in the folder (``steps/07.sh``). One that begins with
-        ``#!`` can be run by whoever can read it.
-    path : str or path-like
-        The folder; the folder it is in must exist. If it cannot be written, all is as before.
-    force : bool
-        Whether a folder that is not ours may make way. It is kept, under the name returned.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as place:
-    ...     write_folder({"run.sh": "#!/bin/sh\\n", "steps/1.json": "{}\\n"}, Path(place, "out"))
-    ...     write_folder({"README.md": "Nothing to do.\\n"}, Path(place, "out"))
-    ...     sorted(entry.name for entry in Path(place, "out").iterdir())
-    ['.cms-sha256', 'README.md']
-    """
+    """Write a folder of text files, in place of the one that an earlier run wrote there."""
     name, folder = os.fspath(path), Path(os.path.realpath(path))
     for file in files:
         odd = {"", ".", ".."} & set(file.split("/")) or set("\\\0\n") & set(file)
@@ -57,19 +37,7 @@ def write_folder(files: Mapping[str, str], path: StrPath, *, force: bool = False
 
 @contextmanager
 def new_folder(path: StrPath, part: str) -> Iterator[Path]:
-    """Yield a folder with a `part` in it, which appears in its place, where nothing is, at the end.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> place = Path(tempfile.mkdtemp(), "fleet")
-    >>> with new_folder(place, "jobs") as aside:
-    ...     _ = (aside / "jobs" / "0").write_bytes(b"")
-    ...     place.exists()
-    False
-    >>> [entry.name for entry in (place / "jobs").iterdir()]
-    ['0']
-    """
+    """Yield a folder with a `part` in it, which appears in its place, where nothing is, at the end."""
     folder = Path(path).absolute()
     refuse_existing(Path(path))
     with ExitStack() as stack:

@@ -36,11 +36,6 @@ def parse_json(source: Source, *, holds: str = "") -> Any:
     """Parse a JSON document: integers become int, other numbers Fraction, exactly.
 
     `holds` says what it should hold ("a plan"), for those who give a table in its place.
-
-    Examples
-    --------
-    >>> parse_json(Source("a.json", '{"demand": 0.1}'))
-    {'demand': Fraction(1, 10)}
     """
     try:
         return json.loads(
@@ -63,11 +58,6 @@ def locate(source: Source, path: Sequence[str | int]) -> tuple[int | None, int |
 
     The document is one that :func:`parse_json` has read; None for the key of an array's entry and
     of the root, and both None if there is no such value.
-
-    Examples
-    --------
-    >>> locate(Source("a.json", '{"jobs": [7, 8]}'), ["jobs", 1])
-    (13, None)
     """
     text = source.text
     if text is None:

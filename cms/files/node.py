@@ -23,23 +23,7 @@ _PLAIN = re.compile(r"[\w:-]+")  # keys that need no quotes in a path
 
 
 class Node:
-    """A value inside a JSON document, read through checks that name it and its position.
-
-    Parameters
-    ----------
-    value : Any
-        What ``json.loads`` gives; floats are taken as the shortest decimal that prints as they.
-    source : Source, optional
-        The text it was parsed from, for lines and columns.
-
-    Examples
-    --------
-    >>> node = Node({"jobs": [{"demand": -1}]})
-    >>> node.at("jobs").at(0).at("demand").number()
-    Traceback (most recent call last):
-        ...
-    cms.errors.FileError: <document>: jobs[0].demand is -1, expected a number >= 0
-    """
+    """A value inside a JSON document, read through checks that name it and its position."""
 
     __slots__ = ("_key", "_parent", "about", "source", "value")
 
@@ -186,22 +170,7 @@ class Node:
     # -- values ------------------------------------------------------------------------------
 
     def agree(self, value: Any, why: str) -> None:
-        """Check what is written out for readers against what follows from the rest.
-
-        Parameters
-        ----------
-        value : dict, list, str, int, Fraction or None
-            What follows; a Fraction is compared as a number, however that is written.
-        why : str
-            From what it follows: "as in the problem".
-
-        Examples
-        --------
-        >>> Node({"groups": [{"count": 2}]}).at("groups").agree([{"count": 3}], "as in the plan")
-        Traceback (most recent call last):
-            ...
-        cms.errors.FileError: <document>: groups[0].count is 2, expected 3, as in the plan
-        """
+        """Check what is written out for readers against what follows from the rest."""
         if isinstance(value, dict):
             for key, child in self.object(value).items():
                 child.agree(value[key], why)

@@ -207,12 +207,6 @@ def problem_from_json(document: Node | Mapping[str, Any]) -> Problem | TimeShare
     """Turn a parsed document into a problem; its ``time_sharing`` says which kind it is.
 
     With a node, errors have the line and column of the file it was read from.
-
-    Notes
-    -----
-    May be left out: ``machine_types`` (a single type of cost 1 and no limit), a type's ``cost`` (1)
-    and ``limit``, ``blocks`` (in the order of the configurations), a configuration's ``machine`` if
-    there is one type, ``max_blocks``; in a demand function, blocks that give nothing.
     """
     node = document if isinstance(document, Node) else Node(document)
     check_head(node, "cms-problem")

@@ -15,14 +15,7 @@ _MACHINE = f.nullable(f.name("machine type"))
 
 
 def schedule_to_json(schedule: Schedule) -> dict[str, Any]:
-    """Turn a schedule into the value that :func:`schedule_from_json` reads.
-
-    Examples
-    --------
-    >>> group = MachineGroup(Configuration({"3g": 2}, "a100"), {("3g", "bert"): 1}, 5)
-    >>> schedule_to_json(Schedule([group]))["groups"][0]["assignment"]
-    [['3g', 'bert', 1]]
-    """
+    """Turn a schedule into the value that :func:`schedule_from_json` reads."""
     return {
         "groups": [
             {

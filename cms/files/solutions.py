@@ -169,14 +169,7 @@ def _document(solution: Solution, schedule: dict[str, Any] | None) -> dict[str, 
 
 
 def solution_from_json(document: Node | Mapping[str, Any]) -> Solution:
-    """Turn a parsed document into a solution.
-
-    Parameters
-    ----------
-    document : Node or Mapping
-        With a node, errors have the line and column of the file it was read from. A ``shortage``
-        in it is a remark for people: its form is checked, and it is left aside.
-    """
+    """Turn a parsed document into a solution."""
     node = document if isinstance(document, Node) else Node(document)
     return _read(node, "cms-solution", schedule_from_json)
 

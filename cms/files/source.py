@@ -29,13 +29,7 @@ _SIGNATURES = (
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A file's name, as the user gave it, and its text: None of what was never a file.
-
-    Examples
-    --------
-    >>> Source("a.json", "{\\n  1}").position(4)
-    (2, 3)
-    """
+    """A file's name, as the user gave it, and its text: None of what was never a file."""
 
     name: str
     text: str | None = None

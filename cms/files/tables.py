@@ -209,32 +209,7 @@ def read_table(
     optional: Collection[str] = (),
     kept: Collection[str] = (),
 ) -> Table:
-    """Read a CSV table with a header line.
-
-    Parameters
-    ----------
-    path : str, path-like or Source
-        The file; ``-`` is standard input. Or text that was read already.
-    columns : collection of str
-        The columns that must be there, in any order; case does not count, nor whether blanks,
-        hyphens, underscores, brackets or nothing stand between words.
-    optional : collection of str
-        Columns that may be there; others are kept as :attr:`TableRow.extra`.
-    kept : collection of str
-        Of these others, those that somebody will look for under just this name.
-
-    Examples
-    --------
-    >>> text = "service,rate_rps\\nchat,12.5\\n"
-    >>> for row in read_table(Source("services.csv", text), columns=["service", "rate_rps"]):
-    ...     print(row["service"].text, row["rate_rps"].number(), row.line)
-    chat 25/2 2
-    >>> text = "Service;Rate RPS\\nchat;1.234,5\\nmail;1.200\\n"
-    >>> for row in read_table(Source("services.csv", text), columns=["service", "rate_rps"]):
-    ...     print(row["service"].text, row["rate_rps"].number())
-    chat 2469/2
-    mail 1200
-    """
+    """Read a CSV table with a header line."""
     source = path if isinstance(path, Source) else read_source(path, holds="a CSV table")
     delimiter = delimiter_of(source, [*columns, *optional, *kept])
     found = records(source, delimiter)

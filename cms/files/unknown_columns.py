@@ -74,17 +74,6 @@ def refuse_unknown_columns(
     A column nearly called as a `known` one that is absent is refused whatever it holds. By
     `nearest_of` an error says which known column has limits, rates or wishes. Of `kinds`, tables of
     measurements have more rates and latencies than anybody asks for: only an "order" is wrong.
-
-    Examples
-    --------
-    >>> from cms.files.source import Source
-    >>> from cms.files.tables import read_table
-    >>> table = read_table(Source("s.csv", "service,owner,ttft_ms\\nchat,us,80\\n"), ["service"])
-    >>> refuse_unknown_columns(table, nearest_of={"limit": "latency_limit_ms"})
-    Traceback (most recent call last):
-    ...
-    cms.errors.FileError: s.csv:1: the column 'ttft_ms' is not known and looks like a limit, \
-expected a known column, or a name that is unlike one; nearest: 'latency_limit_ms'
     """
     absent = [name for name in known if name not in table.columns]
     for name in (name for name in table.header.extra if name not in known):

@@ -38,14 +38,6 @@ class YamlSource(Source):
     """A YAML file as JSON text, whose positions are those of the YAML.
 
     Each of `marks` is an offset into the text, and its line and column in the YAML.
-
-    Examples
-    --------
-    >>> source = yaml_source(Source("a.yaml", "key: a100\\nmax: [1, 2]\\n"))
-    >>> source.text
-    '{"key":"a100","max":[1,2]}'
-    >>> source.position(source.text.index("2"))
-    (2, 10)
     """
 
     marks: tuple[tuple[int, int, int], ...] = ()
@@ -62,15 +54,6 @@ def read_yaml_or_json(source: Source, *, holds: str = "a document") -> tuple[Nod
     It is JSON if it begins with a bracket and its name does not end in ``.yaml`` or ``.yml``. Empty
     documents of a stream are left out. In YAML, aliases (``*name``) and merge keys (``<<``) are
     what they stand for; numbers that JSON writes otherwise (``0x10``, ``.5``) and dates are texts.
-
-    Examples
-    --------
-    >>> text = 'kind: Pod\\n---\\nkind: Node\\nallocatable: {"nvidia.com/mig-1g.10gb": "2"}\\n'
-    >>> _, node = read_yaml_or_json(Source("list.yaml", text))
-    >>> node.at("allocatable").value
-    {'nvidia.com/mig-1g.10gb': '2'}
-    >>> node.at("kind").error("here it is").line
-    3
     """
     is_yaml = source.name.lower().endswith((".yaml", ".yml"))
     documents: list[Source] = []

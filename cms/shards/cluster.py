@@ -100,14 +100,6 @@ def refuse_other_code(answers: Mapping[str, object], what: str = "cms") -> None:
     """Refuse workers that lack this package or have other code than is here, and say which.
 
     `answers` are their digests by address, or what they raised.
-
-    Examples
-    --------
-    >>> refuse_other_code({"tcp://a:1": code_digest()})
-    >>> refuse_other_code({"tcp://a:1": code_digest(), "tcp://b:1": "0123456789ab"})
-    Traceback (most recent call last):
-    ...
-    cms.errors.ClusterError: worker tcp://b:1 has other code than is here ...
     """
     bad: defaultdict[str, list[str]] = defaultdict(list)
     for worker, answer in answers.items():

@@ -53,19 +53,7 @@ class Counts(Protocol):
 
 
 class Coded(NamedTuple):
-    """Which of a few different options each job of a shard takes.
-
-    Attributes
-    ----------
-    codes : ndarray of small whole numbers, shape (jobs,)
-    options : ndarray of whole numbers, shape (options, k)
-
-    Examples
-    --------
-    >>> coded = Coded.of_table(np.array([[2, 0], [0, 1], [2, 0]]))
-    >>> coded.codes.tolist(), coded.options.tolist(), coded.table().tolist()
-    ([0, 1, 0], [[2, 0], [0, 1]], [[2, 0], [0, 1], [2, 0]])
-    """
+    """Which of a few different options each job of a shard takes."""
 
     codes: NDArray[Any]
     options: NDArray[Any]
@@ -177,32 +165,14 @@ class CountsInMemory(NamedTuple):
 
 
 class Served(NamedTuple):
-    """What counts come to in a shard: plain values.
-
-    Attributes
-    ----------
-    load : list of int
-        Blocks of each type in all.
-    faults : list of (str, str, str)
-        Counts that are none, or the first jobs that do not get what they need: where, what is
-        there, what is needed.
-    """
+    """What counts come to in a shard: plain values."""
 
     load: list[int]
     faults: list[tuple[str, str, str]]
 
 
 def served(loaded: Loaded, counts: NDArray[Any]) -> Served:
-    """Check the counts of a shard in exact arithmetic.
-
-    Examples
-    --------
-    >>> from cms.problem.rows import Rows
-    >>> from cms.shards.shard import Loaded
-    >>> loaded = Loaded(0, 70, Rows.from_arrays([7, 5], [[4, 2], [1, 3]], "ab", "xy"))
-    >>> served(loaded, np.array([[1, 2], [0, 1]]))
-    Served(load=[1, 3], faults=[("job 'j71'", '3 of its demand served', '5')])
-    """
+    """Check the counts of a shard in exact arithmetic."""
     rows = loaded.rows
     n, k = len(rows), rows.n_blocks
     refused = _refused(counts, (n, k))
@@ -250,13 +220,7 @@ def _refused(counts: NDArray[Any], shape: tuple[int, int]) -> str | None:
 
 
 def column_sums(counts: NDArray[Any]) -> list[int]:
-    """Add up whole numbers >= 0 of each column without overflow.
-
-    Examples
-    --------
-    >>> column_sums(np.array([[2**62, 1], [2**62, 2]]))
-    [9223372036854775808, 3]
-    """
+    """Add up whole numbers >= 0 of each column without overflow."""
     if counts.dtype.kind == "O":
         return [sum(int(number) for number in column) for column in counts.T]
     if counts.dtype.itemsize < 8 or int(counts.max(initial=0)) < 2**31:

@@ -25,22 +25,7 @@ def nobody(what: str, done: int, of: int) -> None:
 
 
 class Work(NamedTuple):
-    """What is to be done on shards.
-
-    Attributes
-    ----------
-    function : callable
-        Of a module, ``function(loaded, *arguments)``; pure.
-    shards : sequence of Shard
-    arguments : callable
-        Returns the arguments for a shard's number: plain values.
-    what : str
-        What is done, for whoever watches.
-    kept : bool
-        Whether a journal keeps what is found, plain values; never what is part of a check.
-    stopped : callable
-        Asked again and again.
-    """
+    """What is to be done on shards."""
 
     function: Callable[..., Any]
     shards: Sequence[Shard]
@@ -62,23 +47,7 @@ class Engine(Protocol):
 
 
 class Here:
-    """Runs everything in this process, one shard after the other; the next one is read meanwhile.
-
-    Parameters
-    ----------
-    threads : int, optional
-        For compiled work; by default all cores.
-
-    Examples
-    --------
-    >>> from cms.problem.rows import Rows
-    >>> from cms.shards.shard import shards_of
-    >>> rows = Rows.from_arrays([1, 2, 3], [[1]] * 3, "abc", ["x"])
-    >>> def most(loaded, plus):
-    ...     return int(loaded.rows.demands.max()) + plus
-    >>> list(Here().map(Work(most, shards_of(rows, 2), lambda number: (10,), "looking")))
-    [(0, 12), (1, 13)]
-    """
+    """Runs everything in this process, shard by shard; the next one is read meanwhile."""
 
     def __init__(self, threads: int | None = None) -> None:
         self.threads = threads

@@ -12,12 +12,7 @@ from .schedule import ShardedSchedule, sharded_faults
 
 
 class ShardedReferee(JobReferee):
-    """Judges what is claimed about a :class:`ShardedProblem`, shard by shard.
-
-    Parameters
-    ----------
-    problem : ShardedProblem
-    """
+    """Judges what is claimed about a :class:`ShardedProblem`, shard by shard."""
 
     schedules: Any = ShardedSchedule
     problem: Any

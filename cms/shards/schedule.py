@@ -145,14 +145,7 @@ class ShardedSchedule:
 def busy_machines(
     machines: Mapping[Configuration, int], blocks: Sequence[str], load: Sequence[int]
 ) -> dict[Configuration, int]:
-    """Return how many machines of each configuration serve somebody, if so many blocks are given.
-
-    Examples
-    --------
-    >>> pair, both = Configuration({"a": 2}), Configuration({"a": 1, "b": 1})
-    >>> busy_machines({pair: 3, both: 4}, "ab", [5, 2]) == {pair: 3, both: 2}
-    True
-    """
+    """Return how many machines of each configuration serve somebody at such a load."""
     left = dict(zip(blocks, load, strict=True))
     found = {}
     for shape, number in machines.items():

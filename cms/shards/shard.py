@@ -86,15 +86,7 @@ class MemoryShard(NamedTuple):
 
 
 def shards_of(rows: Rows, size: int = SHARD) -> tuple[MemoryShard, ...]:
-    """Cut rows in memory into shards.
-
-    Examples
-    --------
-    >>> from cms.problem.rows import Rows
-    >>> rows = Rows.from_arrays([1] * 5, [[1]] * 5, "abcde", ["x"])
-    >>> [(shard.first, shard.n_jobs) for shard in shards_of(rows, 2)]
-    [(0, 2), (2, 2), (4, 1)]
-    """
+    """Cut rows in memory into shards."""
     n = len(rows)
     return tuple(MemoryShard(rows, at, min(size, n - at)) for at in range(0, n, size))
 
@@ -130,13 +122,7 @@ class Narrowed(NamedTuple):
 
 
 def narrowest(values: NDArray[Any]) -> NDArray[Any]:
-    """Return whole numbers below 2**63 in as few bytes as they need, little-endian.
-
-    Examples
-    --------
-    >>> narrowest(np.array([1, 300])).dtype.str
-    '<i2'
-    """
+    """Return whole numbers below 2**63 in as few bytes as they need, little-endian."""
     low, high = int(values.min(initial=0)), int(values.max(initial=0))
     for kind in ("<i1", "<i2", "<i4"):
         limits = np.iinfo(kind)

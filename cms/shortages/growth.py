@@ -162,22 +162,6 @@ def with_schedule(problem: Problem, solution: Solution, schedule: Schedule) -> S
     """Return a solution with another schedule, checked by the driver as any claim is.
 
     Its certificate is claimed anew, and checked anew.
-
-    Parameters
-    ----------
-    problem : Problem
-    solution : Solution
-        Of the problem.
-    schedule : Schedule
-        No dearer than the solution's.
-
-    Examples
-    --------
-    >>> from cms import Configuration, Job, solve
-    >>> problem = Problem(configurations=Configuration({"b": 2}), jobs=[Job("x", 3, {"b": 2})])
-    >>> solution = solve(problem)
-    >>> with_schedule(problem, solution, solution.schedule).status.value
-    'optimal'
     """
     found = rechecked(problem, schedule, solution.certificate)
     if found.cost != solution.cost or found.status is not solution.status:
@@ -193,21 +177,7 @@ def with_schedule(problem: Problem, solution: Solution, schedule: Schedule) -> S
 
 
 def rechecked(problem: Problem, schedule: Schedule, certificate: Certificate) -> Solution:
-    """Return the solution that a schedule and a certificate make, both checked by the driver.
-
-    Raises
-    ------
-    InvalidSchedule, AlgorithmError
-        If one of them does not hold.
-
-    Examples
-    --------
-    >>> from cms import Configuration, Job, solve
-    >>> problem = Problem(configurations=Configuration({"b": 2}), jobs=[Job("x", 3, {"b": 2})])
-    >>> solution = solve(problem)
-    >>> rechecked(problem, solution.schedule, solution.certificate).status.value
-    'optimal'
-    """
+    """Return the solution that a schedule and a certificate make, both checked by the driver."""
     return solve(problem, _Known(certificate), time_limit=None, start=schedule, seed=0, threads=1)
 
 

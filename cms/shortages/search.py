@@ -34,21 +34,6 @@ class Asking:
 
     Its ``is_set`` makes it the ``cancel`` of every call: a Ctrl-C that comes between two of them
     counts as well.
-
-    Parameters
-    ----------
-    method : str or Algorithm
-    seed : int
-    threads : int or None
-    end : float
-        When to stop, by ``time.monotonic()``; infinity for never.
-    interrupt : CtrlC
-    cancel : CancelEvent or None
-
-    Examples
-    --------
-    >>> Asking("auto", 0, None, math.inf, CtrlC(), None).over
-    False
     """
 
     def __init__(
@@ -95,17 +80,7 @@ class Asking:
 
 
 class Machines(NamedTuple):
-    """Machines beyond the limits; the attributes are those of :class:`cms.shortage.Shortage`.
-
-    Attributes
-    ----------
-    more : FrozenMap of str to int, or None
-    schedule : Schedule
-    at_least : int
-    proof : Proof
-    certificate : Certificate or None
-        Of the extended problem, if its bound is positive: it proves that the limits are too low.
-    """
+    """Machines beyond the limits; the attributes are those of :class:`cms.shortage.Shortage`."""
 
     more: FrozenMap[str, int] | None
     schedule: Schedule
@@ -115,28 +90,7 @@ class Machines(NamedTuple):
 
 
 def fewest_machines(problem: Problem, asking: Asking, solution: Solution | None = None) -> Machines:
-    """Find the fewest machines beyond the limits that would do.
-
-    Parameters
-    ----------
-    problem : Problem
-        Each of its jobs can be served.
-    asking : Asking
-    solution : Solution, optional
-        The answer that the problem has no schedule, if it has been given.
-
-    Examples
-    --------
-    >>> from cms import Configuration, Job, MachineType
-    >>> problem = Problem(
-    ...     configurations=Configuration({"b": 1}, "m"),
-    ...     jobs=[Job("x", 3, {"b": 1})],
-    ...     machine_types=[MachineType("m", limit=1)],
-    ... )
-    >>> found = fewest_machines(problem, Asking("auto", 0, None, math.inf, CtrlC(), None))
-    >>> dict(found.more), found.at_least
-    ({'m': 2}, 2)
-    """
+    """Find the fewest machines beyond the limits that would do."""
     if all(machine.limit is None for machine in problem.machine_types):
         return Machines(FrozenMap(), Schedule(), 0, Proof.CHECKED, None)
     larger = extended(problem)
@@ -156,15 +110,7 @@ def fewest_machines(problem: Problem, asking: Asking, solution: Solution | None 
 
 
 class Demand(NamedTuple):
-    """A share of every demand; see :class:`cms.shortage.Shortage`.
-
-    Attributes
-    ----------
-    share : Fraction
-    schedule : Schedule
-    too_much : Fraction or None
-    proof : Proof
-    """
+    """A share of every demand; see :class:`cms.shortage.Shortage`."""
 
     share: Fraction
     schedule: Schedule
@@ -175,31 +121,7 @@ class Demand(NamedTuple):
 def largest_share(
     problem: Problem, asking: Asking, machines: Machines, solution: Solution | None
 ) -> Demand:
-    """Find the largest share of every demand that can be met within the limits.
-
-    Parameters
-    ----------
-    problem : Problem
-        Each of its jobs can be served.
-    asking : Asking
-    machines : Machines
-        What is known about machines beyond the limits.
-    solution : Solution or None
-        The answer that the problem has no schedule, if it has been given.
-
-    Examples
-    --------
-    >>> from cms import Configuration, Job, MachineType
-    >>> problem = Problem(
-    ...     configurations=Configuration({"b": 1}, "m"),
-    ...     jobs=[Job("x", 3, {"b": 1})],
-    ...     machine_types=[MachineType("m", limit=1)],
-    ... )
-    >>> asking = Asking("auto", 0, None, math.inf, CtrlC(), None)
-    >>> found = largest_share(problem, asking, fewest_machines(problem, asking), None)
-    >>> str(found.share), str(found.too_much)
-    ('333/1000', '167/500')
-    """
+    """Find the largest share of every demand that can be met within the limits."""
     if machines.more is not None and not machines.more:
         return Demand(Fraction(1), machines.schedule, None, Proof.CHECKED)
     search = _ShareSearch(problem, asking)
@@ -214,38 +136,7 @@ def largest_share(
 def most_growth(
     problem: Problem, asking: Asking, schedule: Schedule, certificate: Certificate, cost: Fraction
 ) -> Demand | None:
-    """Find the largest share of every demand, 1 or more, that can be met within the limits.
-
-    Parameters
-    ----------
-    problem : Problem
-        Its limits are the machines that the schedule has.
-    asking : Asking
-    schedule : Schedule
-        A valid one.
-    certificate : Certificate
-        Of the problem; a good one saves most of the questions.
-    cost : Fraction
-        Of the schedule.
-
-    Returns
-    -------
-    Demand or None
-        None if no demand is positive: any share can be met.
-
-    Examples
-    --------
-    >>> from cms import Configuration, Job, MachineType, solve
-    >>> problem = Problem(
-    ...     configurations=Configuration({"b": 1}, "m"),
-    ...     jobs=[Job("x", 3, {"b": 4})],
-    ...     machine_types=[MachineType("m", limit=1)],
-    ... )
-    >>> found, asking = solve(problem), Asking("auto", 0, None, math.inf, CtrlC(), None)
-    >>> grown = most_growth(problem, asking, found.schedule, found.certificate, found.cost)
-    >>> str(grown.share), str(grown.too_much), grown.proof.value
-    ('1333/1000', '667/500', 'checked')
-    """
+    """Find the largest share of every demand, 1 or more, that can be met within the limits."""
     if not problem.rows.wants.any():
         return None
     search = _ShareSearch(problem, asking, met=PARTS, least=PARTS, end=_UNKNOWN, schedule=schedule)
@@ -261,22 +152,7 @@ _UNKNOWN = PARTS << 60
 
 @dataclass(slots=True)
 class _ShareSearch:
-    """What is known about the shares of the demands, in parts of :data:`PARTS`.
-
-    Attributes
-    ----------
-    met : int
-        The largest share with a schedule.
-    least, end : int
-        The first of these; all shares are below this one.
-    untried : int
-        All shares between `met` and this one are open; this one is proved impossible, called so by
-        a solver, or was given up.
-    proved, claimed : int
-        The smallest share that a checked certificate, or a solver's word, shows impossible.
-    gave_up : bool
-        Whether the time for a share ran out.
-    """
+    """What is known about the shares of the demands, in parts of :data:`PARTS`."""
 
     problem: Problem
     asking: Asking
@@ -356,18 +232,7 @@ class _ShareSearch:
         asked: Callable[[Problem], Problem],
         most: Fraction | int = 0,
     ) -> None:
-        """Take note that a certificate proves a share impossible; find the smallest one it does.
-
-        Parameters
-        ----------
-        parts : int
-            It is proved.
-        certificate : Certificate
-        asked : callable
-            Turns the problem into one whose schedules within the limits cost at most `most`.
-        most : int
-            So a larger bound is a proof.
-        """
+        """Take note that a certificate proves a share impossible; find the smallest one it does."""
         if parts >= self.proved:
             return
         self.proved = parts

@@ -199,25 +199,7 @@ def shortage(
 
 
 def unservable_lines(unservable: Mapping[str, Iterable[Block]]) -> list[str]:
-    """Say of each job that no machine can serve what it would need.
-
-    Parameters
-    ----------
-    unservable : Mapping of str to blocks
-        As :attr:`Shortage.unservable`.
-
-    Returns
-    -------
-    list of str
-        At most 20, and one that says how many more there are.
-
-    Examples
-    --------
-    >>> for line in unservable_lines({"y": ("giant",), "z": ()}):
-    ...     print(line)
-    job 'y': only giant would serve it, which no machine can be cut into
-    job 'z': no block supplies any of its demand
-    """
+    """Say of each job that no machine can serve what it would need."""
     lines = []
     for name, blocks in list(unservable.items())[:JOBS_NAMED]:
         needed = " or ".join(blocks)

@@ -24,32 +24,7 @@ EFFORT = 20_000
 
 
 def evened(problem: Problem, schedule: Schedule, *, effort: int = EFFORT) -> Schedule:
-    """Lift the least share of the jobs with the machines that are there.
-
-    Parameters
-    ----------
-    problem : Problem
-    schedule : Schedule
-        A valid one.
-    effort : int, optional
-        Where even reading the schedule takes more, it is returned as it is.
-
-    Returns
-    -------
-    Schedule
-        Valid, with as many machines of each configuration and as many blocks in use, in no more
-        groups.
-
-    Examples
-    --------
-    >>> from cms import Configuration, Job, MachineGroup
-    >>> one = Configuration({"b": 6})
-    >>> problem = Problem(configurations=one, jobs=[Job("x", 2, {"b": 1}), Job("y", 2, {"b": 1})])
-    >>> uneven = Schedule([MachineGroup(one, {("b", "x"): 4, ("b", "y"): 2}, 1)])
-    >>> even = evened(problem, uneven)
-    >>> dict(even.groups[0].assignment), str(least_share(problem, even))
-    ({('b', 'x'): 3, ('b', 'y'): 3}, '3/2')
-    """
+    """Lift the least share of the jobs with the machines that are there."""
     size = len(schedule.columns.entry_count) + len(schedule.groups)
     if size * len(problem.blocks) > effort or problem.n_jobs > effort:
         return schedule

@@ -31,32 +31,7 @@ class _TooLong(Exception):
 
 
 def fewer_layouts(schedule: Schedule, *, effort: int = EFFORT) -> Schedule:
-    """Regroup a schedule so that it has fewer different machines, if that is found.
-
-    Parameters
-    ----------
-    schedule : Schedule
-        A valid one.
-    effort : int, optional
-        Where more would be needed the schedule is returned as it is, the same on every machine.
-
-    Returns
-    -------
-    Schedule
-        As many machines of each configuration, as many blocks of each type for each content; no
-        more groups.
-
-    Examples
-    --------
-    >>> from cms import Configuration, MachineGroup
-    >>> pair = Configuration({"half": 2})
-    >>> halves = [{("half", "x"): 2}, {("half", "x"): 1, ("half", "y"): 1}, {("half", "y"): 2}]
-    >>> apart = Schedule(
-    ...     [MachineGroup(pair, given, count) for given, count in zip(halves, (2, 1, 2))]
-    ... )
-    >>> [(group.count, dict(group.assignment)) for group in fewer_layouts(apart).groups]
-    [(5, {('half', 'x'): 1, ('half', 'y'): 1})]
-    """
+    """Regroup a schedule so that it has fewer different machines, if that is found."""
     best = len(schedule.groups)
     budget = _Budget(effort)
     found: list[MachineGroup] | None = None

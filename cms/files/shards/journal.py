@@ -23,16 +23,7 @@ if TYPE_CHECKING:
 
 
 class Journal:
-    """An engine that keeps what another one has worked out.
-
-    Parameters
-    ----------
-    engine : Engine
-    folder : Path
-        Made if it is not there.
-    sha256 : str
-        The problem's.
-    """
+    """An engine that keeps what another one has worked out."""
 
     def __init__(self, engine: Engine, folder: Path, sha256: str) -> None:
         self._engine = engine

@@ -179,17 +179,7 @@ def _objects(column: Any) -> NDArray[Any]:
 
 
 def _side_by_side(columns: list[NDArray[Any]], n: int) -> NDArray[Any]:
-    """Put columns into one table without changing a number.
-
-    Examples
-    --------
-    >>> _side_by_side([np.array([1, 2]), np.array([0.1, 0.5])], 2).dtype.kind
-    'f'
-    >>> _side_by_side([np.array([2**60 + 1]), np.array([0.1])], 1).tolist()
-    [[1152921504606846977, 0.1]]
-    >>> _side_by_side([np.array([2**60 + 1]), np.array([2**60 + 1], np.uint64)], 1).tolist()
-    [[1152921504606846977, 1152921504606846977]]
-    """
+    """Put columns into one table without changing a number."""
     if not columns:
         return np.zeros((n, 0), dtype=np.int64)
     # numpy puts signed and unsigned numbers of 64 bits side by side as floats

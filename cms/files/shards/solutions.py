@@ -39,14 +39,7 @@ _FILES = {"npy": SHA256, "wide": SHA256.or_else(None)}
 
 
 class StoredCounts(NamedTuple):
-    """Counts in the files of a solution folder.
-
-    Attributes
-    ----------
-    folder : str
-    sha256 : tuple of tuples of (name, digits)
-        Of the files of each shard.
-    """
+    """Counts in the files of a solution folder."""
 
     folder: str
     sha256: tuple[tuple[tuple[str, str], ...], ...]
