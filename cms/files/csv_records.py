@@ -46,7 +46,7 @@ def bare(name: str) -> str:
 
 
 def is_table(source: Source) -> bool:
-    """Whether a text that is no JSON document is a table: its first rows have cells, and as many."""
+    """Whether a text that is no JSON is a table: its first rows have cells, and as many."""
     if (source.text or "").lstrip().startswith(("{", "[")):
         return False
     needed = 1 if source.name.lower().endswith((".csv", ".tsv")) else 2

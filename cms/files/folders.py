@@ -1,8 +1,6 @@
-"""Folders of files that are written as a whole: all of it is there, or what was there before.
+"""Folders of files that are written as a whole, with check sums as ``sha256sum`` writes them.
 
-A folder is made beside its place and then renamed, so that no reader, no Ctrl-C and no full disk
-meets half of one. It holds the check sums of its files, in the format of ``sha256sum``: by them a
-later run knows what it may replace, and what somebody else has put there or changed.
+By these a later run knows what it may replace, and what somebody else has put there or changed.
 """
 
 from __future__ import annotations
@@ -37,18 +35,17 @@ def write_folder(files: Mapping[str, str], path: StrPath, *, force: bool = False
 
 @contextmanager
 def new_folder(path: StrPath, part: str) -> Iterator[Path]:
-    """Yield a folder with a `part` in it, which appears in its place, where nothing is, at the end."""
-    folder = Path(path).absolute()
+    """Yield a folder with a `part` in it; at the end it appears in its place, where nothing is."""
     refuse_existing(Path(path))
     with ExitStack() as stack:
         with _telling(path):
-            aside = stack.enter_context(beside(folder, folder=True))
+            aside = stack.enter_context(beside(Path(path).absolute(), folder=True))
             (aside / part).mkdir()
         yield aside
         with _telling(path):
             sync_folder(aside)
             sync_folder(aside / part)
-            rename(aside, folder)
+            rename(aside, Path(path).absolute())
 
 
 @contextmanager
@@ -114,18 +111,16 @@ def _not_ours(folder: Path) -> Iterator[str]:
             inside = file.relative_to(folder).as_posix()
             if inside not in known and not (known and inside == SUMS):
                 yield f"{inside!r}, which is not ours"
-            elif inside != SUMS and _sum_of(file) != known[inside]:
+            elif inside != SUMS and (
+                file.is_symlink()
+                or not file.is_file()
+                or hashlib.sha256(file.read_bytes()).hexdigest() != known[inside]
+            ):
                 yield f"{inside!r}, which has been changed"
 
 
 def _raise(fault: OSError) -> None:
     raise fault
-
-
-def _sum_of(file: Path) -> str:
-    if file.is_symlink() or not file.is_file():
-        return "another kind of thing"
-    return hashlib.sha256(file.read_bytes()).hexdigest()
 
 
 def _write_all(files: Mapping[str, str], new: Path) -> None:
@@ -144,18 +139,17 @@ def _write_all(files: Mapping[str, str], new: Path) -> None:
 
 
 def _put(new: Path, folder: Path) -> Path | None:
-    """Rename the new folder to its place; the old one goes if it is ours, else it is kept.
+    """Rename the new folder to its place, after the old one was moved aside.
 
-    It is kept, too, if the running command has read a file in it.
+    That goes if it is ours and the running command has read no file in it; else it is kept.
     """
     if not folder.exists():
         rename(new, folder)
         return None
     is_ours = next(_not_ours(folder), None) is None and read_before(folder) is None
     number = 1
-    while (kept := folder.with_name(f"{folder.name}.{number}")).exists():
+    while (old := folder.with_name(f"{folder.name}.{number}")).exists():
         number += 1
-    old = new.with_name(f"{new.name}.old") if is_ours else kept
     try:
         folder.rename(old)
         rename(new, folder)
@@ -164,4 +158,4 @@ def _put(new: Path, folder: Path) -> Path | None:
             old.rename(folder)
         elif is_ours:
             shutil.rmtree(old, ignore_errors=True)
-    return None if is_ours else kept
+    return None if is_ours else old

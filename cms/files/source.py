@@ -6,9 +6,9 @@ import os
 import re
 import stat
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TextIO, TypeAlias
 
@@ -33,6 +33,10 @@ class Source:
 
     name: str
     text: str | None = None
+    #: Where each value and its key stand, by the path to it, in what is no JSON text.
+    places: Mapping[tuple[str | int, ...], tuple[int, int | None]] | None = field(
+        default=None, compare=False, repr=False
+    )
 
     def position(self, offset: int) -> tuple[int, int]:
         """Turn an offset into the text into a line and a column, both counted from 1."""
