@@ -16,7 +16,7 @@ from .schedules import schedule_from_json, schedule_to_json
 from .shards.problems import open_problem, pack
 from .solutions import read_solution, solution_from_json, solution_to_json, write_solution
 from .source import Source, StrPath, read_source, write_bytes
-from .tables import Cell, Header, Table, TableRow, read_table
+from .tables import Cell, Table, TableRow, read_table
 from .wording import one_of, quoted
 from .yaml_text import read_yaml_or_json
 
@@ -52,7 +52,6 @@ __all__ = [
     # tables
     "read_table",
     "Table",
-    "Header",
     "TableRow",
     "Cell",
     # text

@@ -20,7 +20,7 @@ from .documents import check_head, head, read_document, read_folder_document
 from .layout import write_document
 from .node import Node
 from .schedules import machines_to_json, schedule_from_json, schedule_to_json
-from .shards.solutions import schedule_reader, write_solution_folder
+from .shards.solutions import sharded_schedule_from_json, write_solution_folder
 from .shortages import refuse_malformed_shortage, shortage_to_json
 from .source import StrPath
 
@@ -101,7 +101,10 @@ def read_solution(path: StrPath) -> Solution:
     folder = Path(os.fspath(path))
     if str(path) != "-" and folder.is_dir():
         node = read_folder_document(path, "solution.json", "cms-solution-folder")
-        return _read(node, "cms-solution-folder", schedule_reader(folder))
+        place = folder.absolute()
+        return _read(
+            node, "cms-solution-folder", lambda value: sharded_schedule_from_json(value, place)
+        )
     return solution_from_json(read_document(path, "cms-solution"))
 
 

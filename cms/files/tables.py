@@ -49,20 +49,15 @@ class Cell:
         if above is not None:
             minimum, bound = above, f" > {above}"
         value = self._number(self.text)
-        if value is None or (
-            minimum is not None and (value < minimum or (above is not None and value == above))
-        ):
-            fix = number_hint(self.text) if value is None else None
-            raise self.error(self._says(), expected=f"a number{bound}", fix=fix)
-        return value
+        if value is not None and (minimum is None or value >= minimum) and value != above:
+            return value
+        raise self._wrong(value, f"a number{bound}")
 
     def integer(self, *, minimum: int | None = 0) -> int:
         """Read the cell as a whole number."""
         value = self._number(self.text)
         if value is None or value.denominator != 1 or (minimum is not None and value < minimum):
-            expected = "a whole number" + (f" >= {minimum}" if minimum is not None else "")
-            fix = number_hint(self.text) if value is None else None
-            raise self.error(self._says(), expected=expected, fix=fix)
+            raise self._wrong(value, f"a whole number{'' if minimum is None else f' >= {minimum}'}")
         return int(value)
 
     def numbers(self) -> list[Fraction]:
@@ -84,14 +79,18 @@ class Cell:
 
     def error(self, what: str, *, expected: str | None = None, fix: str | None = None) -> FileError:
         """Build an error that points at this cell."""
-        header = self.row.header
-        at = cell_offset(header.source, self.row.line, header.index[self.name], header.delimiter)
-        return header.source.error(what, at, expected=expected, fix=fix)
+        table = self.row.table
+        at = cell_offset(table.source, self.row.line, table.index[self.name], table.delimiter)
+        return table.source.error(what, at, expected=expected, fix=fix)
+
+    def _wrong(self, value: Fraction | None, expected: str) -> FileError:
+        fix = number_hint(self.text) if value is None else None
+        return self.error(self._says(), expected=expected, fix=fix)
 
     def _number(self, text: str, *, listed: bool = False) -> Fraction | None:
         """Read a number of this cell; of two readings take the one that its column shows."""
-        header = self.row.header
-        by_commas = header.delimiter == ","
+        table = self.row.table
+        by_commas = table.delimiter == ","
         value = number_in(text)
         if value is not None and (by_commas or "." not in text):
             return value
@@ -100,7 +99,7 @@ class Cell:
             return point
         if point is None:
             return None if by_commas else comma
-        marks = header.decimal_marks(self.name, listed=listed)
+        marks = table.decimal_marks(self.name, listed=listed)
         if len(marks) == 1:
             return point if "." in marks else None if by_commas else comma
         if by_commas:
@@ -121,50 +120,71 @@ class Cell:
 class TableRow(Mapping[str, Cell]):
     """One row: a mapping from the column's name to its :class:`Cell`; `line` counts from 1."""
 
-    header: Header
+    table: Table
     line: int
     texts: tuple[str, ...]
 
     def __getitem__(self, name: str) -> Cell:
-        return Cell(name, self.texts[self.header.index[name]], self)
+        return Cell(name, self.texts[self.table.index[name]], self)
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self.header.index)
+        return iter(self.table.index)
 
     def __len__(self) -> int:
         return len(self.texts)
 
     def value(self, name: str, read: Callable[[Cell], T], default: T) -> T:
         """Read an optional cell: the default if its column or its value is missing."""
-        if name not in self.header.index or self[name].is_missing:
+        if name not in self.table.index or self[name].is_missing:
             return default
         return read(self[name])
 
     @property
     def extra(self) -> dict[str, str]:
         """The texts of the columns nobody asked for."""
-        return {name: self.texts[self.header.index[name]] for name in self.header.extra}
+        return {name: self.texts[self.table.index[name]] for name in self.table.extra}
 
     def error(self, what: str, *, expected: str | None = None, fix: str | None = None) -> FileError:
         """Build an error that points at this row."""
-        name = self.header.source.name
-        return FileError(name, what, line=self.line, expected=expected, fix=fix)
+        return self.table.error(what, self.line, expected=expected, fix=fix)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Header:
-    """The header of a table, and its rows: what a number means can depend on others of its column.
+class Table:
+    """A table that was read; iterate over it for its rows, in the order of the file.
 
-    `index` says which cell of a row belongs to a column; `extra` are columns nobody asked for.
+    `line` is the header's; `index` says which cell of a row belongs to a column; `extra` are
+    columns nobody asked for.
     """
 
     source: Source
     line: int
     index: Mapping[str, int]
-    extra: tuple[str, ...]
+    extra: tuple[str, ...] = ()
     delimiter: str = ","
     rows: list[TableRow] = field(default_factory=list, repr=False)
     _marks: dict[tuple[str, bool], frozenset[str]] = field(default_factory=dict, repr=False)
+
+    def __iter__(self) -> Iterator[TableRow]:
+        return iter(self.rows)
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def error(
+        self,
+        what: str,
+        line: int | None = None,
+        expected: str | None = None,
+        fix: str | None = None,
+    ) -> FileError:
+        """Build an error that points at a line, of which the header's is the default."""
+        line = self.line if line is None else line
+        return FileError(self.source.name, what, line=line, expected=expected, fix=fix)
+
+    def add(self, line: int, cells: Sequence[str]) -> None:
+        """Add a row."""
+        self.rows.append(TableRow(self, line, tuple([cell.strip() for cell in cells])))
 
     def decimal_marks(self, name: str, *, listed: bool = False) -> frozenset[str]:
         """Return which of ``.`` and ``,`` are decimal marks in a column beyond doubt.
@@ -184,81 +204,69 @@ class Header:
         return self._marks[name, listed]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Table:
-    """A table that was read; iterate over it for its rows, in the order of the file."""
-
-    header: Header
-    rows: tuple[TableRow, ...]
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """The columns' names."""
-        return tuple(self.header.index)
-
-    def __iter__(self) -> Iterator[TableRow]:
-        return iter(self.rows)
-
-    def __len__(self) -> int:
-        return len(self.rows)
-
-
 def read_table(
     path: StrPath | Source,
     columns: Collection[str],
     optional: Collection[str] = (),
     kept: Collection[str] = (),
 ) -> Table:
-    """Read a CSV table with a header line."""
+    """Read a CSV table with a header line, which has these columns in any order.
+
+    In their names case does not count, nor whether blanks, hyphens, underscores, brackets or
+    nothing stand between words. All others than the `optional` ones are kept as
+    :attr:`TableRow.extra`; `kept` are those of them that somebody looks for under just this name.
+
+    Examples
+    --------
+    >>> text = "Service;Rate RPS\\nchat;1.234,5\\nmail;1.200\\n"
+    >>> for row in read_table(Source("services.csv", text), columns=["service", "rate_rps"]):
+    ...     print(row["service"].text, row["rate_rps"].number(), row.line)
+    chat 2469/2 2
+    mail 1200 3
+    """
     source = path if isinstance(path, Source) else read_source(path, holds="a CSV table")
     delimiter = delimiter_of(source, [*columns, *optional, *kept])
     found = records(source, delimiter)
     line, cells = next(found, (0, []))
     if not line:
         raise FileError(source.name, "the file has nothing but comments", expected="a CSV table")
-    names = [cell.strip() for cell in cells]
-    header = _header(source, line, names, columns, optional, kept, delimiter)
-    rows, width = header.rows, len(header.index)
+    empty = Table(source, line, {}, delimiter=delimiter)
+    table = _with_header(empty, [cell.strip() for cell in cells], columns, optional, kept)
+    width = len(table.index)
     for line, cells in found:
         if len(cells) != width and (len(cells) < width or any(map(str.strip, cells[width:]))):
-            raise _wrong_width(header, line, cells)
-        rows.append(TableRow(header, line, tuple([cell.strip() for cell in cells[:width]])))
-    if not rows:
+            raise _wrong_width(table, line, cells)
+        table.add(line, cells[:width])
+    if not table.rows:
         raise FileError(source.name, "the table has no row", expected="rows below the header")
-    return Table(header, tuple(rows))
+    return table
 
 
 def read_headerless(path: StrPath, columns: Sequence[str]) -> list[TableRow]:
     """Read a CSV table without a header, of just these columns."""
     source = read_source(path, holds="a CSV table without a header")
-    header = Header(source, 0, {name: index for index, name in enumerate(columns)}, ())
+    table = Table(source, 0, {name: index for index, name in enumerate(columns)})
     for line, cells in records(source):
         if len(cells) != len(columns):
-            raise FileError(
-                source.name,
-                f"this row has {len(cells)} cells",
-                line=line,
-                expected=f"{len(columns)}, one for each of {', '.join(columns)}",
-            )
-        header.rows.append(TableRow(header, line, tuple(cell.strip() for cell in cells)))
-    return header.rows
+            expected = f"{len(columns)}, one for each of {', '.join(columns)}"
+            raise table.error(f"this row has {len(cells)} cells", line, expected)
+        table.add(line, cells)
+    return table.rows
 
 
-def _header(
-    source: Source,
-    line: int,
+def _with_header(
+    table: Table,
     names: list[str],
     required: Collection[str],
     optional: Collection[str],
     kept: Collection[str],
-    delimiter: str,
-) -> Header:
-    def error(what: str, expected: str | None, fix: str | None) -> FileError:
-        return FileError(source.name, what, line=line, expected=expected, fix=fix)
-
+) -> Table:
     if len(names) == 1 and len(required) > 1 and "|" in names[0]:
-        what = "the columns are separated by '|'"
-        raise error(what, "commas, semicolons or tabs", "save it as comma-separated text")
+        raise table.error(
+            "the columns are separated by '|'",
+            expected="commas, semicolons or tabs",
+            fix="save it as comma-separated text",
+        )
     while names and not names[-1]:  # what a spreadsheet leaves of columns that were cleared
         names.pop()
     asked = {bare(name): name for name in (*kept, *optional, *required)}
@@ -266,34 +274,31 @@ def _header(
     seen: dict[str, str] = {}
     for at, name in enumerate(names):
         if not name:
-            fix = f"name it, or remove the {DELIMITERS[delimiter]} that begins it"
-            raise error(f"column {at + 1} has no name", None, fix)
+            fix = f"name it, or remove the {DELIMITERS[table.delimiter]} that begins it"
+            raise table.error(f"column {at + 1} has no name", fix=fix)
         meant = asked.get(bare(name), name)
         same = folded(meant)
         if same in seen:
             one, other = shortened(repr(seen[same])), shortened(repr(name))
             both = one if one == other else f"alike: {one} and {other}"
-            raise error(f"two columns are called {both}", None, "rename or remove one of them")
+            raise table.error(f"two columns are called {both}", fix="rename or remove one of them")
         seen[same] = name
         index[meant] = at
     extra = tuple(name for name in index if name in kept or bare(name) not in asked)
     for name in required:
         if name not in index:
             expected = f"a header with {', '.join(required)}"
-            raise error(f"there is no column {name!r}", expected, nearest(name, extra, lead=""))
-    return Header(source, line, index, extra, delimiter)
+            fix = nearest(name, extra, lead="")
+            raise table.error(f"there is no column {name!r}", expected=expected, fix=fix)
+    return Table(table.source, table.line, index, extra, table.delimiter)
 
 
-def _wrong_width(header: Header, line: int, cells: list[str]) -> FileError:
+def _wrong_width(table: Table, line: int, cells: list[str]) -> FileError:
     fix = None
-    if len(cells) > len(header.index) and header.delimiter == ",":
+    if len(cells) > len(table.index) and table.delimiter == ",":
         fix = 'if a cell has a comma, quote it ("a, b"); a decimal comma is a point: 12.5'
-    elif len(cells) > len(header.index):
-        fix = f"if a cell has a {DELIMITERS[header.delimiter]}, quote it"
-    return FileError(
-        header.source.name,
-        f"this row has {len(cells)} cell{'' if len(cells) == 1 else 's'}",
-        line=line,
-        expected=f"{len(header.index)} as in the header on line {header.line}",
-        fix=fix,
-    )
+    elif len(cells) > len(table.index):
+        fix = f"if a cell has a {DELIMITERS[table.delimiter]}, quote it"
+    what = f"this row has {len(cells)} cell{'' if len(cells) == 1 else 's'}"
+    expected = f"{len(table.index)} as in the header on line {table.line}"
+    return table.error(what, line, expected, fix)

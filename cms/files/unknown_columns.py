@@ -75,8 +75,8 @@ def refuse_unknown_columns(
     `nearest_of` an error says which known column has limits, rates or wishes. Of `kinds`, tables of
     measurements have more rates and latencies than anybody asks for: only an "order" is wrong.
     """
-    absent = [name for name in known if name not in table.columns]
-    for name in (name for name in table.header.extra if name not in known):
+    absent = [name for name in known if name not in table.index]
+    for name in (name for name in table.extra if name not in known):
         kind = next((kind for kind in kinds if _looks_like(name, kind)), "")
         if kind in ("limit", "rate") and not any(re.search(r"\d", row[name].text) for row in table):
             kind = ""
@@ -84,10 +84,10 @@ def refuse_unknown_columns(
         hint = f"nearest: {meant!r}" if meant else _near(name, absent, bool(kind))
         if kind or hint:
             raise FileError(
-                table.header.source.name,
+                table.source.name,
                 f"the column {shortened(repr(name))} is not known"
                 + (f" and looks like a {_SAID.get(kind, kind)}" if kind else ""),
-                line=table.header.line,
+                line=table.line,
                 expected="a known column, or a name that is unlike one",
                 fix=hint or "rename or remove it",
             )

@@ -152,7 +152,7 @@ def test_a_table_with_edits_is_read_or_refused(text: str) -> None:
     try:
         table = read_table(Source("t.csv", text), ["service"], ["rate_rps"])
         for row in table:
-            assert len(row.texts) == len(table.columns)
+            assert len(row.texts) == len(table.index)
             for cell in row.values():
                 fault = cell.error("")
                 assert (fault.line or 0) >= row.line
@@ -170,6 +170,6 @@ def test_bytes_that_are_no_text_are_refused(
     path = tmp_path_factory.getbasetemp() / "bytes.csv"
     path.write_bytes(TABLE.encode()[:where] + data + TABLE.encode()[where:])
     try:
-        assert read_table(Path(path), []).columns
+        assert read_table(Path(path), []).index
     except FileError as fault:
         require_a_line(fault, str(path))

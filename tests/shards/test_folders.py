@@ -216,7 +216,7 @@ SPOILED: dict[str, tuple[Spoil, str]] = {
     "counts of a shard more": (lambda f, p: _one_more(p / "solution.json"), "counts of 4 shards"),
     "counts of a shard less": (
         lambda f, p: _edit(p / "solution.json", lambda d: d["schedule"]["counts"].pop()),
-        "no counts for shard",
+        "counts of 2 shards",
     ),
 }  # fmt: skip
 

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ...errors import FileError, InvalidOption, InvalidSchedule
+from ...errors import FileError, InvalidOption
 from ...problem.parts import Configuration
-from ...shards.counts import CountsInMemory
+from ...shards.counts import Coded
 from ...shards.schedule import ShardedSchedule
 from ..fields import COUNT, SHA256
 from ..folders import new_folder
@@ -27,58 +27,34 @@ from .stored import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from numpy.typing import NDArray
 
-    from ...shards.shard import Loaded, Shard
+    from ...shards.shard import Loaded
     from ..node import Node
 
 
 _FILES = {"npy": SHA256, "wide": SHA256.or_else(None)}
 
 
-class StoredCounts(NamedTuple):
-    """Counts in the files of a solution folder."""
-
-    folder: str
-    sha256: tuple[tuple[tuple[str, str], ...], ...]
-
-    @property
-    def n_shards(self) -> int:
-        """Of how many shards there are counts."""
-        return len(self.sha256)
-
-    def cut(self, number: int, shard: Shard) -> StoredCut:
-        """Return where the counts of a shard are."""
-        del shard
-        if number >= len(self.sha256):
-            raise InvalidSchedule(f"there are no counts for shard {number:06d}")
-        return StoredCut(self.folder, f"{number:06d}", dict(self.sha256[number]))
-
-
 class StoredCut(NamedTuple):
-    """The counts of one shard, in files."""
+    """The counts of one shard, in files of a solution folder, with the SHA-256 of each."""
 
     folder: str
     file: str
-    sha256: dict[str, str]
+    sha256: tuple[tuple[str, str], ...]
 
     def of(self, loaded: Loaded) -> NDArray[Any]:
         """Read them."""
-        n, k = len(loaded.rows), loaded.rows.n_blocks
-        base = Path(self.folder, "counts")
-        refuse_strangers(base / self.file, self.sha256, ("wide",))
-        table = read_array(base / f"{self.file}.npy", self.sha256["npy"], (n, k))
-        if "wide" in self.sha256:
-            jobs = range(loaded.first, loaded.first + n)
-            wide = read_lines(base / f"{self.file}.wide", self.sha256["wide"], k, jobs)
+        n, k, sums = len(loaded.rows), loaded.rows.n_blocks, dict(self.sha256)
+        base = Path(self.folder, "counts", self.file)
+        refuse_strangers(base, sums, ("wide",))
+        table = read_array(Path(f"{base}.npy"), sums["npy"], (n, k))
+        if "wide" in sums:
+            path, jobs = Path(f"{base}.wide"), range(loaded.first, loaded.first + n)
             table = table.astype(object)
-            for job, numbers in wide.items():
+            for job, numbers in read_lines(path, sums["wide"], k, jobs).items():
                 if any(table[job - loaded.first]):
-                    raise FileError(
-                        str(base / f"{self.file}.wide"), f"job {job} is in the array as well"
-                    )
+                    raise FileError(str(path), f"job {job} is in the array as well")
                 table[job - loaded.first] = numbers
         return table
 
@@ -90,12 +66,11 @@ def write_solution_folder(
 
     `document` is all of the solution's but its format and its schedule.
     """
-    counts: Any = schedule.counts
-    if counts is not None and not isinstance(counts, CountsInMemory):
-        raise InvalidOption("this schedule is in a folder already; copy that")
     with new_folder(path, "counts") as aside:
         files, first = [], 0
-        for number, part in enumerate(() if counts is None else counts.parts):
+        for number, part in enumerate(schedule.counts):
+            if not isinstance(part, Coded):
+                raise InvalidOption("this schedule is in a folder already; copy that")
             files.append(_write_counts(aside / "counts" / f"{number:06d}", part.table(), first))
             first += len(part.codes)
         machines = [machines_to_json(*each) for each in schedule.machines.items()]
@@ -120,7 +95,7 @@ def _write_counts(base: Path, table: NDArray[Any], first: int) -> dict[str, Any]
     return {"file": base.name, "sha256": sums}
 
 
-def schedule_from_json(value: Node, folder: Path) -> ShardedSchedule:
+def sharded_schedule_from_json(value: Node, folder: Path) -> ShardedSchedule:
     """Read the schedule of a solution folder; its arrays are read when somebody asks for them."""
     fields = value.object(("machines", "counts"))
     machines: dict[Configuration, int] = {}
@@ -129,12 +104,11 @@ def schedule_from_json(value: Node, folder: Path) -> ShardedSchedule:
         if shape in machines:
             raise entry.error(f"{entry.label} has the configuration {shape} a second time")
         machines[shape] = number
-    sums = [stated_files(entry, at, _FILES) for at, entry in enumerate(fields["counts"].array())]
-    if not sums:
-        return ShardedSchedule(machines)
-    return ShardedSchedule(machines, StoredCounts(str(folder), tuple(sums)))
-
-
-def schedule_reader(folder: Path) -> Callable[[Node], ShardedSchedule]:
-    """Return what reads the schedule of a folder's document."""
-    return lambda value: schedule_from_json(value, folder.absolute())
+    counts = fields["counts"].array()
+    return ShardedSchedule(
+        machines,
+        tuple(
+            StoredCut(str(folder), f"{at:06d}", stated_files(entry, at, _FILES))
+            for at, entry in enumerate(counts)
+        ),
+    )

@@ -1,4 +1,4 @@
-"""Arrays and lines of numbers in the files of a folder: written aside, hashed, read exactly."""
+"""Arrays and lines of numbers in the files of a folder: hashed, and read exactly."""
 
 from __future__ import annotations
 
@@ -38,12 +38,9 @@ _RESTORE = "restore the file, or make the folder again"
 
 def write_file(path: Path, data: bytes) -> str:
     """Write a file as a whole, and return the SHA-256 of its bytes."""
-    aside = path.with_name(f".{path.name}.{os.getpid()}")
     try:
-        write_synced(aside, data)
-        os.replace(aside, path)
+        write_synced(path, data)
     except OSError as fault:
-        aside.unlink(missing_ok=True)
         why = fault.strerror or str(fault)
         raise FileError(
             str(path), f"cannot be written: {why}", fix="free some space, or write elsewhere"
