@@ -11,6 +11,7 @@ from ..certificate.certificate import BlockPrices, Certificate
 from ..errors import InvalidOption, InvalidSchedule
 from ..plugin.algorithm import Algorithm, Budget, Claim, Support
 from ..plugin.guarantee import Guarantee
+from ..problem.parts import MachineType
 from ..problem.problem import Problem
 from ..referee.check import check
 from ..running.interrupt import CtrlC
@@ -21,8 +22,7 @@ from ..solving.solution import Proof, Solution
 from ..solving.solve import solve
 from ..values.frozen import FrozenMap
 from .search import Asking, most_growth
-
-__all__ = ["Growth", "growth", "rechecked", "with_schedule"]
+from .variants import machines_used, with_types
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,8 +32,7 @@ class Growth:
     Attributes
     ----------
     share : Fraction or None
-        This share of every demand, 1 or more and a whole number of thousandths, can be met; None if
-        no demand is positive.
+        This share of every demand, 1 or more in whole thousandths, can be met; None: any share.
     schedule : Schedule
         It shows that, and is valid for the demands themselves; checked.
     too_much : Fraction or None
@@ -42,8 +41,6 @@ class Growth:
         Whose word it is that `share` is the largest: ``NONE`` if a larger one may do.
     machines : Mapping of str to int
         The machines of each type.
-    seconds : float
-    problem_sha256 : str
     """
 
     share: Fraction | None
@@ -55,13 +52,7 @@ class Growth:
     problem_sha256: str
 
     def sentence(self, machine: str = "machine", demand: str = "demand") -> str:
-        """Say how much more would do; nothing where that is unlimited.
-
-        Parameters
-        ----------
-        machine, demand : str
-            What these are called: "GPU", "rate".
-        """
+        """Say how much more would do; nothing where that is unlimited."""
         if self.share is None:
             return ""
         if self.share == 1 and self.proof is Proof.NONE:
@@ -101,17 +92,8 @@ def growth(
         A valid one; its machines of each type are what there is.
     certificate : Certificate, optional
         Of the problem, as :func:`cms.solve` found it: a good one saves most of the search.
-    method : str or Algorithm, default "auto"
+    method, time_limit, seed, threads, cancel
         As for :func:`cms.solve`, which does the work.
-    time_limit : float or None, default 60
-        Seconds; None means no limit.
-    seed : int, default 0
-    threads : int, optional
-    cancel : threading.Event, optional
-
-    Returns
-    -------
-    Growth
 
     Raises
     ------
@@ -137,11 +119,8 @@ def growth(
     if faults := check(problem, schedule):
         raise InvalidSchedule(f"the schedule to grow on is not valid: {faults[0]}")
     limits = Arguments(time_limit=time_limit, seed=seed, threads=threads, cancel=cancel).limits
-    used = dict.fromkeys((machine.name for machine in problem.machine_types), 0)
-    for configuration, count in schedule.machines.items():
-        used[problem.machine_types[problem.machine_index[configuration.machine]].name] += count
-    types = [type(each)(each.name, each.cost, used[each.name]) for each in problem.machine_types]
-    there = problem.replace(machine_types=types)
+    used = machines_used(problem, schedule)
+    there = with_types(problem, lambda it: MachineType(it.name, it.cost, used[it.name]))
     with CtrlC() as interrupt:
         asking = Asking(method, seed, threads, started + limits.seconds, interrupt, limits.cancel)
         found = most_growth(

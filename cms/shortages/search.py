@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 from ..certificate.certificate import Certificate
 from ..plugin.algorithm import Algorithm
+from ..problem.parts import MachineType
 from ..problem.problem import Problem
 from ..referee.check import check
 from ..running.interrupt import CtrlC
@@ -23,59 +24,63 @@ from ..solving.driver import CancelEvent
 from ..solving.solution import Proof, Solution, Status, StopReason
 from ..solving.solve import solve
 from ..values.frozen import FrozenMap
-from .variants import PARTS, at_share, beyond_limits, extended, for_nothing, share, within_limits
+from .variants import (
+    PARTS,
+    at_share,
+    beyond_limits,
+    extended,
+    for_nothing,
+    with_types,
+    within_limits,
+)
 
 #: A share of the demands gets this part of the time left; what fails in it is tried once more.
 _PART_OF_THE_TIME = 4
 
 
+@dataclass(slots=True)
 class Asking:
-    """How questions are put to ``solve``, and when there is no time for another one.
+    """How questions are put to ``solve`` until ``end``, a time of ``time.monotonic()``.
 
     Its ``is_set`` makes it the ``cancel`` of every call: a Ctrl-C that comes between two of them
     counts as well.
     """
 
-    def __init__(
-        self,
-        method: str | Algorithm,
-        seed: int,
-        threads: int | None,
-        end: float,
-        interrupt: CtrlC,
-        cancel: CancelEvent | None,
-    ) -> None:
-        self._method, self._seed, self._threads = method, seed, threads
-        self._end, self._interrupt, self._cancel = end, interrupt, cancel
-        self._interrupted = False
+    method: str | Algorithm
+    seed: int
+    threads: int | None
+    end: float
+    interrupt: CtrlC
+    cancel: CancelEvent | None
+    interrupted: bool = False
 
     def is_set(self) -> bool:
         """Whether the caller wants an end."""
-        cancelled = self._cancel is not None and self._cancel.is_set()
-        return self._interrupted or self._interrupt.pressed or cancelled
+        cancelled = self.cancel is not None and self.cancel.is_set()
+        return self.interrupted or self.interrupt.pressed or cancelled
 
     @property
     def over(self) -> bool:
         """Whether there is to be no further question."""
-        return self.is_set() or time.monotonic() >= self._end
+        return self.is_set() or time.monotonic() >= self.end
 
     def answer(
         self, problem: Problem, *, gap: int = 0, part: int = 1, start: Schedule | None = None
     ) -> Solution:
         """Solve a problem in one of so many parts of the time left, from a schedule if given."""
-        left = max(0.0, self._end - time.monotonic()) / part
+        left = max(0.0, self.end - time.monotonic()) / part
         solution = solve(
             problem,
-            self._method,
+            self.method,
             time_limit=None if math.isinf(left) else left,
             gap=gap,
-            seed=self._seed,
-            threads=self._threads,
+            seed=self.seed,
+            threads=self.threads,
             start=start,
             cancel=self,
         )
         # A KeyboardInterrupt from a handler of the caller's own is known to `solve` alone.
-        self._interrupted |= solution.stop_reason is StopReason.INTERRUPTED
+        self.interrupted |= solution.stop_reason is StopReason.INTERRUPTED
         return solution
 
 
@@ -152,7 +157,13 @@ _UNKNOWN = PARTS << 60
 
 @dataclass(slots=True)
 class _ShareSearch:
-    """What is known about the shares of the demands, in parts of :data:`PARTS`."""
+    """What is known about the shares of the demands, in parts of :data:`PARTS`.
+
+    `met` is the largest share with a schedule, `least` the first of these; all are below `end`.
+    Those between `met` and `untried` are open; that one is proved impossible, called so by a
+    solver, or was given up. `proved` and `claimed` are the smallest that a checked certificate, or
+    a solver's word, shows impossible. `gave_up` says whether the time for a share ran out.
+    """
 
     problem: Problem
     asking: Asking
@@ -176,8 +187,8 @@ class _ShareSearch:
             proof = Proof.CHECKED
         elif self.met + 1 == self.claimed:
             proof = Proof.SOLVER
-        too_much = share(self.proved) if self.proved < self.end else None
-        return Demand(share(self.met), self.schedule, too_much, proof)
+        too_much = Fraction(self.proved, PARTS) if self.proved < self.end else None
+        return Demand(Fraction(self.met, PARTS), self.schedule, too_much, proof)
 
     def run(self) -> None:
         """Go down from what is impossible in growing steps, to the first schedule; then bisect.
@@ -278,13 +289,11 @@ class _ShareSearch:
 
 def _refuse_invalid(problem: Problem, schedule: Schedule, more: FrozenMap[str, int]) -> None:
     """Check a translated schedule once more, on the user's problem with its limits raised."""
-    types = [
-        type(machine)(
-            machine.name,
-            machine.cost,
-            None if machine.limit is None else machine.limit + more.get(machine.name, 0),
-        )
-        for machine in problem.machine_types
-    ]
-    if faults := check(problem.replace(machine_types=types), schedule):
+
+    def raised(machine: MachineType) -> MachineType:
+        more_of_it = more.get(machine.name, 0)
+        limit = None if machine.limit is None else machine.limit + more_of_it
+        return MachineType(machine.name, machine.cost, limit)
+
+    if faults := check(with_types(problem, raised), schedule):
         raise AssertionError(f"a checked schedule does not hold when translated: {faults[0]}")

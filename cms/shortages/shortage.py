@@ -28,38 +28,29 @@ JOBS_NAMED = 20
 class Shortage:
     """What would make an infeasible problem feasible; immutable, picklable.
 
-    Two remedies, each of them enough: more machines than the limits allow, or less of every demand.
-    Both are for the jobs that can be served at all.
+    Two remedies, each enough for the jobs that can be served at all: more machines than the limits
+    allow, or less of every demand.
 
     Attributes
     ----------
     unservable : Mapping of str to tuple of str
-        The jobs that no machine can serve, whatever the limits, each with the blocks that would
-        serve it if a machine could be cut into them. No other remedy helps these.
+        Jobs that no machine can serve, each with the blocks that would, if one could be cut so.
     more_machines : Mapping of str to int, or None
-        So many machines of these types beyond their limits, all together, would do; empty if the
-        limits suffice, None if the time did not suffice.
+        So many machines of these types beyond their limits would do; None if not found in time.
     machines_schedule : Schedule
-        It shows that; checked. Empty where there is no limit at all, since nothing needs be shown.
+        It shows that; checked. Empty where there is no limit at all.
     machines_at_least : int
-        Fewer machines beyond the limits, of whatever types, are proved not to do, by a checked
-        certificate.
+        Fewer machines beyond the limits are proved not to do, by a checked certificate.
     machines_proof : Proof
         Whose word it is that `more_machines` are the fewest: ``NONE`` if fewer may do.
     less_demand : Fraction
-        This share of every demand, a whole number of thousandths, can be met within the limits; 0
-        if no larger one is known.
+        This share of every demand, in whole thousandths, can be met; 0 if no larger one is known.
     demand_schedule : Schedule
         It shows that; checked.
     too_much_demand : Fraction or None
         The smallest share that is proved impossible, by a checked certificate; None if none is.
     demand_proof : Proof
-        Whose word it is that `less_demand` is the largest such share: ``NONE`` if a larger one may
-        do.
-    seconds : float
-        Wall-clock time of the whole call.
-    problem_sha256 : str
-        The problem all this is about.
+        Whose word it is that `less_demand` is the largest: ``NONE`` if a larger one may do.
     """
 
     unservable: FrozenMap[str, tuple[Block, ...]]
@@ -78,15 +69,7 @@ class Shortage:
         return "\n".join([*unservable_lines(self.unservable), self.remedy()])
 
     def remedy(self, machine: str = "machine", demand: str = "demand") -> str:
-        """Say in one sentence what would do for the jobs that can be served.
-
-        Parameters
-        ----------
-        machine : str, default "machine"
-            What a machine is called: "GPU".
-        demand : str, default "demand"
-            What a demand is called: "rate".
-        """
+        """Say in one sentence what would do for the jobs that can be served."""
         if self.more_machines is not None and not self.more_machines:
             return "everything else can be served" if self.unservable else "nothing is short"
         lead = "for everything else, " if self.unservable else ""
@@ -105,26 +88,23 @@ def shortage(
 ) -> Shortage:
     """Find out how many machines more, or how much less demand, would make a problem feasible.
 
+    The fewest machines beyond the limits are the optimum of another problem: every machine costs
+    nothing, but each limited type has a twin without a limit, of which a machine costs 1. The
+    largest share of the demands is found among thousandths, by bisection. A certificate that proves
+    one share impossible is tried on smaller ones, which costs a pass of pricing and no search. Each
+    answer has a schedule that was checked, and says whether a checked certificate shows that there
+    is none better.
+
     Parameters
     ----------
     problem : Problem
         Of a feasible one the answer is that nothing is short.
     solution : Solution, optional
         The answer of :func:`cms.solve` that there is no schedule: its certificate is put to use.
-    method : str or Algorithm, default "auto"
-        As for :func:`cms.solve`, which does the work.
     time_limit : float or None, default 60
-        Seconds, for the whole call; None means no limit. At most half of it goes to the machines,
-        the rest to the demand. As for ``solve``, half a second and the time of an exact check may
-        come on top.
-    seed : int, default 0
-    threads : int, optional
-    cancel : threading.Event, optional
-        Set it, from any thread, to end the search with what is known; so does Ctrl-C.
-
-    Returns
-    -------
-    Shortage
+        Seconds for all, of which at most half go to the machines.
+    method, seed, threads, cancel
+        As for :func:`cms.solve`, which does the work.
 
     Raises
     ------
@@ -132,25 +112,6 @@ def shortage(
         For a bad argument; or if `solution` is of another problem, or does not prove its word.
     AlgorithmError
         As :func:`cms.solve`, or if `solution` says by a solver's word what a schedule disproves.
-    UnknownMethod, PluginError, UnsupportedProblem
-        As :func:`cms.solve`.
-
-    Notes
-    -----
-    The fewest machines beyond the limits are the optimum of another problem: every machine costs
-    nothing, but each limited type has a twin without a limit, of which a machine costs 1. The
-    largest share of the demands is found among thousandths, by bisection: what can be met at one
-    share can be met at every smaller one. A certificate that proves one share impossible is tried
-    on smaller ones, which costs a pass of pricing and no search. Each answer has a schedule that
-    was checked, and says whether a checked certificate shows that there is none better.
-
-    Without a time limit the same arguments give the same answer, but for the seconds.
-
-    References
-    ----------
-    Limits and their prices in certificates: ``docs/reference/files.md``. Feasibility without
-    limits: a problem has a schedule if and only if each job has a block that serves it on some
-    machine.
 
     Examples
     --------

@@ -6,20 +6,13 @@ certificates can be tried on all of them; no cost of the user's matters in any.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from fractions import Fraction
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from ..certificate.first import first_certificate
-from ..problem.parts import (
-    AnyConfiguration,
-    Block,
-    Configuration,
-    MachineType,
-    SizeBoundedConfigurations,
-)
+from ..problem.parts import Block, Configuration, MachineType, SizeBoundedConfigurations
 from ..problem.problem import Problem
 from ..problem.rows import Rows
 from ..schedule.schedule import Schedule
@@ -81,27 +74,34 @@ def at_share(problem: Problem, parts: int) -> Problem:
     return problem.replace(rows=changed)
 
 
+def with_types(problem: Problem, change: Callable[[MachineType], MachineType]) -> Problem:
+    """Change the machine types of a problem one by one."""
+    return problem.replace(machine_types=[change(machine) for machine in problem.machine_types])
+
+
 def for_nothing(problem: Problem) -> Problem:
     """Let no machine cost anything: a positive bound then proves that there is no schedule."""
-    types = [MachineType(machine.name, 0, machine.limit) for machine in problem.machine_types]
-    return problem.replace(machine_types=types)
+    return with_types(problem, lambda it: MachineType(it.name, 0, it.limit))
 
 
 def within_limits(problem: Problem) -> tuple[Problem, int]:
-    """Ask only for a schedule: a machine costs 1 if its type is limited, otherwise nothing.
+    """Ask only for a schedule, and return the most that one within the limits can cost.
 
-    Costs of 0 throughout would ask the same, but would tell an algorithm nothing about what is
-    scarce.
+    A machine costs 1 if its type is limited, otherwise nothing. Costs of 0 throughout would ask the
+    same, but would tell an algorithm nothing about what is scarce.
     """
-    types = [
-        MachineType(machine.name, int(machine.limit is not None), machine.limit)
-        for machine in problem.machine_types
-    ]
-    return problem.replace(machine_types=types), sum(machine.limit or 0 for machine in types)
+    asked = with_types(
+        problem, lambda it: MachineType(it.name, int(it.limit is not None), it.limit)
+    )
+    return asked, sum(machine.limit or 0 for machine in problem.machine_types)
 
 
 class Extended(NamedTuple):
-    """A problem whose cost is the number of machines beyond the limits of another one."""
+    """A problem whose cost is the number of machines beyond the limits of another one.
+
+    Every limited machine type has a twin of the same configurations, without a limit, of which a
+    machine costs 1; all others cost nothing. `origin` is the machine type behind each twin.
+    """
 
     problem: Problem
     origin: Mapping[str, str]
@@ -130,35 +130,33 @@ def extended(problem: Problem) -> Extended:
         origin[twin] = machine.name
         types.append(MachineType(twin))
         shapes += [
-            _on(shape, twin) for shape in problem.configurations if shape.machine == machine.name
+            Configuration(shape.blocks, twin)
+            if isinstance(shape, Configuration)
+            else SizeBoundedConfigurations(shape.sizes, shape.capacity, twin, shape.max_blocks)
+            for shape in problem.configurations
+            if shape.machine == machine.name
         ]
     return Extended(problem.replace(configurations=shapes, machine_types=types), origin)
 
 
+def machines_used(problem: Problem, schedule: Schedule) -> dict[str, int]:
+    """Count the machines of each type."""
+    used = dict.fromkeys((machine.name for machine in problem.machine_types), 0)
+    for shape, count in schedule.machines.items():
+        used[problem.machine_types[problem.machine_index[shape.machine]].name] += count
+    return used
+
+
 def beyond_limits(problem: Problem, schedule: Schedule) -> FrozenMap[str, int]:
     """Count the machines of each type that a schedule has beyond the type's limit."""
-    used = [0] * len(problem.machine_types)
-    for configuration, count in schedule.machines.items():
-        used[problem.machine_index[configuration.machine]] += count
+    used = machines_used(problem, schedule)
     return FrozenMap(
         {
-            machine.name: number - machine.limit
-            for machine, number in zip(problem.machine_types, used, strict=True)
-            if machine.limit is not None and number > machine.limit
+            machine.name: used[machine.name] - machine.limit
+            for machine in problem.machine_types
+            if machine.limit is not None and used[machine.name] > machine.limit
         }
     )
-
-
-def share(parts: int) -> Fraction:
-    """Return so many parts as a share."""
-    return Fraction(parts, PARTS)
-
-
-def _on(shape: AnyConfiguration, machine: str) -> AnyConfiguration:
-    """Return the same configuration on another machine type."""
-    if isinstance(shape, Configuration):
-        return Configuration(shape.blocks, machine)
-    return SizeBoundedConfigurations(shape.sizes, shape.capacity, machine, shape.max_blocks)
 
 
 def _servable(problem: Problem) -> NDArray[np.bool_]:
