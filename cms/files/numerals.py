@@ -78,10 +78,7 @@ def readings(text: str) -> Readings:
     if match := _APART.fullmatch(text):
         whole, rest = match[1].replace(match[2], ""), match[3] or ""
         value = number_in(whole + rest.replace(",", "."))
-        return Readings(
-            None if rest[:1] == "," else value,
-            None if rest[:1] == "." else value,
-        )
+        return Readings(None if rest[:1] == "," else value, None if rest[:1] == "." else value)
     point = number_in(text.replace(",", "") if _WITH_COMMAS.fullmatch(text) else text)
     if "." not in text:
         comma = point if "," not in text else number_in(text.replace(",", "."))

@@ -211,8 +211,7 @@ def problem_from_json(document: Node | Mapping[str, Any]) -> Problem | TimeShare
     node = document if isinstance(document, Node) else Node(document)
     check_head(node, "cms-problem")
     fields = node.object(
-        ("format", "schema", "configurations", "jobs"),
-        ("time_sharing", "machine_types", "blocks"),
+        ("format", "schema", "configurations", "jobs"), ("time_sharing", "machine_types", "blocks")
     )
     listed = _named(fields["machine_types"], "machine type") if "machine_types" in fields else ()
     types = [_MACHINE_TYPE.read(entry) for entry in listed] or [MachineType(DEFAULT_MACHINE)]

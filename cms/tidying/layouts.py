@@ -100,11 +100,7 @@ def _totals(schedule: Schedule) -> tuple[dict[Configuration, int], _Left]:
 
 
 def _search(
-    machines: Mapping[Configuration, int],
-    left: _Left,
-    worth: _Worth,
-    fewest: int,
-    budget: _Budget,
+    machines: Mapping[Configuration, int], left: _Left, worth: _Worth, fewest: int, budget: _Budget
 ) -> list[MachineGroup]:
     """Take the layout that is worth most, again and again; fewer than ``fewest`` of them."""
     there = dict(machines)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +10,6 @@ from ...errors import InvalidProblem
 from ...problem.digest import leaf_digests
 from ...problem.problem import Problem
 from ...problem.rows import Rows
-from ...shards.engine import Here
 from ...shards.problem import ShardedProblem
 from ...shards.shard import SHARD
 from ...values.arrays import number_array
@@ -32,6 +31,7 @@ if TYPE_CHECKING:
 
 #: Shards begin where leaves do.
 _LEAF, _LARGEST_SHARD = 2**16, 2**30
+_MACHINES = ("blocks", "machine_types", "configurations")
 _FILES = {
     "demand.npy": SHA256,
     "supply.npy": SHA256,
@@ -54,16 +54,11 @@ def pack(
     problem : Problem
         Machines, configurations and blocks; without jobs.
     chunks : iterable of (demands, supply)
-        The jobs, some after the others: arrays as of :meth:`cms.Problem.from_arrays`, of shapes
-        (n,) and (n, k). They are held one chunk at a time.
+        Jobs as of :meth:`cms.Problem.from_arrays`, (n,) and (n, k), held one chunk at a time.
     path : str or path-like
         The folder, which must not be there yet. It appears when all is written.
     size : int, optional
         Jobs of a shard, a multiple of 65,536.
-
-    Returns
-    -------
-    ShardedProblem
 
     Raises
     ------
@@ -77,10 +72,9 @@ def pack(
     >>> import cms, pathlib, tempfile
     >>> head = cms.Problem(configurations=cms.Configuration({"7g": 1}))
     >>> folder = pathlib.Path(tempfile.mkdtemp(), "fleet")
-    >>> chunks = [([3, 5], [[2], [4]]), ([7], [[1.5]])]
-    >>> problem = cms.pack(head, chunks, folder)
-    >>> problem.n_jobs, cms.solve(problem).machine_count
-    (3, 9)
+    >>> problem = cms.pack(head, [([3, 5], [[2], [4]]), ([7], [[1.5]])], folder)
+    >>> problem.n_jobs, cms.solve(problem).machine_count, cms.open_problem(folder) == problem
+    (3, 9, True)
     """
     if not isinstance(problem, Problem):
         raise InvalidProblem(f"the head is {problem!r}; expected a cms.Problem without jobs")
@@ -115,8 +109,7 @@ def _shards(
         rows = Rows.from_arrays(wanted, supply, names, problem.blocks)
         first += len(rows)
         while held + len(rows) >= size:
-            part = rows.part(0, size - held)
-            yield Rows.joined([*waiting, part], len(problem.blocks))
+            yield Rows.joined([*waiting, rows.part(0, size - held)], len(problem.blocks))
             rows = rows.part(size - held, len(rows))
             waiting, held = [], 0
         if len(rows):
@@ -148,62 +141,43 @@ def open_problem(
     Parameters
     ----------
     path : str or path-like
-        The folder.
     engine : Engine, optional
         What works on its shards: by default this process; a cluster of :func:`cms.cluster`.
     journal : str or path-like, optional
-        A folder in which a search keeps what its passes found, so that the same search goes on
-        there after it was cut off. Checks never read it.
+        A folder in which a search keeps what its passes found, to go on after it was cut off.
 
     Raises
     ------
     FileError
         If it is no problem folder, or the journal is another problem's.
-
-    Examples
-    --------
-    >>> import cms, pathlib, tempfile
-    >>> head = cms.Problem(configurations=cms.Configuration({"7g": 1}))
-    >>> folder = pathlib.Path(tempfile.mkdtemp(), "fleet")
-    >>> problem = cms.pack(head, [([3, 5], [[2], [4]])], folder)
-    >>> cms.open_problem(folder) == problem
-    True
     """
     node = read_folder_document(path, "problem.json", "cms-problem-folder")
-    # wherever the process, or a worker, is when it reads
-    folder = Path(path).absolute()
-    problem = _read(node, folder, engine)
-    if journal is None:
-        return problem
-    inner: Any = Here() if engine is None else engine
-    return _read(node, folder, Journal(inner, Path(journal).absolute(), problem.stated_sha256()))
-
-
-def _read(node: Node, folder: Path, engine: Engine | None) -> ShardedProblem:
     check_head(node, "cms-problem-folder")
-    keys = ("format", "schema", "blocks", "machine_types", "configurations", "jobs")
-    fields = node.object(keys)
-    machines: Mapping[str, Any] = {
-        key: node.value[key] for key in ("blocks", "machine_types", "configurations")
-    }
-    frame = {**head("cms-problem"), **machines, "jobs": []}
-    problem = problem_from_json(Node(frame, node.source))
-    assert isinstance(problem, Problem)
+    fields = node.object(("format", "schema", *_MACHINES, "jobs"))
+    frame = {**head("cms-problem"), **{key: node.value[key] for key in _MACHINES}, "jobs": []}
+    machines = problem_from_json(Node(frame, node.source))
+    assert isinstance(machines, Problem)
     jobs = fields["jobs"].object(("count", "in_a_shard", "shards"))
     size = jobs["in_a_shard"].integer(minimum=1)
     if size % _LEAF or size > _LARGEST_SHARD:
         raise jobs["in_a_shard"].wrong(f"a multiple of {_LEAF} up to 2**30")
-    shards, first = [], 0
+    # wherever the process, or a worker, is when it reads
+    shards, first, folder = list[StoredShard](), 0, Path(path).absolute()
     entries = list(jobs["shards"].array())
     for number, entry in enumerate(entries):
-        shard = _shard(entry, folder, number, first, len(problem.blocks))
+        shard = _shard(entry, folder, number, first, len(machines.blocks))
         if shard.n_jobs != size and (number + 1 < len(entries) or shard.n_jobs > size):
             raise entry.at("jobs").wrong(f"{size} jobs, or in the last shard fewer")
         shards.append(shard)
         first += shard.n_jobs
     if jobs["count"].integer() != first:
         raise jobs["count"].wrong(f"{first}, the jobs of all shards")
-    return ShardedProblem(problem, shards, engine)
+    problem = ShardedProblem(machines, shards, engine)
+    if journal is None:
+        return problem
+    where = Path(journal).absolute()
+    kept = Journal(problem.engine, where, problem.stated_sha256())
+    return ShardedProblem(machines, shards, kept)
 
 
 def _shard(entry: Node, folder: Path, number: int, first: int, n_blocks: int) -> StoredShard:
