@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
+from math import prod
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
@@ -51,7 +52,7 @@ class Coded(NamedTuple):
     --------
     >>> coded = Coded.of_table(np.array([[2, 0], [0, 1], [2, 0]]))
     >>> coded.codes.tolist(), coded.options.tolist(), coded.table().tolist()
-    ([1, 0, 1], [[0, 1], [2, 0]], [[2, 0], [0, 1], [2, 0]])
+    ([0, 1, 0], [[2, 0], [0, 1]], [[2, 0], [0, 1], [2, 0]])
     """
 
     codes: NDArray[Any]
@@ -61,16 +62,14 @@ class Coded(NamedTuple):
     def of_table(cls, table: NDArray[Any]) -> Coded:
         """Find the different rows of a table."""
         n, k = table.shape
-        if n and table.dtype.kind == "i" and 0 < k <= len(_HASHING):
+        if n and table.dtype.kind == "i" and 0 < k <= len(_HASHING) and int(table.min()) >= 0:
             sizes = [int(column.max()) + 1 for column in table.T]
-            places = np.ones(k, dtype=object)
-            places[1:] = np.cumprod(sizes[:-1], dtype=object) if k > 1 else 1
-            if places[-1] * sizes[-1] <= _LISTED_KEYS and int(table.min()) >= 0:
-                keys = table @ places.astype(np.int64)
-                at = np.full(places[-1] * sizes[-1], -1, dtype=np.int64)
-                at[keys] = np.arange(n)
+            if (size := prod(sizes)) <= _LISTED_KEYS:
+                keys = table @ np.array([prod(sizes[:i]) for i in range(k)])
+                at = np.full(size, -1)
+                at[keys] = np.arange(n)  # a row of each key
                 there = np.flatnonzero(at >= 0)
-                number = np.zeros(len(at), dtype=np.int32)
+                number = np.zeros(size, dtype=np.int32)
                 number[there] = np.arange(len(there))
                 return cls(narrowest(number[keys]), table[at[there]])
             sums = table.astype(np.int64, copy=False) @ _HASHING[:k]

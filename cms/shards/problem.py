@@ -18,7 +18,7 @@ from ..problem.rows import Rows
 from ..running.stopping import Stopped, never
 from ..values.names import NumberedNames
 from .engine import Engine, Here, Work
-from .shard import SHARD, Loaded, Narrowed, Shard, shards_of
+from .shard import SHARD, Loaded, MemoryShard, Narrowed, Shard
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -54,7 +54,8 @@ class ShardedProblem(MachineProblem):
     (3, 2, True)
     """
 
-    __slots__ = ("engine", "shards")
+    __slots__ = ("engine", "head", "shards")
+    head: Problem
     shards: tuple[Shard, ...]
     engine: Engine
 
@@ -73,6 +74,7 @@ class ShardedProblem(MachineProblem):
         self._fill_machines(
             head.blocks, head.configurations, head.machine_types, NumberedNames("j", n)
         )
+        object.__setattr__(self, "head", head)
         object.__setattr__(self, "shards", tuple(shards))
         object.__setattr__(self, "engine", Here() if engine is None else engine)
 
@@ -81,19 +83,12 @@ class ShardedProblem(MachineProblem):
         cls, problem: Problem, *, size: int = SHARD, engine: Engine | None = None
     ) -> ShardedProblem:
         """Cut a problem in memory into shards of `size` jobs, which get other names."""
-        head = problem.replace(rows=problem.rows.part(0, 0), job_names=())
-        return cls(head, shards_of(problem.rows, size), engine)
-
-    @property
-    def head(self) -> Problem:
-        """The machines, configurations and blocks: a problem without jobs."""
-        k = len(self.blocks)
-        return self._cached(
-            "head",
-            lambda: Problem._rebuild(
-                self.blocks, self.configurations, self.machine_types, (), Rows.joined((), k)
-            ),
-        )
+        rows, n = problem.rows, problem.n_jobs
+        shards = [
+            MemoryShard(rows, at, min(size, n - at), f"the shard of job {at}")
+            for at in range(0, n, size)
+        ]
+        return cls(problem.replace(rows=rows.part(0, 0), job_names=()), shards, engine)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return ShardedProblem, (self.head, self.shards)
@@ -129,7 +124,10 @@ class ShardedProblem(MachineProblem):
 
         `columns` are the head's blocks among the blocks of this problem.
         """
-        shards = [Narrowed.of(shard, columns) for shard in self.shards]
+        shards = [
+            Narrowed(each, tuple(columns), each.first, each.n_jobs, each.name)
+            for each in self.shards
+        ]
         found = ShardedProblem(head, shards, self.engine)
         if "facts" in self._cache:
             found._cache["facts"] = self._cache["facts"].narrowed(columns)

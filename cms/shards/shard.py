@@ -65,12 +65,8 @@ class MemoryShard(NamedTuple):
     all_rows: Rows
     first: int
     n_jobs: int
+    name: str
     leaves: None = None
-
-    @property
-    def name(self) -> str:
-        """What errors call it."""
-        return f"the shard of job {self.first}"
 
     def read(self) -> None:
         """There is nothing to be brought."""
@@ -85,12 +81,6 @@ class MemoryShard(NamedTuple):
         return self.all_rows.row(self.first + job)
 
 
-def shards_of(rows: Rows, size: int = SHARD) -> tuple[MemoryShard, ...]:
-    """Cut rows in memory into shards."""
-    n = len(rows)
-    return tuple(MemoryShard(rows, at, min(size, n - at)) for at in range(0, n, size))
-
-
 class Narrowed(NamedTuple):
     """A shard with fewer blocks, and supply cut at the demand; of its rows nobody states any."""
 
@@ -100,11 +90,6 @@ class Narrowed(NamedTuple):
     n_jobs: int
     name: str
     leaves: None = None
-
-    @classmethod
-    def of(cls, shard: Shard, columns: Sequence[int]) -> Narrowed:
-        """Narrow a shard down to some of its blocks."""
-        return cls(shard, tuple(columns), shard.first, shard.n_jobs, shard.name)
 
     def read(self) -> Any:
         """Bring the rows here."""
