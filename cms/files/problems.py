@@ -139,18 +139,6 @@ def read_problem(path: StrPath) -> Problem | TimeSharedProblem:
     ------
     FileError
         ``file:line:column: what, expected what; fix``, for whatever is wrong with the file.
-
-    Examples
-    --------
-    >>> import tempfile, pathlib
-    >>> from cms import Job
-    >>> path = pathlib.Path(tempfile.mkdtemp()) / "problem.json"
-    >>> problem = Problem(
-    ...     configurations=Configuration({"a": 2}), jobs=[Job("j", "1/3", {"a": 0.1})]
-    ... )
-    >>> write_problem(problem, path)
-    >>> read_problem(path) == problem
-    True
     """
     return problem_from_json(read_document(path, "cms-problem"))
 
@@ -171,11 +159,15 @@ def write_problem(problem: Problem | TimeSharedProblem, path: StrPath) -> None:
 
     Examples
     --------
-    >>> import pathlib, tempfile
+    >>> import tempfile, pathlib
+    >>> from cms import Job
     >>> path = pathlib.Path(tempfile.mkdtemp()) / "problem.json"
-    >>> write_problem(Problem(configurations=Configuration({"a": 2})), path)
-    >>> path.read_text().splitlines()[1]
-    '  "format": "cms-problem",'
+    >>> problem = Problem(
+    ...     configurations=Configuration({"a": 2}), jobs=[Job("j", "1/3", {"a": 0.1})]
+    ... )
+    >>> write_problem(problem, path)
+    >>> read_problem(path) == problem, path.read_text().splitlines()[1]
+    (True, '  "format": "cms-problem",')
     """
     write_document(lambda: problem_to_json(problem), path)
 

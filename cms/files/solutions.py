@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +14,9 @@ from ..schedule.schedule import Schedule
 from ..shards.schedule import ShardedSchedule
 from ..shortages.shortage import Shortage
 from ..solving.solution import Incumbent, Proof, Solution, Status, StopReason
+from ..values.numbers import shown
 from . import fields as f
 from .certificates import certificate_from_json
-from .contradictions import refuse_contradictions
 from .documents import check_head, head, read_document, read_folder_document
 from .layout import write_document
 from .node import Node
@@ -83,20 +84,7 @@ def read_solution(path: StrPath) -> Solution:
     Raises
     ------
     FileError
-        ``file:line:column: what, expected what; fix``, for whatever is wrong with the file. What a
-        solution says twice (its machines, its gap, its problem) must agree, and its status, proof,
-        bounds, guarantee and history must be able to be true together.
-
-    Examples
-    --------
-    >>> import pathlib, tempfile
-    >>> from cms import Configuration, Job, Problem, solve
-    >>> problem = Problem(configurations=Configuration({"7g": 1}), jobs=[Job("a", 9, {"7g": 4})])
-    >>> solution = solve(problem)
-    >>> path = pathlib.Path(tempfile.mkdtemp()) / "solution.json"
-    >>> write_solution(solution, path)
-    >>> read_solution(path).schedule == solution.schedule
-    True
+        ``file:line:column: what, expected what; fix``; also if its parts contradict each other.
     """
     folder = Path(os.fspath(path))
     if str(path) != "-" and folder.is_dir():
@@ -114,8 +102,6 @@ def write_solution(solution: Solution, path: StrPath) -> None:
     Parameters
     ----------
     solution : Solution
-        If its schedule is in shards, the counts are evaluated, and checked again while they are
-        written.
     path : str or path-like
         The file; ``-`` is standard output. Or the folder, which must not be there yet.
 
@@ -127,10 +113,12 @@ def write_solution(solution: Solution, path: StrPath) -> None:
     Examples
     --------
     >>> import pathlib, tempfile
-    >>> from cms import Configuration, Problem, solve
+    >>> from cms import Configuration, Job, Problem, solve
+    >>> problem = Problem(configurations=Configuration({"7g": 1}), jobs=[Job("a", 9, {"7g": 4})])
+    >>> solution = solve(problem)
     >>> path = pathlib.Path(tempfile.mkdtemp()) / "solution.json"
-    >>> write_solution(solve(Problem(configurations=Configuration({"7g": 1}))), path)
-    >>> '"status": "optimal"' in path.read_text()
+    >>> write_solution(solution, path)
+    >>> read_solution(path).schedule == solution.schedule
     True
     """
     schedule: Any = solution.schedule
@@ -192,7 +180,7 @@ def _read(node: Node, kind: str, read_schedule: Callable[[Node], Any]) -> Soluti
     for key in ("format", "schema", "machine_count", "gap"):
         del found[key]
     solution = Solution(**found | {"history": tuple(found["history"])})
-    refuse_contradictions(node, solution)
+    _refuse_contradictions(node, solution)
     if shortage is not None:
         if solution.status is not Status.INFEASIBLE:
             raise shortage.error(
@@ -210,3 +198,82 @@ def _certificate(entry: Node, sha256: Node) -> Any:
             f"{sha256.value} as in problem_sha256", "the certificate belongs to another problem"
         )
     return certificate_from_json(fields["tree"])
+
+
+# -- what a solution says twice must agree; whether it is true is for ``cms check`` ----------------
+
+_PROOFS = {
+    Status.OPTIMAL: (Proof.CHECKED, Proof.SOLVER),
+    Status.INFEASIBLE: (Proof.CHECKED, Proof.SOLVER),
+    Status.FEASIBLE: (Proof.NONE,),
+    Status.NO_SCHEDULE: (Proof.NONE,),
+}
+
+
+def _refuse_contradictions(node: Node, solution: Solution) -> None:
+    """Compare the parts of a solution, and point at the first value that cannot be true."""
+    status, proof, cost = solution.status, solution.proof, solution.cost
+    claimed, since = solution.claimed_bound, f'since the status is "{status}"'
+    has_schedule = status in (Status.OPTIMAL, Status.FEASIBLE)
+    if has_schedule != (cost is not None):
+        raise node.at("cost").wrong(f"{'a number' if has_schedule else 'null'}, {since}")
+    if not has_schedule and solution.schedule != type(solution.schedule)():
+        what = f"{node.at('schedule').label} has machines"
+        raise node.at("schedule").error(what, expected=f"none, {since}")
+    node.at("machine_count").agree(solution.machine_count, "the machines of the schedule")
+    node.at("gap").agree(solution.gap, "the cost less the lower bound")
+    if proof not in _PROOFS[status]:
+        words = " or ".join(f'"{possible}"' for possible in _PROOFS[status])
+        raise node.at("proof").wrong(f"{words}, {since}")
+    if solution.stop_reason is StopReason.PROVED and proof is not Proof.CHECKED:
+        expected = f'another reason, since the proof is "{proof}", not "checked"'
+        raise node.at("stop_reason").wrong(expected)
+    if cost is not None and claimed is not None and claimed > cost:
+        raise node.at("claimed_bound").wrong(f"at most {shown(cost)}, the cost of the schedule")
+    if cost is not None and status is Status.OPTIMAL:
+        if proof is Proof.CHECKED and solution.lower_bound != cost:
+            expected = f"{shown(cost)}, the cost of the schedule that is said to be proved optimal"
+            raise node.at("lower_bound").wrong(expected)
+        if proof is Proof.SOLVER and claimed is None:
+            expected = "the bound by which a solver claims that the schedule is optimal"
+            raise node.at("claimed_bound").wrong(expected)
+    _refuse_false_verdict(node.at("guarantee"), solution)
+    _refuse_disorder(node.at("history"), solution)
+
+
+def _refuse_false_verdict(node: Node, solution: Solution) -> None:
+    given, cost = solution.guarantee, solution.cost
+    if given is None:
+        return
+    if cost is None:
+        raise node.error(f"{node.label} has a verdict", expected="null, since there is no schedule")
+    allowed = given.guarantee.allows(solution.lower_bound)
+    if given.verdict is Verdict.VERIFIED and cost > allowed:
+        raise node.at("verdict").error(
+            f'{node.at("verdict").label} is "verified", but the cost {shown(cost)} is '
+            f"more than factor x lower_bound + additive = {shown(allowed)}",
+            expected='"open"',
+        )
+
+
+def _refuse_disorder(node: Node, solution: Solution) -> None:
+    """Costs fall and bounds rise, towards those of the solution."""
+    lines = [*enumerate(solution.history)]
+    costs = [(at, line.cost) for at, line in lines if line.cost is not None]
+    if solution.cost is None and costs:
+        raise node.at(costs[0][0]).at("cost").wrong("null, since the solution has no cost")
+    bounds = [(at, line.lower_bound) for at, line in lines]
+    # Without a schedule, the bound that proves so may lie below one that was found before it.
+    last_bound = None if solution.cost is None else solution.lower_bound
+    for key, values, last, sign, word in (
+        ("cost", costs, solution.cost, -1, "most"),
+        ("lower_bound", bounds, last_bound, 1, "least"),
+    ):
+        for (_, before), (at, after) in pairwise(values):
+            if sign * (after - before) < 0:
+                expected = f"at {word} {shown(before)}, as in the line before"
+                raise node.at(at).at(key).wrong(expected)
+        if last is not None and values and sign * (last - values[-1][1]) < 0:
+            word = "least" if word == "most" else "most"
+            expected = f"at {word} {shown(last)}, the solution's"
+            raise node.at(values[-1][0]).at(key).wrong(expected)

@@ -8,6 +8,7 @@ they are, so that the cost, and what every job gets, stay too. To find the fewes
 
 from __future__ import annotations
 
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from typing import TypeAlias
 
@@ -15,15 +16,18 @@ from ..problem.parts import Block, Configuration
 from ..schedule.contents import Content
 from ..schedule.schedule import MachineGroup, Schedule
 
-__all__ = ["EFFORT", "fewer_layouts"]
-
 #: Divisions of what is left, after which the search is given up: some tenths of a second.
 EFFORT = 600_000
 
 #: What is left of each type of block: of contents, and None for idle ones.
-_Left: TypeAlias = dict[Block, dict[Content | None, int]]
-#: How good it is to repeat a configuration so often, of so many machines.
+_Left: TypeAlias = dict[Block, Counter[Content | None]]
 _Worth: TypeAlias = Callable[[Configuration, int, int], int]
+#: How good it is to repeat a configuration so often, of so many machines: each is tried.
+_WORTHS: tuple[_Worth, ...] = (
+    lambda shape, times, there: times,
+    lambda shape, times, there: times * sum(shape.blocks.values()),
+    lambda shape, times, there: times * 1000 // there,
+)
 
 
 class _TooLong(Exception):
@@ -38,65 +42,43 @@ def fewer_layouts(schedule: Schedule, *, effort: int = EFFORT) -> Schedule:
     if best > effort // 400:  # to read them all would take as long
         return schedule
     machines, left = _totals(schedule)
-    for worth in (_repeats, _blocks, _part):
+    for worth in _WORTHS:
         try:
             found = _search(machines, left, worth, best, budget)
-        except _TooLong:
-            if budget.spent:
-                break
-        else:
             best = len(found)
+        except _TooLong:
+            if budget.left < 0:
+                break
     if found is None:
         return schedule
     order = {shape: at for at, shape in enumerate(machines)}
     return Schedule(sorted(found, key=lambda group: (order[group.configuration], -group.count)))
 
 
-def _repeats(shape: Configuration, times: int, there: int) -> int:
-    del shape, there
-    return times
-
-
-def _blocks(shape: Configuration, times: int, there: int) -> int:
-    del there
-    return times * sum(shape.blocks.values())
-
-
-def _part(shape: Configuration, times: int, there: int) -> int:
-    del shape
-    return times * 1000 // there
-
-
 class _Budget:
     """Effort that is left."""
 
-    def __init__(self, effort: int) -> None:
-        self._left = effort
-
-    @property
-    def spent(self) -> bool:
-        return self._left < 0
+    def __init__(self, left: int) -> None:
+        self.left = left
 
     def spend(self, effort: int) -> None:
-        self._left -= effort
-        if self.spent:
+        self.left -= effort
+        if self.left < 0:
             raise _TooLong
 
 
 def _totals(schedule: Schedule) -> tuple[dict[Configuration, int], _Left]:
-    machines: dict[Configuration, int] = {}
-    left: _Left = {}
+    machines = Counter[Configuration]()
+    left: defaultdict[Block, Counter[Content | None]] = defaultdict(Counter)
     for group in schedule.groups:
-        machines[group.configuration] = machines.get(group.configuration, 0) + group.count
+        machines[group.configuration] += group.count
         idle = dict(group.configuration.blocks)
         for (block, content), count in group.assignment.items():
-            own = left.setdefault(block, {})
-            own[content] = own.get(content, 0) + count * group.count
+            left[block][content] += count * group.count
             idle[block] -= count
         for block, count in idle.items():
-            own = left.setdefault(block, {})
-            own[None] = own.get(None, 0) + count * group.count
-    return {shape: count for shape, count in machines.items() if count}, left
+            left[block][None] += count * group.count
+    return {shape: count for shape, count in machines.items() if count}, dict(left)
 
 
 def _search(
@@ -104,7 +86,7 @@ def _search(
 ) -> list[MachineGroup]:
     """Take the layout that is worth most, again and again; fewer than ``fewest`` of them."""
     there = dict(machines)
-    left = {block: dict(own) for block, own in left.items()}
+    left = {block: own.copy() for block, own in left.items()}
     times = dict(there)  # how often a layout of each configuration can be repeated, at most
     found: list[MachineGroup] = []
     while there:

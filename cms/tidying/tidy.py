@@ -13,11 +13,13 @@ from ..solving.solution import Solution
 from .evening import evened
 from .layouts import fewer_layouts
 
-__all__ = ["tidy"]
-
 
 def tidy(problem: MachineProblem, solution: Solution) -> Solution:
     """Prefer few different machines, then even head-room, among schedules of the same cost.
+
+    Both stages are heuristics that end after a fixed effort, counted in steps, not seconds: some
+    tenths of a second at most. Schedules of many thousand entries, or in shards, are returned as
+    they are. :func:`cms.growth` says with a proof how much all demands can grow together.
 
     Parameters
     ----------
@@ -28,22 +30,13 @@ def tidy(problem: MachineProblem, solution: Solution) -> Solution:
     Returns
     -------
     Solution
-        The same cost, certificate, status and history; as many machines of each configuration, in
-        as few groups as were found, or fewer than before at least, and where a block serves one
-        job, the least share of a demand that is met no lower than before.
+        The same but for its schedule: as many machines of each configuration in no more groups; the
+        least share of a demand that is met no lower.
 
     Raises
     ------
     InvalidOption
         If the solution is of another problem.
-
-    Notes
-    -----
-    What is proved of the cost stays proved; of layouts and head-room nothing is. Both stages are
-    heuristics that end after a fixed effort, counted in steps, not seconds: some tenths of a second
-    at most. Schedules of many thousand entries, or in shards, are returned as they are. The same
-    solution gives the same answer on every machine. How much all demands can grow together, with a
-    proof, is for :func:`cms.growth` to say; what it finds keeps that share here.
 
     References
     ----------
