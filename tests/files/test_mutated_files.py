@@ -25,7 +25,6 @@ from cms.files import (
 )
 from proofs_checks.checker import parse_document, problem_sha256
 from tests.files.documents import PROBLEM, SOLUTION
-from tests.samples import so_many
 from tests.texts import LETTERS
 
 Reader = tuple[str, Callable[[Node], Any], Callable[[Any], dict[str, Any]]]
@@ -110,19 +109,6 @@ def test_a_document_with_a_wrong_value_is_read_or_refused(
     read(data.draw(replaced(reader[0])), reader)
 
 
-@pytest.mark.parametrize("reader", READERS, ids=["problem", "solution"])
-def test_every_value_is_exchanged_for_every_kind_of_junk(reader: Reader) -> None:
-    every = so_many(4, 1)
-    for at, path in enumerate(paths(json.loads(reader[0]))):
-        for junk in JUNK[at % every :: every]:
-            document = json.loads(reader[0])
-            node = document
-            for step in path[:-1]:
-                node = node[step]
-            node[path[-1]] = junk
-            read(json.dumps(document), reader)
-
-
 @given(text=edits(PROBLEM) | replaced(PROBLEM))
 def test_the_independent_checker_takes_the_same_files_for_problems(text: str) -> None:
     source = Source("p.json", text)
@@ -133,18 +119,6 @@ def test_the_independent_checker_takes_the_same_files_for_problems(text: str) ->
             problem_sha256(parse_document(text))
         return
     assert problem_sha256(parse_document(text)) == sha256
-
-
-def paths(value: Any) -> list[tuple[Any, ...]]:
-    children: list[tuple[str | int, Any]] = []
-    if isinstance(value, dict):
-        children += value.items()
-    if isinstance(value, list):
-        children += enumerate(value)
-    found: list[tuple[Any, ...]] = []
-    for key, child in children:
-        found += [(key,), *((key, *path) for path in paths(child))]
-    return found
 
 
 @given(text=edits(TABLE))

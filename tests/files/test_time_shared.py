@@ -5,14 +5,13 @@ from __future__ import annotations
 import copy
 import json
 import random
-from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cms import FileError, TimeSharedProblem, read_problem, write_problem
+from cms import FileError
 from cms.files import (
     Node,
     certificate_from_json,
@@ -59,16 +58,6 @@ def from_text(text: str) -> Any:
     return problem_from_json(Node(parse_json(source), source))
 
 
-def test_the_example_comes_back_as_it_was(tmp_path: Path) -> None:
-    problem = from_text(TEXT)
-    assert isinstance(problem, TimeSharedProblem)
-    assert (problem.rule.value, problem.max_jobs) == ("collect_then_run", 3)
-    assert lay_out(problem_to_json(problem)) == TEXT
-    write_problem(problem, tmp_path / "p.json")
-    assert read_problem(tmp_path / "p.json") == problem
-    require_valid("problem", DOCUMENT)
-
-
 @given(seed=seeds)
 def test_problems_and_schedules_come_back_and_fit_their_schemas(seed: int) -> None:
     rng = random.Random(seed)
@@ -98,21 +87,14 @@ POINTS = ("jobs", 0, "points", "60")
 @pytest.mark.parametrize(
     ("document", "message"),
     [
-        (changed("time_sharing", to=None), "time_sharing is null, expected an object"),
         (changed("time_sharing", to={}), 'time_sharing has no "rule"'),
         (changed("time_sharing", "rule", to="round-robin"), 'time_sharing.rule is "round-robin"'),
         (changed("time_sharing", "max_jobs", to=0), "time_sharing.max_jobs is 0, expected a whole"),
-        (changed("time_sharing", "max_jobs", to="3"), 'time_sharing.max_jobs is "3", expected a w'),
-        (changed("time_sharing", "cap", to=3), 'time_sharing has the unknown key "cap", expected'),
         (changed("jobs", 0, "limit", to=0), "jobs[0].limit (job 'resnet50') is 0, expected a num"),
-        (changed("jobs", 0, "limit", to=-1), "jobs[0].limit (job 'resnet50') is -1, expected a nu"),
-        (changed("jobs", 0, "demand", to="a"), "jobs[0].demand (job 'resnet50') is \"a\", e"),
-        (changed("jobs", 1, "name", to="resnet50"), "jobs[1].name: there are two jobs 'resnet50'"),
         (changed("jobs", 0, "demand_function", to={}), "jobs[0] (job 'resnet50') has the unknow"),
         (changed(*POINTS, to={}), "jobs[0].points.60 (job 'resnet50') is an object, expected"),
         (changed(*POINTS, 0, to=[8]), "jobs[0].points.60[0] (job 'resnet50') has 1 entries, "),
         (changed(*POINTS, 0, 0, to=0), "jobs[0].points.60[0][0] (job 'resnet50') is 0, expec"),
-        (changed(*POINTS, 0, 1, to="0"), "jobs[0].points.60[0][1] (job 'resnet50') is \"0\", e"),
         (changed(*POINTS, 1, 0, to="2/6"), "jobs[0].points.60[1][0] (job 'resnet50'): there are"),
         (changed("jobs", 0, "points", to={"61": []}), "jobs[0].points.61 (job 'resnet50') is ab"),
     ],
@@ -130,10 +112,7 @@ def test_what_is_no_problem_is_refused_at_the_place_by_both(
     [
         ({}, "groups[0].assignment[0][1] has no job, expected at least one"),
         ({"a": 0}, "groups[0].assignment[0][1].a is 0, expected a number > 0"),
-        ({"a": -1}, "groups[0].assignment[0][1].a is -1, expected a number >= 0"),
-        ({"": 1}, "groups[0].assignment[0][1]: job name is ''; expected a text"),
         (["a", 8], "groups[0].assignment[0][1] is an array, expected the name of a job, or"),
-        (None, "groups[0].assignment[0][1] is null, expected the name of a job, or an"),
     ],
 )
 def test_what_is_no_content_is_refused_at_the_place_by_both(content: Any, message: str) -> None:

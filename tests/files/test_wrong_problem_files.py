@@ -19,24 +19,17 @@ BERT = "(job 'bert')"
 SLIPS = [
     # numbers
     ("1200", "-3", f"14:32: jobs[0].demand {BERT} is -3, expected a number >= 0"),
-    ("1200", "null", f"14:32: jobs[0].demand {BERT} is null, expected {NUMBER}"),
     ("1200", "true", f"14:32: jobs[0].demand {BERT} is true, expected {NUMBER}"),
-    ("1200", "[1]", f"14:32: jobs[0].demand {BERT} is an array, expected {NUMBER}"),
     ("1200", '"12,5"', f'14:32: jobs[0].demand {BERT} is "12,5", expected {NUMBER}; write 12.5 (d'),
-    ("1200", '"1,200"', f'14:32: jobs[0].demand {BERT} is "1,200", expected {NUMBER}; write 1200 '),
     ("1200", '"12 ms"', f'14:32: jobs[0].demand {BERT} is "12 ms", expected {NUMBER}; write 12 wi'),
-    ('"310.5"', '"1/0"', f'14:74: jobs[0].demand_function.3g {BERT} is "1/0", expected {NUMBER}; '),
     ("1200", "NaN", "14:32: NaN is no number, expected a finite number"),
-    ("1200", "-Infinity", "14:32: -Infinity is no number, expected a finite number"),
     ("1200", "1e999", "14:32: the number 1e999 is out of range, expected at most 4300 digits an"),
     ("1200", "9" * 5000, "14:32: the number 999999999999... (5000 characters) is out of range, "),
     ('"1g": 4', '"1g": "4"', '10:42: configurations[0].blocks.1g is "4", expected a whole numbe'),
     ('"1g": 4', '"1g": 4.5', "10:42: configurations[0].blocks.1g is 4.5, expected a whole numbe"),
     ('"limit": 8', '"limit": -1', "5:46: machine_types[0].limit (machine type 'a100') is -1, ex"),
     ('"half": "0.5"', '"half": 0', "11:45: configurations[1].sizes.half is 0, expected a number"),
-    ('"max_blocks": null', '"max_blocks": 0', "11:82: configurations[1].max_blocks is 0, expect"),
     # names
-    ('"bert"', '""', "14:14: jobs[0].name: job name is ''; expected a text that is not empty"),
     ('"bert"', '"a\\u0007"', "14:14: jobs[0].name: job name 'a\\x07' contains a control charact"),
     ('"bert"', "7", "14:14: jobs[0].name is 7, expected a text"),
     ('"vgg"', '"bert"', "15:14: jobs[1].name: there are two jobs 'bert', expected a name of its"),
@@ -46,12 +39,10 @@ SLIPS = [
     ('"machine": "a100", ', "", '10:5: configurations[0] has no "machine", expected the key "ma'),
     # keys
     ('"demand":', '"demnad":', '14:22: jobs[0] has the unknown key "demnad", expected only name'),
-    ('"limit": null', '"limit": null, "color": 1', "6:50: machine_types[1] (machine type 'share"),
     ('"demand": 1200, ', "", '14:5: jobs[0] has no "demand", expected the key "demand"'),
     ('"3g": "310.5"', '"1g": "310.5"', '14:68: the key "1g" is there twice; remove one of them'),
     ('{"1g": 4, "3g": 1}', "{}", "10:35: configurations[0].blocks has no block, expected at lea"),
     ('{"machine": "a100", "blocks": {"1g": 4, "3g": 1}}', "3", "10:5: configurations[0] is 3, e"),
-    ('"blocks": ["1g", "3g", "half"]', '"blocks": "1g"', '8:13: blocks is "1g", expected an array'),
     # the head
     ('"schema": 1', '"schema": 2', "3:13: schema is 2, expected at most 1; a newer version of c"),
     ("cms-problem", "cms-problm", '2:13: format is "cms-problm", expected "cms-problem" (a prob'),
@@ -60,15 +51,10 @@ SLIPS = [
     ("}\n  ]\n}", "},\n  ]\n}", '15:73: a comma before "]"; remove the comma'),
     ("1200,", "1200", '14:37: unexpected "demand_function", expected a comma or the closing bra'),
     ('"bert"', "'bert'", '14:14: unexpected "\'", expected a value; write double quotes'),
-    ("1200", "True", '14:32: unexpected "True", expected a value; write true'),
     ("1200", "012", '14:33: unexpected "12", expected a comma or the closing bracket; write num'),
-    ('"jobs": [', '"jobs": [ // two', '13:13: unexpected "/", expected a value; JSON has no com'),
     ('{"1g": 90', "{1g: 90", '14:58: unexpected "1g", expected a key in double quotes, or "}"; '),
-    ("\n  ]\n}\n", "", "15:73: the document ends too early, expected a comma or the closing bra"),
     ('{"half": "0.1"}}\n  ]\n}\n', '{"ha', '15:58: this text is never closed; close it with "'),
-    ("\n}\n", "\n}\n}", '18:1: there is more after the document: "}", expected one document'),
     ('"bert"', '"be\nrt"', '14:17: a line end inside a text; close the text with ", or escape t'),
-    ('"bert"', '"be\\qrt"', '14:17: this is no escape of JSON, expected one of \\" \\\\ \\/ \\n'),
 ]
 
 
@@ -121,22 +107,12 @@ def test_a_missing_file_is_said_with_its_nearest_neighbour(tmp_path: Path) -> No
     assert message_of(lost) == f"{lost}: there is no such file"
 
 
-def test_a_folder_is_no_file(tmp_path: Path) -> None:
-    assert message_of(tmp_path) == f"{tmp_path}: this is a folder, expected a file"
-
-
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root reads everything")
 def test_a_file_that_may_not_be_read_is_said(tmp_path: Path) -> None:
     path = tmp_path / "p.json"
     path.write_text(PROBLEM, encoding="utf-8")
     path.chmod(0)
     assert message_of(path) == f"{path}: this file may not be read; check its permissions"
-
-
-@pytest.mark.parametrize("path", ["a\0b", "a" * 5000])
-def test_a_name_no_file_can_have_gets_no_traceback(path: str) -> None:
-    assert message_of(path).startswith(path[:1000])
-    assert ": cannot be read: " in message_of(path)
 
 
 def test_the_format_of_a_layer_above_is_known_once_it_is_registered(

@@ -13,10 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from algorithms.prices.sharded_jobs import _Dealer
-from cms import Problem
 from cms.shards import counts
 from cms.shards.counts import Coded
-from cms.shards.problem import ShardedProblem
 
 
 @given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 2**64)), max_size=9), st.booleans())
@@ -73,12 +71,3 @@ def test_pools_are_dealt_alike_however_they_are_cut(seed: int) -> None:
         amounts = Counter({key: pool.amount for key, pool in dealer.pools.items()})
         dealers.append((amounts, total.tolist() if not left else len(left)))
     assert dealers[0] == dealers[1]
-
-
-def test_what_all_jobs_could_use_is_that_of_the_problem_in_memory() -> None:
-    problem = Problem.from_arrays(
-        demands=[7, 5, 3, 0], supply=[[4, 2], [1, 0], [2, 2], [1, 1]], configurations=[[1, 1]]
-    )
-    sharded = ShardedProblem.of(problem, size=2)
-    assert sharded.useful_blocks() == problem.useful_blocks()
-    assert sharded.serving_blocks().tolist() == problem.serving_blocks().tolist()

@@ -113,22 +113,6 @@ def test_the_bound_is_that_of_the_same_problem_in_memory(
     assert listed.lower_bound <= sharded.cost
 
 
-@pytest.mark.parametrize("demand", [10**12, 10**25])
-def test_demands_of_any_length_keep_their_cut(demand: int) -> None:
-    rng = random.Random(7)
-    supply = [[rng.randint(1, 900), rng.randint(400, 2_000)] for _ in range(40)]
-    problem = Problem.from_arrays(
-        demands=np.array([demand + rng.randint(0, 10**9) for _ in range(40)], dtype=object),
-        supply=np.array(supply, dtype=object),
-        configurations=[[3, 0], [1, 2]],
-    )
-    answers = []
-    for size in (40, 17, 3):
-        cut = ShardedProblem.of(problem, size=size)
-        answers.append(answer(cut, asked(cut)))
-    assert answers[0] == answers[1] == answers[2]
-
-
 # --- engines that do as they please ---------------------------------------------------------------
 
 

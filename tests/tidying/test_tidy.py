@@ -16,7 +16,6 @@ from cms import (
     InvalidOption,
     Job,
     MachineGroup,
-    Mix,
     Problem,
     Schedule,
     Solution,
@@ -31,7 +30,7 @@ from cms.shortages.growth import with_schedule
 from cms.shortages.variants import PARTS, at_share
 from cms.tidying.evening import evened, least_share
 from cms.tidying.layouts import fewer_layouts
-from tests.property.problems import huge, problems, share
+from tests.property.problems import problems, share
 from tests.references.mixes import time_shared_toy
 from tests.samples import PAIR, few, halves, refusal
 
@@ -83,14 +82,6 @@ def test_tidying_loses_nothing(problem: Problem) -> None:
     now = least_share(problem, tidied.schedule)
     assert (least is None) == (now is None)
     assert least is None or now is None or now >= least
-
-
-@share(4)
-@given(huge("listed"))
-def test_nor_does_it_with_demands_beyond_63_bits(problem: Problem) -> None:
-    solution = solve(problem, time_limit=None, threads=1)
-    if solution.cost is not None:
-        require_tidy(problem, solution)
 
 
 @pytest.mark.parametrize("seed", few(5, range(60)))
@@ -194,34 +185,6 @@ def test_an_exchange_helps_where_a_gift_does_not() -> None:
     even = evened(problem, schedule)
     assert dict(even.groups[0].assignment) == {("big", "y"): 1, ("small", "x"): 1}
     assert least_share(problem, even) == Fraction(3, 2)
-
-
-def test_an_idle_block_stays_idle() -> None:
-    problem = halves("x")
-    schedule = Schedule([MachineGroup(PAIR, {("half", "x"): 1}, 1)])
-    assert evened(problem, schedule) is schedule
-
-
-def test_no_demand_has_no_share() -> None:
-    problem = halves("x", demand=0)
-    assert least_share(problem, Schedule()) is None
-    assert evened(problem, Schedule()) == Schedule()
-    solution = solve(problem)
-    assert tidy(problem, solution).schedule == solution.schedule
-
-
-def test_a_mix_is_one_content() -> None:
-    mix = Mix({"x": 1, "y": 2})
-    apart = Schedule(
-        MachineGroup(PAIR, given_blocks, count)
-        for given_blocks, count in (
-            ({("half", mix): 2}, 1),
-            ({("half", mix): 1, ("half", Mix({"x": 1})): 1}, 1),
-            ({("half", Mix({"x": 1})): 2}, 1),
-        )
-    )
-    (group,) = fewer_layouts(apart).groups
-    assert group == (PAIR, {("half", mix): 1, ("half", Mix({"x": 1})): 1}, 3)
 
 
 def test_the_answer_to_another_problem_is_not_tidied() -> None:
