@@ -249,26 +249,14 @@ class _ShareSearch:
         self.proved = parts
         self.untried = min(self.untried, parts)
 
-        def excess(share: int) -> Fraction | None:
-            smaller = asked(at_share(self.problem, share))
+        low, high = self.met, parts  # what is proved at one share is proved at all larger ones
+        while high - low > 1 and not self.asking.over:
+            middle = (low + high) // 2
+            smaller = asked(at_share(self.problem, middle))
             found = certificate.judged(smaller, stopped=lambda: self.asking.over)
-            return None if found is None else found.value - most
-
-        # The bound is nearly linear in the share, so a secant leads to where it ends being a proof;
-        # halving the end that stays keeps it from creeping (the Illinois rule).
-        low, high = self.met, parts
-        if self.asking.over or high - low <= 1:
-            return
-        below, above = excess(low), excess(high)
-        while below is not None and above is not None and high - low > 1:
-            guess = low + int((high - low) * -below / (above - below))
-            guess = min(max(guess, low + 1), high - 1)
-            if (value := excess(guess)) is None:
+            if found is None:
                 break
-            if value > 0:
-                high, above, below = guess, value, below / 2
-            else:
-                low, below, above = guess, value, above / 2
+            low, high = (low, middle) if found.value > most else (middle, high)
         self.proved = high
         self.untried = min(self.untried, high)
 
