@@ -79,24 +79,6 @@ def test_a_float_is_the_decimal_it_prints_as(kind: Any) -> None:
     examine(kind, FEW)
 
 
-def test_every_float16_is_the_decimal_it_prints_as() -> None:
-    values = np.arange(2**15, dtype=np.uint16).view(np.float16)
-    compare(values[np.isfinite(values)])
-
-
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("likely", [1, 3, 18])
-def test_the_digits_tried_first_change_no_value(kind: Any, likely: int) -> None:
-    rng = np.random.default_rng(likely)
-    written = decimals_written(rng, kind, FEW // 4)
-    values = np.concatenate([written, neighbours(written), any_bits(rng, kind, FEW // 4)])
-    numerators, places = decimals(values, likely)
-    for value, numerator, place in zip(values, numerators.tolist(), places.tolist(), strict=True):
-        if place >= 0:
-            assert Fraction(numerator, 10**place) == Fraction(str(value)), repr(value)
-    assert (places >= 0).tolist() == (decimals(values)[1] >= 0).tolist()
-
-
 @pytest.mark.parametrize("kinds", [(float, float), (int, float), (float, np.float32)])
 def test_rows_are_the_same_in_pieces_of_any_size(
     kinds: tuple[Any, Any], monkeypatch: pytest.MonkeyPatch

@@ -11,12 +11,10 @@ from hypothesis import strategies as st
 
 from cms import (
     Configuration,
-    InvalidSchedule,
     Job,
     MachineType,
     Problem,
     Proof,
-    Schedule,
     check,
     growth,
     solve,
@@ -49,11 +47,6 @@ def test_growth_ends_where_the_machines_do(demand: Any, certified: bool) -> None
         most = 4 / Fraction(demand)
         assert grown.share == most * PARTS // 1 / PARTS
         assert grown.proof is Proof.CHECKED
-
-
-def test_an_invalid_schedule_does_not_grow() -> None:
-    with pytest.raises(InvalidSchedule, match="not valid: job 'x'"):
-        growth(one(3), Schedule())
 
 
 def test_a_spread_schedule_is_a_solution_of_its_own_right() -> None:

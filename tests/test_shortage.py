@@ -138,37 +138,6 @@ def test_a_published_fleet_lacks_what_the_plan_without_limits_has_more() -> None
 # --- edges ----------------------------------------------------------------------------------------
 
 
-def test_several_types_are_raised_together_and_costs_do_not_count() -> None:
-    problem = Problem(
-        configurations=[
-            Configuration({"a": 1}, "left"), Configuration({"b": 1}, "right"),
-            Configuration({"c": 1}, "free"),
-        ],
-        jobs=[Job("x", 3, {"a": 1}), Job("y", 5, {"b": 1}), Job("z", 9, {"c": 1})],
-        machine_types=[
-            MachineType("left", 0, 2), MachineType("right", "1000.5", 3), MachineType("free", 0),
-        ],
-    )  # fmt: skip
-    found = shortage(problem)
-    assert found.more_machines == {"left": 1, "right": 2}
-    assert found.machines_at_least == 3
-    assert found.less_demand == Fraction(600, 1000)
-    assert str(found) == (
-        "1 more left machine and 2 more right machines would do (proved fewest), or 60 % of every "
-        "demand (proved most)"
-    )
-
-
-def test_without_any_machine_no_share_of_the_demand_is_possible() -> None:
-    found = shortage(blocks(8, limit=0))
-    assert found.more_machines == {"machine": 4}
-    assert (found.less_demand, found.too_much_demand) == (0, STEP)
-    assert found.demand_proof is Proof.CHECKED
-    assert str(found) == (
-        "4 more machines would do (proved fewest); not even 0.1 % of every demand would do (proved)"
-    )
-
-
 @pytest.mark.parametrize("demand", [10**12, 10**30])
 def test_huge_demands_lack_huge_fleets(demand: int) -> None:
     found = shortage(blocks(2 * demand + 1, limit=demand * 7 // 10))

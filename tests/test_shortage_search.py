@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import pickle
-import random
 import signal
 import time
 from collections.abc import Iterator
-from dataclasses import replace
 from fractions import Fraction
 
 import pytest
@@ -23,7 +20,6 @@ from cms import (
     solve,
 )
 from cms.plugin.algorithm import Budget, Claim
-from tests import families
 from tests.scripted import Clock, Scripted, blocks, serving
 
 # --- time, Ctrl-C and cancel ----------------------------------------------------------------------
@@ -43,13 +39,6 @@ def test_without_time_only_what_needs_none_is_known() -> None:
         "for everything else, how many more machines would do was not found in time; what share "
         "of every demand would do was not found in time"
     )
-
-
-def test_the_same_arguments_give_the_same_answer() -> None:
-    problem = families.infeasible_by_limit(random.Random(3))
-    one, two = (replace(shortage(problem, time_limit=None), seconds=0.0) for _ in range(2))
-    assert one == two
-    assert pickle.loads(pickle.dumps(one)) == one
 
 
 def test_what_was_given_up_for_want_of_time_gets_what_is_left(
@@ -142,20 +131,6 @@ def fits(problem: Problem) -> int | None:
     """The demand, if the question is about it: then no machine type is without a limit."""
     limited = all(machine.limit is not None for machine in problem.machine_types)
     return int(problem.rows.demand(0)) if limited else None
-
-
-def test_a_share_that_nobody_decides_keeps_the_answer_open() -> None:
-    def run(problem: Problem, budget: Budget) -> Iterator[Claim]:
-        demand = fits(problem)
-        if demand is not None and demand <= 8 * 749:
-            yield serving(demand, 0)
-        elif demand is not None and demand >= 8 * 751:
-            yield BlockPrices({"b": "1/2"}, {"machine": 1})
-
-    found = shortage(blocks(8000, limit=3000), method=Scripted(run), time_limit=None)
-    assert (found.less_demand, found.too_much_demand) == (Fraction(749, 1000), Fraction(751, 1000))
-    assert found.demand_proof is Proof.NONE
-    assert str(found).endswith("74.9 % of every demand would do (75.1 % is proved too much)")
 
 
 @pytest.mark.parametrize("parts", [1, 2, 500, 745])

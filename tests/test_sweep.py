@@ -22,16 +22,6 @@ from tests.samples import PAIR, halves, ints, refusal
 refused = partial(refusal, InvalidSchedule)
 
 
-@pytest.mark.parametrize("kind", [np.int64, np.int32, np.uint64, object])
-def test_counts_may_be_arrays(kind: Any) -> None:
-    problem = halves("a", "b", "c")
-    arrays = [np.array(part, dtype=kind) for part in ([2, 0, 1, 1], [0, 0, 0, 0], [1, 1, 0, 2])]
-    expected = {("half", "c"): 1, ("half", "a"): 1, ("half", "b"): 2}
-    for given_blocks in (tuple(arrays), tuple(part.tolist() for part in arrays), arrays):
-        schedule = Schedule.from_counts(problem, {PAIR: 2}, given_blocks)  # type: ignore[arg-type]
-        assert schedule == Schedule.from_counts(problem, {PAIR: 2}, expected)
-
-
 @pytest.mark.parametrize(
     ("machines", "given_blocks", "message"),
     [

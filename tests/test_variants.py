@@ -6,13 +6,10 @@ from fractions import Fraction
 
 import pytest
 
-from cms import Configuration, Job, MachineType, Problem, SizeBoundedConfigurations, check, solve
-from cms.schedule.schedule import MachineGroup, Schedule
+from cms import Configuration, Job, MachineType, Problem, SizeBoundedConfigurations, solve
 from cms.shortages.variants import (
     PARTS,
     at_share,
-    beyond_limits,
-    extended,
     unservable_jobs,
     without_unservable_jobs,
 )
@@ -66,38 +63,3 @@ def test_jobs_that_no_machine_serves_are_found_with_the_blocks_they_would_need()
     assert without_unservable_jobs(rest) is rest
     everywhere = rest.replace(machine_types=[MachineType("m"), MachineType("none")])
     assert solve(everywhere).cost is not None
-
-
-def fleet() -> Problem:
-    return Problem(
-        configurations=[
-            Configuration({"a": 1}, "few"),
-            SizeBoundedConfigurations({"a": 2, "b": 3}, 5, "few", max_blocks=2),
-            Configuration({"b": 1}, "more few"),
-            Configuration({"b": 2}, "any"),
-        ],
-        jobs=[Job("x", 3, {"a": 1, "b": 1})],
-        machine_types=[
-            MachineType("few", "2.5", 1), MachineType("more few", 7, 0), MachineType("any", 0),
-        ],
-    )  # fmt: skip
-
-
-def test_an_extended_problem_counts_machines_beyond_the_limits() -> None:
-    larger = extended(fleet())
-    costs = {
-        machine.name: (machine.cost, machine.limit) for machine in larger.problem.machine_types
-    }
-    assert costs == {
-        "few": (0, 1), "more few": (0, 0), "any": (0, None),
-        "more few'": (1, None), "more more few": (1, None),
-    }  # fmt: skip
-    assert larger.origin == {"more few'": "few", "more more few": "more few"}
-    shapes = [str(shape) for shape in larger.problem.configurations if "more" in str(shape.machine)]
-    assert len(shapes) == 4
-    schedule = Schedule([MachineGroup(Configuration({"a": 1}, "more few'"), {("a", "x"): 1}, 3)])
-    assert check(larger.problem, schedule) == ()
-    back = larger.restore(schedule)
-    assert back.machines == {Configuration({"a": 1}, "few"): 3}
-    assert beyond_limits(fleet(), back) == {"few": 2}
-    assert beyond_limits(fleet(), Schedule()) == {}

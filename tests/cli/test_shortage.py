@@ -83,27 +83,6 @@ def test_the_document_of_a_plan_has_it_in_its_solution(
     assert run(["check", str(path)]) == 0
 
 
-def test_nothing_is_looked_for_that_nobody_would_see(
-    few: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    limits: list[Any] = []
-    looked = searching._shortage
-
-    def counted(problem: Problem, arguments: dict[str, Any]) -> Any:
-        limits.append(arguments["time_limit"])
-        return looked(problem, arguments)
-
-    monkeypatch.setattr(searching, "_shortage", counted)
-    assert run(["solve", few, "-q"]) == 3
-    assert limits == []
-    picture = tmp_path / "none.svg"
-    assert run(["solve", few, "-q", "--picture", str(picture)]) == 3
-    assert run(["solve", few, "--time-limit", "2.5"]) == 3
-    assert run(["solve", few, "--time-limit", "none", "-q", "--json"]) == 3
-    assert limits == [10, 2.5, 10]
-    assert "33.3 % of every demand" in picture.read_text("utf-8")
-
-
 def test_ctrl_c_leaves_the_answer_without_what_would_do(
     few: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -33,12 +33,6 @@ def source(*lines: str) -> Source:
     return Source("t.csv", "\n".join(lines) + "\n")
 
 
-def refused(*cells: str, delimiter: str = ";") -> str:
-    with pytest.raises(FileError) as caught:
-        column(*cells, delimiter=delimiter)
-    return str(caught.value)
-
-
 # --- numbers --------------------------------------------------------------------------------------
 
 
@@ -66,25 +60,6 @@ def test_a_number_is_read_as_its_column_shows(
     expected = [Fraction(number) for number in numbers]
     assert column(*cells, delimiter=delimiter) == expected
     assert column(*cells[::-1], delimiter=delimiter) == expected[::-1]
-
-
-@pytest.mark.parametrize(
-    ("cell", "says"),
-    [
-        ("1,234", 'rate_rps has "1,234", which is 1234 or 1.234: its column does not tell, '
-            "expected a number that can be read in one way; write 1234, or 1.2340 (four places)"),
-    ],
-)  # fmt: skip
-def test_where_nothing_tells_both_readings_are_named(cell: str, says: str) -> None:
-    assert refused(cell, "7", "1/3") == f"t.csv:2:3: {says}"
-
-
-def test_between_commas_a_point_is_a_decimal_point_and_a_decimal_comma_an_error() -> None:
-    assert column("1.234", '"1,234,567"', '"1,234.5"', "1 234", '"1,234"', delimiter=",") == [
-        Fraction("1.234"), 1234567, Fraction("1234.5"), 1234, 1234,
-    ]  # fmt: skip
-    assert "write 12.5 (decimal comma?)" in refused('"12,5"', delimiter=",")
-    assert "write 1234 (thousands separator?) or 1.234" in refused('"1,234"', delimiter=",")
 
 
 @given(
@@ -217,10 +192,3 @@ def test_headers_that_cannot_be_told_apart_are_refused(header: str, says: str) -
 
 
 # --- the fleet's other tables ---------------------------------------------------------------------
-
-
-def test_the_known_columns_tell_what_stands_between_cells() -> None:
-    (row,) = read_table(source("name, in full;Rate RPS", "a, b, c;2"), ["rate_rps"])
-    assert row.extra == {"name, in full": "a, b, c"}
-    (row,) = read_table(source("a;b;c,rate_rps", "x,2"), ["rate_rps"])
-    assert row.extra == {"a;b;c": "x"}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
@@ -22,16 +21,6 @@ def held(folder: Path) -> dict[str, str]:
 
 def own(folder: Path) -> dict[str, str]:
     return {name: text for name, text in held(folder).items() if name != SUMS}
-
-
-def test_a_folder_holds_its_files_and_their_sums_and_scripts_can_be_run(tmp_path: Path) -> None:
-    out = tmp_path / "out"
-    assert write_folder(FILES, out) is None
-    assert own(out) == FILES
-    assert subprocess.check_output([out / "run.sh"], text=True) == "done\n"
-    assert not os.access(out / "README.md", os.X_OK)
-    assert len((out / SUMS).read_text().splitlines()) == 3
-    assert os.listdir(tmp_path) == ["out"]
 
 
 def test_what_was_written_before_makes_way_whole(tmp_path: Path) -> None:

@@ -12,7 +12,6 @@ import pytest
 from cms.errors import FileError
 from cms.files import Node, Source, parse_json, problem_from_json, problems
 from cms.files.numerals import number_hint, number_in
-from cms.files.tables import read_table
 from cms.fleet.serving.csv_input import read_services
 
 LONG = 10**5
@@ -91,9 +90,3 @@ def test_a_small_file_cannot_fill_the_memory_with_zeros(monkeypatch: pytest.Monk
     for jobs in (dense, dense[:9]):
         assert problem_from_json(json.loads(problem_with(configurations=shape, jobs=jobs))).n_jobs
     assert "array" in refused(problem_with(configurations=shape, jobs={}))
-
-
-def test_a_cell_after_many_blanks_is_found() -> None:
-    text = "a,b,c\n" + " " * LONG + 'x, "' + '""' * 500 + '",y\n'
-    (row,) = read_table(Source("t.csv", text), ["a", "b", "c"])
-    assert [cell.error("").column for cell in row.values()] == [LONG + 1, LONG + 4, LONG + 1007]

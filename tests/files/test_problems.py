@@ -20,7 +20,6 @@ from cms.files import (
     read_problem,
     write_problem,
 )
-from cms.problem.parts import Configuration, MachineType
 from cms.problem.problem import Problem
 from tests.files.documents import PROBLEM, problems
 from tests.property.problems import share
@@ -76,16 +75,3 @@ def test_numbers_never_pass_through_a_float() -> None:
     written = problem_to_json(from_text(text))["jobs"]
     assert written[0]["demand"] == digits.rstrip("0")
     assert written[0]["demand_function"]["a"] == big
-
-
-def test_what_has_a_default_may_be_left_out() -> None:
-    problem = from_text(MINIMAL)
-    assert problem == Problem(configurations=Configuration({"a": 2}))
-    assert problem.machine_types == (MachineType("machine"),)
-    assert from_text(with_key('"machine_types": []')) == problem
-    (machine,) = from_text(with_key('"machine_types": [{"name": "m"}]')).machine_types
-    assert machine == MachineType("m")
-
-
-def with_key(key: str) -> str:
-    return MINIMAL.replace('"schema": 1', f'"schema": 1, {key}')

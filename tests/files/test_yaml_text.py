@@ -70,12 +70,6 @@ def test_merge_keys_bring_what_is_not_there_the_first_before_the_others() -> Non
     ]
 
 
-def test_json_is_read_whatever_it_is_called_and_yaml_in_brackets_by_its_name() -> None:
-    assert values('{"a": [1]}', "<stdin>") == values('\n{"a": [1]}', "a.json") == [{"a": [1]}]
-    assert values("{a: [1]}", "a.yml") == values('{"a": [1]}', "a.YAML") == [{"a": [1]}]
-    assert values("a: [1]\n", "<stdin>") == [{"a": [1]}]
-
-
 # The other library writes a next-line character without quotes, and reads a blank; "?0" and ":0" in
 # braces it reads otherwise as well.
 _TEXTS = st.text(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 from collections import Counter
 from fractions import Fraction
 from itertools import product
@@ -20,19 +19,16 @@ from cms import (
     Schedule,
     Solution,
     check,
-    growth,
     load_instance,
     solve,
     tidy,
 )
 from cms.fleet import Scenario
-from cms.shortages.growth import with_schedule
 from cms.shortages.variants import PARTS, at_share
 from cms.tidying.evening import evened, least_share
 from cms.tidying.layouts import fewer_layouts
 from tests.property.problems import problems, share
-from tests.references.mixes import time_shared_toy
-from tests.samples import PAIR, few, halves, refusal
+from tests.samples import PAIR, halves, refusal
 
 
 def used(schedule: Schedule) -> tuple[Counter[Configuration], Counter[tuple[str, Any]]]:
@@ -84,19 +80,6 @@ def test_tidying_loses_nothing(problem: Problem) -> None:
     assert least is None or now is None or now >= least
 
 
-@pytest.mark.parametrize("seed", few(5, range(60)))
-def test_nor_where_jobs_share_blocks(seed: int) -> None:
-    problem = time_shared_toy(random.Random(f"tidy {seed}"))
-    solution = solve(problem, time_limit=None, threads=1)
-    if solution.cost is None:
-        return
-    tidied = tidy(problem, solution)
-    assert not check(problem, tidied.schedule)
-    assert tidied.cost == tidied.schedule.cost(problem) == solution.cost
-    assert used(tidied.schedule) == used(solution.schedule)
-    assert len(tidied.schedule.groups) <= len(solution.schedule.groups)
-
-
 def published(name: str) -> Problem:
     scenario = load_instance(name)
     assert isinstance(scenario, Scenario)
@@ -110,17 +93,6 @@ def test_published_plans_have_fewer_layouts(name: str, times: int, most: int) ->
     solution = solve(problem, time_limit=None, threads=1)
     tidied = require_tidy(problem, solution)
     assert len(tidied.schedule.groups) <= most < len(solution.schedule.groups)
-
-
-def test_what_all_demands_can_grow_by_stays() -> None:
-    problem = published("S4")
-    solution = solve(problem, time_limit=None, threads=1)
-    grown = growth(problem, solution.schedule, certificate=solution.certificate, time_limit=None)
-    assert grown.share is not None
-    tidied = require_tidy(problem, with_schedule(problem, solution, grown.schedule))
-    reached = least_share(problem, tidied.schedule)
-    assert reached is not None
-    assert reached >= grown.share > 1
 
 
 def fewest_by_enumeration(counts: tuple[int, int], machines: int) -> int:
