@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
-from typing import Any
-
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -23,30 +19,6 @@ from cms.shortages.growth import with_schedule
 from cms.shortages.variants import PARTS, at_share
 from tests.oracle import optimum
 from tests.property.problems import problems, share
-from tests.samples import few
-
-
-def one(demand: Any, supply: Any = 1, blocks: int = 4) -> Problem:
-    return Problem(
-        configurations=Configuration({"b": blocks}, "m"),
-        jobs=[Job("x", demand, {"b": supply})],
-        machine_types=[MachineType("m")],
-    )
-
-
-@pytest.mark.parametrize("demand", [0, "1/3", 1, 4])
-@pytest.mark.parametrize("certified", few(1, [True, False]))
-def test_growth_ends_where_the_machines_do(demand: Any, certified: bool) -> None:
-    problem = one(demand)
-    solution = solve(problem)
-    certificate = solution.certificate if certified else None
-    grown = growth(problem, solution.schedule, certificate=certificate)
-    if demand == 0:
-        assert (grown.share, grown.sentence()) == (None, "")
-    else:
-        most = 4 / Fraction(demand)
-        assert grown.share == most * PARTS // 1 / PARTS
-        assert grown.proof is Proof.CHECKED
 
 
 def test_a_spread_schedule_is_a_solution_of_its_own_right() -> None:

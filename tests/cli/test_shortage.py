@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import json
-import threading
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from cms.cli import searching
 from cms.cli.app import run
 from cms.files import read_solution, write_problem
 from cms.fleet.serving import read_plan
@@ -81,27 +78,3 @@ def test_the_document_of_a_plan_has_it_in_its_solution(
     assert (found["more_machines"], found["less_demand"]) == ({"a100-80gb": 1}, 0)
     assert read_plan(path).solution.status == "infeasible"
     assert run(["check", str(path)]) == 0
-
-
-def test_ctrl_c_leaves_the_answer_without_what_would_do(
-    few: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    from cms.running.interrupt import CommandCtrlC
-
-    interrupts = CommandCtrlC()
-    interrupts.quiet = True
-
-    let_go, over = threading.Event(), threading.Event()
-
-    def deaf(problem: Problem, arguments: dict[str, Any]) -> None:
-        interrupts._press(2, None)
-        let_go.wait()
-        over.set()
-
-    monkeypatch.setattr(searching, "_shortage", deaf)
-    assert run(["solve", few], interrupts) == 130
-    assert not over.is_set(), "nobody waited for it"
-    let_go.set()
-    out = capsys.readouterr().out
-    assert "there are only 1 x few" in out
-    assert "would do" not in out

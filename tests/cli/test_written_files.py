@@ -97,11 +97,6 @@ def test_standard_input_is_read_from_a_file_too(here: Path) -> None:
     assert (here / "p.csv").read_bytes() == before
 
 
-def test_one_file_is_not_written_twice(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["plan", "--published", "S1", "-o", "x.svg", "--picture", "./x.svg"]) == 2
-    assert "x.svg" in error_of(capsys)
-
-
 def test_mode_and_links_stay_and_what_may_not_be_written_is_not_replaced(
     here: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

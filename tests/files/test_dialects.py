@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cms.errors import FileError
 from cms.files import Cell, Source, read_table
 from cms.files.numerals import readings
 from cms.fleet import read_services
@@ -175,20 +174,6 @@ def test_cells_are_those_of_the_standard_library(
                 "".join(lines[place(cell)[0] - 1 :])[place(cell)[1] - 1 :].replace('"', "").lstrip()
             )
             assert rest.startswith(cell.text.replace('"', "").lstrip())
-
-
-@pytest.mark.parametrize(
-    ("header", "says"),
-    [
-        ("Rate RPS,rate-rps", "two columns are called alike: 'Rate RPS' and 'rate-rps'"),
-        ("rate_rps;;team", "name it, or remove the semicolon that begins it"),
-    ],
-)
-def test_headers_that_cannot_be_told_apart_are_refused(header: str, says: str) -> None:
-    with pytest.raises(FileError) as caught:
-        read_table(source(header, "1,2,3"), ["rate_rps"])
-    assert str(caught.value).startswith("t.csv:1: ")
-    assert says in str(caught.value)
 
 
 # --- the fleet's other tables ---------------------------------------------------------------------

@@ -133,25 +133,6 @@ def test_whatever_goes_wrong_everything_is_as_before(
         )
 
 
-def test_what_can_be_no_folder_to_write_is_said(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    here = tmp_path / "here"
-    here.mkdir()
-    (tmp_path / "file").touch()
-    monkeypatch.chdir(here)
-    for path, words in {
-        "-": "<stdout>: a folder cannot be printed; name a folder to write",
-        ".": ".: this folder is in use: it is where you are; name one in it",
-        "..": "..: this folder is in use: it is where you are; name one in it",
-        "../file": "../file: this is a file, expected a folder to write",
-        "no/out": f"no/out: there is no folder '{here}/no' to write to",
-    }.items():
-        with pytest.raises(FileError) as error:
-            write_folder(FILES, path, force=True)
-        assert str(error.value) == words
-
-
 @pytest.mark.parametrize(
     "name", ["/etc/x", "../x", "a/../x", "", "a//b", "./a", "a\\b", "a\nb", ".", SUMS]
 )

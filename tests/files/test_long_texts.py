@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from pathlib import Path
 from typing import Any
 
@@ -62,20 +61,6 @@ def test_a_long_number_is_refused_wherever_it_stands(text: str, tmp_path: Path) 
     with pytest.raises(FileError, match=r"characters\)|longer than 131072") as caught:
         read_services(path)
     assert len(str(caught.value)) < READABLE
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        problem_with(jobs=[job("x" * LONG, demand=-1)]),
-        problem_with(jobs=[job("x" * LONG), job("x" * LONG)]),
-        problem_with(jobs=[job("j", 1, **{"x" * LONG: 1})]),
-        problem_with(configurations=[{"blocks": {"x" * LONG: 1}, "machine": "y" * LONG}]),
-        problem_with()[:-1] + f',"{"x" * LONG}": 1, "{"x" * LONG}": 1}}',
-    ],
-)  # fmt: skip
-def test_an_error_about_a_long_name_can_be_read(text: str) -> None:
-    assert re.search(r"\(\d{6,} characters", refused(text))
 
 
 def test_a_small_file_cannot_fill_the_memory_with_zeros(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from fractions import Fraction
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,7 +11,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cms import FileError, Problem, Proof, Schedule, Shortage, shortage, solve
-from cms.cli.app import run
 from cms.files import lay_out, problem_to_json, solution_from_json, solution_to_json
 from cms.values.frozen import FrozenMap
 from proofs_checks import checker
@@ -124,26 +122,3 @@ def test_a_shortage_beside_a_schedule_is_refused() -> None:
         solution_from_json(made)
     assert faults(enough, made) == ["there is a shortage, but the status is optimal"]
     assert not validator("solution").is_valid(made)
-
-
-@pytest.mark.parametrize(
-    ("changes", "fault"),
-    [
-        ({"more_machines": {"a100": 1}}, "'a100', which the problem does not have"),
-        ({"unservable": {"y": []}}, "'y', which the problem does not have"),
-        ({"unservable": {"x": ["c"]}}, "'c', which the problem does not have"),
-    ],
-)
-def test_both_checkers_know_the_problems_names(
-    changes: dict[str, Any], fault: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    made = document(**changes)
-    (found,) = faults(SHORT, made)
-    assert fault in found
-    paths = tmp_path / "problem.json", tmp_path / "solution.json"
-    for path, part in zip(paths, (problem_to_json(SHORT), made), strict=True):
-        path.write_text(json.dumps(part), "utf-8")
-    assert run(["check", *map(str, paths)]) == 1
-    said = capsys.readouterr().err
-    assert "solution.json:1:" in said
-    assert "the problem does not have" in said or "expected one of b" in said

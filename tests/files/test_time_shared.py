@@ -27,7 +27,6 @@ from cms.referee.check import referee_of
 from proofs_checks.checker import check_problem, parse_document, problem_sha256
 from tests.files.test_schemas import require_valid
 from tests.references.mixes import random_schedule, time_shared_toy
-from tests.samples import refusal
 
 TEXT = """\
 {
@@ -70,36 +69,6 @@ def test_problems_and_schedules_come_back_and_fit_their_schemas(seed: int) -> No
     assert schedule_from_json(written) == schedule
     certificate = referee_of(problem).first().certificate
     assert certificate_from_json(json.loads(json.dumps(certificate.to_json()))) == certificate
-
-
-def changed(*path: Any, to: Any) -> dict[str, Any]:
-    document = copy.deepcopy(DOCUMENT)
-    at: Any = document
-    for key in path[:-1]:
-        at = at[key]
-    at[path[-1]] = to
-    return document  # type: ignore[no-any-return]
-
-
-POINTS = ("jobs", 0, "points", "60")
-
-
-@pytest.mark.parametrize(
-    ("document", "message"),
-    [
-        (changed("time_sharing", to={}), 'time_sharing has no "rule"'),
-        (changed("time_sharing", "max_jobs", to=0), "time_sharing.max_jobs is 0, expected a whole"),
-        (changed("jobs", 0, "demand_function", to={}), "jobs[0] (job 'resnet50') has the unknow"),
-        (changed(*POINTS, 0, 0, to=0), "jobs[0].points.60[0][0] (job 'resnet50') is 0, expec"),
-        (changed("jobs", 0, "points", to={"61": []}), "jobs[0].points.61 (job 'resnet50') is ab"),
-    ],
-)
-def test_what_is_no_problem_is_refused_at_the_place_by_both(
-    document: dict[str, Any], message: str
-) -> None:
-    said = refusal(FileError, from_text, json.dumps(document))
-    assert said.partition(": ")[2].startswith(message)
-    assert check_problem(parse_document(json.dumps(document)))
 
 
 def mutated(rng: random.Random, value: Any) -> Any:

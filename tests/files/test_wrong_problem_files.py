@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import pytest
 
 from cms.errors import FileError
-from cms.files import documents, read_document, read_problem, register_format
+from cms.files import read_problem
 from tests.files.documents import PROBLEM
 
 NUMBER = 'a number such as 12, "12.5" or "1/3"'
@@ -89,28 +88,3 @@ def test_a_missing_file_is_said_with_its_nearest_neighbour(tmp_path: Path) -> No
     assert message_of(path) == f"{path}: there is no such file; nearest: 'problem.json'"
     lost = tmp_path / "no" / "p.json"
     assert message_of(lost) == f"{lost}: there is no such file"
-
-
-@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root reads everything")
-def test_a_file_that_may_not_be_read_is_said(tmp_path: Path) -> None:
-    path = tmp_path / "p.json"
-    path.write_text(PROBLEM, encoding="utf-8")
-    path.chmod(0)
-    assert message_of(path) == f"{path}: this file may not be read; check its permissions"
-
-
-def test_the_format_of_a_layer_above_is_known_once_it_is_registered(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    path = tmp_path / "now.json"
-    path.write_text('{"format": "cms-deployment", "schema": 1}')
-    known = dict(documents.FORMATS)
-    known.pop("cms-deployment", None)
-    monkeypatch.setattr(documents, "FORMATS", known)
-    assert '"cms-deployment", expected "cms-problem"' in message_of(path)
-    register_format("cms-deployment", "a deployment")
-    register_format("cms-transition", "a transition")
-    assert '"cms-deployment" (a deployment), expected "cms-problem"' in message_of(path)
-    assert read_document(path, "cms-deployment").value["schema"] == 1
-    with pytest.raises(FileError, match=r'expected "cms-transition" \(a transition\)'):
-        read_document(path, "cms-transition")
