@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from cms.problem.rows import Row
-    from cms.shards.shard import Loaded
+    from cms.shards.engine import Loaded
 
 #: Jobs that are priced together where their options are asked for, which take memory.
 PIECE = 2**16

@@ -21,8 +21,8 @@ from .stage import Facts, Stage, Tell, sizes
 from .warming import warm_up
 
 if TYPE_CHECKING:
+    from cms.shards.engine import Loaded
     from cms.shards.problem import ShardedProblem
-    from cms.shards.shard import Loaded
     from cms.solving.solution import Solution
 
 

@@ -10,8 +10,13 @@ from .json_text import parse_json
 from .layout import lay_out, number_to_json, write_document
 from .node import Node
 from .numerals import is_missing, number_hint, number_in
-from .problems import problem_from_json, problem_to_json, read_problem, write_problem
-from .programs import write_program
+from .problems import (
+    problem_from_json,
+    problem_to_json,
+    read_problem,
+    write_problem,
+    write_program,
+)
 from .schedules import schedule_from_json, schedule_to_json
 from .shards.problems import open_problem, pack
 from .solutions import read_solution, solution_from_json, solution_to_json, write_solution

@@ -13,8 +13,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 from ..errors import FileError
-from .replacing import beside, rename, sync_folder, write_synced
-from .source import StrPath, read_before
+from .source import StrPath, beside, read_before, rename, sync_folder, write_synced
 
 #: The file of check sums: ``sha256sum -c .cms-sha256``.
 SUMS = ".cms-sha256"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 from fractions import Fraction
+from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -12,6 +13,7 @@ from ..errors import InvalidOption
 from ..mixes.frames import FrameRule
 from ..mixes.model import TimeSharedJob
 from ..mixes.problem import TimeSharedProblem
+from ..plugin.registry import load_program_writer
 from ..problem.machine_problem import MachineProblem
 from ..problem.parts import (
     DEFAULT_MACHINE,
@@ -139,6 +141,14 @@ def read_problem(path: StrPath) -> Problem | TimeSharedProblem:
     ------
     FileError
         ``file:line:column: what, expected what; fix``, for whatever is wrong with the file.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "problem.json"
+    >>> write_problem(Problem(configurations=Configuration({"a": 2})), path)
+    >>> read_problem(path).blocks
+    ('a',)
     """
     return problem_from_json(read_document(path, "cms-problem"))
 
@@ -170,6 +180,49 @@ def write_problem(problem: Problem | TimeSharedProblem, path: StrPath) -> None:
     (True, '  "format": "cms-problem",')
     """
     write_document(lambda: problem_to_json(problem), path)
+
+
+def write_program(problem: MachineProblem, path: StrPath) -> Any:
+    """Write the integer program of a problem for another solver.
+
+    It is the compact one of Casey, Rajaraman, Stalfa and Tan (APPROX 2024,
+    https://doi.org/10.4230/LIPIcs.APPROX/RANDOM.2024.22) in integers: minimise the machines' cost;
+    the blocks of each type on all machines are at least those given to jobs; what a job is given
+    meets its demand. Where a size-bounded set has more maximal contents than can be listed, its
+    machines are paths (arc flow; Valerio de Carvalho, https://doi.org/10.1023/A:1018952112615).
+
+    Parameters
+    ----------
+    problem : Problem
+    path : str or path-like
+        The file; its ending says how it is written: ``.mps`` or ``.lp``.
+
+    Returns
+    -------
+    named tuple
+        ``program``; how many ``variables`` and ``rows``; ``step``, what 1 of the objective costs.
+
+    Raises
+    ------
+    UnknownInstance
+        If nobody writes files of this ending; the message lists those there are.
+    UnsupportedProblem
+        If a float does not hold a number, there is nothing to decide, or jobs share or are shards.
+    FileError
+        If the file cannot be written.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> from cms import Configuration, Job, Problem, write_program
+    >>> problem = Problem(
+    ...     configurations=Configuration({"1g": 7}), jobs=[Job("bert", 1200, {"1g": 90})]
+    ... )
+    >>> write_program(problem, pathlib.Path(tempfile.mkdtemp()) / "problem.lp")
+    Written(program='compact', variables=2, rows=2, step=Fraction(1, 1))
+    """
+    path = Path(path)
+    return load_program_writer(path.suffix.removeprefix(".").lower())(problem, path)
 
 
 def problem_to_json(problem: MachineProblem) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from typing import Any
 
 from ..errors import InvalidOption
 from ..plugin.guarantee import Guarantee, GuaranteeVerdict, Reference, Verdict
+from ..problem.machine_problem import MachineProblem
 from ..schedule.schedule import Schedule
 from ..shards.schedule import ShardedSchedule
 from ..shortages.shortage import Shortage
@@ -18,12 +19,12 @@ from ..values.numbers import shown
 from . import fields as f
 from .certificates import certificate_from_json
 from .documents import check_head, head, read_document, read_folder_document
-from .layout import write_document
+from .layout import number_to_json, write_document
 from .node import Node
 from .schedules import machines_to_json, schedule_from_json, schedule_to_json
 from .shards.solutions import sharded_schedule_from_json, write_solution_folder
-from .shortages import refuse_malformed_shortage, shortage_to_json
 from .source import StrPath
+from .wording import one_of
 
 _GUARANTEE = {
     "factor": f.NUMBER, "additive": f.NUMBER, "against": f.choice(Reference), "theorem": f.TEXT,
@@ -85,6 +86,15 @@ def read_solution(path: StrPath) -> Solution:
     ------
     FileError
         ``file:line:column: what, expected what; fix``; also if its parts contradict each other.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> from cms import Configuration, Problem, solve
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "solution.json"
+    >>> write_solution(solve(Problem(configurations=Configuration({"7g": 1}))), path)
+    >>> read_solution(path).status.value
+    'optimal'
     """
     folder = Path(os.fspath(path))
     if str(path) != "-" and folder.is_dir():
@@ -277,3 +287,59 @@ def _refuse_disorder(node: Node, solution: Solution) -> None:
             word = "least" if word == "most" else "most"
             expected = f"at {word} {shown(last)}, the solution's"
             raise node.at(values[-1][0]).at(key).wrong(expected)
+
+
+# -- shortages: figures alone; whoever doubts them raises the limits and solves again ------------
+
+_SHORTAGE = {
+    "unservable": f.table("job", f.array(f.name("block"))),
+    "more_machines": f.nullable(f.table("machine type", f.AT_LEAST_ONE)),
+    "machines_at_least": f.COUNT,
+    "machines_proof": f.choice(Proof),
+    "less_demand": f.NUMBER,
+    "too_much_demand": f.nullable(f.NUMBER),
+    "demand_proof": f.choice(Proof),
+    "seconds": f.SECONDS,
+}
+
+
+def shortage_to_json(shortage: Shortage) -> dict[str, Any]:
+    """Turn a shortage into the object of that name in a solution's document."""
+    return f.write_object(shortage, _SHORTAGE)
+
+
+def refuse_malformed_shortage(node: Node) -> None:
+    """Check the form of a shortage, and that its figures can be true together."""
+    told = f.read_object(node, _SHORTAGE)
+    more, share, too_much = (
+        told[key] for key in ("more_machines", "less_demand", "too_much_demand")
+    )
+    if more is not None and sum(more.values()) < told["machines_at_least"]:
+        raise node.at("machines_at_least").wrong(
+            f"at most {sum(more.values())}, the machines that would do"
+        )
+    if share > 1:
+        raise node.at("less_demand").wrong("a number from 0 to 1")
+    if too_much is not None and too_much <= share:
+        raise node.at("too_much_demand").wrong(f"more than {number_to_json(share)}, which would do")
+
+
+def refuse_other_shortage(node: Node, problem: MachineProblem) -> None:
+    """Check that a shortage is about the jobs, blocks and machine types of a problem."""
+    jobs, blocks = set(problem.job_names), dict.fromkeys(problem.blocks)
+    for job, entry in node.at("unservable").entries():
+        if job not in jobs:
+            raise entry.error(
+                f"{entry.label} is about a job that the problem does not have", at_key=True
+            )
+        for block in entry.array():
+            block.one_of(blocks)
+    more = node.at("more_machines")
+    types = dict.fromkeys(machine.name for machine in problem.machine_types)
+    for machine, number in more.entries() if more.value is not None else ():
+        if machine not in types:
+            raise number.error(
+                f"{number.label} is about a machine type that the problem does not have",
+                expected=one_of(types),
+                at_key=True,
+            )

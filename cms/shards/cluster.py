@@ -17,8 +17,7 @@ from typing import Any
 from ..errors import ClusterError
 from ..running.code import code_digest
 from ..running.stopping import Stopped
-from .engine import Watch, Work, nobody
-from .shard import Loaded, Narrowed, Shard
+from .engine import Loaded, Narrowed, Shard, Watch, Work, nobody
 
 #: How long to ask for a scheduler before it counts as none.
 PATIENCE = "10s"

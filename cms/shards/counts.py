@@ -16,12 +16,12 @@ import numpy as np
 
 from ..problem.images import SAFE
 from ..values.numbers import shown
-from .shard import narrowest
+from .engine import narrowest
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from .shard import Loaded, Shard
+    from .engine import Loaded, Shard
 
 #: Rows looked at together: what that needs stays in the processor's cache.
 _ROWS = 2**15

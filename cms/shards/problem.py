@@ -17,8 +17,7 @@ from ..problem.problem import Problem
 from ..problem.rows import Rows
 from ..running.stopping import Stopped, never
 from ..values.names import NumberedNames
-from .engine import Engine, Here, Work
-from .shard import SHARD, Loaded, MemoryShard, Narrowed, Shard
+from .engine import SHARD, Engine, Here, Loaded, MemoryShard, Narrowed, Shard, Work
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -16,7 +16,7 @@ from ..schedule.schedule import Excerpt, MachineGroup, Schedule, machine_cost
 from ..values.frozen import FrozenMap
 from ..values.numbers import shown
 from .counts import Coded, Counts, served
-from .shard import Loaded
+from .engine import Loaded
 
 if TYPE_CHECKING:
     from .problem import ShardedProblem

@@ -16,10 +16,9 @@ from algorithms.prices import jobs
 from cms import Configuration, MachineType, Problem, Solution, check, solve
 from cms.schedule.schedule import Schedule
 from cms.shards.counts import Coded
-from cms.shards.engine import Here, Work
+from cms.shards.engine import Here, Loaded, Work
 from cms.shards.problem import ShardedProblem
 from cms.shards.schedule import ShardedSchedule, busy_machines
-from cms.shards.shard import Loaded
 from instances.families import generate
 
 

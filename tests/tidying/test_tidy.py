@@ -26,7 +26,7 @@ from cms import (
 from cms.fleet import Scenario
 from cms.shortages.variants import PARTS, at_share
 from cms.tidying.evening import evened, least_share
-from cms.tidying.layouts import fewer_layouts
+from cms.tidying.tidy import fewer_layouts
 from tests.property.problems import problems, share
 from tests.samples import PAIR, halves, refusal
 

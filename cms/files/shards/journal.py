@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...errors import FileError
 from ...running.code import code_digest
-from ...shards.shard import Narrowed
+from ...shards.engine import Narrowed
 
 if TYPE_CHECKING:
     from ...shards.engine import Engine, Watch, Work

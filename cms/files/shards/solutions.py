@@ -29,7 +29,7 @@ from .stored import (
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from ...shards.shard import Loaded
+    from ...shards.engine import Loaded
     from ..node import Node
 
 

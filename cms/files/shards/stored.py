@@ -17,10 +17,10 @@ import numpy as np
 from ...errors import FileError
 from ...problem.row import Row
 from ...problem.rows import Rows
-from ...shards.shard import narrowest
+from ...shards.engine import narrowest
 from ...values.numbers import LARGEST_DIGITS
 from ..fields import TEXT, Field, read_object
-from ..replacing import write_synced
+from ..source import write_synced
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
