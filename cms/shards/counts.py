@@ -36,7 +36,7 @@ _HASHING = np.random.default_rng(0).integers(1, 2**62, 4096) * 2 + 1
 class Cut(Protocol):
     """The counts of one shard, in memory or in files; picklable."""
 
-    def of(self, loaded: Loaded) -> NDArray[Any]:
+    def table(self, loaded: Loaded) -> NDArray[Any]:
         """Return the blocks of each type for each job, shape (jobs, k), whole numbers."""
         ...
 
@@ -92,16 +92,11 @@ class Coded(NamedTuple):
             codes.append(narrowest(mine)[part.codes])
         return cls(narrowest(np.concatenate(codes)), _table([*number], k))
 
-    def table(self) -> NDArray[Any]:
+    def table(self, loaded: Loaded | None = None) -> NDArray[Any]:
         """Return the blocks of each type for each job."""
         options = narrowest(self.options) if self.options.dtype.kind == "i" else self.options
         found: NDArray[Any] = options[self.codes]
         return found
-
-    def of(self, loaded: Loaded) -> NDArray[Any]:
-        """Return the blocks of each type for each job."""
-        del loaded
-        return self.table()
 
     def with_own(self, own: Mapping[int, Sequence[int]]) -> Coded:
         """Let some jobs take other options."""
@@ -156,7 +151,7 @@ class Served(NamedTuple):
 
 def served(loaded: Loaded, cut: Cut) -> Served:
     """Check the counts of a shard in exact arithmetic."""
-    rows, counts = loaded.rows, cut.of(loaded)
+    rows, counts = loaded.rows, cut.table(loaded)
     n, k = len(rows), rows.n_blocks
     refused = _refused(counts, (n, k))
     if refused is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 _NO_MACHINES: Mapping[Configuration, int] = MappingProxyType({})
 
 
+@dataclass(frozen=True, slots=True, repr=False)
 class ShardedSchedule:
     """Machines, and counts of blocks for the jobs of a :class:`ShardedProblem`; immutable.
 
@@ -49,7 +51,6 @@ class ShardedSchedule:
     (2, (), 2)
     """
 
-    __slots__ = ("_machines", "counts")
     _machines: tuple[tuple[Configuration, int], ...]
     counts: Counts
 
@@ -73,15 +74,6 @@ class ShardedSchedule:
             table = table.astype(np.int64)
         rows = (table[shard.first : shard.first + shard.n_jobs] for shard in problem.shards)
         return cls(schedule.machines, tuple(map(Coded.of_table, rows)))
-
-    def __setattr__(self, name: str, value: object) -> None:
-        raise AttributeError(f"a ShardedSchedule is immutable: {name!r} cannot be set")
-
-    def __delattr__(self, name: str) -> None:
-        raise AttributeError(f"a ShardedSchedule is immutable: {name!r} cannot be deleted")
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return ShardedSchedule, (self.machines, self.counts)
 
     @property
     def machines(self) -> dict[Configuration, int]:
@@ -122,18 +114,10 @@ class ShardedSchedule:
             return Schedule([MachineGroup(c, FrozenMap(), n) for c, n in self.machines.items()])
         parts = []
         for number, (shard, cut) in enumerate(zip(problem.shards, self.counts, strict=True)):
-            parts.append(cut.of(Loaded(number, shard.first, shard.rows(shard.read()))))
+            parts.append(cut.table(Loaded(number, shard.first, shard.rows(shard.read()))))
         table = np.concatenate(parts)
         jobs, blocks = np.nonzero(table)
         return Schedule.from_counts(problem, self.machines, (jobs, blocks, table[jobs, blocks]))
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, ShardedSchedule):
-            return NotImplemented
-        return self is other or (self._machines, self.counts) == (other._machines, other.counts)
-
-    def __hash__(self) -> int:
-        return hash(self.machine_count)
 
     def __repr__(self) -> str:
         return f"ShardedSchedule({self.machine_count} machines)"

@@ -51,7 +51,7 @@ def counts_of(problem: ShardedProblem, schedule: Any) -> NDArray[Any]:
     parts = []
     for number, shard in enumerate(problem.shards):
         loaded = Loaded(number, shard.first, shard.rows(shard.read()))
-        parts.append(schedule.counts[number].of(loaded))
+        parts.append(schedule.counts[number].table(loaded))
     return np.concatenate(parts)
 
 

@@ -43,7 +43,7 @@ class StoredCut(NamedTuple):
     file: str
     sha256: tuple[tuple[str, str], ...]
 
-    def of(self, loaded: Loaded) -> NDArray[Any]:
+    def table(self, loaded: Loaded) -> NDArray[Any]:
         """Read them."""
         n, k, sums = len(loaded.rows), loaded.rows.n_blocks, dict(self.sha256)
         base = Path(self.folder, "counts", self.file)
