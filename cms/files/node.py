@@ -5,14 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Iterator
 from fractions import Fraction
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar, Unpack
 
 from ..errors import CmsError, FileError, InvalidProblem
 from ..values.names import checked_names, nearest
 from ..values.numbers import format_exact, shown
 from .json_text import locate
 from .numerals import NUMBER_FORMS, number_hint, number_in
-from .source import Source
+from .source import Source, Told
 from .wording import one_of, quoted, shortened
 
 P = ParamSpec("P")
@@ -49,18 +49,11 @@ class Node:
 
     # -- errors ------------------------------------------------------------------------------
 
-    def error(
-        self,
-        what: str,
-        *,
-        expected: str | None = None,
-        fix: str | None = None,
-        at_key: bool = False,
-    ) -> FileError:
+    def error(self, what: str, *, at_key: bool = False, **told: Unpack[Told]) -> FileError:
         """Build an error that points at this value, or at its key."""
         value, key = locate(self.source, self._path())
         offset = key if at_key and key is not None else value
-        return self.source.error(what, offset, expected=expected, fix=fix)
+        return self.source.error(what, offset, **told)
 
     def wrong(self, expected: str, fix: str | None = None) -> FileError:
         """Build the error that this value is not what was expected."""

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TextIO, TypeAlias
+from typing import TextIO, TypeAlias, TypedDict, Unpack
 
 from ..errors import FileError
 from ..values.names import nearest
@@ -25,6 +25,13 @@ _SIGNATURES = (
     (b"\xff\xfe", "is UTF-16 text", "save it as UTF-8"),
     (b"\xfe\xff", "is UTF-16 text", "save it as UTF-8"),
 )
+
+
+class Told(TypedDict, total=False):
+    """What an error says besides what is wrong."""
+
+    expected: str | None
+    fix: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,17 +53,10 @@ class Source:
                 line, start = line + 1, match.end()
         return line, offset - start + 1
 
-    def error(
-        self,
-        what: str,
-        offset: int | None = None,
-        *,
-        expected: str | None = None,
-        fix: str | None = None,
-    ) -> FileError:
+    def error(self, what: str, offset: int | None = None, **told: Unpack[Told]) -> FileError:
         """Build the error for something at an offset of this file."""
         line, column = (None, None) if offset is None else self.position(offset)
-        return FileError(self.name, what, line=line, column=column, expected=expected, fix=fix)
+        return FileError(self.name, what, line=line, column=column, **told)
 
 
 def read_source(path: StrPath, *, holds: str = "text") -> Source:

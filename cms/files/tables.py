@@ -15,14 +15,14 @@ import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import TypeVar
+from typing import TypeVar, Unpack
 
 from ..errors import FileError
 from ..values.names import nearest
 from ..values.numbers import format_exact
 from .csv_records import DELIMITERS, bare, cell_offset, delimiter_of, folded, records
 from .numerals import is_missing, number_hint, number_in, readings
-from .source import Source, StrPath, read_source
+from .source import Source, StrPath, Told, read_source
 from .wording import plain, quoted, shortened
 
 T = TypeVar("T")
@@ -77,11 +77,11 @@ class Cell:
             raise self.error(self._says(), expected="a name")
         return self.text
 
-    def error(self, what: str, *, expected: str | None = None, fix: str | None = None) -> FileError:
+    def error(self, what: str, **told: Unpack[Told]) -> FileError:
         """Build an error that points at this cell."""
         table = self.row.table
         at = cell_offset(table.source, self.row.line, table.index[self.name], table.delimiter)
-        return table.source.error(what, at, expected=expected, fix=fix)
+        return table.source.error(what, at, **told)
 
     def _wrong(self, value: Fraction | None, expected: str) -> FileError:
         fix = number_hint(self.text) if value is None else None
@@ -144,9 +144,9 @@ class TableRow(Mapping[str, Cell]):
         """The texts of the columns nobody asked for."""
         return {name: self.texts[self.table.index[name]] for name in self.table.extra}
 
-    def error(self, what: str, *, expected: str | None = None, fix: str | None = None) -> FileError:
+    def error(self, what: str, **told: Unpack[Told]) -> FileError:
         """Build an error that points at this row."""
-        return self.table.error(what, self.line, expected=expected, fix=fix)
+        return self.table.error(what, self.line, **told)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -171,16 +171,9 @@ class Table:
     def __len__(self) -> int:
         return len(self.rows)
 
-    def error(
-        self,
-        what: str,
-        line: int | None = None,
-        expected: str | None = None,
-        fix: str | None = None,
-    ) -> FileError:
+    def error(self, what: str, line: int | None = None, **told: Unpack[Told]) -> FileError:
         """Build an error that points at a line, of which the header's is the default."""
-        line = self.line if line is None else line
-        return FileError(self.source.name, what, line=line, expected=expected, fix=fix)
+        return FileError(self.source.name, what, line=line or self.line, **told)
 
     def add(self, line: int, cells: Sequence[str]) -> None:
         """Add a row."""
@@ -249,7 +242,7 @@ def read_headerless(path: StrPath, columns: Sequence[str]) -> list[TableRow]:
     for line, cells in records(source):
         if len(cells) != len(columns):
             expected = f"{len(columns)}, one for each of {', '.join(columns)}"
-            raise table.error(f"this row has {len(cells)} cells", line, expected)
+            raise table.error(f"this row has {len(cells)} cells", line, expected=expected)
         table.add(line, cells)
     return table.rows
 
@@ -301,4 +294,4 @@ def _wrong_width(table: Table, line: int, cells: list[str]) -> FileError:
         fix = f"if a cell has a {DELIMITERS[table.delimiter]}, quote it"
     what = f"this row has {len(cells)} cell{'' if len(cells) == 1 else 's'}"
     expected = f"{len(table.index)} as in the header on line {table.line}"
-    return table.error(what, line, expected, fix)
+    return table.error(what, line, expected=expected, fix=fix)

@@ -8,12 +8,12 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 from ..errors import FileError
 from .json_text import number_at, parse_json, twice
 from .node import Node
-from .source import Source
+from .source import Source, Told
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -145,7 +145,8 @@ class _Reader:
             for key, entry in self._entries(node):
                 at, name = key.start_mark.index, key.value
                 if not isinstance(name, str):
-                    raise self._error("a key is no plain text", key, 'a key such as "starts"')
+                    expected = 'a key such as "starts"'
+                    raise self._error("a key is no plain text", key, expected=expected)
                 if name in value:
                     raise twice(self._source, name, at)
                 self._length += len(name)
@@ -157,10 +158,8 @@ class _Reader:
         self._within.remove(id(node))
         return value
 
-    def _error(
-        self, what: str, node: YamlNode, expected: str | None = None, fix: str | None = None
-    ) -> FileError:
-        return self._source.error(what, node.start_mark.index, expected=expected, fix=fix)
+    def _error(self, what: str, node: YamlNode, **told: Unpack[Told]) -> FileError:
+        return self._source.error(what, node.start_mark.index, **told)
 
     def _entries(self, node: MappingNode) -> list[tuple[YamlNode, YamlNode]]:
         """Return a mapping's keys and values, with those that merge keys (``<<``) bring."""
@@ -176,7 +175,7 @@ class _Reader:
             for one in brings.value if isinstance(brings, SequenceNode) else [brings]:
                 if not isinstance(one, MappingNode):
                     expected = "an alias of a mapping, or a list of them"
-                    raise self._error("a merge key (<<) brings no keys", one, expected)
+                    raise self._error("a merge key (<<) brings no keys", one, expected=expected)
                 for key, value in self._entries(one):
                     if str(key.value) not in names:
                         names.add(str(key.value))
