@@ -15,7 +15,7 @@ from cms import (
     growth,
     solve,
 )
-from cms.shortages.growth import with_schedule
+from cms.shortages.shortage import with_schedule
 from cms.shortages.variants import PARTS, at_share
 from tests.oracle import optimum
 from tests.property.problems import problems, share

@@ -18,7 +18,7 @@ from .problems import (
     write_program,
 )
 from .schedules import schedule_from_json, schedule_to_json
-from .shards.problems import open_problem, pack
+from .shards.folders import open_problem, pack
 from .solutions import read_solution, solution_from_json, solution_to_json, write_solution
 from .source import Source, StrPath, read_source, write_bytes
 from .tables import Cell, Table, TableRow, read_table

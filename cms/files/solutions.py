@@ -22,7 +22,7 @@ from .documents import check_head, head, read_document, read_folder_document
 from .layout import number_to_json, write_document
 from .node import Node
 from .schedules import machines_to_json, schedule_from_json, schedule_to_json
-from .shards.solutions import sharded_schedule_from_json, write_solution_folder
+from .shards.folders import sharded_schedule_from_json, write_solution_folder
 from .source import StrPath
 from .wording import one_of
 

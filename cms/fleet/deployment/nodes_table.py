@@ -7,8 +7,7 @@ import re
 from ...errors import CmsError, FileError
 from ...files.csv_records import folded
 from ...files.source import StrPath
-from ...files.tables import Cell, TableRow, read_table
-from ...files.unknown_columns import refuse_unknown_columns
+from ...files.tables import Cell, TableRow, read_table, refuse_unknown_columns
 from ...values.frozen import FrozenMap
 from ...values.names import nearest
 from ..hardware import Gpu, gpus

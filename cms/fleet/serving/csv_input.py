@@ -10,8 +10,7 @@ from typing import Any, TypeVar, cast
 from ...errors import InvalidProblem
 from ...files.numerals import number_in
 from ...files.source import StrPath
-from ...files.tables import Cell, TableRow, read_table
-from ...files.unknown_columns import refuse_unknown_columns
+from ...files.tables import Cell, TableRow, read_table, refuse_unknown_columns
 from .operating_point import COLD_START, OperatingPoint
 from .service import HEEDED, Service
 
