@@ -61,6 +61,12 @@ def test_a_number_is_read_as_its_column_shows(
     assert column(*cells[::-1], delimiter=delimiter) == expected[::-1]
 
 
+@pytest.mark.parametrize("others", [["7", "1/3"], ["1,5", "2.5"]])
+def test_where_nothing_tells_both_readings_are_named(others: list[str]) -> None:
+    with pytest.raises(FileError, match="t.csv:2:3: .* which is 1234 or 1.234: its column"):
+        column("1,234", *others)
+
+
 @given(
     value=st.fractions(0, 10**10).map(lambda value: Fraction(round(value * 10**5), 10**5)),
     mark=st.sampled_from(".,"),

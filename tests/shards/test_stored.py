@@ -58,6 +58,7 @@ def test_other_arrays_are_refused(tmp_path: Path, data: bytes, words: str) -> No
         (f"0:{2**63}", "does not end with a line"),
         (f"0:0{2**63}\n", "line 1 is no row"),
         (f"1:{2**63}\n0:{2**63}\n", "line 2 is about job 0"),
+        (f"0:{2**63}\n0:{2**63}\n", "line 2 is about job 0"),
         (f"5:{2**63}\n", "line 1 is about job 5"),
     ],
 )
