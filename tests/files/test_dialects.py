@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cms.errors import FileError
 from cms.files import Cell, Source, read_table
 from cms.files.numerals import readings
 from cms.fleet import read_services
