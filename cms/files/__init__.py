@@ -5,11 +5,11 @@ errors get the form ``file:line:column: what, expected what; fix``.
 """
 
 from .certificates import certificate_from_json
-from .documents import SCHEMA, check_head, head, read_document, register_format
+from .documents import check_head
 from .json_text import parse_json
 from .layout import lay_out, number_to_json, write_document
 from .node import Node
-from .numerals import is_missing, number_hint, number_in
+from .numerals import number_hint, number_in
 from .problems import (
     problem_from_json,
     problem_to_json,
@@ -20,9 +20,8 @@ from .problems import (
 from .schedules import schedule_from_json, schedule_to_json
 from .shards.folders import open_problem, pack
 from .solutions import read_solution, solution_from_json, solution_to_json, write_solution
-from .source import Source, StrPath, read_source, write_bytes
-from .tables import Cell, Table, TableRow, read_table
-from .wording import one_of, quoted
+from .source import Source, read_source
+from .tables import Cell, Table, read_table
 from .yaml_text import read_yaml_or_json
 
 __all__ = [
@@ -43,11 +42,7 @@ __all__ = [
     "schedule_from_json",
     "certificate_from_json",
     # documents
-    "SCHEMA",
-    "register_format",
-    "head",
     "check_head",
-    "read_document",
     "write_document",
     "parse_json",
     "read_yaml_or_json",
@@ -57,16 +52,10 @@ __all__ = [
     # tables
     "read_table",
     "Table",
-    "TableRow",
     "Cell",
     # text
     "Source",
-    "StrPath",
     "read_source",
-    "write_bytes",
-    "is_missing",
     "number_in",
     "number_hint",
-    "one_of",
-    "quoted",
 ]
