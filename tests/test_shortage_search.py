@@ -131,20 +131,3 @@ def fits(problem: Problem) -> int | None:
     """The demand, if the question is about it: then no machine type is without a limit."""
     limited = all(machine.limit is not None for machine in problem.machine_types)
     return int(problem.rows.demand(0)) if limited else None
-
-
-@pytest.mark.parametrize("parts", [1, 2, 500, 745])
-def test_few_questions_find_any_share(parts: int) -> None:
-    """Even without a single certificate: about twice the ten that bisection takes."""
-    asked: list[int] = []
-
-    def run(problem: Problem, budget: Budget) -> Iterator[Claim]:
-        demand = fits(problem)
-        if demand is not None:
-            asked.append(demand)
-            if demand <= 8 * parts:
-                yield serving(demand, 0)
-
-    found = shortage(blocks(8000, limit=3000), method=Scripted(run), time_limit=None)
-    assert found.less_demand == Fraction(parts, 1000)
-    assert len(asked) <= 21

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import re
 from fractions import Fraction
-from typing import NamedTuple
 
 from ..values.numbers import LARGEST_DIGITS, parse_exact
 from .wording import shortened
@@ -65,20 +64,13 @@ def number_in(text: str) -> Fraction | None:
         return None
 
 
-class Readings(NamedTuple):
-    """What a text is as a number, with a decimal point and with a decimal comma; None: none."""
-
-    point: Fraction | None
-    comma: Fraction | None
-
-
-def readings(text: str) -> Readings:
+def readings(text: str) -> tuple[Fraction | None, Fraction | None]:
     """Read a number with a decimal point and with a decimal comma, either with thousands marked."""
     text = text.strip()
     if match := _APART.fullmatch(text):
         whole, rest = match[1].replace(match[2], ""), match[3] or ""
         value = number_in(whole + rest.replace(",", "."))
-        return Readings(None if rest[:1] == "," else value, None if rest[:1] == "." else value)
+        return None if rest[:1] == "," else value, None if rest[:1] == "." else value
     point = number_in(text.replace(",", "") if _WITH_COMMAS.fullmatch(text) else text)
     if "." not in text:
         comma = point if "," not in text else number_in(text.replace(",", "."))
@@ -86,7 +78,7 @@ def readings(text: str) -> Readings:
         comma = number_in(text.replace(".", "").replace(",", "."))
     else:
         comma = None
-    return Readings(point, comma)
+    return point, comma
 
 
 def number_hint(text: str) -> str | None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -135,15 +134,3 @@ def test_a_table_with_edits_is_read_or_refused(text: str) -> None:
             row.value("rate_rps", lambda cell: cell.number(), None)
     except FileError as fault:
         require_a_line(fault, "t.csv")
-
-
-@given(data=st.binary(max_size=40), where=st.integers(0, 40))
-def test_bytes_that_are_no_text_are_refused(
-    tmp_path_factory: pytest.TempPathFactory, data: bytes, where: int
-) -> None:
-    path = tmp_path_factory.getbasetemp() / "bytes.csv"
-    path.write_bytes(TABLE.encode()[:where] + data + TABLE.encode()[where:])
-    try:
-        assert read_table(Path(path), []).index
-    except FileError as fault:
-        require_a_line(fault, str(path))

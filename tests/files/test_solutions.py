@@ -65,8 +65,6 @@ def changed(**changes: Any) -> dict[str, Any]:
     ("changes", "message"),
     [
         ({"machine_count": 8}, "machine_count is 8, expected 7, the machines of the schedule"),
-        ({"gap": 0}, "gap is 0, expected 1.5, the cost less the lower bound"),
-        ({"gap": None}, "gap is null, expected 1.5, the cost less the lower bound"),
         ({"cost": None}, 'cost is null, expected a number, since the status is "feasible"'),
         ({"status": "no_schedule"}, 'cost is "10.5", expected null, since the status is "no_sch'),
         (
@@ -75,23 +73,17 @@ def changed(**changes: Any) -> dict[str, Any]:
         ),
         ({"problem_sha256": "b" * 64}, f'''certificate.problem_sha256 is "{"a" * 39}... (66 cha'''),
         ({"proof": "checked"}, 'proof is "checked", expected "none", since the status is "feasi'),
-        ({"status": "optimal"}, 'proof is "none", expected "checked" or "solver", since the sta'),
-        ({"stop_reason": "proved"}, 'stop_reason is "proved", expected another reason, since th'),
         ({"claimed_bound": 11}, "claimed_bound is 11, expected at most 10.5, the cost of the"),
         ({"status": "optimal", "proof": "solver"}, "claimed_bound is null, expected the bound b"),
         ({"status": "optimal", "proof": "checked"}, "lower_bound is 9, expected 10.5, the cost "),
         ({"guarantee": verified(1)}, 'guarantee.verdict is "verified", but the cost 10.5 is mor'),
         ({"history": lines((10, 0))}, "history[0].cost is 10, expected at least 10.5, the sol"),
         ({"history": lines((11, 0), (12, 0))}, "history[1].cost is 12, expected at most 11, as "),
-        ({"history": lines((None, 2), (11, 1))}, "history[1].lower_bound is 1, expected at leas"),
         ({"history": lines((11, 10))}, "history[0].lower_bound is 10, expected at most 9, the s"),
         ({**NOTHING, "guarantee": None}, 'history[1].cost is "10.5", expected null, since the s'),
         ({**NOTHING, "history": []}, "guarantee has a verdict, expected null, since there is no"),
-        ({"problem_sha256": "abc"}, 'problem_sha256 is "abc", expected 64 hexadecimal digits'),
         ({"status": "optimum"}, 'status is "optimum", expected one of optimal, feasible'),
-        ({"seconds": 10**400}, "expected a time in seconds"),
         ({"seconds": "2.5"}, 'seconds is "2.5", expected a JSON number; write it without quotes'),
-        ({"seconds": -1}, "seconds is -1, expected a number >= 0"),
     ],
 )
 def test_contradictions_and_wrong_words_are_refused(changes: dict[str, Any], message: str) -> None:

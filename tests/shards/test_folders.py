@@ -124,23 +124,6 @@ def _edit(path: Path, change: Callable[[Any], object]) -> None:
     path.write_text(json.dumps(document))
 
 
-def _swap(folder: Path, plan: Path) -> None:
-    """Exchange two shards, with all that the folder says of them."""
-    one, two = (folder / "jobs" / f"00000{at}" for at in (0, 1))
-    for what in ("demand.npy", "supply.npy"):
-        first, second = (Path(f"{base}.{what}") for base in (one, two))
-        data = first.read_bytes()
-        first.write_bytes(second.read_bytes())
-        second.write_bytes(data)
-
-    def change(document: Any) -> None:
-        shards = document["jobs"]["shards"]
-        for key in ("sha256", "leaves"):
-            shards[0][key], shards[1][key] = shards[1][key], shards[0][key]
-
-    _edit(folder / "problem.json", change)
-
-
 def _recount(folder: Path, plan: Path) -> None:
     """Take a block from a job, and say that the file has always been so."""
     path = plan / "counts" / "000001.npy"
@@ -172,7 +155,6 @@ SPOILED: dict[str, tuple[Spoil, str]] = {
     "a row": (lambda f, p: _flip(f / "jobs" / "000001.supply.npy"), "SHA-256"),
     "a file less": (lambda f, p: (f / "jobs" / "000001.demand.npy").unlink(), "cannot be read"),
     "a block, hashed anew": (_recount, "of its demand served"),
-    "shards swapped": (_swap, "other jobs than its leaves"),
     "a leaf": (
         lambda f, p: _edit(
             f / "problem.json",

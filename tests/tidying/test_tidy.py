@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from fractions import Fraction
 from itertools import product
 from typing import Any
 
@@ -145,18 +144,6 @@ def test_blocks_change_hands_until_no_step_lifts_the_least_share() -> None:
     assert least_share(problem, even) == 3
     assert {job: n for (_, job), n in used(even)[1].items()} == {"x": 9, "y": 9}
     assert not check(problem, even)
-
-
-def test_an_exchange_helps_where_a_gift_does_not() -> None:
-    both = Configuration({"big": 1, "small": 1})
-    problem = Problem(
-        configurations=both,
-        jobs=[Job("x", 2, {"big": 4, "small": 3}), Job("y", 2, {"big": 4, "small": 2})],
-    )
-    schedule = Schedule([MachineGroup(both, {("big", "x"): 1, ("small", "y"): 1}, 1)])
-    even = evened(problem, schedule)
-    assert dict(even.groups[0].assignment) == {("big", "y"): 1, ("small", "x"): 1}
-    assert least_share(problem, even) == Fraction(3, 2)
 
 
 def test_the_answer_to_another_problem_is_not_tidied() -> None:
