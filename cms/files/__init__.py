@@ -4,7 +4,7 @@ This is the one place where text becomes numbers, exactly and never through a fl
 errors get the form ``file:line:column: what, expected what; fix``.
 """
 
-from .certificates import certificate_from_json
+from .claims import certificate_from_json, schedule_from_json, schedule_to_json
 from .documents import check_head
 from .json_text import parse_json
 from .layout import lay_out, number_to_json, write_document
@@ -17,7 +17,6 @@ from .problems import (
     write_problem,
     write_program,
 )
-from .schedules import schedule_from_json, schedule_to_json
 from .shards.folders import open_problem, pack
 from .solutions import read_solution, solution_from_json, solution_to_json, write_solution
 from .source import Source, read_source

@@ -27,10 +27,10 @@ from ..problem.rows import Rows
 from ..shards.problem import ShardedProblem
 from ..values.numbers import shown
 from . import fields as f
+from .claims import no_block
 from .documents import check_head, head, read_document
 from .layout import number_to_json, write_document
 from .node import Node
-from .schedules import no_block
 from .source import StrPath
 
 #: A problem holds a supply for every job and block. Beyond so many, a document must give one

@@ -17,11 +17,10 @@ from ..shortages.shortage import Shortage
 from ..solving.solution import Incumbent, Proof, Solution, Status, StopReason
 from ..values.numbers import shown
 from . import fields as f
-from .certificates import certificate_from_json
+from .claims import certificate_from_json, machines_to_json, schedule_from_json, schedule_to_json
 from .documents import check_head, head, read_document, read_folder_document
 from .layout import number_to_json, write_document
 from .node import Node
-from .schedules import machines_to_json, schedule_from_json, schedule_to_json
 from .shards.folders import sharded_schedule_from_json, write_solution_folder
 from .source import StrPath
 from .wording import one_of
