@@ -115,9 +115,11 @@ CONTENT = f.Field(
 
 
 _PRICES = f.Field(lambda node: {key: entry.number() for key, entry in node.entries()}, dict)
-_FUNCTION = f.record(
-    PriceFunction, slope=f.NUMBER, steps=f.array(f.pair(f.NUMBER, f.NUMBER)).or_else(())
+_STEP = f.Field(
+    lambda node: tuple(entry.number() for entry in node.array(length=2)),
+    lambda step: [f.NUMBER.write(number) for number in step],
 )
+_FUNCTION = f.record(PriceFunction, slope=f.NUMBER, steps=f.array(_STEP).or_else(()))
 _LEAF = {
     "prices": _PRICES,
     "limit_prices": _PRICES.or_else({}),
