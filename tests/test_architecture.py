@@ -129,7 +129,7 @@ BUDGETS = {
     "cms.shortages": 870,
     "cms.tidying": 370,
     "cms.testing": 1_320,
-    "cms.files": 4_000,
+    "cms.files": 3_990,
     "algorithms": 430,
     "algorithms.solvers": 1_120,
     "algorithms.tables": 480,
