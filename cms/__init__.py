@@ -82,8 +82,7 @@ if TYPE_CHECKING:
     from .shards.cluster import cluster
     from .shards.problem import ShardedProblem
     from .shards.schedule import ShardedSchedule
-    from .shortages.growth import Growth, growth
-    from .shortages.shortage import Shortage, shortage
+    from .shortages.shortage import Growth, Shortage, growth, shortage
     from .solving.solution import Incumbent, Proof, Solution, Status, StopReason
     from .solving.solve import solve
     from .tidying.tidy import tidy
@@ -137,8 +136,7 @@ _NAMES = {
     "schedule.contents": "Mix",
     "schedule.faults": "Violation",
     "schedule.schedule": "Excerpt MachineGroup Schedule",
-    "shortages.shortage": "Shortage shortage",
-    "shortages.growth": "Growth growth",
+    "shortages.shortage": "Growth Shortage growth shortage",
     "shards.cluster": "cluster",
     "shards.problem": "ShardedProblem",
     "shards.schedule": "ShardedSchedule",

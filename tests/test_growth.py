@@ -2,87 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from fractions import Fraction
-from typing import Any
-
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from cms import (
     Configuration,
-    InvalidSchedule,
     Job,
     MachineType,
     Problem,
     Proof,
-    Schedule,
     check,
     growth,
     solve,
 )
-from cms.shortages.growth import with_schedule
+from cms.shortages.shortage import with_schedule
 from cms.shortages.variants import PARTS, at_share
 from tests.oracle import optimum
 from tests.property.problems import problems, share
-from tests.samples import few
-
-
-def one(demand: Any, supply: Any = 1, blocks: int = 4) -> Problem:
-    return Problem(
-        configurations=Configuration({"b": blocks}, "m"),
-        jobs=[Job("x", demand, {"b": supply})],
-        machine_types=[MachineType("m")],
-    )
-
-
-def test_slack_goes_where_all_demands_have_the_same_share_of_it() -> None:
-    problem = Problem(
-        configurations=Configuration({"b": 10}),
-        jobs=[Job("x", 2, {"b": 1}), Job("y", 3, {"b": 1})],
-    )
-    solution = solve(problem)
-    grown = growth(problem, solution.schedule, certificate=solution.certificate)
-    assert (grown.share, grown.proof) == (Fraction(2), Proof.CHECKED)
-    assert grown.too_much == Fraction(2001, 1000)
-    assert str(grown) == "all demands may grow by 100 % together on these machines (proved most)"
-    assert grown.machines == {"machine": 1}
-
-
-def test_growth_that_was_not_found_in_time_is_not_called_none() -> None:
-    problem = one(4)
-    grown = growth(problem, solve(problem).schedule)
-    assert grown.sentence().startswith("all demands may grow by 0 % ")
-    assert "0 %" not in replace(grown, proof=Proof.NONE).sentence()
-
-
-@pytest.mark.parametrize("demand", [0, "1/3", 1, 4])
-@pytest.mark.parametrize("certified", few(1, [True, False]))
-def test_growth_ends_where_the_machines_do(demand: Any, certified: bool) -> None:
-    problem = one(demand)
-    solution = solve(problem)
-    certificate = solution.certificate if certified else None
-    grown = growth(problem, solution.schedule, certificate=certificate)
-    if demand == 0:
-        assert (grown.share, grown.sentence()) == (None, "")
-    else:
-        most = 4 / Fraction(demand)
-        assert grown.share == most * PARTS // 1 / PARTS
-        assert grown.proof is Proof.CHECKED
-
-
-def test_a_demand_beyond_63_bits_grows_exactly() -> None:
-    problem = one(2**62, 2**61)
-    grown = growth(problem, solve(problem).schedule)
-    assert (grown.share, grown.proof) == (2, Proof.CHECKED)
-    assert at_share(problem, 2 * PARTS).rows.demand(0) == 2**63
-    assert at_share(problem, PARTS) == problem
-
-
-def test_an_invalid_schedule_does_not_grow() -> None:
-    with pytest.raises(InvalidSchedule, match="not valid: job 'x'"):
-        growth(one(3), Schedule())
 
 
 def test_a_spread_schedule_is_a_solution_of_its_own_right() -> None:

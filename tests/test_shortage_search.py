@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import pickle
-import random
 import signal
-import threading
 import time
 from collections.abc import Iterator
-from dataclasses import replace
 from fractions import Fraction
 
 import pytest
@@ -24,8 +20,6 @@ from cms import (
     solve,
 )
 from cms.plugin.algorithm import Budget, Claim
-from tests import families
-from tests.samples import triple
 from tests.scripted import Clock, Scripted, blocks, serving
 
 # --- time, Ctrl-C and cancel ----------------------------------------------------------------------
@@ -45,20 +39,6 @@ def test_without_time_only_what_needs_none_is_known() -> None:
         "for everything else, how many more machines would do was not found in time; what share "
         "of every demand would do was not found in time"
     )
-
-
-def test_without_time_a_given_answer_still_counts() -> None:
-    problem = triple(limit=1)
-    found = shortage(problem, solution=solve(problem), time_limit=0)
-    assert (found.machines_at_least, found.too_much_demand) == (1, 1)
-    assert str(found).startswith("at least 1 more machine is needed; ")
-
-
-def test_the_same_arguments_give_the_same_answer() -> None:
-    problem = families.infeasible_by_limit(random.Random(3))
-    one, two = (replace(shortage(problem, time_limit=None), seconds=0.0) for _ in range(2))
-    assert one == two
-    assert pickle.loads(pickle.dumps(one)) == one
 
 
 def test_what_was_given_up_for_want_of_time_gets_what_is_left(
@@ -87,21 +67,6 @@ def test_what_was_given_up_for_want_of_time_gets_what_is_left(
     assert (found.less_demand, found.demand_proof) == (Fraction(3, 4), Proof.CHECKED)
 
 
-def test_a_cancel_ends_the_search_with_what_is_known() -> None:
-    cancel = threading.Event()
-
-    def run(problem: Problem, budget: Budget) -> Iterator[Claim]:
-        if any(machine.limit is None for machine in problem.machine_types):
-            yield BlockPrices({"b": "1/2"}, {"machine": 1})
-            cancel.set()
-        while not budget.stopped:
-            pass
-
-    found = shortage(blocks(8, limit=3), method=Scripted(run), time_limit=None, cancel=cancel)
-    assert (found.more_machines, found.machines_at_least) == (None, 1)
-    assert (found.less_demand, found.too_much_demand) == (0, 1)
-
-
 def test_ctrl_c_ends_the_search_with_what_is_known() -> None:
     asked = []
 
@@ -123,27 +88,6 @@ def test_ctrl_c_ends_the_search_with_what_is_known() -> None:
     assert len(asked) == 2
     assert (found.more_machines, found.machines_proof) == ({"machine": 1}, Proof.CHECKED)
     assert found.demand_proof is Proof.NONE
-
-
-def test_a_keyboard_interrupt_of_another_handler_ends_the_search_too() -> None:
-    asked = []
-
-    def press(*_: object) -> None:
-        raise KeyboardInterrupt
-
-    def run(problem: Problem, budget: Budget) -> Iterator[Claim]:
-        asked.append(problem)
-        yield BlockPrices()
-        signal.raise_signal(signal.SIGINT)
-        while not budget.stopped:
-            pass
-
-    before = signal.signal(signal.SIGINT, press)
-    try:
-        found = shortage(blocks(8, limit=3), method=Scripted(run), time_limit=None)
-    finally:
-        signal.signal(signal.SIGINT, before)
-    assert (len(asked), found.more_machines) == (1, None)
 
 
 # --- methods that know little ---------------------------------------------------------------------
@@ -187,46 +131,3 @@ def fits(problem: Problem) -> int | None:
     """The demand, if the question is about it: then no machine type is without a limit."""
     limited = all(machine.limit is not None for machine in problem.machine_types)
     return int(problem.rows.demand(0)) if limited else None
-
-
-def test_a_bound_that_the_limits_allow_is_no_proof() -> None:
-    def run(problem: Problem, budget: Budget) -> Iterator[Claim]:
-        if fits(problem) == 8 * 998:
-            yield BlockPrices({"b": "1/2"})
-
-    found = shortage(blocks(8000, limit=4 * 998), method=Scripted(run), time_limit=None)
-    assert (found.less_demand, found.too_much_demand) == (0, None)
-    assert found.demand_proof is Proof.NONE
-    found = shortage(blocks(8000, limit=4 * 998 - 1), method=Scripted(run), time_limit=None)
-    assert found.too_much_demand == Fraction(998, 1000)
-
-
-def test_a_share_that_nobody_decides_keeps_the_answer_open() -> None:
-    def run(problem: Problem, budget: Budget) -> Iterator[Claim]:
-        demand = fits(problem)
-        if demand is not None and demand <= 8 * 749:
-            yield serving(demand, 0)
-        elif demand is not None and demand >= 8 * 751:
-            yield BlockPrices({"b": "1/2"}, {"machine": 1})
-
-    found = shortage(blocks(8000, limit=3000), method=Scripted(run), time_limit=None)
-    assert (found.less_demand, found.too_much_demand) == (Fraction(749, 1000), Fraction(751, 1000))
-    assert found.demand_proof is Proof.NONE
-    assert str(found).endswith("74.9 % of every demand would do (75.1 % is proved too much)")
-
-
-@pytest.mark.parametrize("parts", [1, 2, 500, 745])
-def test_few_questions_find_any_share(parts: int) -> None:
-    """Even without a single certificate: about twice the ten that bisection takes."""
-    asked: list[int] = []
-
-    def run(problem: Problem, budget: Budget) -> Iterator[Claim]:
-        demand = fits(problem)
-        if demand is not None:
-            asked.append(demand)
-            if demand <= 8 * parts:
-                yield serving(demand, 0)
-
-    found = shortage(blocks(8000, limit=3000), method=Scripted(run), time_limit=None)
-    assert found.less_demand == Fraction(parts, 1000)
-    assert len(asked) <= 21

@@ -2,26 +2,17 @@
 
 from __future__ import annotations
 
-import random
 from fractions import Fraction
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from cms import Configuration, Job, MachineType, Problem, SizeBoundedConfigurations, check, solve
-from cms.schedule.schedule import MachineGroup, Schedule
+from cms import Configuration, Job, MachineType, Problem, SizeBoundedConfigurations, solve
 from cms.shortages.variants import (
     PARTS,
     at_share,
-    beyond_limits,
-    extended,
-    for_nothing,
     unservable_jobs,
-    within_limits,
     without_unservable_jobs,
 )
-from tests import families, oracle
 
 HUGE = 10**30
 
@@ -37,12 +28,6 @@ def exactly_at(problem: Problem, parts: int) -> Problem:
     )
 
 
-@given(seed=st.integers(0, 10**6), parts=st.integers(0, PARTS))
-def test_a_share_of_the_demands_has_the_schedules_of_the_exact_share(seed: int, parts: int) -> None:
-    problem = families.random_configurations(random.Random(seed))
-    assert oracle.optimum(at_share(problem, parts)) == oracle.optimum(exactly_at(problem, parts))
-
-
 @pytest.mark.parametrize("demand", [7, 2**62 + 1, 2**63 - 1, HUGE, Fraction(1, 3), "0.1"])
 @pytest.mark.parametrize("parts", [0, 1, 333, 999, 1000, 2**52 + 1, 2**61 + 1, 2**63, 1000 << 60])
 def test_a_share_is_the_least_demand_that_a_row_can_ask_for(demand: int, parts: int) -> None:
@@ -53,12 +38,6 @@ def test_a_share_is_the_least_demand_that_a_row_can_ask_for(demand: int, parts: 
     assert exact <= lowered.demand(0) < exact + unit
     assert lowered.supply(0, 0) == Fraction(7, 10)
     assert (lowered.demand(0) / unit).denominator == 1
-
-
-def test_all_of_the_demand_is_the_problem_itself() -> None:
-    for seed in range(50):
-        problem = families.infeasible_by_limit(random.Random(seed))
-        assert at_share(problem, PARTS) == problem
 
 
 def test_jobs_that_no_machine_serves_are_found_with_the_blocks_they_would_need() -> None:
@@ -84,57 +63,3 @@ def test_jobs_that_no_machine_serves_are_found_with_the_blocks_they_would_need()
     assert without_unservable_jobs(rest) is rest
     everywhere = rest.replace(machine_types=[MachineType("m"), MachineType("none")])
     assert solve(everywhere).cost is not None
-
-
-def test_a_block_without_a_configuration_serves_nobody() -> None:
-    problem = Problem.from_arrays(
-        demands=[1, 1], supply=[[1, 0], [0, 1]], configurations=[[1, 0]], blocks=["a", "b"]
-    )
-    assert unservable_jobs(problem) == {"j1": ("b",)}
-    assert without_unservable_jobs(problem).job_names == ("j0",)
-
-
-def fleet() -> Problem:
-    return Problem(
-        configurations=[
-            Configuration({"a": 1}, "few"),
-            SizeBoundedConfigurations({"a": 2, "b": 3}, 5, "few", max_blocks=2),
-            Configuration({"b": 1}, "more few"),
-            Configuration({"b": 2}, "any"),
-        ],
-        jobs=[Job("x", 3, {"a": 1, "b": 1})],
-        machine_types=[
-            MachineType("few", "2.5", 1), MachineType("more few", 7, 0), MachineType("any", 0),
-        ],
-    )  # fmt: skip
-
-
-def test_an_extended_problem_counts_machines_beyond_the_limits() -> None:
-    larger = extended(fleet())
-    costs = {
-        machine.name: (machine.cost, machine.limit) for machine in larger.problem.machine_types
-    }
-    assert costs == {
-        "few": (0, 1), "more few": (0, 0), "any": (0, None),
-        "more few'": (1, None), "more more few": (1, None),
-    }  # fmt: skip
-    assert larger.origin == {"more few'": "few", "more more few": "more few"}
-    shapes = [str(shape) for shape in larger.problem.configurations if "more" in str(shape.machine)]
-    assert len(shapes) == 4
-    schedule = Schedule([MachineGroup(Configuration({"a": 1}, "more few'"), {("a", "x"): 1}, 3)])
-    assert check(larger.problem, schedule) == ()
-    back = larger.restore(schedule)
-    assert back.machines == {Configuration({"a": 1}, "few"): 3}
-    assert beyond_limits(fleet(), back) == {"few": 2}
-    assert beyond_limits(fleet(), Schedule()) == {}
-
-
-def test_what_is_scarce_costs_and_nothing_else() -> None:
-    asked, most = within_limits(fleet())
-    assert [machine.cost for machine in asked.machine_types] == [1, 1, 0]
-    assert most == 1
-    free = for_nothing(fleet())
-    assert [machine.cost for machine in free.machine_types] == [0, 0, 0]
-    for variant in (asked, free):
-        limits = [machine.limit for machine in variant.machine_types]
-        assert (limits, variant.configurations) == ([1, 0, None], fleet().configurations)

@@ -16,7 +16,7 @@ import numpy as np
 from cms.knapsack.pricing import price_histogram, price_jobs
 from cms.problem.problem import Problem
 from cms.running.stopping import Stopped, never
-from cms.shards.counts import Coded, CountsInMemory
+from cms.shards.counts import Coded, with_own
 from cms.shards.engine import Here
 from cms.shards.problem import ShardedProblem
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from cms.problem.rows import Row
-    from cms.shards.shard import Loaded
+    from cms.shards.engine import Loaded
 
 #: Jobs that are priced together where their options are asked for, which take memory.
 PIECE = 2**16
@@ -58,7 +58,7 @@ class Pool(NamedTuple):
 class Dealt(NamedTuple):
     """What jobs take, and in all; without those that are `left` in their pools."""
 
-    counts: CountsInMemory
+    counts: tuple[Coded, ...]
     total: list[int]
     pools: list[Pool]
     left: frozenset[int]
@@ -86,7 +86,7 @@ class ShardedJobs:
         )
         histogram, self.longest = np.zeros(64, dtype=np.int64), 0
         found = self.in_shards.map(_sizes, what="looking at the jobs", kept=True, stopped=stopped)
-        for bits, longest in found.values():
+        for bits, longest in found:
             histogram += bits
             self.longest = max(self.longest, longest)
         self.grid_bits = grid_bits_of(len(self), histogram.tolist())
@@ -125,19 +125,18 @@ class ShardedJobs:
         loads = [[0] * len(prices) for _ in starts]
         bounds = starts.tolist()
         try:
-            found = self.in_shards.map(
+            for part, groups in self.in_shards.map(
                 _priced,
                 lambda number: (list(prices), bounds),
                 what="pricing",
                 kept=True,
                 stopped=stopped,
-            )
+            ):
+                total += part
+                for group, load in groups:
+                    loads[group] = [a + b for a, b in zip(loads[group], load, strict=True)]
         except Stopped:
             return None
-        for part, groups in found.values():
-            total += part
-            for group, load in groups:
-                loads[group] = [a + b for a, b in zip(loads[group], load, strict=True)]
         return Pass(total, loads, None)
 
     def take(
@@ -160,17 +159,17 @@ class ShardedJobs:
         )
         dealer = _Dealer(weights, k)
         parts = []
-        for number in sorted(found):
-            first = self.in_shards.shards[number].first
-            pieces = found.pop(number)
-            dealt = [dealer.deal(group, first + begin, passes) for group, begin, passes in pieces]
+        for shard, bought in zip(self.in_shards.shards, found, strict=True):
+            dealt = [
+                dealer.deal(group, shard.first + begin, passes) for group, begin, passes in bought
+            ]
             parts.append(Coded.joined(dealt, k))
         total = dealer.change
         for part in parts:
             times = np.bincount(part.codes, minlength=len(part.options)).tolist()
             for many, option in zip(times, part.options.tolist(), strict=True):
                 total = [a + many * b for a, b in zip(total, option, strict=True)]
-        counts = CountsInMemory(tuple(parts)).with_own(dealer.own, self.in_shards.shards)
+        counts = with_own(parts, dealer.own, self.in_shards.shards)
         pools = [pool for _, pool in sorted(dealer.pools.items())]
         out = frozenset(job for pool in pools for job, _ in pool.left)
         return Dealt(counts, total, pools, out)
@@ -201,13 +200,13 @@ class _Dealer:
         )
         chosen = codes[0].copy()
         undecided = np.flatnonzero((codes != codes[0]).any(axis=0))
-        rows, which = np.unique(codes[:, undecided], axis=1, return_inverse=True)
+        which, rows = Coded.of_table(codes[:, undecided].T)
         keys = [
             tuple(_difference(options[code], options[row[0]]) for code in row)
-            for row in rows.T.tolist()
+            for row in rows.tolist()
         ]
         number = {key: at for at, key in enumerate(dict.fromkeys(keys))}
-        pool_of = np.array([number[key] for key in keys], dtype=np.int64)[which.ravel()]
+        pool_of = np.array([number[key] for key in keys], dtype=np.int64)[which]
         for key, at in number.items():
             members = undecided[pool_of == at]
             pool = self.pools.setdefault(

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 import numpy as np
 
 from cms.problem.problem import Problem
+from cms.shards.counts import with_own
 from cms.shards.schedule import ShardedSchedule, busy_machines
 
 from .choices import Choices, schedule_of
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
     from cms.problem.parts import Configuration
     from cms.schedule.schedule import Schedule
-    from cms.shards.counts import CountsInMemory
+    from cms.shards.counts import Coded
 
     from .sharded_jobs import AnyJobs, Option, ShardedJobs
 
@@ -31,7 +32,7 @@ class Taken(NamedTuple):
     """
 
     jobs: ShardedJobs
-    counts: CountsInMemory
+    counts: tuple[Coded, ...]
     total: list[int]
     own: Mapping[int, Option]
     out: frozenset[int] = frozenset()
@@ -46,7 +47,7 @@ class Taken(NamedTuple):
         total = list(self.total)
         for kind in gone:
             number, shard = self.jobs.in_shards.place(kind)
-            codes, options = self.counts.parts[number]
+            codes, options = self.counts[number]
             option = self.own.get(kind) or options[codes[kind - shard.first]].tolist()
             total = [a - b for a, b in zip(total, option, strict=True)]
         return self._replace(total=total, out=self.out | set(gone))
@@ -67,12 +68,12 @@ class Taken(NamedTuple):
             raise AssertionError(f"{len(self.out)} jobs are left out of a schedule")
         del jobs  # its own
         problem = self.jobs.problem
-        counts = self.counts.with_own(self.own, self.jobs.in_shards.shards)
+        counts = with_own(self.counts, self.own, self.jobs.in_shards.shards)
         if not isinstance(problem, Problem):
             busy = busy_machines(machines, problem.blocks, self.total)
             return ShardedSchedule(busy, counts)
         none = np.zeros((0, len(problem.blocks)), dtype=np.int8)
-        table = np.concatenate([none, *(part.table() for part in counts.parts)])
+        table = np.concatenate([none, *(part.table() for part in counts)])
         return schedule_of(problem, np.arange(len(table)), table, machines)
 
 

@@ -9,7 +9,7 @@ from bench.task import Task
 from cms.fleet.serving import Plan
 from cms.fleet.simulation import Gamma, Poisson, simulate
 from cms.fleet.simulation.statistics import Verdict
-from cms.shortages.growth import growth, with_schedule
+from cms.shortages.shortage import growth, with_schedule
 
 from .solving import rechecked, solved
 from .stage import Facts, Stage, Tell

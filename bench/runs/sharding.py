@@ -21,8 +21,8 @@ from .stage import Facts, Stage, Tell, sizes
 from .warming import warm_up
 
 if TYPE_CHECKING:
+    from cms.shards.engine import Loaded
     from cms.shards.problem import ShardedProblem
-    from cms.shards.shard import Loaded
     from cms.solving.solution import Solution
 
 
@@ -75,7 +75,7 @@ def _bare_pass(problem: ShardedProblem, solution: Solution) -> None:
     """Read every job once, and price it once, at the prices that the bound rests on."""
     leaf = next(solution.certificate.leaves())
     prices, _ = common_denominator([leaf.prices.get(b, Fraction(0)) for b in problem.blocks])
-    problem.map(_priced, lambda number: (prices,), what="a bare pass")
+    list(problem.map(_priced, lambda number: (prices,), what="a bare pass"))
 
 
 def _priced(loaded: Loaded, prices: list[int]) -> None:

@@ -46,8 +46,8 @@ def pack(
     session = session_of(context)
     session.begin(None, json=json, quiet=quiet)
     from cms.files.folders import refuse_existing
+    from cms.files.shards.folders import pack as packed
     from cms.files.shards.parquet import parquet_chunks
-    from cms.files.shards.problems import pack as packed
     from cms.values.words import count
 
     refuse_existing(output)

@@ -40,7 +40,7 @@ def program(
     with session.reading():
         _, posed = posed_of(file, published, plans=True)
     from cms.files import number_to_json
-    from cms.files.programs import write_program
+    from cms.files.problems import write_program
     from cms.values.words import count, decimal
 
     written = write_program(posed, output)

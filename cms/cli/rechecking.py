@@ -28,7 +28,7 @@ __all__ = [
 def recheck_solution(problem: Node, told: Node) -> tuple[Solution, list[Violation]]:
     """Recheck a solution of a problem: schedule, cost, bounds, proof, and a shortage beside it."""
     from cms.files import problem_from_json, solution_from_json
-    from cms.files.shortages import refuse_other_shortage
+    from cms.files.solutions import refuse_other_shortage
     from cms.solving.recheck import faults_of
 
     posed = problem_from_json(problem)

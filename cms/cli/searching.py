@@ -27,8 +27,7 @@ if TYPE_CHECKING:
     from cms.problem.machine_problem import MachineProblem
     from cms.problem.problem import Problem
     from cms.schedule.schedule import Schedule
-    from cms.shortages.growth import Growth
-    from cms.shortages.shortage import Shortage
+    from cms.shortages.shortage import Growth, Shortage
     from cms.solving.solution import Incumbent, Solution
 
 T = TypeVar("T")
@@ -266,7 +265,7 @@ def _shortage(problem: Problem, arguments: dict[str, Any]) -> Shortage:
 def _grown(
     problem: Problem, solution: Solution, arguments: dict[str, Any]
 ) -> tuple[Solution, Growth | None]:
-    from cms.shortages.growth import growth, with_schedule
+    from cms.shortages.shortage import growth, with_schedule
 
     found = growth(problem, solution.schedule, **arguments)
     if found.schedule == solution.schedule:

@@ -4,20 +4,23 @@ This is the one place where text becomes numbers, exactly and never through a fl
 errors get the form ``file:line:column: what, expected what; fix``.
 """
 
-from .certificates import certificate_from_json
-from .documents import SCHEMA, check_head, head, read_document, register_format
+from .claims import certificate_from_json, schedule_from_json, schedule_to_json
+from .documents import check_head
 from .json_text import parse_json
 from .layout import lay_out, number_to_json, write_document
 from .node import Node
-from .numerals import is_missing, number_hint, number_in
-from .problems import problem_from_json, problem_to_json, read_problem, write_problem
-from .programs import write_program
-from .schedules import schedule_from_json, schedule_to_json
-from .shards.problems import open_problem, pack
+from .numerals import number_hint, number_in
+from .problems import (
+    problem_from_json,
+    problem_to_json,
+    read_problem,
+    write_problem,
+    write_program,
+)
+from .shards.folders import open_problem, pack
 from .solutions import read_solution, solution_from_json, solution_to_json, write_solution
-from .source import Source, StrPath, read_source, write_bytes
-from .tables import Cell, Header, Table, TableRow, read_table
-from .wording import one_of, quoted
+from .source import Source, read_source
+from .tables import Cell, Table, read_table
 from .yaml_text import read_yaml_or_json
 
 __all__ = [
@@ -38,11 +41,7 @@ __all__ = [
     "schedule_from_json",
     "certificate_from_json",
     # documents
-    "SCHEMA",
-    "register_format",
-    "head",
     "check_head",
-    "read_document",
     "write_document",
     "parse_json",
     "read_yaml_or_json",
@@ -52,17 +51,10 @@ __all__ = [
     # tables
     "read_table",
     "Table",
-    "Header",
-    "TableRow",
     "Cell",
     # text
     "Source",
-    "StrPath",
     "read_source",
-    "write_bytes",
-    "is_missing",
     "number_in",
     "number_hint",
-    "one_of",
-    "quoted",
 ]

@@ -41,25 +41,12 @@ def bare(name: str) -> str:
     """Write a header without what stands between its words, to look for a known one.
 
     Never to tell unknown ones apart: ``chat-1-11`` and ``chat-11-1`` are two services.
-
-    Examples
-    --------
-    >>> bare("Latency (ms)"), bare("latencyMs"), bare("latency_ms")
-    ('latencyms', 'latencyms', 'latencyms')
     """
     return _BETWEEN.sub("", name.casefold())
 
 
 def is_table(source: Source) -> bool:
-    r"""Whether a text that is no JSON document is a table: its first rows have cells, and as many.
-
-    Examples
-    --------
-    >>> is_table(Source("s.csv", "# rates\nservice;rate\nchat;12,5\n"))
-    True
-    >>> is_table(Source("s.json", '{"service": "chat", \n"rate": 12, }'))
-    False
-    """
+    """Whether a text that is no JSON is a table: its first rows have cells, and as many."""
     if (source.text or "").lstrip().startswith(("{", "[")):
         return False
     needed = 1 if source.name.lower().endswith((".csv", ".tsv")) else 2
@@ -71,14 +58,9 @@ def is_table(source: Source) -> bool:
 
 
 def delimiter_of(source: Source, known: Collection[str]) -> str:
-    r"""Tell by the header what stands between cells: what finds most of the known columns.
+    """Tell by the header what stands between cells: what finds most of the known columns.
 
     Of several that do, the one that finds most columns at all.
-
-    Examples
-    --------
-    >>> delimiter_of(Source("s.csv", "service;rate, in items/s\nchat;12,5\n"), ["service"])
-    ';'
     """
     wanted = {bare(name) for name in known}
     found = {
@@ -137,11 +119,6 @@ def csv_text(rows: Iterable[Sequence[object]]) -> str:
 
     A text that begins as a formula does (``=``, ``+``, ``-``, ``@``, a tab) gets an apostrophe
     before it, as spreadsheets themselves mark text; :func:`records` takes it away again.
-
-    Examples
-    --------
-    >>> csv_text([["=1+1", "'=", "n1/0", -4]])
-    "'=1+1,''=,n1/0,-4\\n"
     """
     text = io.StringIO()
     csv.writer(text, lineterminator="\n").writerows(

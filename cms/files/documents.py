@@ -26,16 +26,7 @@ FORMATS = {
 
 
 def register_format(kind: str, holds: str) -> None:
-    """Make a format known that a layer above reads and writes, and what such a document is.
-
-    Examples
-    --------
-    >>> register_format("cms-plan", "a plan")
-    >>> register_format("cms-plan", "a flight")
-    Traceback (most recent call last):
-        ...
-    ValueError: the format 'cms-plan' is 'a plan' already, and cannot be 'a flight'
-    """
+    """Make a format known that a layer above reads and writes, and what such a document is."""
     known = FORMATS.setdefault(kind, holds)
     if known != holds:
         raise ValueError(f"the format {kind!r} is {known!r} already, and cannot be {holds!r}")

@@ -97,16 +97,6 @@ def array(field: Field) -> Field:
     )
 
 
-def pair(first: Field, second: Field) -> Field:
-    """Declare an array of two values."""
-    fields = first, second
-
-    def read(node: Node) -> tuple[Any, ...]:
-        return tuple(f.read(n) for f, n in zip(fields, node.array(length=2), strict=True))
-
-    return Field(read, lambda values: [f.write(v) for f, v in zip(fields, values, strict=True)])
-
-
 def table(kind: str, field: Field, known: Collection[str] | None = None) -> Field:
     """Declare an object whose keys are names of a kind; at least one unless `known` says which."""
 

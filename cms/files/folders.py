@@ -1,8 +1,6 @@
-"""Folders of files that are written as a whole: all of it is there, or what was there before.
+"""Folders of files that are written as a whole, with check sums as ``sha256sum`` writes them.
 
-A folder is made beside its place and then renamed, so that no reader, no Ctrl-C and no full disk
-meets half of one. It holds the check sums of its files, in the format of ``sha256sum``: by them a
-later run knows what it may replace, and what somebody else has put there or changed.
+By these a later run knows what it may replace, and what somebody else has put there or changed.
 """
 
 from __future__ import annotations
@@ -15,35 +13,14 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 from ..errors import FileError
-from .replacing import beside, rename, sync_folder, write_synced
-from .source import StrPath, read_before
+from .source import StrPath, beside, read_before, rename, sync_folder, write_synced
 
 #: The file of check sums: ``sha256sum -c .cms-sha256``.
 SUMS = ".cms-sha256"
 
 
 def write_folder(files: Mapping[str, str], path: StrPath, *, force: bool = False) -> Path | None:
-    """Write a folder of text files, in place of the one that an earlier run wrote there.
-
-    Parameters
-    ----------
-    files : Mapping[str, str]
-        The text of each file by its path in the folder (``steps/07.sh``). One that begins with
-        ``#!`` can be run by whoever can read it.
-    path : str or path-like
-        The folder; the folder it is in must exist. If it cannot be written, all is as before.
-    force : bool
-        Whether a folder that is not ours may make way. It is kept, under the name returned.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as place:
-    ...     write_folder({"run.sh": "#!/bin/sh\\n", "steps/1.json": "{}\\n"}, Path(place, "out"))
-    ...     write_folder({"README.md": "Nothing to do.\\n"}, Path(place, "out"))
-    ...     sorted(entry.name for entry in Path(place, "out").iterdir())
-    ['.cms-sha256', 'README.md']
-    """
+    """Write a folder of text files, in place of the one that an earlier run wrote there."""
     name, folder = os.fspath(path), Path(os.path.realpath(path))
     for file in files:
         odd = {"", ".", ".."} & set(file.split("/")) or set("\\\0\n") & set(file)
@@ -57,30 +34,17 @@ def write_folder(files: Mapping[str, str], path: StrPath, *, force: bool = False
 
 @contextmanager
 def new_folder(path: StrPath, part: str) -> Iterator[Path]:
-    """Yield a folder with a `part` in it, which appears in its place, where nothing is, at the end.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> place = Path(tempfile.mkdtemp(), "fleet")
-    >>> with new_folder(place, "jobs") as aside:
-    ...     _ = (aside / "jobs" / "0").write_bytes(b"")
-    ...     place.exists()
-    False
-    >>> [entry.name for entry in (place / "jobs").iterdir()]
-    ['0']
-    """
-    folder = Path(path).absolute()
+    """Yield a folder with a `part` in it; at the end it appears in its place, where nothing is."""
     refuse_existing(Path(path))
     with ExitStack() as stack:
         with _telling(path):
-            aside = stack.enter_context(beside(folder, folder=True))
+            aside = stack.enter_context(beside(Path(path).absolute(), folder=True))
             (aside / part).mkdir()
         yield aside
         with _telling(path):
             sync_folder(aside)
             sync_folder(aside / part)
-            rename(aside, folder)
+            rename(aside, Path(path).absolute())
 
 
 @contextmanager
@@ -146,18 +110,16 @@ def _not_ours(folder: Path) -> Iterator[str]:
             inside = file.relative_to(folder).as_posix()
             if inside not in known and not (known and inside == SUMS):
                 yield f"{inside!r}, which is not ours"
-            elif inside != SUMS and _sum_of(file) != known[inside]:
+            elif inside != SUMS and (
+                file.is_symlink()
+                or not file.is_file()
+                or hashlib.sha256(file.read_bytes()).hexdigest() != known[inside]
+            ):
                 yield f"{inside!r}, which has been changed"
 
 
 def _raise(fault: OSError) -> None:
     raise fault
-
-
-def _sum_of(file: Path) -> str:
-    if file.is_symlink() or not file.is_file():
-        return "another kind of thing"
-    return hashlib.sha256(file.read_bytes()).hexdigest()
 
 
 def _write_all(files: Mapping[str, str], new: Path) -> None:
@@ -176,18 +138,17 @@ def _write_all(files: Mapping[str, str], new: Path) -> None:
 
 
 def _put(new: Path, folder: Path) -> Path | None:
-    """Rename the new folder to its place; the old one goes if it is ours, else it is kept.
+    """Rename the new folder to its place, after the old one was moved aside.
 
-    It is kept, too, if the running command has read a file in it.
+    That goes if it is ours and the running command has read no file in it; else it is kept.
     """
     if not folder.exists():
         rename(new, folder)
         return None
     is_ours = next(_not_ours(folder), None) is None and read_before(folder) is None
     number = 1
-    while (kept := folder.with_name(f"{folder.name}.{number}")).exists():
+    while (old := folder.with_name(f"{folder.name}.{number}")).exists():
         number += 1
-    old = new.with_name(f"{new.name}.old") if is_ours else kept
     try:
         folder.rename(old)
         rename(new, folder)
@@ -196,4 +157,4 @@ def _put(new: Path, folder: Path) -> Path | None:
             old.rename(folder)
         elif is_ours:
             shutil.rmtree(old, ignore_errors=True)
-    return None if is_ours else kept
+    return None if is_ours else old

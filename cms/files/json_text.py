@@ -36,11 +36,6 @@ def parse_json(source: Source, *, holds: str = "") -> Any:
     """Parse a JSON document: integers become int, other numbers Fraction, exactly.
 
     `holds` says what it should hold ("a plan"), for those who give a table in its place.
-
-    Examples
-    --------
-    >>> parse_json(Source("a.json", '{"demand": 0.1}'))
-    {'demand': Fraction(1, 10)}
     """
     try:
         return json.loads(
@@ -63,13 +58,10 @@ def locate(source: Source, path: Sequence[str | int]) -> tuple[int | None, int |
 
     The document is one that :func:`parse_json` has read; None for the key of an array's entry and
     of the root, and both None if there is no such value.
-
-    Examples
-    --------
-    >>> locate(Source("a.json", '{"jobs": [7, 8]}'), ["jobs", 1])
-    (13, None)
     """
     text = source.text
+    if source.places is not None:
+        return source.places.get(tuple(path), (None, None))
     if text is None:
         return None, None
     at, key_at = _blank(text, 0), None
@@ -140,9 +132,7 @@ def _raise_first_fault(source: Source) -> NoReturn:
             if at_key and keys[-1] is not None:
                 key = json.loads(token)
                 if key in keys[-1]:
-                    raise source.error(
-                        f"the key {quoted(key)} is there twice", at, fix="remove one of them"
-                    )
+                    raise twice(source, key, at)
                 keys[-1].add(key)
             at_key = False
         elif token in "{[":
@@ -154,17 +144,23 @@ def _raise_first_fault(source: Source) -> NoReturn:
             at_key = keys[-1] is not None
         elif token in ("NaN", "Infinity", "-Infinity"):
             raise source.error(f"{token} is no number", at, expected="a finite number")
-        elif token[0] in "-0123456789":
-            _check_number(source, token, at)
+        elif token[0] in "-0123456789" and (
+            len(token) > LARGEST_DIGITS or "e" in token or "E" in token
+        ):  # others are in range: to look at each would take far longer than reading it
+            number_at(source, token, at)
     raise source.error("a number or a key is not allowed")
 
 
-def _check_number(source: Source, token: str, at: int) -> None:
-    if len(token) <= LARGEST_DIGITS and "e" not in token and "E" not in token:
-        return  # as nearly all are: looking at each would take far longer than reading it
+def twice(source: Source, key: str, at: int) -> FileError:
+    """Build the error that a key is there a second time."""
+    return source.error(f"the key {quoted(key)} is there twice", at, fix="remove one of them")
+
+
+def number_at(source: Source, token: str, at: int) -> int | Fraction:
+    """Read the number that stands at an offset."""
     try:
-        parse_exact(token)
-    except ValueError:
+        return _decimal(token) if {".", "e", "E"} & set(token) else _integer(token)
+    except _Refused:
         shown = token if len(token) <= 20 else f"{token[:12]}... ({len(token)} characters)"
         raise source.error(
             f"the number {shown} is out of range",

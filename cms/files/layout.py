@@ -18,13 +18,7 @@ from .source import StrPath, write_bytes
 
 
 def number_to_json(value: Fraction | int) -> int | str:
-    """Write a number exactly: an integer as a JSON integer, anything else as text.
-
-    Examples
-    --------
-    >>> number_to_json(Fraction(4, 2)), number_to_json(Fraction(5, 2))
-    (2, '2.5')
-    """
+    """Write a number exactly: an integer as a JSON integer, anything else as text."""
     if has_too_many_digits(value):
         raise FileError(
             "<document>",
@@ -36,18 +30,7 @@ def number_to_json(value: Fraction | int) -> int | str:
 
 
 def lay_out(document: Any) -> str:
-    """Turn a document into text, one entry of every list of objects a line.
-
-    Examples
-    --------
-    >>> print(lay_out({"schema": 1, "jobs": [{"name": "a", "demand": 1}]}), end="")
-    {
-      "schema": 1,
-      "jobs": [
-        {"name": "a", "demand": 1}
-      ]
-    }
-    """
+    """Turn a document into text, one entry of every list of objects a line."""
     return "".join([*_lines(document, ""), "\n"])
 
 
@@ -57,13 +40,7 @@ def write_document(make: Callable[[], Mapping[str, Any]], path: StrPath) -> None
 
 
 def document_text(make: Callable[[], Mapping[str, Any]], name: str) -> str:
-    """Make a document and lay it out; errors are as in :func:`write_document` to a file so called.
-
-    Examples
-    --------
-    >>> document_text(lambda: {"schema": 1}, "<stdout>")
-    '{\\n  "schema": 1\\n}\\n'
-    """
+    """Make a document and lay it out, for a file so called."""
     try:
         text = lay_out(make())
         text.encode()

@@ -5,14 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Iterator
 from fractions import Fraction
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar, Unpack
 
 from ..errors import CmsError, FileError, InvalidProblem
 from ..values.names import checked_names, nearest
 from ..values.numbers import format_exact, shown
 from .json_text import locate
 from .numerals import NUMBER_FORMS, number_hint, number_in
-from .source import Source
+from .source import Source, Told
 from .wording import one_of, quoted, shortened
 
 P = ParamSpec("P")
@@ -23,23 +23,7 @@ _PLAIN = re.compile(r"[\w:-]+")  # keys that need no quotes in a path
 
 
 class Node:
-    """A value inside a JSON document, read through checks that name it and its position.
-
-    Parameters
-    ----------
-    value : Any
-        What ``json.loads`` gives; floats are taken as the shortest decimal that prints as they.
-    source : Source, optional
-        The text it was parsed from, for lines and columns.
-
-    Examples
-    --------
-    >>> node = Node({"jobs": [{"demand": -1}]})
-    >>> node.at("jobs").at(0).at("demand").number()
-    Traceback (most recent call last):
-        ...
-    cms.errors.FileError: <document>: jobs[0].demand is -1, expected a number >= 0
-    """
+    """A value inside a JSON document, read through checks that name it and its position."""
 
     __slots__ = ("_key", "_parent", "about", "source", "value")
 
@@ -65,18 +49,11 @@ class Node:
 
     # -- errors ------------------------------------------------------------------------------
 
-    def error(
-        self,
-        what: str,
-        *,
-        expected: str | None = None,
-        fix: str | None = None,
-        at_key: bool = False,
-    ) -> FileError:
+    def error(self, what: str, *, at_key: bool = False, **told: Unpack[Told]) -> FileError:
         """Build an error that points at this value, or at its key."""
         value, key = locate(self.source, self._path())
         offset = key if at_key and key is not None else value
-        return self.source.error(what, offset, expected=expected, fix=fix)
+        return self.source.error(what, offset, **told)
 
     def wrong(self, expected: str, fix: str | None = None) -> FileError:
         """Build the error that this value is not what was expected."""
@@ -186,22 +163,7 @@ class Node:
     # -- values ------------------------------------------------------------------------------
 
     def agree(self, value: Any, why: str) -> None:
-        """Check what is written out for readers against what follows from the rest.
-
-        Parameters
-        ----------
-        value : dict, list, str, int, Fraction or None
-            What follows; a Fraction is compared as a number, however that is written.
-        why : str
-            From what it follows: "as in the problem".
-
-        Examples
-        --------
-        >>> Node({"groups": [{"count": 2}]}).at("groups").agree([{"count": 3}], "as in the plan")
-        Traceback (most recent call last):
-            ...
-        cms.errors.FileError: <document>: groups[0].count is 2, expected 3, as in the plan
-        """
+        """Check what is written out for readers against what follows from the rest."""
         if isinstance(value, dict):
             for key, child in self.object(value).items():
                 child.agree(value[key], why)

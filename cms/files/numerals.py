@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import re
 from fractions import Fraction
-from typing import NamedTuple
 
 from ..values.numbers import LARGEST_DIGITS, parse_exact
 from .wording import shortened
@@ -44,35 +43,17 @@ _LETTERS = str.maketrans("OoIl", "0011")
 
 
 def is_missing(text: str) -> bool:
-    """Tell whether a cell says that there is no value: empty, ``N/A``, ``NaN``, ``-``, ``null``.
-
-    Examples
-    --------
-    >>> is_missing(" N/A "), is_missing("0")
-    (True, False)
-    """
+    """Tell whether a cell says that there is no value: empty, ``N/A``, ``NaN``, ``-``, ``null``."""
     return text.strip().casefold() in _MISSING
 
 
 def is_whole(text: str) -> bool:
-    """Tell whether a text is decimal digits, and so few that any program counts so far.
-
-    Examples
-    --------
-    >>> is_whole("550"), is_whole("\u00b2"), is_whole("9" * 5000)
-    (True, False, False)
-    """
+    """Tell whether a text is decimal digits, and so few that any program counts so far."""
     return text.isascii() and text.isdigit() and len(text) <= _COUNTED_DIGITS
 
 
 def number_in(text: str) -> Fraction | None:
-    """Read a number exactly, or return None if the text is not one.
-
-    Examples
-    --------
-    >>> number_in("1/3"), number_in("12,5")
-    (Fraction(1, 3), None)
-    """
+    """Read a number exactly, or return None if the text is not one."""
     whole, _, places = text.partition(".")
     if len(text) < 40 and text.isascii() and whole.isdigit() and places.isdigit():
         # What most numbers look like, three times as fast: a table may hold a million.
@@ -83,33 +64,13 @@ def number_in(text: str) -> Fraction | None:
         return None
 
 
-class Readings(NamedTuple):
-    """What a text is as a number, with a decimal point and with a decimal comma; None: none."""
-
-    point: Fraction | None
-    comma: Fraction | None
-
-
-def readings(text: str) -> Readings:
-    """Read a number with a decimal point and with a decimal comma, either with thousands marked.
-
-    Examples
-    --------
-    >>> readings("1,234")
-    Readings(point=Fraction(1234, 1), comma=Fraction(617, 500))
-    >>> readings("1.234,5"), readings("0,25").point
-    (Readings(point=None, comma=Fraction(2469, 2)), None)
-    >>> readings("1 234") == readings("1'234") == readings("1234")
-    True
-    """
+def readings(text: str) -> tuple[Fraction | None, Fraction | None]:
+    """Read a number with a decimal point and with a decimal comma, either with thousands marked."""
     text = text.strip()
     if match := _APART.fullmatch(text):
         whole, rest = match[1].replace(match[2], ""), match[3] or ""
         value = number_in(whole + rest.replace(",", "."))
-        return Readings(
-            None if rest[:1] == "," else value,
-            None if rest[:1] == "." else value,
-        )
+        return None if rest[:1] == "," else value, None if rest[:1] == "." else value
     point = number_in(text.replace(",", "") if _WITH_COMMAS.fullmatch(text) else text)
     if "." not in text:
         comma = point if "," not in text else number_in(text.replace(",", "."))
@@ -117,23 +78,11 @@ def readings(text: str) -> Readings:
         comma = number_in(text.replace(".", "").replace(",", "."))
     else:
         comma = None
-    return Readings(point, comma)
+    return point, comma
 
 
 def number_hint(text: str) -> str | None:
-    """Say what to write instead of a text that is not a number, where that can be told.
-
-    Examples
-    --------
-    >>> number_hint("12,5")
-    'write 12.5 (decimal comma?)'
-    >>> number_hint("0x10")
-    'write 16 (in decimal digits)'
-    >>> number_hint("12 ms")
-    "write 12 without the unit 'ms'"
-    >>> number_hint("6O")
-    'write 60 (a letter in place of a digit?)'
-    """
+    """Say what to write instead of a text that is not a number, where that can be told."""
     text = text.strip()
     if is_missing(text):
         return "write the number, or leave the whole entry out"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 from fractions import Fraction
+from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -12,6 +13,7 @@ from ..errors import InvalidOption
 from ..mixes.frames import FrameRule
 from ..mixes.model import TimeSharedJob
 from ..mixes.problem import TimeSharedProblem
+from ..plugin.registry import load_program_writer
 from ..problem.machine_problem import MachineProblem
 from ..problem.parts import (
     DEFAULT_MACHINE,
@@ -25,10 +27,10 @@ from ..problem.rows import Rows
 from ..shards.problem import ShardedProblem
 from ..values.numbers import shown
 from . import fields as f
+from .claims import no_block
 from .documents import check_head, head, read_document
 from .layout import number_to_json, write_document
 from .node import Node
-from .schedules import no_block
 from .source import StrPath
 
 #: A problem holds a supply for every job and block. Beyond so many, a document must give one
@@ -143,14 +145,10 @@ def read_problem(path: StrPath) -> Problem | TimeSharedProblem:
     Examples
     --------
     >>> import tempfile, pathlib
-    >>> from cms import Job
     >>> path = pathlib.Path(tempfile.mkdtemp()) / "problem.json"
-    >>> problem = Problem(
-    ...     configurations=Configuration({"a": 2}), jobs=[Job("j", "1/3", {"a": 0.1})]
-    ... )
-    >>> write_problem(problem, path)
-    >>> read_problem(path) == problem
-    True
+    >>> write_problem(Problem(configurations=Configuration({"a": 2})), path)
+    >>> read_problem(path).blocks
+    ('a',)
     """
     return problem_from_json(read_document(path, "cms-problem"))
 
@@ -171,13 +169,60 @@ def write_problem(problem: Problem | TimeSharedProblem, path: StrPath) -> None:
 
     Examples
     --------
-    >>> import pathlib, tempfile
+    >>> import tempfile, pathlib
+    >>> from cms import Job
     >>> path = pathlib.Path(tempfile.mkdtemp()) / "problem.json"
-    >>> write_problem(Problem(configurations=Configuration({"a": 2})), path)
-    >>> path.read_text().splitlines()[1]
-    '  "format": "cms-problem",'
+    >>> problem = Problem(
+    ...     configurations=Configuration({"a": 2}), jobs=[Job("j", "1/3", {"a": 0.1})]
+    ... )
+    >>> write_problem(problem, path)
+    >>> read_problem(path) == problem, path.read_text().splitlines()[1]
+    (True, '  "format": "cms-problem",')
     """
     write_document(lambda: problem_to_json(problem), path)
+
+
+def write_program(problem: MachineProblem, path: StrPath) -> Any:
+    """Write the integer program of a problem for another solver.
+
+    It is the compact one of Casey, Rajaraman, Stalfa and Tan (APPROX 2024,
+    https://doi.org/10.4230/LIPIcs.APPROX/RANDOM.2024.22) in integers: minimise the machines' cost;
+    the blocks of each type on all machines are at least those given to jobs; what a job is given
+    meets its demand. Where a size-bounded set has more maximal contents than can be listed, its
+    machines are paths (arc flow; Valerio de Carvalho, https://doi.org/10.1023/A:1018952112615).
+
+    Parameters
+    ----------
+    problem : Problem
+    path : str or path-like
+        The file; its ending says how it is written: ``.mps`` or ``.lp``.
+
+    Returns
+    -------
+    named tuple
+        ``program``; how many ``variables`` and ``rows``; ``step``, what 1 of the objective costs.
+
+    Raises
+    ------
+    UnknownInstance
+        If nobody writes files of this ending; the message lists those there are.
+    UnsupportedProblem
+        If a float does not hold a number, there is nothing to decide, or jobs share or are shards.
+    FileError
+        If the file cannot be written.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> from cms import Configuration, Job, Problem, write_program
+    >>> problem = Problem(
+    ...     configurations=Configuration({"1g": 7}), jobs=[Job("bert", 1200, {"1g": 90})]
+    ... )
+    >>> write_program(problem, pathlib.Path(tempfile.mkdtemp()) / "problem.lp")
+    Written(program='compact', variables=2, rows=2, step=Fraction(1, 1))
+    """
+    path = Path(path)
+    return load_program_writer(path.suffix.removeprefix(".").lower())(problem, path)
 
 
 def problem_to_json(problem: MachineProblem) -> dict[str, Any]:
@@ -207,18 +252,11 @@ def problem_from_json(document: Node | Mapping[str, Any]) -> Problem | TimeShare
     """Turn a parsed document into a problem; its ``time_sharing`` says which kind it is.
 
     With a node, errors have the line and column of the file it was read from.
-
-    Notes
-    -----
-    May be left out: ``machine_types`` (a single type of cost 1 and no limit), a type's ``cost`` (1)
-    and ``limit``, ``blocks`` (in the order of the configurations), a configuration's ``machine`` if
-    there is one type, ``max_blocks``; in a demand function, blocks that give nothing.
     """
     node = document if isinstance(document, Node) else Node(document)
     check_head(node, "cms-problem")
     fields = node.object(
-        ("format", "schema", "configurations", "jobs"),
-        ("time_sharing", "machine_types", "blocks"),
+        ("format", "schema", "configurations", "jobs"), ("time_sharing", "machine_types", "blocks")
     )
     listed = _named(fields["machine_types"], "machine type") if "machine_types" in fields else ()
     types = [_MACHINE_TYPE.read(entry) for entry in listed] or [MachineType(DEFAULT_MACHINE)]

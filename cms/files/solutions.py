@@ -4,25 +4,26 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 from ..errors import InvalidOption
 from ..plugin.guarantee import Guarantee, GuaranteeVerdict, Reference, Verdict
+from ..problem.machine_problem import MachineProblem
 from ..schedule.schedule import Schedule
 from ..shards.schedule import ShardedSchedule
 from ..shortages.shortage import Shortage
 from ..solving.solution import Incumbent, Proof, Solution, Status, StopReason
+from ..values.numbers import shown
 from . import fields as f
-from .certificates import certificate_from_json
-from .contradictions import refuse_contradictions
+from .claims import certificate_from_json, machines_to_json, schedule_from_json, schedule_to_json
 from .documents import check_head, head, read_document, read_folder_document
-from .layout import write_document
+from .layout import number_to_json, write_document
 from .node import Node
-from .schedules import machines_to_json, schedule_from_json, schedule_to_json
-from .shards.solutions import schedule_reader, write_solution_folder
-from .shortages import refuse_malformed_shortage, shortage_to_json
+from .shards.folders import sharded_schedule_from_json, write_solution_folder
 from .source import StrPath
+from .wording import one_of
 
 _GUARANTEE = {
     "factor": f.NUMBER, "additive": f.NUMBER, "against": f.choice(Reference), "theorem": f.TEXT,
@@ -83,25 +84,24 @@ def read_solution(path: StrPath) -> Solution:
     Raises
     ------
     FileError
-        ``file:line:column: what, expected what; fix``, for whatever is wrong with the file. What a
-        solution says twice (its machines, its gap, its problem) must agree, and its status, proof,
-        bounds, guarantee and history must be able to be true together.
+        ``file:line:column: what, expected what; fix``; also if its parts contradict each other.
 
     Examples
     --------
     >>> import pathlib, tempfile
-    >>> from cms import Configuration, Job, Problem, solve
-    >>> problem = Problem(configurations=Configuration({"7g": 1}), jobs=[Job("a", 9, {"7g": 4})])
-    >>> solution = solve(problem)
+    >>> from cms import Configuration, Problem, solve
     >>> path = pathlib.Path(tempfile.mkdtemp()) / "solution.json"
-    >>> write_solution(solution, path)
-    >>> read_solution(path).schedule == solution.schedule
-    True
+    >>> write_solution(solve(Problem(configurations=Configuration({"7g": 1}))), path)
+    >>> read_solution(path).status.value
+    'optimal'
     """
     folder = Path(os.fspath(path))
     if str(path) != "-" and folder.is_dir():
         node = read_folder_document(path, "solution.json", "cms-solution-folder")
-        return _read(node, "cms-solution-folder", schedule_reader(folder))
+        place = folder.absolute()
+        return _read(
+            node, "cms-solution-folder", lambda value: sharded_schedule_from_json(value, place)
+        )
     return solution_from_json(read_document(path, "cms-solution"))
 
 
@@ -111,8 +111,6 @@ def write_solution(solution: Solution, path: StrPath) -> None:
     Parameters
     ----------
     solution : Solution
-        If its schedule is in shards, the counts are evaluated, and checked again while they are
-        written.
     path : str or path-like
         The file; ``-`` is standard output. Or the folder, which must not be there yet.
 
@@ -124,10 +122,12 @@ def write_solution(solution: Solution, path: StrPath) -> None:
     Examples
     --------
     >>> import pathlib, tempfile
-    >>> from cms import Configuration, Problem, solve
+    >>> from cms import Configuration, Job, Problem, solve
+    >>> problem = Problem(configurations=Configuration({"7g": 1}), jobs=[Job("a", 9, {"7g": 4})])
+    >>> solution = solve(problem)
     >>> path = pathlib.Path(tempfile.mkdtemp()) / "solution.json"
-    >>> write_solution(solve(Problem(configurations=Configuration({"7g": 1}))), path)
-    >>> '"status": "optimal"' in path.read_text()
+    >>> write_solution(solution, path)
+    >>> read_solution(path).schedule == solution.schedule
     True
     """
     schedule: Any = solution.schedule
@@ -169,14 +169,7 @@ def _document(solution: Solution, schedule: dict[str, Any] | None) -> dict[str, 
 
 
 def solution_from_json(document: Node | Mapping[str, Any]) -> Solution:
-    """Turn a parsed document into a solution.
-
-    Parameters
-    ----------
-    document : Node or Mapping
-        With a node, errors have the line and column of the file it was read from. A ``shortage``
-        in it is a remark for people: its form is checked, and it is left aside.
-    """
+    """Turn a parsed document into a solution."""
     node = document if isinstance(document, Node) else Node(document)
     return _read(node, "cms-solution", schedule_from_json)
 
@@ -196,7 +189,7 @@ def _read(node: Node, kind: str, read_schedule: Callable[[Node], Any]) -> Soluti
     for key in ("format", "schema", "machine_count", "gap"):
         del found[key]
     solution = Solution(**found | {"history": tuple(found["history"])})
-    refuse_contradictions(node, solution)
+    _refuse_contradictions(node, solution)
     if shortage is not None:
         if solution.status is not Status.INFEASIBLE:
             raise shortage.error(
@@ -214,3 +207,138 @@ def _certificate(entry: Node, sha256: Node) -> Any:
             f"{sha256.value} as in problem_sha256", "the certificate belongs to another problem"
         )
     return certificate_from_json(fields["tree"])
+
+
+# -- what a solution says twice must agree; whether it is true is for ``cms check`` ----------------
+
+_PROOFS = {
+    Status.OPTIMAL: (Proof.CHECKED, Proof.SOLVER),
+    Status.INFEASIBLE: (Proof.CHECKED, Proof.SOLVER),
+    Status.FEASIBLE: (Proof.NONE,),
+    Status.NO_SCHEDULE: (Proof.NONE,),
+}
+
+
+def _refuse_contradictions(node: Node, solution: Solution) -> None:
+    """Compare the parts of a solution, and point at the first value that cannot be true."""
+    status, proof, cost = solution.status, solution.proof, solution.cost
+    claimed, since = solution.claimed_bound, f'since the status is "{status}"'
+    has_schedule = status in (Status.OPTIMAL, Status.FEASIBLE)
+    if has_schedule != (cost is not None):
+        raise node.at("cost").wrong(f"{'a number' if has_schedule else 'null'}, {since}")
+    if not has_schedule and solution.schedule != type(solution.schedule)():
+        what = f"{node.at('schedule').label} has machines"
+        raise node.at("schedule").error(what, expected=f"none, {since}")
+    node.at("machine_count").agree(solution.machine_count, "the machines of the schedule")
+    node.at("gap").agree(solution.gap, "the cost less the lower bound")
+    if proof not in _PROOFS[status]:
+        words = " or ".join(f'"{possible}"' for possible in _PROOFS[status])
+        raise node.at("proof").wrong(f"{words}, {since}")
+    if solution.stop_reason is StopReason.PROVED and proof is not Proof.CHECKED:
+        expected = f'another reason, since the proof is "{proof}", not "checked"'
+        raise node.at("stop_reason").wrong(expected)
+    if cost is not None and claimed is not None and claimed > cost:
+        raise node.at("claimed_bound").wrong(f"at most {shown(cost)}, the cost of the schedule")
+    if cost is not None and status is Status.OPTIMAL:
+        if proof is Proof.CHECKED and solution.lower_bound != cost:
+            expected = f"{shown(cost)}, the cost of the schedule that is said to be proved optimal"
+            raise node.at("lower_bound").wrong(expected)
+        if proof is Proof.SOLVER and claimed is None:
+            expected = "the bound by which a solver claims that the schedule is optimal"
+            raise node.at("claimed_bound").wrong(expected)
+    _refuse_false_verdict(node.at("guarantee"), solution)
+    _refuse_disorder(node.at("history"), solution)
+
+
+def _refuse_false_verdict(node: Node, solution: Solution) -> None:
+    given, cost = solution.guarantee, solution.cost
+    if given is None:
+        return
+    if cost is None:
+        raise node.error(f"{node.label} has a verdict", expected="null, since there is no schedule")
+    allowed = given.guarantee.allows(solution.lower_bound)
+    if given.verdict is Verdict.VERIFIED and cost > allowed:
+        raise node.at("verdict").error(
+            f'{node.at("verdict").label} is "verified", but the cost {shown(cost)} is '
+            f"more than factor x lower_bound + additive = {shown(allowed)}",
+            expected='"open"',
+        )
+
+
+def _refuse_disorder(node: Node, solution: Solution) -> None:
+    """Costs fall and bounds rise, towards those of the solution."""
+    lines = [*enumerate(solution.history)]
+    costs = [(at, line.cost) for at, line in lines if line.cost is not None]
+    if solution.cost is None and costs:
+        raise node.at(costs[0][0]).at("cost").wrong("null, since the solution has no cost")
+    bounds = [(at, line.lower_bound) for at, line in lines]
+    # Without a schedule, the bound that proves so may lie below one that was found before it.
+    last_bound = None if solution.cost is None else solution.lower_bound
+    for key, values, last, sign, word in (
+        ("cost", costs, solution.cost, -1, "most"),
+        ("lower_bound", bounds, last_bound, 1, "least"),
+    ):
+        for (_, before), (at, after) in pairwise(values):
+            if sign * (after - before) < 0:
+                expected = f"at {word} {shown(before)}, as in the line before"
+                raise node.at(at).at(key).wrong(expected)
+        if last is not None and values and sign * (last - values[-1][1]) < 0:
+            word = "least" if word == "most" else "most"
+            expected = f"at {word} {shown(last)}, the solution's"
+            raise node.at(values[-1][0]).at(key).wrong(expected)
+
+
+# -- shortages: figures alone; whoever doubts them raises the limits and solves again ------------
+
+_SHORTAGE = {
+    "unservable": f.table("job", f.array(f.name("block"))),
+    "more_machines": f.nullable(f.table("machine type", f.AT_LEAST_ONE)),
+    "machines_at_least": f.COUNT,
+    "machines_proof": f.choice(Proof),
+    "less_demand": f.NUMBER,
+    "too_much_demand": f.nullable(f.NUMBER),
+    "demand_proof": f.choice(Proof),
+    "seconds": f.SECONDS,
+}
+
+
+def shortage_to_json(shortage: Shortage) -> dict[str, Any]:
+    """Turn a shortage into the object of that name in a solution's document."""
+    return f.write_object(shortage, _SHORTAGE)
+
+
+def refuse_malformed_shortage(node: Node) -> None:
+    """Check the form of a shortage, and that its figures can be true together."""
+    told = f.read_object(node, _SHORTAGE)
+    more, share, too_much = (
+        told[key] for key in ("more_machines", "less_demand", "too_much_demand")
+    )
+    if more is not None and sum(more.values()) < told["machines_at_least"]:
+        raise node.at("machines_at_least").wrong(
+            f"at most {sum(more.values())}, the machines that would do"
+        )
+    if share > 1:
+        raise node.at("less_demand").wrong("a number from 0 to 1")
+    if too_much is not None and too_much <= share:
+        raise node.at("too_much_demand").wrong(f"more than {number_to_json(share)}, which would do")
+
+
+def refuse_other_shortage(node: Node, problem: MachineProblem) -> None:
+    """Check that a shortage is about the jobs, blocks and machine types of a problem."""
+    jobs, blocks = set(problem.job_names), dict.fromkeys(problem.blocks)
+    for job, entry in node.at("unservable").entries():
+        if job not in jobs:
+            raise entry.error(
+                f"{entry.label} is about a job that the problem does not have", at_key=True
+            )
+        for block in entry.array():
+            block.one_of(blocks)
+    more = node.at("more_machines")
+    types = dict.fromkeys(machine.name for machine in problem.machine_types)
+    for machine, number in more.entries() if more.value is not None else ():
+        if machine not in types:
+            raise number.error(
+                f"{number.label} is about a machine type that the problem does not have",
+                expected=one_of(types),
+                at_key=True,
+            )

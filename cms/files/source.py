@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import stat
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TextIO, TypeAlias
+from typing import TextIO, TypeAlias, TypedDict, Unpack
 
 from ..errors import FileError
 from ..values.names import nearest
-from .replacing import replace_file
 
 StrPath: TypeAlias = "str | os.PathLike[str]"
 
@@ -27,18 +27,23 @@ _SIGNATURES = (
 )
 
 
+class Told(TypedDict, total=False):
+    """What an error says besides what is wrong."""
+
+    expected: str | None
+    fix: str | None
+
+
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A file's name, as the user gave it, and its text: None of what was never a file.
-
-    Examples
-    --------
-    >>> Source("a.json", "{\\n  1}").position(4)
-    (2, 3)
-    """
+    """A file's name, as the user gave it, and its text: None of what was never a file."""
 
     name: str
     text: str | None = None
+    #: Where each value and its key stand, by the path to it, in what is no JSON text.
+    places: Mapping[tuple[str | int, ...], tuple[int, int | None]] | None = field(
+        default=None, compare=False, repr=False
+    )
 
     def position(self, offset: int) -> tuple[int, int]:
         """Turn an offset into the text into a line and a column, both counted from 1."""
@@ -48,17 +53,10 @@ class Source:
                 line, start = line + 1, match.end()
         return line, offset - start + 1
 
-    def error(
-        self,
-        what: str,
-        offset: int | None = None,
-        *,
-        expected: str | None = None,
-        fix: str | None = None,
-    ) -> FileError:
+    def error(self, what: str, offset: int | None = None, **told: Unpack[Told]) -> FileError:
         """Build the error for something at an offset of this file."""
         line, column = (None, None) if offset is None else self.position(offset)
-        return FileError(self.name, what, line=line, column=column, expected=expected, fix=fix)
+        return FileError(self.name, what, line=line, column=column, **told)
 
 
 def read_source(path: StrPath, *, holds: str = "text") -> Source:
@@ -235,3 +233,57 @@ def _telling(path: StrPath) -> Iterator[None]:
 def _reason(fault: OSError | ValueError) -> str:
     """What the system says, without the name again, which may be the very thing that is long."""
     return getattr(fault, "strerror", None) or str(fault)
+
+
+# -- what is not finished yet is hidden: ``.plan.json.cms-1f0c2a9b7e35d846`` ----------------------
+
+
+def write_synced(path: Path, data: bytes) -> None:
+    """Write a file, and wait until the disk has it."""
+    with path.open("wb") as file:
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def replace_file(place: Path, data: bytes) -> None:
+    """Write a file with the mode and, where that is allowed, the owner of the one that is there."""
+    with beside(place) as new:
+        with suppress(FileNotFoundError):
+            now = place.stat()
+            with suppress(PermissionError, AttributeError):  # not root; not on Windows
+                os.chown(new, now.st_uid, now.st_gid)
+            shutil.copystat(place, new)
+        write_synced(new, data)
+        rename(new, place)
+
+
+@contextmanager
+def beside(place: Path, *, folder: bool = False) -> Iterator[Path]:
+    """Yield an empty hidden file or folder beside a place; what is not renamed is removed."""
+    start = os.fsencode(place.name)[:200]  # a longer one would be too long with what is added
+    new = place.with_name(f".{os.fsdecode(start)}.cms-{os.urandom(8).hex()}")
+    new.mkdir() if folder else new.open("xb").close()
+    try:
+        yield new
+    finally:
+        if new.is_dir():
+            shutil.rmtree(new, ignore_errors=True)
+        else:
+            new.unlink(missing_ok=True)
+
+
+def rename(new: Path, place: Path) -> None:
+    """Rename a file or folder, and wait until the disk has the folder's new list of names."""
+    os.replace(new, place)
+    sync_folder(place.parent)
+
+
+def sync_folder(folder: Path) -> None:
+    """Wait until the disk has a folder's list of names, on a file system that can say so."""
+    with suppress(OSError):
+        number = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(number)
+        finally:
+            os.close(number)

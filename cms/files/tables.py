@@ -15,14 +15,15 @@ import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import TypeVar
+from types import MappingProxyType
+from typing import TypeVar, Unpack
 
 from ..errors import FileError
 from ..values.names import nearest
 from ..values.numbers import format_exact
 from .csv_records import DELIMITERS, bare, cell_offset, delimiter_of, folded, records
 from .numerals import is_missing, number_hint, number_in, readings
-from .source import Source, StrPath, read_source
+from .source import Source, StrPath, Told, read_source
 from .wording import plain, quoted, shortened
 
 T = TypeVar("T")
@@ -49,20 +50,15 @@ class Cell:
         if above is not None:
             minimum, bound = above, f" > {above}"
         value = self._number(self.text)
-        if value is None or (
-            minimum is not None and (value < minimum or (above is not None and value == above))
-        ):
-            fix = number_hint(self.text) if value is None else None
-            raise self.error(self._says(), expected=f"a number{bound}", fix=fix)
-        return value
+        if value is not None and (minimum is None or value >= minimum) and value != above:
+            return value
+        raise self._wrong(value, f"a number{bound}")
 
     def integer(self, *, minimum: int | None = 0) -> int:
         """Read the cell as a whole number."""
         value = self._number(self.text)
         if value is None or value.denominator != 1 or (minimum is not None and value < minimum):
-            expected = "a whole number" + (f" >= {minimum}" if minimum is not None else "")
-            fix = number_hint(self.text) if value is None else None
-            raise self.error(self._says(), expected=expected, fix=fix)
+            raise self._wrong(value, f"a whole number{'' if minimum is None else f' >= {minimum}'}")
         return int(value)
 
     def numbers(self) -> list[Fraction]:
@@ -82,16 +78,20 @@ class Cell:
             raise self.error(self._says(), expected="a name")
         return self.text
 
-    def error(self, what: str, *, expected: str | None = None, fix: str | None = None) -> FileError:
+    def error(self, what: str, **told: Unpack[Told]) -> FileError:
         """Build an error that points at this cell."""
-        header = self.row.header
-        at = cell_offset(header.source, self.row.line, header.index[self.name], header.delimiter)
-        return header.source.error(what, at, expected=expected, fix=fix)
+        table = self.row.table
+        at = cell_offset(table.source, self.row.line, table.index[self.name], table.delimiter)
+        return table.source.error(what, at, **told)
+
+    def _wrong(self, value: Fraction | None, expected: str) -> FileError:
+        fix = number_hint(self.text) if value is None else None
+        return self.error(self._says(), expected=expected, fix=fix)
 
     def _number(self, text: str, *, listed: bool = False) -> Fraction | None:
         """Read a number of this cell; of two readings take the one that its column shows."""
-        header = self.row.header
-        by_commas = header.delimiter == ","
+        table = self.row.table
+        by_commas = table.delimiter == ","
         value = number_in(text)
         if value is not None and (by_commas or "." not in text):
             return value
@@ -100,7 +100,7 @@ class Cell:
             return point
         if point is None:
             return None if by_commas else comma
-        marks = header.decimal_marks(self.name, listed=listed)
+        marks = table.decimal_marks(self.name, listed=listed)
         if len(marks) == 1:
             return point if "." in marks else None if by_commas else comma
         if by_commas:
@@ -121,50 +121,64 @@ class Cell:
 class TableRow(Mapping[str, Cell]):
     """One row: a mapping from the column's name to its :class:`Cell`; `line` counts from 1."""
 
-    header: Header
+    table: Table
     line: int
     texts: tuple[str, ...]
 
     def __getitem__(self, name: str) -> Cell:
-        return Cell(name, self.texts[self.header.index[name]], self)
+        return Cell(name, self.texts[self.table.index[name]], self)
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self.header.index)
+        return iter(self.table.index)
 
     def __len__(self) -> int:
         return len(self.texts)
 
     def value(self, name: str, read: Callable[[Cell], T], default: T) -> T:
         """Read an optional cell: the default if its column or its value is missing."""
-        if name not in self.header.index or self[name].is_missing:
+        if name not in self.table.index or self[name].is_missing:
             return default
         return read(self[name])
 
     @property
     def extra(self) -> dict[str, str]:
         """The texts of the columns nobody asked for."""
-        return {name: self.texts[self.header.index[name]] for name in self.header.extra}
+        return {name: self.texts[self.table.index[name]] for name in self.table.extra}
 
-    def error(self, what: str, *, expected: str | None = None, fix: str | None = None) -> FileError:
+    def error(self, what: str, **told: Unpack[Told]) -> FileError:
         """Build an error that points at this row."""
-        name = self.header.source.name
-        return FileError(name, what, line=self.line, expected=expected, fix=fix)
+        return self.table.error(what, self.line, **told)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Header:
-    """The header of a table, and its rows: what a number means can depend on others of its column.
+class Table:
+    """A table that was read; iterate over it for its rows, in the order of the file.
 
-    `index` says which cell of a row belongs to a column; `extra` are columns nobody asked for.
+    `line` is the header's; `index` says which cell of a row belongs to a column; `extra` are
+    columns nobody asked for.
     """
 
     source: Source
     line: int
     index: Mapping[str, int]
-    extra: tuple[str, ...]
+    extra: tuple[str, ...] = ()
     delimiter: str = ","
     rows: list[TableRow] = field(default_factory=list, repr=False)
     _marks: dict[tuple[str, bool], frozenset[str]] = field(default_factory=dict, repr=False)
+
+    def __iter__(self) -> Iterator[TableRow]:
+        return iter(self.rows)
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def error(self, what: str, line: int | None = None, **told: Unpack[Told]) -> FileError:
+        """Build an error that points at a line, of which the header's is the default."""
+        return FileError(self.source.name, what, line=line or self.line, **told)
+
+    def add(self, line: int, cells: Sequence[str]) -> None:
+        """Add a row."""
+        self.rows.append(TableRow(self, line, tuple([cell.strip() for cell in cells])))
 
     def decimal_marks(self, name: str, *, listed: bool = False) -> frozenset[str]:
         """Return which of ``.`` and ``,`` are decimal marks in a column beyond doubt.
@@ -184,56 +198,25 @@ class Header:
         return self._marks[name, listed]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Table:
-    """A table that was read; iterate over it for its rows, in the order of the file."""
-
-    header: Header
-    rows: tuple[TableRow, ...]
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """The columns' names."""
-        return tuple(self.header.index)
-
-    def __iter__(self) -> Iterator[TableRow]:
-        return iter(self.rows)
-
-    def __len__(self) -> int:
-        return len(self.rows)
-
-
 def read_table(
     path: StrPath | Source,
     columns: Collection[str],
     optional: Collection[str] = (),
     kept: Collection[str] = (),
 ) -> Table:
-    """Read a CSV table with a header line.
+    """Read a CSV table with a header line, which has these columns in any order.
 
-    Parameters
-    ----------
-    path : str, path-like or Source
-        The file; ``-`` is standard input. Or text that was read already.
-    columns : collection of str
-        The columns that must be there, in any order; case does not count, nor whether blanks,
-        hyphens, underscores, brackets or nothing stand between words.
-    optional : collection of str
-        Columns that may be there; others are kept as :attr:`TableRow.extra`.
-    kept : collection of str
-        Of these others, those that somebody will look for under just this name.
+    In their names case does not count, nor whether blanks, hyphens, underscores, brackets or
+    nothing stand between words. All others than the `optional` ones are kept as
+    :attr:`TableRow.extra`; `kept` are those of them that somebody looks for under just this name.
 
     Examples
     --------
-    >>> text = "service,rate_rps\\nchat,12.5\\n"
-    >>> for row in read_table(Source("services.csv", text), columns=["service", "rate_rps"]):
-    ...     print(row["service"].text, row["rate_rps"].number(), row.line)
-    chat 25/2 2
     >>> text = "Service;Rate RPS\\nchat;1.234,5\\nmail;1.200\\n"
     >>> for row in read_table(Source("services.csv", text), columns=["service", "rate_rps"]):
-    ...     print(row["service"].text, row["rate_rps"].number())
-    chat 2469/2
-    mail 1200
+    ...     print(row["service"].text, row["rate_rps"].number(), row.line)
+    chat 2469/2 2
+    mail 1200 3
     """
     source = path if isinstance(path, Source) else read_source(path, holds="a CSV table")
     delimiter = delimiter_of(source, [*columns, *optional, *kept])
@@ -241,49 +224,43 @@ def read_table(
     line, cells = next(found, (0, []))
     if not line:
         raise FileError(source.name, "the file has nothing but comments", expected="a CSV table")
-    names = [cell.strip() for cell in cells]
-    header = _header(source, line, names, columns, optional, kept, delimiter)
-    rows, width = header.rows, len(header.index)
+    empty = Table(source, line, {}, delimiter=delimiter)
+    table = _with_header(empty, [cell.strip() for cell in cells], columns, optional, kept)
+    width = len(table.index)
     for line, cells in found:
         if len(cells) != width and (len(cells) < width or any(map(str.strip, cells[width:]))):
-            raise _wrong_width(header, line, cells)
-        rows.append(TableRow(header, line, tuple([cell.strip() for cell in cells[:width]])))
-    if not rows:
+            raise _wrong_width(table, line, cells)
+        table.add(line, cells[:width])
+    if not table.rows:
         raise FileError(source.name, "the table has no row", expected="rows below the header")
-    return Table(header, tuple(rows))
+    return table
 
 
 def read_headerless(path: StrPath, columns: Sequence[str]) -> list[TableRow]:
     """Read a CSV table without a header, of just these columns."""
     source = read_source(path, holds="a CSV table without a header")
-    header = Header(source, 0, {name: index for index, name in enumerate(columns)}, ())
+    table = Table(source, 0, {name: index for index, name in enumerate(columns)})
     for line, cells in records(source):
         if len(cells) != len(columns):
-            raise FileError(
-                source.name,
-                f"this row has {len(cells)} cells",
-                line=line,
-                expected=f"{len(columns)}, one for each of {', '.join(columns)}",
-            )
-        header.rows.append(TableRow(header, line, tuple(cell.strip() for cell in cells)))
-    return header.rows
+            expected = f"{len(columns)}, one for each of {', '.join(columns)}"
+            raise table.error(f"this row has {len(cells)} cells", line, expected=expected)
+        table.add(line, cells)
+    return table.rows
 
 
-def _header(
-    source: Source,
-    line: int,
+def _with_header(
+    table: Table,
     names: list[str],
     required: Collection[str],
     optional: Collection[str],
     kept: Collection[str],
-    delimiter: str,
-) -> Header:
-    def error(what: str, expected: str | None, fix: str | None) -> FileError:
-        return FileError(source.name, what, line=line, expected=expected, fix=fix)
-
+) -> Table:
     if len(names) == 1 and len(required) > 1 and "|" in names[0]:
-        what = "the columns are separated by '|'"
-        raise error(what, "commas, semicolons or tabs", "save it as comma-separated text")
+        raise table.error(
+            "the columns are separated by '|'",
+            expected="commas, semicolons or tabs",
+            fix="save it as comma-separated text",
+        )
     while names and not names[-1]:  # what a spreadsheet leaves of columns that were cleared
         names.pop()
     asked = {bare(name): name for name in (*kept, *optional, *required)}
@@ -291,34 +268,134 @@ def _header(
     seen: dict[str, str] = {}
     for at, name in enumerate(names):
         if not name:
-            fix = f"name it, or remove the {DELIMITERS[delimiter]} that begins it"
-            raise error(f"column {at + 1} has no name", None, fix)
+            fix = f"name it, or remove the {DELIMITERS[table.delimiter]} that begins it"
+            raise table.error(f"column {at + 1} has no name", fix=fix)
         meant = asked.get(bare(name), name)
         same = folded(meant)
         if same in seen:
             one, other = shortened(repr(seen[same])), shortened(repr(name))
             both = one if one == other else f"alike: {one} and {other}"
-            raise error(f"two columns are called {both}", None, "rename or remove one of them")
+            raise table.error(f"two columns are called {both}", fix="rename or remove one of them")
         seen[same] = name
         index[meant] = at
     extra = tuple(name for name in index if name in kept or bare(name) not in asked)
     for name in required:
         if name not in index:
             expected = f"a header with {', '.join(required)}"
-            raise error(f"there is no column {name!r}", expected, nearest(name, extra, lead=""))
-    return Header(source, line, index, extra, delimiter)
+            fix = nearest(name, extra, lead="")
+            raise table.error(f"there is no column {name!r}", expected=expected, fix=fix)
+    return Table(table.source, table.line, index, extra, table.delimiter)
 
 
-def _wrong_width(header: Header, line: int, cells: list[str]) -> FileError:
+def _wrong_width(table: Table, line: int, cells: list[str]) -> FileError:
     fix = None
-    if len(cells) > len(header.index) and header.delimiter == ",":
+    if len(cells) > len(table.index) and table.delimiter == ",":
         fix = 'if a cell has a comma, quote it ("a, b"); a decimal comma is a point: 12.5'
-    elif len(cells) > len(header.index):
-        fix = f"if a cell has a {DELIMITERS[header.delimiter]}, quote it"
-    return FileError(
-        header.source.name,
-        f"this row has {len(cells)} cell{'' if len(cells) == 1 else 's'}",
-        line=line,
-        expected=f"{len(header.index)} as in the header on line {header.line}",
-        fix=fix,
-    )
+    elif len(cells) > len(table.index):
+        fix = f"if a cell has a {DELIMITERS[table.delimiter]}, quote it"
+    what = f"this row has {len(cells)} cell{'' if len(cells) == 1 else 's'}"
+    expected = f"{len(table.index)} as in the header on line {table.line}"
+    return table.error(what, line, expected=expected, fix=fix)
+
+
+__all__ = ["refuse_unknown_columns"]
+
+#: What a column of each kind says in its name, as a word of it; ``$``: as the last one.
+_WORDS = {
+    "limit": (
+        "latency latencies limit limits slo sla slos deadline timeout ttft tpot itl tbt e2e e2el "
+        "percentile quantile response$ turnaround qos delay$ target$ goal$ objective$ rt$ wait$ "
+        "waiting$ "
+        "ms msec msecs milliseconds millis us usec usecs microseconds micros µs μs ns nanoseconds "
+        "sec secs seconds second$ s$ mins$ minute$ minutes$ h$ hour$ hours$"
+    ),
+    "rate": (
+        "rate rates rps qps tps rpm qpm rph rpd ips throughput requests$ queries$ reqs$ req$ load$ "
+        "traffic$ demand$ peak$ users$ arrivals calls$ hits$"
+    ),
+    # What else than a limit can have in a table of measurements, which are latencies and rates.
+    "order": "limit limits slo sla slos deadline",
+    "wish": ("replica replicas copies priority affinity weight$ weights$ instances spread"),
+}
+_SAID = {"order": "limit"}
+#: The same within a word: ``MAXLATENCYMS``, ``p99ttft``.
+_WITHIN = {
+    "limit": re.compile(
+        r"latenc|deadline|timeout|ttft|tpot|percentile|e2e|(^|\W|_)(p\d\d+|\d\dth)(_|\W|$)"
+        r"|response[\W_]?time|time[\W_]?(to|per|between)"
+    ),
+    "rate": re.compile(
+        r"throughput|concurren|qps|rps(_|\W|$)"
+        r"|(/|(^|[\W_])per[\W_]?)(s|secs?|seconds?|m|mins?|minutes?|h|hours?|d|days?)$"
+    ),
+    "wish": re.compile(
+        r"replica|priorit|affinit|(min|max)(imum)?[\W_]?(instance|gpu|per|copies|batch|process|cost)"
+    ),
+}
+#: Names that are of no such kind: limits of devices, prices, shares of requests.
+_EXCLUDED = {
+    "limit": re.compile(r"power|memory|cpu|clock|temp|usd|eur|cost|price"),
+    "order": re.compile(r"power|memory|cpu|clock|temp"),
+    "rate": re.compile(r"usd|eur|cost|price|error|hit_?rate|sampl|discount"),
+}
+#: Last words that describe a known column and do not mean it: ``queue_name``.
+_DESCRIPTIVE_WORDS = frozenset(("name", "id", "type", "depth", "length", "label", "note", "url"))
+_WORD = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[^\W\d_A-Z]+\d*|[A-Z]+\d*")
+_NONE: Mapping[str, str] = MappingProxyType({})
+
+
+def refuse_unknown_columns(
+    table: Table,
+    known: Collection[str] = (),
+    nearest_of: Mapping[str, str] = _NONE,
+    kinds: Collection[str] = ("rate", "limit", "wish"),
+) -> None:
+    """Refuse columns nobody asked for whose names look as if they should count.
+
+    Any other column is a note. Limits and rates are numbers: a column without one is a note too.
+
+    A column nearly called as a `known` one that is absent is refused whatever it holds. By
+    `nearest_of` an error says which known column has limits, rates or wishes. Of `kinds`, tables of
+    measurements have more rates and latencies than anybody asks for: only an "order" is wrong.
+    """
+    absent = [name for name in known if name not in table.index]
+    for name in (name for name in table.extra if name not in known):
+        kind = next((kind for kind in kinds if _looks_like(name, kind)), "")
+        if kind in ("limit", "rate") and not any(re.search(r"\d", row[name].text) for row in table):
+            kind = ""
+        meant = nearest_of.get(kind)
+        hint = f"nearest: {meant!r}" if meant else _near(name, absent, bool(kind))
+        if kind or hint:
+            raise FileError(
+                table.source.name,
+                f"the column {shortened(repr(name))} is not known"
+                + (f" and looks like a {_SAID.get(kind, kind)}" if kind else ""),
+                line=table.line,
+                expected="a known column, or a name that is unlike one",
+                fix=hint or "rename or remove it",
+            )
+
+
+def _near(name: str, absent: Collection[str], is_asking: bool) -> str:
+    """Word the known name that may have been meant; chance alone makes ``last_seen`` a share."""
+    words = _stems(name)
+    is_note = words and _words(name)[-1] in _DESCRIPTIVE_WORDS
+    akin = [each for each in absent if is_asking or (words & _stems(each) and not is_note)]
+    return nearest(name, akin, lead="") or nearest(name, absent, lead="", alike=0.75)
+
+
+def _stems(name: str) -> set[str]:
+    return {word.rstrip("s") for word in _words(name)}
+
+
+def _words(name: str) -> list[str]:
+    return [word.casefold() for word in _WORD.findall(name.replace("'", ""))]
+
+
+def _looks_like(name: str, kind: str) -> bool:
+    if kind in _EXCLUDED and _EXCLUDED[kind].search(name.casefold()):
+        return False
+    if kind in _WITHIN and _WITHIN[kind].search(name.casefold()):
+        return True
+    words, wanted = _words(name), _WORDS[kind].split()
+    return any(word in wanted for word in words) or f"{words[-1] if words else ''}$" in wanted

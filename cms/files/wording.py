@@ -10,49 +10,25 @@ _LONGEST = 60
 
 
 def quoted(text: str) -> str:
-    """Show a text in double quotes, as JSON has it.
-
-    Examples
-    --------
-    >>> print(quoted("bert"), quoted("two\\nlines"))
-    "bert" "two\\nlines"
-    """
+    """Show a text in double quotes, as JSON has it."""
     # A terminal may not be able to print half of a surrogate pair, or may obey a control character.
     return shortened(json.dumps(text, ensure_ascii=not text.isprintable()))
 
 
 def plain(name: str) -> str:
-    """Show a name without quotes, unless it has characters that cannot be printed.
-
-    Examples
-    --------
-    >>> print(plain("3g.40gb"), plain("bell\\x07"))
-    3g.40gb "bell\\u0007"
-    """
+    """Show a name without quotes, unless it has characters that cannot be printed."""
     return shortened(name) if name.isprintable() else quoted(name)
 
 
 def shortened(text: str, longest: int = _LONGEST) -> str:
-    """Cut a text off that is longer than so many characters, and say how long it is.
-
-    Examples
-    --------
-    >>> shortened("7" * 100)
-    '7777777777777777777777777777777777777777... (100 characters)'
-    """
+    """Cut a text off that is longer than so many characters, and say how long it is."""
     if len(text) <= longest:
         return text
     return f"{text[: longest * 2 // 3]}... ({len(text)} characters)"
 
 
 def one_of(names: Iterable[str]) -> str:
-    """Word what was expected where only some names are allowed.
-
-    Examples
-    --------
-    >>> one_of(["1g", "2g"])
-    'one of 1g, 2g'
-    """
+    """Word what was expected where only some names are allowed."""
     known = [plain(name) for name in islice(names, 9)]
     if not known:
         return "none: there are no names to choose from"

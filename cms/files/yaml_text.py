@@ -1,22 +1,19 @@
-"""YAML becomes JSON text, token by token, so that one set of checks reads both.
+"""YAML becomes the values that JSON would give, and each knows where it stands in the YAML.
 
-What clusters, their tools and users write comes as either. A YAML document is turned into the JSON
-document that says the same, together with where each of its values stands in the YAML: errors found
-in the one then name line and column of the other.
+What clusters, their tools and users write comes as either, so that one set of checks reads both.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from bisect import bisect_right
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Unpack
 
 from ..errors import FileError
-from .json_text import parse_json
+from .json_text import number_at, parse_json, twice
 from .node import Node
-from .source import Source
+from .source import Source, Told
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -26,34 +23,11 @@ if TYPE_CHECKING:
 
 _TAG = "tag:yaml.org,2002:"
 #: Levels of values in each other, and characters: of a device in YAML, which has 5 and less than
-#: 10,000, and of a stream of documents, where an alias after so many of JSON is one too many. The
-#: parser takes 20 microseconds a character, and time that grows with the square of the depth.
+#: 10,000, and of a stream of documents, where an alias after so many is one too many. The parser
+#: takes 20 microseconds a character, and time that grows with the square of the depth.
 DEEPEST, LONGEST, LONGEST_STREAM = 50, 50_000, 500_000
 _NOT_BLANK = re.compile(r"\S")
 _JSON_NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]+)?", re.ASCII)
-
-
-@dataclass(frozen=True, slots=True)
-class YamlSource(Source):
-    """A YAML file as JSON text, whose positions are those of the YAML.
-
-    Each of `marks` is an offset into the text, and its line and column in the YAML.
-
-    Examples
-    --------
-    >>> source = yaml_source(Source("a.yaml", "key: a100\\nmax: [1, 2]\\n"))
-    >>> source.text
-    '{"key":"a100","max":[1,2]}'
-    >>> source.position(source.text.index("2"))
-    (2, 10)
-    """
-
-    marks: tuple[tuple[int, int, int], ...] = ()
-
-    def position(self, offset: int) -> tuple[int, int]:
-        """Turn an offset into the JSON text into a line and a column of the YAML."""
-        before = max(bisect_right(self.marks, offset, key=lambda mark: mark[0]) - 1, 0)
-        return self.marks[before][1:]
 
 
 def read_yaml_or_json(source: Source, *, holds: str = "a document") -> tuple[Node, ...]:
@@ -67,27 +41,20 @@ def read_yaml_or_json(source: Source, *, holds: str = "a document") -> tuple[Nod
     --------
     >>> text = 'kind: Pod\\n---\\nkind: Node\\nallocatable: {"nvidia.com/mig-1g.10gb": "2"}\\n'
     >>> _, node = read_yaml_or_json(Source("list.yaml", text))
-    >>> node.at("allocatable").value
-    {'nvidia.com/mig-1g.10gb': '2'}
-    >>> node.at("kind").error("here it is").line
-    3
+    >>> node.at("allocatable").value, node.at("kind").error("here it is").line
+    ({'nvidia.com/mig-1g.10gb': '2'}, 3)
     """
     is_yaml = source.name.lower().endswith((".yaml", ".yml"))
-    documents: list[Source] = []
-    if not is_yaml and (source.text or "").lstrip().startswith(("{", "[")):
-        documents += _json_parts(source)
-    else:
-        documents += _yaml_documents(source, holds, LONGEST_STREAM)
-    return tuple(Node(parse_json(document), document) for document in documents)
+    if is_yaml or not (source.text or "").lstrip().startswith(("{", "[")):
+        return tuple(_yaml_documents(source, holds, LONGEST_STREAM))
+    return tuple(Node(parse_json(part), part) for part in _json_parts(source))
 
 
-def yaml_source(source: Source, *, holds: str = "a document") -> YamlSource:
-    """Read a single document of YAML; see :func:`read_yaml_or_json`."""
+def read_yaml(source: Source, *, holds: str = "a document") -> Node:
+    """Parse a single document of YAML; see :func:`read_yaml_or_json`."""
     document, *others = _yaml_documents(source, holds, LONGEST)
     if others:
-        line, column = others[0].position(0)
-        what = "a second document begins here"
-        raise FileError(source.name, what, line=line, column=column, expected=holds)
+        raise others[0].error("a second document begins here", expected=holds)
     return document
 
 
@@ -115,8 +82,7 @@ def _json_parts(source: Source) -> Iterator[Source]:
         yield _Part(source.name, text[begin:end], whole=source, begin=begin)
 
 
-def _yaml_documents(source: Source, holds: str, longest: int) -> list[YamlSource]:
-    """Turn every document that is not empty into JSON."""
+def _yaml_documents(source: Source, holds: str, longest: int) -> list[Node]:
     from ruamel.yaml import YAML  # a fifth of the time of a whole cold run: only for users' YAML
     from ruamel.yaml.error import MarkedYAMLError, YAMLError
 
@@ -133,9 +99,9 @@ def _yaml_documents(source: Source, holds: str, longest: int) -> list[YamlSource
     try:
         for root in yaml.compose_all(text):
             if root is not None and root.tag != _TAG + "null":
-                writer = _Writer(source)
-                writer.write(root)
-                found.append(YamlSource(source.name, "".join(writer.parts), tuple(writer.marks)))
+                reader = _Reader(source)
+                value = reader.read(root, ())
+                found.append(Node(value, replace(source, places=reader.places)))
     except MarkedYAMLError as fault:
         mark = fault.problem_mark or fault.context_mark
         what = f"this is no YAML: {' '.join(str(fault.problem or fault.context).split())}"
@@ -151,19 +117,18 @@ def _yaml_documents(source: Source, holds: str, longest: int) -> list[YamlSource
     return found
 
 
-class _Writer:
-    """Writes a YAML tree as JSON and notes where every key and value came from."""
+class _Reader:
+    """Turns a YAML tree into values and notes where each of them and its key stand."""
 
     def __init__(self, source: Source) -> None:
-        self.source = source
-        self.parts: list[str] = []
-        self.marks: list[tuple[int, int, int]] = []
+        self._source = source
+        self.places: dict[tuple[str | int, ...], tuple[int, int | None]] = {}
         self._length = 0
         self._seen: set[int] = set()
         self._within: set[int] = set()
         self._pairs: dict[int, list[tuple[YamlNode, YamlNode]]] = {}
 
-    def write(self, node: YamlNode) -> None:
+    def read(self, node: YamlNode, path: tuple[str | int, ...], key_at: int | None = None) -> Any:
         from ruamel.yaml.nodes import MappingNode, SequenceNode
 
         # An alias is the anchored node, met again: a few nested ones make a text of any size.
@@ -172,68 +137,59 @@ class _Writer:
             raise self._error(f"a value {what} by an alias (*name)", node)
         self._seen.add(id(node))
         self._within.add(id(node))
+        self.places[path] = node.start_mark.index, key_at
+        self._length += 2
+        value: Any
         if isinstance(node, MappingNode):
-            self._put("{", node)
-            for position, (key, value) in enumerate(self._entries(node)):
-                self._put("," if position else "")
-                if not isinstance(key.value, str):
-                    raise self._error("a key is no plain text", key, 'a key such as "starts"')
-                self._put(json.dumps(key.value) + ":", key)
-                self.write(value)
-            self._put("}")
+            value = {}
+            for key, entry in self._entries(node):
+                at, name = key.start_mark.index, key.value
+                if not isinstance(name, str):
+                    expected = 'a key such as "starts"'
+                    raise self._error("a key is no plain text", key, expected=expected)
+                if name in value:
+                    raise twice(self._source, name, at)
+                self._length += len(name)
+                value[name] = self.read(entry, (*path, name), at)
         elif isinstance(node, SequenceNode):
-            self._put("[", node)
-            for position, value in enumerate(node.value):
-                self._put("," if position else "")
-                self.write(value)
-            self._put("]")
+            value = [self.read(each, (*path, at)) for at, each in enumerate(node.value)]
         else:
-            self._put(self._scalar(node), node)
+            value = self._scalar(node)
         self._within.remove(id(node))
+        return value
 
-    def _put(self, part: str, node: YamlNode | None = None) -> None:
-        if node is not None:
-            mark = node.start_mark
-            self.marks.append((self._length, mark.line + 1, mark.column + 1))
-        self.parts.append(part)
-        self._length += len(part)
-
-    def _error(
-        self, what: str, node: YamlNode, expected: str | None = None, fix: str | None = None
-    ) -> FileError:
-        return self.source.error(what, node.start_mark.index, expected=expected, fix=fix)
+    def _error(self, what: str, node: YamlNode, **told: Unpack[Told]) -> FileError:
+        return self._source.error(what, node.start_mark.index, **told)
 
     def _entries(self, node: MappingNode) -> list[tuple[YamlNode, YamlNode]]:
         """Return a mapping's keys and values, with those that merge keys (``<<``) bring."""
-        if id(node) not in self._pairs:
-            own = [pair for pair in node.value if pair[0].tag != _TAG + "merge"]
-            names = {str(key.value) for key, _ in own}
-            for key, value in self._merged(node):
-                if str(key.value) not in names:
-                    names.add(str(key.value))
-                    own.append((key, value))
-            self._pairs[id(node)] = own
-        return self._pairs[id(node)]
-
-    def _merged(self, node: MappingNode) -> Iterator[tuple[YamlNode, YamlNode]]:
         from ruamel.yaml.nodes import MappingNode, SequenceNode
 
-        for key, value in node.value:
-            if key.tag == _TAG + "merge":
-                for one in value.value if isinstance(value, SequenceNode) else [value]:
-                    if not isinstance(one, MappingNode):
-                        expected = "an alias of a mapping, or a list of them"
-                        raise self._error("a merge key (<<) brings no keys", one, expected)
-                    yield from self._entries(one)
+        if id(node) in self._pairs:
+            return self._pairs[id(node)]
+        own = [pair for pair in node.value if pair[0].tag != _TAG + "merge"]
+        names = {str(key.value) for key, _ in own}
+        for merge, brings in node.value:
+            if merge.tag != _TAG + "merge":
+                continue
+            for one in brings.value if isinstance(brings, SequenceNode) else [brings]:
+                if not isinstance(one, MappingNode):
+                    expected = "an alias of a mapping, or a list of them"
+                    raise self._error("a merge key (<<) brings no keys", one, expected=expected)
+                for key, value in self._entries(one):
+                    if str(key.value) not in names:
+                        names.add(str(key.value))
+                        own.append((key, value))
+        self._pairs[id(node)] = own
+        return own
 
-    def _scalar(self, node: YamlNode) -> str:
+    def _scalar(self, node: YamlNode) -> Any:
         text, kind = str(node.value), str(node.tag).removeprefix(_TAG)
-        if kind == "null":
-            return "null"
-        if kind == "bool":
-            return text.lower()
+        self._length += len(text)
+        if kind in ("null", "bool"):
+            return None if kind == "null" else text.lower() == "true"
         if kind in ("int", "float") and _JSON_NUMBER.fullmatch(text):
-            return text
+            return number_at(self._source, text, node.start_mark.index)
         if kind not in ("int", "float", "str", "timestamp"):
             raise self._error(f"the tag {node.tag} is not read here", node, fix="remove it")
-        return json.dumps(text)
+        return text

@@ -27,7 +27,7 @@ from ..problem.problem import Problem
 from ..problem.rows import Rows
 from ..running.stopping import look, never
 from ..schedule.schedule import Schedule
-from ..shards.counts import CountsInMemory
+from ..shards.counts import widened
 from ..shards.problem import ShardedProblem
 from ..shards.schedule import ShardedSchedule
 from .dominance import beaten
@@ -102,10 +102,8 @@ class Reduction:
             names = ((self.original.own(c), n) for c, n in schedule.machines.items())
             index = self.original.block_index
             columns = tuple(index[block] for block in self.problem.blocks)
-            counts = schedule.counts
-            assert isinstance(counts, CountsInMemory)
-            widened = counts.widened(columns, len(index))
-            return ShardedSchedule({origin.get(c, c): n for c, n in names}, widened)
+            counts = widened(schedule.counts, columns, len(index))
+            return ShardedSchedule({origin.get(c, c): n for c, n in names}, counts)
         columns = schedule.columns
         named = map(self.original.own, columns.configurations)
         return Schedule.from_columns(

@@ -5,6 +5,6 @@ Imports ``referee`` and what stands before it.
 
 from ..referee.check import referee_of
 from .problem import ShardedProblem
-from .referee import ShardedReferee
+from .schedule import ShardedReferee
 
 referee_of.register(ShardedProblem, ShardedReferee)

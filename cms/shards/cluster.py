@@ -17,8 +17,7 @@ from typing import Any
 from ..errors import ClusterError
 from ..running.code import code_digest
 from ..running.stopping import Stopped
-from .engine import Watch, Work, nobody
-from .shard import Loaded, Narrowed, Shard
+from .engine import Loaded, Narrowed, Shard, Watch, Work, nobody
 
 #: How long to ask for a scheduler before it counts as none.
 PATIENCE = "10s"
@@ -33,8 +32,7 @@ def cluster(address: str) -> Iterator[Cluster]:
     Parameters
     ----------
     address : str
-        The scheduler's, as ``tcp://10.0.0.1:8786``. Its workers need this version of the package,
-        and the folders under the same paths.
+        The scheduler's; its workers need this version, and the folders under the same paths.
 
     Raises
     ------
@@ -45,11 +43,10 @@ def cluster(address: str) -> Iterator[Cluster]:
     --------
     >>> import cms
     >>> from distributed import LocalCluster
-    >>> from cms.shards.problem import ShardedProblem
     >>> problem = cms.Problem.from_arrays(demands=[7, 5], supply=[[4], [5]], configurations=[[2]])
     >>> with LocalCluster(n_workers=1, processes=False, dashboard_address=":0") as there:
     ...     with cluster(there.scheduler_address) as workers:
-    ...         cms.solve(ShardedProblem.of(problem, size=1, engine=workers)).machine_count
+    ...         cms.solve(cms.ShardedProblem.of(problem, size=1, engine=workers)).machine_count
     2
     """
     with connected(address) as client:
@@ -100,14 +97,6 @@ def refuse_other_code(answers: Mapping[str, object], what: str = "cms") -> None:
     """Refuse workers that lack this package or have other code than is here, and say which.
 
     `answers` are their digests by address, or what they raised.
-
-    Examples
-    --------
-    >>> refuse_other_code({"tcp://a:1": code_digest()})
-    >>> refuse_other_code({"tcp://a:1": code_digest(), "tcp://b:1": "0123456789ab"})
-    Traceback (most recent call last):
-    ...
-    cms.errors.ClusterError: worker tcp://b:1 has other code than is here ...
     """
     bad: defaultdict[str, list[str]] = defaultdict(list)
     for worker, answer in answers.items():
@@ -133,15 +122,14 @@ class Cluster:
         import distributed
 
         wait: Any = distributed.wait
-
         running = {
             self._client.submit(
-                _there, work.function, number, shard, self._rows(shard),
+                _there, work.function, number, shard, self._rows(_whole(shard)),
                 tuple(work.arguments(number)), code_digest(), pure=False,
             ): number
             for number, shard in enumerate(work.shards)
         }  # fmt: skip
-        left, through = set(running), 0
+        left = set(running)
         try:
             while left:
                 if work.stopped():
@@ -151,14 +139,16 @@ class Cluster:
                         done, left = wait(left, timeout=_LOOK, return_when="FIRST_COMPLETED")
                 except TimeoutError:
                     continue
-                except CancelledError as fault:
-                    raise _lost(work.what, fault) from fault
-                for future in done:
+                for at, future in enumerate(done, len(running) - len(left) - len(done) + 1):
                     number = running[future]
                     found = self._result(future, work.what, work.shards[number])
-                    through += 1
-                    self.watch(work.what, through, len(running))
+                    self.watch(work.what, at, len(running))
                     yield number, found
+        except CancelledError as fault:
+            raise ClusterError(
+                f"{work.what}: the scheduler is gone ({type(fault).__name__}); start one again, "
+                "and go on from the journal if there is one"
+            ) from fault
         finally:
             # of a scheduler that is gone there is nothing to be cancelled
             if self._client.status == "running":
@@ -166,7 +156,6 @@ class Cluster:
                     future.cancel()
 
     def _result(self, future: Any, what: str, shard: Shard) -> Any:
-        """Return what a task found."""
         import distributed
 
         try:
@@ -175,8 +164,6 @@ class Cluster:
             raise ClusterError(
                 f"{what} at {shard.name} has killed several workers: {fault}"
             ) from fault
-        except CancelledError as fault:
-            raise _lost(what, fault) from fault
         finally:
             if future.status != "finished":
                 # read anew by whoever asks next: a file may have been restored
@@ -184,17 +171,9 @@ class Cluster:
 
     def _rows(self, shard: Shard) -> Any:
         """Return the future of a shard's rows, which some worker holds."""
-        whole = _whole(shard)
-        if whole not in self._held:
-            self._held[whole] = self._client.submit(_read, whole, pure=False)
-        return self._held[whole]
-
-
-def _lost(what: str, fault: BaseException) -> ClusterError:
-    return ClusterError(
-        f"{what}: the scheduler is gone ({type(fault).__name__}); start one again, and go on from "
-        "the journal if there is one"
-    )
+        if shard not in self._held:
+            self._held[shard] = self._client.submit(_read, shard, pure=False)
+        return self._held[shard]
 
 
 def _whole(shard: Shard) -> Shard:
@@ -217,9 +196,5 @@ def _there(
     digest: str,
 ) -> Any:
     """Do on a worker what the engine here does in this process."""
-    if digest != code_digest():
-        raise ClusterError(
-            f"a worker has other code than is here ({code_digest()}, not {digest}); install this "
-            "version on every worker"
-        )
+    refuse_other_code({"here": digest})  # one that has joined since
     return function(Loaded(number, shard.first, shard.rows(narrow), 1), *arguments)

@@ -7,58 +7,46 @@ blocks, so that a small integer a job says which of them it takes.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from math import prod
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 
-from ..errors import InvalidSchedule
 from ..problem.images import SAFE
 from ..values.numbers import shown
-from .shard import narrowest
+from .engine import narrowest
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from .shard import Loaded, Shard
+    from .engine import Loaded, Shard
 
 #: Rows looked at together: what that needs stays in the processor's cache.
 _ROWS = 2**15
 #: Jobs of a shard whose demand is not met that are told of.
 _MOST_TOLD = 1001
+#: Keys of rows up to this are looked up, and not sorted.
+_LISTED_KEYS = 2**18
 #: Odd multipliers of equal rows' equal sums, which may overflow.
 _HASHING = np.random.default_rng(0).integers(1, 2**62, 4096) * 2 + 1
 
 
 class Cut(Protocol):
-    """The counts of one shard; picklable."""
+    """The counts of one shard, in memory or in files; picklable."""
 
-    def of(self, loaded: Loaded) -> NDArray[Any]:
+    def table(self, loaded: Loaded) -> NDArray[Any]:
         """Return the blocks of each type for each job, shape (jobs, k), whole numbers."""
         ...
 
 
-class Counts(Protocol):
-    """Blocks for all jobs, in memory or in files; picklable."""
-
-    @property
-    def n_shards(self) -> int:
-        """Of how many shards there are counts."""
-        ...
-
-    def cut(self, number: int, shard: Shard) -> Cut:
-        """Return the part for a shard."""
-        ...
+#: Of every shard; none where nothing is given to any job.
+Counts: TypeAlias = tuple[Cut, ...]
 
 
 class Coded(NamedTuple):
-    """Which of a few different options each job of a shard takes.
-
-    Attributes
-    ----------
-    codes : ndarray of small whole numbers, shape (jobs,)
-    options : ndarray of whole numbers, shape (options, k)
+    """Which of a few options each job of a shard takes: a code a job, an option a row.
 
     Examples
     --------
@@ -72,53 +60,50 @@ class Coded(NamedTuple):
 
     @classmethod
     def of_table(cls, table: NDArray[Any]) -> Coded:
-        """Find the different rows of a table, in the order of the first job of each."""
-        k = table.shape[1]
-        if table.dtype.kind == "i" and k <= len(_HASHING):
+        """Find the different rows of a table."""
+        n, k = table.shape
+        if n and table.dtype.kind == "i" and 0 < k <= len(_HASHING) and int(table.min()) >= 0:
+            sizes = [int(column.max()) + 1 for column in table.T]
+            if (size := prod(sizes)) <= _LISTED_KEYS:
+                keys = table @ np.array([prod(sizes[:i]) for i in range(k)])
+                at = np.full(size, -1)
+                at[keys] = np.arange(n)  # a row of each key
+                there = np.flatnonzero(at >= 0)
+                number = np.zeros(size, dtype=np.int32)
+                number[there] = np.arange(len(there))
+                return cls(narrowest(number[keys]), table[at[there]])
             sums = table.astype(np.int64, copy=False) @ _HASHING[:k]
-            _, at, which = np.unique(sums, return_index=True, return_inverse=True)
-            order = np.argsort(at)
-            rank = np.empty_like(order)
-            rank[order] = np.arange(len(order))
-            codes, options = rank[which.ravel()], table[at[order]]
-            if np.array_equal(options[codes], table):  # else different rows have one sum
-                return cls(narrowest(codes), options)
-        number: dict[tuple[int, ...], int] = {}
-        listed = [number.setdefault(tuple(row), len(number)) for row in table.tolist()]
+            _, first, which = np.unique(sums, return_index=True, return_inverse=True)
+            if np.array_equal(table[first][which.ravel()], table):  # else rows have one sum
+                return cls(narrowest(which.ravel()), table[first])
+        numbers: dict[tuple[int, ...], int] = {}
+        listed = [numbers.setdefault(tuple(row), len(numbers)) for row in table.tolist()]
         codes = np.array(listed, dtype=np.int64)
-        _, at = np.unique(codes, return_index=True)
-        return cls(narrowest(codes), table[at].reshape(len(at), k))
+        return cls(narrowest(codes), table[np.unique(codes, return_index=True)[1]])
 
     @classmethod
     def joined(cls, parts: Sequence[Coded], k: int) -> Coded:
         """Put the jobs of several parts after each other."""
         number: dict[tuple[int, ...], int] = {}
-        codes = [np.zeros(0, dtype=np.int64)]
+        codes = [np.zeros(0, dtype=np.int8)]
         for part in parts:
             rows = map(tuple, part.options.tolist())
             mine = np.array([number.setdefault(row, len(number)) for row in rows], dtype=np.int64)
-            codes.append(mine[part.codes])
-        largest = max((max(row, default=0) for row in number), default=0)
-        kind = np.int64 if largest < 2**63 else object
-        options = np.array([*number], dtype=kind).reshape(len(number), k)
-        return cls(narrowest(np.concatenate(codes)), options)
+            codes.append(narrowest(mine)[part.codes])
+        return cls(narrowest(np.concatenate(codes)), _table([*number], k))
 
-    def table(self) -> NDArray[Any]:
+    def table(self, loaded: Loaded | None = None) -> NDArray[Any]:
         """Return the blocks of each type for each job."""
         options = narrowest(self.options) if self.options.dtype.kind == "i" else self.options
         found: NDArray[Any] = options[self.codes]
         return found
 
-    def of(self, loaded: Loaded) -> NDArray[Any]:
-        """Return the blocks of each type for each job."""
-        del loaded
-        return self.table()
-
     def with_own(self, own: Mapping[int, Sequence[int]]) -> Coded:
         """Let some jobs take other options."""
-        more = Coded.joined([self, Coded.of_table(_table([*own.values()]))], self.options.shape[1])
-        codes = more.codes[: len(self.codes)].copy()
-        codes[[*own]] = more.codes[len(self.codes) :]
+        k, n = self.options.shape[1], len(self.codes)
+        more = Coded.joined([self, Coded.of_table(_table([*own.values()], k))], k)
+        codes = more.codes[:n].copy()
+        codes[[*own]] = more.codes[n:]
         return Coded(codes, more.options)
 
     def __eq__(self, other: object) -> bool:
@@ -128,106 +113,67 @@ class Coded(NamedTuple):
         return hash(self.codes.shape)
 
 
-def _table(rows: list[Sequence[int]]) -> NDArray[Any]:
+def _table(rows: list[Any], k: int) -> NDArray[Any]:
     largest = max((max(row, default=0) for row in rows), default=0)
-    return np.array(rows, dtype=np.int64 if largest < 2**63 else object)
+    kind = np.int64 if largest < 2**63 else object
+    return np.array(rows, dtype=kind).reshape(len(rows), k)
 
 
-class CountsInMemory(NamedTuple):
-    """Counts of all jobs, by shard."""
+def with_own(
+    counts: Iterable[Coded], own: Mapping[int, Sequence[int]], shards: Sequence[Shard]
+) -> tuple[Coded, ...]:
+    """Let some jobs of all shards take other options."""
+    parts = []
+    for part, shard in zip(counts, shards, strict=True):
+        here = range(shard.first, shard.first + shard.n_jobs)
+        mine = {job - shard.first: own[job] for job in own if job in here}
+        parts.append(part.with_own(mine) if mine else part)
+    return tuple(parts)
 
-    parts: tuple[Coded, ...]
 
-    @classmethod
-    def of_table(cls, table: NDArray[Any], shards: Sequence[Shard]) -> CountsInMemory:
-        """Cut a table of all jobs where the shards are."""
-        rows = (table[shard.first : shard.first + shard.n_jobs] for shard in shards)
-        return cls(tuple(map(Coded.of_table, rows)))
-
-    @property
-    def n_shards(self) -> int:
-        """Of how many shards there are counts."""
-        return len(self.parts)
-
-    def cut(self, number: int, shard: Shard) -> Coded:
-        """Return the part for a shard."""
-        del shard
-        if number >= len(self.parts):
-            raise InvalidSchedule(f"there are no counts for shard {number:06d}")
-        return self.parts[number]
-
-    def with_own(self, own: Mapping[int, Sequence[int]], shards: Sequence[Shard]) -> CountsInMemory:
-        """Let some jobs take other options."""
-        parts = list(self.parts)
-        for number, shard in enumerate(shards):
-            ends = shard.first + shard.n_jobs
-            mine = {job - shard.first: own[job] for job in own if shard.first <= job < ends}
-            if mine:
-                parts[number] = parts[number].with_own(mine)
-        return CountsInMemory(tuple(parts))
-
-    def widened(self, columns: Sequence[int], n_blocks: int) -> CountsInMemory:
-        """Return the same for a problem with more blocks, of which these are the columns."""
-        parts = []
-        for codes, options in self.parts:
-            wide = np.zeros((len(options), n_blocks), dtype=options.dtype)
-            wide[:, list(columns)] = options
-            parts.append(Coded(codes, wide))
-        return CountsInMemory(tuple(parts))
+def widened(counts: Iterable[Cut], columns: Sequence[int], n_blocks: int) -> tuple[Coded, ...]:
+    """Return counts in memory for a problem with more blocks, of which these are the columns."""
+    parts = []
+    for part in counts:
+        assert isinstance(part, Coded)
+        wide = np.zeros((len(part.options), n_blocks), dtype=part.options.dtype)
+        wide[:, list(columns)] = part.options
+        parts.append(Coded(part.codes, wide))
+    return tuple(parts)
 
 
 class Served(NamedTuple):
-    """What counts come to in a shard: plain values.
-
-    Attributes
-    ----------
-    load : list of int
-        Blocks of each type in all.
-    faults : list of (str, str, str)
-        Counts that are none, or the first jobs that do not get what they need: where, what is
-        there, what is needed.
-    """
+    """What counts come to in a shard: blocks of each type, and faults as (where, has, needs)."""
 
     load: list[int]
     faults: list[tuple[str, str, str]]
 
 
-def served(loaded: Loaded, counts: NDArray[Any]) -> Served:
-    """Check the counts of a shard in exact arithmetic.
-
-    Examples
-    --------
-    >>> from cms.problem.rows import Rows
-    >>> from cms.shards.shard import Loaded
-    >>> loaded = Loaded(0, 70, Rows.from_arrays([7, 5], [[4, 2], [1, 3]], "ab", "xy"))
-    >>> served(loaded, np.array([[1, 2], [0, 1]]))
-    Served(load=[1, 3], faults=[("job 'j71'", '3 of its demand served', '5')])
-    """
-    rows = loaded.rows
+def served(loaded: Loaded, cut: Cut) -> Served:
+    """Check the counts of a shard in exact arithmetic."""
+    rows, counts = loaded.rows, cut.table(loaded)
     n, k = len(rows), rows.n_blocks
     refused = _refused(counts, (n, k))
     if refused is not None:
         where = f"shard {loaded.number}"
         return Served([0] * k, [(where, refused, f"whole numbers >= 0 of shape ({n}, {k})")])
+    by_hand = set(rows.wide)
     short: list[int] = []
     limit = SAFE // (2 * max(k, 1))
     for start in range(0, n, _ROWS):
-        part = slice(start, start + _ROWS)
-        demands, supplies = rows.demands[part], rows.supplies[part]
-        taken = counts[part]
+        demands, supplies, taken = (
+            each[start : start + _ROWS] for each in (rows.demands, rows.supplies, counts)
+        )
         large = (demands >= limit) | (supplies >= limit).any(axis=1)
-        # d // f + 1 blocks of one type suffice by themselves: no more are counted.
-        enough = demands[:, None] // np.maximum(supplies, 1) + 1
-        given = (np.minimum(taken, enough).astype(np.int64) * supplies).sum(axis=1)
+        if int(taken.max(initial=0)) * int(supplies.max(initial=1)) >= limit:
+            # d // f + 1 blocks of one type suffice by themselves: no more are counted.
+            taken = np.minimum(taken, demands[:, None] // np.maximum(supplies, 1) + 1)
+        given = (taken.astype(np.int64) * supplies).sum(axis=1)
         short += (start + np.flatnonzero((given < demands) & ~large)).tolist()
-        short += [
-            j
-            for j in (start + np.flatnonzero(large)).tolist()
-            if _given(rows.row(j).supply, counts[j]) < rows.row(j).demand
-        ]
-    short += [j for j, row in rows.wide.items() if _given(row.supply, counts[j]) < row.demand]
+        by_hand.update((start + np.flatnonzero(large)).tolist())
+    short += [j for j in by_hand if _given(rows.row(j).supply, counts[j]) < rows.row(j).demand]
     told = []
-    for j in sorted(set(short))[:_MOST_TOLD]:
+    for j in sorted(short)[:_MOST_TOLD]:
         row = rows.row(j)
         has = Fraction(_given(row.supply, counts[j]), row.denominator)
         needs = Fraction(row.demand, row.denominator)
@@ -250,13 +196,7 @@ def _refused(counts: NDArray[Any], shape: tuple[int, int]) -> str | None:
 
 
 def column_sums(counts: NDArray[Any]) -> list[int]:
-    """Add up whole numbers >= 0 of each column without overflow.
-
-    Examples
-    --------
-    >>> column_sums(np.array([[2**62, 1], [2**62, 2]]))
-    [9223372036854775808, 3]
-    """
+    """Add up whole numbers >= 0 of each column without overflow."""
     if counts.dtype.kind == "O":
         return [sum(int(number) for number in column) for column in counts.T]
     if counts.dtype.itemsize < 8 or int(counts.max(initial=0)) < 2**31:

@@ -1,4 +1,4 @@
-"""Engines: what runs a pure function on every shard of a problem, here or on a cluster.
+"""Shards, consecutive jobs that are kept together, and engines, which run functions on them.
 
 A function gets a :class:`Loaded` shard and arguments that a network can carry, as it can what the
 function returns. What a journal keeps is plain: whole numbers, texts, None, and lists of these.
@@ -8,10 +8,118 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+
+import numpy as np
 
 from ..running.stopping import look, never
-from .shard import Loaded, Shard
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from ..problem.rows import Row, Rows
+
+#: Jobs of a shard, but for the last one.
+SHARD = 2**20
+
+
+class Shard(Protocol):
+    """Consecutive jobs, counted from `first`; small itself, and picklable, wherever their rows are.
+
+    `name` is what errors call it. `leaves` are the digests of its leaves as whoever wrote it states
+    them; None if nobody did.
+    """
+
+    @property
+    def first(self) -> int: ...  # noqa: D102
+    @property
+    def n_jobs(self) -> int: ...  # noqa: D102
+    @property
+    def name(self) -> str: ...  # noqa: D102
+    @property
+    def leaves(self) -> Sequence[bytes] | None: ...  # noqa: D102
+
+    def read(self) -> Any:
+        """Bring its rows here, in as few bytes as they need: an argument of :meth:`rows`."""
+
+    def rows(self, narrow: Any) -> Rows:
+        """Return the exact rows, of what was read."""
+        ...
+
+    def row(self, job: int) -> Row:
+        """Return a single job's row; jobs count from the first of the shard."""
+        ...
+
+
+class Loaded(NamedTuple):
+    """A shard in memory: what a function of an engine gets.
+
+    It may use so many threads, all cores if None; if `stopped` says so, it returns None.
+    """
+
+    number: int
+    first: int
+    rows: Rows
+    threads: int | None = None
+    stopped: Callable[[], bool] = never
+
+
+class MemoryShard(NamedTuple):
+    """Consecutive jobs of rows that are in memory."""
+
+    all_rows: Rows
+    first: int
+    n_jobs: int
+    name: str
+    leaves: None = None
+
+    def read(self) -> None:
+        """There is nothing to be brought."""
+
+    def rows(self, narrow: None) -> Rows:
+        """Return the exact rows."""
+        del narrow
+        return self.all_rows.part(self.first, self.first + self.n_jobs)
+
+    def row(self, job: int) -> Row:
+        """Return a single job's row."""
+        return self.all_rows.row(self.first + job)
+
+
+class Narrowed(NamedTuple):
+    """A shard with fewer blocks, and supply cut at the demand; of its rows nobody states any."""
+
+    shard: Shard
+    columns: tuple[int, ...]
+    first: int
+    n_jobs: int
+    name: str
+    leaves: None = None
+
+    def read(self) -> Any:
+        """Bring the rows here."""
+        return self.shard.read()
+
+    def rows(self, narrow: Any) -> Rows:
+        """Return the rows of the blocks that are left."""
+        rows = self.shard.rows(narrow)
+        return rows.select(np.arange(len(rows)), self.columns, cut=True)
+
+    def row(self, job: int) -> Row:
+        """Return a single job's row."""
+        row = self.shard.row(job)
+        return row._replace(supply=tuple(min(row.supply[i], row.demand) for i in self.columns))
+
+
+def narrowest(values: NDArray[Any]) -> NDArray[Any]:
+    """Return whole numbers below 2**63 in as few bytes as they need, little-endian."""
+    low, high = int(values.min(initial=0)), int(values.max(initial=0))
+    for kind in ("<i1", "<i2", "<i4"):
+        limits = np.iinfo(kind)
+        if limits.min <= low and high <= limits.max:
+            return values.astype(kind)
+    return values.astype("<i8")
+
 
 #: Called with what is done, how many shards are through, and of how many.
 Watch = Callable[[str, int, int], object]
@@ -25,22 +133,7 @@ def nobody(what: str, done: int, of: int) -> None:
 
 
 class Work(NamedTuple):
-    """What is to be done on shards.
-
-    Attributes
-    ----------
-    function : callable
-        Of a module, ``function(loaded, *arguments)``; pure.
-    shards : sequence of Shard
-    arguments : callable
-        Returns the arguments for a shard's number: plain values.
-    what : str
-        What is done, for whoever watches.
-    kept : bool
-        Whether a journal keeps what is found, plain values; never what is part of a check.
-    stopped : callable
-        Asked again and again.
-    """
+    """What is to be done on shards."""
 
     function: Callable[..., Any]
     shards: Sequence[Shard]
@@ -62,23 +155,7 @@ class Engine(Protocol):
 
 
 class Here:
-    """Runs everything in this process, one shard after the other; the next one is read meanwhile.
-
-    Parameters
-    ----------
-    threads : int, optional
-        For compiled work; by default all cores.
-
-    Examples
-    --------
-    >>> from cms.problem.rows import Rows
-    >>> from cms.shards.shard import shards_of
-    >>> rows = Rows.from_arrays([1, 2, 3], [[1]] * 3, "abc", ["x"])
-    >>> def most(loaded, plus):
-    ...     return int(loaded.rows.demands.max()) + plus
-    >>> list(Here().map(Work(most, shards_of(rows, 2), lambda number: (10,), "looking")))
-    [(0, 12), (1, 13)]
-    """
+    """Runs everything in this process, shard by shard; the next one is read meanwhile."""
 
     def __init__(self, threads: int | None = None) -> None:
         self.threads = threads

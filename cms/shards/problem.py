@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -17,8 +17,7 @@ from ..problem.problem import Problem
 from ..problem.rows import Rows
 from ..running.stopping import Stopped, never
 from ..values.names import NumberedNames
-from .engine import Engine, Here, Work
-from .shard import SHARD, Loaded, Narrowed, Shard, shards_of
+from .engine import SHARD, Engine, Here, Loaded, MemoryShard, Narrowed, Shard, Work
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -29,8 +28,10 @@ if TYPE_CHECKING:
 class ShardedProblem(MachineProblem):
     """A problem whose jobs need not fit into memory; immutable, hashable.
 
-    It has the machines of a :class:`cms.Problem`, while its jobs are in shards that an engine goes
-    through. Its jobs are called ``j0``, ``j1``, and so on.
+    It has the machines of a :class:`cms.Problem`, while its jobs, called ``j0``, ``j1``, and so on,
+    are in shards that an engine goes through. Every number of it is exact, and found shard by
+    shard: sums over shards are sums over jobs, however these are cut, whoever works them out and
+    however often. :func:`cms.open_problem` opens those of a folder.
 
     Parameters
     ----------
@@ -40,15 +41,6 @@ class ShardedProblem(MachineProblem):
         Consecutive jobs from the first on.
     engine : Engine, optional
         By default this process.
-
-    See Also
-    --------
-    cms.open_problem : for the problems of a folder.
-
-    Notes
-    -----
-    Every number of it is exact, and found shard by shard: sums over shards are sums over jobs,
-    however these are cut, whoever works them out and however often.
 
     Examples
     --------
@@ -61,7 +53,8 @@ class ShardedProblem(MachineProblem):
     (3, 2, True)
     """
 
-    __slots__ = ("engine", "shards")
+    __slots__ = ("engine", "head", "shards")
+    head: Problem
     shards: tuple[Shard, ...]
     engine: Engine
 
@@ -80,6 +73,7 @@ class ShardedProblem(MachineProblem):
         self._fill_machines(
             head.blocks, head.configurations, head.machine_types, NumberedNames("j", n)
         )
+        object.__setattr__(self, "head", head)
         object.__setattr__(self, "shards", tuple(shards))
         object.__setattr__(self, "engine", Here() if engine is None else engine)
 
@@ -88,22 +82,12 @@ class ShardedProblem(MachineProblem):
         cls, problem: Problem, *, size: int = SHARD, engine: Engine | None = None
     ) -> ShardedProblem:
         """Cut a problem in memory into shards of `size` jobs, which get other names."""
-        head = problem.replace(rows=problem.rows.part(0, 0), job_names=())
-        return cls(head, shards_of(problem.rows, size), engine)
-
-    @property
-    def head(self) -> Problem:
-        """The machines, configurations and blocks: a problem without jobs."""
-        return self._cached(
-            "head",
-            lambda: Problem._rebuild(
-                self.blocks,
-                self.configurations,
-                self.machine_types,
-                (),
-                Rows.joined((), len(self.blocks)),
-            ),
-        )
+        rows, n = problem.rows, problem.n_jobs
+        shards = [
+            MemoryShard(rows, at, min(size, n - at), f"the shard of job {at}")
+            for at in range(0, n, size)
+        ]
+        return cls(problem.replace(rows=rows.part(0, 0), job_names=()), shards, engine)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return ShardedProblem, (self.head, self.shards)
@@ -116,36 +100,33 @@ class ShardedProblem(MachineProblem):
         what: str,
         kept: bool = False,
         stopped: Callable[[], bool] = never,
-    ) -> dict[int, Any]:
-        """Return what a function returns for each shard; see :class:`Work`."""
+    ) -> Iterator[Any]:
+        """Yield what a function returns for each shard, in their order; see :class:`Work`."""
+        waiting: dict[int, Any] = {}
+        at = 0
         work = Work(function, self.shards, arguments, what, kept, stopped)
-        return dict(sorted(self.engine.map(work), key=lambda found: found[0]))
+        for number, found in self.engine.map(work):
+            waiting[number] = found
+            while at in waiting:
+                yield waiting.pop(at)
+                at += 1
 
     def load(self) -> Problem:
-        """Return the same problem in memory: jobs of a problem that fits.
-
-        Examples
-        --------
-        >>> import cms
-        >>> problem = cms.Problem.from_arrays(demands=[7], supply=[[4]], configurations=[[1]])
-        >>> ShardedProblem.of(problem).load() == problem
-        True
-        """
+        """Return the same problem in memory: jobs of a problem that fits."""
         parts = [shard.rows(shard.read()) for shard in self.shards]
-        return Problem._rebuild(
-            self.blocks,
-            self.configurations,
-            self.machine_types,
-            self.job_names,
-            Rows.joined(parts, len(self.blocks)),
-        )
+        rows = Rows.joined(parts, len(self.blocks))
+        machines = self.blocks, self.configurations, self.machine_types
+        return Problem._rebuild(*machines, self.job_names, rows)
 
     def narrowed(self, head: Problem, columns: Sequence[int]) -> ShardedProblem:
         """Return the problem of another head, with some of the blocks; supply is cut at the demand.
 
         `columns` are the head's blocks among the blocks of this problem.
         """
-        shards = [Narrowed.of(shard, columns) for shard in self.shards]
+        shards = [
+            Narrowed(each, tuple(columns), each.first, each.n_jobs, each.name)
+            for each in self.shards
+        ]
         found = ShardedProblem(head, shards, self.engine)
         if "facts" in self._cache:
             found._cache["facts"] = self._cache["facts"].narrowed(columns)
@@ -174,8 +155,8 @@ class ShardedProblem(MachineProblem):
         """Whether every job wants nothing, or gets something from one of these blocks."""
         if self._facts(never).lost or len(set(blocks)) == len(self.blocks):
             return not self._facts(never).lost
-        answers = self.map(_servable, lambda number: (list(blocks),), what="looking at the jobs")
-        return all(answers.values())
+        asked = list(blocks)
+        return all(list(self.map(_servable, lambda at: (asked,), what="looking at the jobs")))
 
     def useful_blocks(self) -> tuple[int, ...]:
         """Return how many blocks of each type all jobs could need."""
@@ -184,7 +165,7 @@ class ShardedProblem(MachineProblem):
     def _facts(self, stopped: Callable[[], bool]) -> _Facts:
         """Return what one look at all jobs says, at the first question."""
         if "facts" not in self._cache:
-            parts = self.map(_looked_at, what="looking at the jobs", stopped=stopped).values()
+            parts = list(self.map(_looked_at, what="looking at the jobs", stopped=stopped))
             k = range(len(self.blocks))
             self._cache["facts"] = _Facts(
                 [any(part.serving[i] for part in parts) for i in k],
@@ -212,18 +193,15 @@ class ShardedProblem(MachineProblem):
         """Compute ``sha256`` from all jobs; see ``docs/reference/files.md``."""
         if any(shard.first % LEAF for shard in self.shards):
             return self.load().compute_sha256()  # only tests have such small shards
-        found = self.map(
-            _leaves,
-            lambda number: (list(self.blocks), self.n_jobs),
-            what="computing the hash",
-        )
-        leaves = [[bytes.fromhex(leaf) for leaf in part] for part in found.values()]
-        for shard, mine in zip(self.shards, leaves, strict=True):
+        blocks, leaves = list(self.blocks), list[bytes]()
+        found = self.map(_leaves, lambda at: (blocks, self.n_jobs), what="computing the hash")
+        for shard, part in zip(self.shards, found, strict=True):
+            leaves += (mine := [bytes.fromhex(leaf) for leaf in part])
             if shard.leaves is not None and list(shard.leaves) != mine:
                 raise InvalidProblem(
                     f"{shard.name} has other jobs than its leaves' hashes say; pack it again"
                 )
-        return digest(self, (leaf for part in leaves for leaf in part))
+        return digest(self, leaves)
 
     def private_copy(self) -> ShardedProblem:
         """Return an equal problem without a part in common that could be changed."""
@@ -278,12 +256,8 @@ def _(
         return list(prices), {j - shard.first: list(special[j]) for j in special if j in mine}
 
     try:
-        for part, unservable in problem.map(
-            _paid,
-            own,
-            what="checking the bound",
-            stopped=never if stopped is None else stopped,
-        ).values():
+        watched = never if stopped is None else stopped
+        for part, unservable in problem.map(_paid, own, what="checking the bound", stopped=watched):
             total, lost = total + part, lost or unservable
     except Stopped:
         return None

@@ -3,43 +3,42 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..errors import InvalidSchedule
 from ..problem.parts import Configuration
+from ..referee.machines import JobReferee
 from ..schedule.faults import Violation, machine_faults
 from ..schedule.schedule import Excerpt, MachineGroup, Schedule, machine_cost
 from ..values.frozen import FrozenMap
 from ..values.numbers import shown
-from .counts import Coded, Counts, CountsInMemory, Served, served
-from .shard import Loaded
+from .counts import Coded, Counts, served
+from .engine import Loaded
 
 if TYPE_CHECKING:
-    from .counts import Cut
     from .problem import ShardedProblem
 
 _NO_MACHINES: Mapping[Configuration, int] = MappingProxyType({})
 
 
+@dataclass(frozen=True, slots=True, repr=False)
 class ShardedSchedule:
     """Machines, and counts of blocks for the jobs of a :class:`ShardedProblem`; immutable.
+
+    Machines lined up by configuration, whose blocks of each type are handed out in the order of the
+    jobs, are a schedule if and only if there are enough of them and every job gets what it needs
+    (theory 1.2): who serves whom need not be written down. :meth:`load` does so.
 
     Parameters
     ----------
     machines : Mapping[Configuration, int]
-        How many there are of each configuration, in the order in which their blocks are handed out.
-    counts : Counts, optional
-        How many blocks of each type every job gets; None for no jobs at all.
-
-    Notes
-    -----
-    Machines lined up by configuration, whose blocks of each type are handed out in the order of the
-    jobs, are a schedule if and only if there are enough of them and every job gets what it needs
-    (theory 1.2): who serves whom need not be written down. :meth:`load` does so.
+        How many of each configuration, in the order in which their blocks are handed out.
+    counts : tuple of counts, optional
+        How many blocks of each type every job gets, by shard; none if no job gets anything.
 
     Examples
     --------
@@ -52,12 +51,11 @@ class ShardedSchedule:
     (2, (), 2)
     """
 
-    __slots__ = ("_machines", "counts")
     _machines: tuple[tuple[Configuration, int], ...]
-    counts: Counts | None
+    counts: Counts
 
     def __init__(
-        self, machines: Mapping[Configuration, int] = _NO_MACHINES, counts: Counts | None = None
+        self, machines: Mapping[Configuration, int] = _NO_MACHINES, counts: Counts = ()
     ) -> None:
         object.__setattr__(self, "_machines", tuple(machines.items()))
         object.__setattr__(self, "counts", counts)
@@ -74,16 +72,8 @@ class ShardedSchedule:
         np.add.at(table, (jobs[columns.entry_content], blocks[columns.entry_block]), given)
         if not table.size or table.max() < 2**63:
             table = table.astype(np.int64)
-        return cls(schedule.machines, CountsInMemory.of_table(table, problem.shards))
-
-    def __setattr__(self, name: str, value: object) -> None:
-        raise AttributeError(f"a ShardedSchedule is immutable: {name!r} cannot be set")
-
-    def __delattr__(self, name: str) -> None:
-        raise AttributeError(f"a ShardedSchedule is immutable: {name!r} cannot be deleted")
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return ShardedSchedule, (self.machines, self.counts)
+        rows = (table[shard.first : shard.first + shard.n_jobs] for shard in problem.shards)
+        return cls(schedule.machines, tuple(map(Coded.of_table, rows)))
 
     @property
     def machines(self) -> dict[Configuration, int]:
@@ -102,8 +92,8 @@ class ShardedSchedule:
 
     def private_copy(self) -> ShardedSchedule:
         """Return an equal schedule; its counts are shared, and read-only from now on."""
-        for part in self.counts.parts if isinstance(self.counts, CountsInMemory) else ():
-            for array in part:
+        for part in self.counts:
+            for array in part if isinstance(part, Coded) else ():
                 array.flags.writeable = False
         return ShardedSchedule(
             {Configuration(c.blocks, c.machine): int(n) for c, n in self.machines.items()},
@@ -120,23 +110,14 @@ class ShardedSchedule:
 
     def load(self, problem: ShardedProblem) -> Schedule:
         """Return the schedule with who serves whom, for jobs that fit into memory."""
-        if self.counts is None or not problem.shards:
+        if not self.counts:
             return Schedule([MachineGroup(c, FrozenMap(), n) for c, n in self.machines.items()])
         parts = []
-        for number, shard in enumerate(problem.shards):
-            loaded = Loaded(number, shard.first, shard.rows(shard.read()))
-            parts.append(self.counts.cut(number, shard).of(loaded))
+        for number, (shard, cut) in enumerate(zip(problem.shards, self.counts, strict=True)):
+            parts.append(cut.table(Loaded(number, shard.first, shard.rows(shard.read()))))
         table = np.concatenate(parts)
         jobs, blocks = np.nonzero(table)
         return Schedule.from_counts(problem, self.machines, (jobs, blocks, table[jobs, blocks]))
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, ShardedSchedule):
-            return NotImplemented
-        return self is other or (self._machines, self.counts) == (other._machines, other.counts)
-
-    def __hash__(self) -> int:
-        return hash(self.machine_count)
 
     def __repr__(self) -> str:
         return f"ShardedSchedule({self.machine_count} machines)"
@@ -145,14 +126,7 @@ class ShardedSchedule:
 def busy_machines(
     machines: Mapping[Configuration, int], blocks: Sequence[str], load: Sequence[int]
 ) -> dict[Configuration, int]:
-    """Return how many machines of each configuration serve somebody, if so many blocks are given.
-
-    Examples
-    --------
-    >>> pair, both = Configuration({"a": 2}), Configuration({"a": 1, "b": 1})
-    >>> busy_machines({pair: 3, both: 4}, "ab", [5, 2]) == {pair: 3, both: 2}
-    True
-    """
+    """Return how many machines of each configuration serve somebody at such a load."""
     left = dict(zip(blocks, load, strict=True))
     found = {}
     for shape, number in machines.items():
@@ -168,42 +142,39 @@ def busy_machines(
     return found
 
 
-def sharded_faults(problem: ShardedProblem, schedule: ShardedSchedule) -> Iterator[Violation]:
-    """Iterate over what is wrong with a schedule in shards, in exact arithmetic."""
-    groups = (MachineGroup(shape, FrozenMap(), n) for shape, n in schedule.machines.items())
-    yield from machine_faults(problem, Schedule(groups).columns)
-    shards, counts = problem.shards, schedule.counts
-    load = [0] * len(problem.blocks)
-    if counts is not None and counts.n_shards > len(shards):
-        has, needs = f"counts of {counts.n_shards} shards", f"those of the {len(shards)} there are"
-        yield Violation("blocks", "the schedule", has, needs)
-        return
-    nothing = np.zeros((1, len(load)), dtype=np.int64)
-    try:
-        cuts = [
-            Coded(np.zeros(shard.n_jobs, dtype=np.int8), nothing)
-            if counts is None
-            else counts.cut(number, shard)
-            for number, shard in enumerate(shards)
-        ]
-    except InvalidSchedule as fault:
-        yield Violation("blocks", "the schedule", str(fault), "counts of all shards")
-        return
-    found = problem.map(_served, lambda number: (cuts[number],), what="checking the schedule")
-    for part in found.values():
-        for where, has, needs in part.faults:
-            yield Violation("demand", where, has, needs)
-        load = [a + b for a, b in zip(load, part.load, strict=True)]
-    for block, given in zip(problem.blocks, load, strict=True):
-        have = sum(shape.blocks.get(block, 0) * n for shape, n in schedule.machines.items())
-        if given > have:
-            yield Violation(
-                "blocks",
-                "the schedule",
-                f"{shown(given)} blocks {block!r} given to jobs",
-                f"at most the {shown(have)} of its machines",
-            )
+class ShardedReferee(JobReferee):
+    """Judges what is claimed about a :class:`ShardedProblem`, shard by shard."""
 
+    schedules: Any = ShardedSchedule
+    problem: Any
 
-def _served(loaded: Loaded, cut: Cut) -> Served:
-    return served(loaded, cut.of(loaded))
+    def faults(self, schedule: Any) -> Iterator[Violation]:
+        """Iterate over what is wrong with a schedule in shards, in exact arithmetic."""
+        problem, machines, counts = self.problem, schedule.machines, schedule.counts
+        groups = (MachineGroup(shape, FrozenMap(), n) for shape, n in machines.items())
+        yield from machine_faults(problem, Schedule(groups).columns)
+        shards, k = problem.shards, len(problem.blocks)
+        if counts and len(counts) != len(shards):
+            has, needs = f"counts of {len(counts)} shards", f"those of the {len(shards)} there are"
+            yield Violation("blocks", "the schedule", has, needs)
+            return
+        nothing = np.zeros((1, k), dtype=np.int64)
+        cuts = counts or [Coded(np.zeros(each.n_jobs, dtype=np.int8), nothing) for each in shards]
+        load = [0] * k
+        for part in problem.map(served, lambda at: (cuts[at],), what="checking the schedule"):
+            for where, has, needs in part.faults:
+                yield Violation("demand", where, has, needs)
+            load = [a + b for a, b in zip(load, part.load, strict=True)]
+        for block, given in zip(problem.blocks, load, strict=True):
+            have = sum(shape.blocks.get(block, 0) * n for shape, n in machines.items())
+            if given > have:
+                yield Violation(
+                    "blocks",
+                    "the schedule",
+                    f"{shown(given)} blocks {block!r} given to jobs",
+                    f"at most the {shown(have)} of its machines",
+                )
+
+    def cost(self, schedule: Any) -> Fraction:
+        """Return what all machines cost."""
+        return schedule.cost(self.problem)  # type: ignore[no-any-return]

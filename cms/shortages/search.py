@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 from ..certificate.certificate import Certificate
 from ..plugin.algorithm import Algorithm
+from ..problem.parts import MachineType
 from ..problem.problem import Problem
 from ..referee.check import check
 from ..running.interrupt import CtrlC
@@ -23,89 +24,68 @@ from ..solving.driver import CancelEvent
 from ..solving.solution import Proof, Solution, Status, StopReason
 from ..solving.solve import solve
 from ..values.frozen import FrozenMap
-from .variants import PARTS, at_share, beyond_limits, extended, for_nothing, share, within_limits
+from .variants import (
+    PARTS,
+    at_share,
+    beyond_limits,
+    extended,
+    for_nothing,
+    with_types,
+    within_limits,
+)
 
 #: A share of the demands gets this part of the time left; what fails in it is tried once more.
 _PART_OF_THE_TIME = 4
 
 
+@dataclass(slots=True)
 class Asking:
-    """How questions are put to ``solve``, and when there is no time for another one.
+    """How questions are put to ``solve`` until ``end``, a time of ``time.monotonic()``.
 
     Its ``is_set`` makes it the ``cancel`` of every call: a Ctrl-C that comes between two of them
     counts as well.
-
-    Parameters
-    ----------
-    method : str or Algorithm
-    seed : int
-    threads : int or None
-    end : float
-        When to stop, by ``time.monotonic()``; infinity for never.
-    interrupt : CtrlC
-    cancel : CancelEvent or None
-
-    Examples
-    --------
-    >>> Asking("auto", 0, None, math.inf, CtrlC(), None).over
-    False
     """
 
-    def __init__(
-        self,
-        method: str | Algorithm,
-        seed: int,
-        threads: int | None,
-        end: float,
-        interrupt: CtrlC,
-        cancel: CancelEvent | None,
-    ) -> None:
-        self._method, self._seed, self._threads = method, seed, threads
-        self._end, self._interrupt, self._cancel = end, interrupt, cancel
-        self._interrupted = False
+    method: str | Algorithm
+    seed: int
+    threads: int | None
+    end: float
+    interrupt: CtrlC
+    cancel: CancelEvent | None
+    interrupted: bool = False
 
     def is_set(self) -> bool:
         """Whether the caller wants an end."""
-        cancelled = self._cancel is not None and self._cancel.is_set()
-        return self._interrupted or self._interrupt.pressed or cancelled
+        cancelled = self.cancel is not None and self.cancel.is_set()
+        return self.interrupted or self.interrupt.pressed or cancelled
 
     @property
     def over(self) -> bool:
         """Whether there is to be no further question."""
-        return self.is_set() or time.monotonic() >= self._end
+        return self.is_set() or time.monotonic() >= self.end
 
     def answer(
         self, problem: Problem, *, gap: int = 0, part: int = 1, start: Schedule | None = None
     ) -> Solution:
         """Solve a problem in one of so many parts of the time left, from a schedule if given."""
-        left = max(0.0, self._end - time.monotonic()) / part
+        left = max(0.0, self.end - time.monotonic()) / part
         solution = solve(
             problem,
-            self._method,
+            self.method,
             time_limit=None if math.isinf(left) else left,
             gap=gap,
-            seed=self._seed,
-            threads=self._threads,
+            seed=self.seed,
+            threads=self.threads,
             start=start,
             cancel=self,
         )
         # A KeyboardInterrupt from a handler of the caller's own is known to `solve` alone.
-        self._interrupted |= solution.stop_reason is StopReason.INTERRUPTED
+        self.interrupted |= solution.stop_reason is StopReason.INTERRUPTED
         return solution
 
 
 class Machines(NamedTuple):
-    """Machines beyond the limits; the attributes are those of :class:`cms.shortage.Shortage`.
-
-    Attributes
-    ----------
-    more : FrozenMap of str to int, or None
-    schedule : Schedule
-    at_least : int
-    proof : Proof
-    certificate : Certificate or None
-        Of the extended problem, if its bound is positive: it proves that the limits are too low.
-    """
+    """Machines beyond the limits; the attributes are those of :class:`cms.shortage.Shortage`."""
 
     more: FrozenMap[str, int] | None
     schedule: Schedule
@@ -115,28 +95,7 @@ class Machines(NamedTuple):
 
 
 def fewest_machines(problem: Problem, asking: Asking, solution: Solution | None = None) -> Machines:
-    """Find the fewest machines beyond the limits that would do.
-
-    Parameters
-    ----------
-    problem : Problem
-        Each of its jobs can be served.
-    asking : Asking
-    solution : Solution, optional
-        The answer that the problem has no schedule, if it has been given.
-
-    Examples
-    --------
-    >>> from cms import Configuration, Job, MachineType
-    >>> problem = Problem(
-    ...     configurations=Configuration({"b": 1}, "m"),
-    ...     jobs=[Job("x", 3, {"b": 1})],
-    ...     machine_types=[MachineType("m", limit=1)],
-    ... )
-    >>> found = fewest_machines(problem, Asking("auto", 0, None, math.inf, CtrlC(), None))
-    >>> dict(found.more), found.at_least
-    ({'m': 2}, 2)
-    """
+    """Find the fewest machines beyond the limits that would do."""
     if all(machine.limit is None for machine in problem.machine_types):
         return Machines(FrozenMap(), Schedule(), 0, Proof.CHECKED, None)
     larger = extended(problem)
@@ -156,15 +115,7 @@ def fewest_machines(problem: Problem, asking: Asking, solution: Solution | None 
 
 
 class Demand(NamedTuple):
-    """A share of every demand; see :class:`cms.shortage.Shortage`.
-
-    Attributes
-    ----------
-    share : Fraction
-    schedule : Schedule
-    too_much : Fraction or None
-    proof : Proof
-    """
+    """A share of every demand; see :class:`cms.shortage.Shortage`."""
 
     share: Fraction
     schedule: Schedule
@@ -175,31 +126,7 @@ class Demand(NamedTuple):
 def largest_share(
     problem: Problem, asking: Asking, machines: Machines, solution: Solution | None
 ) -> Demand:
-    """Find the largest share of every demand that can be met within the limits.
-
-    Parameters
-    ----------
-    problem : Problem
-        Each of its jobs can be served.
-    asking : Asking
-    machines : Machines
-        What is known about machines beyond the limits.
-    solution : Solution or None
-        The answer that the problem has no schedule, if it has been given.
-
-    Examples
-    --------
-    >>> from cms import Configuration, Job, MachineType
-    >>> problem = Problem(
-    ...     configurations=Configuration({"b": 1}, "m"),
-    ...     jobs=[Job("x", 3, {"b": 1})],
-    ...     machine_types=[MachineType("m", limit=1)],
-    ... )
-    >>> asking = Asking("auto", 0, None, math.inf, CtrlC(), None)
-    >>> found = largest_share(problem, asking, fewest_machines(problem, asking), None)
-    >>> str(found.share), str(found.too_much)
-    ('333/1000', '167/500')
-    """
+    """Find the largest share of every demand that can be met within the limits."""
     if machines.more is not None and not machines.more:
         return Demand(Fraction(1), machines.schedule, None, Proof.CHECKED)
     search = _ShareSearch(problem, asking)
@@ -214,38 +141,7 @@ def largest_share(
 def most_growth(
     problem: Problem, asking: Asking, schedule: Schedule, certificate: Certificate, cost: Fraction
 ) -> Demand | None:
-    """Find the largest share of every demand, 1 or more, that can be met within the limits.
-
-    Parameters
-    ----------
-    problem : Problem
-        Its limits are the machines that the schedule has.
-    asking : Asking
-    schedule : Schedule
-        A valid one.
-    certificate : Certificate
-        Of the problem; a good one saves most of the questions.
-    cost : Fraction
-        Of the schedule.
-
-    Returns
-    -------
-    Demand or None
-        None if no demand is positive: any share can be met.
-
-    Examples
-    --------
-    >>> from cms import Configuration, Job, MachineType, solve
-    >>> problem = Problem(
-    ...     configurations=Configuration({"b": 1}, "m"),
-    ...     jobs=[Job("x", 3, {"b": 4})],
-    ...     machine_types=[MachineType("m", limit=1)],
-    ... )
-    >>> found, asking = solve(problem), Asking("auto", 0, None, math.inf, CtrlC(), None)
-    >>> grown = most_growth(problem, asking, found.schedule, found.certificate, found.cost)
-    >>> str(grown.share), str(grown.too_much), grown.proof.value
-    ('1333/1000', '667/500', 'checked')
-    """
+    """Find the largest share of every demand, 1 or more, that can be met within the limits."""
     if not problem.rows.wants.any():
         return None
     search = _ShareSearch(problem, asking, met=PARTS, least=PARTS, end=_UNKNOWN, schedule=schedule)
@@ -263,19 +159,10 @@ _UNKNOWN = PARTS << 60
 class _ShareSearch:
     """What is known about the shares of the demands, in parts of :data:`PARTS`.
 
-    Attributes
-    ----------
-    met : int
-        The largest share with a schedule.
-    least, end : int
-        The first of these; all shares are below this one.
-    untried : int
-        All shares between `met` and this one are open; this one is proved impossible, called so by
-        a solver, or was given up.
-    proved, claimed : int
-        The smallest share that a checked certificate, or a solver's word, shows impossible.
-    gave_up : bool
-        Whether the time for a share ran out.
+    `met` is the largest share with a schedule, `least` the first of these; all are below `end`.
+    Those between `met` and `untried` are open; that one is proved impossible, called so by a
+    solver, or was given up. `proved` and `claimed` are the smallest that a checked certificate, or
+    a solver's word, shows impossible. `gave_up` says whether the time for a share ran out.
     """
 
     problem: Problem
@@ -300,8 +187,8 @@ class _ShareSearch:
             proof = Proof.CHECKED
         elif self.met + 1 == self.claimed:
             proof = Proof.SOLVER
-        too_much = share(self.proved) if self.proved < self.end else None
-        return Demand(share(self.met), self.schedule, too_much, proof)
+        too_much = Fraction(self.proved, PARTS) if self.proved < self.end else None
+        return Demand(Fraction(self.met, PARTS), self.schedule, too_much, proof)
 
     def run(self) -> None:
         """Go down from what is impossible in growing steps, to the first schedule; then bisect.
@@ -356,43 +243,20 @@ class _ShareSearch:
         asked: Callable[[Problem], Problem],
         most: Fraction | int = 0,
     ) -> None:
-        """Take note that a certificate proves a share impossible; find the smallest one it does.
-
-        Parameters
-        ----------
-        parts : int
-            It is proved.
-        certificate : Certificate
-        asked : callable
-            Turns the problem into one whose schedules within the limits cost at most `most`.
-        most : int
-            So a larger bound is a proof.
-        """
+        """Take note that a certificate proves a share impossible; find the smallest one it does."""
         if parts >= self.proved:
             return
         self.proved = parts
         self.untried = min(self.untried, parts)
 
-        def excess(share: int) -> Fraction | None:
-            smaller = asked(at_share(self.problem, share))
+        low, high = self.met, parts  # what is proved at one share is proved at all larger ones
+        while high - low > 1 and not self.asking.over:
+            middle = (low + high) // 2
+            smaller = asked(at_share(self.problem, middle))
             found = certificate.judged(smaller, stopped=lambda: self.asking.over)
-            return None if found is None else found.value - most
-
-        # The bound is nearly linear in the share, so a secant leads to where it ends being a proof;
-        # halving the end that stays keeps it from creeping (the Illinois rule).
-        low, high = self.met, parts
-        if self.asking.over or high - low <= 1:
-            return
-        below, above = excess(low), excess(high)
-        while below is not None and above is not None and high - low > 1:
-            guess = low + int((high - low) * -below / (above - below))
-            guess = min(max(guess, low + 1), high - 1)
-            if (value := excess(guess)) is None:
+            if found is None:
                 break
-            if value > 0:
-                high, above, below = guess, value, below / 2
-            else:
-                low, below, above = guess, value, above / 2
+            low, high = (low, middle) if found.value > most else (middle, high)
         self.proved = high
         self.untried = min(self.untried, high)
 
@@ -413,13 +277,11 @@ class _ShareSearch:
 
 def _refuse_invalid(problem: Problem, schedule: Schedule, more: FrozenMap[str, int]) -> None:
     """Check a translated schedule once more, on the user's problem with its limits raised."""
-    types = [
-        type(machine)(
-            machine.name,
-            machine.cost,
-            None if machine.limit is None else machine.limit + more.get(machine.name, 0),
-        )
-        for machine in problem.machine_types
-    ]
-    if faults := check(problem.replace(machine_types=types), schedule):
+
+    def raised(machine: MachineType) -> MachineType:
+        more_of_it = more.get(machine.name, 0)
+        limit = None if machine.limit is None else machine.limit + more_of_it
+        return MachineType(machine.name, machine.cost, limit)
+
+    if faults := check(with_types(problem, raised), schedule):
         raise AssertionError(f"a checked schedule does not hold when translated: {faults[0]}")

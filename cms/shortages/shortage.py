@@ -1,24 +1,28 @@
-"""What an infeasible problem lacks: how many machines more, or how much less demand, would do."""
+"""What an infeasible problem lacks, and how much all demands may grow on the machines there are."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from ..errors import AlgorithmError, InvalidOption
-from ..plugin.algorithm import Algorithm
-from ..problem.parts import DEFAULT_MACHINE, Block
+from ..certificate.certificate import BlockPrices, Certificate
+from ..errors import AlgorithmError, InvalidOption, InvalidSchedule
+from ..plugin.algorithm import Algorithm, Budget, Claim, Support
+from ..plugin.guarantee import Guarantee
+from ..problem.parts import DEFAULT_MACHINE, Block, MachineType
 from ..problem.problem import Problem
+from ..referee.check import check
 from ..running.interrupt import CtrlC
 from ..schedule.schedule import Schedule
 from ..solving.arguments import Arguments
 from ..solving.driver import CancelEvent
 from ..solving.solution import Proof, Solution, Status
+from ..solving.solve import solve
 from ..values.frozen import FrozenMap
-from .search import Asking, fewest_machines, largest_share
-from .variants import PARTS, unservable_jobs, without_unservable_jobs
+from .search import Asking, fewest_machines, largest_share, most_growth
+from .variants import PARTS, machines_used, unservable_jobs, with_types, without_unservable_jobs
 
 #: Jobs that a printed shortage names before it says how many more there are.
 JOBS_NAMED = 20
@@ -28,38 +32,29 @@ JOBS_NAMED = 20
 class Shortage:
     """What would make an infeasible problem feasible; immutable, picklable.
 
-    Two remedies, each of them enough: more machines than the limits allow, or less of every demand.
-    Both are for the jobs that can be served at all.
+    Two remedies, each enough for the jobs that can be served at all: more machines than the limits
+    allow, or less of every demand.
 
     Attributes
     ----------
     unservable : Mapping of str to tuple of str
-        The jobs that no machine can serve, whatever the limits, each with the blocks that would
-        serve it if a machine could be cut into them. No other remedy helps these.
+        Jobs that no machine can serve, each with the blocks that would, if one could be cut so.
     more_machines : Mapping of str to int, or None
-        So many machines of these types beyond their limits, all together, would do; empty if the
-        limits suffice, None if the time did not suffice.
+        So many machines of these types beyond their limits would do; None if not found in time.
     machines_schedule : Schedule
-        It shows that; checked. Empty where there is no limit at all, since nothing needs be shown.
+        It shows that; checked. Empty where there is no limit at all.
     machines_at_least : int
-        Fewer machines beyond the limits, of whatever types, are proved not to do, by a checked
-        certificate.
+        Fewer machines beyond the limits are proved not to do, by a checked certificate.
     machines_proof : Proof
         Whose word it is that `more_machines` are the fewest: ``NONE`` if fewer may do.
     less_demand : Fraction
-        This share of every demand, a whole number of thousandths, can be met within the limits; 0
-        if no larger one is known.
+        This share of every demand, in whole thousandths, can be met; 0 if no larger one is known.
     demand_schedule : Schedule
         It shows that; checked.
     too_much_demand : Fraction or None
         The smallest share that is proved impossible, by a checked certificate; None if none is.
     demand_proof : Proof
-        Whose word it is that `less_demand` is the largest such share: ``NONE`` if a larger one may
-        do.
-    seconds : float
-        Wall-clock time of the whole call.
-    problem_sha256 : str
-        The problem all this is about.
+        Whose word it is that `less_demand` is the largest: ``NONE`` if a larger one may do.
     """
 
     unservable: FrozenMap[str, tuple[Block, ...]]
@@ -78,15 +73,7 @@ class Shortage:
         return "\n".join([*unservable_lines(self.unservable), self.remedy()])
 
     def remedy(self, machine: str = "machine", demand: str = "demand") -> str:
-        """Say in one sentence what would do for the jobs that can be served.
-
-        Parameters
-        ----------
-        machine : str, default "machine"
-            What a machine is called: "GPU".
-        demand : str, default "demand"
-            What a demand is called: "rate".
-        """
+        """Say in one sentence what would do for the jobs that can be served."""
         if self.more_machines is not None and not self.more_machines:
             return "everything else can be served" if self.unservable else "nothing is short"
         lead = "for everything else, " if self.unservable else ""
@@ -105,26 +92,23 @@ def shortage(
 ) -> Shortage:
     """Find out how many machines more, or how much less demand, would make a problem feasible.
 
+    The fewest machines beyond the limits are the optimum of another problem: every machine costs
+    nothing, but each limited type has a twin without a limit, of which a machine costs 1. The
+    largest share of the demands is found among thousandths, by bisection. A certificate that proves
+    one share impossible is tried on smaller ones, which costs a pass of pricing and no search. Each
+    answer has a schedule that was checked, and says whether a checked certificate shows that there
+    is none better.
+
     Parameters
     ----------
     problem : Problem
         Of a feasible one the answer is that nothing is short.
     solution : Solution, optional
         The answer of :func:`cms.solve` that there is no schedule: its certificate is put to use.
-    method : str or Algorithm, default "auto"
-        As for :func:`cms.solve`, which does the work.
     time_limit : float or None, default 60
-        Seconds, for the whole call; None means no limit. At most half of it goes to the machines,
-        the rest to the demand. As for ``solve``, half a second and the time of an exact check may
-        come on top.
-    seed : int, default 0
-    threads : int, optional
-    cancel : threading.Event, optional
-        Set it, from any thread, to end the search with what is known; so does Ctrl-C.
-
-    Returns
-    -------
-    Shortage
+        Seconds for all, of which at most half go to the machines.
+    method, seed, threads, cancel
+        As for :func:`cms.solve`, which does the work.
 
     Raises
     ------
@@ -132,25 +116,6 @@ def shortage(
         For a bad argument; or if `solution` is of another problem, or does not prove its word.
     AlgorithmError
         As :func:`cms.solve`, or if `solution` says by a solver's word what a schedule disproves.
-    UnknownMethod, PluginError, UnsupportedProblem
-        As :func:`cms.solve`.
-
-    Notes
-    -----
-    The fewest machines beyond the limits are the optimum of another problem: every machine costs
-    nothing, but each limited type has a twin without a limit, of which a machine costs 1. The
-    largest share of the demands is found among thousandths, by bisection: what can be met at one
-    share can be met at every smaller one. A certificate that proves one share impossible is tried
-    on smaller ones, which costs a pass of pricing and no search. Each answer has a schedule that
-    was checked, and says whether a checked certificate shows that there is none better.
-
-    Without a time limit the same arguments give the same answer, but for the seconds.
-
-    References
-    ----------
-    Limits and their prices in certificates: ``docs/reference/files.md``. Feasibility without
-    limits: a problem has a schedule if and only if each job has a block that serves it on some
-    machine.
 
     Examples
     --------
@@ -199,25 +164,7 @@ def shortage(
 
 
 def unservable_lines(unservable: Mapping[str, Iterable[Block]]) -> list[str]:
-    """Say of each job that no machine can serve what it would need.
-
-    Parameters
-    ----------
-    unservable : Mapping of str to blocks
-        As :attr:`Shortage.unservable`.
-
-    Returns
-    -------
-    list of str
-        At most 20, and one that says how many more there are.
-
-    Examples
-    --------
-    >>> for line in unservable_lines({"y": ("giant",), "z": ()}):
-    ...     print(line)
-    job 'y': only giant would serve it, which no machine can be cut into
-    job 'z': no block supplies any of its demand
-    """
+    """Say of each job that no machine can serve what it would need."""
     lines = []
     for name, blocks in list(unservable.items())[:JOBS_NAMED]:
         needed = " or ".join(blocks)
@@ -297,3 +244,162 @@ def _percent(share: Fraction) -> str:
 
 def _count(number: int, what: str) -> str:
     return f"{number:,} {what}{'' if number == 1 else 's'}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Growth:
+    """How much of every demand the machines of a schedule can meet; immutable, picklable.
+
+    Attributes
+    ----------
+    share : Fraction or None
+        This share of every demand, 1 or more in whole thousandths, can be met; None: any share.
+    schedule : Schedule
+        It shows that, and is valid for the demands themselves; checked.
+    too_much : Fraction or None
+        The least share of which a checked certificate proves that it cannot be met.
+    proof : Proof
+        Whose word it is that `share` is the largest: ``NONE`` if a larger one may do.
+    machines : Mapping of str to int
+        The machines of each type.
+    """
+
+    share: Fraction | None
+    schedule: Schedule
+    too_much: Fraction | None
+    proof: Proof
+    machines: FrozenMap[str, int]
+    seconds: float
+    problem_sha256: str
+
+    def sentence(self, machine: str = "machine", demand: str = "demand") -> str:
+        """Say how much more would do; nothing where that is unlimited."""
+        if self.share is None:
+            return ""
+        if self.share == 1 and self.proof is Proof.NONE:
+            return f"by how much all {demand}s may grow on these {machine}s was not found in time"
+        more = 100 * (self.share - 1)
+        by = f"{float(more):.1f}".removesuffix(".0")
+        proved = {"checked": " (proved most)", "solver": " (most on a solver's word)"}
+        return (
+            f"all {demand}s may grow by {by} % together on these {machine}s"
+            f"{proved.get(self.proof.value, '')}"
+        )
+
+    def __str__(self) -> str:
+        return self.sentence() or "there is no demand to grow"
+
+
+def growth(
+    problem: Problem,
+    schedule: Schedule,
+    *,
+    certificate: Certificate | None = None,
+    method: str | Algorithm = "auto",
+    time_limit: float | None = 60.0,
+    seed: int = 0,
+    threads: int | None = None,
+    cancel: CancelEvent | None = None,
+) -> Growth:
+    """Find the largest share by which all demands may grow together on a schedule's machines.
+
+    The fewest machines usually leave slack, and nothing says where. Its schedule puts it where all
+    demands have the same share of it.
+
+    Parameters
+    ----------
+    problem : Problem
+    schedule : Schedule
+        A valid one; its machines of each type are what there is.
+    certificate : Certificate, optional
+        Of the problem, as :func:`cms.solve` found it: a good one saves most of the search.
+    method, time_limit, seed, threads, cancel
+        As for :func:`cms.solve`, which does the work.
+
+    Raises
+    ------
+    InvalidSchedule
+        If the schedule is not valid.
+    InvalidOption
+        For a bad argument.
+
+    Examples
+    --------
+    >>> from cms import Configuration, Job, solve
+    >>> problem = Problem(
+    ...     configurations=Configuration({"3g": 2}),
+    ...     jobs=[Job("bert", 900, {"3g": 310}), Job("vgg", 140, {"3g": 150})],
+    ... )
+    >>> solution = solve(problem)
+    >>> print(growth(problem, solution.schedule, certificate=solution.certificate))
+    all demands may grow by 3.3 % together on these machines (proved most)
+    """
+    started = time.monotonic()
+    if not isinstance(problem, Problem):
+        raise InvalidOption(f"problem is {problem!r}; expected a cms.Problem")
+    if faults := check(problem, schedule):
+        raise InvalidSchedule(f"the schedule to grow on is not valid: {faults[0]}")
+    limits = Arguments(time_limit=time_limit, seed=seed, threads=threads, cancel=cancel).limits
+    used = machines_used(problem, schedule)
+    there = with_types(problem, lambda it: MachineType(it.name, it.cost, used[it.name]))
+    with CtrlC() as interrupt:
+        asking = Asking(method, seed, threads, started + limits.seconds, interrupt, limits.cancel)
+        found = most_growth(
+            there, asking, schedule, certificate or BlockPrices(), schedule.cost(problem)
+        )
+    return Growth(
+        share=None if found is None else found.share,
+        schedule=schedule if found is None else found.schedule,
+        too_much=None if found is None else found.too_much,
+        proof=Proof.NONE if found is None else found.proof,
+        machines=FrozenMap(used),
+        seconds=time.monotonic() - started,
+        problem_sha256=problem.sha256,
+    )
+
+
+def with_schedule(problem: Problem, solution: Solution, schedule: Schedule) -> Solution:
+    """Return a solution with another schedule, checked by the driver as any claim is.
+
+    Its certificate is claimed anew, and checked anew.
+    """
+    found = rechecked(problem, schedule, solution.certificate)
+    if found.cost != solution.cost or found.status is not solution.status:
+        return solution
+    return replace(
+        found,
+        method=solution.method,
+        stop_reason=solution.stop_reason,
+        seconds=solution.seconds,
+        guarantee=solution.guarantee,
+        history=solution.history,
+    )
+
+
+def rechecked(problem: Problem, schedule: Schedule, certificate: Certificate) -> Solution:
+    """Return the solution that a schedule and a certificate make, both checked by the driver."""
+    return solve(problem, _Known(certificate), time_limit=None, start=schedule, seed=0, threads=1)
+
+
+@dataclass(frozen=True)
+class _NoOptions:
+    """There are none."""
+
+
+class _Known:
+    """Claims a certificate that was found before."""
+
+    name = "known"
+    options_type = _NoOptions
+
+    def __init__(self, certificate: Certificate) -> None:
+        self._certificate = certificate
+
+    def support(self, problem: Problem, options: _NoOptions) -> Support:
+        return Support(True)
+
+    def guarantee(self, problem: Problem, options: _NoOptions) -> Guarantee | None:
+        return None
+
+    def run(self, problem: Problem, options: _NoOptions, budget: Budget) -> Iterator[Claim]:
+        yield self._certificate

@@ -6,20 +6,13 @@ certificates can be tried on all of them; no cost of the user's matters in any.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from fractions import Fraction
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from ..certificate.certificate import first_certificate
-from ..problem.parts import (
-    AnyConfiguration,
-    Block,
-    Configuration,
-    MachineType,
-    SizeBoundedConfigurations,
-)
+from ..problem.parts import Block, Configuration, MachineType, SizeBoundedConfigurations
 from ..problem.problem import Problem
 from ..problem.rows import Rows
 from ..schedule.schedule import Schedule
@@ -33,25 +26,7 @@ PARTS = 1000
 
 
 def unservable_jobs(problem: Problem) -> FrozenMap[str, tuple[Block, ...]]:
-    """Find the jobs that no machine can serve, whatever the limits.
-
-    Returns
-    -------
-    FrozenMap
-        Each such job with the blocks that would serve it, if a machine could be cut into them;
-        there are none where no block at all gives the job anything.
-
-    Examples
-    --------
-    >>> from cms import Job
-    >>> shares = SizeBoundedConfigurations({"half": 50, "giant": 150}, capacity=100)
-    >>> problem = Problem(
-    ...     configurations=shares,
-    ...     jobs=[Job("x", 1, {"half": 1}), Job("y", 1, {"giant": 1}), Job("z", 1, {})],
-    ... )
-    >>> dict(unservable_jobs(problem))
-    {'y': ('giant',), 'z': ()}
-    """
+    """Find the jobs that no machine can serve, whatever the limits."""
     return FrozenMap(
         {
             problem.job_names[j]: tuple(
@@ -65,17 +40,7 @@ def unservable_jobs(problem: Problem) -> FrozenMap[str, tuple[Block, ...]]:
 
 
 def without_unservable_jobs(problem: Problem) -> Problem:
-    """Leave out the jobs that no machine can serve.
-
-    Examples
-    --------
-    >>> from cms import Job
-    >>> problem = Problem(
-    ...     configurations=Configuration({"b": 1}), jobs=[Job("x", 1, {"b": 1}), Job("y", 1, {})]
-    ... )
-    >>> without_unservable_jobs(problem).job_names
-    ('x',)
-    """
+    """Leave out the jobs that no machine can serve."""
     servable = _servable(problem)
     if servable.all():
         return problem
@@ -91,19 +56,6 @@ def at_share(problem: Problem, parts: int) -> Problem:
 
     A job's supply is whole in the unit of its row, so the demand may be rounded up to that unit:
     exactly the same schedules are valid. (Rows that could now be reduced are left as they are.)
-
-    Parameters
-    ----------
-    problem : Problem
-    parts : int
-        0 or more.
-
-    Examples
-    --------
-    >>> from cms import Job
-    >>> problem = Problem(configurations=Configuration({"b": 1}), jobs=[Job("x", 10, {"b": "2.5"})])
-    >>> at_share(problem, 873).rows.demand(0), at_share(problem, 2 * PARTS).rows.demand(0)
-    (Fraction(9, 1), Fraction(20, 1))
     """
     rows = problem.rows
     # what would not fit any more becomes a wide row
@@ -122,55 +74,33 @@ def at_share(problem: Problem, parts: int) -> Problem:
     return problem.replace(rows=changed)
 
 
-def for_nothing(problem: Problem) -> Problem:
-    """Let no machine cost anything: a positive bound then proves that there is no schedule.
+def with_types(problem: Problem, change: Callable[[MachineType], MachineType]) -> Problem:
+    """Change the machine types of a problem one by one."""
+    return problem.replace(machine_types=[change(machine) for machine in problem.machine_types])
 
-    Examples
-    --------
-    >>> for_nothing(Problem(configurations=Configuration({"b": 1}))).machine_types[0].cost
-    Fraction(0, 1)
-    """
-    types = [MachineType(machine.name, 0, machine.limit) for machine in problem.machine_types]
-    return problem.replace(machine_types=types)
+
+def for_nothing(problem: Problem) -> Problem:
+    """Let no machine cost anything: a positive bound then proves that there is no schedule."""
+    return with_types(problem, lambda it: MachineType(it.name, 0, it.limit))
 
 
 def within_limits(problem: Problem) -> tuple[Problem, int]:
-    """Ask only for a schedule: a machine costs 1 if its type is limited, otherwise nothing.
+    """Ask only for a schedule, and return the most that one within the limits can cost.
 
-    Costs of 0 throughout would ask the same, but would tell an algorithm nothing about what is
-    scarce.
-
-    Returns
-    -------
-    (Problem, int)
-        And the most that a schedule within the limits can cost.
-
-    Examples
-    --------
-    >>> problem = Problem(
-    ...     configurations=Configuration({"b": 1}), machine_types=[MachineType("m", "2.5", limit=3)]
-    ... )
-    >>> asked, most = within_limits(problem)
-    >>> asked.machine_types, most
-    ((MachineType(name='m', cost=Fraction(1, 1), limit=3),), 3)
+    A machine costs 1 if its type is limited, otherwise nothing. Costs of 0 throughout would ask the
+    same, but would tell an algorithm nothing about what is scarce.
     """
-    types = [
-        MachineType(machine.name, int(machine.limit is not None), machine.limit)
-        for machine in problem.machine_types
-    ]
-    return problem.replace(machine_types=types), sum(machine.limit or 0 for machine in types)
+    asked = with_types(
+        problem, lambda it: MachineType(it.name, int(it.limit is not None), it.limit)
+    )
+    return asked, sum(machine.limit or 0 for machine in problem.machine_types)
 
 
 class Extended(NamedTuple):
     """A problem whose cost is the number of machines beyond the limits of another one.
 
-    Attributes
-    ----------
-    problem : Problem
-        Every limited machine type has a twin of the same configurations, without a limit, of which
-        a machine costs 1; all others cost nothing.
-    origin : Mapping of str to str
-        The machine type behind each twin.
+    Every limited machine type has a twin of the same configurations, without a limit, of which a
+    machine costs 1; all others cost nothing. `origin` is the machine type behind each twin.
     """
 
     problem: Problem
@@ -187,16 +117,7 @@ class Extended(NamedTuple):
 
 
 def extended(problem: Problem) -> Extended:
-    """Let every machine type have more machines than there are, at a cost of 1 each.
-
-    Examples
-    --------
-    >>> problem = Problem(
-    ...     configurations=Configuration({"b": 1}), machine_types=[MachineType("m", "2.5", limit=3)]
-    ... )
-    >>> extended(problem).problem.configurations
-    (Configuration(b on m), Configuration(b on more m))
-    """
+    """Let every machine type have more machines than there are, at a cost of 1 each."""
     types = [MachineType(machine.name, 0, machine.limit) for machine in problem.machine_types]
     shapes = list(problem.configurations)
     origin: dict[str, str] = {}
@@ -209,50 +130,33 @@ def extended(problem: Problem) -> Extended:
         origin[twin] = machine.name
         types.append(MachineType(twin))
         shapes += [
-            _on(shape, twin) for shape in problem.configurations if shape.machine == machine.name
+            Configuration(shape.blocks, twin)
+            if isinstance(shape, Configuration)
+            else SizeBoundedConfigurations(shape.sizes, shape.capacity, twin, shape.max_blocks)
+            for shape in problem.configurations
+            if shape.machine == machine.name
         ]
     return Extended(problem.replace(configurations=shapes, machine_types=types), origin)
 
 
-def beyond_limits(problem: Problem, schedule: Schedule) -> FrozenMap[str, int]:
-    """Count the machines of each type that a schedule has beyond the type's limit.
+def machines_used(problem: Problem, schedule: Schedule) -> dict[str, int]:
+    """Count the machines of each type."""
+    used = dict.fromkeys((machine.name for machine in problem.machine_types), 0)
+    for shape, count in schedule.machines.items():
+        used[problem.machine_types[problem.machine_index[shape.machine]].name] += count
+    return used
 
-    Examples
-    --------
-    >>> from cms import MachineGroup
-    >>> one = Configuration({"b": 1}, "m")
-    >>> problem = Problem(configurations=one, machine_types=[MachineType("m", limit=3)])
-    >>> dict(beyond_limits(problem, Schedule([MachineGroup(one, {}, 5)])))
-    {'m': 2}
-    """
-    used = [0] * len(problem.machine_types)
-    for configuration, count in schedule.machines.items():
-        used[problem.machine_index[configuration.machine]] += count
+
+def beyond_limits(problem: Problem, schedule: Schedule) -> FrozenMap[str, int]:
+    """Count the machines of each type that a schedule has beyond the type's limit."""
+    used = machines_used(problem, schedule)
     return FrozenMap(
         {
-            machine.name: number - machine.limit
-            for machine, number in zip(problem.machine_types, used, strict=True)
-            if machine.limit is not None and number > machine.limit
+            machine.name: used[machine.name] - machine.limit
+            for machine in problem.machine_types
+            if machine.limit is not None and used[machine.name] > machine.limit
         }
     )
-
-
-def share(parts: int) -> Fraction:
-    """Return so many parts as a share.
-
-    Examples
-    --------
-    >>> share(873)
-    Fraction(873, 1000)
-    """
-    return Fraction(parts, PARTS)
-
-
-def _on(shape: AnyConfiguration, machine: str) -> AnyConfiguration:
-    """Return the same configuration on another machine type."""
-    if isinstance(shape, Configuration):
-        return Configuration(shape.blocks, machine)
-    return SizeBoundedConfigurations(shape.sizes, shape.capacity, machine, shape.max_blocks)
 
 
 def _servable(problem: Problem) -> NDArray[np.bool_]:

@@ -9,47 +9,23 @@ for the sake of head-room alone.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterator
 from fractions import Fraction
-from typing import NamedTuple
+from typing import TypeAlias
 
 from ..problem.parts import Block
 from ..problem.problem import Problem
 from ..schedule.schedule import MachineGroup, Schedule
 
-__all__ = ["EFFORT", "evened", "least_share"]
-
 #: Steps that are weighed against each other, after which what was reached is taken.
 EFFORT = 20_000
+#: One or two blocks that change hands: in which group, which block, from whom, to whom.
+_Step: TypeAlias = tuple[tuple[int, int, int, int], ...]
 
 
 def evened(problem: Problem, schedule: Schedule, *, effort: int = EFFORT) -> Schedule:
-    """Lift the least share of the jobs with the machines that are there.
-
-    Parameters
-    ----------
-    problem : Problem
-    schedule : Schedule
-        A valid one.
-    effort : int, optional
-        Where even reading the schedule takes more, it is returned as it is.
-
-    Returns
-    -------
-    Schedule
-        Valid, with as many machines of each configuration and as many blocks in use, in no more
-        groups.
-
-    Examples
-    --------
-    >>> from cms import Configuration, Job, MachineGroup
-    >>> one = Configuration({"b": 6})
-    >>> problem = Problem(configurations=one, jobs=[Job("x", 2, {"b": 1}), Job("y", 2, {"b": 1})])
-    >>> uneven = Schedule([MachineGroup(one, {("b", "x"): 4, ("b", "y"): 2}, 1)])
-    >>> even = evened(problem, uneven)
-    >>> dict(even.groups[0].assignment), str(least_share(problem, even))
-    ({('b', 'x'): 3, ('b', 'y'): 3}, '3/2')
-    """
+    """Lift the least share of the jobs with the machines that are there."""
     size = len(schedule.columns.entry_count) + len(schedule.groups)
     if size * len(problem.blocks) > effort or problem.n_jobs > effort:
         return schedule
@@ -79,30 +55,19 @@ def least_share(problem: Problem, schedule: Schedule) -> Fraction | None:
     return None if job is None else state.share(job)
 
 
-class _Step(NamedTuple):
-    """In a group ``of`` gives a block to ``to``, who may give one in another group in exchange."""
-
-    to: int
-    of: int
-    group: int
-    block: int
-    other_group: int | None = None
-    other_block: int = 0
-
-
 class _State:
     """A schedule's groups, and what each job gets from them."""
 
     def __init__(self, problem: Problem, schedule: Schedule) -> None:
         self._problem = problem
         self._rows = [problem.rows.row(j) for j in range(problem.n_jobs)]
-        self._groups: Sequence[MachineGroup] = list(schedule.groups)
+        self._groups = list(schedule.groups)
         index = problem.block_index
         #: Of each group: by block and job, how many on one machine.
-        self._given: list[dict[tuple[int, int], int]] = []
+        self._given: list[Counter[tuple[int, int]]] = []
         self._got = [0] * problem.n_jobs
         for group in self._groups:
-            own: dict[tuple[int, int], int] = {}
+            own = Counter[tuple[int, int]]()
             for (block, job), count in group.assignment.items():
                 at, j = index[block], problem.job_index(job)
                 own[at, j] = count
@@ -129,46 +94,40 @@ class _State:
             for block, of in given:
                 if of == to or not gives[block]:
                     continue
-                yield _Step(to, of, group, block)
+                first = group, block, of, to
+                yield (first,)
                 for other, its_block in own:
                     if self._rows[of].supply[its_block]:
-                        yield _Step(to, of, group, block, other, its_block)
+                        yield first, (other, its_block, to, of)
 
     def after(self, step: _Step) -> Fraction:
-        """The lesser share, after a step, of the two whom it concerns."""
-        shares = [
+        """Return the lesser share, after a step, of the two whom it concerns."""
+        return min(
             Fraction(self._got[job] + more, self._rows[job].demand)
-            for job, more in self._changes(step)
+            for job, more in self._changes(step).items()
             if self._rows[job].demand
-        ]
-        return min(shares)
+        )
 
-    def _changes(self, step: _Step) -> list[tuple[int, int]]:
-        here = self._groups[step.group].count
-        gained = here * self._rows[step.to].supply[step.block]
-        lost = here * self._rows[step.of].supply[step.block]
-        if step.other_group is not None:
-            there = self._groups[step.other_group].count
-            gained -= there * self._rows[step.to].supply[step.other_block]
-            lost -= there * self._rows[step.of].supply[step.other_block]
-        return [(step.to, gained), (step.of, -lost)]
+    def _changes(self, step: _Step) -> Counter[int]:
+        found = Counter[int]()
+        for group, block, of, to in step:
+            count = self._groups[group].count
+            found[to] += count * self._rows[to].supply[block]
+            found[of] -= count * self._rows[of].supply[block]
+        return found
 
     def take(self, step: _Step) -> None:
-        for job, more in self._changes(step):
+        for job, more in self._changes(step).items():
             self._got[job] += more
-        self._hand_over(step.group, step.block, step.of, step.to)
-        if step.other_group is not None:
-            self._hand_over(step.other_group, step.other_block, step.to, step.of)
-
-    def _hand_over(self, group: int, block: int, of: int, to: int) -> None:
-        own = self._given[group]
-        own[block, of] -= 1
-        if not own[block, of]:
-            del own[block, of]
-        own[block, to] = own.get((block, to), 0) + 1
+        for group, block, of, to in step:
+            own = self._given[group]
+            own[block, of] -= 1
+            if not own[block, of]:
+                del own[block, of]
+            own[block, to] += 1
 
     def schedule(self) -> Schedule:
-        """The groups as they are now; equal ones are one."""
+        """Return the groups as they are now; equal ones are one."""
         blocks, names = self._problem.blocks, self._problem.job_names
         merged: dict[object, MachineGroup] = {}
         for group, own in zip(self._groups, self._given, strict=True):

@@ -3,16 +3,11 @@
 from __future__ import annotations
 
 import json
-import sys
-import threading
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from cms.cli import searching
 from cms.cli.app import run
-from cms.errors import UnsupportedProblem
 from cms.files import read_solution, write_problem
 from cms.fleet.serving import read_plan
 from cms.problem.parts import Configuration, Job, MachineType
@@ -52,16 +47,6 @@ def test_an_infeasible_problem_says_why_and_what_would_do(
     assert f"- {reason} - {REMEDY} infeasible, proof checked" in said(capsys)
 
 
-def test_lost_jobs_are_named_and_the_rest_is_answered(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    path = tmp_path / "lost.json"
-    write_problem(short(Job("lost", 1, {})), path)
-    assert run(["solve", str(path)]) == 3
-    lost = "job 'lost': no block supplies any of its demand"
-    assert f"- {lost} - for everything else, {REMEDY} infeasible" in said(capsys)
-
-
 def test_the_document_has_the_shortage_and_both_checkers_take_it(
     few: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -93,93 +78,3 @@ def test_the_document_of_a_plan_has_it_in_its_solution(
     assert (found["more_machines"], found["less_demand"]) == ({"a100-80gb": 1}, 0)
     assert read_plan(path).solution.status == "infeasible"
     assert run(["check", str(path)]) == 0
-
-
-def test_a_feasible_problem_has_no_shortage(
-    problem: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert run(["solve", problem, "--json"]) == 0
-    assert "shortage" not in json.loads(capsys.readouterr().out)
-
-
-def test_nothing_is_looked_for_that_nobody_would_see(
-    few: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    limits: list[Any] = []
-    looked = searching._shortage
-
-    def counted(problem: Problem, arguments: dict[str, Any]) -> Any:
-        limits.append(arguments["time_limit"])
-        return looked(problem, arguments)
-
-    monkeypatch.setattr(searching, "_shortage", counted)
-    assert run(["solve", few, "-q"]) == 3
-    assert limits == []
-    picture = tmp_path / "none.svg"
-    assert run(["solve", few, "-q", "--picture", str(picture)]) == 3
-    assert run(["solve", few, "--time-limit", "2.5"]) == 3
-    assert run(["solve", few, "--time-limit", "none", "-q", "--json"]) == 3
-    assert limits == [10, 2.5, 10]
-    assert "33.3 % of every demand" in picture.read_text("utf-8")
-
-
-def test_what_auto_cannot_take_costs_nobody_the_answer(
-    few: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    def refuse(*_: object) -> None:
-        raise UnsupportedProblem("too odd")
-
-    monkeypatch.setattr(searching, "_shortage", refuse)
-    assert run(["solve", few]) == 3
-    out, err = capsys.readouterr()
-    assert "there are only 1 x few" in out
-    assert err == "warning: what would do was not looked for: too odd\n"
-
-
-def test_who_waits_is_told_what_for(
-    few: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    looked = searching._shortage
-
-    told, write = threading.Event(), sys.stderr.write
-
-    def noted(text: str) -> int:
-        if "looking for" in text:
-            told.set()
-        return write(text)
-
-    def slow(problem: Problem, arguments: dict[str, Any]) -> Any:
-        assert told.wait(600)
-        return looked(problem, arguments)
-
-    monkeypatch.setattr(sys.stderr, "write", noted)
-    monkeypatch.setattr(searching, "_shortage", slow)
-    monkeypatch.setattr("cms.cli.progress.FIRST_LINE_SECONDS", 0.01)
-    assert run(["solve", few]) == 3
-    out, err = capsys.readouterr()
-    assert "infeasible; looking for what would do\n" in err
-    assert "2 more few machines would do" in " ".join(out.split())
-
-
-def test_ctrl_c_leaves_the_answer_without_what_would_do(
-    few: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    from cms.running.interrupt import CommandCtrlC
-
-    interrupts = CommandCtrlC()
-    interrupts.quiet = True
-
-    let_go, over = threading.Event(), threading.Event()
-
-    def deaf(problem: Problem, arguments: dict[str, Any]) -> None:
-        interrupts._press(2, None)
-        let_go.wait()
-        over.set()
-
-    monkeypatch.setattr(searching, "_shortage", deaf)
-    assert run(["solve", few], interrupts) == 130
-    assert not over.is_set(), "nobody waited for it"
-    let_go.set()
-    out = capsys.readouterr().out
-    assert "there are only 1 x few" in out
-    assert "would do" not in out

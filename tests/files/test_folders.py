@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
@@ -22,16 +21,6 @@ def held(folder: Path) -> dict[str, str]:
 
 def own(folder: Path) -> dict[str, str]:
     return {name: text for name, text in held(folder).items() if name != SUMS}
-
-
-def test_a_folder_holds_its_files_and_their_sums_and_scripts_can_be_run(tmp_path: Path) -> None:
-    out = tmp_path / "out"
-    assert write_folder(FILES, out) is None
-    assert own(out) == FILES
-    assert subprocess.check_output([out / "run.sh"], text=True) == "done\n"
-    assert not os.access(out / "README.md", os.X_OK)
-    assert len((out / SUMS).read_text().splitlines()) == 3
-    assert os.listdir(tmp_path) == ["out"]
 
 
 def test_what_was_written_before_makes_way_whole(tmp_path: Path) -> None:
@@ -54,17 +43,9 @@ def changed_file(out: Path) -> None:
     (out / "run.sh").write_text("#!/bin/sh\necho changed\n")
 
 
-def linked_folder(out: Path) -> None:
-    (out / "link").symlink_to(out.parent, target_is_directory=True)
-
-
 def pipe_for_a_file(out: Path) -> None:
     (out / "README.md").unlink()
     os.mkfifo(out / "README.md")
-
-
-def no_sums(out: Path) -> None:
-    (out / SUMS).unlink()
 
 
 def other_sums(out: Path) -> None:
@@ -76,9 +57,7 @@ def other_sums(out: Path) -> None:
     [
         (foreign_file, "'steps/notes.txt', which is not ours"),
         (changed_file, "'run.sh', which has been changed"),
-        (linked_folder, "'link', which is not ours"),
         (pipe_for_a_file, "'README.md', which has been changed"),
-        (no_sums, "'README.md', which is not ours"),
         (other_sums, f"'{SUMS}', which is not ours"),
     ],
 )
@@ -152,25 +131,6 @@ def test_whatever_goes_wrong_everything_is_as_before(
         assert (
             said is fault or str(said) == f"{out}: this folder cannot be written: {fault.args[1]}"
         )
-
-
-def test_what_can_be_no_folder_to_write_is_said(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    here = tmp_path / "here"
-    here.mkdir()
-    (tmp_path / "file").touch()
-    monkeypatch.chdir(here)
-    for path, words in {
-        "-": "<stdout>: a folder cannot be printed; name a folder to write",
-        ".": ".: this folder is in use: it is where you are; name one in it",
-        "..": "..: this folder is in use: it is where you are; name one in it",
-        "../file": "../file: this is a file, expected a folder to write",
-        "no/out": f"no/out: there is no folder '{here}/no' to write to",
-    }.items():
-        with pytest.raises(FileError) as error:
-            write_folder(FILES, path, force=True)
-        assert str(error.value) == words
 
 
 @pytest.mark.parametrize(

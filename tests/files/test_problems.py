@@ -6,12 +6,10 @@ import io
 import sys
 from decimal import Decimal
 from fractions import Fraction
-from pathlib import Path
 
 import pytest
 from hypothesis import given
 
-from cms.errors import FileError
 from cms.files import (
     Node,
     Source,
@@ -22,7 +20,6 @@ from cms.files import (
     read_problem,
     write_problem,
 )
-from cms.problem.parts import Configuration, Job, MachineType, SizeBoundedConfigurations
 from cms.problem.problem import Problem
 from tests.files.documents import PROBLEM, problems
 from tests.property.problems import share
@@ -37,18 +34,6 @@ def from_text(text: str) -> Problem:
 
 MINIMAL = """{"format": "cms-problem", "schema": 1,
  "configurations": [{"blocks": {"a": 2}}], "jobs": []}"""
-
-
-def test_the_example_is_read_as_written() -> None:
-    problem = from_text(PROBLEM)
-    assert problem.machine_types == (MachineType("a100", "1.5", 8), MachineType("shared"))
-    assert problem.blocks == ("1g", "3g", "half")
-    assert problem.configurations == (
-        Configuration({"1g": 4, "3g": 1}, "a100"),
-        SizeBoundedConfigurations({"half": "0.5"}, 1, "shared"),
-    )
-    assert problem.jobs[0] == Job("bert", 1200, {"1g": 90, "3g": "310.5"})
-    assert problem.jobs[1] == Job("vgg", "1/3", {"half": "0.1"})
 
 
 def test_the_example_is_written_as_it_was_read() -> None:
@@ -90,33 +75,3 @@ def test_numbers_never_pass_through_a_float() -> None:
     written = problem_to_json(from_text(text))["jobs"]
     assert written[0]["demand"] == digits.rstrip("0")
     assert written[0]["demand_function"]["a"] == big
-
-
-def test_what_has_a_default_may_be_left_out() -> None:
-    problem = from_text(MINIMAL)
-    assert problem == Problem(configurations=Configuration({"a": 2}))
-    assert problem.machine_types == (MachineType("machine"),)
-    assert from_text(with_key('"machine_types": []')) == problem
-    (machine,) = from_text(with_key('"machine_types": [{"name": "m"}]')).machine_types
-    assert machine == MachineType("m")
-
-
-def with_key(key: str) -> str:
-    return MINIMAL.replace('"schema": 1', f'"schema": 1, {key}')
-
-
-@pytest.mark.parametrize(
-    ("path", "message"),
-    [
-        ("no/such/p.json", "no/such/p.json: there is no folder 'no/such' to write to; create it"),
-        (".", ".: this is a folder, expected a file to write"),
-        ("a\0b", "cannot be written: "),
-    ],
-)
-def test_a_file_that_cannot_be_written_is_said(
-    path: str, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    with pytest.raises(FileError) as caught:
-        write_problem(from_text(MINIMAL), path)
-    assert message in str(caught.value)

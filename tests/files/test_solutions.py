@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import json
-from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given
 
-from cms.certificate.certificate import BlockPrices, Branch
-from cms.certificate.quantity import BlocksOf
 from cms.errors import FileError
 from cms.files import (
     Node,
@@ -22,37 +19,13 @@ from cms.files import (
     solution_to_json,
     write_document,
 )
-from cms.plugin.guarantee import Guarantee, GuaranteeVerdict, Verdict
-from cms.solving.solution import Solution, Status
+from cms.solving.solution import Solution
 from tests.files.documents import SOLUTION, solutions
 
 
 def from_text(text: str) -> Solution:
     source = Source("s.json", text)
     return solution_from_json(Node(parse_json(source), source))
-
-
-def test_the_example_is_read_as_written() -> None:
-    solution = from_text(SOLUTION)
-    assert solution.status is Status.FEASIBLE
-    assert (solution.cost, solution.gap, solution.machine_count) == (
-        Fraction(21, 2),
-        Fraction(3, 2),
-        7,
-    )
-    assert solution.seconds == 0.125
-    (group,) = solution.schedule.groups
-    assert dict(group.assignment) == {("1g", "bert"): 2, ("3g", "bert"): 1}
-    assert solution.certificate == Branch(
-        BlocksOf("1g"),
-        3,
-        below=BlockPrices({"1g": "1/7"}, multipliers=[0]),
-        above=BlockPrices({}, {"a100": 2}, [1]),
-    )
-    assert solution.guarantee == GuaranteeVerdict(
-        Guarantee(2, "1/2", "LP_AGG", "T-2"), Verdict.OPEN
-    )
-    assert [line.source for line in solution.history] == ["trivial", "greedy"]
 
 
 def test_the_example_is_written_as_it_was_read() -> None:
@@ -92,8 +65,6 @@ def changed(**changes: Any) -> dict[str, Any]:
     ("changes", "message"),
     [
         ({"machine_count": 8}, "machine_count is 8, expected 7, the machines of the schedule"),
-        ({"gap": 0}, "gap is 0, expected 1.5, the cost less the lower bound"),
-        ({"gap": None}, "gap is null, expected 1.5, the cost less the lower bound"),
         ({"cost": None}, 'cost is null, expected a number, since the status is "feasible"'),
         ({"status": "no_schedule"}, 'cost is "10.5", expected null, since the status is "no_sch'),
         (
@@ -102,47 +73,23 @@ def changed(**changes: Any) -> dict[str, Any]:
         ),
         ({"problem_sha256": "b" * 64}, f'''certificate.problem_sha256 is "{"a" * 39}... (66 cha'''),
         ({"proof": "checked"}, 'proof is "checked", expected "none", since the status is "feasi'),
-        ({"status": "optimal"}, 'proof is "none", expected "checked" or "solver", since the sta'),
-        ({"stop_reason": "proved"}, 'stop_reason is "proved", expected another reason, since th'),
         ({"claimed_bound": 11}, "claimed_bound is 11, expected at most 10.5, the cost of the"),
         ({"status": "optimal", "proof": "solver"}, "claimed_bound is null, expected the bound b"),
         ({"status": "optimal", "proof": "checked"}, "lower_bound is 9, expected 10.5, the cost "),
         ({"guarantee": verified(1)}, 'guarantee.verdict is "verified", but the cost 10.5 is mor'),
         ({"history": lines((10, 0))}, "history[0].cost is 10, expected at least 10.5, the sol"),
         ({"history": lines((11, 0), (12, 0))}, "history[1].cost is 12, expected at most 11, as "),
-        ({"history": lines((None, 2), (11, 1))}, "history[1].lower_bound is 1, expected at leas"),
         ({"history": lines((11, 10))}, "history[0].lower_bound is 10, expected at most 9, the s"),
         ({**NOTHING, "guarantee": None}, 'history[1].cost is "10.5", expected null, since the s'),
         ({**NOTHING, "history": []}, "guarantee has a verdict, expected null, since there is no"),
-        ({"problem_sha256": "abc"}, 'problem_sha256 is "abc", expected 64 hexadecimal digits'),
         ({"status": "optimum"}, 'status is "optimum", expected one of optimal, feasible'),
-        ({"seconds": 10**400}, "expected a time in seconds"),
         ({"seconds": "2.5"}, 'seconds is "2.5", expected a JSON number; write it without quotes'),
-        ({"seconds": -1}, "seconds is -1, expected a number >= 0"),
     ],
 )
 def test_contradictions_and_wrong_words_are_refused(changes: dict[str, Any], message: str) -> None:
     with pytest.raises(FileError) as caught:
         solution_from_json(changed(**changes))
     assert message in str(caught.value)
-
-
-def test_a_fault_deep_in_a_certificate_has_its_position() -> None:
-    with pytest.raises(FileError) as caught:
-        from_text(SOLUTION.replace('"1/7"', '"1/7 "').replace('{"a100": 2}', '{"a100": -2}'))
-    assert str(caught.value).startswith("s.json:20:")
-    assert "certificate.tree.above.limit_prices.a100 is -2, expected a number >= 0" in str(
-        caught.value
-    )
-
-
-@pytest.mark.parametrize("depth", [300, 2_000, 100_000])
-def test_a_tree_too_deep_is_refused_without_a_traceback(depth: int) -> None:
-    start, end = SOLUTION.index('{"branch"'), SOLUTION.index(',\n  "guarantee"') - 1
-    branch = '{"branch": {"blocks_of": "a"}, "at_most": 0, "below": {"prices": {}}, "above": '
-    tree = branch * depth + '{"prices": {}}' + "}" * depth
-    with pytest.raises(FileError, match=r"more than \d+ branches|nested too deeply to be read"):
-        from_text(SOLUTION[:start] + tree + SOLUTION[end:])
 
 
 def test_a_document_too_deep_for_any_reader_is_not_written(tmp_path: Path) -> None:

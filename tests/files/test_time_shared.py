@@ -5,14 +5,13 @@ from __future__ import annotations
 import copy
 import json
 import random
-from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cms import FileError, TimeSharedProblem, read_problem, write_problem
+from cms import FileError
 from cms.files import (
     Node,
     certificate_from_json,
@@ -25,10 +24,9 @@ from cms.files import (
 )
 from cms.files.source import Source
 from cms.referee.check import referee_of
-from proofs_checks.checker import check_problem, check_schedule, parse_document, problem_sha256
+from proofs_checks.checker import check_problem, parse_document, problem_sha256
 from tests.files.test_schemas import require_valid
 from tests.references.mixes import random_schedule, time_shared_toy
-from tests.samples import refusal
 
 TEXT = """\
 {
@@ -59,16 +57,6 @@ def from_text(text: str) -> Any:
     return problem_from_json(Node(parse_json(source), source))
 
 
-def test_the_example_comes_back_as_it_was(tmp_path: Path) -> None:
-    problem = from_text(TEXT)
-    assert isinstance(problem, TimeSharedProblem)
-    assert (problem.rule.value, problem.max_jobs) == ("collect_then_run", 3)
-    assert lay_out(problem_to_json(problem)) == TEXT
-    write_problem(problem, tmp_path / "p.json")
-    assert read_problem(tmp_path / "p.json") == problem
-    require_valid("problem", DOCUMENT)
-
-
 @given(seed=seeds)
 def test_problems_and_schedules_come_back_and_fit_their_schemas(seed: int) -> None:
     rng = random.Random(seed)
@@ -81,66 +69,6 @@ def test_problems_and_schedules_come_back_and_fit_their_schemas(seed: int) -> No
     assert schedule_from_json(written) == schedule
     certificate = referee_of(problem).first().certificate
     assert certificate_from_json(json.loads(json.dumps(certificate.to_json()))) == certificate
-
-
-def changed(*path: Any, to: Any) -> dict[str, Any]:
-    document = copy.deepcopy(DOCUMENT)
-    at: Any = document
-    for key in path[:-1]:
-        at = at[key]
-    at[path[-1]] = to
-    return document  # type: ignore[no-any-return]
-
-
-POINTS = ("jobs", 0, "points", "60")
-
-
-@pytest.mark.parametrize(
-    ("document", "message"),
-    [
-        (changed("time_sharing", to=None), "time_sharing is null, expected an object"),
-        (changed("time_sharing", to={}), 'time_sharing has no "rule"'),
-        (changed("time_sharing", "rule", to="round-robin"), 'time_sharing.rule is "round-robin"'),
-        (changed("time_sharing", "max_jobs", to=0), "time_sharing.max_jobs is 0, expected a whole"),
-        (changed("time_sharing", "max_jobs", to="3"), 'time_sharing.max_jobs is "3", expected a w'),
-        (changed("time_sharing", "cap", to=3), 'time_sharing has the unknown key "cap", expected'),
-        (changed("jobs", 0, "limit", to=0), "jobs[0].limit (job 'resnet50') is 0, expected a num"),
-        (changed("jobs", 0, "limit", to=-1), "jobs[0].limit (job 'resnet50') is -1, expected a nu"),
-        (changed("jobs", 0, "demand", to="a"), "jobs[0].demand (job 'resnet50') is \"a\", e"),
-        (changed("jobs", 1, "name", to="resnet50"), "jobs[1].name: there are two jobs 'resnet50'"),
-        (changed("jobs", 0, "demand_function", to={}), "jobs[0] (job 'resnet50') has the unknow"),
-        (changed(*POINTS, to={}), "jobs[0].points.60 (job 'resnet50') is an object, expected"),
-        (changed(*POINTS, 0, to=[8]), "jobs[0].points.60[0] (job 'resnet50') has 1 entries, "),
-        (changed(*POINTS, 0, 0, to=0), "jobs[0].points.60[0][0] (job 'resnet50') is 0, expec"),
-        (changed(*POINTS, 0, 1, to="0"), "jobs[0].points.60[0][1] (job 'resnet50') is \"0\", e"),
-        (changed(*POINTS, 1, 0, to="2/6"), "jobs[0].points.60[1][0] (job 'resnet50'): there are"),
-        (changed("jobs", 0, "points", to={"61": []}), "jobs[0].points.61 (job 'resnet50') is ab"),
-    ],
-)
-def test_what_is_no_problem_is_refused_at_the_place_by_both(
-    document: dict[str, Any], message: str
-) -> None:
-    said = refusal(FileError, from_text, json.dumps(document))
-    assert said.partition(": ")[2].startswith(message)
-    assert check_problem(parse_document(json.dumps(document)))
-
-
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        ({}, "groups[0].assignment[0][1] has no job, expected at least one"),
-        ({"a": 0}, "groups[0].assignment[0][1].a is 0, expected a number > 0"),
-        ({"a": -1}, "groups[0].assignment[0][1].a is -1, expected a number >= 0"),
-        ({"": 1}, "groups[0].assignment[0][1]: job name is ''; expected a text"),
-        (["a", 8], "groups[0].assignment[0][1] is an array, expected the name of a job, or"),
-        (None, "groups[0].assignment[0][1] is null, expected the name of a job, or an"),
-    ],
-)
-def test_what_is_no_content_is_refused_at_the_place_by_both(content: Any, message: str) -> None:
-    group = {"machine": None, "configuration": {"60": 1, "40": 1}, "count": 1}
-    document = {"groups": [{**group, "assignment": [["60", content, 1]]}]}
-    assert message in refusal(FileError, schedule_from_json, document)
-    assert check_schedule(parse_document(TEXT), parse_document(json.dumps(document)))
 
 
 def mutated(rng: random.Random, value: Any) -> Any:

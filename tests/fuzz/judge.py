@@ -26,7 +26,7 @@ from cms.files import (
     solution_from_json,
 )
 from cms.files.documents import read_document
-from cms.files.shortages import refuse_other_shortage
+from cms.files.solutions import refuse_other_shortage
 from cms.fleet import gpu
 from cms.fleet.serving.part_files import device_to_json
 from cms.fleet.sharing import MonitorTimes, read_monitor

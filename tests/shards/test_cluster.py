@@ -64,7 +64,6 @@ def plain(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (2, "pricing"),
         pytest.param(1, "", marks=pytest.mark.long),
         pytest.param(2, "rounding", marks=pytest.mark.long),
-        pytest.param(3, "writing the schedule", marks=pytest.mark.long),
     ],
 )
 def test_a_cluster_finds_the_same_bytes(

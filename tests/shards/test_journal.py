@@ -90,30 +90,3 @@ def test_a_client_that_is_killed_goes_on_where_it_was(tmp_path: Path) -> None:
     plain = open_problem(tmp_path / "fleet")
     write_solution(solve(plain, time_limit=None), tmp_path / "plain")
     assert told(tmp_path / "plan") == told(tmp_path / "plain")
-
-
-def test_ctrl_c_in_a_pass_ends_with_what_is_known(tmp_path: Path) -> None:
-    fleet(tmp_path / "fleet", JOBS)
-    interrupting = CLIENT.replace(
-        "problem = open",
-        """
-import os, signal, time
-from cms.shards.engine import Here
-signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background job ignores it
-real, passes = Here.map, []
-def interrupted(self, work):
-    passes.append(work.what)
-    for found in real(self, work):
-        if work.what == "pricing" and passes.count("pricing") == 2 and not work.stopped():
-            os.kill(os.getpid(), signal.SIGINT)
-            while not work.stopped():
-                time.sleep(0.001)
-        yield found
-Here.map = interrupted
-problem = open""",
-    )
-    places = [tmp_path / "fleet", tmp_path / "run", tmp_path / "plan"]
-    subprocess.run([sys.executable, "-c", interrupting, *places], check=True)
-    found = told(tmp_path / "plan")["solution"]
-    assert found["stop_reason"] == "interrupted"
-    assert found["lower_bound"] > 0

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import random
 from collections import Counter
-from fractions import Fraction
 from itertools import product
 from typing import Any
 
@@ -16,24 +14,20 @@ from cms import (
     InvalidOption,
     Job,
     MachineGroup,
-    Mix,
     Problem,
     Schedule,
     Solution,
     check,
-    growth,
     load_instance,
     solve,
     tidy,
 )
 from cms.fleet import Scenario
-from cms.shortages.growth import with_schedule
 from cms.shortages.variants import PARTS, at_share
 from cms.tidying.evening import evened, least_share
-from cms.tidying.layouts import fewer_layouts
-from tests.property.problems import huge, problems, share
-from tests.references.mixes import time_shared_toy
-from tests.samples import PAIR, few, halves, refusal
+from cms.tidying.tidy import fewer_layouts
+from tests.property.problems import problems, share
+from tests.samples import PAIR, halves, refusal
 
 
 def used(schedule: Schedule) -> tuple[Counter[Configuration], Counter[tuple[str, Any]]]:
@@ -85,27 +79,6 @@ def test_tidying_loses_nothing(problem: Problem) -> None:
     assert least is None or now is None or now >= least
 
 
-@share(4)
-@given(huge("listed"))
-def test_nor_does_it_with_demands_beyond_63_bits(problem: Problem) -> None:
-    solution = solve(problem, time_limit=None, threads=1)
-    if solution.cost is not None:
-        require_tidy(problem, solution)
-
-
-@pytest.mark.parametrize("seed", few(5, range(60)))
-def test_nor_where_jobs_share_blocks(seed: int) -> None:
-    problem = time_shared_toy(random.Random(f"tidy {seed}"))
-    solution = solve(problem, time_limit=None, threads=1)
-    if solution.cost is None:
-        return
-    tidied = tidy(problem, solution)
-    assert not check(problem, tidied.schedule)
-    assert tidied.cost == tidied.schedule.cost(problem) == solution.cost
-    assert used(tidied.schedule) == used(solution.schedule)
-    assert len(tidied.schedule.groups) <= len(solution.schedule.groups)
-
-
 def published(name: str) -> Problem:
     scenario = load_instance(name)
     assert isinstance(scenario, Scenario)
@@ -119,17 +92,6 @@ def test_published_plans_have_fewer_layouts(name: str, times: int, most: int) ->
     solution = solve(problem, time_limit=None, threads=1)
     tidied = require_tidy(problem, solution)
     assert len(tidied.schedule.groups) <= most < len(solution.schedule.groups)
-
-
-def test_what_all_demands_can_grow_by_stays() -> None:
-    problem = published("S4")
-    solution = solve(problem, time_limit=None, threads=1)
-    grown = growth(problem, solution.schedule, certificate=solution.certificate, time_limit=None)
-    assert grown.share is not None
-    tidied = require_tidy(problem, with_schedule(problem, solution, grown.schedule))
-    reached = least_share(problem, tidied.schedule)
-    assert reached is not None
-    assert reached >= grown.share > 1
 
 
 def fewest_by_enumeration(counts: tuple[int, int], machines: int) -> int:
@@ -182,46 +144,6 @@ def test_blocks_change_hands_until_no_step_lifts_the_least_share() -> None:
     assert least_share(problem, even) == 3
     assert {job: n for (_, job), n in used(even)[1].items()} == {"x": 9, "y": 9}
     assert not check(problem, even)
-
-
-def test_an_exchange_helps_where_a_gift_does_not() -> None:
-    both = Configuration({"big": 1, "small": 1})
-    problem = Problem(
-        configurations=both,
-        jobs=[Job("x", 2, {"big": 4, "small": 3}), Job("y", 2, {"big": 4, "small": 2})],
-    )
-    schedule = Schedule([MachineGroup(both, {("big", "x"): 1, ("small", "y"): 1}, 1)])
-    even = evened(problem, schedule)
-    assert dict(even.groups[0].assignment) == {("big", "y"): 1, ("small", "x"): 1}
-    assert least_share(problem, even) == Fraction(3, 2)
-
-
-def test_an_idle_block_stays_idle() -> None:
-    problem = halves("x")
-    schedule = Schedule([MachineGroup(PAIR, {("half", "x"): 1}, 1)])
-    assert evened(problem, schedule) is schedule
-
-
-def test_no_demand_has_no_share() -> None:
-    problem = halves("x", demand=0)
-    assert least_share(problem, Schedule()) is None
-    assert evened(problem, Schedule()) == Schedule()
-    solution = solve(problem)
-    assert tidy(problem, solution).schedule == solution.schedule
-
-
-def test_a_mix_is_one_content() -> None:
-    mix = Mix({"x": 1, "y": 2})
-    apart = Schedule(
-        MachineGroup(PAIR, given_blocks, count)
-        for given_blocks, count in (
-            ({("half", mix): 2}, 1),
-            ({("half", mix): 1, ("half", Mix({"x": 1})): 1}, 1),
-            ({("half", Mix({"x": 1})): 2}, 1),
-        )
-    )
-    (group,) = fewer_layouts(apart).groups
-    assert group == (PAIR, {("half", mix): 1, ("half", Mix({"x": 1})): 1}, 3)
 
 
 def test_the_answer_to_another_problem_is_not_tidied() -> None:

@@ -11,48 +11,44 @@ import hashlib
 import json
 import os
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ...errors import FileError
 from ...running.code import code_digest
-from ...shards.shard import Narrowed
+from ...shards.engine import Narrowed
 
 if TYPE_CHECKING:
     from ...shards.engine import Engine, Watch, Work
 
 
 class Journal:
-    """An engine that keeps what another one has worked out.
-
-    Parameters
-    ----------
-    engine : Engine
-    folder : Path
-        Made if it is not there.
-    sha256 : str
-        The problem's.
-    """
+    """An engine that keeps what another one has worked out on a problem, in a folder."""
 
     def __init__(self, engine: Engine, folder: Path, sha256: str) -> None:
         self._engine = engine
         self._path = folder / "journal.jsonl"
         self._known: dict[str, Any] = {}
-        #: How many passes were worked out, and how many found.
-        self.worked_out, self.found = 0, 0
+        #: How many passes were worked out.
+        self.worked_out = 0
         head = {"format": "cms-journal", "schema": 1, "problem_sha256": sha256}
         if folder.exists() and not folder.is_dir():
             raise FileError(str(folder), "this is a file", expected="a folder")
-        try:
+        with self._telling("cannot be used", "name another"):
             folder.mkdir(exist_ok=True)
             if self._path.exists() and self._path.stat().st_size:
                 self._read(head)
             else:
                 self._path.write_text(json.dumps(head) + "\n")
+
+    @contextmanager
+    def _telling(self, what: str, fix: str) -> Iterator[None]:
+        try:
+            yield
         except OSError as fault:
-            raise FileError(
-                str(self._path), f"cannot be used: {fault.strerror or fault}", fix="name another"
-            ) from None
+            what = f"{what}: {fault.strerror or fault}"
+            raise FileError(str(self._path), what, fix=fix) from None
 
     def _read(self, head: Mapping[str, Any]) -> None:
         """Read what is known; lines that were torn or spoiled are left out."""
@@ -88,22 +84,15 @@ class Journal:
             yield from self._engine.map(work)
             return
         key = _key(work)
-        if key in self._known:
-            self.found += 1
-        else:
+        if key not in self._known:
             line = json.dumps(_entry(key, sorted(self._engine.map(work))), separators=(",", ":"))
-            try:
-                with self._path.open("a", encoding="ascii") as file:
-                    file.write(line + "\n")
-            except OSError as fault:
-                raise FileError(
-                    str(self._path),
-                    f"cannot be written: {fault.strerror or fault}",
-                    fix="free some space, or go on without it",
-                ) from None
+            with (
+                self._telling("cannot be written", "free some space, or go on without it"),
+                self._path.open("a", encoding="ascii") as file,
+            ):
+                file.write(line + "\n")
             self.worked_out += 1
-            # As it will be read: tuples are lists.
-            self._known[key] = json.loads(line)[1]
+            self._known[key] = json.loads(line)[1]  # as it will be read: tuples are lists
         yield from map(tuple, self._known[key])
 
 

@@ -136,18 +136,17 @@ def _values(path: str | Path, name: str, column: Any) -> NDArray[Any]:
     """Return a column as numbers, or as exact objects where those are no plain ones."""
     from pyarrow import types
 
-    kind = column.type
-    if types.is_dictionary(kind):
+    if types.is_dictionary(column.type):
         column = column.dictionary_decode()
-        kind = column.type
+    kind = column.type
     if types.is_integer(kind) or types.is_float64(kind) or types.is_float32(kind):
         return np.asarray(column.to_numpy(zero_copy_only=False))
-    if types.is_decimal(kind):
-        if kind.precision <= _EXACT_DIGITS and kind.scale >= 0:
-            return _floats(column)
-        return _objects(column)
-    if types.is_string(kind) or types.is_large_string(kind):
-        return _objects(column)
+    if types.is_decimal(kind) and kind.precision <= _EXACT_DIGITS and kind.scale >= 0:
+        return _floats(column)
+    if types.is_decimal(kind) or types.is_string(kind) or types.is_large_string(kind):
+        values = np.empty(len(column), dtype=object)
+        values[:] = column.to_pylist()
+        return values
     raise FileError(
         path,
         f"column {name!r} holds {kind}",
@@ -162,20 +161,12 @@ def _floats(column: Any) -> NDArray[Any]:
     """
     from pyarrow import decimal128
 
-    kind = column.type
-    wide = column.cast(decimal128(kind.precision, kind.scale))
+    scale = column.type.scale
+    wide = column.cast(decimal128(column.type.precision, scale))
     # of 16 bytes a number the lower 8 are all that so few digits need
     words = np.frombuffer(wide.buffers()[1], "<i8")
-    start = 2 * wide.offset
-    whole = words[start : start + 2 * len(wide) : 2]
-    # correctly rounded, as both are exact
-    return np.asarray(whole / 10.0**kind.scale)
-
-
-def _objects(column: Any) -> NDArray[Any]:
-    values = np.empty(len(column), dtype=object)
-    values[:] = column.to_pylist()
-    return values
+    whole = words[2 * wide.offset : 2 * (wide.offset + len(wide)) : 2]
+    return np.asarray(whole / 10.0**scale)  # correctly rounded, as both are exact
 
 
 def _side_by_side(columns: list[NDArray[Any]], n: int) -> NDArray[Any]:
@@ -192,19 +183,14 @@ def _side_by_side(columns: list[NDArray[Any]], n: int) -> NDArray[Any]:
     """
     if not columns:
         return np.zeros((n, 0), dtype=np.int64)
-    # numpy puts signed and unsigned numbers of 64 bits side by side as floats
-    columns = [
-        column.astype(np.int64)
-        if column.dtype == np.uint64 and int(column.max(initial=0)) < 2**63
-        else column
-        for column in columns
-    ]
     kinds = {column.dtype for column in columns}
     whole = [column for column in columns if column.dtype.kind in "iu"]
-    small = all(int(column.max(initial=0)) <= _EXACT_FLOATS for column in whole)
-    floats = all(column.dtype.kind in "iu" or column.dtype == np.float64 for column in columns)
-    signed = len(whole) == len(columns) and np.dtype(np.uint64) not in kinds
-    if len(kinds) == 1 or signed or (floats and small):
+    most = max((int(column.max(initial=0)) for column in whole), default=0)
+    if len(kinds) == 1:
+        return np.stack(columns, axis=1)
+    if len(whole) == len(columns) and most < 2**63:  # numpy would make floats of mixed signs
+        return np.stack([column.astype(np.int64) for column in columns], axis=1)
+    if all(k.kind in "iu" or k == np.float64 for k in kinds) and most <= _EXACT_FLOATS:
         return np.stack(columns, axis=1)
     table = np.empty((n, len(columns)), dtype=object)
     for at, column in enumerate(columns):

@@ -1,4 +1,4 @@
-"""Arrays and lines of numbers in the files of a folder: written aside, hashed, read exactly."""
+"""Arrays and lines of numbers in the files of a folder: hashed, and read exactly."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ import numpy as np
 
 from ...errors import FileError
 from ...problem.rows import Row, Rows
-from ...shards.shard import narrowest
+from ...shards.engine import narrowest
 from ...values.numbers import LARGEST_DIGITS
 from ..fields import TEXT, Field, read_object
-from ..replacing import write_synced
+from ..source import write_synced
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -36,27 +36,26 @@ _RESTORE = "restore the file, or make the folder again"
 
 
 def write_file(path: Path, data: bytes) -> str:
-    """Write a file as a whole, and return the SHA-256 of its bytes."""
-    aside = path.with_name(f".{path.name}.{os.getpid()}")
+    """Write a file, and return the SHA-256 of its bytes."""
     try:
-        write_synced(aside, data)
-        os.replace(aside, path)
+        write_synced(path, data)
     except OSError as fault:
-        aside.unlink(missing_ok=True)
-        why = fault.strerror or str(fault)
-        raise FileError(
-            str(path), f"cannot be written: {why}", fix="free some space, or write elsewhere"
-        ) from None
+        what = f"cannot be written: {fault.strerror or fault}"
+        raise FileError(str(path), what, fix="free some space, or write elsewhere") from None
     return hashlib.sha256(data).hexdigest()
 
 
 def array_bytes(values: NDArray[Any]) -> bytes:
     """Return the bytes of an array's file, in as few bytes a number as there can be."""
     target = BytesIO()
-    np.lib.format.write_array(
-        target, np.ascontiguousarray(narrowest(values)), version=(1, 0), allow_pickle=False
-    )
+    narrow = np.ascontiguousarray(narrowest(values))
+    np.lib.format.write_array(target, narrow, version=(1, 0), allow_pickle=False)
     return target.getvalue()
+
+
+def lines_bytes(rows: Iterable[Sequence[int]]) -> bytes:
+    """Return the bytes of a file of long numbers: a row a line, with colons between them."""
+    return "".join(":".join(map(str, row)) + "\n" for row in rows).encode()
 
 
 def read_bytes(path: Path, sha256: str) -> bytes:
@@ -66,14 +65,12 @@ def read_bytes(path: Path, sha256: str) -> bytes:
             stat = os.fstat(file.fileno())  # before it is read: what is written meanwhile is hashed
             data = file.read()
     except OSError as fault:
-        raise FileError(
-            str(path), f"cannot be read: {fault.strerror or fault}", fix=_RESTORE
-        ) from None
+        raise _broken(path, f"cannot be read: {fault.strerror or fault}") from None
     state = stat.st_dev, stat.st_ino, stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns
     key = str(path), sha256, state
     if key not in _VERIFIED:
         if hashlib.sha256(data).hexdigest() != sha256:
-            raise FileError(str(path), "its bytes are not what its SHA-256 says", fix=_RESTORE)
+            raise _broken(path, "its bytes are not what its SHA-256 says")
         _VERIFIED.add(key)
     return data
 
@@ -87,21 +84,42 @@ def read_array(path: Path, sha256: str, shape: tuple[int, ...]) -> NDArray[Any]:
     except (ValueError, SyntaxError, TokenError, RecursionError, MemoryError):
         version, found, by_columns, kind = (0, 0), (), False, np.dtype("V")
     if version != (1, 0):
-        raise FileError(str(path), "is no array", expected=".npy, version 1.0", fix=_RESTORE)
+        raise _broken(path, "is no array", ".npy, version 1.0")
     numbers, size = data.getbuffer()[data.tell() :], kind.itemsize * math.prod(shape)
     by_columns = by_columns and len(shape) > 1
     if kind.str not in _KINDS or found != shape or by_columns or len(numbers) != size:
         order = "columns" if by_columns else "rows"
-        raise FileError(
-            str(path),
-            f"holds {len(numbers)} bytes of {kind.str} of shape {found} by {order}",
-            expected=f"signed little-endian integers of shape {shape} by rows",
-            fix=_RESTORE,
-        )
+        what = f"holds {len(numbers)} bytes of {kind.str} of shape {found} by {order}"
+        raise _broken(path, what, f"signed little-endian integers of shape {shape} by rows")
     values = np.frombuffer(numbers, kind).reshape(shape)
     if values.size and int(values.min()) < 0:
         raise FileError(str(path), f"holds the number {int(values.min())}", expected="numbers >= 0")
     return values
+
+
+def read_lines(path: Path, sha256: str, length: int, jobs: range) -> dict[int, tuple[int, ...]]:
+    """Read rows of long numbers, so many a line, by their jobs, which come first and in order."""
+    found: dict[int, tuple[int, ...]] = {}
+    *lines, end = read_bytes(path, sha256).decode("ascii", "replace").split("\n")
+    if end or not lines:
+        raise _broken(path, "does not end with a line")
+    last = -1
+    for at, line in enumerate(lines, 1):
+        parts = line.split(":")
+        too_long = max(map(len, parts)) > LARGEST_DIGITS
+        if too_long or len(parts) != length + 1 or not _LINE.fullmatch(line):
+            expected = f"{length + 1} whole numbers with colons between them"
+            raise _broken(path, f"line {at} is no row", expected)
+        job, *numbers = map(int, parts)
+        if job not in jobs or job <= last:
+            expected = f"each job at most once, in order, from {jobs.start} to {jobs.stop - 1}"
+            raise _broken(path, f"line {at} is about job {job}", expected)
+        if max(numbers, default=0) < 2**63:
+            expected = "one of 2**63 or more; other rows are in the arrays"
+            raise _broken(path, f"line {at} has no long number", expected)
+        found[job] = tuple(numbers)
+        last = job
+    return found
 
 
 def refuse_strangers(base: Path, known: Container[str], kinds: Iterable[str]) -> None:
@@ -112,46 +130,8 @@ def refuse_strangers(base: Path, known: Container[str], kinds: Iterable[str]) ->
             raise FileError(str(path), "is there, and the document has no SHA-256 of it")
 
 
-def lines_bytes(rows: Iterable[Sequence[int]]) -> bytes:
-    """Return the bytes of a file of long numbers: a row a line, with colons between them."""
-    return "".join(":".join(map(str, row)) + "\n" for row in rows).encode()
-
-
-def read_lines(path: Path, sha256: str, length: int, jobs: range) -> dict[int, tuple[int, ...]]:
-    """Read rows of long numbers, so many a line, by their jobs, which come first and in order."""
-    found: dict[int, tuple[int, ...]] = {}
-    *lines, end = read_bytes(path, sha256).decode("ascii", "replace").split("\n")
-    if end or not lines:
-        raise FileError(str(path), "does not end with a line", fix=_RESTORE)
-    last = -1
-    for at, line in enumerate(lines, 1):
-        job, *numbers = _numbers(path, f"line {at}", line, length)
-        what = expected = ""
-        if job not in jobs or job <= last:
-            what = f"line {at} is about job {job}"
-            expected = f"each job at most once, in order, from {jobs.start} to {jobs.stop - 1}"
-        elif max(numbers, default=0) < 2**63:
-            what = f"line {at} has no long number"
-            expected = "one of 2**63 or more; other rows are in the arrays"
-        if what:
-            raise FileError(str(path), what, expected=expected, fix=_RESTORE)
-        found[job] = tuple(numbers)
-        last = job
-    return found
-
-
-def _numbers(path: Path, place: str, line: str, length: int) -> list[int]:
-    """Return the numbers of a line: a job and so many others."""
-    parts = line.split(":")
-    long = max(map(len, parts)) > LARGEST_DIGITS
-    if long or len(parts) != length + 1 or not _LINE.fullmatch(line):
-        raise FileError(
-            str(path),
-            f"{place} is no row",
-            expected=f"{length + 1} whole numbers with colons between them",
-            fix=_RESTORE,
-        )
-    return [*map(int, parts)]
+def _broken(path: Path | str, what: str, expected: str | None = None) -> FileError:
+    return FileError(str(path), what, expected=expected, fix=_RESTORE)
 
 
 def stated_files(entry: Node, number: int, kinds: Mapping[str, Field], **others: Field) -> Any:
@@ -197,44 +177,39 @@ class StoredShard(NamedTuple):
         """Read its files."""
         sums, n = dict(self.sha256), self.n_jobs
         refuse_strangers(Path(self.folder, "jobs", self.file), sums, ("denominator.npy", "wide"))
-        denominator = None
-        if "denominator.npy" in sums:
-            denominator = read_array(self._path("denominator.npy"), sums["denominator.npy"], (n,))
-        wide: dict[int, tuple[int, ...]] = {}
+
+        def array(what: str, *shape: int) -> NDArray[Any]:
+            return read_array(self._path(what), sums[what], shape)
+
+        jobs, wide = range(self.first, self.first + n), dict[int, tuple[int, ...]]()
         if "wide" in sums:
-            jobs = range(self.first, self.first + n)
             wide = read_lines(self._path("wide"), sums["wide"], self.n_blocks + 2, jobs)
         return Narrow(
-            read_array(self._path("demand.npy"), sums["demand.npy"], (n,)),
-            read_array(self._path("supply.npy"), sums["supply.npy"], (n, self.n_blocks)),
-            denominator,
+            array("demand.npy", n),
+            array("supply.npy", n, self.n_blocks),
+            array("denominator.npy", n) if "denominator.npy" in sums else None,
             wide,
         )
 
     def rows(self, narrow: Narrow) -> Rows:
         """Return the exact rows."""
-        demands = narrow.demand.astype(np.int64)
-        supplies = narrow.supply.astype(np.int64)
+        demands, supplies = narrow.demand.astype(np.int64), narrow.supply.astype(np.int64)
         wide = {
             j - self.first: Row(numbers[1], numbers[2:], numbers[0])
             for j, numbers in narrow.wide.items()
         }
-        if narrow.denominator is None:
-            denominators = np.ones(self.n_jobs, dtype=np.int64)
-        else:
-            denominators = narrow.denominator.astype(np.int64)
         places = np.array(sorted(wide), dtype=np.int64)
         if narrow.denominator is None:
+            denominators = np.ones(self.n_jobs, dtype=np.int64)
             denominators[places] = 0
+        else:
+            denominators = narrow.denominator.astype(np.int64)
         none = np.flatnonzero(denominators == 0)
         if not np.array_equal(none, places) or demands[places].any() or supplies[places].any():
-            raise FileError(
-                str(self._path("wide")),
-                "its jobs are not those whose numbers are 0 in the arrays",
-                fix=_RESTORE,
-            )
+            what = "its jobs are not those whose numbers are 0 in the arrays"
+            raise _broken(self._path("wide"), what)
         if any(row.denominator < 1 for row in wide.values()):
-            raise FileError(str(self._path("wide")), "a denominator is 0", fix=_RESTORE)
+            raise _broken(self._path("wide"), "a denominator is 0")
         return Rows.owned(demands, supplies, denominators, wide)
 
     def row(self, job: int) -> Row:
@@ -252,15 +227,12 @@ class StoredShard(NamedTuple):
         except FileError:
             raise
         except (OSError, ValueError, IndexError) as fault:
-            raise FileError(self.name, f"cannot be read: {fault}", fix=_RESTORE) from None
+            raise _broken(self.name, f"cannot be read: {fault}") from None
 
 
 def write_shard(folder: Path, file: str, first: int, rows: Rows) -> dict[str, str]:
     """Write the files of a shard, and return the SHA-256 of each."""
-    files = {
-        "demand.npy": array_bytes(rows.demands),
-        "supply.npy": array_bytes(rows.supplies),
-    }
+    files = {"demand.npy": array_bytes(rows.demands), "supply.npy": array_bytes(rows.supplies)}
     plain = rows.denominators == 1
     plain[list(rows.wide)] = True
     if not plain.all():

@@ -7,8 +7,7 @@ import re
 from ...errors import CmsError, FileError
 from ...files.csv_records import folded
 from ...files.source import StrPath
-from ...files.tables import Cell, TableRow, read_table
-from ...files.unknown_columns import refuse_unknown_columns
+from ...files.tables import Cell, TableRow, read_table, refuse_unknown_columns
 from ...values.frozen import FrozenMap
 from ...values.names import nearest
 from ..hardware import Gpu, gpus
@@ -56,12 +55,12 @@ def read_nodes(path: StrPath, devices: dict[str, Gpu] | None = None) -> Deployme
     facts: dict[str, tuple[int, dict[str, str]]] = {}
     table = read_table(path, NODE_COLUMNS, _OPTIONAL)
     refuse_unknown_columns(table, _OPTIONAL, kinds=())
-    for column in table.header.extra:
+    for column in table.extra:
         if _NUMBERS.fullmatch(folded(column)):
             raise FileError(
-                table.header.source.name,
+                table.source.name,
                 f"the column {column!r} looks like the number of a GPU, which is no label",
-                line=table.header.line,
+                line=table.line,
                 expected="a row a node and type of GPU: they are numbered from 0 as they stand",
                 fix="remove it; 'cms observe' reads GPUs with the numbers that they have",
             )

@@ -121,7 +121,8 @@ def gpus() -> tuple[Gpu, ...]:
 
 @cache
 def _load(key: str) -> Gpu:
-    return read_device(read_source(_DEVICES / f"{key}.json", holds="a device"))
+    source = read_source(_DEVICES / f"{key}.json", holds="a device")
+    return read_device(Node(parse_json(source), source))
 
 
 @cache
@@ -195,12 +196,14 @@ def read_gpu(path: StrPath) -> Gpu:
             expected="a device file: .json, .yaml or .yml",
         )
     source = read_source(path, holds="a device")
-    if suffix != ".json":
-        from ...files.yaml_text import yaml_source  # not on the way to a device of the catalogue
+    if suffix == ".json":
+        node = Node(parse_json(source), source)
+    else:
+        from ...files.yaml_text import read_yaml  # not on the way to a device of the catalogue
 
-        source = yaml_source(source, holds="a device")
-    read_device(source)  # whatever is known of it
-    return described_device(Node(parse_json(source), source))
+        node = read_yaml(source, holds="a device")
+    read_device(node)  # whatever is known of it
+    return described_device(node)
 
 
 def described_device(node: Node) -> Gpu:

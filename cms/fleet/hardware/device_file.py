@@ -9,9 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from ...files.json_text import parse_json
 from ...files.node import Node
-from ...files.source import Source
 from ...files.wording import shortened
 from .device import Gpu
 from .enumeration import MOST_SETS, LayoutCounts
@@ -51,9 +49,8 @@ def is_device_file(name: str) -> bool:
     return name.lower().endswith((".yaml", ".yml", ".json"))
 
 
-def read_device(source: Source) -> Gpu:
-    """Build and check a device from the text of a JSON file (or a `YamlSource`)."""
-    document = Node(parse_json(source), source)
+def read_device(document: Node) -> Gpu:
+    """Build and check a device from the document of its file."""
     gpu = device_from_json(document)
     _some(document.at("profiles"))
     return gpu

@@ -37,14 +37,14 @@ def rates_from_table(source: Source) -> Rates:
     2 services, 2 moments, every 60 s from 0 s to 60 s
     """
     table = read_table(source, ("time",), _LONG)
-    there = [name for name in _LONG if name in table.columns]
+    there = [name for name in _LONG if name in table.index]
     clock = OneClock()
     samples: dict[str, list[Sample]] = {}
     if len(there) == 1:
         raise FileError(
             source.name,
             f"there is a column {there[0]!r} and none {({*_LONG} - {*there}).pop()!r}",
-            line=table.header.line,
+            line=table.line,
             expected="time,service,rate_rps, or time and a column for each service",
         )
     if there:
@@ -58,12 +58,12 @@ def rates_from_table(source: Source) -> Rates:
 
 
 def _fill_from_columns(table: Table, clock: OneClock, samples: dict[str, list[Sample]]) -> None:
-    names = [name for name in table.columns if name != "time"]
+    names = [name for name in table.index if name != "time"]
     if not names:
         raise FileError(
-            table.header.source.name,
+            table.source.name,
             "the only column is 'time'",
-            line=table.header.line,
+            line=table.line,
             expected="a column for each service beside it",
         )
     for row in table:

@@ -25,8 +25,7 @@ from .text_table import hanging, verdict_line
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from ...shortages.growth import Growth
-    from ...shortages.shortage import Shortage
+    from ...shortages.shortage import Growth, Shortage
     from ..serving import Plan
 
 MOST_BARS = 16

@@ -10,8 +10,7 @@ from typing import Any, TypeVar, cast
 from ...errors import InvalidProblem
 from ...files.numerals import number_in
 from ...files.source import StrPath
-from ...files.tables import Cell, TableRow, read_table
-from ...files.unknown_columns import refuse_unknown_columns
+from ...files.tables import Cell, TableRow, read_table, refuse_unknown_columns
 from .operating_point import COLD_START, OperatingPoint
 from .service import HEEDED, Service
 
@@ -154,7 +153,7 @@ def read_operating_points(path: StrPath) -> tuple[OperatingPoint, ...]:
 def _point(row: TableRow, memory: dict[tuple[str, str], Any]) -> OperatingPoint:
     def read(name: str, as_what: Callable[[Cell], T]) -> T:
         # tables of measurements repeat themselves: most cells were read further up already
-        key = name, row.texts[row.header.index[name]]
+        key = name, row.texts[row.table.index[name]]
         if key not in memory:
             memory[key] = as_what(row[name])
         return cast("T", memory[key])
@@ -176,7 +175,7 @@ def _point(row: TableRow, memory: dict[tuple[str, str], Any]) -> OperatingPoint:
 
 
 def _origin(row: TableRow) -> str:
-    return f"{row.header.source.name}:{row.line}"
+    return f"{row.table.source.name}:{row.line}"
 
 
 def _number_or_none(cell: Cell) -> Fraction | None:

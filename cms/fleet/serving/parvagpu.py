@@ -202,5 +202,5 @@ def _services(rates: TableRow, limits: TableRow) -> Iterator[Service]:
                 expected="a number in both files, or N/A in both",
             )
         if not rate.is_missing:
-            origin = f"{rates.header.source.name}:{rates.line}"
+            origin = f"{rates.table.source.name}:{rates.line}"
             yield Service(model, model, rate.number(), limit.number(above=0), origin=origin)

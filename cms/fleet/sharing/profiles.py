@@ -116,7 +116,7 @@ def read_profiles(path: StrPath) -> Profiles:
     """
     table = read_table(path, ("model",), ("device",))
     rows = list(table)
-    columns = table.header.extra
+    columns = table.extra
     if not columns:
         raise rows[0].error(
             "the table says nothing of its models",

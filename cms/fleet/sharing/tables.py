@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 
 from ...errors import InvalidProblem
 from ...files.source import StrPath
-from ...files.tables import Cell, TableRow, read_table
-from ...files.unknown_columns import refuse_unknown_columns
+from ...files.tables import Cell, TableRow, read_table, refuse_unknown_columns
 from ...values.numbers import exact, shown
 from .assignment import NamedGpus
 from .bucketing import merged, rounded

@@ -145,7 +145,7 @@ def read_trace(
     for name, own in rows.items():
         arrivals = np.sort(np.array([time - first for time in own], dtype=np.int64))
         found[name] = _spread(arrivals) if whole else arrivals
-    return Replay(found, table.header.source.name, scaled)
+    return Replay(found, table.source.name, scaled)
 
 
 def _table(path: StrPath, column: str | None, service_column: str | None) -> Table:
@@ -157,14 +157,14 @@ def _table(path: StrPath, column: str | None, service_column: str | None) -> Tab
     optional = [*wanted.values(), *(name for name in known if name not in wanted)]
     table = read_table(source, (), optional)
     for option, name in asked.items():
-        if name is not None and wanted[folded(name)] not in table.columns:
-            if len(table.columns) == 1:
+        if name is not None and wanted[folded(name)] not in table.index:
+            if len(table.index) == 1:
                 read_table(source, list(wanted.values()))  # may know what stands between them
             raise FileError(
                 source.name,
                 f"there is no column {name!r}",
-                line=table.header.line,
-                expected=f"one of {', '.join(table.columns)}",
+                line=table.line,
+                expected=f"one of {', '.join(table.index)}",
                 fix=f"name it with {option}",
             )
     return table
@@ -174,24 +174,24 @@ def _times(table: Table, column: str | None) -> Sequence[int]:
     """The arrivals' times in nanoseconds, in the order of the rows."""
     clock = OneClock("{text} is no time")
     if column is None:
-        if _END in table.columns and _DURATION in table.columns:
+        if _END in table.index and _DURATION in table.index:
             return [
                 round((clock.time_of(row[_END]) - row[_DURATION].number()) * SECOND)
                 for row in table
             ]
-        known = [name for name in _KNOWN if name in table.columns]
+        known = [name for name in _KNOWN if name in table.index]
         if not known:
             raise table.rows[0].error(
-                f"no column is known to hold times: {', '.join(table.columns)}",
+                f"no column is known to hold times: {', '.join(table.index)}",
                 expected=f"one of {', '.join(_KNOWN)}",
                 fix="name the column with --column",
             )
         column = known[0]
     if unit := _UNIT.search(folded(re.sub("(?<=[a-z])(?=[A-Z])", "_", column))):
         raise FileError(
-            table.header.source.name,
+            table.source.name,
             f"the column {column!r} holds times in {unit[1]}, by its name",
-            line=table.header.line,
+            line=table.line,
             expected="seconds, or a date and time",
             fix="divide them, or rename the column if they are seconds",
         )

@@ -20,8 +20,8 @@ from ...errors import InvalidCertificate
 from ...problem.parts import Configuration
 from ...problem.problem import Problem
 from ...schedule.schedule import MachineGroup, Schedule, machine_cost
-from ...shortages.growth import rechecked
 from ...shortages.search import Asking
+from ...shortages.shortage import rechecked
 from ...solving.solution import Solution, StopReason
 from .ladders import Ladder, last_where
 from .posing import Posing

@@ -13,7 +13,7 @@ import pytest
 
 from cms.fleet.serving import Plan, as_problem
 from cms.fleet.simulation import Gamma, Simulation, Verdict, simulate
-from cms.shortages.growth import growth, with_schedule
+from cms.shortages.shortage import growth, with_schedule
 from cms.solving.solve import solve
 from instances import published
 

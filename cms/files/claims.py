@@ -1,10 +1,21 @@
-"""Schedules as part of a JSON document, one group of machines a line, and contents of blocks."""
+"""Schedules and certificates as parts of a document, numbers read exactly."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
+from ..certificate.certificate import LARGEST_DEPTH, BlockPrices, Branch, Certificate
+from ..certificate.quantity import (
+    BlocksOf,
+    BlocksOfJob,
+    MachinesOf,
+    MachinesOfType,
+    MachinesWith,
+    Quantity,
+)
+from ..mixes.functions import PriceFunction
+from ..mixes.prices import MixPrices
 from ..problem.parts import Configuration
 from ..schedule.contents import Content, Mix, shown_content
 from ..schedule.schedule import MachineGroup, Schedule
@@ -15,14 +26,7 @@ _MACHINE = f.nullable(f.name("machine type"))
 
 
 def schedule_to_json(schedule: Schedule) -> dict[str, Any]:
-    """Turn a schedule into the value that :func:`schedule_from_json` reads.
-
-    Examples
-    --------
-    >>> group = MachineGroup(Configuration({"3g": 2}, "a100"), {("3g", "bert"): 1}, 5)
-    >>> schedule_to_json(Schedule([group]))["groups"][0]["assignment"]
-    [['3g', 'bert', 1]]
-    """
+    """Turn a schedule into the value that :func:`schedule_from_json` reads."""
     return {
         "groups": [
             {
@@ -108,3 +112,86 @@ CONTENT = f.Field(
     _read_content,
     lambda content: content if isinstance(content, str) else _AMOUNTS.write(dict(content)),
 )
+
+
+_PRICES = f.Field(lambda node: {key: entry.number() for key, entry in node.entries()}, dict)
+_STEP = f.Field(
+    lambda node: tuple(entry.number() for entry in node.array(length=2)),
+    lambda step: [f.NUMBER.write(number) for number in step],
+)
+_FUNCTION = f.record(PriceFunction, slope=f.NUMBER, steps=f.array(_STEP).or_else(()))
+_LEAF = {
+    "prices": _PRICES,
+    "limit_prices": _PRICES.or_else({}),
+    "multipliers": f.array(f.NUMBER).or_else(()),
+    "proper": f.table("block", f.COUNT).or_else({}),
+    "functions": f.table("job", _FUNCTION).or_else(None),
+}
+
+
+def certificate_from_json(tree: Node | Mapping[str, Any]) -> Certificate:
+    """Turn a parsed tree into a certificate; :meth:`Certificate.to_json` is the way back.
+
+    Whether it holds for a problem is for its ``bound`` to say.
+    """
+    return _tree(tree if isinstance(tree, Node) else Node(tree), 0)
+
+
+def _tree(node: Node, depth: int) -> Certificate:
+    if not (isinstance(node.value, dict) and "branch" in node.value):
+        found = f.read_object(node, _LEAF)
+        functions = found.pop("functions")
+        if functions is None:
+            return node.build(BlockPrices, **found)
+        return node.build(MixPrices, **found, functions=functions)
+    if depth >= LARGEST_DEPTH:
+        raise node.error(f"a certificate has more than {LARGEST_DEPTH} branches above one another")
+    fields = node.object(("branch", "at_most", "below", "above"))
+    return node.build(
+        Branch,
+        _quantity(fields["branch"]),
+        fields["at_most"].integer(minimum=None),
+        _tree(fields["below"], depth + 1),
+        _tree(fields["above"], depth + 1),
+    )
+
+
+def _machines_of_type(node: Node) -> MachinesOfType:
+    weighted = isinstance(node.value, dict)
+    types = f.table("machine type", f.AT_LEAST_ONE) if weighted else f.name("machine type")
+    return node.build(MachinesOfType, types.read(node))
+
+
+def _content(node: Node) -> Configuration:
+    blocks, machine = f.table("block", f.COUNT), f.nullable(f.name("machine type")).or_else(None)
+    found: Configuration = f.record(Configuration, own=False, blocks=blocks, machine=machine).read(
+        node
+    )
+    return found
+
+
+_QUANTITIES = {
+    "machines_of_type": _machines_of_type,
+    "machines_of": lambda node: MachinesOf(_content(node)),
+    "machines_with": lambda node: MachinesWith(_content(node)),
+    "blocks_of": lambda node: node.build(BlocksOf, node.name("block")),
+    "blocks_of_job": f.record(
+        BlocksOfJob,
+        own=False,
+        block=f.name("block"),
+        job=f.name("job"),
+        amount=f.NUMBER.or_else(None),
+    ).read,
+}
+
+
+def _quantity(node: Node) -> Quantity:
+    fields = node.object((), _QUANTITIES, own=False)
+    if len(fields) != 1:
+        raise node.error(
+            f"{node.label} has {len(fields)} quantities",
+            expected=f"exactly one of {', '.join(_QUANTITIES)}",
+        )
+    ((kind, what),) = fields.items()
+    found: Quantity = node.build(_QUANTITIES[kind], what)
+    return found

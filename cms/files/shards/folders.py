@@ -1,38 +1,54 @@
-"""Problem folders: written once, from chunks of jobs, and opened without reading a job."""
+"""Folders of problems and solutions: a document, and every job's numbers in arrays beside it."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ...errors import InvalidProblem
+import numpy as np
+
+from ...errors import FileError, InvalidOption, InvalidProblem
 from ...problem.digest import leaf_digests
+from ...problem.parts import Configuration
 from ...problem.problem import Problem
 from ...problem.rows import Rows
-from ...shards.engine import Here
+from ...shards.counts import Coded
+from ...shards.engine import SHARD
 from ...shards.problem import ShardedProblem
-from ...shards.shard import SHARD
+from ...shards.schedule import ShardedSchedule
 from ...values.arrays import number_array
 from ...values.names import NumberedNames
+from ..claims import machines_from_json, machines_to_json
 from ..documents import check_head, head, read_folder_document
-from ..fields import AT_LEAST_ONE, SHA256, Field
+from ..fields import AT_LEAST_ONE, COUNT, SHA256, Field
 from ..folders import new_folder
 from ..layout import write_document
 from ..node import Node
 from ..problems import problem_from_json, problem_to_json
 from .journal import Journal
-from .stored import StoredShard, stated_files, write_shard
+from .stored import (
+    StoredShard,
+    array_bytes,
+    lines_bytes,
+    read_array,
+    read_lines,
+    refuse_strangers,
+    stated_files,
+    write_file,
+    write_shard,
+)
 
 if TYPE_CHECKING:
-    from numpy.typing import ArrayLike
+    from numpy.typing import ArrayLike, NDArray
 
-    from ...shards.engine import Engine
+    from ...shards.engine import Engine, Loaded
     from ..source import StrPath
 
 #: Shards begin where leaves do.
 _LEAF, _LARGEST_SHARD = 2**16, 2**30
-_FILES = {
+_MACHINES = ("blocks", "machine_types", "configurations")
+_JOB_FILES = {
     "demand.npy": SHA256,
     "supply.npy": SHA256,
     "denominator.npy": SHA256.or_else(None),
@@ -54,16 +70,11 @@ def pack(
     problem : Problem
         Machines, configurations and blocks; without jobs.
     chunks : iterable of (demands, supply)
-        The jobs, some after the others: arrays as of :meth:`cms.Problem.from_arrays`, of shapes
-        (n,) and (n, k). They are held one chunk at a time.
+        Jobs as of :meth:`cms.Problem.from_arrays`, (n,) and (n, k), held one chunk at a time.
     path : str or path-like
         The folder, which must not be there yet. It appears when all is written.
     size : int, optional
         Jobs of a shard, a multiple of 65,536.
-
-    Returns
-    -------
-    ShardedProblem
 
     Raises
     ------
@@ -77,8 +88,7 @@ def pack(
     >>> import cms, pathlib, tempfile
     >>> head = cms.Problem(configurations=cms.Configuration({"7g": 1}))
     >>> folder = pathlib.Path(tempfile.mkdtemp(), "fleet")
-    >>> chunks = [([3, 5], [[2], [4]]), ([7], [[1.5]])]
-    >>> problem = cms.pack(head, chunks, folder)
+    >>> problem = cms.pack(head, [([3, 5], [[2], [4]]), ([7], [[1.5]])], folder)
     >>> problem.n_jobs, cms.solve(problem).machine_count
     (3, 9)
     """
@@ -115,8 +125,7 @@ def _shards(
         rows = Rows.from_arrays(wanted, supply, names, problem.blocks)
         first += len(rows)
         while held + len(rows) >= size:
-            part = rows.part(0, size - held)
-            yield Rows.joined([*waiting, part], len(problem.blocks))
+            yield Rows.joined([*waiting, rows.part(0, size - held)], len(problem.blocks))
             rows = rows.part(size - held, len(rows))
             waiting, held = [], 0
         if len(rows):
@@ -148,12 +157,10 @@ def open_problem(
     Parameters
     ----------
     path : str or path-like
-        The folder.
     engine : Engine, optional
         What works on its shards: by default this process; a cluster of :func:`cms.cluster`.
     journal : str or path-like, optional
-        A folder in which a search keeps what its passes found, so that the same search goes on
-        there after it was cut off. Checks never read it.
+        A folder in which a search keeps what its passes found, to go on after it was cut off.
 
     Raises
     ------
@@ -163,54 +170,126 @@ def open_problem(
     Examples
     --------
     >>> import cms, pathlib, tempfile
-    >>> head = cms.Problem(configurations=cms.Configuration({"7g": 1}))
-    >>> folder = pathlib.Path(tempfile.mkdtemp(), "fleet")
-    >>> problem = cms.pack(head, [([3, 5], [[2], [4]])], folder)
-    >>> cms.open_problem(folder) == problem
-    True
+    >>> head, folder = cms.Problem(configurations=cms.Configuration({"7g": 1})), tempfile.mkdtemp()
+    >>> _ = cms.pack(head, [([3, 5], [[2], [4]])], pathlib.Path(folder, "fleet"))
+    >>> cms.open_problem(pathlib.Path(folder, "fleet")).n_jobs
+    2
     """
     node = read_folder_document(path, "problem.json", "cms-problem-folder")
-    # wherever the process, or a worker, is when it reads
-    folder = Path(path).absolute()
-    problem = _read(node, folder, engine)
-    if journal is None:
-        return problem
-    inner: Any = Here() if engine is None else engine
-    return _read(node, folder, Journal(inner, Path(journal).absolute(), problem.stated_sha256()))
-
-
-def _read(node: Node, folder: Path, engine: Engine | None) -> ShardedProblem:
     check_head(node, "cms-problem-folder")
-    keys = ("format", "schema", "blocks", "machine_types", "configurations", "jobs")
-    fields = node.object(keys)
-    machines: Mapping[str, Any] = {
-        key: node.value[key] for key in ("blocks", "machine_types", "configurations")
-    }
-    frame = {**head("cms-problem"), **machines, "jobs": []}
-    problem = problem_from_json(Node(frame, node.source))
-    assert isinstance(problem, Problem)
+    fields = node.object(("format", "schema", *_MACHINES, "jobs"))
+    frame = {**head("cms-problem"), **{key: node.value[key] for key in _MACHINES}, "jobs": []}
+    machines = problem_from_json(Node(frame, node.source))
+    assert isinstance(machines, Problem)
     jobs = fields["jobs"].object(("count", "in_a_shard", "shards"))
     size = jobs["in_a_shard"].integer(minimum=1)
     if size % _LEAF or size > _LARGEST_SHARD:
         raise jobs["in_a_shard"].wrong(f"a multiple of {_LEAF} up to 2**30")
-    shards, first = [], 0
+    # wherever the process, or a worker, is when it reads
+    shards, first, folder = list[StoredShard](), 0, Path(path).absolute()
     entries = list(jobs["shards"].array())
     for number, entry in enumerate(entries):
-        shard = _shard(entry, folder, number, first, len(problem.blocks))
+        shard = _shard(entry, folder, number, first, len(machines.blocks))
         if shard.n_jobs != size and (number + 1 < len(entries) or shard.n_jobs > size):
             raise entry.at("jobs").wrong(f"{size} jobs, or in the last shard fewer")
         shards.append(shard)
         first += shard.n_jobs
     if jobs["count"].integer() != first:
         raise jobs["count"].wrong(f"{first}, the jobs of all shards")
-    return ShardedProblem(problem, shards, engine)
+    problem = ShardedProblem(machines, shards, engine)
+    if journal is None:
+        return problem
+    where = Path(journal).absolute()
+    kept = Journal(problem.engine, where, problem.stated_sha256())
+    return ShardedProblem(machines, shards, kept)
 
 
 def _shard(entry: Node, folder: Path, number: int, first: int, n_blocks: int) -> StoredShard:
     sums, others = stated_files(
-        entry, number, _FILES, jobs=AT_LEAST_ONE, leaves=Field(lambda node: node, str)
+        entry, number, _JOB_FILES, jobs=AT_LEAST_ONE, leaves=Field(lambda node: node, str)
     )
     n = others["jobs"]
     leaves = [SHA256.read(leaf) for leaf in others["leaves"].array(length=-(-n // _LEAF))]
     stated = tuple(bytes.fromhex(leaf) for leaf in leaves)
     return StoredShard(str(folder), f"{number:06d}", first, n, n_blocks, sums, stated)
+
+
+_COUNT_FILES = {"npy": SHA256, "wide": SHA256.or_else(None)}
+
+
+class StoredCut(NamedTuple):
+    """The counts of one shard, in files of a solution folder, with the SHA-256 of each."""
+
+    folder: str
+    file: str
+    sha256: tuple[tuple[str, str], ...]
+
+    def table(self, loaded: Loaded) -> NDArray[Any]:
+        """Read them."""
+        n, k, sums = len(loaded.rows), loaded.rows.n_blocks, dict(self.sha256)
+        base = Path(self.folder, "counts", self.file)
+        refuse_strangers(base, sums, ("wide",))
+        table = read_array(Path(f"{base}.npy"), sums["npy"], (n, k))
+        if "wide" in sums:
+            path, jobs = Path(f"{base}.wide"), range(loaded.first, loaded.first + n)
+            table = table.astype(object)
+            for job, numbers in read_lines(path, sums["wide"], k, jobs).items():
+                if any(table[job - loaded.first]):
+                    raise FileError(str(path), f"job {job} is in the array as well")
+                table[job - loaded.first] = numbers
+        return table
+
+
+def write_solution_folder(
+    document: Mapping[str, Any], schedule: ShardedSchedule, path: Path
+) -> None:
+    """Write a solution folder, which must not be there yet, and appears when all is written.
+
+    `document` is all of the solution's but its format and its schedule.
+    """
+    with new_folder(path, "counts") as aside:
+        files, first = [], 0
+        for number, part in enumerate(schedule.counts):
+            if not isinstance(part, Coded):
+                raise InvalidOption("this schedule is in a folder already; copy that")
+            files.append(_write_counts(aside / "counts" / f"{number:06d}", part.table(), first))
+            first += len(part.codes)
+        machines = [machines_to_json(*each) for each in schedule.machines.items()]
+        whole = {
+            **document, "format": "cms-solution-folder",
+            "schedule": {"machines": machines, "counts": files},
+        }  # fmt: skip
+        write_document(lambda: whole, aside / "solution.json")
+
+
+def _write_counts(base: Path, table: NDArray[Any], first: int) -> dict[str, Any]:
+    files = {}
+    if table.dtype.kind == "O":
+        long = np.array([max(row, default=0) >= 2**63 for row in table.tolist()], dtype=np.bool_)
+        if long.any():
+            files["wide"] = lines_bytes(
+                (first + j, *table[j]) for j in np.flatnonzero(long).tolist()
+            )
+        table = np.where(long[:, None], 0, table).astype(np.int64)
+    files["npy"] = array_bytes(table)
+    sums = {what: write_file(Path(f"{base}.{what}"), files[what]) for what in sorted(files)}
+    return {"file": base.name, "sha256": sums}
+
+
+def sharded_schedule_from_json(value: Node, folder: Path) -> ShardedSchedule:
+    """Read the schedule of a solution folder; its arrays are read when somebody asks for them."""
+    fields = value.object(("machines", "counts"))
+    machines: dict[Configuration, int] = {}
+    for entry in fields["machines"].array():
+        shape, number, _ = machines_from_json(entry, COUNT)
+        if shape in machines:
+            raise entry.error(f"{entry.label} has the configuration {shape} a second time")
+        machines[shape] = number
+    counts = fields["counts"].array()
+    return ShardedSchedule(
+        machines,
+        tuple(
+            StoredCut(str(folder), f"{at:06d}", stated_files(entry, at, _COUNT_FILES))
+            for at, entry in enumerate(counts)
+        ),
+    )
