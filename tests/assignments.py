@@ -38,9 +38,6 @@ class AssignmentProblem:
     def compute_sha256(self) -> str:
         return hashlib.sha256(f"assignment {self.values}".encode()).hexdigest()
 
-    def private_copy(self) -> AssignmentProblem:
-        return AssignmentProblem(tuple(tuple(row) for row in self.values))
-
     @property
     def most(self) -> int:
         """The most that is conceivable: every task at its best worker."""
@@ -58,9 +55,6 @@ class Assignment:
         rows = [(str(task), str(worker)) for task, worker in enumerate(self.workers[:most])]
         more = len(self.workers) - len(rows)
         return Excerpt(("task", "worker"), rows, f"... and {more} more tasks" if more else "")
-
-    def private_copy(self) -> Assignment:
-        return Assignment(tuple(map(int, self.workers)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,9 +76,6 @@ class AssignmentPrices:
                     )
         total = sum(self.tasks) + sum(self.workers)
         return Proved(Fraction(problem.most - total), total < 0)
-
-    def private_copy(self) -> AssignmentPrices:
-        return AssignmentPrices(tuple(map(int, self.tasks)), tuple(map(int, self.workers)))
 
 
 class AssignmentReferee:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from fractions import Fraction
 
 import pytest
@@ -13,11 +12,9 @@ from cms.solving.solution import Status
 from cms.solving.solve import solve
 from cms.testing import CHECKS, Check, ConformanceError, check_algorithm
 from cms.testing.edge_problems import CROWDS, EDGE_PROBLEMS
-from cms.testing.observation import observe
 from tests import plugins
 from tests.plugins import OneByOne
 from tests.samples import so_many
-from tests.scripted import Clock
 
 
 @pytest.mark.parametrize("check", CHECKS, ids=str)
@@ -48,34 +45,9 @@ def test_a_bad_plugin_fails_for_the_named_reason_only(
     monkeypatch.setattr("cms.testing.checks.TIME_SHARED_CROWDS", ())  # none takes them
     plugin = bad()
     report = check_algorithm(plugin, EDGE_PROBLEMS[::3], seeds=[0])
-    if isinstance(plugin, plugins.IgnoresTheClock):
-        plugin.let_go.set()
     assert report.failed == (reason,), str(report)
     assert not report.ok
     assert words in str(report)
-
-
-def is_late(plugin: plugins.GoesOn, monkeypatch: pytest.MonkeyPatch) -> bool:
-    """Stop it when it has begun, as if it got no share of the machine within the driver's grace."""
-    monkeypatch.setattr("cms.solving.driver.GRACE_SECONDS", 0.0)
-    Clock(0.05, until=lambda: math.inf if plugin.begun.is_set() else 0.0).rule(monkeypatch)
-    seen = observe(plugin, False, EDGE_PROBLEMS[-1].make(), options={}, time_limit=0.1)
-    plugin.let_go.set()
-    return seen.late
-
-
-@pytest.mark.parametrize(("seconds", "late"), [(0.0, False), (0.25, False), (0.8, True)])
-def test_half_a_second_is_counted_in_the_algorithms_own_work(
-    seconds: float, late: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    assert is_late(plugins.WorksOn(seconds), monkeypatch) == late
-
-
-@pytest.mark.parametrize(("seconds", "late"), [(0.1, False), (3600.0, True)])
-def test_one_asleep_is_late_when_another_thread_has_worked_for_half_a_second(
-    seconds: float, late: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    assert is_late(plugins.SleepsOn(seconds), monkeypatch) == late
 
 
 def test_a_check_used_as_a_test_raises_with_its_name_and_promise() -> None:

@@ -169,7 +169,7 @@ def handed_out(tables: Tables, machines: Sequence[int], budget: Budget) -> Hande
     ...     configurations=Configuration({"half": 2}), jobs=[Job("bert", 2, {"half": 1})]
     ... )
     >>> ledger = Ledger(problem, "demo", trusted=True, clock=lambda: 0.0)
-    >>> budget = RunBudget(ledger, seed=0, threads=1, started=0.0, seconds=float("inf"))
+    >>> budget = RunBudget(ledger, seed=0, threads=1, end=float("inf"))
     >>> handed_out(Tables.of(problem), [1], budget)
     HandedOut(given={(0, 0): 2}, decided=True)
     """

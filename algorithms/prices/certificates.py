@@ -53,7 +53,7 @@ def ray(reduction: Reduction, jobs: AnyJobs, budget: Budget) -> Named | None:
     ...     jobs=[Job("x", 3, {"a": 1})],
     ... )
     >>> ledger = Ledger(problem, "demo", trusted=True, clock=lambda: 0.0)
-    >>> budget = RunBudget(ledger, seed=0, threads=1, started=0.0, seconds=float("inf"))
+    >>> budget = RunBudget(ledger, seed=0, threads=1, end=float("inf"))
     >>> small = reduce(problem)
     >>> ray(small, Jobs(small.problem), budget).claim.proves_infeasible(problem)
     True

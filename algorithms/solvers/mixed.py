@@ -22,7 +22,7 @@ class MixedProgram(WrappedProgram):
     >>> ledger = Ledger(
     ...     Problem(configurations=[], jobs=[]), "demo", trusted=True, clock=lambda: 0.0
     ... )
-    >>> budget = RunBudget(ledger, seed=0, threads=1, started=0.0, seconds=float("inf"))
+    >>> budget = RunBudget(ledger, seed=0, threads=1, end=float("inf"))
     >>> program = MixedProgram()
     >>> x, y = program.variable(1.0, whole=True), program.variable(2.0)
     >>> _ = program.row([(x, 2.0), (y, 2.0)], low=3.0)

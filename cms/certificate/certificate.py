@@ -13,7 +13,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, Self, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
 from ..errors import InvalidCertificate, InvalidProblem
 from ..problem.parts import Block
@@ -166,10 +166,6 @@ class Leaf(Certificate):
 
     def _judge(self, proofs: LeafProofs, path: tuple[Condition, ...]) -> Proved:
         return proofs.of(self, path)
-
-    def private_copy(self) -> Self:
-        """Return an equal leaf without a part in common that could be changed."""
-        return type(self)(self.prices, self.limit_prices, self.multipliers, self.proper)
 
     def numbers(self) -> Hashable:
         """Return all its numbers but the multipliers: equal ones prove the same below a path."""

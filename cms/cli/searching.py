@@ -5,15 +5,16 @@ from __future__ import annotations
 import sys
 import threading
 from collections.abc import Callable
+from concurrent.futures import Future, wait
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from cms.errors import CmsError, UnsupportedProblem
-from cms.running.aside import POLL_SECONDS, Aside
 from cms.running.interrupt import Interrupted
+from cms.running.stopping import POLL_SECONDS
 
 from .documents import open_document
 from .options import pairs, usage_error
@@ -307,16 +308,21 @@ def heard(
     Interrupted
         If Ctrl-C was pressed, and the call does not come back in time.
     """
-    aside = Aside(call, "cms search")
-    aside.start()
+    found: Future[T] = Future()
+    # a daemon: one that does not come back does not keep the process
+    threading.Thread(target=_fulfil, args=(found, call), name="cms search", daemon=True).start()
     with nullcontext() if doing is None else session.doing(doing):
-        while aside.is_alive():
-            aside.join(POLL_SECONDS)
+        while not wait([found], POLL_SECONDS).done:
             if session.interrupts.seconds_since_press > _PATIENCE_SECONDS and not patient():
                 raise Interrupted
-    if aside.fault is not None:
-        raise aside.fault
-    return cast("T", aside.result)
+    return found.result()
+
+
+def _fulfil(found: Future[T], call: Callable[[], T]) -> None:
+    try:
+        found.set_result(call())
+    except BaseException as fault:  # noqa: BLE001 (for whoever asked)
+        found.set_exception(fault)
 
 
 def option_values(how: Search) -> dict[str, object]:

@@ -142,8 +142,8 @@ class Support:
 class Budget(Protocol):
     """What a run may use, and what is known so far; the driver's side of the conversation.
 
-    Everything here may be read at any time from the algorithm's threads. Between two claims of an
-    algorithm nothing changes but ``stopped`` and the time.
+    Everything here may be read at any time from any thread. Between two claims of an algorithm
+    nothing changes but ``stopped`` and the time.
     """
 
     @property
@@ -180,8 +180,7 @@ class Budget(Protocol):
 
         It is called from another thread, at once if the run is stopped already, and repeatedly
         until the block is left: a solver that has not quite begun would miss a single call. So it
-        must bear repetition, and return at once: nobody waits for it, and it is not called again
-        before it has returned. It stops native code, which sees no ``stopped``:
+        must bear repetition, and return at once. It stops native code, which sees no ``stopped``:
 
         * CP-SAT: ``solver.stop_search``, with ``catch_sigint_signal = False`` set, without which
           Ctrl-C aborts the process; look at ``stopped`` within the block before it is started;
@@ -197,8 +196,8 @@ class Budget(Protocol):
 class Algorithm(Protocol):
     """An algorithm for CMS problems.
 
-    A third party's is given a problem, a start and options that were rebuilt for it, and of what it
-    claims only numbers and names are taken, in its own thread, before they are checked.
+    It runs in the caller's thread. One that goes on after its time delays the answer: in Python
+    code :class:`cms.running.stopping.Stopped` is raised where it is, native code is waited for.
 
     It takes a :class:`cms.Problem`, unless it has an attribute ``takes``: a tuple of the classes of
     problems it takes instead. Whatever else is asked of it is about problems of these classes only.
@@ -252,8 +251,7 @@ def kinds_taken(algorithm: Algorithm) -> tuple[type, ...]:
         If ``takes`` is no tuple of classes.
     """
     kinds = getattr(algorithm, "takes", (Problem,))
-    # The class of a class cannot lie; what it says of itself can.
-    if not (type(kinds) is tuple and kinds and all(issubclass(type(k), type) for k in kinds)):
+    if not (isinstance(kinds, tuple) and kinds and all(isinstance(k, type) for k in kinds)):
         raise AlgorithmError(
             algorithm.name,
             f"has takes = {shown_object(kinds)}; expected a tuple of classes of problems",

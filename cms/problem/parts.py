@@ -259,10 +259,3 @@ def _table(
         block: exact(value, entry(block))
         for block, value in zip(names, numbers.values(), strict=True)
     }
-
-
-def private_shape(shape: AnyConfiguration) -> AnyConfiguration:
-    """Return an equal configuration, or set of them, without a part in common."""
-    if isinstance(shape, Configuration):
-        return Configuration(shape.blocks, shape.machine)
-    return SizeBoundedConfigurations(shape.sizes, shape.capacity, shape.machine, shape.max_blocks)

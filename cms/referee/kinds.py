@@ -13,12 +13,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from fractions import Fraction
-from typing import Any, NamedTuple, Protocol, TypeVar
+from typing import Any, NamedTuple, Protocol
 
 from ..schedule.faults import Violation
 from ..schedule.schedule import Excerpt
-
-Own = TypeVar("Own")
 
 
 class First(NamedTuple):
@@ -51,14 +49,6 @@ class AnyProblem(Protocol):
         """A digest of all its data; the same for every equal problem."""
         ...
 
-    def compute_sha256(self) -> str:
-        """Compute ``sha256`` from the data as they are now."""
-        ...
-
-    def private_copy(self: Own) -> Own:
-        """Return an equal problem without a part in common that could be changed."""
-        ...
-
 
 class AnySchedule(Protocol):
     """What schedules of every kind have; they are immutable and can be pickled.
@@ -73,10 +63,6 @@ class AnySchedule(Protocol):
 
     def excerpt(self, most: int) -> Excerpt:
         """Return at most so many rows for a printed solution."""
-        ...
-
-    def private_copy(self: Own) -> Own:
-        """Return an equal schedule without a part in common that could be changed."""
         ...
 
 
@@ -118,16 +104,3 @@ class Referee(Protocol):
     def cost(self, schedule: Any) -> Fraction:
         """Return a schedule's cost, valid or not; InvalidSchedule if it has none."""
         ...
-
-
-def is_one_of(kind: type, kinds: Iterable[type]) -> bool:
-    """Say whether a class is one of several, asking none of them.
-
-    ``in`` and ``isinstance`` ask a class, and a third party's may say that it equals ours.
-
-    Examples
-    --------
-    >>> is_one_of(int, (str, int)), is_one_of(bool, (str, int))
-    (True, False)
-    """
-    return any(kind is known for known in kinds)

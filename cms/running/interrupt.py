@@ -9,7 +9,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from types import FrameType
-from typing import Any
+from typing import Any, Self
 
 EXIT_CODE = 130
 """What a shell reports for a process that SIGINT ended."""
@@ -28,7 +28,7 @@ class CtrlC:
 
     Python delivers signals to the main thread, and a handler of somebody else's is not a library's
     to replace: in another thread, or where SIGINT is not handled by Python's default, entering does
-    nothing, and whoever listens treats a KeyboardInterrupt as the first press.
+    nothing.
 
     Parameters
     ----------
@@ -64,7 +64,7 @@ class CtrlC:
         if threading.current_thread() is threading.main_thread() and (self._take_over or default):
             self._before = signal.signal(signal.SIGINT, self._press)
 
-    def __enter__(self) -> CtrlC:
+    def __enter__(self) -> Self:
         self.install()
         return self
 

@@ -18,7 +18,7 @@ from ..problem.parts import DEFAULT_MACHINE, Block, Configuration
 from ..values.frozen import FrozenMap
 from ..values.numbers import shown, whole
 from .columns import Columns, checked_columns, column_totals, whole_array
-from .contents import Content, Mix, private_contents, shown_content
+from .contents import Content, Mix, shown_content
 from .sweep import Assignment, checked_pair, sweep
 
 if TYPE_CHECKING:
@@ -148,29 +148,6 @@ class Schedule:
         else:
             columns = sweep(problem, machines, given, list(mixes), mixes.__getitem__)
         return cls.from_columns(columns)
-
-    def private_copy(self) -> Schedule:
-        """Return an equal schedule without a part in common that could be changed.
-
-        Raises
-        ------
-        InvalidSchedule
-            If a part is of a type of somebody else's.
-        """
-        columns = self.columns
-        if type(columns) is not Columns:
-            raise InvalidSchedule(f"columns of type {type(columns).__name__!r}; expected Columns")
-        for shape in columns.configurations:
-            if type(shape) is not Configuration:  # a subclass could say another thing later
-                raise InvalidSchedule(f"a configuration is {shape!r}; expected a Configuration")
-        return Schedule.from_columns(
-            columns._replace(
-                contents=private_contents(columns.contents),
-                configurations=tuple(
-                    Configuration(shape.blocks, shape.machine) for shape in columns.configurations
-                ),
-            )
-        )
 
     def excerpt(self, most: int) -> Excerpt:
         """Return the first groups as rows of a table, for a printed solution."""

@@ -225,10 +225,6 @@ class ShardedProblem(MachineProblem):
                 )
         return digest(self, (leaf for part in leaves for leaf in part))
 
-    def private_copy(self) -> ShardedProblem:
-        """Return an equal problem without a part in common that could be changed."""
-        return ShardedProblem(self.head.private_copy(), self.shards, self.engine)
-
 
 # -- what is asked of a shard ----------------------------------------------------------------------
 

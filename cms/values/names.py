@@ -100,13 +100,6 @@ class NumberedNames(Sequence[str]):
         return f"NumberedNames({self._prefix!r}, {self._n})"
 
 
-def private_names(names: Sequence[str]) -> Sequence[str]:
-    """Return equal names that nobody else can change: texts, and tuples of them, nobody can."""
-    if type(names) is NumberedNames:
-        return NumberedNames(str.__str__(names.prefix), len(names))
-    return tuple(names)
-
-
 def checked_names(names: Iterable[str], what: str) -> tuple[str, ...]:
     """Return the names as a tuple; refuse empty, duplicate and unprintable ones.
 

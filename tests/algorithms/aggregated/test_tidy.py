@@ -16,7 +16,7 @@ from cms.solving.ledger import Ledger
 
 def budget(tables: Tables) -> RunBudget:
     ledger = Ledger(tables.problem, "test", trusted=True, clock=lambda: 0.0)
-    return RunBudget(ledger, seed=0, threads=1, started=0.0, seconds=float("inf"))
+    return RunBudget(ledger, seed=0, threads=1, end=float("inf"))
 
 
 def two_pairs(scale: int = 1) -> Problem:

@@ -65,7 +65,7 @@ def test_milp_c_is_claimed_as_a_bound() -> None:
 
 def budget(problem: Problem) -> RunBudget:
     ledger = Ledger(problem, "test", trusted=True, clock=lambda: 0.0)
-    return RunBudget(ledger, seed=0, threads=1, started=0.0, seconds=float("inf"))
+    return RunBudget(ledger, seed=0, threads=1, end=float("inf"))
 
 
 def test_the_best_support_is_the_best_of_all_supports() -> None:
