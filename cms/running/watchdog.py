@@ -22,6 +22,9 @@ from .stopping import GRACE_SECONDS, POLL_SECONDS, Stopped
 _LEFT = 0
 #: Seconds after the stop at which Python code that goes on is ended: in time for the grace.
 _PATIENCE_SECONDS = 0.8 * GRACE_SECONDS
+#: Files of code that is not ended: a half imported module, or a half compiled function, is of no
+#: use later.
+_NEVER_HALF_DONE = ("<frozen importlib", f"{os.sep}numba{os.sep}")
 #: Seconds that runs in other threads have to leave native code when the interpreter ends.
 _LAST_SECONDS = 2.0
 
@@ -135,10 +138,10 @@ class Watchdog:
                 _raise_in(self._watched, Stopped)
 
     def _is_importing(self) -> bool:
-        """Whether the block is in an import: a module that is half there is of no use later."""
+        """Whether the block is in an import or in numba's compiler."""
         frame = sys._current_frames().get(self._watched)
         while frame is not None and frame is not self._caller:
-            if frame.f_code.co_filename.startswith("<frozen importlib"):
+            if any(part in frame.f_code.co_filename for part in _NEVER_HALF_DONE):
                 return True
             frame = frame.f_back
         return False
