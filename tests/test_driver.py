@@ -158,24 +158,6 @@ def test_cancels_are_called_until_their_block_is_left() -> None:
     assert threading.main_thread() not in calls
 
 
-@pytest.mark.parametrize("stubborn", [False, True])
-def test_python_code_that_goes_on_is_ended(stubborn: bool) -> None:
-    def deaf(problem: Problem, budget: Budget) -> Iterator[Claim]:
-        yield serving(8, 6)
-        try:
-            while True:
-                pass
-        except Exception:
-            if not stubborn:
-                yield serving(8, 5)
-                raise
-            raise ValueError from None
-
-    solution = solved(deaf, time_limit=0.05)
-    assert solution.stop_reason is StopReason.TIME_LIMIT
-    assert solution.cost in {5, 6}
-
-
 def test_an_algorithm_cannot_write_into_what_it_is_given_or_has_claimed() -> None:
     counts = np.array([4])
 

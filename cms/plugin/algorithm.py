@@ -196,8 +196,7 @@ class Budget(Protocol):
 class Algorithm(Protocol):
     """An algorithm for CMS problems.
 
-    It runs in the caller's thread. One that goes on after its time delays the answer: in Python
-    code :class:`cms.running.stopping.Stopped` is raised where it is, native code is waited for.
+    It runs in the caller's thread. One that goes on after its time delays the answer.
 
     It takes a :class:`cms.Problem`, unless it has an attribute ``takes``: a tuple of the classes of
     problems it takes instead. Whatever else is asked of it is about problems of these classes only.

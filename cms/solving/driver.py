@@ -158,10 +158,9 @@ class Driver:
         self.has_run = True
         with Watchdog(self._left, self._budget.stop) as self._watchdog:
             try:
-                claims = self._asked(
-                    lambda: iter(algorithm.run(problem, options, self._budget)), iter(())
+                reason = self._listen(
+                    self._asked(lambda: iter(algorithm.run(problem, options, self._budget)))
                 )
-                reason = self._listen(claims)
             except KeyboardInterrupt:
                 if self._interrupt.pressed:  # the second press
                     raise
@@ -212,7 +211,7 @@ class Driver:
 
     def _hear(self, claims: Iterator[Any]) -> StopReason:
         """Check every claim, until one leaves nothing to search for or the grace is over."""
-        while (claim := self._asked(lambda: next(claims, _NO_MORE), _NO_MORE)) is not _NO_MORE:
+        while (claim := self._asked(lambda: next(claims, _NO_MORE))) is not _NO_MORE:
             line = self._ledger.hear(claim, stopped=self._budget.grace_is_over)
             if line is not None:
                 self._on_improvement(line)
@@ -223,20 +222,13 @@ class Driver:
                 return reason
         return self.reason_to_stop() or StopReason.FINISHED
 
-    def _asked(self, ask: Callable[[], Any], otherwise: object = None) -> Any:
-        """Have the algorithm do something; what goes wrong there is its fault.
-
-        If it is ended by the watchdog, ``otherwise`` is returned.
-        """
-        assert self._watchdog is not None
+    def _asked(self, ask: Callable[[], Any]) -> Any:
+        """Have the algorithm do something; what goes wrong there is its fault."""
         try:
-            with self._watchdog.ejecting():
-                return ask()
+            return ask()
         except _PASSING:
             raise
         except Exception as fault:
-            if self._watchdog.ejected:
-                return otherwise
             raise AlgorithmError(self._name, f"raised {in_words(fault)}") from fault
 
 

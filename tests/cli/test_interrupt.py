@@ -61,8 +61,6 @@ class Slow:
         print("at work", file=sys.stderr, flush=True)
         if options.kind == "deaf":
             time.sleep(3600)
-        while options.kind == "stubborn":
-            pass
         while not budget.stopped:
             time.sleep(0.01)
 """
@@ -103,7 +101,7 @@ def started(problem: str, slow: dict[str, str]) -> Iterator[Any]:
         process.communicate()
 
 
-@pytest.mark.parametrize("kind", few(2, ["stubborn", "empty", "polite"]))
+@pytest.mark.parametrize("kind", few(2, ["empty", "polite"]))
 def test_ctrl_c_prints_the_best_schedule_and_exits_with_130(started: Any, kind: str) -> None:
     process = started(kind)
     process.send_signal(signal.SIGINT)
@@ -115,9 +113,10 @@ def test_ctrl_c_prints_the_best_schedule_and_exits_with_130(started: Any, kind: 
     assert "Traceback" not in err
 
 
-@pytest.mark.parametrize("kind", few(1, ["ponderous", "deaf"]))
-def test_ctrl_c_is_heard_while_a_method_hears_nothing(started: Any, kind: str) -> None:
-    process = started(kind)
+def test_ctrl_c_is_heard_before_there_is_a_schedule_while_a_method_hears_nothing(
+    started: Any,
+) -> None:
+    process = started("ponderous")
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=NEVER)
     assert (process.returncode, out) == (130, "")
