@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Generator, Iterator
+from contextlib import contextmanager
 from fractions import Fraction
 from typing import Any, NamedTuple, Protocol
 
@@ -41,15 +41,7 @@ class Limits(NamedTuple):
 
 
 class RunBudget:
-    """The budget of one run; see :class:`cms.Budget`.
-
-    Parameters
-    ----------
-    ledger : Ledger
-    seed, threads : int
-    end : float
-        When the time is up, by ``time.monotonic()``.
-    """
+    """The :class:`cms.Budget` of one run, which ends at a reading of ``time.monotonic()``."""
 
     def __init__(self, ledger: Ledger, seed: int, threads: int, end: float) -> None:
         self.seed, self.threads = seed, threads
@@ -89,8 +81,7 @@ class RunBudget:
         with self._lock:
             self._cancels[key] = cancel
         try:
-            # After this look, a stop finds the cancel registered.
-            if self.stopped:
+            if self.stopped:  # a stop after this look finds the cancel registered
                 cancel()
             yield
         finally:
@@ -108,78 +99,70 @@ class RunBudget:
             cancel()
 
 
-_NO_MORE = object()
 #: No algorithm is to blame for what a problem is not, or for what a disk or a cluster does.
-_PASSING = UnsupportedProblem, InvalidOption, FileError, ClusterError
+_PASSING = UnsupportedProblem, InvalidOption, FileError, ClusterError, AlgorithmError
+
+
+@contextmanager
+def blaming(algorithm: Algorithm, deed: str = "raised") -> Generator[None]:
+    """Raise AlgorithmError for what goes wrong in the block: it is the algorithm's fault."""
+    try:
+        yield
+    except _PASSING:
+        raise
+    except Exception as fault:
+        words = f"{deed} {type(fault).__name__}: {fault}"
+        raise AlgorithmError(algorithm.name, words) from fault
 
 
 class Driver:
-    """One run of an algorithm, from its first claim to the reason why it ended.
-
-    Parameters
-    ----------
-    name : str
-        The algorithm's.
-    ledger : Ledger
-        Checks and keeps the claims.
-    budget : RunBudget
-    limits : Limits
-    interrupt : CtrlC
-    on_improvement : callable
-        Called with every new line of the history.
-    """
+    """One run of an algorithm, from its first claim to the reason why it ended."""
 
     def __init__(
         self,
-        name: str,
         ledger: Ledger,
         budget: RunBudget,
         limits: Limits,
         interrupt: CtrlC,
         on_improvement: Callable[[Incumbent], object],
     ) -> None:
-        self._name, self._ledger, self._budget = name, ledger, budget
+        self._ledger, self._budget = ledger, budget
         self._limits, self._interrupt = limits, interrupt
         self._on_improvement = on_improvement
-        self._watchdog: Watchdog | None = None
+        self._watchdog = Watchdog(self._left, budget.stop)
         self.has_run = False
 
     def run(self, algorithm: Algorithm, problem: AnyProblem, options: Any) -> StopReason:
-        """Run to the end and return why it ended.
-
-        Raises
-        ------
-        AlgorithmError
-            If a claim does not hold or the algorithm fails.
-        """
+        """Run to the end and return why it ended."""
         reason = self.reason_to_stop()
         if reason is not None:
             return reason
         self.has_run = True
-        with Watchdog(self._left, self._budget.stop) as self._watchdog:
+
+        def claims() -> Generator[Any]:
+            with blaming(algorithm):
+                yield from algorithm.run(problem, options, self._budget)
+
+        with self._watchdog:
             try:
-                reason = self._listen(
-                    self._asked(lambda: iter(algorithm.run(problem, options, self._budget)))
-                )
+                reason = self._hear(algorithm, claims())
             except KeyboardInterrupt:
                 if self._interrupt.pressed:  # the second press
                     raise
                 # the first one, in a program with a handler of its own
                 self._interrupt.pressed = True
                 reason = self.reason_to_stop() or StopReason.INTERRUPTED
-        fault = self._watchdog.fault
-        if fault is not None:
-            raise AlgorithmError(
-                self._name, f"has a cancel that raised {in_words(fault)}"
-            ) from fault
+        if self._watchdog.fault is not None:
+            with blaming(algorithm, "has a cancel that raised"):
+                raise self._watchdog.fault
         return reason
 
     @property
     def interrupted(self) -> bool:
         """Whether the caller wants the run to end."""
         cancel = self._limits.cancel
-        heard = self._watchdog is not None and self._watchdog.pressed
-        return self._interrupt.pressed or heard or (cancel is not None and cancel.is_set())
+        pressed = self._interrupt.pressed or self._watchdog.pressed
+        return pressed or (cancel is not None and cancel.is_set())
 
     def reason_to_stop(self) -> StopReason | None:
         """Return why the run must end now, if it must."""
@@ -195,49 +178,20 @@ class Driver:
     def _left(self) -> float:
         return 0.0 if self.interrupted else self._budget.remaining()
 
-    def _listen(self, claims: Iterator[Any]) -> StopReason:
-        def close() -> None:
-            self._budget.stop()
-            getattr(claims, "close", lambda: None)()
-
-        try:
-            reason = self._hear(claims)
-        except BaseException:
-            with suppress(Exception):  # the first error matters more
-                self._asked(close)
-            raise
-        self._asked(close)
-        return reason
-
-    def _hear(self, claims: Iterator[Any]) -> StopReason:
+    def _hear(self, algorithm: Algorithm, claims: Generator[Any]) -> StopReason:
         """Check every claim, until one leaves nothing to search for or the grace is over."""
-        while (claim := self._asked(lambda: next(claims, _NO_MORE))) is not _NO_MORE:
-            line = self._ledger.hear(claim, stopped=self._budget.grace_is_over)
-            if line is not None:
-                self._on_improvement(line)
-            reason = self.reason_to_stop()
-            if reason in (StopReason.PROVED, StopReason.GAP):
-                return reason
-            if reason is not None and self._budget.grace_is_over():
-                return reason
-        return self.reason_to_stop() or StopReason.FINISHED
-
-    def _asked(self, ask: Callable[[], Any]) -> Any:
-        """Have the algorithm do something; what goes wrong there is its fault."""
         try:
-            return ask()
-        except _PASSING:
-            raise
-        except Exception as fault:
-            raise AlgorithmError(self._name, f"raised {in_words(fault)}") from fault
-
-
-def in_words(fault: BaseException) -> str:
-    """Say what was raised.
-
-    Examples
-    --------
-    >>> in_words(KeyError("b7"))
-    "KeyError: 'b7'"
-    """
-    return f"{type(fault).__name__}: {fault}"
+            for claim in claims:
+                line = self._ledger.hear(claim, stopped=self._budget.grace_is_over)
+                if line is not None:
+                    self._on_improvement(line)
+                reason = self.reason_to_stop()
+                if reason in (StopReason.PROVED, StopReason.GAP):
+                    return reason
+                if reason is not None and self._budget.grace_is_over():
+                    return reason
+            return self.reason_to_stop() or StopReason.FINISHED
+        finally:
+            with blaming(algorithm):
+                self._budget.stop()
+            claims.close()

@@ -40,15 +40,8 @@ class Known(NamedTuple):
 class Ledger:
     """The only door for claims: each is checked, stamped with the time, and kept if it is better.
 
-    Parameters
-    ----------
-    problem : AnyProblem
-    algorithm : str
-        Whose claims they are, for the errors.
-    trusted : bool
-        Whether a solver's word is accepted from it.
-    clock : callable
-        Returns the seconds since the call of ``solve``.
+    ``algorithm`` is whose claims they are, for the errors; ``trusted``, whether a solver's word is
+    accepted from it; ``clock`` returns the seconds since the call of ``solve``.
 
     Examples
     --------
@@ -105,24 +98,14 @@ job 'x' has 0 of its demand served, needs 3
         faults = _listed(self._referee.faults(schedule))
         if faults:
             raise InvalidSchedule(f"start is not valid: {faults}")
-        cost = self._referee.cost(schedule)
         if self.known.cost is None:
+            cost = self._referee.cost(schedule)
             self._accept("start", self.known._replace(best=schedule, cost=cost))
 
     def bound_roughly(self, stopped: Callable[[], bool]) -> Iterator[Incumbent]:
-        """Put a bound by rough certificates beside a schedule that has none.
+        """Put a bound by rough certificates beside a schedule that has none, and no solver's word.
 
-        A solver's word is left as it is: what it claims says more.
-
-        Parameters
-        ----------
-        stopped : callable
-            Once it is true, the attempt is given up.
-
-        Yields
-        ------
-        Incumbent
-            Each new line of the history.
+        Yields each new line of the history; once ``stopped`` is true, the attempt is given up.
         """
         known = self.known
         if not known.cost or known.lower_bound or known.claimed_bound is not None:
@@ -134,25 +117,10 @@ job 'x' has 0 of its demand served, needs 3
                     yield self._accept("rough prices", found)
 
     def hear(self, claim: Any, *, stopped: Callable[[], bool] = never) -> Incumbent | None:
-        """Check a claim; keep it if it holds and improves something.
+        """Check a claim; if it improves something, keep it and return the history's new line.
 
-        Parameters
-        ----------
-        claim : object
-        stopped : callable, optional
-            Once it is true, a certificate's check is given up, between two leaves or once a pass
-            over the jobs has taken long: one takes little and may prove much.
-
-        Returns
-        -------
-        Incumbent or None
-            The new line of the history; None if the claim improves nothing, or its check was given
-            up.
-
-        Raises
-        ------
-        AlgorithmError
-            If it does not hold.
+        Once ``stopped`` is true a certificate's check is given up, between two leaves or once a
+        pass over the jobs has taken long: one takes little and may prove much.
         """
         part, source = "", self._algorithm
         try:
@@ -165,12 +133,19 @@ job 'x' has 0 of its demand served, needs 3
             elif type(claim) is SolverBound:
                 found, source = self._solver_bound(claim), claim.solver
             else:
-                raise self._wrong_type(claim)
+                # A subclass could answer for itself when it is checked: a wrong type as well.
+                kinds = self._referee.schedules, *self._referee.certificates
+                raise self._refusal(
+                    f"claims an object of type {type(claim).__name__!r}; expected "
+                    f"{', '.join(kind.__name__ for kind in kinds)} or SolverBound (or one of these "
+                    "in a Named), and no subclass of them"
+                )
         except (AlgorithmError, FileError, ClusterError):
             raise  # a disk or a cluster is to blame for the latter, and no claim
         except Exception as fault:
             raise self._refusal(
-                f"claims {_kind(claim)} that cannot be checked: {type(fault).__name__}: {fault}"
+                f"claims an object of type {type(claim).__name__!r} that cannot be checked: "
+                f"{type(fault).__name__}: {fault}"
             ) from fault
         return None if found is None else self._accept(source + part, found)
 
@@ -183,17 +158,12 @@ job 'x' has 0 of its demand served, needs 3
         self.known = found._replace(history=(*found.history, line))
         return line
 
-    def _wrong_type(self, claim: object) -> AlgorithmError:
-        # A subclass could answer for itself when it is checked; so it is a wrong type as well.
-        kinds = self._referee.schedules, *self._referee.certificates
-        return self._refusal(
-            f"claims {_kind(claim)}; expected {', '.join(kind.__name__ for kind in kinds)} or "
-            "SolverBound (or one of these in a Named), and no subclass of them"
-        )
-
     def _schedule(self, schedule: Any) -> Known | None:
         known = self.known
-        cost = self._cost(schedule)
+        try:
+            cost = self._referee.cost(schedule)
+        except InvalidSchedule as fault:
+            raise self._refusal(f"claims a schedule that is not valid: {fault}") from fault
         if known.cost is not None and cost >= known.cost:
             return None
         claim = f"claims a schedule of cost {shown(cost)}"
@@ -209,21 +179,14 @@ job 'x' has 0 of its demand served, needs 3
                 f"{claim}, which is valid, below the bound {shown(known.claimed_bound)} "
                 "its solver gave its word for"
             )
-        if cost < known.lower_bound:
-            raise self._contradiction(cost, known.lower_bound)
+        self._refuse_contradiction(cost, known.lower_bound)
         return known._replace(best=schedule, cost=cost)
 
-    def _cost(self, schedule: Any) -> Fraction:
-        try:
-            return self._referee.cost(schedule)
-        except InvalidSchedule as fault:
-            raise self._refusal(f"claims a schedule that is not valid: {fault}") from fault
-
     def _certificate(self, certificate: Any, stopped: Callable[[], bool]) -> Known | None:
-        known, problem = self.known, self._problem
+        known = self.known
         try:
             _refuse_others(certificate, self._referee.certificates)
-            proved = certificate.judged(problem, stopped=stopped, undisturbed=_PASS)
+            proved = certificate.judged(self._problem, stopped=stopped, undisturbed=_PASS)
         except InvalidCertificate as fault:
             raise self._refusal(f"claims a certificate that does not hold: {fault}") from fault
         if proved is None:
@@ -232,15 +195,13 @@ job 'x' has 0 of its demand served, needs 3
         if self._referee.limited and known.cost is None and proved.infeasible:
             # The solution's bound is its certificate's; along the history none may fall.
             known = known._replace(infeasible=Proof.CHECKED)
-            return known._replace(certificate=certificate, lower_bound=bound)
-        if bound <= known.lower_bound:
+        elif bound <= known.lower_bound:
             return None
-        if known.cost is not None and known.cost < bound:
-            raise self._contradiction(known.cost, bound)
+        self._refuse_contradiction(known.cost, bound)
         return known._replace(certificate=certificate, lower_bound=bound)
 
     def _solver_bound(self, claim: SolverBound) -> Known | None:
-        known = self.known
+        known, words = self.known, f"claims by the word of {claim.solver}"
         if not self._trusted:
             raise self._refusal(
                 f"claims {claim!r}; a solver's word is accepted from the algorithms of "
@@ -249,8 +210,7 @@ job 'x' has 0 of its demand served, needs 3
         if claim.value is None:
             if known.cost is not None:
                 raise self._refusal(
-                    f"claims by the word of {claim.solver} that there is no schedule; a valid one "
-                    f"costs {shown(known.cost)}"
+                    f"{words} that there is no schedule; a valid one costs {shown(known.cost)}"
                 )
             if known.infeasible is not Proof.NONE:
                 return None
@@ -258,8 +218,8 @@ job 'x' has 0 of its demand served, needs 3
         bound = round_up(claim.value, self._referee.step)
         if known.cost is not None and known.cost < bound:
             raise self._refusal(
-                f"claims by the word of {claim.solver} that no schedule costs less than "
-                f"{shown(bound)}; a valid one costs {shown(known.cost)}"
+                f"{words} that no schedule costs less than {shown(bound)}; a valid one costs "
+                f"{shown(known.cost)}"
             )
         if bound <= max(known.claimed_bound or Fraction(0), known.lower_bound):
             return None
@@ -268,12 +228,13 @@ job 'x' has 0 of its demand served, needs 3
     def _refusal(self, message: str) -> AlgorithmError:
         return AlgorithmError(self._algorithm, message)
 
-    def _contradiction(self, cost: Fraction, bound: Fraction) -> AlgorithmError:
-        return self._refusal(
-            f"a schedule of cost {shown(cost)} and a bound of {shown(bound)} both "
-            "passed their checks, which is impossible: please report this problem as a fault of "
-            "configurable-machines"
-        )
+    def _refuse_contradiction(self, cost: Fraction | None, bound: Fraction) -> None:
+        if cost is not None and cost < bound:
+            raise self._refusal(
+                f"a schedule of cost {shown(cost)} and a bound of {shown(bound)} both passed their "
+                "checks, which is impossible: please report this problem as a fault of "
+                "configurable-machines"
+            )
 
 
 def _listed(faults: Iterable[Violation]) -> str:
@@ -291,14 +252,9 @@ def _refuse_others(certificate: Any, known: tuple[type, ...]) -> None:
     while parts:
         part = parts.pop()
         if type(part) not in known:
-            names = " and ".join(kind.__name__ for kind in known)
             raise InvalidCertificate(
-                f"a part of type {type(part).__name__!r}; expected {names} only, and no subclass "
-                "of them"
+                f"a part of type {type(part).__name__!r}; expected "
+                f"{' and '.join(kind.__name__ for kind in known)} only, and no subclass of them"
             )
         if type(part) is Branch:
             parts += part.below, part.above
-
-
-def _kind(claim: object) -> str:
-    return f"an object of type {type(claim).__name__!r}"

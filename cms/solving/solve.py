@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from fractions import Fraction
 from typing import Any
 
-from ..errors import AlgorithmError, CmsError, GuaranteeBreached, InvalidOption, UnsupportedProblem
+from ..errors import AlgorithmError, GuaranteeBreached, InvalidOption, UnsupportedProblem
 from ..plugin.algorithm import Algorithm, Support, kinds_taken
 from ..plugin.guarantee import Guarantee, GuaranteeVerdict, Verdict, judge
 from ..plugin.options import read_options
@@ -20,7 +20,7 @@ from ..shards.problem import ShardedProblem
 from ..values.frozen import FrozenMap
 from ..values.numbers import Number, shown, shown_object
 from .arguments import Arguments
-from .driver import CancelEvent, Driver, RunBudget, in_words
+from .driver import CancelEvent, Driver, RunBudget, blaming
 from .ledger import Ledger
 from .log import run_log
 from .solution import Incumbent, Proof, Solution, StopReason
@@ -125,23 +125,14 @@ def solve(
     """
     algorithm, trusted = algorithm_of(method)
     arguments = Arguments(
-        options=options,
-        time_limit=time_limit,
-        gap=gap,
-        seed=seed,
-        threads=threads,
-        start=start,
-        cancel=cancel,
-        on_improvement=on_improvement,
-    )
+        options=options, time_limit=time_limit, gap=gap, seed=seed, threads=threads, start=start,
+        cancel=cancel, on_improvement=on_improvement,
+    )  # fmt: skip
     return run_checked(algorithm, trusted, problem, arguments)
 
 
 def run_checked(
-    algorithm: Algorithm,
-    trusted: bool,
-    problem: AnyProblem,
-    arguments: Arguments | None = None,
+    algorithm: Algorithm, trusted: bool, problem: AnyProblem, arguments: Arguments | None = None
 ) -> Solution:
     """Do as :func:`solve`; ``trusted`` says whether a solver's word is accepted."""
     started = time.monotonic()
@@ -165,7 +156,7 @@ def run_checked(
             report(line)
         end = started + limits.seconds
         budget = RunBudget(ledger, arguments.seed, arguments.cores, end)
-        driver = Driver(name, ledger, budget, limits, interrupt, report)
+        driver = Driver(ledger, budget, limits, interrupt, report)
         # At the end, a large problem's digest would come after the time limit.
         sha256 = problem.sha256
         reason = driver.run(algorithm, problem, options)
@@ -181,21 +172,20 @@ def run_checked(
             guarantee = _answer(algorithm, "guarantee", problem, options, Guarantee)
             verdict = _verdict(name, guarantee, ledger, referee)
         status, proof = ledger.verdict
-        known = ledger.known
-        best: Any = referee.schedules() if known.best is None else known.best
+        best, cost, certificate, lower_bound, claimed_bound, _, history = ledger.known
         solution = Solution(
             status=status,
             proof=proof,
             stop_reason=reason,
             method=name,
             seconds=time.monotonic() - started,
-            schedule=best,
-            cost=known.cost,
-            certificate=known.certificate,
-            lower_bound=known.lower_bound,
-            claimed_bound=known.claimed_bound,
+            schedule=referee.schedules() if best is None else best,
+            cost=cost,
+            certificate=certificate,
+            lower_bound=lower_bound,
+            claimed_bound=claimed_bound,
             guarantee=verdict,
-            history=known.history,
+            history=history,
             problem_sha256=sha256,
         )
         ended(solution)
@@ -205,29 +195,24 @@ def run_checked(
 def _refuse_other_kinds(algorithm: Algorithm, problem: AnyProblem) -> None:
     kinds = kinds_taken(algorithm)
     if not isinstance(problem, kinds):
-        words = " or ".join(kind.__name__ for kind in kinds)
-        hint = "; if it fits into memory, solve problem.load()"
+        sharded = isinstance(problem, ShardedProblem)
         raise UnsupportedProblem(
-            f"method {algorithm.name!r} takes {words}; this problem is of type "
-            + type(problem).__name__
-            + (hint if isinstance(problem, ShardedProblem) else "")
+            f"method {algorithm.name!r} takes {' or '.join(kind.__name__ for kind in kinds)}; this "
+            f"problem is of type {type(problem).__name__}"
+            + ("; if it fits into memory, solve problem.load()" if sharded else "")
         )
 
 
 def _answer(
     algorithm: Algorithm, question: str, problem: AnyProblem, options: Any, expected: type[Any]
 ) -> Any:
-    """Ask ``support`` or ``guarantee``; what goes wrong there is the algorithm's fault."""
-    name = algorithm.name
-    try:
+    """Ask ``support`` or ``guarantee``."""
+    with blaming(algorithm, f"{question}() raised"):
         answer = getattr(algorithm, question)(problem, options)
-    except CmsError:
-        raise
-    except Exception as fault:
-        raise AlgorithmError(name, f"{question}() raised {in_words(fault)}") from fault
     if type(answer) is not expected and not (answer is None and expected is Guarantee):
         raise AlgorithmError(
-            name, f"{question}() returned {shown_object(answer)}; expected a {expected.__name__}"
+            algorithm.name,
+            f"{question}() returned {shown_object(answer)}; expected a {expected.__name__}",
         )
     return answer
 
