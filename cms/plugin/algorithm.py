@@ -1,38 +1,8 @@
 """What an algorithm is: a generator of claims, which the driver checks one by one.
 
 A third party's algorithm is a class like this one, registered under its name in the entry-point
-group ``cms.algorithms`` of its distribution; :mod:`cms.testing` tells whether it keeps the rules.
-
-Examples
---------
->>> from collections.abc import Iterator
->>> from dataclasses import dataclass
->>> from cms import Configuration, Job, Problem, Schedule
->>> @dataclass(frozen=True)
-... class NoOptions:
-...     "It has none."
->>> class WholeMachines:
-...     "One machine a job: good enough where the biggest block is a whole machine."
-...
-...     name = "whole_machines"
-...     options_type = NoOptions
-...
-...     def support(self, problem, options):
-...         if len(problem.configurations) != 1:
-...             return Support(False, "more than one configuration")
-...         return Support(True)
-...
-...     def guarantee(self, problem, options):
-...         return None
-...
-...     def run(self, problem, options, budget):
-...         (whole,) = problem.configurations
-...         given = {(problem.blocks[0], name): 1 for name in problem.job_names}
-...         yield Schedule.from_counts(problem, {whole: len(given)}, given)
->>> from cms import solve
->>> problem = Problem(configurations=Configuration({"7g": 1}), jobs=[Job("bert", 8, {"7g": 9})])
->>> solve(problem, WholeMachines()).machine_count
-1
+group ``cms.algorithms`` of its distribution; :mod:`cms.testing` tells whether it keeps the rules,
+and ``docs/methods/write-an-algorithm.md`` has a whole one.
 """
 
 from __future__ import annotations
@@ -242,13 +212,7 @@ class Algorithm(Protocol):
 
 
 def kinds_taken(algorithm: Algorithm) -> tuple[type, ...]:
-    """Return the classes of problems an algorithm takes: its ``takes``, or else ``Problem`` alone.
-
-    Raises
-    ------
-    AlgorithmError
-        If ``takes`` is no tuple of classes.
-    """
+    """Return the classes of problems an algorithm takes: ``takes``, or else ``Problem`` alone."""
     kinds = getattr(algorithm, "takes", (Problem,))
     if not (isinstance(kinds, tuple) and kinds and all(isinstance(k, type) for k in kinds)):
         raise AlgorithmError(

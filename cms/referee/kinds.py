@@ -20,13 +20,12 @@ from ..schedule.schedule import Excerpt
 
 
 class First(NamedTuple):
-    """What is certain of a problem before any work.
+    """What is certain of a problem before any work; it is believed, as the referee is.
 
     Attributes
     ----------
     certificate : object
-        Of one of the referee's ``certificates``; holds for this problem. It is believed as the
-        referee is, and so are the bound and the schedule.
+        Of one of the referee's ``certificates``; holds for this problem.
     bound : Fraction
         The certificate's, rounded up to the costs' step.
     infeasible : bool

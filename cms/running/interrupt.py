@@ -28,25 +28,8 @@ class CtrlC:
 
     Python delivers signals to the main thread, and a handler of somebody else's is not a library's
     to replace: in another thread, or where SIGINT is not handled by Python's default, entering does
-    nothing.
-
-    Parameters
-    ----------
-    take_over : bool, default False
-        Whether to replace any handler, as a program may.
-
-    Attributes
-    ----------
-    pressed : bool
-        Whether Ctrl-C has been pressed.
-    cancel : threading.Event
-        Set by the first press; what ``solve(cancel=...)`` takes.
-
-    Examples
-    --------
-    >>> with CtrlC() as interrupt:
-    ...     interrupt.pressed
-    False
+    nothing. A program may ``take_over`` any handler. The first press sets ``pressed``, and
+    ``cancel``, which is what ``solve(cancel=...)`` takes.
     """
 
     #: What a press raises in a block that it may abort.
@@ -108,11 +91,6 @@ class CommandCtrlC(CtrlC):
     While input is being read (:meth:`abortable`) a press raises :class:`Interrupted`; at every
     other moment it only sets :attr:`cancel`, so that imports, checks and printing are never torn
     apart: the driver sees the event and returns the best checked solution.
-
-    Examples
-    --------
-    >>> CommandCtrlC().seconds_since_press
-    0.0
     """
 
     abort = Interrupted

@@ -27,20 +27,10 @@ class Watchdog:
     signal is written into a file at once, though (:func:`signal.set_wakeup_fd`), which is read
     here and handed on to whoever was listening before, as event loops do.
 
-    Parameters
-    ----------
-    left : callable
-        The seconds left; 0 once the block is to end. It is asked in another thread.
-    stop : callable
-        Called in another thread once the block is to end, and again until it is left: a solver that
-        has not quite begun misses a call.
-
-    Attributes
-    ----------
-    pressed : bool
-        Whether SIGINT came while the block ran in the main thread.
-    fault : Exception or None
-        What ``stop`` or ``left`` raised last.
+    Both functions are called in another thread: ``left`` for the seconds left, 0 once the block is
+    to end; ``stop`` then, again and again until the block is left, since a solver that has not
+    quite begun misses a call. ``fault`` is what one of them raised last, ``pressed`` whether SIGINT
+    came while the block ran in the main thread.
 
     Examples
     --------

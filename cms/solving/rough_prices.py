@@ -80,8 +80,9 @@ def _scaled(
     costs: dict[str | None, Fraction] = {m.name: m.cost for m in problem.machine_types}
     for shape in problem.configurations:
         if not costs[shape.machine]:
-            listed = isinstance(shape, Configuration)
-            worth |= dict.fromkeys(shape.blocks if listed else shape.sizes, 0)
+            worth |= dict.fromkeys(
+                shape.blocks if isinstance(shape, Configuration) else shape.sizes, 0
+            )
     exact = {block: Fraction(number) for block, number in worth.items()}
     fullest = dict.fromkeys(costs, 0)
     for number, shape in enumerate(problem.configurations):

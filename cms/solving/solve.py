@@ -173,13 +173,14 @@ def run_checked(
             verdict = _verdict(name, guarantee, ledger, referee)
         status, proof = ledger.verdict
         best, cost, certificate, lower_bound, claimed_bound, _, history = ledger.known
+        schedule: Any = referee.schedules() if best is None else best
         solution = Solution(
             status=status,
             proof=proof,
             stop_reason=reason,
             method=name,
             seconds=time.monotonic() - started,
-            schedule=referee.schedules() if best is None else best,
+            schedule=schedule,
             cost=cost,
             certificate=certificate,
             lower_bound=lower_bound,

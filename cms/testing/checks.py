@@ -29,19 +29,9 @@ Faults: TypeAlias = Iterator[str]
 class Laboratory:
     """An algorithm on the bench: the problems to try it on, and the runs already watched.
 
-    Parameters
-    ----------
-    algorithm : str or Algorithm
-        A name is looked up in the registry, which also says whether it is trusted.
-    problems : sequence of NamedProblem, optional
-        By default those of :data:`cms.testing.edge_problems.EDGE_PROBLEMS` and
-        :data:`cms.testing.time_shared_edges.TIME_SHARED_EDGE_PROBLEMS` of the kinds it takes, and
-        what the referees of other kinds bring.
-    seeds : sequence of int
-    time_limit : float
-        Seconds for each run that is not about time.
-    options : Mapping[str, object]
-        For every run.
+    Its problems are by default the edge problems here of the kinds it takes, and what the referees
+    of other kinds bring; ``crowds`` are large ones to stop in the middle of. ``time_limit`` is for
+    each run that is not about time, ``options`` for every run.
     """
 
     def __init__(
@@ -57,13 +47,12 @@ class Laboratory:
         self.kinds = kinds_taken(self.algorithm)
         bring = (getattr(referee_of.dispatch(kind), "edge_problems", None) for kind in self.kinds)
         brought = [both() for both in bring if both is not None]  # small problems, and large ones
+        small = [named for pair in brought for named in pair[0]]
+        large = [named for pair in brought for named in pair[1]]
         if problems is None:
-            small = [named for pair in brought for named in pair[0]]
             every = (*EDGE_PROBLEMS, *TIME_SHARED_EDGE_PROBLEMS, *small)
             problems = [named for named in every if isinstance(named.make(), self.kinds)]
         self.problems = tuple(problems)
-        large = [named for pair in brought for named in pair[1]]
-        #: Large problems to stop in the middle of.
         self.crowds = (*CROWDS, *TIME_SHARED_CROWDS, *large)
         self.seeds, self.time_limit, self.options = tuple(seeds), time_limit, options
         self._runs: dict[tuple[str, int], Observation] = {}
@@ -113,21 +102,22 @@ def faults_in_takes(laboratory: Laboratory) -> Faults:
 
 def faults_in_support(laboratory: Laboratory) -> Faults:
     """Refusals have reasons, answers do not change, and nothing is raised."""
-    algorithm = laboratory.algorithm
     given = ((named.name, named.make()) for named in (*laboratory.problems, *laboratory.crowds))
     problems: dict[str, Any] = {n: made for n, made in given if isinstance(made, laboratory.kinds)}
     if not any(laboratory.supports(problem) for problem in problems.values()):
         yield f"it takes none of the {len(problems)} problems, so nothing can be said of it"
     for name, problem in problems.items():
         try:
-            answers = [algorithm.support(problem, laboratory.chosen()) for _ in range(2)]
+            first, second = (
+                laboratory.algorithm.support(problem, laboratory.chosen()) for _ in range(2)
+            )
         except Exception as fault:  # noqa: BLE001 (reported)
             yield f"{name}: support() raised {_said(fault)}"
             continue
-        if not all(isinstance(answer, Support) for answer in answers):
-            yield f"{name}: support() returned {answers[0]!r}; expected a cms.Support"
-        elif answers[0] != answers[1]:
-            yield f"{name}: support() answered {answers[0]}, then {answers[1]}"
+        if type(first) is not Support:
+            yield f"{name}: support() returned {first!r}; expected a cms.Support"
+        elif first != second:
+            yield f"{name}: support() answered {first}, then {second}"
 
 
 def faults_in_options(laboratory: Laboratory) -> Faults:
@@ -255,24 +245,17 @@ def faults_in_reproducible(laboratory: Laboratory) -> Faults:
 
 
 def faults_in_cancels(laboratory: Laboratory) -> Faults:
-    """Closing or cancelling it at a claim raises nothing and leaves no cancel registered."""
+    """Closing or cancelling it at a claim raises nothing, in it or in its cancels."""
     for named, _, plain in laboratory.runs():
-        if plain.raised is not None:
-            continue  # it raises without being disturbed
         cancel = threading.Event()
         ways: dict[str, dict[str, Any]] = {
             "closed at its first schedule": {"gap": 10**30},
             "cancelled at its first claim": {"cancel": cancel, "on_claim": cancel.set},
         }
-        for way, arguments in ways.items():
+        for way, arguments in ways.items() if plain.refusal is None else ():
             seen = laboratory.watch(plain.problem, seed=plain.seed, **arguments)
-            where = f"{named.name}, {way}"
-            if seen.raised is not None:
-                yield f"{where}: raised {_said(seen.raised)}"
-            if seen.cancel_raised is not None:
-                yield f"{where}: a cancel raised {_said(seen.cancel_raised)}"
-            if seen.cancels:
-                yield f"{where}: left {seen.cancels} cancels registered"
+            if seen.refusal is not None:
+                yield f"{named.name}, {way}: {seen.refusal}"
 
 
 def faults_in_edge_problems(laboratory: Laboratory) -> Faults:
@@ -285,25 +268,22 @@ def faults_in_edge_problems(laboratory: Laboratory) -> Faults:
 def faults_in_guarantee(laboratory: Laboratory) -> Faults:
     """Finished runs keep the guarantee against the known optimum."""
     for named, where, seen in laboratory.runs():
+        if isinstance(seen.refusal, GuaranteeBreached):
+            yield f"{where}: {seen.refusal}"
+            continue
         try:
             promised: Any = laboratory.algorithm.guarantee(seen.problem, laboratory.chosen())
         except Exception as fault:  # noqa: BLE001 (reported)
             yield f"{named.name}: guarantee() raised {_said(fault)}"
             continue
-        if promised is None:
-            continue
         solution, optimum = seen.solution, named.optimum
-        if not isinstance(promised, Guarantee):
+        if promised is not None and not isinstance(promised, Guarantee):
             yield f"{named.name}: guarantee() returned {promised!r}; expected a cms.Guarantee"
-        elif isinstance(seen.refusal, GuaranteeBreached):
-            yield f"{where}: {seen.refusal}"
-        elif (
-            optimum is None
-            or solution is None
-            or solution.stop_reason not in (StopReason.FINISHED, StopReason.PROVED)
-        ):
+        if not isinstance(promised, Guarantee) or optimum is None or solution is None:
             continue
-        elif solution.cost is None:
+        if solution.stop_reason not in (StopReason.FINISHED, StopReason.PROVED):
+            continue
+        if solution.cost is None:
             yield f"{where}: finished without a schedule; {promised} promises one"
         else:
             kept = judge(promised, cost=solution.cost, lower_bound=optimum, upper_value=optimum)

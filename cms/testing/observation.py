@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pickle
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Generator, Iterator, Mapping
+from contextlib import closing
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -25,30 +25,10 @@ _ASLEEP = 20
 class Observation:
     """One run, seen from outside.
 
-    Attributes
-    ----------
-    problem : AnyProblem
-        As it was before the run; the algorithm was given a copy.
-    seed : int
-    started : bool
-        Whether the algorithm was run.
-    claims : list
-        Everything the algorithm yielded, in order, whether it held or not.
-    solution : Solution or None
-        The driver's answer; None if it refused a claim or the algorithm failed.
-    refusal : CmsError or None
-        Why the driver gave no answer.
-    raised : BaseException or None
-        What the algorithm itself raised.
-    changed : list of str
-        The inputs that are no longer what they were.
-    late : bool
-        Whether it worked for more than half a second after it was stopped, by the process's own
-        clock, or slept on.
-    cancels : int
-        Cancels still registered when the algorithm had ended.
-    cancel_raised : BaseException or None
-        What a cancel raised when it was called.
+    ``problem`` is as it was before the run; ``claims`` are all, whether they held or not;
+    ``refusal`` is why the driver gave no ``solution``, ``raised`` what the algorithm itself raised;
+    ``changed`` names the inputs that are no longer what they were. ``late`` says whether it worked
+    for more than half a second after it was stopped, by the process's own clock, or slept on.
     """
 
     problem: AnyProblem
@@ -60,12 +40,6 @@ class Observation:
     raised: BaseException | None = None
     changed: list[str] = field(default_factory=list)
     late: bool = False
-    cancels: int = 0
-    cancel_raised: BaseException | None = None
-
-
-def _nothing() -> None:
-    pass
 
 
 def observe(
@@ -74,25 +48,15 @@ def observe(
     problem: AnyProblem,
     *,
     options: Mapping[str, object],
-    on_start: Callable[[], object] = _nothing,
-    on_claim: Callable[[], object] = _nothing,
+    on_start: Callable[[], object] = lambda: None,
+    on_claim: Callable[[], object] = lambda: None,
     start: AnySchedule | None = None,
     **limits: Any,
 ) -> Observation:
     """Run an algorithm once through the driver, on a copy of a problem, and watch it.
 
-    Parameters
-    ----------
-    algorithm : Algorithm
-    trusted : bool
-        Whether a solver's word is accepted from it.
-    problem : AnyProblem
-    options : Mapping[str, object]
-    on_start, on_claim : callable, optional
-        Called when the run begins, and before each claim is handed over.
-    start : Schedule, optional
-    **limits
-        Further arguments of :func:`cms.solve`.
+    ``on_start`` and ``on_claim`` are called when the run begins, and before each claim is handed
+    over; ``limits`` are further arguments of :func:`cms.solve`.
     """
     seen = Observation(problem, limits.get("seed", 0))
     copy, own_start = pickle.loads(pickle.dumps((problem, start)))
@@ -131,22 +95,19 @@ class _Watched:
             self._stopped_at = time.process_time(), time.monotonic()
 
     def run(self, problem: AnyProblem, options: Any, budget: Budget) -> Iterator[Claim]:
+        def claims() -> Generator[Claim]:
+            yield from self._algorithm.run(problem, options, budget)
+
         seen, before = self._seen, repr(options)
         seen.started = True
         self._on_start()
         with budget.on_stop(self._stop):
             try:
-                noted: Any = _NotedBudget(budget, seen)
-                claims = iter(self._algorithm.run(problem, options, noted))
-                try:
-                    for claim in claims:
+                with closing(claims()) as found:
+                    for claim in found:
                         seen.claims.append(claim.claim if type(claim) is Named else claim)
                         self._on_claim()
                         yield claim
-                finally:
-                    close = getattr(claims, "close", None)
-                    if close is not None:
-                        close()
             except GeneratorExit:
                 raise
             except BaseException as fault:
@@ -161,29 +122,3 @@ class _Watched:
                     )
                 if repr(options) != before:
                     seen.changed.append("options")
-
-
-class _NotedBudget:
-    """The driver's budget, with a note of the cancels."""
-
-    def __init__(self, budget: Budget, seen: Observation) -> None:
-        self._budget, self._seen = budget, seen
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._budget, name)
-
-    @contextmanager
-    def on_stop(self, cancel: Callable[[], object]) -> Iterator[None]:
-        def noted() -> None:
-            try:
-                cancel()
-            except BaseException as fault:
-                self._seen.cancel_raised = fault
-                raise
-
-        self._seen.cancels += 1
-        with self._budget.on_stop(noted):
-            try:
-                yield
-            finally:
-                self._seen.cancels -= 1
