@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import signal
 import subprocess
 import threading
@@ -121,17 +120,6 @@ def test_ctrl_c_is_heard_before_there_is_a_schedule_while_a_method_hears_nothing
     out, err = process.communicate(timeout=NEVER)
     assert (process.returncode, out) == (130, "")
     assert err.splitlines()[-1] == "error: interrupted: no schedule was found"
-
-
-def test_ctrl_c_after_the_first_line_of_the_log_ends_well(started: Any) -> None:
-    process = started("polite")
-    for line in process.stderr:
-        if re.match(r" +\d+\.\ds ", line):
-            break
-    process.send_signal(signal.SIGINT)
-    out, _ = process.communicate(timeout=NEVER)
-    assert process.returncode == 130
-    assert "2 machines, proved >= 0" in out
 
 
 def test_ctrl_c_while_the_answer_is_printed_still_prints_all_of_it(started: Any) -> None:
