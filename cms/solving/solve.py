@@ -95,16 +95,13 @@ def solve(
     Notes
     -----
     Nothing is printed. The logger ``cms`` of Python's :mod:`logging` has, at level INFO, what was
-    asked, a line an improvement (time, best cost, bound, gap, source) and what was found:
-    ``logging.basicConfig(level=logging.INFO)`` shows them.
-
-    Ctrl-C ends the run with what is known (``StopReason.INTERRUPTED``); pressed twice, it raises
-    KeyboardInterrupt as soon as the method is back from native code. In a thread other than the
-    main one, where Ctrl-C does not reach, use ``cancel``.
+    asked, a line an improvement and what was found: ``logging.basicConfig(level=logging.INFO)``.
 
     The method runs in the caller's thread. When it is to end, its solvers are stopped from another
-    one, and its last claims are heard for half a second. In the main thread SIGINT ends the run
-    even if the program has a handler of its own, which is called as well.
+    one, and its last claims are heard for half a second. Ctrl-C ends the run with what is known
+    (``StopReason.INTERRUPTED``), even if the program has a handler of its own, which is called as
+    well; pressed twice, it raises KeyboardInterrupt as soon as the method is back from native code.
+    In a thread other than the main one, where Ctrl-C does not reach, use ``cancel``.
 
     Problems and schedules are frozen, with read-only arrays, and are handed to the method as they
     are.

@@ -38,7 +38,7 @@ class Check(NamedTuple):
     since : str
         The version of configurable-machines that added it.
     faults : callable
-        From a :class:`Laboratory` to the faults found, as texts; its docstring is the promise.
+        From a laboratory to the faults found, as texts; its docstring is the promise.
     """
 
     name: str
@@ -51,7 +51,7 @@ class Check(NamedTuple):
         problems: Sequence[NamedProblem] | None = None,
         **settings: Any,
     ) -> None:
-        """Raise ConformanceError if the algorithm fails; the arguments are a Laboratory's."""
+        """Raise ConformanceError if the algorithm fails; arguments as of `check_algorithm`."""
         result = self.result(Laboratory(algorithm, problems, **settings))
         if not result.passed:
             raise ConformanceError(f"{self.name}: {result.detail}. {self.faults.__doc__}")
@@ -108,16 +108,12 @@ def check_algorithm(
     algorithm : str or Algorithm
         A name is looked up in the registry; an object counts as a third party's.
     problems : sequence of NamedProblem, optional
-        Those of a :class:`~cms.testing.checks.Laboratory` by default.
+        By default the edge problems of the kinds it takes.
     seeds : sequence of int, default (0, 1)
     time_limit : float, default 10
         Seconds for each run that is not about time; a run this cuts short is not held to be
         reproducible.
     options : Mapping[str, object], optional
-
-    Returns
-    -------
-    ConformanceReport
 
     Examples
     --------
@@ -136,17 +132,7 @@ def check_algorithm(
 CHECKS = tuple(
     Check(name, "0.1.0", getattr(checks, f"faults_in_{name}"))
     for name in (
-        "takes",
-        "support",
-        "options",
-        "claims",
-        "schedules",
-        "bounds",
-        "inputs",
-        "clock",
-        "reproducible",
-        "cancels",
-        "edge_problems",
-        "guarantee",
+        *("takes", "support", "options", "claims", "schedules", "bounds", "inputs", "clock"),
+        *("reproducible", "cancels", "edge_problems", "guarantee"),
     )
 )

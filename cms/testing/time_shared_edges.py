@@ -100,14 +100,12 @@ _SPLIT = {"mps:60": [(8, 1)], "mps:40": [(8, 1)]}
 #: Small problems with their optimum (None: there is no schedule), each derived in its title.
 TIME_SHARED_EDGE_PROBLEMS = (
     edge("time_shared_no_jobs", "nothing to do: 0 machines", _whole(), 0),
-    edge("time_shared_zero_demands", "demands of 0 only: 0 machines", _whole((0, 9, [])), 0),
     edge(
         "time_shared_zero_beside",
         "one job beside one that wants nothing and could not get it: 1 machine",
         _whole(_EIGHT, (0, 1, [(1, 1)])),
         1,
     ),
-    edge("time_shared_one_job", "8 a second: 1 machine", _whole((8, 2, [(8, 1)])), 1),
     edge("time_shared_shared", "two jobs in turn on one block", _whole(_EIGHT, _EIGHT), 1),
     edge(
         "time_shared_unshared",
@@ -193,12 +191,6 @@ TIME_SHARED_EDGE_PROBLEMS = (
         "2^70 at 2^69 a machine, and a job of 3^-30 that finds no time beside it: 3",
         _whole((2**70, 8, [(2**71, 4)]), (Fraction(1, 3**30), 8, [(1, 4)])),
         3,
-    ),
-    edge(
-        "time_shared_both_shares",
-        "3/4 by shares of 60 (1/2) and 40 (1/4) of one GPU: 1",
-        _posed(_cut(60), ("3/4", 32, {"mps:60": [(4, 8)], "mps:40": [(4, 16)]})),
-        1,
     ),
     edge(
         "time_shared_backwards",
