@@ -145,7 +145,7 @@ BUDGETS = {
     "algorithms.muxflow": 840,
     "algorithms.ptas": 670,
     "instances": 3_820,
-    "cms.cli": 7_610,
+    "cms.cli": 7_600,
     "cms.fleet": 62_310,
     "proofs_checks": 16_930,
     "bench": 13_200,

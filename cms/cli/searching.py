@@ -286,27 +286,10 @@ def heard(
 ) -> T:
     """Call in a thread of its own, so that this one always hears Ctrl-C.
 
-    The driver looks up between claims, and after what it has begun: a check, an import, a question
-    to a method of ours. Whoever presses Ctrl-C has his answer all the same: there is no schedule.
-
-    Parameters
-    ----------
-    session : Session
-    call : callable
-    doing : str, optional
-        What it does, for a terminal; without it the call shows by itself how far it is.
-    patient : callable, optional
-        Whether the result is still worth waiting for, a while after Ctrl-C was pressed.
-
-    Returns
-    -------
-    T
-        What the call returned.
-
-    Raises
-    ------
-    Interrupted
-        If Ctrl-C was pressed, and the call does not come back in time.
+    What has begun may hear nothing: a check, an import, a question to a method of ours. Whoever
+    presses Ctrl-C has his answer all the same: Interrupted if the call does not come back in time,
+    and is not worth waiting for (``patient``). ``doing`` says on a terminal what it does; without
+    it the call shows by itself how far it is.
     """
     found: Future[T] = Future()
     # a daemon: one that does not come back does not keep the process
