@@ -119,31 +119,25 @@ class Budget(Protocol):
     @property
     def seed(self) -> int:
         """The only source of randomness."""
-        ...
 
     @property
     def threads(self) -> int:
         """How many threads the run may use."""
-        ...
 
     @property
     def lower_bound(self) -> Fraction:
         """The checked lower bound, rounded up to the costs' common step."""
-        ...
 
     @property
     def best(self) -> Schedule | None:
         """The cheapest checked schedule: the algorithm's own, or the one it was to start from."""
-        ...
 
     @property
     def stopped(self) -> bool:
         """Whether to end now; a claim yielded within half a second still counts."""
-        ...
 
     def remaining(self) -> float:
         """Return the seconds left: infinity without a limit, 0 once stopped."""
-        ...
 
     def on_stop(self, cancel: Callable[[], object]) -> AbstractContextManager[None]:
         """Have ``cancel`` called when the run is stopped while the block is being executed.
@@ -159,7 +153,6 @@ class Budget(Protocol):
           second, so that the last one ends within the grace;
         * compiled loops: in chunks of at most 0.2 s.
         """
-        ...
 
 
 @runtime_checkable
@@ -179,7 +172,6 @@ class Algorithm(Protocol):
     @property
     def name(self) -> str:
         """The name it is registered under."""
-        ...
 
     @property
     def options_type(self) -> type[Any]:
@@ -188,11 +180,9 @@ class Algorithm(Protocol):
         Its ``__post_init__`` converts values and refuses bad ones with a ValueError or TypeError
         that says what is expected.
         """
-        ...
 
     def support(self, problem: Any, options: Any) -> Support:
         """Say, quickly, whether the algorithm can take this problem, and why not."""
-        ...
 
     def guarantee(self, problem: Any, options: Any) -> Guarantee | None:
         """Return what is proved about every finished run on this problem; None if nothing is.
@@ -200,7 +190,6 @@ class Algorithm(Protocol):
         It promises a schedule as well: where no machine type has a limit, a run that finishes
         without one is an error.
         """
-        ...
 
     def run(self, problem: Any, options: Any, budget: Budget) -> Iterator[Claim]:
         """Yield claims as they are found: schedules, certificates, solver bounds.
@@ -208,7 +197,6 @@ class Algorithm(Protocol):
         Better claims may follow until nothing more can be found, or ``budget.stopped``. The driver
         stops the run by itself when a checked bound meets a checked schedule.
         """
-        ...
 
 
 def kinds_taken(algorithm: Algorithm) -> tuple[type, ...]:

@@ -50,17 +50,14 @@ class NamedInstance(Protocol):
     @property
     def name(self) -> str:
         """The name it is registered under."""
-        ...
 
     @property
     def title(self) -> str:
         """One line that says what it is."""
-        ...
 
     @property
     def source(self) -> str:
         """Where it and its known values come from."""
-        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

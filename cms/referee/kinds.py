@@ -46,7 +46,6 @@ class AnyProblem(Protocol):
     @property
     def sha256(self) -> str:
         """A digest of all its data; the same for every equal problem."""
-        ...
 
 
 class AnySchedule(Protocol):
@@ -58,11 +57,9 @@ class AnySchedule(Protocol):
     @property
     def machine_count(self) -> int | None:
         """Number of machines; None where there are no machines."""
-        ...
 
     def excerpt(self, most: int) -> Excerpt:
         """Return at most so many rows for a printed solution."""
-        ...
 
 
 class Referee(Protocol):
@@ -75,31 +72,24 @@ class Referee(Protocol):
     @property
     def schedules(self) -> type[AnySchedule]:
         """A claim of exactly this type is a schedule."""
-        ...
 
     @property
     def certificates(self) -> tuple[type, ...]:
         """Claims of exactly these types are certificates, and such are the parts of a Branch."""
-        ...
 
     @property
     def step(self) -> Fraction:
         """Every optimum is a whole multiple of it; 0 if there is no such number."""
-        ...
 
     @property
     def limited(self) -> bool:
         """Whether there may be no schedule though the first certificate does not show it."""
-        ...
 
     def first(self) -> First:
         """Return what is certain before any work."""
-        ...
 
     def faults(self, schedule: Any) -> Iterable[Violation]:
         """Iterate over everything that is wrong with a schedule."""
-        ...
 
     def cost(self, schedule: Any) -> Fraction:
         """Return a schedule's cost, valid or not; InvalidSchedule if it has none."""
-        ...

@@ -29,7 +29,6 @@ class CancelEvent(Protocol):
 
     def is_set(self) -> bool:
         """Whether the run is to end."""
-        ...
 
 
 class Limits(NamedTuple):
