@@ -125,7 +125,7 @@ BUDGETS = {
     "cms.shards": 1_300,
     "cms.reduction": 575,
     "cms.plugin": 740,
-    "cms.solving": 1_300,
+    "cms.solving": 1_310,
     "cms.shortages": 1_230,
     "cms.tidying": 470,
     "cms.testing": 1_070,

@@ -18,7 +18,7 @@ from ..errors import AlgorithmError, ClusterError, FileError, InvalidOption, Uns
 from ..plugin.algorithm import Algorithm
 from ..referee.kinds import AnyProblem
 from ..running.interrupt import CtrlC
-from ..running.stopping import GRACE_SECONDS
+from ..running.stopping import GRACE_SECONDS, Stopped
 from ..running.watchdog import Watchdog
 from .ledger import Ledger
 from .solution import Incumbent, StopReason
@@ -99,7 +99,7 @@ class RunBudget:
 
 
 #: No algorithm is to blame for what a problem is not, or for what a disk or a cluster does.
-_PASSING = UnsupportedProblem, InvalidOption, FileError, ClusterError, AlgorithmError
+_PASSING = UnsupportedProblem, InvalidOption, FileError, ClusterError, AlgorithmError, Stopped
 
 
 @contextmanager
@@ -190,6 +190,8 @@ class Driver:
                 if reason is not None and self._budget.grace_is_over():
                     return reason
             return self.reason_to_stop() or StopReason.FINISHED
+        except Stopped:  # perhaps a moment early, where nothing would come of going on
+            return self.reason_to_stop() or StopReason.TIME_LIMIT
         finally:
             with blaming(algorithm):
                 self._budget.stop()
