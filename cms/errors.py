@@ -15,11 +15,6 @@ def cut(text: str) -> str:
     return f"{text[:_HEAD]}... ({len(text)} characters in all) ...{text[-_TAIL:]}"
 
 
-def is_ours(fault: BaseException | None) -> bool:
-    """Whether an error is of a class below, not of a third party's, whose words may do anything."""
-    return any(known is type(fault) for known in globals().values())
-
-
 class CmsError(Exception):
     """Base class of every error this package raises on purpose.
 

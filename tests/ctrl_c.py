@@ -1,9 +1,8 @@
 """Ctrl-C for real: SIGINT at random moments to processes with a solver at work inside.
 
-``python -m tests.ctrl_c --moments 200`` prints a table, one line for each kind of solver; with
-``--method NAME`` the solver inside is an installed algorithm on a hard problem. Each kind
-is an algorithm that has found a schedule and then works on something that takes for ever, stopped
-in the way its solver can be stopped.
+``python -m tests.ctrl_c --moments 50 --busy 4`` prints a table, one line for each way to be stopped
+and kind of solver, while so many loops keep the machine busy; with ``--method NAME`` the solver is
+an installed algorithm on a hard problem.
 """
 
 from __future__ import annotations
@@ -18,27 +17,29 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-import cms.solving.driver
 from cms.plugin.algorithm import Budget, Claim
 from cms.problem.problem import Problem
 from cms.referee.check import check
-from cms.solving.solution import Incumbent, StopReason
+from cms.solving.solution import StopReason
 from cms.solving.solve import solve
 from cms.testing.edge_problems import CROWDS
 from tests.plugins import OneByOne
 from tests.scripted import blocks
 
 ROOT = Path(__file__).resolve().parent.parent
-#: Seconds from the signal to the end of the process that a person takes for "at once".
+#: Seconds from the signal to the answer that a person takes for "at once".
 PATIENCE = 1.0
 #: Seconds after which an answer that has not come never will: a failure on the slowest machine.
-NEVER = 600.0
+NEVER = 300.0
+#: ``main``: ``solve`` in the main thread. ``cancel``: in another, with an event that is set without
+#: a signal. ``other``: in another, while the main thread is interrupted and sets the event.
+#: ``daemon``: as that, but the main thread ends, and nobody waits for an answer.
+WAYS = ("main", "cancel", "other", "daemon")
 
 
 def market_split(rows: int = 6, columns: int = 60) -> tuple[Any, Any]:
@@ -51,100 +52,71 @@ def market_split(rows: int = 6, columns: int = 60) -> tuple[Any, Any]:
 
 
 def work_cp_sat(budget: Budget) -> None:
-    from ortools.sat.python import cp_model
+    from algorithms.solvers.integer import Program, Settings
 
+    program = Program()
     matrix, right = market_split()
-    model = cp_model.CpModel()
-    x = [model.new_bool_var(f"x{i}") for i in range(matrix.shape[1])]
+    x = [program.variable(1) for _ in range(matrix.shape[1])]
     for row, value in zip(matrix.tolist(), right.tolist(), strict=True):
-        model.add(sum(a * b for a, b in zip(row, x, strict=True)) == value)
-    solver = cp_model.CpSolver()
-    # with its default, CP-SAT in a thread aborts the process on SIGINT
-    solver.parameters.catch_sigint_signal = False
-    solver.parameters.num_workers = 2
-    with budget.on_stop(solver.stop_search):
-        if not budget.stopped:  # CP-SAT would miss a stop that came while it was imported
-            solver.solve(model)
+        program.equals(dict(zip(x, row, strict=True)), value)
+    for _ in program.improvements(budget, Settings(workers=2)):
+        pass
 
 
-def work_gscip(budget: Budget) -> None:
-    from ortools.math_opt.python import mathopt
-    from ortools.util.python.solve_interrupter import SolveInterrupter
+def work_scip(budget: Budget) -> None:
+    from algorithms.solvers.mixed import MixedProgram
 
+    program = MixedProgram()
     matrix, right = market_split()
-    model = mathopt.Model()
-    x = [model.add_binary_variable() for _ in range(matrix.shape[1])]
+    x = [program.variable(0.0, high=1.0, whole=True) for _ in range(matrix.shape[1])]
     for row, value in zip(matrix.tolist(), right.tolist(), strict=True):
-        terms = sum(a * b for a, b in zip(row, x, strict=True))
-        model.add_linear_constraint(terms == value)
-    interrupter = SolveInterrupter()
-    with budget.on_stop(interrupter.interrupt):
-        mathopt.solve(model, mathopt.SolverType.GSCIP, interrupter=interrupter)
+        program.row(list(zip(x, row, strict=True)), low=value, high=value)
+    program.search(budget, nodes=10**9)
 
 
 def work_highs(budget: Budget) -> None:
     """HiGHS cannot be stopped: slices short enough for the grace."""
-    _highs_in_slices(budget, 0.3)
-
-
-def work_highs_in_long_slices(budget: Budget) -> None:
-    """Slices of a second outlast the grace, so that the thread is left behind."""
-    _highs_in_slices(budget, 1.0)
-
-
-def _highs_in_slices(budget: Budget, seconds: float) -> None:
     from scipy.optimize import Bounds, LinearConstraint, milp
 
     matrix, right = market_split()
+    ones = np.ones(matrix.shape[1])
     while not budget.stopped:
         milp(
-            np.zeros(matrix.shape[1]),
-            integrality=np.ones(matrix.shape[1]),
+            0 * ones,
+            integrality=ones,
             bounds=Bounds(0, 1),
             constraints=LinearConstraint(matrix, right, right),
-            options={"time_limit": seconds},
+            options={"time_limit": 0.3},
         )
+
+
+def chunk(seed: int, rounds: int) -> int:
+    state = seed
+    for _ in range(rounds):
+        state = (state * state + 12345) % 2147483647
+    return state
 
 
 def work_numba(budget: Budget) -> None:
     import numba
 
-    @numba.njit(nogil=True)
-    def chunk(seed: int) -> int:
-        state = seed
-        for _ in range(10_000_000):
-            state = (state * state + 12345) % 2147483647
-        return state
-
-    state = 1
+    compiled = numba.njit(nogil=True)(chunk)
     while not budget.stopped:
-        state = chunk(state)
+        compiled(1, 10_000_000)
 
 
 def work_python(budget: Budget) -> None:
-    state = 1
     while not budget.stopped:
-        state = (state * state + 12345) % 2147483647
-
-
-def work_deaf(budget: Budget) -> None:
-    """Never looks up: is left behind."""
-    state = 1
-    while True:
-        state = (state * state + 12345) % 2147483647
+        chunk(1, 100)
 
 
 KINDS: dict[str, Callable[[Budget], None]] = {
     "cp_sat": work_cp_sat,
-    "gscip": work_gscip,
+    "scip": work_scip,
     "highs": work_highs,
-    "highs_long": work_highs_in_long_slices,
     "numba": work_numba,
     "python": work_python,
-    "deaf": work_deaf,
 }
-#: Those that do not end within the grace.
-LEFT_BEHIND = ("highs_long", "deaf")
 
 
 class AtWork(OneByOne):
@@ -163,142 +135,146 @@ class AtWork(OneByOne):
 # --- the process that is interrupted --------------------------------------------------------------
 
 
-def interrupted(kind: str, method: str | None) -> int:
-    """Solve, logging improvements, and say in JSON what came out; the exit status of the CLI."""
+def answer(kind: str, method: str | None, cancel: threading.Event) -> None:
+    """Solve, say that it has begun, and say in JSON what came out."""
+    problem = blocks(8) if method is None else CROWDS[0].make()  # takes hours to prove optimal
+    solution = solve(
+        problem,
+        AtWork(kind) if method is None else method,
+        time_limit=None,
+        cancel=cancel,
+        on_improvement=lambda line: print(line.cost, flush=True),
+    )
+    bound = solution.certificate.bound(problem)
+    good = (
+        solution.stop_reason is StopReason.INTERRUPTED
+        and (solution.cost is None or check(problem, solution.schedule) == ())
+        and bound <= solution.lower_bound
+    )
+    print(json.dumps({"good": good}), flush=True)
+
+
+def interrupted(way: str, kind: str, method: str | None) -> None:
+    """Be the process that is interrupted."""
     # a shell that started us in the background may have told us to ignore it
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    cancel = threading.Event()
+    if way == "main":
+        answer(kind, method, cancel)
+        return
+    done = threading.Event()
 
-    def log(line: Incumbent) -> None:
-        print(f"{line.seconds:.2f} {line.cost} {line.lower_bound}", flush=True)
+    def work() -> None:
+        answer(kind, method, cancel)
+        done.set()
 
-    if method is None:
-        problem = blocks(8)
-        solution = solve(problem, AtWork(kind), time_limit=None, on_improvement=log)
-    else:
-        problem = CROWDS[0].make()  # takes hours to prove optimal
-        solution = solve(problem, method, time_limit=None, on_improvement=log)
-    faults = () if solution.cost is None else check(problem, solution.schedule)
-    verdict = {
-        "status": solution.status,
-        "stop_reason": solution.stop_reason,
-        "valid": not faults,
-        "bound_holds": solution.certificate.bound(problem) <= solution.lower_bound,
-    }
-    print(json.dumps(verdict), flush=True)
-    return 130 if solution.stop_reason is StopReason.INTERRUPTED else 0
+    threading.Thread(target=work, daemon=True).start()
+    try:
+        if way == "cancel":
+            sys.stdin.readline()
+            cancel.set()
+        # Not join(): CPython 3.11 takes a thread for ended once that is interrupted. In turns: a
+        # signal just before a wait begins is not heard until it ends.
+        while not done.wait(0.1):
+            pass
+    except KeyboardInterrupt:
+        if way == "daemon":
+            raise
+        cancel.set()
+        done.wait()
 
 
 # --- the one that interrupts ----------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Press:
-    """What came of one Ctrl-C: seconds from the signal to the answer, and to the exit."""
+class Press(NamedTuple):
+    """What came of one Ctrl-C: seconds from the signal to the answer or the exit."""
 
-    kind: str
     moment: float
-    answer: float
-    exit: float
-    exit_status: int
-    verdict: dict[str, Any]
+    seconds: float
+    status: int
+    good: bool
     errors: str
 
-    @property
-    def answered(self) -> bool:
-        """Whether a checked answer came, with the exit status of an interruption."""
-        return (
-            self.exit_status == 130
-            and self.verdict.get("status") in ("optimal", "feasible", "no_schedule")
-            and self.verdict.get("stop_reason") == "interrupted"
-            and self.verdict.get("valid") is True
-            and self.verdict.get("bound_holds") is True
-        )
 
-    @property
-    def at_once(self) -> bool:
-        """Whether that took no longer than a person waits gladly, on a machine with nothing to do.
-
-        Solvers that can be stopped may not delay the exit either. Tests do not ask it: the command
-        does.
-        """
-        last = self.answer if self.kind in LEFT_BEHIND else self.exit
-        return last <= PATIENCE
-
-
-def press(kind: str, moment: float, method: str | None = None, again: float | None = None) -> Press:
-    """Start a process, press Ctrl-C so many seconds after its first log line.
-
-    Perhaps ``again`` and again, so many seconds apart, until it ends: then its grace has no end.
-    """
-    command = [sys.executable, "-m", "tests.ctrl_c", "--child", kind]
-    if method is not None:
-        command += ["--method", method]
-    if again is not None:
-        command.append("--patient")
+def press(way: str, kind: str, moment: float, method: str | None = None) -> Press:
+    """Start a process, stop it so many seconds after its first improvement."""
+    command = [sys.executable, "-X", "faulthandler", "-m", "tests.ctrl_c"]
+    command += ["--child", way, "--kinds", kind, *(["--method", method] if method else [])]
     with subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=ROOT
+        command, stdin=-1, stdout=-1, stderr=subprocess.PIPE, text=True, cwd=ROOT
     ) as process:
+        assert process.stdin is not None
         assert process.stdout is not None
         assert process.stderr is not None
         process.stdout.readline()
         time.sleep(moment)
-        process.send_signal(signal.SIGINT)
         begun = time.monotonic()
-        while again is not None and process.poll() is None:
-            time.sleep(again)
+        if way == "cancel":
+            process.stdin.write("\n")
+            process.stdin.flush()
+        else:
             process.send_signal(signal.SIGINT)
-        killer = threading.Timer(NEVER, process.kill)
+        # says on stderr where all its threads are
+        killer = threading.Timer(NEVER, process.send_signal, [signal.SIGABRT])
         killer.start()
-        verdict, answer = {}, math.inf
+        found, seconds = {}, math.inf
         for line in process.stdout:
             if line.startswith("{"):
-                verdict, answer = json.loads(line), time.monotonic() - begun
+                found, seconds = json.loads(line), time.monotonic() - begun
         status = process.wait()
-        ended = time.monotonic() - begun
+        seconds = min(seconds, time.monotonic() - begun)
         killer.cancel()
         errors = process.stderr.read().strip()
-    return Press(method or kind, moment, answer, ended, status, verdict, errors)
+    if way == "daemon":
+        good = status in (1, -signal.SIGINT) and errors.endswith("KeyboardInterrupt")
+    else:
+        good = status == 0 and found.get("good") is True and not errors
+    return Press(moment, seconds, status, good, errors)
 
 
-def table(kinds: list[str], moments: int, seed: int, method: str | None) -> list[Press]:
+def table(ways: list[str], kinds: list[str], moments: int, method: str | None) -> list[Press]:
     """Print the table; return all presses."""
-    random_moments = random.Random(seed)
-    print("seconds from the signal to the            answer             exit")
-    print("solver        answered  at once      median   worst   median   worst")
+    random_moments = random.Random(0)
+    print("seconds from the signal to the answer, or to the exit")
+    print("way     solver        good    at once   median   worst")
     pressed: list[Press] = []
-    for kind in kinds:
-        presses = [press(kind, 2.0 * random_moments.random(), method) for _ in range(moments)]
-        answers = sorted(one.answer for one in presses)
-        exits = sorted(one.exit for one in presses)
-        bad, middle = [one for one in presses if not one.answered], moments // 2
-        good, soon = f"{moments - len(bad)} of {moments}", sum(one.at_once for one in presses)
-        print(
-            f"{method or kind:<12} {good:>10} {soon:>7}     {answers[middle]:>8.2f}"
-            f"{answers[-1]:>8.2f} {exits[middle]:>8.2f}{exits[-1]:>8.2f}",
-            flush=True,
-        )
-        for one in bad:
-            print(f"    {one}")
-        pressed += presses
+    for way in ways:
+        for kind in kinds:
+            found = [press(way, kind, random_moments.random(), method) for _ in range(moments)]
+            seconds = sorted(one.seconds for one in found)
+            good, soon = sum(one.good for one in found), sum(one <= PATIENCE for one in seconds)
+            print(
+                f"{way:<7} {method or kind:<10} {good:>4} of {moments:<4} {soon:>5}  "
+                f"{seconds[moments // 2]:>7.2f} {seconds[-1]:>7.2f}",
+                *(f"\n    {one}" for one in found if not one.good),
+                flush=True,
+            )
+            pressed += found
     return pressed
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--moments", type=int, default=20)
-    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--ways", nargs="*", default=list(WAYS), choices=WAYS)
     parser.add_argument("--kinds", nargs="*", default=list(KINDS), choices=list(KINDS))
     parser.add_argument("--method", help="an installed algorithm instead")
-    parser.add_argument("--child", choices=list(KINDS), help=argparse.SUPPRESS)
-    parser.add_argument("--patient", action="store_true", help=argparse.SUPPRESS)
+    parser.add_argument("--busy", type=int, default=0, help="loops that keep the machine busy")
+    parser.add_argument("--child", choices=WAYS, help=argparse.SUPPRESS)
     given = parser.parse_args()
-    if given.patient:
-        cms.solving.driver.GRACE_SECONDS = NEVER
     if given.child:
-        return interrupted(given.child, given.method)
-    kinds = ["python"] if given.method else given.kinds
-    presses = table(kinds, given.moments, given.seed, given.method)
-    return 0 if all(one.answered and one.at_once for one in presses) else 1
+        interrupted(given.child, given.kinds[0], given.method)
+        return 0
+    loop = [sys.executable, "-c", "while True: pass"]
+    busy = [subprocess.Popen(loop) for _ in range(given.busy)]
+    try:
+        kinds = given.kinds[:1] if given.method else given.kinds
+        pressed = table(given.ways, kinds, given.moments, given.method)
+    finally:
+        for process in busy:
+            process.kill()
+    return 0 if all(one.good and one.seconds <= PATIENCE for one in pressed) else 1
 
 
 if __name__ == "__main__":

@@ -5,10 +5,9 @@ Each bad one does what the good one does, but for one thing.
 
 from __future__ import annotations
 
+import hashlib
 import math
-import threading
 import time
-from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
@@ -111,125 +110,93 @@ class LiesAboutASchedule(OneByOne):
             yield Schedule(schedule.groups[1:])
 
 
-class LiesAboutABound(OneByOne):
+class _GoesOn(OneByOne):
+    """Does something more after its schedule."""
+
+    def run(self, problem: Problem, options: OneByOneOptions, budget: Budget) -> Iterator[Claim]:
+        yield from super().run(problem, options, budget)
+        yield from self.more(problem, budget)
+
+    def more(self, problem: Problem, budget: Budget) -> Any:
+        raise NotImplementedError
+
+
+class LiesAboutABound(_GoesOn):
     """Puts a price on blocks that no machine's cost covers."""
 
     name = "lies_about_a_bound"
 
-    def run(self, problem: Problem, options: OneByOneOptions, budget: Budget) -> Iterator[Claim]:
-        yield from super().run(problem, options, budget)
-        yield BlockPrices(dict.fromkeys(problem.blocks, 10**6))
+    def more(self, problem: Problem, budget: Budget) -> Any:
+        return [BlockPrices(dict.fromkeys(problem.blocks, 10**6))]
 
 
-class ChangesItsInput(OneByOne):
-    """Sorts the jobs' names in place, because that was handy."""
+class YieldsJunk(_GoesOn):
+    """Claims a number."""
+
+    name = "yields_junk"
+
+    def more(self, problem: Problem, budget: Budget) -> Any:
+        return [3]
+
+
+class GivesItsWord(_GoesOn):
+    """Claims a solver's bound, which a third party cannot."""
+
+    name = "gives_its_word"
+
+    def more(self, problem: Problem, budget: Budget) -> Any:
+        return [SolverBound(0, "oracle")]
+
+
+class Breaks(_GoesOn):
+    """Believes that every demand fits into eight bytes."""
+
+    name = "breaks"
+
+    def more(self, problem: Problem, budget: Budget) -> Any:
+        for job in range(problem.n_jobs):
+            problem.rows.row(job).demand.to_bytes(8, "little")
+        return []
+
+
+class ChangesItsInput(_GoesOn):
+    """Changes the jobs' names in place, because that was handy."""
 
     name = "changes_its_input"
 
-    def run(self, problem: Problem, options: OneByOneOptions, budget: Budget) -> Iterator[Claim]:
-        yield from super().run(problem, options, budget)
+    def more(self, problem: Problem, budget: Budget) -> Any:
         names = tuple(f"{name}!" for name in problem.job_names)
         object.__setattr__(problem, "job_names", names)
+        return []
 
 
 class IgnoresTheClock(OneByOne):
-    """Thinks about large problems for as long as it may, until the test lets it go."""
+    """Is in native code for a second of work after the cancel of a large problem."""
 
     name = "ignores_the_clock"
-
-    def __init__(self) -> None:
-        self.let_go = threading.Event()
+    rounds = 2_000_000
 
     def run(self, problem: Problem, options: OneByOneOptions, budget: Budget) -> Iterator[Claim]:
         sized = isinstance(problem.configurations[0], SizeBoundedConfigurations)
         ignores = problem.n_jobs > 1000 and sized and budget.remaining() == math.inf
         yield from super().run(problem, options, budget)
         if ignores:
-            self.let_go.wait()
-
-
-class GoesOn(OneByOne, ABC):
-    """Does not end for so many seconds after it was stopped."""
-
-    def __init__(self, seconds: float) -> None:
-        self.seconds, self.begun, self.let_go = seconds, threading.Event(), threading.Event()
-
-    def run(self, problem: Problem, options: OneByOneOptions, budget: Budget) -> Iterator[Claim]:
-        self.begun.set()
-        while not budget.stopped:
-            pass
-        self.go_on()
-        yield from ()
-
-    @abstractmethod
-    def go_on(self) -> None:
-        """Do what there is to be done after all."""
-
-
-class WorksOn(GoesOn):
-    """Has so many seconds of work left."""
-
-    name = "works_on"
-
-    def go_on(self) -> None:
-        begun = time.thread_time()
-        while time.thread_time() - begun < self.seconds:
-            pass
-
-
-class SleepsOn(GoesOn):
-    """Does nothing at all, unless it is let go."""
-
-    name = "sleeps_on"
-
-    def go_on(self) -> None:
-        self.let_go.wait(self.seconds)
+            while not budget.stopped:
+                time.sleep(0.01)
+            hashlib.pbkdf2_hmac("sha512", b"any", b"work", self.rounds)
 
 
 class IsNotReproducible(OneByOne):
     """Does something else every other time, whatever the seed."""
 
     name = "is_not_reproducible"
-
-    def __init__(self) -> None:
-        self.runs = 0
+    runs = 0
 
     def run(self, problem: Problem, options: OneByOneOptions, budget: Budget) -> Iterator[Claim]:
         self.runs += 1
         if self.runs % 2:
             yield BlockPrices()
         yield from super().run(problem, options, budget)
-
-
-class YieldsJunk(OneByOne):
-    """Claims a number."""
-
-    name = "yields_junk"
-
-    def run(self, problem: Problem, options: OneByOneOptions, budget: Budget) -> Iterator[Claim]:
-        yield from super().run(problem, options, budget)
-        yield 3  # type: ignore[misc]
-
-
-class GivesItsWord(OneByOne):
-    """Claims a solver's bound, which a third party cannot."""
-
-    name = "gives_its_word"
-
-    def run(self, problem: Problem, options: OneByOneOptions, budget: Budget) -> Iterator[Claim]:
-        yield from super().run(problem, options, budget)
-        yield SolverBound(0, "oracle")
-
-
-class Breaks(OneByOne):
-    """Believes that every demand fits into eight bytes."""
-
-    name = "breaks"
-
-    def run(self, problem: Problem, options: OneByOneOptions, budget: Budget) -> Iterator[Claim]:
-        yield from super().run(problem, options, budget)
-        for job in range(problem.n_jobs):
-            problem.rows.row(job).demand.to_bytes(8, "little")
 
 
 class PromisesTooMuch(OneByOne):

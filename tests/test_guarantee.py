@@ -42,7 +42,7 @@ def test_numbers_are_exact_whatever_they_are_written_as() -> None:
     ("arguments", "words"),
     [
         ((-1, 0, "OPT", "T"), "factor of a guarantee is -1"),
-        ((1, "much", "OPT", "T"), "additive term of a guarantee"),
+        ((1, "much", "OPT", "T"), "additive of a guarantee"),
         ((1, 0, "LP", "T"), "against 'LP'; expected one of OPT, LP_AGG, LP_STAR, MILP_C, LP_DW"),
     ],
 )

@@ -19,7 +19,7 @@ from cms.problem.problem import Problem
 from cms.referee.check import check
 from cms.schedule.faults import Violation
 from cms.schedule.schedule import Schedule
-from cms.solving.ledger import _PASS, Ledger
+from cms.solving.ledger import Ledger
 from cms.solving.solution import Proof, Status
 from tests.scripted import blocks, serving
 
@@ -37,9 +37,7 @@ def test_true_claims_in_any_order_end_at_the_best_of_each(claimed: list[Any]) ->
     ledger = Ledger(problem, "test", trusted=True, clock=lambda: 0.0)
     accepted = 0
     for claim in claimed:
-        if (news := ledger.examined(claim)) is not None:
-            ledger.accept(news)
-            accepted += 1
+        accepted += ledger.hear(claim) is not None
     known = ledger.known
     assert len(known.history) == accepted
     for before, after in zip(known.history, known.history[1:], strict=False):
@@ -94,18 +92,5 @@ def test_of_very_many_violations_only_the_first_are_worded(monkeypatch: pytest.M
 
     monkeypatch.setattr(import_module("cms.schedule.faults"), "Violation", violation)
     with pytest.raises(AlgorithmError, match="; and more than 997 more violations$"):
-        Ledger(problem, "test", trusted=False, clock=lambda: 0.0).examined(Schedule())
+        Ledger(problem, "test", trusted=False, clock=lambda: 0.0).hear(Schedule())
     assert len(worded) == 1001
-
-
-def test_a_trusted_check_is_given_up_between_leaves_or_long_passes_another_at_once() -> None:
-    asked = []
-
-    class Proof:
-        def judged(self, problem: Problem, **how: Any) -> None:
-            asked.append(how)
-
-    for trusted in (True, False):
-        ledger = Ledger(blocks(DEMAND), "test", trusted=trusted, clock=lambda: 0.0)
-        assert ledger._certificate(Proof(), bool) is None
-    assert [how["undisturbed"] for how in asked] == [_PASS, 0]

@@ -16,7 +16,6 @@ from cms.plugin.registry import load_instance
 from cms.problem.parts import Configuration, Job, MachineType
 from cms.problem.problem import Problem
 from cms.running.stopping import Stopped
-from cms.solving.ledger import Ledger
 from cms.solving.rough_prices import rough_prices
 from cms.solving.solution import Status, StopReason
 from cms.solving.solve import solve
@@ -53,14 +52,11 @@ def test_a_heuristic_has_a_bound_worth_reading_on_published_scenarios(
     assert check_solution(*documents) == []
 
 
-def test_a_bound_or_a_solvers_word_is_left_as_it_is() -> None:
+def test_a_schedule_without_a_bound_or_a_solvers_word_gets_one() -> None:
     for claims in ([serving(8, 5), QUARTER], [serving(8, 5), SolverBound(3, "oracle")]):
         solution = told(blocks(8), claims, trusted=True)
         assert "rough prices" not in [line.source for line in solution.history]
     assert told(blocks(8), []).lower_bound == 0, "there is no schedule to judge"
-
-
-def test_a_third_partys_heuristic_has_one_too() -> None:
     solution = told(blocks(8), [serving(8, 5)])
     assert (solution.status, solution.cost, solution.lower_bound) == (Status.FEASIBLE, 5, 4)
     assert solution.stop_reason is StopReason.FINISHED
@@ -91,11 +87,6 @@ def test_rough_prices_are_given_up_when_the_time_is_over() -> None:
     looks = iter([False, False])  # for the block, and before the first configuration
     with pytest.raises(Stopped):
         rough_prices(many, lambda: next(looks, True))
-    ledger = Ledger(blocks(8), "test", trusted=False, clock=lambda: 0.0)
-    ledger.start_from(serving(8, 5))
-    looks = iter([False, False, True])
-    assert list(ledger.bound_roughly(lambda: next(looks, True))) == []
-    assert [line.lower_bound for line in ledger.bound_roughly(lambda: False)] == [4]
 
 
 def test_who_interrupts_a_run_waits_for_no_prices() -> None:

@@ -50,38 +50,25 @@ def test_what_is_not_proved_says_so() -> None:
     assert "gap            3 (60.00%)" in text
     text = str(told(blocks(8), [serving(8, 4), SolverBound("7/2", "oracle")], True))
     assert "optimal (on a solver's word)" in text
-
-
-def test_without_a_schedule_there_is_no_table_of_machines() -> None:
     text = str(told(blocks(8), []))
     assert text.startswith("status       no schedule\nlower bound  0\n")
     assert "configuration" not in text
-
-
-def test_a_guarantee_is_printed_with_its_verdict() -> None:
     verdict = GuaranteeVerdict(Guarantee(2, 1, "OPT", "Theorem 7"), Verdict.OPEN)
     text = str(replace(optimal(), guarantee=verdict))
     assert "guarantee    cost <= 2 OPT + 1 (Theorem 7): open" in text
 
 
-def test_machines_of_a_type_and_idle_ones_are_named() -> None:
-    group = MachineGroup(Configuration({"b": 1}, "a100"), {}, 7)
-    text = str(replace(optimal(), schedule=Schedule([group])))
-    assert "       7  b on a100      (idle)" in text
-
-
-def test_only_the_first_groups_are_printed() -> None:
-    groups = [MachineGroup(Configuration({"b": n + 1}), {}, 1) for n in range(GROUPS_SHOWN + 5)]
-    crowded = replace(optimal(), schedule=Schedule(groups))
+def test_only_the_first_groups_are_printed_and_names_are_escaped() -> None:
+    odd = MachineGroup(Configuration({"<b>": 1}, "a100"), {("<b>", "<script>"): 1}, 1)
+    groups = [MachineGroup(Configuration({"b": n + 1}), {}, 1) for n in range(GROUPS_SHOWN + 4)]
+    crowded = replace(optimal(), schedule=Schedule([odd, *groups]))
+    assert "       1  <b> on a100    <b> -> <script>\n" in str(crowded)
+    assert "       1  b              (idle)\n" in str(crowded)
     assert str(crowded).endswith("... and 5 more groups of machines")
-    assert "<p>... and 5 more groups of machines</p>" in html_of(crowded)
-
-
-def test_the_notebook_table_escapes_names() -> None:
-    group = MachineGroup(Configuration({"<b>": 1}), {("<b>", "<script>"): 1}, 1)
-    html = html_of(replace(optimal(), schedule=Schedule([group])))
+    html = html_of(crowded)
     assert "<script>" not in html
     assert "&lt;b&gt; -&gt; &lt;script&gt;" in html
+    assert "<p>... and 5 more groups of machines</p>" in html
     assert html.count("<table>") == html.count("</table>") == 2
     assert html_of(told(blocks(8), [])).count("<table>") == 1
 

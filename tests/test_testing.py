@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from fractions import Fraction
 
 import pytest
@@ -13,11 +12,16 @@ from cms.solving.solution import Status
 from cms.solving.solve import solve
 from cms.testing import CHECKS, Check, ConformanceError, check_algorithm
 from cms.testing.edge_problems import CROWDS, EDGE_PROBLEMS
-from cms.testing.observation import observe
 from tests import plugins
 from tests.plugins import OneByOne
 from tests.samples import so_many
-from tests.scripted import Clock
+
+
+class TakesNothing(OneByOne):
+    """Refuses every problem."""
+
+    def support(self, problem: object, options: object) -> Support:
+        return Support(False, "not today")
 
 
 @pytest.mark.parametrize("check", CHECKS, ids=str)
@@ -39,6 +43,7 @@ def test_a_minimal_good_plugin_passes(check: Check) -> None:
         (plugins.PromisesTooMuch, "guarantee", "Wishful Thinking"),
         (plugins.TakesAnyOption, "options", "does not mention 'choose'"),
         (plugins.LeavesACancel, "cancels", "no such solver"),
+        (TakesNothing, "support", "it takes none of the"),
     ],
 )
 def test_a_bad_plugin_fails_for_the_named_reason_only(
@@ -46,64 +51,19 @@ def test_a_bad_plugin_fails_for_the_named_reason_only(
 ) -> None:
     monkeypatch.setattr("cms.testing.checks.CROWDS", CROWDS[-1:])  # the one it can ignore
     monkeypatch.setattr("cms.testing.checks.TIME_SHARED_CROWDS", ())  # none takes them
-    plugin = bad()
-    report = check_algorithm(plugin, EDGE_PROBLEMS[::3], seeds=[0])
-    if isinstance(plugin, plugins.IgnoresTheClock):
-        plugin.let_go.set()
+    report = check_algorithm(bad(), EDGE_PROBLEMS[::3], seeds=[0])
     assert report.failed == (reason,), str(report)
     assert not report.ok
     assert words in str(report)
-
-
-def is_late(plugin: plugins.GoesOn, monkeypatch: pytest.MonkeyPatch) -> bool:
-    """Stop it when it has begun, as if it got no share of the machine within the driver's grace."""
-    monkeypatch.setattr("cms.solving.driver.GRACE_SECONDS", 0.0)
-    Clock(0.05, until=lambda: math.inf if plugin.begun.is_set() else 0.0).rule(monkeypatch)
-    seen = observe(plugin, False, EDGE_PROBLEMS[-1].make(), options={}, time_limit=0.1)
-    plugin.let_go.set()
-    return seen.late
-
-
-@pytest.mark.parametrize(("seconds", "late"), [(0.0, False), (0.25, False), (0.8, True)])
-def test_half_a_second_is_counted_in_the_algorithms_own_work(
-    seconds: float, late: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    assert is_late(plugins.WorksOn(seconds), monkeypatch) == late
-
-
-@pytest.mark.parametrize(("seconds", "late"), [(0.1, False), (3600.0, True)])
-def test_one_asleep_is_late_when_another_thread_has_worked_for_half_a_second(
-    seconds: float, late: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    assert is_late(plugins.SleepsOn(seconds), monkeypatch) == late
+    assert str(report).count("passed") == len(CHECKS) - 1
 
 
 def test_a_check_used_as_a_test_raises_with_its_name_and_promise() -> None:
     check = next(check for check in CHECKS if check.name == "schedules")
     with pytest.raises(ConformanceError, match=r"^schedules: .*served"):
-        check(plugins.LiesAboutASchedule())
-
-
-def test_a_report_lists_every_check(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("cms.testing.checks.CROWDS", ())
-    report = check_algorithm(OneByOne(), EDGE_PROBLEMS[:3])
-    assert report.ok
-    assert str(report).count("passed") == len(CHECKS)
-
-
-def test_an_algorithm_that_takes_nothing_does_not_pass() -> None:
-    class TakesNothing(OneByOne):
-        def support(self, problem: object, options: object) -> Support:
-            return Support(False, "not today")
-
-    report = check_algorithm(TakesNothing())
-    assert report.failed == ("support",)
-
-
-def test_options_of_a_run_are_validated() -> None:
-    report = check_algorithm(OneByOne(), options={"choose": "worst"})
+        check(plugins.LiesAboutASchedule(), EDGE_PROBLEMS[:4])
+    report = check_algorithm(OneByOne(), EDGE_PROBLEMS[:1], options={"choose": "worst"})
     assert "expected 'cheapest' or 'first'" in str(report)
-    assert not report.ok
 
 
 @pytest.mark.parametrize("named", EDGE_PROBLEMS, ids=lambda named: named.name)

@@ -92,7 +92,7 @@ def prove_cost(
     ...     machine_types=[MachineType("m"), MachineType("other", cost="5/2")],
     ... )
     >>> ledger = Ledger(given, "demo", trusted=True, clock=lambda: 0.0)
-    >>> budget = RunBudget(ledger, seed=0, threads=1, started=0.0, seconds=float("inf"))
+    >>> budget = RunBudget(ledger, seed=0, threads=1, end=float("inf"))
     >>> for claim in prove_cost(given, budget, Fraction(2), most_nodes=10):
     ...     print(type(claim).__name__, round_up(claim.bound(given), given.cost_step))
     BlockPrices 3/2
@@ -137,7 +137,7 @@ def prove_infeasible(
     ...     machine_types=[MachineType("machine", limit=2)],
     ... )
     >>> ledger = Ledger(given, "demo", trusted=True, clock=lambda: 0.0)
-    >>> budget = RunBudget(ledger, seed=0, threads=1, started=0.0, seconds=float("inf"))
+    >>> budget = RunBudget(ledger, seed=0, threads=1, end=float("inf"))
     >>> for claim in prove_infeasible(given, budget, most_nodes=50):
     ...     print(type(claim).__name__, claim.proves_infeasible(given))
     Branch True

@@ -166,8 +166,8 @@ def interrupt(delay: str, way: str, loops: str) -> dict[str, float]:
     from cms import solve
     from instances.families import generate
 
-    solve(generate("stock-triplets", n=12, seed=1))  # all is loaded
     problem = generate("stock-triplets", n=501, seed=1)
+    solve(problem, time_limit=2)  # all is loaded
     cancel, done = threading.Event(), threading.Event()
     seen: dict[str, float] = {}
 

@@ -13,7 +13,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, Self, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
 from ..errors import InvalidCertificate
 from ..problem.parts import held_blocks
@@ -137,10 +137,6 @@ class Leaf(Prices, Certificate):
             "multipliers": [json_number(multiplier) for multiplier in self.multipliers],
             **({"proper": dict(self.proper)} if self.proper else {}),
         }
-
-    def private_copy(self) -> Self:
-        """Return an equal leaf without a part in common that could be changed."""
-        return type(self)(self.prices, self.limit_prices, self.multipliers, self.proper)
 
     @abstractmethod
     def jobs_worth(

@@ -5,15 +5,16 @@ from __future__ import annotations
 import sys
 import threading
 from collections.abc import Callable
+from concurrent.futures import Future, wait
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from cms.errors import CmsError, UnsupportedProblem
-from cms.running.aside import POLL_SECONDS, Aside
 from cms.running.interrupt import Interrupted
+from cms.running.stopping import POLL_SECONDS
 
 from .documents import open_document
 from .options import pairs, usage_error
@@ -284,38 +285,26 @@ def heard(
 ) -> T:
     """Call in a thread of its own, so that this one always hears Ctrl-C.
 
-    The driver looks up between claims, and after what it has begun: a check, an import, a question
-    to a method of ours. Whoever presses Ctrl-C has his answer all the same: there is no schedule.
-
-    Parameters
-    ----------
-    session : Session
-    call : callable
-    doing : str, optional
-        What it does, for a terminal; without it the call shows by itself how far it is.
-    patient : callable, optional
-        Whether the result is still worth waiting for, a while after Ctrl-C was pressed.
-
-    Returns
-    -------
-    T
-        What the call returned.
-
-    Raises
-    ------
-    Interrupted
-        If Ctrl-C was pressed, and the call does not come back in time.
+    What has begun may hear nothing: a check, an import, a question to a method of ours. Whoever
+    presses Ctrl-C has his answer all the same: Interrupted if the call does not come back in time,
+    and is not worth waiting for (``patient``). ``doing`` says on a terminal what it does; without
+    it the call shows by itself how far it is.
     """
-    aside = Aside(call, "cms search")
-    aside.start()
+    found: Future[T] = Future()
+    # a daemon: one that does not come back does not keep the process
+    threading.Thread(target=_fulfil, args=(found, call), name="cms search", daemon=True).start()
     with nullcontext() if doing is None else session.doing(doing):
-        while aside.is_alive():
-            aside.join(POLL_SECONDS)
+        while not wait([found], POLL_SECONDS).done:
             if session.interrupts.seconds_since_press > _PATIENCE_SECONDS and not patient():
                 raise Interrupted
-    if aside.fault is not None:
-        raise aside.fault
-    return cast("T", aside.result)
+    return found.result()
+
+
+def _fulfil(found: Future[T], call: Callable[[], T]) -> None:
+    try:
+        found.set_result(call())
+    except BaseException as fault:  # noqa: BLE001 (for whoever asked)
+        found.set_exception(fault)
 
 
 def option_values(how: Search) -> dict[str, object]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, Self
+from typing import Any
 
 from ..certificate.certificate import Leaf
 from ..certificate.conditions import Condition, Worth
@@ -98,11 +98,6 @@ more than the price 0.9 of its block 'gpu'
         """Return the prices and functions as plain JSON values."""
         functions = {job: function.to_json() for job, function in self.functions.items()}
         return {**Leaf.to_json(self), "functions": functions}
-
-    def private_copy(self) -> Self:
-        """Return an equal leaf without a part in common that could be changed."""
-        functions = {job: PriceFunction(f.slope, f.steps) for job, f in self.functions.items()}
-        return type(self)(self.prices, self.limit_prices, self.multipliers, self.proper, functions)
 
     def numbers(self) -> Hashable:
         """Return all its numbers but the multipliers: equal ones prove the same below a path."""

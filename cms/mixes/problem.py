@@ -19,7 +19,7 @@ from ..problem.checking import (
 )
 from ..problem.digest import hashed_machines
 from ..problem.machine_problem import MachineProblem
-from ..problem.parts import AnyConfiguration, Block, MachineType, private_shape
+from ..problem.parts import AnyConfiguration, Block, MachineType
 from ..problem.problem import Problem
 from ..problem.rows import Rows
 from ..running.stopping import never
@@ -153,17 +153,6 @@ class TimeSharedProblem(MachineProblem):
     def __reduce__(self) -> tuple[Any, ...]:
         machines = self.blocks, self.configurations, self.machine_types
         return TimeSharedProblem._rebuild, (*machines, self.jobs, self.rule, self.max_jobs)
-
-    def private_copy(self) -> TimeSharedProblem:
-        """Return an equal problem without a part in common that could be changed."""
-        return TimeSharedProblem._rebuild(
-            tuple(self.blocks),
-            tuple(private_shape(shape) for shape in self.configurations),
-            tuple(MachineType(m.name, m.cost, m.limit) for m in self.machine_types),
-            [TimeSharedJob(job.name, job.demand, job.limit, job.points) for job in self.jobs],
-            self.rule,
-            self.max_jobs,
-        )
 
     def replace(
         self,

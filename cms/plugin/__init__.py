@@ -1,4 +1,4 @@
-"""What an algorithm is, how it is found, and the border that its objects do not cross.
+"""What an algorithm is, its options and guarantees, and how it is found.
 
 Imports ``reduction`` and what stands before it; no algorithm by name.
 """

@@ -1,38 +1,8 @@
 """What an algorithm is: a generator of claims, which the driver checks one by one.
 
 A third party's algorithm is a class like this one, registered under its name in the entry-point
-group ``cms.algorithms`` of its distribution; :mod:`cms.testing` tells whether it keeps the rules.
-
-Examples
---------
->>> from collections.abc import Iterator
->>> from dataclasses import dataclass
->>> from cms import Configuration, Job, Problem, Schedule
->>> @dataclass(frozen=True)
-... class NoOptions:
-...     "It has none."
->>> class WholeMachines:
-...     "One machine a job: good enough where the biggest block is a whole machine."
-...
-...     name = "whole_machines"
-...     options_type = NoOptions
-...
-...     def support(self, problem, options):
-...         if len(problem.configurations) != 1:
-...             return Support(False, "more than one configuration")
-...         return Support(True)
-...
-...     def guarantee(self, problem, options):
-...         return None
-...
-...     def run(self, problem, options, budget):
-...         (whole,) = problem.configurations
-...         given = {(problem.blocks[0], name): 1 for name in problem.job_names}
-...         yield Schedule.from_counts(problem, {whole: len(given)}, given)
->>> from cms import solve
->>> problem = Problem(configurations=Configuration({"7g": 1}), jobs=[Job("bert", 8, {"7g": 9})])
->>> solve(problem, WholeMachines()).machine_count
-1
+group ``cms.algorithms`` of its distribution; :mod:`cms.testing` tells whether it keeps the rules,
+and ``docs/methods/write-an-algorithm.md`` has a whole one.
 """
 
 from __future__ import annotations
@@ -142,46 +112,39 @@ class Support:
 class Budget(Protocol):
     """What a run may use, and what is known so far; the driver's side of the conversation.
 
-    Everything here may be read at any time from the algorithm's threads. Between two claims of an
-    algorithm nothing changes but ``stopped`` and the time.
+    Everything here may be read at any time from any thread. Between two claims of an algorithm
+    nothing changes but ``stopped`` and the time.
     """
 
     @property
     def seed(self) -> int:
         """The only source of randomness."""
-        ...
 
     @property
     def threads(self) -> int:
         """How many threads the run may use."""
-        ...
 
     @property
     def lower_bound(self) -> Fraction:
         """The checked lower bound, rounded up to the costs' common step."""
-        ...
 
     @property
     def best(self) -> Schedule | None:
         """The cheapest checked schedule: the algorithm's own, or the one it was to start from."""
-        ...
 
     @property
     def stopped(self) -> bool:
         """Whether to end now; a claim yielded within half a second still counts."""
-        ...
 
     def remaining(self) -> float:
         """Return the seconds left: infinity without a limit, 0 once stopped."""
-        ...
 
     def on_stop(self, cancel: Callable[[], object]) -> AbstractContextManager[None]:
         """Have ``cancel`` called when the run is stopped while the block is being executed.
 
         It is called from another thread, at once if the run is stopped already, and repeatedly
         until the block is left: a solver that has not quite begun would miss a single call. So it
-        must bear repetition, and return at once: nobody waits for it, and it is not called again
-        before it has returned. It stops native code, which sees no ``stopped``:
+        must bear repetition, and return at once. It stops native code, which sees no ``stopped``:
 
         * CP-SAT: ``solver.stop_search``, with ``catch_sigint_signal = False`` set, without which
           Ctrl-C aborts the process; look at ``stopped`` within the block before it is started;
@@ -190,15 +153,13 @@ class Budget(Protocol):
           second, so that the last one ends within the grace;
         * compiled loops: in chunks of at most 0.2 s.
         """
-        ...
 
 
 @runtime_checkable
 class Algorithm(Protocol):
     """An algorithm for CMS problems.
 
-    A third party's is given a problem, a start and options that were rebuilt for it, and of what it
-    claims only numbers and names are taken, in its own thread, before they are checked.
+    It runs in the caller's thread. One that goes on after its time delays the answer.
 
     It takes a :class:`cms.Problem`, unless it has an attribute ``takes``: a tuple of the classes of
     problems it takes instead. Whatever else is asked of it is about problems of these classes only.
@@ -211,7 +172,6 @@ class Algorithm(Protocol):
     @property
     def name(self) -> str:
         """The name it is registered under."""
-        ...
 
     @property
     def options_type(self) -> type[Any]:
@@ -220,11 +180,9 @@ class Algorithm(Protocol):
         Its ``__post_init__`` converts values and refuses bad ones with a ValueError or TypeError
         that says what is expected.
         """
-        ...
 
     def support(self, problem: Any, options: Any) -> Support:
         """Say, quickly, whether the algorithm can take this problem, and why not."""
-        ...
 
     def guarantee(self, problem: Any, options: Any) -> Guarantee | None:
         """Return what is proved about every finished run on this problem; None if nothing is.
@@ -232,7 +190,6 @@ class Algorithm(Protocol):
         It promises a schedule as well: where no machine type has a limit, a run that finishes
         without one is an error.
         """
-        ...
 
     def run(self, problem: Any, options: Any, budget: Budget) -> Iterator[Claim]:
         """Yield claims as they are found: schedules, certificates, solver bounds.
@@ -240,20 +197,12 @@ class Algorithm(Protocol):
         Better claims may follow until nothing more can be found, or ``budget.stopped``. The driver
         stops the run by itself when a checked bound meets a checked schedule.
         """
-        ...
 
 
 def kinds_taken(algorithm: Algorithm) -> tuple[type, ...]:
-    """Return the classes of problems an algorithm takes: its ``takes``, or else ``Problem`` alone.
-
-    Raises
-    ------
-    AlgorithmError
-        If ``takes`` is no tuple of classes.
-    """
+    """Return the classes of problems an algorithm takes: ``takes``, or else ``Problem`` alone."""
     kinds = getattr(algorithm, "takes", (Problem,))
-    # The class of a class cannot lie; what it says of itself can.
-    if not (type(kinds) is tuple and kinds and all(issubclass(type(k), type) for k in kinds)):
+    if not (isinstance(kinds, tuple) and kinds and all(isinstance(k, type) for k in kinds)):
         raise AlgorithmError(
             algorithm.name,
             f"has takes = {shown_object(kinds)}; expected a tuple of classes of problems",

@@ -54,9 +54,9 @@ class Guarantee:
     def __init__(
         self, factor: Number, additive: Number, against: Reference | str, theorem: str
     ) -> None:
-        object.__setattr__(self, "factor", _exact(factor, "factor of a guarantee"))
-        term = _exact(additive, "additive term of a guarantee")
-        object.__setattr__(self, "additive", term)
+        for name, value in ("factor", factor), ("additive", additive):
+            number = exact(value, f"{name} of a guarantee", computed=True, error=ValueError)
+            object.__setattr__(self, name, number)
         if against not in list(Reference):
             raise ValueError(
                 f"a guarantee against {against!r}; expected one of {', '.join(Reference)}"
@@ -72,10 +72,6 @@ class Guarantee:
         factor, term = shown(self.factor), shown(self.additive)
         right = self.against if self.factor == 1 else f"{factor} {self.against}"
         return f"cost <= {right}{f' + {term}' if self.additive else ''} ({self.theorem})"
-
-
-def _exact(value: Number, what: str) -> Fraction:
-    return exact(value, what, computed=True, error=ValueError)
 
 
 class Verdict(StrEnum):
@@ -106,16 +102,8 @@ def judge(
 ) -> GuaranteeVerdict:
     """Compare a finished run's cost with its guarantee.
 
-    Parameters
-    ----------
-    guarantee : Guarantee
-    cost : Fraction
-        The schedule's.
-    lower_bound : Fraction
-        A checked lower bound on the optimum.
-    upper_value : Fraction
-        Anything known to be at least the reference's value: the cost of any valid schedule, or (in
-        tests) the reference's exact value.
+    ``lower_bound`` is checked; ``upper_value`` is anything known to be at least the reference's
+    value, such as the cost of any valid schedule.
 
     Examples
     --------

@@ -10,30 +10,16 @@ from ..errors import AlgorithmError, InvalidOption
 from ..values.names import nearest
 from .algorithm import Algorithm
 
+_REFUSALS = TypeError, ValueError, ArithmeticError
+
 
 def read_options(algorithm: Algorithm, given: Mapping[str, object]) -> Any:
-    """Make an algorithm's options, with its defaults for what is not given.
+    """Make an object of the algorithm's ``options_type``, with defaults for what is not given.
 
-    Parameters
-    ----------
-    algorithm : Algorithm
-    given : Mapping[str, object]
-        Values by name; the dataclass's own ``__post_init__`` converts and checks them.
-
-    Returns
-    -------
-    object
-        Of the algorithm's ``options_type``.
-
-    Raises
-    ------
-    InvalidOption
-        If an option is unknown (it lists those there are) or a value is refused.
-    AlgorithmError
-        If ``options_type`` is not a frozen dataclass with a default for every option.
+    Its own ``__post_init__`` converts and checks values. InvalidOption if an option is unknown or a
+    value is refused.
     """
-    name, kind = algorithm.name, algorithm.options_type
-    fields = option_fields(algorithm)
+    name, kind, fields = algorithm.name, algorithm.options_type, option_fields(algorithm)
     if not isinstance(given, Mapping):
         raise InvalidOption(
             f"options is {given!r}; expected a mapping of names to values, such as "
@@ -44,13 +30,13 @@ def read_options(algorithm: Algorithm, given: Mapping[str, object]) -> Any:
             known = ", ".join(f"{key} (default {value})" for key, value in fields.items())
             raise InvalidOption(
                 f"method {name!r} has no option {option!r}{nearest(str(option), fields)}; it has "
-                + (known or "none")
+                f"{known or 'none'}"
             )
     try:
         return kind(**given)
     except InvalidOption:
         raise
-    except (TypeError, ValueError, ArithmeticError) as fault:
+    except _REFUSALS as fault:
         culprits = [option for option, value in given.items() if _refused(kind, option, value)]
         # none by itself: the values are refused together
         shown = ", ".join(f"{key} = {given[key]!r}" for key in culprits or given)
@@ -60,36 +46,26 @@ def read_options(algorithm: Algorithm, given: Mapping[str, object]) -> Any:
 def option_fields(algorithm: Algorithm) -> dict[str, object]:
     """Return an algorithm's options with their defaults.
 
-    Raises
-    ------
-    AlgorithmError
-        If ``options_type`` is not a frozen dataclass with a default for every option.
+    AlgorithmError if ``options_type`` is not a frozen dataclass with a default for every option.
     """
     kind = algorithm.options_type
+    words = f"options_type {getattr(kind, '__name__', '')}"
     if not (isinstance(kind, type) and dataclasses.is_dataclass(kind)):  # type: ignore[redundant-expr]
-        raise AlgorithmError(
-            algorithm.name, f"options_type is {kind!r}; expected a frozen dataclass"
-        )
+        words = f"options_type is {kind!r}; expected a frozen dataclass"
+        raise AlgorithmError(algorithm.name, words)
     if not kind.__dataclass_params__.frozen:  # type: ignore[attr-defined]
-        raise AlgorithmError(
-            algorithm.name, f"options_type {kind.__name__} is not frozen; a run could change it"
-        )
+        raise AlgorithmError(algorithm.name, f"{words} is not frozen; a run could change it")
     try:
         defaults = kind()
     except TypeError as fault:
-        raise AlgorithmError(
-            algorithm.name, f"options_type {kind.__name__} needs a default for every option"
-        ) from fault
-    return {field.name: getattr(defaults, field.name) for field in _settable(kind)}
-
-
-def _settable(kind: Any) -> list[dataclasses.Field[Any]]:
-    return [field for field in dataclasses.fields(kind) if field.init]
+        raise AlgorithmError(algorithm.name, f"{words} needs a default for every option") from fault
+    settable = [field.name for field in dataclasses.fields(kind) if field.init]
+    return {name: getattr(defaults, name) for name in settable}
 
 
 def _refused(kind: Any, option: str, value: object) -> bool:
     try:
         kind(**{option: value})
-    except (TypeError, ValueError, ArithmeticError):
+    except _REFUSALS:
         return True
     return False

@@ -3,7 +3,8 @@
 A distribution offers an algorithm by naming its class in the entry-point group ``cms.algorithms``,
 an instance by naming the object in ``cms.instances``, pages of files of its own by naming a
 function in ``cms.reports``, and what writes programs for other solvers in ``cms.programs``. Names
-are listed without loading anything; a plug-in is loaded when it is asked for.
+are listed without loading anything; a plug-in is loaded when it is asked for. One that cannot be
+used raises PluginError, a name that is not installed UnknownMethod or UnknownInstance.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
 #: The distribution whose algorithms are trusted: solver bounds are believed from it alone.
 OWN_DISTRIBUTION = "configurable-machines"
 _ALGORITHMS, _INSTANCES = "cms.algorithms", "cms.instances"
-_REPORTS, _PROGRAMS = "cms.reports", "cms.programs"
+_MEMBERS = "name, options_type, support, guarantee and run (cms.Algorithm)"
 
 
 class PluginError(CmsError, RuntimeError):
@@ -49,17 +50,14 @@ class NamedInstance(Protocol):
     @property
     def name(self) -> str:
         """The name it is registered under."""
-        ...
 
     @property
     def title(self) -> str:
         """One line that says what it is."""
-        ...
 
     @property
     def source(self) -> str:
         """Where it and its known values come from."""
-        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -137,15 +135,7 @@ def instances() -> tuple[str, ...]:
 
 
 def load_algorithm(name: str) -> tuple[Algorithm, bool]:
-    """Return a new object of an algorithm, and whether it is of our own distribution.
-
-    Raises
-    ------
-    UnknownMethod
-        If there is none of this name; it lists those there are.
-    PluginError
-        If two distributions claim the name, or the plug-in cannot be loaded or is no algorithm.
-    """
+    """Return a new object of an algorithm, and whether it is of our own distribution."""
     entry = _entry(_ALGORITHMS, name, "method", UnknownMethod)
     loaded = _load(entry)
     try:
@@ -153,10 +143,7 @@ def load_algorithm(name: str) -> tuple[Algorithm, bool]:
     except Exception as fault:
         raise PluginError(f"{_described(entry)} cannot be made: {_said(fault)}") from fault
     if not isinstance(algorithm, Algorithm):
-        raise PluginError(
-            f"{_described(entry)} is {algorithm!r}; expected a class with name, options_type, "
-            "support, guarantee and run (cms.Algorithm)"
-        )
+        raise PluginError(f"{_described(entry)} is {algorithm!r}; expected a class with {_MEMBERS}")
     if algorithm.name != name:
         raise PluginError(
             f"{_described(entry)} calls itself {algorithm.name!r}; its name and its entry point's "
@@ -169,11 +156,6 @@ def algorithm_of(method: object) -> tuple[Algorithm, bool]:
     """Return the algorithm a caller means by a name or an object, and whether it is trusted.
 
     An object counts as a third party's, whoever made it.
-
-    Raises
-    ------
-    InvalidOption
-        If it is neither a name nor an algorithm; otherwise as :func:`load_algorithm`.
     """
     if isinstance(method, str):
         return load_algorithm(method)
@@ -182,8 +164,8 @@ def algorithm_of(method: object) -> tuple[Algorithm, bool]:
     if isinstance(method, type) or not isinstance(method, Algorithm) or not named:
         hint = "; give an object, not its class" if isinstance(method, type) else ""
         raise InvalidOption(
-            f"method is {method!r}; expected the name of an algorithm or an object with name, "
-            f"options_type, support, guarantee and run (cms.Algorithm){hint}"
+            f"method is {method!r}; expected the name of an algorithm or an object with {_MEMBERS}"
+            + hint
         )
     return method, False
 
@@ -213,37 +195,20 @@ def load_instance(name: str) -> NamedInstance:
 
 
 def load_report(ending: str) -> Callable[[Path, str], Any]:
-    """Return what makes a page of a file of some ending, given the file and the page's title.
-
-    Raises
-    ------
-    UnknownInstance
-        If files of this ending are nobody's; it lists the endings there are.
-    PluginError
-        If two distributions claim the ending, or the plug-in cannot be loaded or called.
-    """
-    return _function(_REPORTS, ending, "report of files that end in", "a function of a file")
+    """Return what makes a page of a file of some ending, given the file and the page's title."""
+    return _function("cms.reports", ending, "report of files that end in")
 
 
 def load_program_writer(ending: str) -> Callable[[Any, Path], Any]:
-    """Return what writes a problem's integer program to a file of some ending.
-
-    Raises
-    ------
-    UnknownInstance
-        If files of this ending are nobody's; it lists the endings there are.
-    PluginError
-        As of :func:`load_report`.
-    """
-    what = "writer of programs that end in"
-    return _function(_PROGRAMS, ending, what, "a function of a problem and a file")
+    """Return what writes a problem's integer program to a file of some ending."""
+    return _function("cms.programs", ending, "writer of programs that end in")
 
 
-def _function(group: str, ending: str, what: str, expected: str) -> Callable[..., Any]:
+def _function(group: str, ending: str, what: str) -> Callable[..., Any]:
     entry = _entry(group, ending, what, UnknownInstance)
     loaded = _load(entry)
     if not callable(loaded):
-        raise PluginError(f"{_described(entry)} is {loaded!r}; expected {expected}")
+        raise PluginError(f"{_described(entry)} is {loaded!r}; expected a function")
     return cast("Callable[..., Any]", loaded)
 
 
@@ -253,7 +218,7 @@ def algorithm_details() -> tuple[AlgorithmDetails, ...]:
     One that cannot be loaded is left out, with a RuntimeWarning that names its distribution.
     """
     found = []
-    for name in algorithms():
+    for name, (entry, *_) in sorted(_entries(_ALGORITHMS).items()):
         try:
             algorithm, trusted = load_algorithm(name)
             options = option_fields(algorithm)
@@ -262,7 +227,6 @@ def algorithm_details() -> tuple[AlgorithmDetails, ...]:
             continue
         text = inspect.getdoc(algorithm) or ""
         summary = " ".join(text.strip().partition("\n\n")[0].split())
-        entry = _entries(_ALGORITHMS)[name][0]
         found.append(AlgorithmDetails(name, _distribution(entry), trusted, summary, options))
     return tuple(found)
 
@@ -305,24 +269,15 @@ def _load(entry: EntryPoint) -> object:
         if _distribution(entry) == OWN_DISTRIBUTION:
             refuse_shadow(entry.module.partition(".")[0])
         return cast("object", entry.load())
-    except PluginError as fault:
-        raise PluginError(f"{_described(entry)} cannot be loaded: {fault}") from None
     except Exception as fault:
-        raise PluginError(f"{_described(entry)} cannot be loaded: {_said(fault)}") from fault
+        words = str(fault) if isinstance(fault, PluginError) else _said(fault)
+        raise PluginError(f"{_described(entry)} cannot be loaded: {words}") from fault
 
 
 def refuse_shadow(top: str) -> None:
     """Refuse what is not our own top-level package of a name, before any of it runs.
 
-    Parameters
-    ----------
-    top : str
-        ``algorithms``, ``instances`` or another that stands beside ``cms``.
-
-    Raises
-    ------
-    PluginError
-        If something stands before ours on Python's path, or pip wrote another distribution over it.
+    Something may stand before ours on Python's path, or pip have written over it.
     """
     place, cms = _place(top), _place(__name__.partition(".")[0])
     if place is None or cms is None:
@@ -351,8 +306,7 @@ def _place(top: str) -> Path | None:
     spec = find_spec(top)
     if spec is None:
         return None
-    folders = list(spec.submodule_search_locations or ())
-    return Path(folders[0] if folders else str(spec.origin))
+    return Path([*(spec.submodule_search_locations or ()), str(spec.origin)][0])
 
 
 def _distribution(entry: EntryPoint) -> str:

@@ -69,10 +69,6 @@ class MachineProblem(Immutable, Viewed, ABC):
         """Return how many blocks of each type all jobs could need: more of it never help."""
 
     @abstractmethod
-    def private_copy(self) -> MachineProblem:
-        """Return an equal problem without a part in common that could be changed."""
-
-    @abstractmethod
     def compute_sha256(self) -> str:
         """Compute ``sha256`` from the data as they are now; see ``docs/reference/files.md``."""
 

@@ -11,7 +11,7 @@ import numpy as np
 from ..errors import InvalidProblem
 from ..running.stopping import look, never
 from ..values.arrays import number_array, roomy
-from ..values.names import NumberedNames, checked_names, private_names
+from ..values.names import NumberedNames, checked_names
 from .checking import (
     blocks_of,
     checked_configurations,
@@ -28,7 +28,6 @@ from .parts import (
     DemandFunction,
     Job,
     MachineType,
-    private_shape,
 )
 from .rows import Rows
 
@@ -167,17 +166,6 @@ Fraction(1, 2), 'b1': Fraction(1, 1)}))
     def __reduce__(self) -> tuple[Any, ...]:
         parts = (self.blocks, self.configurations, self.machine_types, self.job_names, self.rows)
         return Problem._rebuild, parts
-
-    def private_copy(self) -> Problem:
-        """Return an equal problem without a part in common that could be changed."""
-        rows = self.rows
-        return Problem._rebuild(
-            tuple(self.blocks),
-            tuple(private_shape(shape) for shape in self.configurations),
-            tuple(MachineType(m.name, m.cost, m.limit) for m in self.machine_types),
-            private_names(self.job_names),
-            Rows(rows.demands, rows.supplies, rows.denominators, rows.wide),
-        )
 
     def replace(
         self,

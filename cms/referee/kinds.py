@@ -13,22 +13,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from fractions import Fraction
-from typing import Any, NamedTuple, Protocol, TypeVar
+from typing import Any, NamedTuple, Protocol
 
 from ..schedule.faults import Violation
 from ..schedule.schedule import Excerpt
 
-Own = TypeVar("Own")
-
 
 class First(NamedTuple):
-    """What is certain of a problem before any work.
+    """What is certain of a problem before any work; it is believed, as the referee is.
 
     Attributes
     ----------
     certificate : object
-        Of one of the referee's ``certificates``; holds for this problem. It is believed as the
-        referee is, and so are the bound and the schedule.
+        Of one of the referee's ``certificates``; holds for this problem.
     bound : Fraction
         The certificate's, rounded up to the costs' step.
     infeasible : bool
@@ -49,15 +46,6 @@ class AnyProblem(Protocol):
     @property
     def sha256(self) -> str:
         """A digest of all its data; the same for every equal problem."""
-        ...
-
-    def compute_sha256(self) -> str:
-        """Compute ``sha256`` from the data as they are now."""
-        ...
-
-    def private_copy(self: Own) -> Own:
-        """Return an equal problem without a part in common that could be changed."""
-        ...
 
 
 class AnySchedule(Protocol):
@@ -69,15 +57,9 @@ class AnySchedule(Protocol):
     @property
     def machine_count(self) -> int | None:
         """Number of machines; None where there are no machines."""
-        ...
 
     def excerpt(self, most: int) -> Excerpt:
         """Return at most so many rows for a printed solution."""
-        ...
-
-    def private_copy(self: Own) -> Own:
-        """Return an equal schedule without a part in common that could be changed."""
-        ...
 
 
 class Referee(Protocol):
@@ -90,44 +72,24 @@ class Referee(Protocol):
     @property
     def schedules(self) -> type[AnySchedule]:
         """A claim of exactly this type is a schedule."""
-        ...
 
     @property
     def certificates(self) -> tuple[type, ...]:
         """Claims of exactly these types are certificates, and such are the parts of a Branch."""
-        ...
 
     @property
     def step(self) -> Fraction:
         """Every optimum is a whole multiple of it; 0 if there is no such number."""
-        ...
 
     @property
     def limited(self) -> bool:
         """Whether there may be no schedule though the first certificate does not show it."""
-        ...
 
     def first(self) -> First:
         """Return what is certain before any work."""
-        ...
 
     def faults(self, schedule: Any) -> Iterable[Violation]:
         """Iterate over everything that is wrong with a schedule."""
-        ...
 
     def cost(self, schedule: Any) -> Fraction:
         """Return a schedule's cost, valid or not; InvalidSchedule if it has none."""
-        ...
-
-
-def is_one_of(kind: type, kinds: Iterable[type]) -> bool:
-    """Say whether a class is one of several, asking none of them.
-
-    ``in`` and ``isinstance`` ask a class, and a third party's may say that it equals ours.
-
-    Examples
-    --------
-    >>> is_one_of(int, (str, int)), is_one_of(bool, (str, int))
-    (True, False)
-    """
-    return any(kind is known for known in kinds)

@@ -21,12 +21,7 @@ P = TypeVar("P", bound=MachineProblem)
 
 
 class MachineReferee(ABC, Generic[P]):
-    """Judges what is claimed about machines; a kind adds what their blocks give to whom.
-
-    Parameters
-    ----------
-    problem : MachineProblem
-    """
+    """Judges what is claimed about machines; a kind adds what their blocks give to whom."""
 
     schedules = Schedule
     certificates: tuple[type, ...] = (BlockPrices, Branch)

@@ -1,4 +1,1 @@
-"""How long work goes on: where a step may be left, threads that are given up, Ctrl-C.
-
-Imports nothing of ours.
-"""
+"""How long work goes on: where a step may be left, the clock, Ctrl-C. Imports nothing of ours."""

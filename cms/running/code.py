@@ -14,13 +14,7 @@ _COMPILED = ("*.pyc", "*.nbi", "*.nbc")
 
 @cache
 def code_digest() -> str:
-    """Return a digest of the package's files, code and data alike: 12 hexadecimal digits.
-
-    Examples
-    --------
-    >>> len(code_digest())
-    12
-    """
+    """Return a digest of the package's files, code and data alike: 12 hexadecimal digits."""
     digest = hashlib.sha256()
     for package in _PACKAGES:
         spec = find_spec(package)

@@ -9,7 +9,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from types import FrameType
-from typing import Any
+from typing import Any, Self
 
 EXIT_CODE = 130
 """What a shell reports for a process that SIGINT ended."""
@@ -28,25 +28,8 @@ class CtrlC:
 
     Python delivers signals to the main thread, and a handler of somebody else's is not a library's
     to replace: in another thread, or where SIGINT is not handled by Python's default, entering does
-    nothing, and whoever listens treats a KeyboardInterrupt as the first press.
-
-    Parameters
-    ----------
-    take_over : bool, default False
-        Whether to replace any handler, as a program may.
-
-    Attributes
-    ----------
-    pressed : bool
-        Whether Ctrl-C has been pressed.
-    cancel : threading.Event
-        Set by the first press; what ``solve(cancel=...)`` takes.
-
-    Examples
-    --------
-    >>> with CtrlC() as interrupt:
-    ...     interrupt.pressed
-    False
+    nothing. A program may ``take_over`` any handler. The first press sets ``pressed``, and
+    ``cancel``, which is what ``solve(cancel=...)`` takes.
     """
 
     #: What a press raises in a block that it may abort.
@@ -64,7 +47,7 @@ class CtrlC:
         if threading.current_thread() is threading.main_thread() and (self._take_over or default):
             self._before = signal.signal(signal.SIGINT, self._press)
 
-    def __enter__(self) -> CtrlC:
+    def __enter__(self) -> Self:
         self.install()
         return self
 
@@ -108,11 +91,6 @@ class CommandCtrlC(CtrlC):
     While input is being read (:meth:`abortable`) a press raises :class:`Interrupted`; at every
     other moment it only sets :attr:`cancel`, so that imports, checks and printing are never torn
     apart: the driver sees the event and returns the best checked solution.
-
-    Examples
-    --------
-    >>> CommandCtrlC().seconds_since_press
-    0.0
     """
 
     abort = Interrupted

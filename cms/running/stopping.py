@@ -1,8 +1,13 @@
-"""Steps that can be left in their midst."""
+"""Steps that can be left in their midst, and how long one may take to do so."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+
+#: Seconds that an algorithm has to end, and to make its last claims, once it is to.
+GRACE_SECONDS = 0.5
+#: Seconds between two looks at the clock, the caller's cancel event and Ctrl-C.
+POLL_SECONDS = 0.05
 
 
 class Stopped(Exception):

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from fractions import Fraction
 from typing import TypeAlias
 
 from ..errors import InvalidSchedule
 from ..values.frozen import FrozenMap
-from ..values.names import NumberedNames, checked_table
+from ..values.names import checked_table
 from ..values.numbers import Number, exact, shown
 
 
@@ -76,16 +76,6 @@ def checked_content(content: object, what: str) -> Content:
     if not isinstance(content, str):
         raise InvalidSchedule(f"{what} is {content!r}; expected a text, or a Mix")
     return str.__str__(content)
-
-
-def private_contents(contents: Sequence[Content]) -> Sequence[Content]:
-    """Return equal contents without a part in common that could be changed."""
-    if type(contents) is NumberedNames:
-        return NumberedNames(str.__str__(contents.prefix), len(contents))
-    return tuple(
-        Mix(content) if type(content) is Mix else checked_content(content, "job name")
-        for content in contents
-    )
 
 
 def shown_content(content: Content) -> str:

@@ -19,7 +19,7 @@ from ..values.frozen import FrozenMap, Immutable
 from ..values.names import iterated
 from ..values.numbers import shown, whole
 from .columns import Columns, checked_columns, column_totals, whole_array
-from .contents import Content, Mix, private_contents, shown_content
+from .contents import Content, Mix, shown_content
 from .sweep import Assignment, checked_pair, sweep
 
 if TYPE_CHECKING:
@@ -136,15 +136,6 @@ class Schedule(Immutable):
         else:
             columns = sweep(problem, machines, given, list(mixes), mixes.__getitem__)
         return cls.from_columns(columns)
-
-    def private_copy(self) -> Schedule:
-        """Return an equal schedule without a part in common that could be changed."""
-        columns = checked_columns(self.columns)
-        shapes = tuple(
-            Configuration(shape.blocks, shape.machine) for shape in columns.configurations
-        )
-        contents = private_contents(columns.contents)
-        return Schedule.from_columns(columns._replace(contents=contents, configurations=shapes))
 
     def excerpt(self, most: int) -> Excerpt:
         """Return the first groups as rows of a table, for a printed solution."""

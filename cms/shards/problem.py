@@ -203,10 +203,6 @@ class ShardedProblem(MachineProblem):
                 )
         return digest(self, leaves)
 
-    def private_copy(self) -> ShardedProblem:
-        """Return an equal problem without a part in common that could be changed."""
-        return ShardedProblem(self.head.private_copy(), self.shards, self.engine)
-
 
 # -- what is asked of a shard ----------------------------------------------------------------------
 

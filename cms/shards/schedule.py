@@ -90,16 +90,6 @@ class ShardedSchedule:
         costs = (machine_cost(problem, shape) * n for shape, n in self.machines.items())
         return sum(costs, Fraction(0))
 
-    def private_copy(self) -> ShardedSchedule:
-        """Return an equal schedule; its counts are shared, and read-only from now on."""
-        for part in self.counts:
-            for array in part if isinstance(part, Coded) else ():
-                array.flags.writeable = False
-        return ShardedSchedule(
-            {Configuration(c.blocks, c.machine): int(n) for c, n in self.machines.items()},
-            self.counts,
-        )
-
     def excerpt(self, most: int) -> Excerpt:
         """Return the first machines as rows of a table, for a printed solution."""
         items = list(self.machines.items())

@@ -21,19 +21,10 @@ LONGEST_TIME_LIMIT = 1e9
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Arguments:
-    """The arguments of :func:`cms.solve` that say how to run; see there.
-
-    Attributes
-    ----------
-    limits : Limits
-        When to stop.
-    cores : int
-        ``threads``, or the cores this process may use.
+    """The arguments of :func:`cms.solve` that say how to run; ``cores`` are the threads.
 
     Examples
     --------
-    >>> Arguments(time_limit=None).limits.seconds
-    inf
     >>> Arguments(seed=-1)
     Traceback (most recent call last):
         ...
@@ -54,15 +45,15 @@ class Arguments:
     def __post_init__(self) -> None:
         put = object.__setattr__
         gap = exact(self.gap, "gap", error=InvalidOption)
-        put(self, "limits", Limits(_seconds(self.time_limit), gap, _cancel_event(self.cancel)))
+        put(self, "limits", Limits(_seconds(self.time_limit), gap, self.cancel))
         put(self, "seed", whole(self.seed, "seed", least=0, error=InvalidOption))
-        if self.threads is None:
-            put(self, "cores", available_cores())
-        else:
-            put(self, "cores", whole(self.threads, "threads", least=1, error=InvalidOption))
-        report = self.on_improvement
+        threads = available_cores() if self.threads is None else self.threads
+        put(self, "cores", whole(threads, "threads", least=1, error=InvalidOption))
+        report, cancel = self.on_improvement, self.cancel
         if report is not None and not callable(report):
             raise InvalidOption(f"on_improvement is {report!r}; expected a function")
+        if cancel is not None and not callable(getattr(cancel, "is_set", None)):
+            raise InvalidOption(f"cancel is {shown_object(cancel)}; expected a threading.Event")
 
 
 def _seconds(time_limit: object) -> float:
@@ -78,14 +69,6 @@ def _seconds(time_limit: object) -> float:
             f"time_limit is {shown_object(time_limit)}; expected seconds >= 0, or None for no limit"
         )
     return seconds
-
-
-def _cancel_event(cancel: object) -> CancelEvent | None:
-    if cancel is None:
-        return None
-    if not callable(getattr(cancel, "is_set", None)):
-        raise InvalidOption(f"cancel is {shown_object(cancel)}; expected a threading.Event")
-    return cancel  # type: ignore[return-value]
 
 
 def available_cores() -> int:

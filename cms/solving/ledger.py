@@ -8,20 +8,12 @@ from fractions import Fraction
 from itertools import islice
 from typing import Any, NamedTuple
 
-from ..certificate.certificate import round_up
-from ..errors import (
-    AlgorithmError,
-    ClusterError,
-    FileError,
-    InvalidCertificate,
-    InvalidSchedule,
-    is_ours,
-)
+from ..certificate.certificate import Branch, round_up
+from ..errors import AlgorithmError, ClusterError, FileError, InvalidCertificate, InvalidSchedule
 from ..plugin.algorithm import Named, SolverBound
 from ..referee.check import referee_of
-from ..referee.kinds import AnyProblem, AnySchedule, is_one_of
-from ..running.aside import in_words
-from ..running.stopping import Stopped
+from ..referee.kinds import AnyProblem, AnySchedule
+from ..running.stopping import Stopped, never
 from ..schedule.faults import Violation
 from ..values.numbers import shown
 from .rough_prices import rough_certificates
@@ -29,7 +21,7 @@ from .solution import Incumbent, Proof, Status
 
 #: Violations a message spells out before it says how many more there are, and counts at most.
 _SPELLED_OUT, _COUNTED = 3, 1000
-#: Nodes and list entries of a pass of our own, of about a second, that is not given up.
+#: Nodes and list entries of a pass of about a second, that is not given up.
 _PASS = 500_000
 
 
@@ -45,37 +37,20 @@ class Known(NamedTuple):
     history: tuple[Incumbent, ...]
 
 
-class News(NamedTuple):
-    """What is known once a checked claim counts, and who made it."""
-
-    source: str
-    known: Known
-
-
 class Ledger:
     """The only door for claims: each is checked, stamped with the time, and kept if it is better.
 
-    Parameters
-    ----------
-    problem : AnyProblem
-    algorithm : str
-        Whose claims they are, for the errors.
-    trusted : bool
-        Whether a solver's word is accepted from it.
-    clock : callable
-        Returns the seconds since the call of ``solve``.
-    taken : callable, optional
-        Rebuilds a claim before it is looked at, as a :class:`cms.plugin.border.Border` does.
+    ``algorithm`` is whose claims they are, for the errors; ``trusted``, whether a solver's word is
+    accepted from it; ``clock`` returns the seconds since the call of ``solve``.
 
     Examples
     --------
     >>> from cms import BlockPrices, Configuration, Job, Problem, Schedule
     >>> problem = Problem(configurations=Configuration({"b": 2}), jobs=[Job("x", 3, {"b": 1})])
     >>> ledger = Ledger(problem, "demo", trusted=False, clock=lambda: 0.0)
-    >>> ledger.accept(ledger.examined(BlockPrices({"b": "1/2"})))
-    >>> ledger.known.lower_bound
+    >>> ledger.hear(BlockPrices({"b": "1/2"})).lower_bound
     Fraction(2, 1)
-    >>> ledger.examined(Schedule())
+    >>> ledger.hear(Schedule())
     Traceback (most recent call last):
         ...
     cms.errors.AlgorithmError: algorithm 'demo': claims a schedule of cost 0 that is not valid: \
@@ -85,24 +60,18 @@ job 'x' has 0 of its demand served, needs 3
     known: Known
 
     def __init__(
-        self,
-        problem: AnyProblem,
-        algorithm: str,
-        *,
-        trusted: bool,
-        clock: Callable[[], float],
-        taken: Callable[[object], object] | None = None,
+        self, problem: AnyProblem, algorithm: str, *, trusted: bool, clock: Callable[[], float]
     ) -> None:
         self._problem, self._algorithm = problem, algorithm
-        self._trusted, self._clock, self._taken = trusted, clock, taken
+        self._trusted, self._clock = trusted, clock
         self._referee = referee_of(problem)
         first = self._referee.first()
         self.known = Known(None, None, first.certificate, first.bound, None, Proof.NONE, ())
         if first.infeasible:
-            self.accept(News("trivial", self.known._replace(infeasible=Proof.CHECKED)))
+            self._accept("trivial", self.known._replace(infeasible=Proof.CHECKED))
         elif first.schedule is not None:
             cost = self._referee.cost(first.schedule)
-            self.accept(News("trivial", self.known._replace(best=first.schedule, cost=cost)))
+            self._accept("trivial", self.known._replace(best=first.schedule, cost=cost))
 
     @property
     def proved(self) -> bool:
@@ -129,103 +98,72 @@ job 'x' has 0 of its demand served, needs 3
         faults = _listed(self._referee.faults(schedule))
         if faults:
             raise InvalidSchedule(f"start is not valid: {faults}")
-        cost = self._referee.cost(schedule)
         if self.known.cost is None:
-            self.accept(News("start", self.known._replace(best=schedule, cost=cost)))
-
-    def accept(self, news: News) -> None:
-        """Add a line to the history; the news are of the claim examined last."""
-        known = news.known
-        before = self.known
-        previous = (before.history[-1] if before.history else before).lower_bound
-        line = Incumbent(
-            self._clock(),
-            known.cost,
-            max(previous, known.lower_bound),
-            known.claimed_bound,
-            news.source,
-        )
-        self.known = known._replace(history=(*known.history, line))
+            cost = self._referee.cost(schedule)
+            self._accept("start", self.known._replace(best=schedule, cost=cost))
 
     def bound_roughly(self, stopped: Callable[[], bool]) -> Iterator[Incumbent]:
-        """Put a bound by rough certificates beside a schedule that has none.
+        """Put a bound by rough certificates beside a schedule that has none, and no solver's word.
 
-        A solver's word is left as it is: what it claims says more.
-
-        Parameters
-        ----------
-        stopped : callable
-            Once it is true, the attempt is given up.
-
-        Yields
-        ------
-        Incumbent
-            Each new line of the history.
+        Yields each new line of the history; once ``stopped`` is true, the attempt is given up.
         """
         known = self.known
         if not known.cost or known.lower_bound or known.claimed_bound is not None:
             return
         with suppress(Stopped):
             for certificate in rough_certificates(self._problem, stopped):
-                news = self._certificate(certificate, stopped)
-                if news is not None:
-                    self.accept(news._replace(source="rough prices"))
-                    yield self.known.history[-1]
+                found = self._certificate(certificate, stopped)
+                if found is not None:
+                    yield self._accept("rough prices", found)
 
-    def examined(self, claim: Any, *, stopped: Callable[[], bool] | None = None) -> News | None:
-        """Check a claim, and leave the ledger as it is.
+    def hear(self, claim: Any, *, stopped: Callable[[], bool] = never) -> Incumbent | None:
+        """Check a claim; if it improves something, keep it and return the history's new line.
 
-        Parameters
-        ----------
-        claim : object
-        stopped : callable, optional
-            Once it is true, a certificate's check is given up: of a third party's at once, of our
-            own between two leaves, since a pass over the jobs takes little and may prove much, or
-            once a pass has taken more than that.
-
-        Returns
-        -------
-        News or None
-            None if the claim improves nothing, or its check was given up.
-
-        Raises
-        ------
-        AlgorithmError
-            If it does not hold.
+        Once ``stopped`` is true a certificate's check is given up, between two leaves or once a
+        pass over the jobs has taken long: one takes little and may prove much.
         """
-        part = ""
+        part, source = "", self._algorithm
         try:
-            if self._taken is not None:
-                claim = self._taken(claim)
             if type(claim) is Named:
                 part, claim = f": {claim.part}", claim.claim
             if type(claim) is self._referee.schedules:
-                news = self._schedule(claim)
-            elif is_one_of(type(claim), self._referee.certificates):
-                news = self._certificate(claim, stopped)
+                found = self._schedule(claim)
+            elif type(claim) in self._referee.certificates:
+                found = self._certificate(claim, stopped)
             elif type(claim) is SolverBound:
-                news = self._solver_bound(claim)
+                found, source = self._solver_bound(claim), claim.solver
             else:
-                raise self._wrong_type(claim)
+                # A subclass could answer for itself when it is checked: a wrong type as well.
+                kinds = self._referee.schedules, *self._referee.certificates
+                raise self._refusal(
+                    f"claims an object of type {type(claim).__name__!r}; expected "
+                    f"{', '.join(kind.__name__ for kind in kinds)} or SolverBound (or one of these "
+                    "in a Named), and no subclass of them"
+                )
+        except (AlgorithmError, FileError, ClusterError):
+            raise  # a disk or a cluster is to blame for the latter, and no claim
         except Exception as fault:
-            if isinstance(fault, AlgorithmError | FileError | ClusterError) and is_ours(fault):
-                raise  # a disk or a cluster is to blame for the latter, and no claim
             raise self._refusal(
-                f"claims {_kind(claim)} that cannot be checked: {in_words(fault)}"
+                f"claims an object of type {type(claim).__name__!r} that cannot be checked: "
+                f"{type(fault).__name__}: {fault}"
             ) from fault
-        return None if news is None else news._replace(source=news.source + part)
+        return None if found is None else self._accept(source + part, found)
 
-    def _wrong_type(self, claim: object) -> AlgorithmError:
-        # A subclass could answer for itself when it is checked; so it is a wrong type as well.
-        kinds = self._referee.schedules, *self._referee.certificates
-        return self._refusal(
-            f"claims {_kind(claim)}; expected {', '.join(kind.__name__ for kind in kinds)} or "
-            "SolverBound (or one of these in a Named), and no subclass of them"
-        )
+    def _accept(self, source: str, found: Known) -> Incumbent:
+        """Let a checked claim count, and add its line to the history."""
+        before = self.known
+        previous = (before.history[-1] if before.history else before).lower_bound
+        bound = max(previous, found.lower_bound)
+        line = Incumbent(self._clock(), found.cost, bound, found.claimed_bound, source)
+        self.known = found._replace(history=(*found.history, line))
+        return line
 
-    def _schedule(self, schedule: Any) -> News | None:
+    def _schedule(self, schedule: Any) -> Known | None:
         known = self.known
-        cost = self._cost(schedule)
+        try:
+            cost = self._referee.cost(schedule)
+        except InvalidSchedule as fault:
+            raise self._refusal(f"claims a schedule that is not valid: {fault}") from fault
         if known.cost is not None and cost >= known.cost:
             return None
         claim = f"claims a schedule of cost {shown(cost)}"
@@ -241,21 +179,14 @@ job 'x' has 0 of its demand served, needs 3
                 f"{claim}, which is valid, below the bound {shown(known.claimed_bound)} "
                 "its solver gave its word for"
             )
-        if cost < known.lower_bound:
-            raise self._contradiction(cost, known.lower_bound)
-        return News(self._algorithm, known._replace(best=schedule, cost=cost))
+        self._refuse_contradiction(cost, known.lower_bound)
+        return known._replace(best=schedule, cost=cost)
 
-    def _cost(self, schedule: Any) -> Fraction:
+    def _certificate(self, certificate: Any, stopped: Callable[[], bool]) -> Known | None:
+        known = self.known
         try:
-            return self._referee.cost(schedule)
-        except InvalidSchedule as fault:
-            raise self._refusal(f"claims a schedule that is not valid: {fault}") from fault
-
-    def _certificate(self, certificate: Any, stopped: Callable[[], bool] | None) -> News | None:
-        known, problem = self.known, self._problem
-        try:
-            undisturbed = _PASS if self._trusted else 0
-            proved = certificate.judged(problem, stopped=stopped, undisturbed=undisturbed)
+            _refuse_others(certificate, self._referee.certificates)
+            proved = certificate.judged(self._problem, stopped=stopped, undisturbed=_PASS)
         except InvalidCertificate as fault:
             raise self._refusal(f"claims a certificate that does not hold: {fault}") from fault
         if proved is None:
@@ -264,15 +195,13 @@ job 'x' has 0 of its demand served, needs 3
         if self._referee.limited and known.cost is None and proved.infeasible:
             # The solution's bound is its certificate's; along the history none may fall.
             known = known._replace(infeasible=Proof.CHECKED)
-            return News(self._algorithm, known._replace(certificate=certificate, lower_bound=bound))
-        if bound <= known.lower_bound:
+        elif bound <= known.lower_bound:
             return None
-        if known.cost is not None and known.cost < bound:
-            raise self._contradiction(known.cost, bound)
-        return News(self._algorithm, known._replace(certificate=certificate, lower_bound=bound))
+        self._refuse_contradiction(known.cost, bound)
+        return known._replace(certificate=certificate, lower_bound=bound)
 
-    def _solver_bound(self, claim: SolverBound) -> News | None:
-        known = self.known
+    def _solver_bound(self, claim: SolverBound) -> Known | None:
+        known, words = self.known, f"claims by the word of {claim.solver}"
         if not self._trusted:
             raise self._refusal(
                 f"claims {claim!r}; a solver's word is accepted from the algorithms of "
@@ -281,31 +210,31 @@ job 'x' has 0 of its demand served, needs 3
         if claim.value is None:
             if known.cost is not None:
                 raise self._refusal(
-                    f"claims by the word of {claim.solver} that there is no schedule; a valid one "
-                    f"costs {shown(known.cost)}"
+                    f"{words} that there is no schedule; a valid one costs {shown(known.cost)}"
                 )
             if known.infeasible is not Proof.NONE:
                 return None
-            return News(claim.solver, known._replace(infeasible=Proof.SOLVER))
+            return known._replace(infeasible=Proof.SOLVER)
         bound = round_up(claim.value, self._referee.step)
         if known.cost is not None and known.cost < bound:
             raise self._refusal(
-                f"claims by the word of {claim.solver} that no schedule costs less than "
-                f"{shown(bound)}; a valid one costs {shown(known.cost)}"
+                f"{words} that no schedule costs less than {shown(bound)}; a valid one costs "
+                f"{shown(known.cost)}"
             )
         if bound <= max(known.claimed_bound or Fraction(0), known.lower_bound):
             return None
-        return News(claim.solver, known._replace(claimed_bound=bound))
+        return known._replace(claimed_bound=bound)
 
     def _refusal(self, message: str) -> AlgorithmError:
         return AlgorithmError(self._algorithm, message)
 
-    def _contradiction(self, cost: Fraction, bound: Fraction) -> AlgorithmError:
-        return self._refusal(
-            f"a schedule of cost {shown(cost)} and a bound of {shown(bound)} both "
-            "passed their checks, which is impossible: please report this problem as a fault of "
-            "configurable-machines"
-        )
+    def _refuse_contradiction(self, cost: Fraction | None, bound: Fraction) -> None:
+        if cost is not None and cost < bound:
+            raise self._refusal(
+                f"a schedule of cost {shown(cost)} and a bound of {shown(bound)} both passed their "
+                "checks, which is impossible: please report this problem as a fault of "
+                "configurable-machines"
+            )
 
 
 def _listed(faults: Iterable[Violation]) -> str:
@@ -317,5 +246,15 @@ def _listed(faults: Iterable[Violation]) -> str:
     return f"{text}; and {many}{more} more violations" if more > 0 else text
 
 
-def _kind(claim: object) -> str:
-    return f"an object of type {type(claim).__name__!r}"
+def _refuse_others(certificate: Any, known: tuple[type, ...]) -> None:
+    """Raise InvalidCertificate if a part of a tree could answer for itself."""
+    parts = [certificate]
+    while parts:
+        part = parts.pop()
+        if type(part) not in known:
+            raise InvalidCertificate(
+                f"a part of type {type(part).__name__!r}; expected "
+                f"{' and '.join(kind.__name__ for kind in known)} only, and no subclass of them"
+            )
+        if type(part) is Branch:
+            parts += part.below, part.above

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from fractions import Fraction
 from functools import singledispatch
 from math import ceil
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -21,9 +21,6 @@ from ..problem.parts import Configuration
 from ..problem.problem import Problem
 from ..running.stopping import look, never
 
-if TYPE_CHECKING:
-    from ..problem.parts import AnyConfiguration, Block
-
 #: What the weights of blocks are told apart by.
 _STEPS = 2**20
 #: Configurations read between two looks at the clock.
@@ -32,13 +29,7 @@ _AT_ONCE = 2**12
 
 @singledispatch
 def rough_certificates(problem: Any, stopped: Callable[[], bool]) -> Iterable[Any]:
-    """Return certificates that are cheap to guess; none for a kind of problem that has none.
-
-    Raises
-    ------
-    Stopped
-        Once `stopped` is true.
-    """
+    """Return certificates that are cheap to guess, if any; Stopped once ``stopped`` is true."""
     return ()
 
 
@@ -53,17 +44,6 @@ def rough_prices(
     the share of a job's demand that it covers, where every job counts alike. Either are scaled so
     that the machine with the most valuable content is worth just its cost; blocks on machines that
     cost nothing have price 0.
-
-    Parameters
-    ----------
-    problem : Problem
-    stopped : callable, optional
-        Asked between two blocks; Stopped is raised if it says so.
-
-    Returns
-    -------
-    two BlockPrices
-        They hold; all 0 where no block gives anything.
 
     Examples
     --------
@@ -100,7 +80,9 @@ def _scaled(
     costs: dict[str | None, Fraction] = {m.name: m.cost for m in problem.machine_types}
     for shape in problem.configurations:
         if not costs[shape.machine]:
-            worth |= dict.fromkeys(_blocks_of(shape), 0)
+            worth |= dict.fromkeys(
+                shape.blocks if isinstance(shape, Configuration) else shape.sizes, 0
+            )
     exact = {block: Fraction(number) for block, number in worth.items()}
     fullest = dict.fromkeys(costs, 0)
     for number, shape in enumerate(problem.configurations):
@@ -117,7 +99,3 @@ def _scaled(
     if not scale:
         return BlockPrices()
     return BlockPrices({block: value / scale for block, value in exact.items() if value})
-
-
-def _blocks_of(shape: AnyConfiguration) -> Iterable[Block]:
-    return shape.blocks if isinstance(shape, Configuration) else shape.sizes

@@ -11,23 +11,9 @@ from ..values.words import at_least, count, decimal, is_told_apart, percent
 if TYPE_CHECKING:
     from .solution import Incumbent, Solution
 
-__all__ = ["circumstances", "log_head", "log_line", "verdict"]
-
 
 def verdict(solution: Solution, machine: str = "machine") -> str:
-    """Say in one sentence what was found and what is proved.
-
-    Parameters
-    ----------
-    solution : Solution
-    machine : str, default "machine"
-        What the machines are called: "GPU".
-
-    Returns
-    -------
-    str
-        ``12 GPUs, proved >= 12: optimal, proof checked``
-    """
+    """Say what was found and proved: ``12 GPUs, proved >= 12: optimal, proof checked``."""
     if solution.status == "infeasible":
         who = "proof checked" if solution.proof == "checked" else "on a solver's word alone"
         return f"infeasible, {who}"
@@ -67,13 +53,7 @@ _STOPPED = {
 
 
 def circumstances(solution: Solution) -> str:
-    """Say by which method, in what time, and why the run ended.
-
-    Returns
-    -------
-    str
-        ``auto, 0.21 s, ended with a proof``
-    """
+    """Say how the run went: ``auto, 0.21 s, ended with a proof``."""
     return f"{solution.method}, {solution.seconds:.2f} s, {_STOPPED[solution.stop_reason]}"
 
 
@@ -89,14 +69,7 @@ def log_head(what: str = "best") -> str:
 
 
 def log_line(state: Incumbent | None, seconds: float) -> str:
-    """One line of the log.
-
-    Parameters
-    ----------
-    state : Incumbent or None
-        The run's latest state; None before the first claim.
-    seconds : float
-        Since the run began.
+    """Say the run's latest state, None before the first claim, so many seconds after its begin.
 
     Examples
     --------

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
 from ..plugin.registry import NamedProblem
-from ..problem.parts import Configuration, Job, MachineType, SizeBoundedConfigurations
+from ..problem.parts import (
+    AnyConfiguration,
+    Configuration,
+    Job,
+    MachineType,
+    SizeBoundedConfigurations,
+)
 from ..problem.problem import Problem
+from ..values.numbers import Number
 
 
 def edge(
@@ -30,38 +37,16 @@ def edge(
     )
 
 
-def _one_block(demand: object, supply: object, per_machine: int = 1) -> Problem:
-    return Problem(
-        configurations=Configuration({"b": per_machine}),
-        jobs=[Job("only", demand, {"b": supply})],  # type: ignore[arg-type, dict-item]
-    )
-
-
-def _mig() -> Problem:
-    return Problem(
-        configurations=[
-            Configuration({"7g": 1}),
-            Configuration({"4g": 1, "3g": 1}),
-            Configuration({"1g": 7}),
-        ],
-        jobs=[
-            Job("bert", 1200, {"1g": 90, "3g": "310.5", "7g": 800}),
-            Job("resnet", "333.3", {"1g": 40, "3g": 150, "7g": 380}),
-        ],
-    )
-
-
-def _zero_demands() -> Problem:
-    return Problem(
-        configurations=Configuration({"b": 1}),
-        jobs=[Job("idle", 0, {"b": 1}), Job("hopeless but idle", 0, {})],
-    )
-
-
-def _zero_beside() -> Problem:
-    return Problem(
-        configurations=Configuration({"b": 2}),
-        jobs=[Job("idle", 0, {}), Job("busy", 3, {"b": 1}), Job("idle too", 0, {"b": 5})],
+def _posed(
+    configurations: AnyConfiguration | list[Configuration],
+    *jobs: tuple[Number, Mapping[str, Number]],
+    types: tuple[MachineType, ...] = (),
+) -> Callable[[], Problem]:
+    """Return what makes a problem of jobs of (demand, supply a block)."""
+    return lambda: Problem(
+        configurations=configurations,
+        jobs=[Job(f"j{at}", demand, supply) for at, (demand, supply) in enumerate(jobs)],
+        machine_types=types,
     )
 
 
@@ -74,55 +59,17 @@ def _lost_block() -> Problem:
     )
 
 
-def _limited(limit_of_dear: int | None) -> Problem:
-    return Problem(
-        configurations=[Configuration({"b": 1}, "cheap"), Configuration({"b": 1}, "dear")],
-        jobs=[Job("x", 2, {"b": 1})],
-        machine_types=[
-            MachineType("cheap", cost=1, limit=1),
-            MachineType("dear", cost=3, limit=limit_of_dear),
-        ],
+def _limited(limit_of_dear: int | None) -> Callable[[], Problem]:
+    return _posed(
+        [Configuration({"b": 1}, "cheap"), Configuration({"b": 1}, "dear")],
+        (2, {"b": 1}),
+        types=(MachineType("cheap", limit=1), MachineType("dear", 3, limit_of_dear)),
     )
 
 
-def _fractional_costs() -> Problem:
-    return Problem(
-        configurations=[Configuration({"b": 1}, "small"), Configuration({"b": 2}, "large")],
-        jobs=[Job("x", 3, {"b": 1})],
-        machine_types=[MachineType("small", cost="1/2"), MachineType("large", cost="3/4")],
-    )
-
-
-def _free() -> Problem:
-    return Problem(
-        configurations=Configuration({"b": 1}),
-        jobs=[Job("x", 5, {"b": 1})],
-        machine_types=[MachineType("machine", cost=0)],
-    )
-
-
-def _not_rounding_up() -> Problem:
-    sizes = {"a": 44, "b": 33, "c": 12}
-    demands = {"a": 2, "b": 3, "c": 6}
-    return Problem(
-        configurations=SizeBoundedConfigurations(sizes, capacity=132),
-        jobs=[Job(f"job {block}", demand, {block: 1}) for block, demand in demands.items()],
-    )
-
-
-def _few_blocks() -> Problem:
-    return Problem(
-        configurations=SizeBoundedConfigurations({"b": 1}, capacity=10, max_blocks=2),
-        jobs=[Job("x", 5, {"b": 1})],
-    )
-
-
-def _partition(weights: list[int]) -> Problem:
+def _partition(weights: list[int]) -> Callable[[], Problem]:
     supply = {f"w{i}": weight for i, weight in enumerate(weights)}
-    return Problem(
-        configurations=Configuration(dict.fromkeys(supply, 1)),
-        jobs=[Job("left", 5, supply), Job("right", 5, supply)],
-    )
+    return _posed(Configuration(dict.fromkeys(supply, 1)), (5, supply), (5, supply))
 
 
 def _odd_names() -> Problem:
@@ -131,16 +78,6 @@ def _odd_names() -> Problem:
         configurations=Configuration({block: 1}, machine="GPU №1"),
         jobs=[Job(job, 1, {block: 1})],
         machine_types=[MachineType("GPU №1")],
-    )
-
-
-def _wide() -> Problem:
-    return Problem(
-        configurations=[Configuration({"b": 2}), Configuration({"c": 1})],
-        jobs=[
-            Job("huge", 2**70, {"b": 2**68 - 1, "c": 2**40}),
-            Job("fine", Fraction(1, 3**30), {"c": Fraction(1, 3**30)}),
-        ],
     )
 
 
@@ -174,74 +111,105 @@ def _set_cover(q: int) -> Problem:
     )
 
 
+_ONE, _TWO = Configuration({"b": 1}), Configuration({"b": 2})
+
 #: Small problems with their optimum (None: there is no schedule), each derived in its title.
 EDGE_PROBLEMS = (
+    edge("no_jobs", "nothing to do: 0 machines", _posed(_ONE), 0),
+    edge("one_job", "one job, one block: 1 machine", _posed(_ONE, (1, {"b": 1})), 1),
     edge(
-        "no_jobs",
-        "nothing to do: 0 machines",
-        lambda: Problem(configurations=Configuration({"b": 1})),
+        "zero_demands",
+        "demands of 0 only: 0 machines",
+        _posed(_ONE, (0, {"b": 1}), (0, {})),
         0,
     ),
-    edge("one_job", "one job, one block: 1 machine", lambda: _one_block(1, 1), 1),
-    edge("zero_demands", "demands of 0 only: 0 machines", _zero_demands, 0),
     edge(
         "zero_beside",
         "3 blocks on machines of 2, beside demands of 0: 2 machines",
-        _zero_beside,
+        _posed(_TWO, (0, {}), (3, {"b": 1}), (0, {"b": 5})),
         2,
     ),
-    edge("unservable", "a job that no block can serve", lambda: _one_block(1, 0)),
+    edge("unservable", "a job that no block can serve", _posed(_ONE, (1, {"b": 0}))),
     edge("lost_block", "a job whose only block is on no machine", _lost_block),
     edge(
         "huge_demand",
         "10^12 blocks, 7 on a machine: the quotient rounded up",
-        lambda: _one_block(10**12, 1, 7),
+        _posed(Configuration({"b": 7}), (10**12, {"b": 1})),
         142_857_142_858,
     ),
-    edge("thirds", "3 blocks of 1/3 meet 1 exactly", lambda: _one_block(1, "1/3", 3), 1),
     edge(
-        "long_decimals",
-        "3 blocks of 333.3333333333333 meet 999.9999999999999 exactly, as decimals",
-        lambda: _one_block("999.9999999999999", "333.3333333333333", 3),
+        "thirds",
+        "3 blocks of 1/3 meet 1 exactly",
+        _posed(Configuration({"b": 3}), (1, {"b": "1/3"})),
         1,
     ),
     edge(
-        "limit", "2 machines, of the cheap type (cost 1) only one: 1 + 3", lambda: _limited(None), 4
+        "long_decimals",
+        "3 blocks of 333.3333333333333 meet 999.9999999999999 exactly, as decimals",
+        _posed(Configuration({"b": 3}), ("999.9999999999999", {"b": "333.3333333333333"})),
+        1,
     ),
-    edge("too_few_machines", "2 machines needed, 1 cheap and 0 dear exist", lambda: _limited(0)),
+    edge("limit", "2 machines, of the cheap type (cost 1) only one: 1 + 3", _limited(None), 4),
+    edge("too_few_machines", "2 machines needed, 1 cheap and 0 dear exist", _limited(0)),
     edge(
         "fractional_costs",
         "3 blocks: a large machine (2 blocks, cost 3/4) and a small one (1 block, cost 1/2)",
-        _fractional_costs,
+        _posed(
+            [Configuration({"b": 1}, "small"), Configuration({"b": 2}, "large")],
+            (3, {"b": 1}),
+            types=(MachineType("small", "1/2"), MachineType("large", "3/4")),
+        ),
         Fraction(5, 4),
     ),
-    edge("free_machines", "machines that cost nothing: 0", _free, 0),
+    edge(
+        "free_machines",
+        "machines that cost nothing: 0",
+        _posed(_ONE, (5, {"b": 1}), types=(MachineType("machine", cost=0),)),
+        0,
+    ),
     edge(
         "not_rounding_up",
         "sizes 2 x 44 + 3 x 33 + 6 x 12 = 259 <= 2 x 132, yet no two machines hold them: 3",
-        _not_rounding_up,
+        _posed(
+            SizeBoundedConfigurations({"a": 44, "b": 33, "c": 12}, capacity=132),
+            (2, {"a": 1}),
+            (3, {"b": 1}),
+            (6, {"c": 1}),
+        ),
         3,
     ),
-    edge("few_blocks", "5 blocks, at most 2 on a machine whatever their size: 3", _few_blocks, 3),
     edge(
-        "partition", "3 1 1 2 2 1 splits into 5 and 5: 1", lambda: _partition([3, 1, 1, 2, 2, 1]), 1
+        "few_blocks",
+        "5 blocks, at most 2 on a machine whatever their size: 3",
+        _posed(SizeBoundedConfigurations({"b": 1}, capacity=10, max_blocks=2), (5, {"b": 1})),
+        3,
     ),
-    edge("no_partition", "3 3 3 1 does not split: 2", lambda: _partition([3, 3, 3, 1]), 2),
+    edge("partition", "3 1 1 2 2 1 splits into 5 and 5: 1", _partition([3, 1, 1, 2, 2, 1]), 1),
+    edge("no_partition", "3 3 3 1 does not split: 2", _partition([3, 3, 3, 1]), 2),
     edge("odd_names", "names with blanks, quotes and other alphabets: 1", _odd_names, 1),
     edge(
         "wide_numbers",
         "2^70 by blocks of 2^68 - 1 takes 5, on 3 machines, beside 1 of 3^-30: 4",
-        _wide,
+        _posed(
+            [Configuration({"b": 2}), Configuration({"c": 1})],
+            (2**70, {"b": 2**68 - 1, "c": 2**40}),
+            (Fraction(1, 3**30), {"c": Fraction(1, 3**30)}),
+        ),
         4,
     ),
     edge(
         "mig",
         "bert takes 7g + 5 x 1g or more (1,200 > 800; 630), resnet the rest of neither: 3",
-        _mig,
+        _posed(
+            [Configuration({"7g": 1}), Configuration({"4g": 1, "3g": 1}), Configuration({"1g": 7})],
+            (1200, {"1g": 90, "3g": "310.5", "7g": 800}),
+            ("333.3", {"1g": 40, "3g": 150, "7g": 380}),
+        ),
         3,
     ),
 )
 
+_SOURCE = "the conformance suite of cms; random, seeded"
 #: Problems to stop in the middle of: large ones, and one that is hard.
 CROWDS = (
     NamedProblem(
@@ -254,13 +222,13 @@ CROWDS = (
     NamedProblem(
         name="crowd",
         title="3,000 jobs on machines cut like a GPU",
-        source="the conformance suite of cms; random, seeded",
+        source=_SOURCE,
         make=lambda: _crowd(3000),
     ),
     NamedProblem(
         name="crowd_of_shares",
         title="3,000 jobs on machines cut by size",
-        source="the conformance suite of cms; random, seeded",
+        source=_SOURCE,
         make=lambda: _crowd_of_shares(3000),
     ),
 )

@@ -21,6 +21,14 @@ class ConformanceError(AssertionError):
     """An algorithm fails a check of the conformance suite; the message names the check."""
 
 
+class CheckResult(NamedTuple):
+    """How one check went; ``detail`` holds the first few faults."""
+
+    name: str
+    passed: bool
+    detail: str
+
+
 class Check(NamedTuple):
     """One check of the suite; call it with an algorithm, as a pytest test does.
 
@@ -30,17 +38,12 @@ class Check(NamedTuple):
     since : str
         The version of configurable-machines that added it.
     faults : callable
-        From a :class:`Laboratory` to the faults found, as texts; its docstring is the promise.
+        From a laboratory to the faults found, as texts; its docstring is the promise.
     """
 
     name: str
     since: str
     faults: Callable[[Laboratory], Faults]
-
-    @property
-    def promise(self) -> str:
-        """What an algorithm that passes keeps to, in words."""
-        return self.faults.__doc__ or ""
 
     def __call__(
         self,
@@ -48,10 +51,10 @@ class Check(NamedTuple):
         problems: Sequence[NamedProblem] | None = None,
         **settings: Any,
     ) -> None:
-        """Raise ConformanceError if the algorithm fails; the arguments are a Laboratory's."""
+        """Raise ConformanceError if the algorithm fails; arguments as of `check_algorithm`."""
         result = self.result(Laboratory(algorithm, problems, **settings))
         if not result.passed:
-            raise ConformanceError(f"{self.name}: {result.detail}. {self.promise}")
+            raise ConformanceError(f"{self.name}: {result.detail}. {self.faults.__doc__}")
 
     def result(self, laboratory: Laboratory) -> CheckResult:
         """Run the check and say how it went."""
@@ -65,14 +68,6 @@ class Check(NamedTuple):
         return self.name
 
 
-class CheckResult(NamedTuple):
-    """How one check went; ``detail`` holds the first few faults."""
-
-    name: str
-    passed: bool
-    detail: str
-
-
 class ConformanceReport(NamedTuple):
     """How all checks went; print it."""
 
@@ -82,7 +77,7 @@ class ConformanceReport(NamedTuple):
     @property
     def ok(self) -> bool:
         """Whether every check passed."""
-        return all(result.passed for result in self.results)
+        return not self.failed
 
     @property
     def failed(self) -> tuple[str, ...]:
@@ -113,16 +108,12 @@ def check_algorithm(
     algorithm : str or Algorithm
         A name is looked up in the registry; an object counts as a third party's.
     problems : sequence of NamedProblem, optional
-        Those of a :class:`~cms.testing.checks.Laboratory` by default.
+        By default the edge problems of the kinds it takes.
     seeds : sequence of int, default (0, 1)
     time_limit : float, default 10
         Seconds for each run that is not about time; a run this cuts short is not held to be
         reproducible.
     options : Mapping[str, object], optional
-
-    Returns
-    -------
-    ConformanceReport
 
     Examples
     --------
@@ -138,17 +129,10 @@ def check_algorithm(
 
 
 #: The checks, in the order of the report.
-CHECKS = (
-    Check("takes", "0.1.0", checks.faults_in_takes),
-    Check("support", "0.1.0", checks.faults_in_support),
-    Check("options", "0.1.0", checks.faults_in_options),
-    Check("claims", "0.1.0", checks.faults_in_claims),
-    Check("schedules", "0.1.0", checks.faults_in_schedules),
-    Check("bounds", "0.1.0", checks.faults_in_bounds),
-    Check("inputs", "0.1.0", checks.faults_in_inputs),
-    Check("clock", "0.1.0", checks.faults_in_clock),
-    Check("reproducible", "0.1.0", checks.faults_in_reproducible),
-    Check("cancels", "0.1.0", checks.faults_in_cancels),
-    Check("edge_problems", "0.1.0", checks.faults_in_edge_problems),
-    Check("guarantee", "0.1.0", checks.faults_in_guarantee),
+CHECKS = tuple(
+    Check(name, "0.1.0", getattr(checks, f"faults_in_{name}"))
+    for name in (
+        *("takes", "support", "options", "claims", "schedules", "bounds", "inputs", "clock"),
+        *("reproducible", "cancels", "edge_problems", "guarantee"),
+    )
 )

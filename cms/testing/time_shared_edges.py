@@ -5,7 +5,7 @@ Most have machines as gpulet knows them, GPUs whole or cut into two shares, with
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from random import Random
 from typing import Any
@@ -13,7 +13,12 @@ from typing import Any
 from ..mixes.model import TimeSharedJob
 from ..mixes.problem import TimeSharedProblem
 from ..plugin.registry import NamedProblem
-from ..problem.parts import Configuration, MachineType, SizeBoundedConfigurations
+from ..problem.parts import (
+    AnyConfiguration,
+    Configuration,
+    MachineType,
+    SizeBoundedConfigurations,
+)
 from ..values.numbers import Number
 from .edge_problems import edge
 
@@ -22,66 +27,32 @@ _GPU = "mps:100"
 _WHOLE = Configuration({_GPU: 1})
 
 
-def _one_block(
-    *jobs: tuple[Number, Number, _Points], limit: int | None = None, **more: Any
-) -> TimeSharedProblem:
-    """GPUs that are not cut; jobs of (demand, latency limit, points)."""
-    return TimeSharedProblem(
-        configurations=_WHOLE,
-        jobs=[
-            TimeSharedJob(f"j{at}", demand, own, {_GPU: points})
-            for at, (demand, own, points) in enumerate(jobs)
-        ],
-        machine_types=[MachineType("machine", limit=limit)],
+def _posed(
+    configurations: AnyConfiguration | list[Configuration],
+    *jobs: tuple[Number, Number, Mapping[str, _Points]],
+    types: tuple[MachineType, ...] = (),
+    **more: Any,
+) -> Callable[[], TimeSharedProblem]:
+    """Return what makes a problem of jobs of (demand, latency limit, points a block)."""
+    return lambda: TimeSharedProblem(
+        configurations=configurations,
+        jobs=[TimeSharedJob(f"j{at}", *job) for at, job in enumerate(jobs)],
+        machine_types=types,
         **more,
     )
 
 
-def _shares(
-    points: Mapping[str, _Points], demands: Sequence[Number], limit: Number
-) -> TimeSharedProblem:
-    """GPUs whole or in two unequal parts; jobs of the same points and latency limit."""
-    return TimeSharedProblem(
-        configurations=[_WHOLE, Configuration({"mps:60": 1, "mps:40": 1})],
-        jobs=[TimeSharedJob(f"j{at}", d, limit, points) for at, d in enumerate(demands)],
-    )
+def _whole(
+    *jobs: tuple[Number, Number, _Points], limit: int | None = None, cost: int = 1, **more: Any
+) -> Callable[[], TimeSharedProblem]:
+    """Return what makes a problem of GPUs that are not cut; of jobs of (…, …, points)."""
+    given = [(demand, own, {_GPU: points}) for demand, own, points in jobs]
+    return _posed(_WHOLE, *given, types=(MachineType("machine", cost, limit),), **more)
 
 
-def _lost_block() -> TimeSharedProblem:
-    return TimeSharedProblem(
-        configurations=SizeBoundedConfigurations({"half": 50, "giant": 150}, capacity=100),
-        jobs=[
-            TimeSharedJob("x", 1, 9, {"half": [(8, 1)]}),
-            TimeSharedJob("y", 1, 9, {"giant": [(8, 1)]}),
-        ],
-    )
-
-
-def _half_and_half() -> TimeSharedProblem:
-    """Each block is shared by two of four jobs, each of which it gives 8 / 2."""
-    return TimeSharedProblem(
-        configurations=SizeBoundedConfigurations({"half": 50}, capacity=100, max_blocks=2),
-        jobs=[TimeSharedJob(f"j{at}", 4, 3, {"half": [(8, 1)]}) for at in range(4)],
-    )
-
-
-def _two_costs() -> TimeSharedProblem:
-    return TimeSharedProblem(
-        configurations=[Configuration({"b": 2}, "large"), Configuration({"b": 1}, "small")],
-        jobs=[TimeSharedJob(f"j{at}", 4, 3, {"b": [(8, 1)]}) for at in range(5)],
-        machine_types=[MachineType("large", "3/4"), MachineType("small", "1/2")],
-    )
-
-
-def _backwards() -> TimeSharedProblem:
-    return TimeSharedProblem(
-        configurations=[_WHOLE, Configuration({"mps:80": 1, "mps:20": 1})],
-        jobs=[
-            TimeSharedJob(
-                "x", 2, 8, {"mps:20": [(4, 2), (1, 3)], "mps:80": [(4, 5)], "mps:100": [(4, 4)]}
-            )
-        ],
-    )
+def _cut(larger: int) -> list[Configuration]:
+    """GPUs whole or in two unequal parts."""
+    return [_WHOLE, Configuration({f"mps:{larger}": 1, f"mps:{100 - larger}": 1})]
 
 
 def _odd_names() -> TimeSharedProblem:
@@ -124,132 +95,131 @@ def _crowd(jobs: int) -> TimeSharedProblem:
 
 
 _EIGHT = (4, 3, [(8, 1)])  # of two such jobs a block gives each all it wants, in frames of 2
+_SPLIT = {"mps:60": [(8, 1)], "mps:40": [(8, 1)]}
 
 #: Small problems with their optimum (None: there is no schedule), each derived in its title.
 TIME_SHARED_EDGE_PROBLEMS = (
-    edge("time_shared_no_jobs", "nothing to do: 0 machines", _one_block, 0),
-    edge(
-        "time_shared_zero_demands",
-        "demands of 0 only: 0 machines",
-        lambda: _one_block((0, 9, [])),
-        0,
-    ),
+    edge("time_shared_no_jobs", "nothing to do: 0 machines", _whole(), 0),
     edge(
         "time_shared_zero_beside",
         "one job beside one that wants nothing and could not get it: 1 machine",
-        lambda: _one_block(_EIGHT, (0, 1, [(1, 1)])),
+        _whole(_EIGHT, (0, 1, [(1, 1)])),
         1,
     ),
-    edge("time_shared_one_job", "8 a second: 1 machine", lambda: _one_block((8, 2, [(8, 1)])), 1),
-    edge(
-        "time_shared_shared", "two jobs in turn on one block", lambda: _one_block(_EIGHT, _EIGHT), 1
-    ),
+    edge("time_shared_shared", "two jobs in turn on one block", _whole(_EIGHT, _EIGHT), 1),
     edge(
         "time_shared_unshared",
         "two jobs that may not share: 2 machines",
-        lambda: _one_block(_EIGHT, _EIGHT, max_jobs=1),
+        _whole(_EIGHT, _EIGHT, max_jobs=1),
         2,
     ),
     edge(
         "time_shared_capped",
         "three jobs that fit into a frame of 3, but two may share: 2 machines",
-        lambda: _one_block(*[(2, 4, [(8, 1)])] * 3, max_jobs=2),
+        _whole(*[(2, 4, [(8, 1)])] * 3, max_jobs=2),
         2,
     ),
     edge(
         "time_shared_at_the_limit",
         "a frame of 3 keeps limits of 4 and 5 exactly",
-        lambda: _one_block(("8/3", 4, [(8, 1)]), ("8/3", 5, [(8, 2)])),
+        _whole(("8/3", 4, [(8, 1)]), ("8/3", 5, [(8, 2)])),
         1,
     ),
     edge(
         "time_shared_above_the_limit",
         "a frame of 3 breaks a limit by a ten-millionth: 2 machines",
-        lambda: _one_block(("8/3", "3.9999999", [(8, 1)]), ("8/3", 5, [(8, 2)])),
+        _whole(("8/3", "3.9999999", [(8, 1)]), ("8/3", 5, [(8, 2)])),
         2,
     ),
     edge(
         "time_shared_collecting",
         "two frames of 2 break limits of 3, which a frame and a slot keep: 2 machines",
-        lambda: _one_block(_EIGHT, _EIGHT, rule="collect_then_run"),
+        _whole(_EIGHT, _EIGHT, rule="collect_then_run"),
         2,
     ),
     edge(
         "time_shared_short_rate",
         "a frame of 2 gives 4, a billionth less than is wanted: 2 machines",
-        lambda: _one_block(("4.000000001", 3, [(8, 1)]), _EIGHT),
+        _whole(("4.000000001", 3, [(8, 1)]), _EIGHT),
         2,
     ),
     edge(
         "time_shared_odd_points",
         "a larger batch that is quicker, and one that is too slow",
-        lambda: _one_block((4, 3, [(1, 2), (8, 1), (64, 3)]), _EIGHT),
+        _whole((4, 3, [(1, 2), (8, 1), (64, 3)]), _EIGHT),
         1,
     ),
     edge(
         "time_shared_split",
         "12 and 4: one share gives 8 to the first alone, the other 4 to each: 1 machine",
-        lambda: _shares({"mps:60": [(8, 1)], "mps:40": [(8, 1)]}, [12, 4], 3),
+        _posed(_cut(60), (12, 3, _SPLIT), (4, 3, _SPLIT)),
         1,
     ),
-    edge("time_shared_halves", "four jobs in two halves of a machine", _half_and_half, 1),
+    edge(
+        "time_shared_halves",
+        "four jobs in two halves of a machine, each of which gives two of them 8 / 2",
+        _posed(
+            SizeBoundedConfigurations({"half": 50}, capacity=100, max_blocks=2),
+            *[(4, 3, {"half": [(8, 1)]})] * 4,
+        ),
+        1,
+    ),
     edge(
         "time_shared_huge_demand",
         "10^12 at 7 a second: the quotient rounded up",
-        lambda: _one_block((10**12, 2, [(7, 1)])),
+        _whole((10**12, 2, [(7, 1)])),
         142_857_142_858,
     ),
     edge(
         "time_shared_fractional_costs",
         "5 jobs, two to a block: 3 blocks, two for 3/4 and one for 1/2",
-        _two_costs,
+        _posed(
+            [Configuration({"b": 2}, "large"), Configuration({"b": 1}, "small")],
+            *[(4, 3, {"b": [(8, 1)]})] * 5,
+            types=(MachineType("large", "3/4"), MachineType("small", "1/2")),
+        ),
         Fraction(5, 4),
     ),
     edge(
         "time_shared_thirds",
         "three times a third, each in turns of a third, in a frame of 1: 1",
-        lambda: _one_block(*[("1/3", 2, [("1/3", "1/3")])] * 3),
+        _whole(*[("1/3", 2, [("1/3", "1/3")])] * 3),
         1,
     ),
     edge(
         "time_shared_wide_numbers",
         "2^70 at 2^69 a machine, and a job of 3^-30 that finds no time beside it: 3",
-        lambda: _one_block((2**70, 8, [(2**71, 4)]), (Fraction(1, 3**30), 8, [(1, 4)])),
+        _whole((2**70, 8, [(2**71, 4)]), (Fraction(1, 3**30), 8, [(1, 4)])),
         3,
-    ),
-    edge(
-        "time_shared_both_shares",
-        "3/4 by shares of 60 (1/2) and 40 (1/4) of one GPU: 1",
-        lambda: _shares({"mps:60": [(4, 8)], "mps:40": [(4, 16)]}, ["3/4"], 32),
-        1,
     ),
     edge(
         "time_shared_backwards",
         "the smallest share and the larger batch are the fastest: 2 on a share of 20: 1",
-        _backwards,
-        1,
-    ),
-    edge(
-        "time_shared_odd_names",
-        "names with blanks, quotes and other alphabets: 1",
-        _odd_names,
-        1,
-    ),
-    edge(
-        "time_shared_free",
-        "machines that cost nothing: 0",
-        lambda: _one_block((5, 8, [(2, 4)])).replace(
-            machine_types=[MachineType("machine", cost=0)]
+        _posed(
+            _cut(80),
+            (2, 8, {"mps:20": [(4, 2), (1, 3)], "mps:80": [(4, 5)], "mps:100": [(4, 4)]}),
         ),
-        0,
+        1,
     ),
-    edge("time_shared_too_slow", "no batch keeps the limit", lambda: _one_block((1, 1, [(1, 1)]))),
-    edge("time_shared_unmeasured", "a job that nobody measured", lambda: _one_block((1, 1, []))),
-    edge("time_shared_lost_block", "a job whose only block is on no machine", _lost_block),
+    edge(
+        "time_shared_odd_names", "names with blanks, quotes and other alphabets: 1", _odd_names, 1
+    ),
+    edge("time_shared_free", "machines that cost nothing: 0", _whole((5, 8, [(2, 4)]), cost=0), 0),
+    edge("time_shared_too_slow", "no batch keeps the limit", _whole((1, 1, [(1, 1)]))),
+    edge("time_shared_unmeasured", "a job that nobody measured", _whole((1, 1, []))),
+    edge(
+        "time_shared_lost_block",
+        "a job whose only block is on no machine",
+        _posed(
+            SizeBoundedConfigurations({"half": 50, "giant": 150}, capacity=100),
+            (1, 9, {"half": [(8, 1)]}),
+            (1, 9, {"giant": [(8, 1)]}),
+        ),
+    ),
     edge(
         "time_shared_too_few_machines",
         "3 jobs, two to a block, and one machine",
-        lambda: _one_block(*[_EIGHT] * 3, limit=1),
+        _whole(*[_EIGHT] * 3, limit=1),
     ),
 )
 

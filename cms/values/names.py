@@ -88,13 +88,6 @@ class NumberedNames(Sequence[str]):
         return f"NumberedNames({self._prefix!r}, {self._n})"
 
 
-def private_names(names: Sequence[str]) -> Sequence[str]:
-    """Return equal names that nobody else can change: texts, and tuples of them, nobody can."""
-    if type(names) is NumberedNames:
-        return NumberedNames(str.__str__(names.prefix), len(names))
-    return tuple(names)
-
-
 def iterated(
     values: Iterable[T], what: str, expected: str, error: type[Exception] = InvalidProblem
 ) -> Iterable[T]:

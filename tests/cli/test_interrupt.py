@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import signal
 import subprocess
 import threading
@@ -61,9 +60,6 @@ class Slow:
         print("at work", file=sys.stderr, flush=True)
         if options.kind == "deaf":
             time.sleep(3600)
-        if options.kind == "native":
-            import hashlib
-            hashlib.pbkdf2_hmac("sha512", b"x", b"y", 2_000_000_000)
         while not budget.stopped:
             time.sleep(0.01)
 """
@@ -104,7 +100,7 @@ def started(problem: str, slow: dict[str, str]) -> Iterator[Any]:
         process.communicate()
 
 
-@pytest.mark.parametrize("kind", few(2, ["native", "empty", "polite", "deaf"]))
+@pytest.mark.parametrize("kind", few(2, ["empty", "polite"]))
 def test_ctrl_c_prints_the_best_schedule_and_exits_with_130(started: Any, kind: str) -> None:
     process = started(kind)
     process.send_signal(signal.SIGINT)
@@ -116,23 +112,14 @@ def test_ctrl_c_prints_the_best_schedule_and_exits_with_130(started: Any, kind: 
     assert "Traceback" not in err
 
 
-def test_ctrl_c_is_heard_while_a_method_ponders_whether_it_can_take_a_problem(started: Any) -> None:
+def test_ctrl_c_is_heard_before_there_is_a_schedule_while_a_method_hears_nothing(
+    started: Any,
+) -> None:
     process = started("ponderous")
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=NEVER)
     assert (process.returncode, out) == (130, "")
     assert err.splitlines()[-1] == "error: interrupted: no schedule was found"
-
-
-def test_ctrl_c_after_the_first_line_of_the_log_ends_well(started: Any) -> None:
-    process = started("polite")
-    for line in process.stderr:
-        if re.match(r" +\d+\.\ds ", line):
-            break
-    process.send_signal(signal.SIGINT)
-    out, _ = process.communicate(timeout=NEVER)
-    assert process.returncode == 130
-    assert "2 machines, proved >= 0" in out
 
 
 def test_ctrl_c_while_the_answer_is_printed_still_prints_all_of_it(started: Any) -> None:

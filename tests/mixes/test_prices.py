@@ -285,7 +285,6 @@ def test_a_leaf_and_its_copies_are_equal() -> None:
     copies = [
         pickle.loads(pickle.dumps(leaf)),
         certificate_from_json(leaf.to_json()),
-        leaf.private_copy(),  # type: ignore[attr-defined]
     ]
     for copy in copies:
         assert type(copy) is MixPrices

@@ -15,8 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from ...errors import AlgorithmError
-from ...running.aside import GRACE_SECONDS, POLL_SECONDS, Aside
-from ...running.left_behind import leave_behind
+from ...running.watchdog import Watchdog
 
 __all__ = ["Found", "Limits", "Program", "Row", "best_transport"]
 
@@ -197,32 +196,15 @@ class _Model:
                 raise AlgorithmError("place", f"SCIP does not know one of {settings!r}")
 
     def run(self, limits: Limits) -> int:
-        """Solve in a thread of its own: C++ would hold up Ctrl-C."""
+        """Solve until the limits are over, or Ctrl-C is pressed."""
         if limits.over:
             return int(self.solver.NOT_SOLVED)
         from ortools.linear_solver import pywraplp
 
         parameters = pywraplp.MPSolverParameters()
         parameters.SetDoubleParam(parameters.RELATIVE_MIP_GAP, 0.0)
-        call = Aside(lambda: self.solver.Solve(parameters), "cms place")
-        call.start()
-        try:
-            while call.is_alive() and not limits.over:
-                call.join(POLL_SECONDS)
-        finally:
-            self._end(call)
-        if call.fault is not None:
-            raise call.fault
-        return int(self.solver.NOT_SOLVED) if call.is_alive() else int(call.result)  # type: ignore[call-overload]
-
-    def _end(self, call: Aside) -> None:
-        """See a solver off; one that has not quite begun misses a call, and is told again."""
-        patience = time.monotonic() + 4 * GRACE_SECONDS
-        while call.is_alive() and time.monotonic() < patience:
-            self.solver.InterruptSolve()
-            call.join(POLL_SECONDS)
-        if call.is_alive():
-            leave_behind(call)
+        with Watchdog(lambda: limits.left, self.solver.InterruptSolve):
+            return int(self.solver.Solve(parameters))
 
 
 def best_transport(

@@ -179,11 +179,6 @@ class AssignmentPrices:
                 )
         return True
 
-    def private_copy(self) -> AssignmentPrices:
-        """Return equal prices that share nothing with these that could be changed."""
-        sides = ({str.__str__(k): v for k, v in s.items()} for s in (self.online, self.offline))
-        return AssignmentPrices(*sides)
-
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, AssignmentPrices):
             return NotImplemented

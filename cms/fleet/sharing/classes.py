@@ -128,14 +128,6 @@ looks like a fraction; expected per cent: 22.5
         put(self, "slowdown_limit", limit)
         put(self, "running", running)
 
-    def private_copy(self) -> OnlineClass:
-        """Return an equal class that shares nothing with this one that could be changed."""
-        return OnlineClass(
-            self.device, count=self.count, sm_activity=self.sm_activity,
-            memory_mib=self.memory_mib, memory_total_mib=self.memory_total_mib, model=self.model,
-            slowdown_limit=self.slowdown_limit, running=self.running, name=self.name,
-        )  # fmt: skip
-
 
 @dataclass(frozen=True, slots=True, init=False)
 class OfflineClass:
@@ -197,13 +189,6 @@ class OfflineClass:
     def most_weight(self) -> int:
         """The weight of one that runs as fast as alone: a million times its priority."""
         return FULL_WEIGHT * self.priority.numerator // self.priority.denominator
-
-    def private_copy(self) -> OfflineClass:
-        """Return an equal class that shares nothing with this one that could be changed."""
-        return OfflineClass(
-            self.name, count=self.count, memory_mib=self.memory_mib, model=self.model,
-            priority=self.priority,
-        )  # fmt: skip
 
 
 def misfit(online: OnlineClass, offline: OfflineClass) -> bool:

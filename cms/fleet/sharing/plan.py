@@ -88,10 +88,6 @@ class SharingPlan:
         more = len(self.counts) - len(rows)
         return Excerpt(("GPUs", "online", "offline"), rows, f"... and {more} more" if more else "")
 
-    def private_copy(self) -> SharingPlan:
-        """Return an equal plan that shares nothing with this one that could be changed."""
-        return SharingPlan({(str.__str__(a), str.__str__(b)): n for a, b, n in self})
-
     def __eq__(self, other: object) -> bool:
         return self.counts == other.counts if isinstance(other, SharingPlan) else NotImplemented
 

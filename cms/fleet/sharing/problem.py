@@ -153,14 +153,6 @@ class SharingProblem:
     def __reduce__(self) -> tuple[Any, ...]:
         return SharingProblem._rebuild, self._parts()
 
-    def private_copy(self) -> SharingProblem:
-        """Return an equal problem without a part in common that could be changed."""
-        return SharingProblem._rebuild(
-            tuple(each.private_copy() for each in self.online),
-            tuple(each.private_copy() for each in self.offline),
-            *self._parts()[2:],
-        )
-
     @property
     def online_index(self) -> FrozenMap[str, int]:
         """The place of each online class, by name."""

@@ -9,8 +9,8 @@ from dataclasses import replace
 from fractions import Fraction
 
 from ...errors import InvalidOption
-from ...running.aside import POLL_SECONDS
 from ...running.interrupt import CtrlC
+from ...running.stopping import POLL_SECONDS
 from ...solving.arguments import available_cores
 from ...values.numbers import Number, exact, shown, whole
 from ..serving.plan import Plan

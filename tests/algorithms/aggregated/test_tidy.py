@@ -18,7 +18,7 @@ from cms.solving.ledger import Ledger
 
 def budget(tables: Tables) -> RunBudget:
     ledger = Ledger(tables.problem, "test", trusted=True, clock=lambda: 0.0)
-    return RunBudget(ledger, seed=0, threads=1, started=0.0, seconds=float("inf"))
+    return RunBudget(ledger, seed=0, threads=1, end=float("inf"))
 
 
 def plainly(counts: Any) -> tuple[list[int], list[list[int]]]:

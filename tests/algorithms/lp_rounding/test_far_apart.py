@@ -26,7 +26,7 @@ VARIANTS = ["milp", "published", "supports", "enumeration", "doubling"]
 
 def budget(problem: Problem) -> RunBudget:
     ledger = Ledger(problem, "test", trusted=True, clock=lambda: 0.0)
-    return RunBudget(ledger, seed=0, threads=1, started=0.0, seconds=float("inf"))
+    return RunBudget(ledger, seed=0, threads=1, end=float("inf"))
 
 
 def milp_c(tables: Tables) -> Fraction:

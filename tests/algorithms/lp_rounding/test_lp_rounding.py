@@ -41,7 +41,7 @@ def test_doubling_is_needless_but_is_what_the_textbook_does() -> None:
 
 def budget(problem: Problem) -> RunBudget:
     ledger = Ledger(problem, "test", trusted=True, clock=lambda: 0.0)
-    return RunBudget(ledger, seed=0, threads=1, started=0.0, seconds=float("inf"))
+    return RunBudget(ledger, seed=0, threads=1, end=float("inf"))
 
 
 def test_the_best_support_is_the_best_of_all_supports() -> None:

@@ -34,7 +34,7 @@ from tests.samples import few
 
 def unlimited(problem: TimeSharedProblem) -> RunBudget:
     ledger = Ledger(problem, "test", trusted=True, clock=lambda: 0.0)
-    return RunBudget(ledger, seed=0, threads=1, started=0.0, seconds=float("inf"))
+    return RunBudget(ledger, seed=0, threads=1, end=float("inf"))
 
 
 def searched(problem: TimeSharedProblem) -> PriceSearch:

@@ -200,15 +200,6 @@ def test_a_false_claim_is_named(claim: object, words: str) -> None:
     assert words in refused(claim)
 
 
-def test_a_claim_that_is_changed_after_it_was_made_is_what_it_is_when_it_is_taken() -> None:
-    plan = SharingPlan({("g0", "w0"): 1})
-    object.__setattr__(plan, "counts", {("g0", "w0"): -1})
-    assert "claims an object of type 'SharingPlan' that cannot be checked" in refused(plan)
-    prices = AssignmentPrices({}, {})
-    object.__setattr__(prices, "offline", {"w0": 10.5})
-    assert "cannot be checked: InvalidCertificate" in refused(prices)
-
-
 @pytest.mark.parametrize(
     ("make", "words"),
     [
@@ -255,8 +246,7 @@ def test_plans_and_prices_are_immutable_and_equal_by_content() -> None:
             thing.counts = {}
         with pytest.raises(AttributeError, match="immutable"):
             del thing.counts  # type: ignore[union-attr]
-        assert pickle.loads(pickle.dumps(thing)) == thing == thing.private_copy()
-        assert hash(thing) == hash(thing.private_copy())
+        assert pickle.loads(pickle.dumps(thing)) == thing
         assert thing != "thing"
     assert dict(prices.online) == {"g0": 1}
 
@@ -276,7 +266,7 @@ def test_an_algorithm_of_a_third_party_is_tried_on_problems_of_sharing() -> None
             yield SharingPlan(counts)
 
     assert Laboratory(Greedy()).problems == SHARING_EDGE_PROBLEMS
-    assert Laboratory(Greedy()).crowds()[-1] in SHARING_CROWDS
+    assert Laboratory(Greedy()).crowds[-1] in SHARING_CROWDS
     laboratory = Laboratory(Greedy(), SHARING_EDGE_PROBLEMS[6:9], seeds=[0])
     results = [check.result(laboratory) for check in CHECKS if check.name != "clock"]
     assert all(result.passed for result in results), results
