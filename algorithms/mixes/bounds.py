@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from itertools import islice
 from math import ceil
 from typing import TYPE_CHECKING, NamedTuple
 
-from cms.mixes.dearest import dearest_mix
 from cms.mixes.functions import PriceFunction
 from cms.mixes.prices import MixPrices
-from cms.mixes.problem_offers import charges_of, offers_of
+from cms.mixes.pricing import charges_of, offers_of, price_mix
 
 from ..solvers.recognise import recognised
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Sequence
 
-    from cms.certificate.quantity import Quantity
-    from cms.mixes.dearest import Search
+    from cms.mixes.listed import ListedMixes
 
     from ..prices.region import Region, Vector
     from .columns import Columns
@@ -29,21 +28,12 @@ _PARTS = 10**9
 _NODES = 400_000
 #: Dearer mixes of a block that join the columns at a time.
 _MOST_JOINING = 20
+#: Of the dearest mixes that are listed, so many are looked at for some of different jobs.
+_LOOKED_AT = 40
 
 
 class Priced(NamedTuple):
-    """Exact prices with what they prove.
-
-    Attributes
-    ----------
-    functions : dict of str to PriceFunction
-    vector : Vector
-        Block prices and prices of limits.
-    bound : Fraction
-        What a schedule costs at least.
-    leaf : MixPrices
-        All of it as a certificate.
-    """
+    """Exact prices, the cost that they prove a schedule to have at least, and their certificate."""
 
     functions: dict[str, PriceFunction]
     vector: Vector
@@ -54,12 +44,7 @@ class Priced(NamedTuple):
 class Pricing:
     """Finds the dearest mixes, exactly, and makes certificates of them.
 
-    Parameters
-    ----------
-    columns : Columns
-        Better mixes that are met join them.
-    region : Region
-    stopped : callable
+    Better mixes that are met join the columns.
     """
 
     def __init__(self, columns: Columns, region: Region, stopped: Callable[[], bool]) -> None:
@@ -75,45 +60,72 @@ class Pricing:
         slopes = point.prices.slopes.tolist()
         heights = list(point.steps.items()) if steps else []
         whole = _short([*slopes, *(height for _, height in heights)])
-        found: dict[int, tuple[Fraction, list[tuple[Fraction, Fraction]]]] = {
-            job: (whole[job] * unit, []) for job in self._columns.jobs if job not in self._free
+        found: dict[int, list[tuple[Fraction, Fraction]]] = {
+            job: [] for job in self._columns.jobs if job not in self._free
         }
         for (step, _), height in zip(heights, whole[len(slopes) :], strict=True):
             if step.job in found:
                 demand = problem.jobs[step.job].demand
-                found[step.job][1].append((step.times / demand, height * unit))
+                found[step.job].append((step.times / demand, height * unit))
         functions = {
-            problem.job_names[job]: PriceFunction(slope, listed)
-            for job, (slope, listed) in found.items()
+            problem.job_names[job]: PriceFunction(whole[job] * unit, listed)
+            for job, listed in found.items()
         }
         return {name: function for name, function in functions.items() if function}
+
+    def multipliers(self, point: Point) -> list[Fraction]:
+        """Return the multipliers of the branches near a point's, in short rationals."""
+        return [short * self._region.unit for short in _short(point.branches)]
+
+    def join_likely(
+        self,
+        i: int,
+        listed: ListedMixes,
+        functions: dict[str, PriceFunction],
+        multipliers: Sequence[Fraction],
+        above: Fraction,
+        most: int,
+    ) -> None:
+        """Let the dearest mixes of different jobs join that are worth more than ``above``.
+
+        They are hints: their worths are bounded from above.
+        """
+        charges = self._charges(i, multipliers)
+        offers = offers_of(self._problem, self._problem.blocks[i], functions, charges)
+        places = [self._problem.job_index(offer.job) for offer in offers]
+        jobs = set[tuple[int, ...]]()
+        for picks in islice(listed.likely(offers, lambda: above) or (), _LOOKED_AT):
+            own = tuple(places[at] for at, _ in picks)
+            if own not in jobs:
+                jobs.add(own)
+                chosen = (offers[at].choices[choice].amount for at, choice in picks)
+                self._columns.add(i, dict(zip(own, chosen, strict=True)))
+            if len(jobs) == most:
+                return
 
     def at(
         self, functions: dict[str, PriceFunction], point: Point, slack: Fraction
     ) -> Priced | None:
         """Return what price functions prove, scaled as far as they can be; None if undecided.
 
-        Parameters
-        ----------
-        functions : dict of str to PriceFunction
-        point : Point
-            Of its block prices, what the dearest mix of each block is worth as far as is known.
-        slack : Fraction
-            By how much blocks are priced above that, relatively, where no mix is worth more: it
-            takes less to show so.
-
-        Raises
-        ------
-        Stopped
+        Blocks are priced by the slack, relatively, above what the dearest mix of each is worth as
+        far as the point knows, where no mix is worth more: it takes less to show so.
         """
         problem, region = self._problem, self._region
         part = region.unit / (_PARTS * max(1, ceil(point.value)))
-        multipliers = self._multipliers(point)
-        counted = self._counted(multipliers)
+        multipliers = self.multipliers(point)
         values: list[Fraction] = []
         for i, price in enumerate(point.blocks):
             above = _rounded_up(Fraction(price) * region.unit * (1 + slack), part)
-            search = self._dearer(i, functions, above, counted)
+            search = price_mix(
+                problem,
+                problem.blocks[i],
+                functions,
+                self._charges(i, multipliers),
+                above=above,
+                node_limit=_NODES,
+                stopped=self._stopped,
+            )
             for priced in search.mixes[:_MOST_JOINING]:
                 self._columns.add_mix(i, priced.mix)
             if not search.decided:
@@ -124,41 +136,20 @@ class Pricing:
         if not scale:
             return None
         functions = {name: function.scaled(scale) for name, function in functions.items()}
-        worth = sum(
-            (f.worth(d, d) for name, f in functions.items() for d in [problem.job(name).demand]),
-            Fraction(0),
-        )
+        bound = region.constant(vector)
+        for name, function in functions.items():
+            demand = problem.job(name).demand
+            bound += function.worth(demand, demand)
         plain = region.leaf(vector)
         leaf = MixPrices(
             plain.prices, plain.limit_prices, plain.multipliers, plain.proper, functions
         )
-        return Priced(functions, vector, worth + region.constant(vector), leaf)
+        return Priced(functions, vector, bound, leaf)
 
-    def _multipliers(self, point: Point) -> list[Fraction]:
-        return [short * self._region.unit for short in _short(point.branches)]
-
-    def _counted(self, multipliers: Sequence[Fraction]) -> list[tuple[Quantity, Fraction]]:
-        return [
-            (condition.quantity, condition.sign * multiplier)
-            for condition, multiplier in zip(self._region.path, multipliers, strict=True)
-        ]
-
-    def _dearer(
-        self,
-        i: int,
-        functions: Mapping[str, PriceFunction],
-        above: Fraction,
-        counted: Sequence[tuple[Quantity, Fraction]],
-    ) -> Search:
-        problem, block = self._problem, self._problem.blocks[i]
-        return dearest_mix(
-            offers_of(problem, block, functions, charges_of(problem, block, counted)),
-            above=above,
-            most_jobs=problem.max_jobs,
-            node_limit=_NODES,
-            stopped=self._stopped,
-            listed=problem.listed_mixes(block),
-        )
+    def _charges(self, i: int, multipliers: Sequence[Fraction]) -> dict[str, Fraction]:
+        pairs = zip(self._region.path, multipliers, strict=True)
+        counted = [(c.quantity, c.sign * multiplier) for c, multiplier in pairs]
+        return charges_of(self._problem.blocks[i], counted)
 
 
 def _short(values: Sequence[float]) -> list[Fraction]:

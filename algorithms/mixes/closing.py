@@ -13,16 +13,16 @@ from cms.plugin.algorithm import Named
 from ..branch_and_price.shapes import Shapes
 from ..solvers.floats import near
 from ..solvers.integer import TooLarge
-from .columns import Column, Step
 from .program import Found, MixProgram, Rules, schedule_of
 from .tidy import smaller_mixes, tidied
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
     from cms.plugin.algorithm import Budget, Claim
     from cms.schedule.schedule import Schedule
 
+    from .columns import Column
     from .knapsack import Prices
     from .prices import PriceSearch
 
@@ -32,19 +32,12 @@ _MOST_MIXES = 1_000
 _NODES, _EFFORT = 200, 0.5
 #: With more jobs a program takes longer by itself: dives come first, and SCIP has fewer nodes.
 FEW_JOBS, _FEWER_NODES = 12, 30
-#: SCIP's nodes for the tidiest schedule.
-_TIDY_NODES = 50
+#: SCIP's nodes for the tidiest schedule, and the mixes of least reduced cost that it may have.
+_TIDY_NODES, _TIDY_MIXES = 50, 200
 
 
 class Closing:
-    """Closes the gap between a bound and a schedule.
-
-    Parameters
-    ----------
-    search : PriceSearch
-        With a solution of its linear program.
-    budget : Budget
-    """
+    """Closes the gap between a bound and a schedule, once the search has solved a program."""
 
     def __init__(self, search: PriceSearch, budget: Budget) -> None:
         self._search, self._budget = search, budget
@@ -58,23 +51,24 @@ class Closing:
             return
         if not self._shapes.complete:
             self._shapes = Shapes(self._problem, self._search.region.rows)
-        listed = self._cheapest()
-        mixes = [self._columns.listed[number] for number in listed]
-        rules = Rules(self._least, self._target(cost), self._steps)
-        program = self._built(mixes, rules)
+        listed, point = self._cheapest(), self._search.point
+        target = None if cost is None else next_below(cost, self._step)
+        rules = Rules(self._least, target, () if point is None else tuple(point.steps))
+        program = self._built(listed, rules)
         found = None if program is None else self._found(program)
         if found is not None:
-            yield Named(self.tidy(dict(zip(listed, found.mixes, strict=True)), found), part)
+            yield Named(self._tidy(dict(zip(listed, found.mixes, strict=True)), found), part)
 
     def _found(self, program: MixProgram) -> Found | None:
         """Ask SCIP, then CP-SAT: only if SCIP did not come to an end."""
         few = len(self._columns.jobs) <= FEW_JOBS
         found, hint = program.search(self._budget, nodes=_NODES if few else _FEWER_NODES, cuts=few)
         if found is None and not hint.ended and not self._budget.stopped:
-            found, _ = program.solve(self._budget, effort=_EFFORT)
+            found = program.solve(self._budget, effort=_EFFORT)
         return found
 
-    def _built(self, mixes: list[Column], rules: Rules) -> MixProgram | None:
+    def _built(self, listed: Sequence[int], rules: Rules) -> MixProgram | None:
+        mixes = [self._columns.listed[number] for number in listed]
         try:
             return MixProgram(mixes, self._shapes, rules)
         except TooLarge:
@@ -87,14 +81,6 @@ class Closing:
             least = max(least, round_up(self._search.best.bound, self._step))
         return least
 
-    def _target(self, cost: Fraction | None) -> Fraction | None:
-        return None if cost is None else next_below(cost, self._step)
-
-    @property
-    def _steps(self) -> tuple[Step, ...]:
-        point = self._search.point
-        return () if point is None else tuple(point.steps)
-
     def _cheapest(self) -> list[int]:
         """Return the numbers of mixes whose reduced cost is small."""
         point = self._search.point
@@ -106,16 +92,12 @@ class Closing:
         ]
         return sorted(number for _, number in sorted(missing)[:_MOST_MIXES])
 
-    # -- without crumbs ----------------------------------------------------------------------------
-
-    def tidy(self, counts: Mapping[int, int], found: Found) -> Schedule:
+    def _tidy(self, counts: Mapping[int, int], found: Found) -> Schedule:
         """Return the schedule of a solution, with as few turns of jobs on blocks as are found."""
         columns, best = self._columns, tidied(self._columns, counts)
         if found.cost <= self._least:
-            listed = sorted(set(smaller_mixes(columns, best)) | set(self._cheapest()[:200]))
-            mixes = [columns.listed[number] for number in listed]
-            rules = Rules(found.cost, found.cost, fewest=True)
-            program = self._built(mixes, rules)
+            listed = sorted({*smaller_mixes(columns, best), *self._cheapest()[:_TIDY_MIXES]})
+            program = self._built(listed, Rules(found.cost, found.cost, fewest=True))
             tidiest = None
             if program is not None:
                 tidiest, _ = program.search(self._budget, nodes=_TIDY_NODES)
@@ -133,5 +115,5 @@ def _worth(prices: Prices, column: Column) -> float:
 
 
 def turns(listed: list[Column], counts: Mapping[int, int]) -> int:
-    """Return how many turns of jobs on blocks there are."""
+    """Count the turns of jobs on blocks."""
     return sum(count * len(listed[number].shares) for number, count in counts.items())

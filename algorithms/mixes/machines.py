@@ -32,8 +32,7 @@ class Loaded:
 
     def with_more(self, job: str, rate: Fraction) -> dict[str, Fraction]:
         """Return the rates with so much more of a job."""
-        rates = self.rates
-        return {**rates, job: rates[job] + rate if job in rates else rate}
+        return {**self.rates, job: self.rates.get(job, 0) + rate}
 
 
 @dataclass(slots=True)
@@ -53,20 +52,7 @@ class Machine:
 
 
 def schedule_of(machines: Iterable[Machine]) -> Schedule:
-    """Return the schedule of machines; those that serve nobody are left out.
-
-    Examples
-    --------
-    >>> from fractions import Fraction
-    >>> from cms import Configuration
-    >>> from algorithms.mixes.hosting import Hosted
-    >>> machine = Machine(Configuration({"half": 2}), count=3)
-    >>> for loaded in machine.blocks:
-    ...     loaded.hosted = Hosted({"bert": Fraction(9)}, {"bert": Fraction(4)})
-    >>> schedule_of([machine, machine, Machine(machine.configuration)]).groups[0]
-    MachineGroup(configuration=Configuration(2 x half), \
-assignment=FrozenMap({('half', Mix(bert x 4)): 2}), count=6)
-    """
+    """Return the schedule of machines; those that serve nobody are left out."""
     counts: Counter[tuple[Configuration, frozenset[tuple[tuple[str, Mix], int]]]] = Counter()
     for machine in machines:
         served = Counter(

@@ -7,9 +7,7 @@ from typing import TYPE_CHECKING
 
 from cms.certificate.certificate import round_up
 
-from ..solvers.floats import near
 from .bounds import Priced, Pricing
-from .knapsack import Prices
 from .master import Cuts, Master, Point
 
 if TYPE_CHECKING:
@@ -18,7 +16,6 @@ if TYPE_CHECKING:
     from cms.plugin.algorithm import Budget
 
     from ..prices.region import Region
-    from .block_list import Guesser
     from .columns import Columns
 
 #: Mixes of a block that join at a time, and by how much they must be worth more than the block.
@@ -38,73 +35,36 @@ _MOST_ROUNDS, _MOST_IDLE, _GAIN = 400, 4, 1e-4
 class PriceSearch:
     """Finds prices of blocks and jobs that prove as much as any do.
 
-    Parameters
-    ----------
-    columns : Columns
-        With each job alone; what the search meets joins them.
-    region : Region
-    guessers : list of Guesser
-        One a type of block.
-    budget : Budget
-    known : Fraction, optional
-        A bound that is known below the region's branches; by default that of the whole problem.
-    master : Master, optional
-        The linear program to go on with, below the region's branches; by default a new one.
-
-    Attributes
-    ----------
-    columns, region, guessers
-        As given.
-    best : Priced or None
-        What proves most so far.
-    point : Point or None
-        The linear program's last solution.
-    rounds : int
-        Linear programs so far.
+    The columns have each job alone; what the search meets joins them. ``known`` is a bound that is
+    known below the region's branches, by default that of the whole problem. ``best`` proves most so
+    far, ``point`` is the last solution of the linear program, ``rounds`` counts these.
     """
 
     def __init__(
         self,
         columns: Columns,
         region: Region,
-        guessers: list[Guesser],
         budget: Budget,
         known: Fraction | None = None,
         master: Master | None = None,
     ) -> None:
-        self._known = known
-        self.columns, self.region, self._budget = columns, region, budget
-        self.guessers = guessers
+        self.columns, self.region, self._budget, self._known = columns, region, budget, known
         self.master = Master(columns, region) if master is None else master
-        self.master.move(region)
         self._pricing = Pricing(columns, region, lambda: budget.stopped)
-        self._turns = columns.turns(region)
         self._step = columns.problem.cost_step
         self.best: Priced | None = None
         self.point: Point | None = None
         self.rounds = 0
 
-    @property
-    def pricing(self) -> Pricing:
-        """Who decides exactly."""
-        return self._pricing
-
     def run(self) -> Iterator[Priced]:
         """Look for prices without cuts, and yield those that prove more than any before.
 
-        Raises
-        ------
-        Stopped
+        This and what follows may raise Stopped.
         """
         yield from self._converge(always=True)
 
     def refine(self) -> Iterator[Priced]:
-        """Go on with cuts of the jobs' rows.
-
-        Raises
-        ------
-        Stopped
-        """
+        """Go on with cuts of the jobs' rows."""
         cuts, idle, value = Cuts(self.columns), 0, 0.0
         while self.point is not None and idle <= _MOST_IDLE:
             broken = [s for s in cuts.broken(self.point) if s not in self.master.steps]
@@ -116,12 +76,7 @@ class PriceSearch:
             yield from self._converge(always=False)
 
     def prove(self, rounds: int) -> Iterator[Priced]:
-        """Go on, below branches, with and without cuts, while more than is known may be proved.
-
-        Raises
-        ------
-        Stopped
-        """
+        """Go on, below branches, with and without cuts, while more than is known may be proved."""
         yield from self._converge(always=False)
         if self.rounds < rounds:
             yield from self.refine()
@@ -144,37 +99,41 @@ class PriceSearch:
             if point is None:
                 return
             self.point = point
-            if self._joined(point):
+            before = self._size
+            self._join(point)
+            if self._size != before:
                 continue
             if not always and not self._could_prove_more(point):
                 return
-            before = len(self.columns), len(self.region.rows)
             yield from self._priced(point, self._slack(point))
             always = False
-            if before == (len(self.columns), len(self.region.rows)):
-                return
-            if not self._could_prove_more(point):
+            if self._size == before or not self._could_prove_more(point):
                 return
 
-    def _joined(self, point: Point) -> bool:
+    @property
+    def _size(self) -> tuple[int, int]:
+        return len(self.columns), len(self.region.rows)
+
+    def _join(self, point: Point) -> None:
         """Let the mixes join that are found at once, and the machines."""
-        before = len(self.columns), len(self.region.rows)
-        for i, guesser in enumerate(self.guessers):
-            above = point.blocks[i] * (1 + _MORE) + _MORE
-            for guess in guesser.guesses(self._charged(i, point), above, _A_BLOCK):
-                self.columns.add(i, guess.amounts)
+        problem, pricing = self.columns.problem, self._pricing
+        functions, multipliers = pricing.functions(point), pricing.multipliers(point)
+        for i, block in enumerate(problem.blocks):
+            above, listed = point.blocks[i] * (1 + _MORE) + _MORE, problem.listed_mixes(block)
+            if listed is not None:
+                exact = Fraction(above) * self.region.unit
+                pricing.join_likely(i, listed, functions, multipliers, exact, _A_BLOCK)
+                continue
+            charges: dict[int, float] = {}
+            for at, of_block, job in self.region.job_terms:
+                if of_block == i:
+                    charge = self.region.path[at].sign * point.branches[at]
+                    charges[job] = charges.get(job, 0.0) + charge
+            prices = point.prices._replace(charges=charges)
+            for guess in self.columns.knapsack(i).guesses(prices, above, _A_BLOCK):
+                self.columns.add(i, guess)
         if self.region.bounded:
             self.region.worth([Fraction(price) for price in point.blocks])
-        return before != (len(self.columns), len(self.region.rows))
-
-    def _charged(self, i: int, point: Point) -> Prices:
-        """Return what jobs pay on a block: for turns that branches count more, or less."""
-        turns: dict[int, list[tuple[float, float]]] = {}
-        for turn in self._turns:
-            if turn.block == i and point.branches[turn.branch]:
-                charge = near(turn.length), turn.sign * point.branches[turn.branch]
-                turns.setdefault(turn.job, []).append(charge)
-        return Prices(point.prices.slopes, point.prices.steps, turns)
 
     def _could_prove_more(self, point: Point) -> bool:
         """Whether the program's value rounds up to more than what is known."""

@@ -5,7 +5,6 @@ Shares of demands are rounded down to whole parts, so that every solution is a s
 
 from __future__ import annotations
 
-from collections import Counter
 from fractions import Fraction
 from math import ceil, floor, lcm
 from typing import TYPE_CHECKING, NamedTuple
@@ -13,13 +12,12 @@ from typing import TYPE_CHECKING, NamedTuple
 from cms.schedule.schedule import Schedule
 
 from ..branch_and_price.program_machines import MachineVariables, within_limits
-from ..solvers.integer import LARGEST, Hint, Outcome, Program, Settings, terms_of
+from ..solvers.integer import LARGEST, Hint, Program, Settings, terms_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from cms.plugin.algorithm import Budget
-    from cms.problem.parts import Configuration
 
     from ..branch_and_price.shapes import Shapes
     from .columns import Column, Step
@@ -41,18 +39,9 @@ class Found(NamedTuple):
 
 
 class Rules(NamedTuple):
-    """What a solution is to keep.
+    """A lower bound on the cost, the highest cost of interest, and cuts of the jobs' rows.
 
-    Attributes
-    ----------
-    least : Fraction
-        A lower bound on the cost.
-    target : Fraction or None
-        The highest cost of interest.
-    steps : sequence of Step
-        Cuts of the jobs' rows; every schedule keeps them.
-    fewest : bool, default False
-        Whether to look for the fewest pairs of a mix and a job, whatever it costs up to the target.
+    With ``fewest`` the fewest pairs of a mix and a job are looked for, at any cost to the target.
     """
 
     least: Fraction
@@ -62,18 +51,7 @@ class Rules(NamedTuple):
 
 
 class MixProgram:
-    """An integer program over some mixes.
-
-    Parameters
-    ----------
-    columns : sequence of Column
-    shapes : Shapes
-    rules : Rules
-
-    Raises
-    ------
-    TooLarge
-        If the numbers leave the solver's range.
+    """An integer program over some mixes; TooLarge if the numbers leave the solver's range.
 
     Examples
     --------
@@ -99,7 +77,6 @@ class MixProgram:
         self._add_machines()
 
     def _serve(self) -> None:
-        """Serve each job."""
         jobs: dict[int, list[tuple[int, Fraction]]] = {}
         for number, column in enumerate(self._columns):
             for job, share in column.shares:
@@ -134,8 +111,7 @@ class MixProgram:
         if rules.fewest:
             pairs = zip(self._mixes, self._columns, strict=True)
             terms = {variable: len(column.shares) for variable, column in pairs}
-        self._aims = rules.fewest or rules.target is None or rules.target > rules.least
-        if terms and self._aims:
+        if terms and (rules.fewest or rules.target is None or rules.target > rules.least):
             program.minimise(terms)
         for i in range(len(shapes.problem.blocks)):
             mine = [v for v, c in zip(self._mixes, self._columns, strict=True) if c.block == i]
@@ -147,10 +123,9 @@ class MixProgram:
         hint = self._program.search(budget, nodes=nodes, cuts=cuts)
         return self.read(hint.values), hint
 
-    def solve(self, budget: Budget, *, effort: float) -> tuple[Found | None, Outcome]:
+    def solve(self, budget: Budget, *, effort: float) -> Found | None:
         """Ask CP-SAT, for so much of its deterministic time (about seconds)."""
-        outcome = self._program.solve(budget, Settings(), effort=effort)
-        return self.read(outcome.values), outcome
+        return self.read(self._program.solve(budget, Settings(), effort=effort).values)
 
     def read(self, values: Sequence[int] | None) -> Found | None:
         """Turn the variables' values into machines and mixes, if these serve the jobs."""
@@ -163,11 +138,10 @@ class MixProgram:
 
 def schedule_of(shapes: Shapes, columns: Sequence[Column], found: Found) -> Schedule:
     """Build the schedule of a solution."""
-    totals: dict[Configuration, int] = {
-        shapes.shapes[c]: number for c, number in enumerate(found.machines) if number
+    totals = {shapes.shapes[c]: number for c, number in enumerate(found.machines) if number}
+    given = {
+        (shapes.problem.blocks[column.block], column.mix): number
+        for column, number in zip(columns, found.mixes, strict=True)
+        if number
     }
-    given: Counter[tuple[str, object]] = Counter()
-    for column, number in zip(columns, found.mixes, strict=True):
-        if number:
-            given[shapes.problem.blocks[column.block], column.mix] += number
-    return Schedule.from_counts(shapes.problem, totals, dict(given))
+    return Schedule.from_counts(shapes.problem, totals, given)

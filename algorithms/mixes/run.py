@@ -9,10 +9,8 @@ from typing import TYPE_CHECKING
 from cms.certificate.certificate import round_up
 from cms.plugin.algorithm import Claim, Named
 from cms.running.stopping import Stopped
-from cms.schedule.schedule import Schedule
 
 from ..prices.region import Region
-from .block_list import guesser_of
 from .branching import Tree
 from .closing import FEW_JOBS, Closing
 from .columns import Columns
@@ -52,14 +50,12 @@ class _Run:
         self._hosting = Hosting(problem)
 
     def claims(self) -> Iterator[Claim]:
-        """Yield certificates and schedules."""
         problem, budget, columns = self._problem, self._budget, self._columns
         columns.add_alone()
         yield from self._start()
-        self._guessers = [guesser_of(columns, i) for i in range(len(problem.blocks))]
         if any(machine.limit is not None for machine in problem.machine_types):
             yield from self._ray()
-        search = PriceSearch(columns, Region(problem), self._guessers, budget)
+        search = PriceSearch(columns, Region(problem), budget)
         for priced in search.run():
             yield self._certificate(search, priced)
         if self._met(search):
@@ -72,7 +68,12 @@ class _Run:
             yield from closing.look(self._cost, "mixes of the linear program")
         if self._met(search):
             return
-        yield from self._refined(search)
+        for priced in search.refine():
+            yield self._certificate(search, priced)
+            if self._met(search):
+                return
+        for priced in search.settle():
+            yield self._certificate(search, priced)
         if self._met(search):
             return
         yield from closing.look(self._cost, "mixes of the linear program, refined")
@@ -82,15 +83,6 @@ class _Run:
             yield from self._branched(search)
             if not self._met(search):
                 yield from closing.look(self._cost, "mixes of a tree")
-
-    def _refined(self, search: PriceSearch) -> Iterator[Claim]:
-        """Let cuts join, then take the last digits of what they come to."""
-        for priced in search.refine():
-            yield self._certificate(search, priced)
-            if self._met(search):
-                return
-        for priced in search.settle():
-            yield self._certificate(search, priced)
 
     def _branched(self, search: PriceSearch) -> Iterator[Claim]:
         """Prove the cost that is known by a tree of prices, where one that is not large does."""
@@ -119,18 +111,15 @@ class _Run:
                 machines = first_fit.order(self._cost)
                 if machines is not None:
                     yield Named(schedule_of(machines), "first fit")
-        if budget.best is not None:
-            self._take_mixes(budget.best)
-
-    def _take_mixes(self, schedule: Schedule) -> None:
-        for group in schedule.groups:
+        groups = () if budget.best is None else budget.best.groups
+        for group in groups:
             for block, mix in group.assignment:
-                self._columns.add_mix(self._problem.block_index[block], mix)
+                self._columns.add_mix(problem.block_index[block], mix)
 
     def _ray(self) -> Iterator[Claim]:
         """Bring up mixes that serve all jobs within the limits, or prove that none do."""
         region = Region(self._problem, free_machines=True)
-        search = PriceSearch(self._columns, region, self._guessers, self._budget)
+        search = PriceSearch(self._columns, region, self._budget)
         for priced in search.run():
             if priced.bound > 0:
                 yield Named(priced.leaf, f"ray, {search.rounds} programs")

@@ -6,7 +6,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from cms.problem.parts import Configuration
 
@@ -16,14 +16,7 @@ if TYPE_CHECKING:
 class Saturated(NamedTuple):
     """Jobs with a demand, and what each configuration gives them when it serves nobody else.
 
-    Attributes
-    ----------
-    demands : dict of str to Fraction
-        Of the jobs that have one.
-    gives : dict of str to list of Fraction
-        For each of these jobs, what each configuration gives it.
-    unservable : bool
-        Whether some job gets nothing from any.
+    Nothing serves an ``unservable`` job.
     """
 
     demands: dict[str, Fraction]
@@ -35,33 +28,24 @@ class Saturated(NamedTuple):
         """Add up what the blocks of configurations give, each serving the job alone."""
         demands = {job.name: job.demand for job in hosting.problem.jobs if job.demand}
         gives = {
-            job: [
-                sum(
-                    (
-                        number * hosting.saturated[job].get(block, Fraction(0))
-                        for block, number in shape.blocks.items()
-                    ),
-                    Fraction(0),
-                )
-                for shape in shapes
-            ]
-            for job in demands
+            job: [_total(shape, hosting.saturated[job]) for shape in shapes] for job in demands
         }
         return cls(demands, gives, any(not any(row) for row in gives.values()))
 
 
+def _total(shape: Configuration, of_block: Mapping[str, Fraction]) -> Fraction:
+    nothing = Fraction(0)
+    worths = (count * of_block.get(block, nothing) for block, count in shape.blocks.items())
+    return sum(worths, nothing)
+
+
 def least_cost(hosting: Hosting, shapes: Sequence[Configuration], saturated: Saturated) -> Fraction:
-    """Return a cost below which there is no schedule.
+    """Return a cost below which there is no schedule; every job can be served.
 
     A unit of a job's rate is priced at what it costs on the configuration that gives the job most
     for its cost. A block is worth no more than to one job alone, since a mix gives an average of
     what its jobs would get alone, each for its part of the frame. So all demands cost no less than
     they are worth, at the rate of the configuration that is worth most for its cost.
-
-    Raises
-    ------
-    ValueError
-        If a job cannot be served.
 
     Examples
     --------
@@ -74,28 +58,16 @@ def least_cost(hosting: Hosting, shapes: Sequence[Configuration], saturated: Sat
     >>> least_cost(hosting, shapes, Saturated.of(hosting, shapes))
     Fraction(5, 1)
     """
-    if saturated.unservable:
-        raise ValueError("a job cannot be served by any of the configurations")
     costs = [hosting.problem.machine_type(shape.machine).cost for shape in shapes]
     prices = {
         job: min(cost / give for cost, give in zip(costs, row, strict=True) if give)
         for job, row in saturated.gives.items()
     }
-    dearest = {
-        block: max(
-            (prices[job] * hosting.saturated[job].get(block, 0) for job in prices),
-            default=Fraction(0),
-        )
-        for block in hosting.problem.blocks
-    }
-    worths = [
-        sum((number * dearest[block] for block, number in shape.blocks.items()), Fraction(0))
-        for shape in shapes
-    ]
-    rate = min(
-        (cost / worth for cost, worth in zip(costs, worths, strict=True) if worth),
-        default=Fraction(0),
-    )
-    return rate * sum(
-        (demand * prices[job] for job, demand in saturated.demands.items()), Fraction(0)
-    )
+    dearest: dict[str, Fraction] = {}
+    for job, price in prices.items():
+        for block, rate in hosting.saturated[job].items():
+            dearest[block] = max(dearest.get(block, Fraction(0)), price * rate)
+    worths = [_total(shape, dearest) for shape in shapes]
+    rates = (cost / worth for cost, worth in zip(costs, worths, strict=True) if worth)
+    paid = (demand * prices[job] for job, demand in saturated.demands.items())
+    return min(rates, default=Fraction(0)) * sum(paid, Fraction(0))

@@ -238,7 +238,7 @@ def _rebuilt_quantity(quantity: Quantity) -> Quantity:
     if type(quantity) is BlocksOf:
         return BlocksOf(quantity.block)
     if type(quantity) is BlocksOfJob:
-        return BlocksOfJob(quantity.block, quantity.job, quantity.amount)
+        return BlocksOfJob(quantity.block, quantity.job)
     if type(quantity) is MachinesOf and type(quantity.configuration) is Configuration:
         shape = quantity.configuration
         return MachinesOf(Configuration(shape.blocks, shape.machine))

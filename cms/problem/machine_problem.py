@@ -135,14 +135,6 @@ class MachineProblem(Viewed, ABC):
         )
         return index[name]
 
-    def turn_length(self, block: Block, job: str, amount: Fraction) -> Fraction | None:
-        """Return how long a turn of a job with so much takes on a block; None if there is none.
-
-        There are none where every block serves one job.
-        """
-        del block, job, amount
-        return None
-
     @property
     def machine_index(self) -> Mapping[str | None, int]:
         """The position of each machine type; None, for who does not say, means the only one."""

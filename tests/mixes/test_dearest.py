@@ -16,7 +16,8 @@ from cms.mixes.dearest import Search, dearest_mix
 from cms.mixes.functions import PriceFunction
 from cms.mixes.listed import ListedMixes
 from cms.mixes.model import Choice
-from cms.mixes.offers import Offer, worth_of
+from cms.mixes.offers import Offer
+from cms.mixes.pricing import price_mix
 from cms.running.stopping import Stopped
 from proofs_checks.checker import dearest as checker
 from proofs_checks.offered import all_mixes, by_the_checker, dearest, require_agreement
@@ -116,9 +117,7 @@ def test_lengths_may_be_of_any_two_sizes(digits: int) -> None:
     offers = []
     for at, own in enumerate(points):
         one = offer(f"j{at}", *own, limit=40 * large)._replace(function=function)
-        charges = [Fraction(at - 1, 9 + place) for place in range(len(own))]
-        pairs = zip(one.choices, charges, strict=True)
-        offers.append(one._replace(choices=tuple(c._replace(charge=e) for c, e in pairs)))
+        offers.append(one._replace(charge=Fraction(at - 1, 9)))
     require_best(offers)
 
 
@@ -189,7 +188,7 @@ def test_frames_a_hair_longer_than_a_job_allows_are_not_listed() -> None:
         assert require_best(offers) == number - 4
 
 
-def test_problems_keep_their_lists_of_all_admitted_points() -> None:
+def test_problems_keep_their_lists_of_the_mixes_that_may_be_best() -> None:
     points = {"a": [(1, 5), (2, 4), (8, 9), (16, 11)], "b": [(1, 3)]}
     jobs = [TimeSharedJob("x", 1, 20, points), TimeSharedJob("y", 0, 20, {"a": [(1, 2)]})]
     problem = TimeSharedProblem(
@@ -198,15 +197,9 @@ def test_problems_keep_their_lists_of_all_admitted_points() -> None:
     listed = problem.listed_mixes("a")
     assert listed is problem.listed_mixes("a")
     assert listed is not None
-    assert len(listed) == 3 + 1 + 3  # x alone, y alone, and both; 16 of x are late
+    assert len(listed) == 2 + 1 + 2  # x alone, y alone, and both; 16 of x are late, 1 takes longer
     assert problem.listed_mixes("c") is None
-    # Of what is offered, at other prices, only a part.
-    first, *others = problem.choices("a", "x")
-    charged = first._replace(charge=Fraction(2))
-    below = Offer("x", Fraction(1), PriceFunction(), (charged, *others))
-    found = dearest_mix([below], above=NOTHING, listed=listed).dearest
+    # Of jobs that are not offered there is no mix; a charge is paid whatever the rate.
+    found = price_mix(problem, "a", {}, {"x": Fraction(2)}, above=NOTHING).dearest
     assert found is not None
-    assert (dict(found.mix), found.worth) == ({"x": 1}, worth_of([(below, charged)]))
-    assert not dearest_mix(
-        [below._replace(choices=(charged,))], above=Fraction(2), listed=listed
-    ).mixes
+    assert (list(found.mix), found.worth) == (["x"], 2)

@@ -38,8 +38,8 @@ from tests.proofs_checks.both import proved, refused
 from tests.references.mixes import expanded, mixes_on, time_shared_toy
 from tests.samples import few, refusal, so_many
 
-#: By block, job and the amount whose turns are the shortest that count, None for all.
-Charges = Mapping[tuple[str, str, Fraction | None], Fraction]
+#: By block and job.
+Charges = Mapping[tuple[str, str], Fraction]
 ONE_PER_CENT = Fraction(101, 100)
 
 
@@ -67,11 +67,9 @@ def worths(
             value = Fraction(0)
             for job, rate in rates.items():
                 value += functions.get(job, PriceFunction()).worth(rate, demands[job])
-            for (on, job, amount), charge in charges.items():
+            for (on, job), charge in charges.items():
                 if on == block and job in mix:
-                    lengths = dict(problem.job(job).points[block])
-                    if amount is None or lengths[mix[job]] >= lengths[amount]:
-                        value += charge
+                    value += charge
             yield block, value
 
 
@@ -162,18 +160,16 @@ def test_both_checkers_say_what_the_definition_says_of_a_leaf(part: int) -> None
 
 
 def require_one_tree(seed: int) -> None:
-    """Below branches on a job's blocks, mixes with it, or long turns, are worth more or less."""
+    """Below branches on a job's blocks, mixes with it are worth more or less."""
     rng = random.Random(f"trees {seed}")
     problem = time_shared_toy(rng)
     block, job = rng.choice(problem.blocks), rng.choice(problem.jobs).name
-    amounts = [point.amount for point in problem.job(job).points.get(block, ())]
-    amount = rng.choice([None, *amounts, *amounts])
     functions = random_functions(rng, problem)
     leaves, values = [], []
     limit = rng.randint(0, 2)
     for sign in (-1, 1):
         multiplier = random_number(rng) * rng.randint(0, 2)
-        charges = {(block, job, amount): sign * multiplier}
+        charges = {(block, job): sign * multiplier}
         prices = least_prices(problem, functions, charges)
         scale = scale_of(problem, prices)
         leaves.append(
@@ -187,13 +183,13 @@ def require_one_tree(seed: int) -> None:
         paid = (f.worth(demands[name], demands[name]) for name, f in functions.items())
         limits = -limit if sign < 0 else limit + 1
         values.append(scale * (sum(paid, Fraction(0)) + multiplier * limits))
-    quantity = BlocksOfJob(block, job, amount)
+    quantity = BlocksOfJob(block, job)
     tree = Branch(quantity, limit, *leaves)
     bound = proved(problem_to_json(problem), tree.to_json())
     if bound is not None:
         assert bound in values
     # Without what the branch adds, the price of some block is too low, or was not needed.
-    charges = {(block, job, amount): leaves[1].multipliers[0]}
+    charges = {(block, job): leaves[1].multipliers[0]}
     own = (w for b, w in worths(problem, leaves[1].functions, charges) if b == block)
     dearest = max(own, default=Fraction(0))
     if dearest > 0 and dearest == leaves[1].prices.get(block):
@@ -206,42 +202,6 @@ def require_one_tree(seed: int) -> None:
 def test_branches_on_the_blocks_of_a_job_charge_the_mixes_that_have_it() -> None:
     for seed in range(so_many(3, 1000)):
         require_one_tree(seed)
-
-
-def turns(max_jobs: int | None = None) -> TimeSharedProblem:
-    """One job; a batch of 4 takes longer than one of 8."""
-    job = TimeSharedJob("x", 3, 20, {"a": [(1, 1), (4, 6), (8, 4)]})
-    return TimeSharedProblem(configurations=Configuration({"a": 1}), jobs=[job], max_jobs=max_jobs)
-
-
-def on_turns(amount: Any, below: Any, above: Any) -> dict[str, Any]:
-    return Branch(BlocksOfJob("a", "x", amount), 1, below, above).to_json()
-
-
-def test_branches_on_turns_count_those_that_take_as_long_and_longer() -> None:
-    document, function = problem_to_json(turns()), {"x": PriceFunction("3/2")}
-    # A batch of 1 is worth 1/2 there, one of 8 is worth 1, less 1/2 where it counts.
-    below = MixPrices({"a": "1/2"}, multipliers=["1/2"], functions=function)
-    above = MixPrices({"a": 1}, multipliers=[1])
-    for amount in (None, 1, 8):
-        assert proved(document, on_turns(amount, below, above)) == 1
-    assert "'x x 8' is worth 1 at" in refused(document, on_turns(4, below, above))
-    # No schedule is better for a batch of 4, and yet a mix with it may be worth more.
-    alone = MixPrices({"a": 1}, multipliers=[0], functions=function)
-    charged = MixPrices({"a": 1}, multipliers=[1], functions=function)
-    assert proved(document, on_turns(4, alone, above)) == Fraction(3, 2)
-    assert "'x x 4' is worth 4/3 at" in refused(document, on_turns(4, alone, charged))
-
-
-def test_branches_on_turns_are_refused_where_there_are_none() -> None:
-    functions, plain = MixPrices(multipliers=[0]), BlockPrices(multipliers=[0])
-    tree = on_turns(2, functions, functions)
-    assert "turns with 2 of the job 'x', which was not" in refused(problem_to_json(turns()), tree)
-    one = problem_to_json(turns(1))
-    assert proved(one, on_turns(None, plain, plain)) == 0
-    assert "without price functions" in refused(one, on_turns(8, plain, plain))
-    unshared = Problem(configurations=Configuration({"a": 1}), jobs=[Job("x", 3, {"a": 1})])
-    assert "turns with 8" in refused(problem_to_json(unshared), on_turns(8, plain, plain))
 
 
 def image_allows(seed: int) -> bool:
