@@ -7,19 +7,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from cms.certificate.certificate import next_below, round_up
-from cms.plugin.algorithm import Named
+from cms.certificate.certificate import next_below
 
 from ..branch_and_price.shapes import Shapes
 from ..solvers.floats import near
 from ..solvers.integer import TooLarge
 from .program import Found, MixProgram, Rules, schedule_of
-from .tidy import smaller_mixes, tidied
+from .tidy import tidied
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from cms.plugin.algorithm import Budget, Claim
+    from cms.plugin.algorithm import Budget
     from cms.schedule.schedule import Schedule
 
     from .columns import Column
@@ -32,88 +29,48 @@ _MOST_MIXES = 1_000
 _NODES, _EFFORT = 200, 0.5
 #: With more jobs a program takes longer by itself: dives come first, and SCIP has fewer nodes.
 FEW_JOBS, _FEWER_NODES = 12, 30
-#: SCIP's nodes for the tidiest schedule, and the mixes of least reduced cost that it may have.
-_TIDY_NODES, _TIDY_MIXES = 50, 200
 
 
-class Closing:
-    """Closes the gap between a bound and a schedule, once the search has solved a program."""
+def cheaper_schedule(search: PriceSearch, budget: Budget, cost: Fraction | None) -> Schedule | None:
+    """Look for a schedule cheaper than ``cost``, of mixes of small reduced cost."""
+    columns, step, point = search.columns, search.columns.problem.cost_step, search.point
+    if not step and cost is not None:
+        return None
+    shapes, listed = Shapes(columns.problem, search.region.rows), _cheapest(search)
+    target = None if cost is None else next_below(cost, step)
+    rules = Rules(search.least, target, () if point is None else tuple(point.steps))
+    try:
+        program = MixProgram([columns.listed[number] for number in listed], shapes, rules)
+    except TooLarge:
+        return None
+    found = _solution(program, budget, few=len(columns.jobs) <= FEW_JOBS)
+    if found is None:
+        return None
+    counts = tidied(columns, dict(zip(listed, found.mixes, strict=True)))
+    mixes = [columns.listed[number] for number in counts]
+    return schedule_of(shapes, mixes, found._replace(mixes=tuple(counts.values())))
 
-    def __init__(self, search: PriceSearch, budget: Budget) -> None:
-        self._search, self._budget = search, budget
-        self._columns, self._problem = search.columns, search.columns.problem
-        self._shapes = Shapes(self._problem, search.region.rows)
-        self._step = self._problem.cost_step
 
-    def look(self, cost: Fraction | None, part: str) -> Iterator[Claim]:
-        """Look for a schedule cheaper than ``cost``, of mixes of small reduced cost."""
-        if not self._step and cost is not None:
-            return
-        if not self._shapes.complete:
-            self._shapes = Shapes(self._problem, self._search.region.rows)
-        listed, point = self._cheapest(), self._search.point
-        target = None if cost is None else next_below(cost, self._step)
-        rules = Rules(self._least, target, () if point is None else tuple(point.steps))
-        program = self._built(listed, rules)
-        found = None if program is None else self._found(program)
-        if found is not None:
-            yield Named(self._tidy(dict(zip(listed, found.mixes, strict=True)), found), part)
+def _solution(program: MixProgram, budget: Budget, *, few: bool) -> Found | None:
+    """Ask SCIP, then CP-SAT: only if SCIP did not come to an end."""
+    found, hint = program.search(budget, nodes=_NODES if few else _FEWER_NODES, cuts=few)
+    if found is None and not hint.ended and not budget.stopped:
+        found = program.solve(budget, effort=_EFFORT)
+    return found
 
-    def _found(self, program: MixProgram) -> Found | None:
-        """Ask SCIP, then CP-SAT: only if SCIP did not come to an end."""
-        few = len(self._columns.jobs) <= FEW_JOBS
-        found, hint = program.search(self._budget, nodes=_NODES if few else _FEWER_NODES, cuts=few)
-        if found is None and not hint.ended and not self._budget.stopped:
-            found = program.solve(self._budget, effort=_EFFORT)
-        return found
 
-    def _built(self, listed: Sequence[int], rules: Rules) -> MixProgram | None:
-        mixes = [self._columns.listed[number] for number in listed]
-        try:
-            return MixProgram(mixes, self._shapes, rules)
-        except TooLarge:
-            return None
-
-    @property
-    def _least(self) -> Fraction:
-        least = self._budget.lower_bound
-        if self._search.best is not None:
-            least = max(least, round_up(self._search.best.bound, self._step))
-        return least
-
-    def _cheapest(self) -> list[int]:
-        """Return the numbers of mixes whose reduced cost is small."""
-        point = self._search.point
-        if point is None or len(self._columns) <= _MOST_MIXES:
-            return list(range(len(self._columns)))
-        missing = [
-            (point.blocks[column.block] - _worth(point.prices, column), number)
-            for number, column in enumerate(self._columns.listed)
-        ]
-        return sorted(number for _, number in sorted(missing)[:_MOST_MIXES])
-
-    def _tidy(self, counts: Mapping[int, int], found: Found) -> Schedule:
-        """Return the schedule of a solution, with as few turns of jobs on blocks as are found."""
-        columns, best = self._columns, tidied(self._columns, counts)
-        if found.cost <= self._least:
-            listed = sorted({*smaller_mixes(columns, best), *self._cheapest()[:_TIDY_MIXES]})
-            program = self._built(listed, Rules(found.cost, found.cost, fewest=True))
-            tidiest = None
-            if program is not None:
-                tidiest, _ = program.search(self._budget, nodes=_TIDY_NODES)
-            if tidiest is not None and tidiest.cost <= found.cost:
-                again = tidied(columns, dict(zip(listed, tidiest.mixes, strict=True)))
-                if turns(columns.listed, again) < turns(columns.listed, best):
-                    best, found = again, tidiest
-        mixes = [columns.listed[number] for number in best]
-        return schedule_of(self._shapes, mixes, found._replace(mixes=tuple(best.values())))
+def _cheapest(search: PriceSearch) -> list[int]:
+    """Return the numbers of mixes whose reduced cost is small."""
+    columns, point = search.columns, search.point
+    if point is None or len(columns) <= _MOST_MIXES:
+        return list(range(len(columns)))
+    missing = [
+        (point.blocks[column.block] - _worth(point.prices, column), number)
+        for number, column in enumerate(columns.listed)
+    ]
+    return sorted(number for _, number in sorted(missing)[:_MOST_MIXES])
 
 
 def _worth(prices: Prices, column: Column) -> float:
     worths = (prices.worth(job, np.array([near(share)])) for job, share in column.shares)
     return sum((float(worth[0]) for worth in worths), 0.0)
-
-
-def turns(listed: list[Column], counts: Mapping[int, int]) -> int:
-    """Count the turns of jobs on blocks."""
-    return sum(count * len(listed[number].shares) for number, count in counts.items())

@@ -73,7 +73,7 @@ class MixFirstFit:
     ----------
     Ours. The problem is that of Choi, Lee, Kim, Park, Kwon, Huh: Serving Heterogeneous Machine
     Learning Models on Multi-GPU Servers with Spatio-Temporal Sharing, USENIX ATC '22
-    (arXiv:2109.01611). No theorem is about it, so nothing in ``proofs_checks`` is either.
+    (arXiv:2109.01611).
 
     Examples
     --------
@@ -97,28 +97,8 @@ class MixFirstFit:
 
     def support(self, problem: TimeSharedProblem, options: MixFirstFitOptions) -> Support:
         """Refuse limits, and sets of configurations or machines too large to go through."""
-        for machine in problem.machine_types:
-            if machine.limit is not None:
-                return Support(
-                    False,
-                    f"machine type {machine.name!r} has a limit of {machine.limit} machines, and "
-                    "it does not count what is left; use auto",
-                )
-        shapes, vast = listed(problem, MOST_SHAPES)
-        if vast:
-            return Support(
-                False,
-                f"machine type {min(vast)!r} can be cut in more than {MOST_SHAPES} ways, and "
-                "one of them is drawn from a list; use auto",
-            )
-        blocks = max((sum(shape.blocks.values()) for shape in shapes), default=0)
-        if blocks > _MOST_BLOCKS:
-            return Support(
-                False,
-                f"a machine has {blocks} blocks, which are looked at one by one; at most "
-                f"{_MOST_BLOCKS} are; use auto",
-            )
-        return Support(True)
+        refusal = _refusal(problem)
+        return Support(True) if refusal is None else Support(False, f"{refusal}; use auto")
 
     def guarantee(
         self, problem: TimeSharedProblem, options: MixFirstFitOptions
@@ -141,23 +121,32 @@ class MixFirstFit:
                 return
 
 
+def _refusal(problem: TimeSharedProblem) -> str | None:
+    for machine in problem.machine_types:
+        if machine.limit is not None:
+            return (
+                f"machine type {machine.name!r} has a limit of {machine.limit} machines, and it "
+                "does not count what is left"
+            )
+    shapes, vast = listed(problem, MOST_SHAPES)
+    if vast:
+        return (
+            f"machine type {min(vast)!r} can be cut in more than {MOST_SHAPES} ways, and one of "
+            "them is drawn from a list"
+        )
+    blocks = max((sum(shape.blocks.values()) for shape in shapes), default=0)
+    if blocks > _MOST_BLOCKS:
+        return (
+            f"a machine has {blocks} blocks, which are looked at one by one; at most "
+            f"{_MOST_BLOCKS} are"
+        )
+    return None
+
+
 class FirstFit:
-    """First fit on one problem, order after order.
+    """First fit on one problem, order after order, until ``stopped``.
 
-    Parameters
-    ----------
-    hosting : Hosting
-    random : Random
-        Only its ``random()`` is called, which is the same in every version of Python.
-    stopped : callable
-        Whether to give up.
-
-    Attributes
-    ----------
-    hopeless : bool
-        Whether some job cannot be served.
-    least : Fraction
-        A cost below which there is no schedule.
+    ``hopeless`` says whether some job cannot be served; no schedule costs less than ``least``.
     """
 
     def __init__(self, hosting: Hosting, random: Random, stopped: Callable[[], bool]) -> None:

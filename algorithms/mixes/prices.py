@@ -56,6 +56,12 @@ class PriceSearch:
         self.point: Point | None = None
         self.rounds = 0
 
+    @property
+    def least(self) -> Fraction:
+        """A cost below which there is no schedule, as far as is known."""
+        known = self._budget.lower_bound if self._known is None else self._known
+        return known if self.best is None else max(known, round_up(self.best.bound, self._step))
+
     def run(self) -> Iterator[Priced]:
         """Look for prices without cuts, and yield those that prove more than any before.
 
@@ -141,10 +147,7 @@ class PriceSearch:
             unproved = self.best is None or self.best.bound <= 0
             return point.value > float(_DIGITS) and unproved
         value = self._surely(Fraction(point.value) * self.region.unit)
-        known = self._budget.lower_bound if self._known is None else self._known
-        if self.best is not None:
-            known = max(known, round_up(self.best.bound, self._step))
-        return round_up(value, self._step) > known
+        return round_up(value, self._step) > self.least
 
     def _priced(self, point: Point, slack: Fraction) -> Iterator[Priced]:
         """Price a solution exactly; where that takes too long, without its cuts."""

@@ -39,15 +39,11 @@ class Found(NamedTuple):
 
 
 class Rules(NamedTuple):
-    """A lower bound on the cost, the highest cost of interest, and cuts of the jobs' rows.
-
-    With ``fewest`` the fewest pairs of a mix and a job are looked for, at any cost to the target.
-    """
+    """A lower bound on the cost, the highest cost of interest, and cuts of the jobs' rows."""
 
     least: Fraction
     target: Fraction | None
     steps: Sequence[Step] = ()
-    fewest: bool = False
 
 
 class MixProgram:
@@ -108,10 +104,7 @@ class MixProgram:
         within_limits(shapes, lows, highs, LARGEST)
         self._machines = machines = MachineVariables(shapes, program, lows, highs)
         terms = machines.keep_cost(rules.least, rules.target)
-        if rules.fewest:
-            pairs = zip(self._mixes, self._columns, strict=True)
-            terms = {variable: len(column.shares) for variable, column in pairs}
-        if terms and (rules.fewest or rules.target is None or rules.target > rules.least):
+        if terms and (rules.target is None or rules.target > rules.least):
             program.minimise(terms)
         for i in range(len(shapes.problem.blocks)):
             mine = [v for v, c in zip(self._mixes, self._columns, strict=True) if c.block == i]

@@ -4,16 +4,12 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from fractions import Fraction
-from itertools import combinations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Mapping
 
     from .columns import Columns
-
-#: Mixes of so many jobs have all smaller ones taken into account.
-_MOST_JOBS = 5
 
 
 def tidied(columns: Columns, counts: Mapping[int, int]) -> dict[int, int]:
@@ -22,6 +18,7 @@ def tidied(columns: Columns, counts: Mapping[int, int]) -> dict[int, int]:
     A mix without one of its jobs has a shorter frame, which gives the others more. ``counts`` says
     how many of each mix there are; the smaller mixes join the columns.
     """
+    index = columns.problem.job_index
     left = Counter({number: count for number, count in counts.items() if count})
     served: dict[int, Fraction] = defaultdict(Fraction)
     for number, count in left.items():
@@ -37,8 +34,8 @@ def tidied(columns: Columns, counts: Mapping[int, int]) -> dict[int, int]:
             continue
         left[number] -= without
         served[job] -= without * share
-        amounts = _amounts(columns, number)
-        del amounts[job]
+        places = ((index(name), amount) for name, amount in columns.listed[number].mix.items())
+        amounts = {j: amount for j, amount in places if j != job}
         if amounts:
             smaller = columns.add(columns.listed[number].block, amounts)
             left[smaller] += without
@@ -46,19 +43,3 @@ def tidied(columns: Columns, counts: Mapping[int, int]) -> dict[int, int]:
             for other, more in columns.listed[smaller].shares:
                 served[other] += without * (more - old[other])
     return {number: count for number, count in left.items() if count}
-
-
-def _amounts(columns: Columns, number: int) -> dict[int, Fraction]:
-    index = columns.problem.job_index
-    return {index(name): amount for name, amount in columns.listed[number].mix.items()}
-
-
-def smaller_mixes(columns: Columns, numbers: Iterable[int]) -> Iterator[int]:
-    """Iterate over some mixes and over all parts of those of few jobs."""
-    for number in numbers:
-        yield number
-        amounts = _amounts(columns, number)
-        if len(amounts) <= _MOST_JOBS:
-            for size in range(1, len(amounts)):
-                for part in combinations(amounts.items(), size):
-                    yield columns.add(columns.listed[number].block, dict(part))
