@@ -79,7 +79,6 @@ class Gpulet(_OnShares):
     Servers with Spatio-Temporal Sharing, USENIX ATC '22, 199-216 (arXiv:2109.01611), sections 4.1
     to 4.3. Rebuilt from its description; where the published program does otherwise, an option
     says so. It models no interference, and does not merge two partly used shares of one service.
-    No theorem of ours is about it, so nothing in ``proofs_checks`` is either.
 
     Examples
     --------
@@ -144,19 +143,7 @@ class GpuletSbp(_OnShares):
     ----------
     Shen, Chen, Jin, Zhao, Kong, Philipose, Krishnamurthy, Sundaram: Nexus: A GPU Cluster Engine for
     Accelerating DNN-Based Video Analysis, SOSP '19, doi:10.1145/3341301.3359658; the baseline
-    "temporal" of gpulet (USENIX ATC '22). Rebuilt from its description. No theorem of ours is about
-    it, so nothing in ``proofs_checks`` is either.
-
-    Examples
-    --------
-    >>> from cms import Configuration, TimeSharedJob, TimeSharedProblem, solve
-    >>> points = {"100": [(1, "0.003"), (8, "0.012")]}
-    >>> problem = TimeSharedProblem(
-    ...     configurations=Configuration({"100": 1}),
-    ...     jobs=[TimeSharedJob(name, 200, "0.1", points) for name in ("bert", "vgg", "unet")],
-    ... )
-    >>> solve(problem, method="gpulet_sbp").machine_count
-    1
+    "temporal" of gpulet (USENIX ATC '22). Rebuilt from its description.
     """
 
     name = "gpulet_sbp"
@@ -196,19 +183,8 @@ class GpuletGuided(_OnShares):
     ----------
     Dhakal, Kulkarni, Ramakrishnan: GSLICE: Controlled Spatial Sharing of GPUs for a Scalable
     Inference Platform, SoCC '20, doi:10.1145/3419111.3421284; here with the rates known, as the
-    baseline "guided self-tuning" of gpulet (USENIX ATC '22). Rebuilt from its description. No
-    theorem of ours is about it, so nothing in ``proofs_checks`` is either.
-
-    Examples
-    --------
-    >>> from cms import Configuration, TimeSharedJob, TimeSharedProblem, solve
-    >>> points = {"60": [(1, "0.004"), (8, "0.016")], "40": [(1, "0.005"), (8, "0.021")]}
-    >>> problem = TimeSharedProblem(
-    ...     configurations=Configuration({"60": 1, "40": 1}),
-    ...     jobs=[TimeSharedJob(name, 200, "0.1", points) for name in ("bert", "vgg", "unet")],
-    ... )
-    >>> solve(problem, method="gpulet_guided").machine_count
-    2
+    baseline "guided self-tuning" of gpulet (USENIX ATC '22). Rebuilt from its
+    description.
     """
 
     name = "gpulet_guided"

@@ -33,19 +33,10 @@ class Request(NamedTuple):
 
 
 class Elastic:
-    """Elastic partitioning of one problem, on any number of GPUs.
+    """Elastic partitioning of one problem as the options see it, on any number of GPUs.
 
-    Parameters
-    ----------
-    hosting : Hosting
-        Of the problem as the options see it; every job with a demand can be served.
-    shares : Shares
-    options : GpuletOptions
-
-    Raises
-    ------
-    UnsupportedProblem
-        If more than 2,000 shares would be asked for.
+    Every job with a demand can be served; UnsupportedProblem if more than 2,000 shares would be
+    asked for.
     """
 
     def __init__(self, hosting: Hosting, shares: Shares, options: GpuletOptions) -> None:
@@ -136,7 +127,7 @@ class Elastic:
 
 
 def too_many_shares(number: int) -> UnsupportedProblem:
-    """Return the error that so many shares are too many to be placed one by one."""
+    """Build the error that so many shares are too many to be placed one by one."""
     return UnsupportedProblem(
         f"it would ask for {number} shares or more, one by one; at most {MOST_REQUESTS} are "
         "placed; use auto"

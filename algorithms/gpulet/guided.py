@@ -16,13 +16,7 @@ if TYPE_CHECKING:
 
 
 def guided_requests(hosting: Hosting, shares: Shares) -> list[Request]:
-    """Return what the jobs ask for: the largest rate again and again, then what is large enough.
-
-    Raises
-    ------
-    UnsupportedProblem
-        If these are more than 2,000 shares.
-    """
+    """List what the jobs ask for: the largest rate again and again, then what is large enough."""
     requests: list[Request] = []
     for job in hosting.problem.jobs:
         if not job.demand:

@@ -40,11 +40,6 @@ class PublishedOptions(CheckedFields):
         10,000 of a job on a share.
     skipped_amount : number, default 0
         A batch that is never used; 32 as published, by a slip in a binary search. 0 is none.
-
-    Examples
-    --------
-    >>> PublishedOptions(dropped_rate=15, limit_slack="0.05").limit_slack
-    Fraction(1, 20)
     """
 
     dropped_rate: Fraction = Fraction(0)
@@ -60,11 +55,6 @@ class PublishedOptions(CheckedFields):
 
     def applied(self, problem: TimeSharedProblem) -> TimeSharedProblem:
         """Return the problem as the published program sees it; itself where nothing deviates.
-
-        Raises
-        ------
-        UnsupportedProblem
-            If too many batches lie between measured ones.
 
         Examples
         --------
@@ -116,11 +106,6 @@ class GpuletOptions(PublishedOptions):
     short_scan : bool, default False
         Whether the search for the share that pays most stops before the step to the whole GPU, as
         published.
-
-    Examples
-    --------
-    >>> GpuletOptions(enough="0.85").enough
-    Fraction(17, 20)
     """
 
     enough: Fraction = Fraction(1)
@@ -135,18 +120,7 @@ class GpuletOptions(PublishedOptions):
 
 
 def interpolated(points: Sequence[Point]) -> list[Point]:
-    """Add a point for every whole amount between two measured ones, on a straight line.
-
-    Parameters
-    ----------
-    points : sequence of Point
-        By rising amount.
-
-    Raises
-    ------
-    UnsupportedProblem
-        If these are more than 10,000.
-    """
+    """Add a point for every whole amount between two measured ones, on a straight line."""
     added = list(points)
     for low, high in pairwise(points):
         slope = (high.length - low.length) / (high.amount - low.amount)
