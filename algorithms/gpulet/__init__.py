@@ -10,11 +10,9 @@ from cms.mixes.problem import TimeSharedProblem
 from cms.plugin.algorithm import Named, Support
 
 from ..mixes.hosting import Hosting
-from ..mixes.machines import schedule_of
-from ..mixes.saturated import Saturated, least_cost
-from .elastic import Elastic
+from ..mixes.machines import Saturated, least_cost, schedule_of
+from .elastic import Elastic, guided, guided_requests
 from .gpus import WHOLE, Shares, in_pairs
-from .guided import guided, guided_requests
 from .options import GpuletOptions, PublishedOptions
 from .sbp import SquishyBinPacking
 

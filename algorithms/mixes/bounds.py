@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from cms.mixes.listed import ListedMixes
 
-    from ..prices.region import Region, Vector
+    from ..prices.region import Region
     from .columns import Columns
     from .master import Point
 
@@ -33,10 +33,8 @@ _LOOKED_AT = 40
 
 
 class Priced(NamedTuple):
-    """Exact prices, the cost that they prove a schedule to have at least, and their certificate."""
+    """A cost that a schedule has at least, and its certificate."""
 
-    functions: dict[str, PriceFunction]
-    vector: Vector
     bound: Fraction
     leaf: MixPrices
 
@@ -144,7 +142,7 @@ class Pricing:
         leaf = MixPrices(
             plain.prices, plain.limit_prices, plain.multipliers, plain.proper, functions
         )
-        return Priced(functions, vector, bound, leaf)
+        return Priced(bound, leaf)
 
     def _charges(self, i: int, multipliers: Sequence[Fraction]) -> dict[str, Fraction]:
         pairs = zip(self._region.path, multipliers, strict=True)

@@ -13,8 +13,8 @@ from cms.schedule.schedule import Schedule
 
 from ..prices.region import configuration_of
 from ..solvers.floats import near
+from .closing import tidied
 from .master import Left, Master, Point
-from .tidy import tidied
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

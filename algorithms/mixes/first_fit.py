@@ -15,8 +15,7 @@ from cms.values.fields import CheckedFields
 from ..tables.integers import MOST_SHAPES
 from ..tables.machines import listed
 from .hosting import Hosting
-from .machines import Loaded, Machine, schedule_of
-from .saturated import Saturated, least_cost
+from .machines import Loaded, Machine, Saturated, least_cost, schedule_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -97,8 +96,8 @@ class MixFirstFit:
 
     def support(self, problem: TimeSharedProblem, options: MixFirstFitOptions) -> Support:
         """Refuse limits, and sets of configurations or machines too large to go through."""
-        refusal = _refusal(problem)
-        return Support(True) if refusal is None else Support(False, f"{refusal}; use auto")
+        reason = refusal(problem)
+        return Support(True) if reason is None else Support(False, f"{reason}; use auto")
 
     def guarantee(
         self, problem: TimeSharedProblem, options: MixFirstFitOptions
@@ -121,7 +120,8 @@ class MixFirstFit:
                 return
 
 
-def _refusal(problem: TimeSharedProblem) -> str | None:
+def refusal(problem: TimeSharedProblem) -> str | None:
+    """Say why first fit does not take a problem, if it does not."""
     for machine in problem.machine_types:
         if machine.limit is not None:
             return (

@@ -14,7 +14,7 @@ from .branching import Tree
 from .closing import FEW_JOBS, cheaper_schedule
 from .columns import Columns
 from .dive import Diver
-from .first_fit import FirstFit, MixFirstFit, MixFirstFitOptions
+from .first_fit import FirstFit, refusal
 from .hosting import Hosting
 from .machines import schedule_of
 from .prices import PriceSearch
@@ -78,7 +78,7 @@ class _Run:
     def _start(self) -> Iterator[Claim]:
         """Yield the best of a few orders of first fit, where that takes the problem."""
         problem, budget = self._problem, self._budget
-        if budget.best is None and MixFirstFit().support(problem, MixFirstFitOptions()):
+        if budget.best is None and refusal(problem) is None:
             first_fit = FirstFit(self._hosting, Random(budget.seed), lambda: budget.stopped)
             for _ in range(_ORDERS):
                 machines = first_fit.order(self._cost)
@@ -99,7 +99,7 @@ class _Run:
 
     def _certificates(self, search: PriceSearch, found: Iterator[Priced]) -> Iterator[Claim]:
         for priced in found:
-            cuts = ", with cuts" if any(f.steps for f in priced.functions.values()) else ""
+            cuts = ", with cuts" if any(f.steps for f in priced.leaf.functions.values()) else ""
             yield Named(priced.leaf, f"price functions, {search.rounds} programs{cuts}")
 
     def _dived(self, search: PriceSearch) -> Iterator[Claim]:

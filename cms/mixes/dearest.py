@@ -53,16 +53,14 @@ def dearest_mix(
     *,
     above: Fraction,
     most_jobs: int | None = None,
-    any_one: bool = False,
     node_limit: int = NODE_LIMIT,
     stopped: Callable[[], bool] = never,
     listed: ListedMixes | None = None,
 ) -> Search:
     """Find the dearest mix that is worth more than ``above`` >= 0, and others met on the way.
 
-    If the search is decided and has none, no mix is. With ``any_one`` it ends, undecided, once
-    there is one. ``listed`` has all mixes of these offers: then none is searched for, where what
-    they are worth is bounded in 64 bits. Stopped is raised if it was stopped.
+    If the search is decided and has none, no mix is. ``listed`` has all mixes of these offers: then
+    none is searched for, where what they are worth is bounded in 64 bits. It may raise Stopped.
 
     Examples
     --------
@@ -78,13 +76,10 @@ def dearest_mix(
     if not any(offer.pays for offer in offers):
         return Search((), decided=True, nodes=0)
     jobs = min(most_jobs or len(offers), len(offers))
-    search = _Searching(offers, above, jobs, node_limit, stopped, any_one=any_one)
-    return search.run(listed)
+    return _Searching(offers, above, jobs, node_limit, stopped).run(listed)
 
 
 class _Searching:
-    """One search."""
-
     def __init__(
         self,
         offers: Sequence[Offer],
@@ -92,10 +87,8 @@ class _Searching:
         most_jobs: int,
         node_limit: int,
         stopped: Callable[[], bool],
-        *,
-        any_one: bool,
     ) -> None:
-        self._offers, self._stopped, self._any_one = offers, stopped, any_one
+        self._offers, self._stopped = offers, stopped
         self._most_jobs, self._node_limit, self._nodes = most_jobs, node_limit, 0
         self._found: dict[tuple[Pick, ...], Fraction] = {}
         self._best, self._step = above, _step(offers)
@@ -190,8 +183,6 @@ class _Searching:
         if worth <= self._best:
             return
         self._found[picks], self._best = worth, worth
-        if self._any_one:
-            raise Undecided
         if self._numbers is not None:
             self.target = self._aim()
 

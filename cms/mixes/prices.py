@@ -165,7 +165,6 @@ more than the price 0.9 of its block 'gpu'
             self.functions,
             self.charges(block, path),
             above=price,
-            any_one=True,
             node_limit=NODE_LIMIT,
             stopped=stopped,
         )

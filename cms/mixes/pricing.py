@@ -52,7 +52,6 @@ def price_mix(
     charges: Mapping[str, Fraction],
     *,
     above: Fraction,
-    any_one: bool = False,
     node_limit: int = NODE_LIMIT,
     stopped: Callable[[], bool] = never,
 ) -> Search:
@@ -61,7 +60,6 @@ def price_mix(
         offers_of(problem, block, functions, charges),
         above=above,
         most_jobs=problem.max_jobs,
-        any_one=any_one,
         node_limit=node_limit,
         stopped=stopped,
         listed=problem.listed_mixes(block),
