@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from fractions import Fraction
 from functools import partial
 from itertools import combinations_with_replacement, product
@@ -76,6 +76,12 @@ def is_on(block: str, output: Output, *, alone: bool = False) -> bool:
     return output[2] == block and (output[3] or not alone)
 
 
+def of_jobs(plain: Problem, jobs: list[Job]) -> Problem:
+    return Problem(
+        configurations=plain.configurations, jobs=jobs, machine_types=plain.machine_types
+    )
+
+
 def forced(
     plain: Problem, outputs: dict[str, Output], name: str, must: Callable[[Output], bool]
 ) -> Fraction | None:
@@ -91,29 +97,23 @@ def forced(
             for job in plain.jobs
         ]
         jobs.append(Job("the one", 1, {output: 1}))
-        cost = optimum(
-            Problem(
-                configurations=plain.configurations, jobs=jobs, machine_types=plain.machine_types
-            )
-        )
+        cost = optimum(of_jobs(plain, jobs))
         if cost is not None:
             costs.append(cost)
     return min(costs, default=None)
 
 
-def without(plain: Problem, outputs: dict[str, Output], name: str, block: str) -> Fraction | None:
-    """The optimum where the job has no block of a type."""
+def only_on(
+    plain: Problem, outputs: dict[str, Output], name: str, blocks: Iterable[str]
+) -> Fraction | None:
+    """The optimum where the job has blocks of these types alone."""
     jobs = []
     for job in plain.jobs:
         table = dict(job.demand_function.items())  # type: ignore[union-attr]
         if job.name == name:
-            table = {
-                output: gives for output, gives in table.items() if outputs[output][2] != block
-            }
+            table = {output: r for output, r in table.items() if outputs[output][2] in blocks}
         jobs.append(Job(job.name, job.demand, table))
-    return optimum(
-        Problem(configurations=plain.configurations, jobs=jobs, machine_types=plain.machine_types)
-    )
+    return optimum(of_jobs(plain, jobs))
 
 
 def require_bounds(seed: int) -> int:
@@ -149,11 +149,11 @@ def require_bounds(seed: int) -> int:
                     ),
                     "none": (
                         found.beside.bound_if(Given(without=frozenset({block}))),
-                        without(plain, outputs, job.name, block),
+                        only_on(plain, outputs, job.name, set(problem.blocks) - {block}),
                     ),
                     "only": (
                         found.beside.bound_if(Given(without=frozenset(problem.blocks) - {block})),
-                        optimum(only(plain, outputs, job.name, block)),
+                        only_on(plain, outputs, job.name, {block}),
                     ),
                 }
                 for said, least in asked.values():
@@ -164,21 +164,6 @@ def require_bounds(seed: int) -> int:
                         assert least is None or said <= least
                         dearer += said > bound
     return dearer
-
-
-def only(plain: Problem, outputs: dict[str, Output], name: str, block: str) -> Problem:
-    """The problem in which the job has blocks of one type alone."""
-    jobs = []
-    for job in plain.jobs:
-        table = dict(job.demand_function.items())  # type: ignore[union-attr]
-        if job.name == name:
-            table = {
-                output: gives for output, gives in table.items() if outputs[output][2] == block
-            }
-        jobs.append(Job(job.name, job.demand, table))
-    return Problem(
-        configurations=plain.configurations, jobs=jobs, machine_types=plain.machine_types
-    )
 
 
 @pytest.mark.parametrize("part", few(1, range(20)))

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pickle
 import random
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any
 
@@ -40,7 +40,7 @@ from tests.samples import few, refusal, so_many
 
 #: By block and job.
 Charges = Mapping[tuple[str, str], Fraction]
-ONE_PER_CENT = Fraction(101, 100)
+ONE_PER_CENT, ZERO = Fraction(101, 100), Fraction(0)
 
 
 def random_functions(rng: random.Random, problem: TimeSharedProblem) -> dict[str, PriceFunction]:
@@ -57,30 +57,24 @@ def random_functions(rng: random.Random, problem: TimeSharedProblem) -> dict[str
     }
 
 
-def worths(
-    problem: TimeSharedProblem, functions: Mapping[str, PriceFunction], charges: Charges
-) -> Iterator[tuple[str, Fraction]]:
-    """The block and the worth of every admitted mix."""
-    demands = {job.name: job.demand for job in problem.jobs}
-    for block in problem.blocks:
-        for mix, rates in mixes_on(problem, block):
-            value = Fraction(0)
-            for job, rate in rates.items():
-                value += functions.get(job, PriceFunction()).worth(rate, demands[job])
-            for (on, job), charge in charges.items():
-                if on == block and job in mix:
-                    value += charge
-            yield block, value
-
-
 def least_prices(
     problem: TimeSharedProblem, functions: Mapping[str, PriceFunction], charges: Charges
 ) -> dict[str, Fraction]:
     """The least price of each block, at which no mix on it is worth more."""
-    prices = dict.fromkeys(problem.blocks, Fraction(0))
-    for block, value in worths(problem, functions, charges):
-        prices[block] = max(prices[block], value)
+    demands, prices = {job.name: job.demand for job in problem.jobs}, dict[str, Fraction]()
+    for block in problem.blocks:
+        prices[block] = Fraction(0)
+        for mix, rates in mixes_on(problem, block):
+            value = sum((c for (on, j), c in charges.items() if on == block and j in mix), ZERO)
+            for job, rate in rates.items():
+                value += functions.get(job, PriceFunction()).worth(rate, demands[job])
+            prices[block] = max(prices[block], value)
     return prices
+
+
+def paid(problem: TimeSharedProblem, functions: Mapping[str, PriceFunction]) -> Fraction:
+    demands = {job.name: job.demand for job in problem.jobs}
+    return sum((f.worth(demands[name], demands[name]) for name, f in functions.items()), ZERO)
 
 
 def scale_of(problem: TimeSharedProblem, prices: Mapping[str, Fraction]) -> Fraction:
@@ -93,15 +87,19 @@ def scale_of(problem: TimeSharedProblem, prices: Mapping[str, Fraction]) -> Frac
     return min(factors, default=Fraction(1))
 
 
+def leaf_of(
+    problem: TimeSharedProblem, functions: Mapping[str, PriceFunction], prices: Mapping[str, Any]
+) -> tuple[MixPrices, Fraction]:
+    """A leaf scaled as far as its prices go, and the scale."""
+    scale = scale_of(problem, prices)
+    scaled = {job: function.scaled(scale) for job, function in functions.items()}
+    return MixPrices({b: scale * p for b, p in prices.items()}, functions=scaled), scale
+
+
 def fitted(problem: TimeSharedProblem, rng: random.Random) -> MixPrices:
     """Random functions, block prices as low as they may be, scaled as far as they go."""
     functions = random_functions(rng, problem)
-    prices = least_prices(problem, functions, {})
-    scale = scale_of(problem, prices)
-    return MixPrices(
-        {block: scale * price for block, price in prices.items()},
-        functions={job: function.scaled(scale) for job, function in functions.items()},
-    )
+    return leaf_of(problem, functions, least_prices(problem, functions, {}))[0]
 
 
 def require_one_bound(seed: int) -> None:
@@ -118,39 +116,29 @@ def require_one_bound(seed: int) -> None:
     if bound is None:
         assert lost or not any(leaf.prices.values())
         return
-    demands = {job.name: job.demand for job in problem.jobs}
-    paid = (f.worth(demands[job], demands[job]) for job, f in leaf.functions.items())
-    assert bound == sum(paid, Fraction(0))
+    assert bound == paid(problem, leaf.functions)
     # A price lower by 1 %, or a function higher by 1 %: refused wherever a mix is then worth more.
     for block, price in leaf.prices.items():
         if price:
-            lower = replace_parts(leaf, prices={**leaf.prices, block: price / ONE_PER_CENT})
+            lower = MixPrices(
+                {**leaf.prices, block: price / ONE_PER_CENT}, functions=leaf.functions
+            )
             assert "is worth" in refused(document, lower.to_json())
+        # One higher by 1 %: refused where a machine is then worth more than it costs.
+        prices = {**leaf.prices, block: price * ONE_PER_CENT}
+        raised = MixPrices(prices, functions=leaf.functions)
+        if scale_of(problem, {b: prices.get(b, ZERO) for b in problem.blocks}) < 1:
+            assert "more than its machine's cost" in refused(document, raised.to_json())
     for job, function in leaf.functions.items():
         functions = {**leaf.functions, job: function.scaled(ONE_PER_CENT)}
-        raised = replace_parts(leaf, functions=functions)
-        now = least_prices(problem, functions, {})
+        raised, now = (
+            MixPrices(leaf.prices, functions=functions),
+            least_prices(problem, functions, {}),
+        )
         if any(now[block] > leaf.prices.get(block, 0) for block in now):
             assert "is worth" in refused(document, raised.to_json())
         else:
             assert proved(document, raised.to_json()) is not None
-    # A block price higher by 1 %: refused where a machine is then worth more than it costs.
-    for block, price in leaf.prices.items():
-        prices = {**leaf.prices, block: price * ONE_PER_CENT}
-        raised = replace_parts(leaf, prices=prices)
-        if scale_of(problem, {b: prices.get(b, Fraction(0)) for b in problem.blocks}) < 1:
-            assert "more than its machine's cost" in refused(document, raised.to_json())
-
-
-def replace_parts(
-    leaf: MixPrices,
-    prices: Mapping[str, Fraction] | None = None,
-    functions: Mapping[str, PriceFunction] | None = None,
-) -> MixPrices:
-    return MixPrices(
-        leaf.prices if prices is None else prices,
-        functions=leaf.functions if functions is None else functions,
-    )
 
 
 @pytest.mark.parametrize("part", few(1, range(250)))
@@ -167,33 +155,23 @@ def require_one_tree(seed: int) -> None:
     functions = random_functions(rng, problem)
     leaves, values = [], []
     limit = rng.randint(0, 2)
-    for sign in (-1, 1):
+    for sign, r in ((-1, limit), (1, limit + 1)):
         multiplier = random_number(rng) * rng.randint(0, 2)
-        charges = {(block, job): sign * multiplier}
-        prices = least_prices(problem, functions, charges)
-        scale = scale_of(problem, prices)
-        leaves.append(
-            MixPrices(
-                {b: scale * price for b, price in prices.items()},
-                multipliers=[scale * multiplier],
-                functions={name: f.scaled(scale) for name, f in functions.items()},
-            )
-        )
-        demands = {each.name: each.demand for each in problem.jobs}
-        paid = (f.worth(demands[name], demands[name]) for name, f in functions.items())
-        limits = -limit if sign < 0 else limit + 1
-        values.append(scale * (sum(paid, Fraction(0)) + multiplier * limits))
+        prices = least_prices(problem, functions, {(block, job): sign * multiplier})
+        leaf, scale = leaf_of(problem, functions, prices)
+        more = [scale * multiplier]
+        leaves.append(MixPrices(leaf.prices, multipliers=more, functions=leaf.functions))
+        values.append(scale * (paid(problem, functions) + sign * multiplier * r))
     quantity = BlocksOfJob(block, job)
     tree = Branch(quantity, limit, *leaves)
     bound = proved(problem_to_json(problem), tree.to_json())
     if bound is not None:
         assert bound in values
     # Without what the branch adds, the price of some block is too low, or was not needed.
+    price = leaves[1].prices.get(block, ZERO)
     charges = {(block, job): leaves[1].multipliers[0]}
-    own = (w for b, w in worths(problem, leaves[1].functions, charges) if b == block)
-    dearest = max(own, default=Fraction(0))
-    if dearest > 0 and dearest == leaves[1].prices.get(block):
-        cheap = {**leaves[1].prices, block: dearest / ONE_PER_CENT}
+    if 0 < price == least_prices(problem, leaves[1].functions, charges)[block]:
+        cheap = {**leaves[1].prices, block: price / ONE_PER_CENT}
         forged = MixPrices(cheap, multipliers=leaves[1].multipliers, functions=leaves[1].functions)
         wrong = Branch(quantity, limit, leaves[0], forged)
         assert "is worth" in refused(problem_to_json(problem), wrong.to_json())
@@ -261,15 +239,10 @@ def test_a_leaf_and_its_copies_are_equal() -> None:
         ({"rasnet": {"slope": 1}}, "a price function for the job 'rasnet', which the problem does"),
         ({"idle": {"slope": 1}}, "a price function for the job 'idle', which has no demand"),
         ({"vgg": {"slope": -1}}, "functions.vgg.slope is -1, expected a number >= 0"),
-        ({"vgg": {"slope": "x"}}, 'functions.vgg.slope is "x"'),
         ({"vgg": {}}, 'functions.vgg has no "slope"'),
-        ({"vgg": {"slope": 1, "step": []}}, 'functions.vgg has the unknown key "step"'),
         ({"vgg": {"slope": 1, "steps": [[0, 1]]}}, "times of a price function's step is 0"),
-        ({"vgg": {"slope": 1, "steps": [["-1/2", 1]]}}, 'functions.vgg.steps[0][0] is "-1/2"'),
         ({"vgg": {"slope": 1, "steps": [[1, -1]]}}, "functions.vgg.steps[0][1] is -1"),
         ({"vgg": {"slope": 1, "steps": [[1]]}}, "functions.vgg.steps[0] "),
-        ({"vgg": {"slope": 1, "steps": {}}}, "functions.vgg.steps is an object"),
-        ({"vgg": {"slope": 1, "steps": [[1, 0]] * 1001}}, "a price function has 1001 steps"),
         ({"vgg": 1}, "functions.vgg is 1, expected an object"),
         ([], "functions is an array, expected an object"),
     ],
