@@ -81,9 +81,9 @@ class _Run:
         if budget.best is None and refusal(problem) is None:
             first_fit = FirstFit(self._hosting, Random(budget.seed), lambda: budget.stopped)
             for _ in range(_ORDERS):
-                machines = first_fit.order(self._cost)
-                if machines is not None:
-                    yield Named(schedule_of(machines), "first fit")
+                found = first_fit.order(self._cost)
+                if found is not None:
+                    yield Named(schedule_of(found[1]), "first fit")
         groups = () if budget.best is None else budget.best.groups
         for group in groups:
             for block, mix in group.assignment:
