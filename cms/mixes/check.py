@@ -65,21 +65,7 @@ def mix_faults(problem: TimeSharedProblem, columns: Columns) -> Iterator[Violati
 
 
 def judge(problem: TimeSharedProblem, block: Block, content: Any) -> Judged:
-    """Judge one content of a block that the problem has.
-
-    Examples
-    --------
-    >>> from cms import Configuration, TimeSharedJob
-    >>> jobs = [TimeSharedJob("x", 1, 20, {"a": [(2, 8), (3, 11)]})]
-    >>> problem = TimeSharedProblem(configurations=Configuration({"a": 1}), jobs=jobs)
-    >>> for content in ("x", Mix({"y": 1}), Mix({"x": 4}), Mix({"x": 3})):
-    ...     print(*judge(problem, "a", content).faults[0], sep=" | ")
-    content | the job 'x' on block 'a' | a mix: Mix({'x': amount}) for a job alone
-    content | the mix 'y x 1' with the unknown job 'y' | jobs of the problem
-    point | 4 of job 'x' in the mix 'x x 4' on block 'a' | an amount that was measured there: 2, 3
-    frame | the mix 'x x 3' on block 'a' in a frame of 11, in which job 'x' takes 22 | at most its \
-limit 20, which is 2 less
-    """
+    """Judge one content of a block that the problem has."""
     if type(content) is not Mix:
         has = f"the job {content!r} on block {block!r}"
         needs = f"a mix: Mix({{{content!r}: amount}}) for a job alone"

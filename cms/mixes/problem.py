@@ -83,10 +83,8 @@ class TimeSharedProblem(MachineProblem):
     ...     ],
     ... )
     >>> frame = problem.frame("60", Mix({"resnet50": 8, "vgg16": 4}))
-    >>> frame.length, dict(frame.rates)
-    (Fraction(4, 125), {'resnet50': Fraction(250, 1), 'vgg16': Fraction(125, 1)})
-    >>> problem.blocks, problem.unshared().rows.row(0).supply  # resnet50 alone: 800 a second
-    (('100', '40', '60'), (0, 0, 800))
+    >>> frame.length, dict(frame.rates), frame.admitted
+    (Fraction(4, 125), {'resnet50': Fraction(250, 1), 'vgg16': Fraction(125, 1)}, True)
     """
 
     __slots__ = ("jobs", "max_jobs", "rule")
@@ -142,16 +140,7 @@ class TimeSharedProblem(MachineProblem):
         machine_types: Iterable[MachineType] | None = None,
         jobs: Iterable[TimeSharedJob] | None = None,
     ) -> TimeSharedProblem:
-        """Return a problem with some parts exchanged; blocks keep their order.
-
-        Examples
-        --------
-        >>> from cms import Configuration
-        >>> problem = TimeSharedProblem(configurations=Configuration({"a": 1}), max_jobs=2)
-        >>> limited = problem.replace(machine_types=[MachineType("machine", limit=3)])
-        >>> limited.machine_types[0].limit, limited.max_jobs
-        (3, 2)
-        """
+        """Return a problem with some parts exchanged; blocks keep their order."""
         return _made_of(
             self.blocks,
             self.rule,
@@ -178,18 +167,6 @@ class TimeSharedProblem(MachineProblem):
         ------
         InvalidSchedule
             If the problem has no such block or job, or an amount was not measured there.
-
-        Examples
-        --------
-        >>> from cms import Configuration
-        >>> jobs = [TimeSharedJob("x", 1, 20, {"a": [(2, 8), (3, 11)]})]
-        >>> problem = TimeSharedProblem(configurations=Configuration({"a": 1}), jobs=jobs)
-        >>> [dict(problem.frame("a", Mix({"x": n})).slack) for n in (2, 3)]
-        [{'x': Fraction(4, 1)}, {'x': Fraction(-2, 1)}]
-        >>> problem.frame("a", Mix({"x": 4}))
-        Traceback (most recent call last):
-            ...
-        cms.errors.InvalidSchedule: a mix takes 4 of job 'x' on block 'a'; measured there: 2, 3
         """
         mix = mix if isinstance(mix, Mix) else Mix(mix)
         if block not in self.block_index:
@@ -218,17 +195,7 @@ class TimeSharedProblem(MachineProblem):
         """Return the points that best mixes on a block are made of, by rising amount.
 
         Of each job those that are admitted alone (no other is in any admitted mix), and that no
-        other point equals or beats in both amount and length. Jobs without one are left out; those
-        without a demand are not.
-
-        Examples
-        --------
-        >>> from cms import Configuration
-        >>> points = {"a": [(1, 5), (2, 4), (8, 9), (16, 11)]}
-        >>> jobs = [TimeSharedJob("x", 1, 20, points), TimeSharedJob("y", 1, 1, points)]
-        >>> problem = TimeSharedProblem(configurations=Configuration({"a": 1}), jobs=jobs)
-        >>> {job: [int(p.amount) for p in of] for job, of in problem.usable_points("a").items()}
-        {'x': [2, 8]}
+        other point equals or beats in both amount and length. Jobs without one are left out.
         """
         tables: dict[Block, FrozenMap[str, tuple[Point, ...]]] = self._cached("usable_points", dict)
         if block not in tables:
