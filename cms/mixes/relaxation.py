@@ -17,7 +17,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil, floor, isqrt
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -84,13 +84,22 @@ class Cell:
 
 
 class _Table(NamedTuple):
-    """What intervals of one scale have in common: (offers, choices), steps before them."""
+    """What depends on the scale of frames: (offers, choices), steps before them.
 
-    lengths: Whole
-    longest: Whole
-    linear: Whole
-    times: Whole
-    heighted: Whole
+    As Python's integers on the grid; or shifted, all but the lengths rounded up, in 64 bits.
+    """
+
+    lengths: NDArray[Any]
+    longest: NDArray[Any]
+    linear: NDArray[Any]
+    times: NDArray[Any]
+    heighted: NDArray[Any]
+
+    def shifted(self, shift: int) -> _Table:
+        """Divide all by a power of two; what is larger than any other number may be cut off."""
+        ups = (-(-array >> shift) for array in self[1:])
+        parts = (np.minimum(array, _LARGE).astype(np.int64) for array in (self[0] >> shift, *ups))
+        return _Table(*parts)
 
 
 class Relaxation:
@@ -105,8 +114,7 @@ class Relaxation:
         end = min(max(c.longest for c in choices), sum(longest[:most_jobs], Fraction(0)))
         self._grid = 2**_GRID / end
         self.frames = Interval(floor(min(c.length for c in choices) * self._grid), 2**_GRID)
-        self._shape = len(offers), max(len(offer.choices) for offer in offers)
-        self._prepare()
+        self._prepare((len(offers), max(len(offer.choices) for offer in offers)))
         self._tables: dict[int, _Table] = {}
 
     def whole_worth(self, worth: Fraction) -> int:
@@ -119,8 +127,8 @@ class Relaxation:
         It is in units of value, rounded down.
         """
         found: list[Cell] = []
-        points, steps = self._shape[0] * self._shape[1], max(1, len(self._height))
-        together = max(1, min(_TOGETHER, _TOGETHER_OF_STEPS // steps) // points)
+        steps = max(1, len(self._height))
+        together = max(1, min(_TOGETHER, _TOGETHER_OF_STEPS // steps) // self._raw.lengths.size)
         for start in range(0, len(intervals), together):
             part = intervals[start : start + together]
             shifts = [max(0, each.hi.bit_length() - self._bits) for each in part]
@@ -137,52 +145,45 @@ class Relaxation:
                 found.append(Cell(part[at], *ends, *arrays, *numbers, above))
         return found
 
-    def _prepare(self) -> None:
-        """Compute once what does not depend on an interval: Python integers, on the grid."""
-        value, grid, shape = self._value, self._grid, self._shape
+    def _prepare(self, shape: tuple[int, int]) -> None:
+        """Compute once what does not depend on an interval."""
+        value, grid = self._value, self._grid
         steps = max(len(offer.function.steps) for offer in self._offers)
-        #: Entries by name, each with its place and number.
-        self._raw: dict[str, list[tuple[tuple[int, ...], int]]] = {n: [] for n in _Table._fields}
+        # A choice that is not there is too long for every frame.
+        lengths, longest, linear = (np.full(shape, n, dtype=object) for n in (_LARGE**2, -1, 0))
+        times, heighted = np.zeros((2, steps, *shape), dtype=object)
+        self._raw = _Table(lengths, longest, linear, times, heighted)
         self._slope, self._charge = np.zeros((2, shape[0], 1), dtype=np.int64)
         self._height = np.zeros((steps, shape[0], 1), dtype=np.int64)
         self._count, self._full = np.zeros((2, steps, *shape), dtype=np.int64)
-        raw = self._raw
         for j, offer in enumerate(self._offers):
             slope = offer.function.slope if offer.demand else Fraction(0)
             # Beyond twice the largest worth no choice comes near the demand: then what it pays for
             # its amount is the smaller term, whatever the slope. All products stay within 62 bits.
             self._slope[j] = min(ceil(slope * value), 2 ** (self._bits + 1))
             self._charge[j] = ceil(offer.charge * value)
-            own = offer.function.steps if offer.demand else ()
-            # Products are taken of integers, rounded up once: there are thousands of them.
-            heights = [height * value for _, height in own]
-            rising = [times * height for (times, _), height in zip(own, heights, strict=True)]
-            linear = slope * value / offer.demand if slope else slope
-            for s, height in enumerate(heights):
-                self._height[s, j] = ceil(height)
             for c, choice in enumerate(offer.choices):
                 amount = choice.amount * grid
-                raw["lengths"].append(((j, c), floor(choice.length * grid)))
-                raw["longest"].append(((j, c), ceil(choice.longest * grid)))
-                raw["linear"].append(((j, c), _product_up(linear, amount)))
-                rate = min(choice.amount / choice.length, offer.demand)
-                for s, (times, _) in enumerate(own):
-                    count = _product_up(times, rate)
-                    self._full[s, j, c] = _product_up(heights[s], count)
+                lengths[j, c] = floor(choice.length * grid)
+                longest[j, c] = ceil(choice.longest * grid)
+                if slope:
+                    linear[j, c] = _product_up(slope * value / offer.demand, amount)
+            for s, (step, height) in enumerate(offer.function.steps if offer.demand else ()):
+                height *= value
+                self._height[s, j] = ceil(height)
+                # Products are of integers, rounded up once: there are thousands of them.
+                rising = step * height
+                for c, choice in enumerate(offer.choices):
+                    amount = choice.amount * grid
+                    count = _product_up(step, min(choice.amount / choice.length, offer.demand))
+                    self._full[s, j, c] = _product_up(height, count)
                     self._count[s, j, c] = count if count <= _LARGEST_COUNT else 0
-                    raw["times"].append(((s, j, c), _product_up(times, amount)))
-                    raw["heighted"].append(((s, j, c), _product_up(rising[s], amount)))
+                    times[s, j, c] = _product_up(step, amount)
+                    heighted[s, j, c] = _product_up(rising, amount)
 
     def _table(self, shift: int) -> _Table:
         if shift not in self._tables:
-            shape, arrays = self._shape, {}
-            for name, entries in self._raw.items():
-                full = (len(self._height), *shape) if name in ("times", "heighted") else shape
-                arrays[name] = np.full(full, -1 if name == "longest" else 0, dtype=np.int64)
-                for place, number in entries:
-                    shifted = number >> shift if name == "lengths" else -(-number >> shift)
-                    arrays[name][place] = min(shifted, _LARGE)
-            self._tables[shift] = _Table(**arrays)
+            self._tables[shift] = self._raw.shifted(shift)
         return self._tables[shift]
 
     def _paid(self, table: _Table, lo: Whole, hi: Whole) -> Whole:
