@@ -47,28 +47,13 @@ class Shares(NamedTuple):
 
 
 def share_of(block: str) -> int | None:
-    """Return the per cent of a GPU that a block's name says; None if it says none.
-
-    Examples
-    --------
-    >>> share_of("mps:60"), share_of("60"), share_of("3g.40gb")
-    (60, 60, None)
-    """
+    """Return the per cent of a GPU that a block's name says; None if it says none."""
     found = _SHARE.fullmatch(block)
     return int(found[1]) if found else None
 
 
 def in_pairs(problem: TimeSharedProblem) -> Support:
-    """Refuse what is not one unlimited kind of GPUs, left whole or cut into two shares.
-
-    Examples
-    --------
-    >>> from cms import Configuration, TimeSharedProblem
-    >>> problem = TimeSharedProblem(configurations=Configuration({"60": 1, "20": 2}))
-    >>> print(in_pairs(problem).reason)
-    a GPU is cut into 20 + 20 + 60; gpulet leaves it whole or cuts it into two shares of 100 % \
-together; use mix_first_fit or auto
-    """
+    """Refuse what is not one unlimited kind of GPUs, left whole or cut into two shares."""
     (machine, *others) = problem.machine_types
     if not others and machine.limit is not None:
         return Support(

@@ -54,17 +54,7 @@ class PublishedOptions(CheckedFields):
         self._number("skipped_amount")
 
     def applied(self, problem: TimeSharedProblem) -> TimeSharedProblem:
-        """Return the problem as the published program sees it; itself where nothing deviates.
-
-        Examples
-        --------
-        >>> from cms import Configuration, TimeSharedJob, TimeSharedProblem
-        >>> jobs = [TimeSharedJob("bert", 40, 1, {"100": [(1, "0.1"), (4, "0.25")]})]
-        >>> problem = TimeSharedProblem(configurations=Configuration({"100": 1}), jobs=jobs)
-        >>> seen = PublishedOptions(limit_slack="0.05", interpolate=True).applied(problem).jobs[0]
-        >>> [str(point.length) for point in seen.points["100"]], str(seen.limit)
-        (['1/10', '3/20', '1/5', '1/4'], '21/20')
-        """
+        """Return the problem as the published program sees it; itself where nothing deviates."""
         if not (self.dropped_rate or self.limit_slack or self.interpolate or self.skipped_amount):
             return problem
         return problem.replace(

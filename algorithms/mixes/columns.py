@@ -50,14 +50,6 @@ class Columns:
     """The mixes in sight, each once, in the order in which they came.
 
     ``jobs`` are the places of those that have a demand: all others are left out of mixes.
-
-    Examples
-    --------
-    >>> from cms import Configuration, TimeSharedJob, TimeSharedProblem
-    >>> jobs = [TimeSharedJob(name, 5, 20, {"a": [(8, 4)]}) for name in "xy"]
-    >>> columns = Columns(TimeSharedProblem(configurations=Configuration({"a": 1}), jobs=jobs))
-    >>> columns.listed[columns.add(0, {0: Fraction(8), 1: Fraction(8)})].shares
-    ((0, Fraction(1, 5)), (1, Fraction(1, 5)))
     """
 
     def __init__(self, problem: TimeSharedProblem) -> None:

@@ -46,22 +46,6 @@ class Hosting:
     D has F(D) <= D, hence no shorter one than this; and both rules admit what is shorter. So the
     rates can be hosted iff the rule admits the least frame. The question is gpulet's (USENIX
     ATC '22, section 4).
-
-    Examples
-    --------
-    >>> from cms import Configuration, TimeSharedJob, TimeSharedProblem
-    >>> points = {"60": [(1, "0.004"), (4, "0.010"), (8, "0.016")]}
-    >>> problem = TimeSharedProblem(
-    ...     configurations=[Configuration({"60": 1})],
-    ...     jobs=[TimeSharedJob(name, 100, "0.05", points) for name in ("bert", "vgg")],
-    ... )
-    >>> hosting = Hosting(problem)
-    >>> hosting.host("60", {"bert": Fraction(100), "vgg": Fraction(150)}).amounts
-    {'bert': Fraction(4, 1), 'vgg': Fraction(4, 1)}
-    >>> hosting.host("60", {"bert": Fraction(300), "vgg": Fraction(300)}) is None
-    True
-    >>> hosting.most("60", {"bert": Fraction(100)}, "vgg").rates["vgg"]
-    Fraction(4000, 13)
     """
 
     def __init__(self, problem: TimeSharedProblem) -> None:

@@ -101,17 +101,6 @@ def least_cost(hosting: Hosting, shapes: Sequence[Configuration], saturated: Sat
     for its cost. A block is worth no more than to one job alone, since a mix gives an average of
     what its jobs would get alone, each for its part of the frame. So all demands cost no less than
     they are worth, at the rate of the configuration that is worth most for its cost.
-
-    Examples
-    --------
-    >>> from cms import Configuration, TimeSharedJob, TimeSharedProblem
-    >>> from algorithms.mixes.hosting import Hosting
-    >>> jobs = [TimeSharedJob(name, 250, 1, {"all": [(1, "0.01")]}) for name in ("a", "b")]
-    >>> problem = TimeSharedProblem(configurations=Configuration({"all": 1}), jobs=jobs)
-    >>> hosting = Hosting(problem)
-    >>> shapes = problem.listed_configurations
-    >>> least_cost(hosting, shapes, Saturated.of(hosting, shapes))
-    Fraction(5, 1)
     """
     costs = [hosting.problem.machine_type(shape.machine).cost for shape in shapes]
     prices = {

@@ -77,18 +77,6 @@ class Master:
 
     Not to serve a demand at all costs ``penalty``, in the region's unit; by default every demand is
     to be served. With free machines the sum of the parts of demands not served is minimised.
-
-    Examples
-    --------
-    >>> from cms import Configuration, TimeSharedJob, TimeSharedProblem
-    >>> from algorithms.mixes.columns import Columns
-    >>> from algorithms.prices.region import Region
-    >>> jobs = [TimeSharedJob(name, 2, 20, {"a": [(8, 4)]}) for name in "xy"]
-    >>> problem = TimeSharedProblem(configurations=Configuration({"a": 2}), jobs=jobs)
-    >>> columns = Columns(problem)
-    >>> columns.add_alone()
-    >>> Master(columns, Region(problem)).solve(None).value
-    1.0
     """
 
     def __init__(

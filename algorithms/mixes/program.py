@@ -47,23 +47,7 @@ class Rules(NamedTuple):
 
 
 class MixProgram:
-    """An integer program over some mixes; TooLarge if the numbers leave the solver's range.
-
-    Examples
-    --------
-    >>> from cms import Configuration, TimeSharedJob, TimeSharedProblem
-    >>> from algorithms.branch_and_price.shapes import Shapes
-    >>> from algorithms.mixes.columns import Columns
-    >>> from algorithms.prices.region import Region
-    >>> jobs = [TimeSharedJob(name, 3, 20, {"a": [(8, 4)]}) for name in "xy"]
-    >>> problem = TimeSharedProblem(configurations=Configuration({"a": 2}), jobs=jobs)
-    >>> columns = Columns(problem)
-    >>> columns.add_alone()
-    >>> shapes = Shapes(problem, Region(problem).rows)
-    >>> program = MixProgram(columns.listed, shapes, Rules(Fraction(0), None))
-    >>> program.read([2, 2, 2])
-    Found(cost=Fraction(2, 1), machines=(2,), mixes=(2, 2))
-    """
+    """An integer program over some mixes; TooLarge if the numbers leave the solver's range."""
 
     def __init__(self, columns: Sequence[Column], shapes: Shapes, rules: Rules) -> None:
         self._columns, self._shapes, self._rules = columns, shapes, rules

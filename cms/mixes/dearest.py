@@ -61,17 +61,6 @@ def dearest_mix(
 
     If the search is decided and has none, no mix is. ``listed`` has all mixes of these offers: then
     none is searched for, where what they are worth is bounded in 64 bits. It may raise Stopped.
-
-    Examples
-    --------
-    >>> from .functions import PriceFunction
-    >>> from .model import Choice
-    >>> def offer(job: str, *points: tuple[int, int]) -> Offer:
-    ...     choices = [Choice(Fraction(a), Fraction(l), Fraction(20 - l)) for a, l in points]
-    ...     return Offer(job, Fraction(1), PriceFunction(1), tuple(choices))
-    >>> found = dearest_mix([offer("x", (2, 4), (8, 9)), offer("y", (6, 6))], above=Fraction(0))
-    >>> print(found.dearest.mix, found.dearest.worth)
-    y x 6 1
     """
     if not any(offer.pays for offer in offers):
         return Search((), decided=True, nodes=0)

@@ -49,20 +49,7 @@ class Turns(NamedTuple):
 
 
 class ListedMixes:
-    """The admitted mixes of some offers, whatever these pay; made by :meth:`of`.
-
-    Examples
-    --------
-    >>> from .functions import PriceFunction
-    >>> from .model import Choice
-    >>> def offer(job: str, *points: tuple[int, int]) -> Offer:
-    ...     choices = [Choice(Fraction(a), Fraction(l), Fraction(20 - l)) for a, l in points]
-    ...     return Offer(job, Fraction(1), PriceFunction(1), tuple(choices))
-    >>> offers = [offer("x", (1, 4), (8, 9)), offer("y", (6, 6))]
-    >>> listed = ListedMixes.of(offers, most_jobs=None, most=10)
-    >>> len(listed), [len(picks) for picks in listed.likely(offers, lambda: Fraction(3, 4))]
-    (4, [1, 1])
-    """
+    """The admitted mixes of some offers, whatever these pay; made by :meth:`of`."""
 
     @classmethod
     def of(cls, offers: Sequence[Offer], most_jobs: int | None, most: int) -> ListedMixes | None:

@@ -44,23 +44,6 @@ def shared_job(
 
     A KeyError says that there is no such job; InvalidCertificate, that the certificate does not
     hold or has no price functions. Where the search for a least slack is given up, 0 counts.
-
-    Examples
-    --------
-    >>> from cms import Configuration, PriceFunction, TimeSharedJob
-    >>> from cms.certificate.one_job import Given
-    >>> points = {"gpu": [(4, 2)], "half": [(4, 6)]}
-    >>> problem = TimeSharedProblem(
-    ...     configurations=[Configuration({"gpu": 1}), Configuration({"half": 2})],
-    ...     jobs=[TimeSharedJob(name, demand=1, limit=20, points=points) for name in "xy"],
-    ... )
-    >>> functions = {name: PriceFunction("1/2") for name in "xy"}
-    >>> prices = MixPrices({"gpu": 1, "half": "1/2"}, functions=functions)
-    >>> found = shared_job(problem, prices, "x")
-    >>> str(found.beside.bound), str(found.beside.bound_if(Given({"half": 1})))
-    ('1', '7/6')
-    >>> str(found.alone["gpu"].bound_if(Given({"gpu": 1})))
-    '3/2'
     """
     own, usable = problem.job(job), _rates(problem, job)
     cases: list[Case] = []
