@@ -1,17 +1,14 @@
 """What certificates about mixes say of one job's choices: held to the optimum with it forced.
 
-The optimum is that of the plain problem that a time-shared one is in disguise, whose blocks say who
-gets which rate; here they also say on what, and whether alone.
+The optimum is that of the plain problem that a time-shared one is in disguise.
 """
 
 from __future__ import annotations
 
 import random
-from collections import Counter
 from collections.abc import Callable, Iterable
 from fractions import Fraction
 from functools import partial
-from itertools import combinations_with_replacement, product
 
 import pytest
 
@@ -31,44 +28,8 @@ from cms.certificate.one_job import Given
 from cms.mixes.one_job import shared_job
 from tests.mixes.test_prices import fitted
 from tests.property.problems import proved_optimum as optimum
-from tests.references.mixes import mixes_on, time_shared_toy
+from tests.references.mixes import Output, images, time_shared_toy
 from tests.samples import few, refusal, so_many
-
-#: Who gets which rate on which block, and whether alone.
-Output = tuple[str, Fraction, str, bool]
-
-
-def images(problem: TimeSharedProblem) -> tuple[Problem, dict[str, Output]]:
-    """The plain problem of the same schedules, and what its blocks stand for."""
-    outputs: dict[str, Output] = {}
-    shapes: dict[Configuration, None] = {}
-    for shape in problem.listed_configurations:
-        per_type = []
-        for block, count in shape.blocks.items():
-            offers: set[tuple[str, ...]] = {()}
-            for mix, rates in mixes_on(problem, block):
-                named = {
-                    f"{j} {r} {block} {len(mix)}": (j, r, block, len(mix) == 1)
-                    for j, r in rates.items()
-                }
-                outputs |= named
-                offers.add(tuple(sorted(named)))
-            per_type.append(list(combinations_with_replacement(sorted(offers), count)))
-        for choice in product(*per_type):
-            held = Counter(name for of_type in choice for offer in of_type for name in offer)
-            if held:
-                shapes[Configuration(held, shape.machine)] = None
-    jobs = [
-        Job(
-            job.name,
-            job.demand,
-            {name: rate for name, (whose, rate, _, _) in outputs.items() if whose == job.name},
-        )
-        for job in problem.jobs
-    ]
-    shapes = shapes or {Configuration({"nothing": 1}, problem.machine_types[0].name): None}
-    plain = Problem(configurations=list(shapes), jobs=jobs, machine_types=problem.machine_types)
-    return plain, outputs
 
 
 def is_on(block: str, output: Output, *, alone: bool = False) -> bool:
