@@ -136,7 +136,7 @@ BUDGETS = {
     "algorithms.prices": 3_020,
     "algorithms.branch_and_price": 5_550,
     "algorithms.aggregated": 1_780,
-    "algorithms.mixes": 2_100,
+    "algorithms.mixes": 2_070,
     "algorithms.conic": 1_150,
     "algorithms.gpulet": 820,
     "algorithms.greedy": 1_500,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from math import ceil
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from cms.errors import UnsupportedProblem
 from cms.mixes.problem import TimeSharedProblem
@@ -17,10 +17,12 @@ from .options import GpuletOptions, PublishedOptions
 from .sbp import SquishyBinPacking
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from cms.plugin.algorithm import Budget, Claim
     from cms.plugin.guarantee import Guarantee
+
+    from ..mixes.machines import Machine
 
 __all__ = ["Gpulet", "GpuletGuided", "GpuletOptions", "GpuletSbp", "PublishedOptions"]
 
@@ -47,7 +49,21 @@ class _OnShares:
         """Return None: nothing is proved of it."""
         return None
 
-    def _count(self, seen: _Seen, options: PublishedOptions) -> None:
+    def run(
+        self, problem: TimeSharedProblem, options: PublishedOptions, budget: Budget
+    ) -> Iterator[Claim]:
+        """Yield one schedule; none if a job cannot be served, or if stopped."""
+        seen = _Seen(problem, options)
+        machines = None if seen.unservable else self._machines(seen, options, budget)
+        if machines is not None:
+            yield Named(schedule_of(machines), self._part)
+
+    _part: str
+
+    def _machines(self, seen: _Seen, options: Any, budget: Budget) -> Sequence[Machine] | None:
+        raise NotImplementedError
+
+    def _count(self, seen: _Seen, options: Any) -> None:
         """Raise UnsupportedProblem if the problem is too large."""
 
 
@@ -97,26 +113,22 @@ class Gpulet(_OnShares):
     name = "gpulet"
     options_type = GpuletOptions
 
-    def run(
-        self, problem: TimeSharedProblem, options: GpuletOptions, budget: Budget
-    ) -> Iterator[Claim]:
-        """Yield the schedule on the smallest number of GPUs with which it succeeds."""
-        seen = _Seen(problem, options)
-        if seen.unservable:
-            return
+    _part = "elastic partitioning"
+
+    def _machines(
+        self, seen: _Seen, options: GpuletOptions, budget: Budget
+    ) -> Sequence[Machine] | None:
+        """Place all on the smallest number of GPUs with which it succeeds."""
         elastic = Elastic(seen.hosting, seen.shares, options)
         # Each request could have a GPU to itself: with so many it succeeds.
         most = len(elastic.requests)
         for number in range(min(most, seen.least(budget)), most + 1):
             machines = elastic.place(number, lambda: budget.stopped)
-            if budget.stopped:
-                return
-            if machines is not None:
-                yield Named(schedule_of(machines), f"elastic partitioning of {number} GPUs")
-                return
+            if machines is not None or budget.stopped:
+                return machines
+        return None
 
-    def _count(self, seen: _Seen, options: PublishedOptions) -> None:
-        assert isinstance(options, GpuletOptions)
+    def _count(self, seen: _Seen, options: GpuletOptions) -> None:
         Elastic(seen.hosting, seen.shares, options)
 
 
@@ -147,21 +159,19 @@ class GpuletSbp(_OnShares):
     name = "gpulet_sbp"
     options_type = PublishedOptions
 
-    def run(
-        self, problem: TimeSharedProblem, options: PublishedOptions, budget: Budget
-    ) -> Iterator[Claim]:
-        """Yield one schedule; none if a whole GPU cannot serve some job."""
-        seen = _Seen(problem, options)
-        block = seen.shares.blocks.get(WHOLE)
-        served = seen.hosting.saturated
+    _part = "squishy bin packing"
+
+    def _machines(
+        self, seen: _Seen, options: PublishedOptions, budget: Budget
+    ) -> Sequence[Machine] | None:
+        """Pack all; None as well if a whole GPU cannot serve some job."""
+        block, served = seen.shares.blocks.get(WHOLE), seen.hosting.saturated
         if any(job.demand and block not in served[job.name] for job in seen.problem.jobs):
-            return
+            return None
         if block is None:  # nothing to serve, and no GPU that is not cut
-            return
+            return None
         packing = SquishyBinPacking(seen.hosting, seen.shares.cuts[WHOLE])
-        machines = packing.machines(lambda: budget.stopped)
-        if machines is not None:
-            yield Named(schedule_of(machines), "squishy bin packing")
+        return packing.machines(lambda: budget.stopped)
 
 
 class GpuletGuided(_OnShares):
@@ -188,16 +198,12 @@ class GpuletGuided(_OnShares):
     name = "gpulet_guided"
     options_type = PublishedOptions
 
-    def run(
-        self, problem: TimeSharedProblem, options: PublishedOptions, budget: Budget
-    ) -> Iterator[Claim]:
-        """Yield one schedule."""
-        seen = _Seen(problem, options)
-        if seen.unservable:
-            return
-        machines = guided(seen.hosting, seen.shares, lambda: budget.stopped)
-        if machines is not None:
-            yield Named(schedule_of(machines), "guided self-tuning")
+    _part = "guided self-tuning"
+
+    def _machines(
+        self, seen: _Seen, options: PublishedOptions, budget: Budget
+    ) -> Sequence[Machine] | None:
+        return guided(seen.hosting, seen.shares, lambda: budget.stopped)
 
     def _count(self, seen: _Seen, options: PublishedOptions) -> None:
         guided_requests(seen.hosting, seen.shares)

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from cms.mixes.problem import TimeSharedProblem
     from cms.plugin.algorithm import Budget
 
-    from .bounds import Priced
+    from .prices import Priced
 
 #: Orders of first fit before anything else.
 _ORDERS = 4

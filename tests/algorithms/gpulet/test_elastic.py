@@ -117,8 +117,7 @@ def test_time_is_shared_on_the_smallest_share_that_can() -> None:
 def test_the_number_of_gpus_is_searched_upwards_until_it_succeeds() -> None:
     problem = serving(*((name, 6, {40: 6, 60: 6}) for name in "abcde"))
     assert [placed(elastic(problem), number) is None for number in (1, 2, 3)] == [True, True, False]
-    solution = cms.solve(problem, "gpulet")
-    assert solution.history[-1].source == "gpulet: elastic partitioning of 3 GPUs"
+    assert cms.solve(problem, "gpulet").machine_count == 3
 
 
 @pytest.mark.parametrize(

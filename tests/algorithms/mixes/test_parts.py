@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 from algorithms.branch_and_price.shapes import Shapes
-from algorithms.mixes.bounds import Pricing
 from algorithms.mixes.closing import cheaper_schedule
 from algorithms.mixes.columns import Columns, Step
 from algorithms.mixes.dive import Diver
@@ -26,6 +25,7 @@ from cms import Configuration, TimeSharedJob, TimeSharedProblem, check, solve
 from cms.certificate.conditions import Condition
 from cms.certificate.quantity import BlocksOfJob
 from cms.mixes import problem as problems
+from cms.mixes.functions import PriceFunction
 from cms.mixes.pricing import price_mix
 from cms.solving.driver import RunBudget
 from cms.solving.ledger import Ledger
@@ -82,31 +82,20 @@ def test_guesses_on_a_grid_are_admitted_and_worth_more_than_was_asked(cap: int |
 
 
 def test_mixes_that_are_listed_join_the_dearest_first_and_of_different_jobs() -> None:
-    search = searched(random_mix(4, most=4))
-    problem, point = search.columns.problem, search.point
-    assert point is not None
-    found = Columns(problem)
-    pricing = Pricing(found, search.region, lambda: False)
-    functions = pricing.functions(point)
+    problem = random_mix(4, most=4)
+    columns, functions = Columns(problem), {name: PriceFunction(1) for name in problem.job_names}
+    search = PriceSearch(columns, Region(problem), unlimited(problem))
+    prices, branches = Prices(np.ones(problem.n_jobs), {}), list[float]()
     for i, block in enumerate(problem.blocks):
-        listed, before = problem.listed_mixes(block), len(found)
-        assert listed is not None
-        price = price_mix(problem, block, functions, {}, above=Fraction(0)).mixes[0].worth
-        pricing.join_likely(i, listed, functions, [], price * 2, 3)
-        assert len(found) == before
-        pricing.join_likely(i, listed, functions, [], price / 2, 3)
-        new = found.listed[before:]
-        assert 0 < len({frozenset(column.mix) for column in new}) == len(new) <= 3
-        worths = [
-            sum(
-                functions[problem.job_names[j]].worth(share * d, d)
-                for j, share in column.shares
-                for d in [problem.jobs[j].demand]
-                if problem.job_names[j] in functions
-            )
-            for column in new
-        ]
-        assert worths[0] == price
+        dearest, before = price_mix(problem, block, functions, {}, above=Fraction(0)), len(columns)
+        price = dearest.mixes[0].worth
+        for part, some in ((2.0, False), (0.5, True)):
+            blocks = [float(price) * part if i == j else 99.0 for j in range(len(problem.blocks))]
+            search._join(Point(1.0, [], [], blocks, prices, {}, branches))
+            assert (len(columns) > before) == some
+        new = columns.listed[before:]
+        assert len({frozenset(column.mix) for column in new}) == len(new) <= 6
+        assert sum(share for _, share in new[0].shares) == price
 
 
 @pytest.mark.parametrize("listed", [True, False])
