@@ -177,3 +177,7 @@ def test_problems_keep_their_lists_of_the_mixes_that_may_be_best() -> None:
     found = price_mix(problem, "a", {}, {"x": Fraction(2)}, above=NOTHING).dearest
     assert found is not None
     assert (list(found.mix), found.worth) == (["x"], 2)
+    more = problem.replace(jobs=[TimeSharedJob("x", "1/9", 20, points), *jobs[1:]])
+    found = price_mix(more, "a", {"x": PriceFunction(1)}, {}, above=NOTHING).dearest
+    assert found is not None
+    assert (list(found.mix), found.worth) == (["x"], 1)

@@ -145,7 +145,10 @@ def test_what_is_not_decided_counts_for_nothing() -> None:
     functions = {name: PriceFunction("1/2") for name in "xy"}
     prices = MixPrices({"gpu": 1, "half": "1/2"}, functions=functions)
     half = Given({"half": 1})
-    assert shared_job(problem, prices, "x").beside.bound_if(half) == Fraction(7, 6)
+    found = shared_job(problem, prices, "x")
+    assert found.beside.bound_if(half) == Fraction(7, 6)
+    assert found.alone["gpu"].bound_if(Given({"gpu": 1})) == Fraction(3, 2)
+    assert found.alone["half"].bound_if(half) == Fraction(7, 6)
     assert shared_job(problem, prices, "x", node_limit=0).beside.bound_if(half) == 1
 
 

@@ -177,7 +177,7 @@ def require_one_tree(seed: int) -> None:
 
 
 def test_branches_on_the_blocks_of_a_job_charge_the_mixes_that_have_it() -> None:
-    for seed in range(so_many(3, 1000)):
+    for seed in range(so_many(30, 1000)):
         require_one_tree(seed)
 
 
