@@ -13,7 +13,6 @@ from cms.mixes.functions import PriceFunction
 from cms.mixes.listed import ListedMixes
 from cms.mixes.model import Choice
 from cms.mixes.offers import Offer
-from cms.mixes.problem_offers import Charge
 
 from .checker.dearest import Dearer, Function, Offered, Place, dearer_mix
 from .finding import require
@@ -40,19 +39,6 @@ def random_points(rng: random.Random) -> list[tuple[Fraction, Fraction]]:
     return [(Fraction(a), random_number(rng, 6 + 2 * a)) for a in amounts]
 
 
-def random_charges(rng: random.Random) -> list[Charge]:
-    """Draw up to three charges, of either sign, for turns of any length and for long ones."""
-    return [
-        Charge(random_number(rng, 24) * rng.choice([0, 1]), random_number(rng, 9) * sign)
-        for sign in rng.choice([[], [], [], [1], [-1], [1, -1], [-1, 1, 1]])
-    ]
-
-
-def charge_of(length: Fraction, charges: Sequence[Charge]) -> Fraction:
-    """Return what a mix is worth more for a turn of a length."""
-    return sum((charge.worth for charge in charges if length >= charge.length), Fraction(0))
-
-
 def random_offers(rng: random.Random, jobs: int) -> list[Offer]:
     """Draw offers by one rule; some jobs alike, some charges, some without an admissible point."""
     rule = rng.choice(list(FrameRule))
@@ -62,14 +48,14 @@ def random_offers(rng: random.Random, jobs: int) -> list[Offer]:
             offers.append(offers[-1]._replace(job=f"j{at}"))
             continue
         demand, limit = random_number(rng, 12) * rng.choice([0, 1, 1, 1]), random_number(rng, 120)
-        charges = random_charges(rng)
+        charge = random_number(rng, 9) * rng.choice([0, 0, 0, 1, -1])
         choices = tuple(
-            Choice(amount, length, rule.longest(length, limit), charge_of(length, charges))
+            Choice(amount, length, rule.longest(length, limit))
             for amount, length in random_points(rng)
             if rule.admits(length, length, limit)
         )
         if choices:
-            offers.append(Offer(f"j{at}", demand, random_function(rng, demand), choices))
+            offers.append(Offer(f"j{at}", demand, random_function(rng, demand), choices, charge))
     return offers
 
 
@@ -94,11 +80,9 @@ def wild_offers(rng: random.Random, jobs: int) -> list[Offer]:
             for _ in range(rng.randint(0, 3))
         ]
         slope = rng.choice([Fraction(0), wild_number(rng, -6, 6), demand])
-        for c in range(len(choices)):
-            charge = rng.choice([Fraction(0), wild_number(rng, -9, 9), -wild_number(rng, -9, 9)])
-            choices[c] = choices[c]._replace(charge=charge)
+        charge = rng.choice([Fraction(0), wild_number(rng, -9, 9), -wild_number(rng, -9, 9)])
         function = PriceFunction(slope, steps)
-        offers.append(Offer(f"j{at}", demand, function, tuple(choices)))
+        offers.append(Offer(f"j{at}", demand, function, tuple(choices), charge))
     return offers
 
 
@@ -115,7 +99,7 @@ def all_mixes(
                 worth = Fraction(0)
                 for offer, choice in zip(chosen, choices, strict=True):
                     rate = choice.amount / frame
-                    worth += choice.charge + offer.function.worth(rate, offer.demand)
+                    worth += offer.charge + offer.function.worth(rate, offer.demand)
                 picked = zip(chosen, choices, strict=True)
                 yield {offer.job: choice.amount for offer, choice in picked}, worth
 
@@ -129,7 +113,7 @@ def by_the_checker(
             offer.job,
             offer.demand,
             Function(offer.function.slope, tuple(offer.function.steps)),
-            tuple(Place(*choice) for choice in offer.choices),
+            tuple(Place(*choice, offer.charge) for choice in offer.choices),
         )
         for offer in offers
     ]

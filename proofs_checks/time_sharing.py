@@ -44,7 +44,7 @@ from typing import TypeAlias
 
 from cms import InvalidCertificate, MixPrices, PriceFunction, TimeSharedProblem
 from cms.mixes.dearest import dearest_mix
-from cms.mixes.problem_offers import offers_of
+from cms.mixes.pricing import offers_of
 
 from .bounds import compact, lp_dw
 from .brute_force import optimum, options
@@ -293,7 +293,7 @@ def _intervals(shared: Shared, rng: random.Random) -> None:
 def _searches(shared: Shared, i: int, given: Sequence[PriceFunction], best: Fraction) -> None:
     """The search of the package and that of the second checker find the dearest mix."""
     problem = shared.problem()
-    offers = offers_of(problem, f"b{i}", {f"j{s}": f for s, f in enumerate(given)})
+    offers = offers_of(problem, f"b{i}", {f"j{s}": f for s, f in enumerate(given)}, {})
     found = dearest_mix(offers, above=ZERO).dearest
     worth = ZERO if found is None else found.worth
     require(worth == best, f"the dearest mix on {i} is worth {worth}, by enumeration {best}")

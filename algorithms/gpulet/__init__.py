@@ -3,26 +3,26 @@
 from __future__ import annotations
 
 from math import ceil
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from cms.errors import UnsupportedProblem
 from cms.mixes.problem import TimeSharedProblem
 from cms.plugin.algorithm import Named, Support
 
 from ..mixes.hosting import Hosting
-from ..mixes.machines import schedule_of
-from ..mixes.saturated import Saturated, least_cost
-from .elastic import Elastic
+from ..mixes.machines import Saturated, least_cost, schedule_of
+from .elastic import Elastic, guided, guided_requests
 from .gpus import WHOLE, Shares, in_pairs
-from .guided import guided, guided_requests
 from .options import GpuletOptions, PublishedOptions
 from .sbp import SquishyBinPacking
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from cms.plugin.algorithm import Budget, Claim
     from cms.plugin.guarantee import Guarantee
+
+    from ..mixes.machines import Machine
 
 __all__ = ["Gpulet", "GpuletGuided", "GpuletOptions", "GpuletSbp", "PublishedOptions"]
 
@@ -49,7 +49,21 @@ class _OnShares:
         """Return None: nothing is proved of it."""
         return None
 
-    def _count(self, seen: _Seen, options: PublishedOptions) -> None:
+    def run(
+        self, problem: TimeSharedProblem, options: PublishedOptions, budget: Budget
+    ) -> Iterator[Claim]:
+        """Yield one schedule; none if a job cannot be served, or if stopped."""
+        seen = _Seen(problem, options)
+        machines = None if seen.unservable else self._machines(seen, options, budget)
+        if machines is not None:
+            yield Named(schedule_of(machines), self._part)
+
+    _part: str
+
+    def _machines(self, seen: _Seen, options: Any, budget: Budget) -> Sequence[Machine] | None:
+        raise NotImplementedError
+
+    def _count(self, seen: _Seen, options: Any) -> None:
         """Raise UnsupportedProblem if the problem is too large."""
 
 
@@ -79,7 +93,6 @@ class Gpulet(_OnShares):
     Servers with Spatio-Temporal Sharing, USENIX ATC '22, 199-216 (arXiv:2109.01611), sections 4.1
     to 4.3. Rebuilt from its description; where the published program does otherwise, an option
     says so. It models no interference, and does not merge two partly used shares of one service.
-    No theorem of ours is about it, so nothing in ``proofs_checks`` is either.
 
     Examples
     --------
@@ -100,26 +113,22 @@ class Gpulet(_OnShares):
     name = "gpulet"
     options_type = GpuletOptions
 
-    def run(
-        self, problem: TimeSharedProblem, options: GpuletOptions, budget: Budget
-    ) -> Iterator[Claim]:
-        """Yield the schedule on the smallest number of GPUs with which it succeeds."""
-        seen = _Seen(problem, options)
-        if seen.unservable:
-            return
+    _part = "elastic partitioning"
+
+    def _machines(
+        self, seen: _Seen, options: GpuletOptions, budget: Budget
+    ) -> Sequence[Machine] | None:
+        """Place all on the smallest number of GPUs with which it succeeds."""
         elastic = Elastic(seen.hosting, seen.shares, options)
         # Each request could have a GPU to itself: with so many it succeeds.
         most = len(elastic.requests)
         for number in range(min(most, seen.least(budget)), most + 1):
             machines = elastic.place(number, lambda: budget.stopped)
-            if budget.stopped:
-                return
-            if machines is not None:
-                yield Named(schedule_of(machines), f"elastic partitioning of {number} GPUs")
-                return
+            if machines is not None or budget.stopped:
+                return machines
+        return None
 
-    def _count(self, seen: _Seen, options: PublishedOptions) -> None:
-        assert isinstance(options, GpuletOptions)
+    def _count(self, seen: _Seen, options: GpuletOptions) -> None:
         Elastic(seen.hosting, seen.shares, options)
 
 
@@ -144,39 +153,25 @@ class GpuletSbp(_OnShares):
     ----------
     Shen, Chen, Jin, Zhao, Kong, Philipose, Krishnamurthy, Sundaram: Nexus: A GPU Cluster Engine for
     Accelerating DNN-Based Video Analysis, SOSP '19, doi:10.1145/3341301.3359658; the baseline
-    "temporal" of gpulet (USENIX ATC '22). Rebuilt from its description. No theorem of ours is about
-    it, so nothing in ``proofs_checks`` is either.
-
-    Examples
-    --------
-    >>> from cms import Configuration, TimeSharedJob, TimeSharedProblem, solve
-    >>> points = {"100": [(1, "0.003"), (8, "0.012")]}
-    >>> problem = TimeSharedProblem(
-    ...     configurations=Configuration({"100": 1}),
-    ...     jobs=[TimeSharedJob(name, 200, "0.1", points) for name in ("bert", "vgg", "unet")],
-    ... )
-    >>> solve(problem, method="gpulet_sbp").machine_count
-    1
+    "temporal" of gpulet (USENIX ATC '22). Rebuilt from its description.
     """
 
     name = "gpulet_sbp"
     options_type = PublishedOptions
 
-    def run(
-        self, problem: TimeSharedProblem, options: PublishedOptions, budget: Budget
-    ) -> Iterator[Claim]:
-        """Yield one schedule; none if a whole GPU cannot serve some job."""
-        seen = _Seen(problem, options)
-        block = seen.shares.blocks.get(WHOLE)
-        served = seen.hosting.saturated
+    _part = "squishy bin packing"
+
+    def _machines(
+        self, seen: _Seen, options: PublishedOptions, budget: Budget
+    ) -> Sequence[Machine] | None:
+        """Pack all; None as well if a whole GPU cannot serve some job."""
+        block, served = seen.shares.blocks.get(WHOLE), seen.hosting.saturated
         if any(job.demand and block not in served[job.name] for job in seen.problem.jobs):
-            return
+            return None
         if block is None:  # nothing to serve, and no GPU that is not cut
-            return
+            return None
         packing = SquishyBinPacking(seen.hosting, seen.shares.cuts[WHOLE])
-        machines = packing.machines(lambda: budget.stopped)
-        if machines is not None:
-            yield Named(schedule_of(machines), "squishy bin packing")
+        return packing.machines(lambda: budget.stopped)
 
 
 class GpuletGuided(_OnShares):
@@ -196,34 +191,19 @@ class GpuletGuided(_OnShares):
     ----------
     Dhakal, Kulkarni, Ramakrishnan: GSLICE: Controlled Spatial Sharing of GPUs for a Scalable
     Inference Platform, SoCC '20, doi:10.1145/3419111.3421284; here with the rates known, as the
-    baseline "guided self-tuning" of gpulet (USENIX ATC '22). Rebuilt from its description. No
-    theorem of ours is about it, so nothing in ``proofs_checks`` is either.
-
-    Examples
-    --------
-    >>> from cms import Configuration, TimeSharedJob, TimeSharedProblem, solve
-    >>> points = {"60": [(1, "0.004"), (8, "0.016")], "40": [(1, "0.005"), (8, "0.021")]}
-    >>> problem = TimeSharedProblem(
-    ...     configurations=Configuration({"60": 1, "40": 1}),
-    ...     jobs=[TimeSharedJob(name, 200, "0.1", points) for name in ("bert", "vgg", "unet")],
-    ... )
-    >>> solve(problem, method="gpulet_guided").machine_count
-    2
+    baseline "guided self-tuning" of gpulet (USENIX ATC '22). Rebuilt from its
+    description.
     """
 
     name = "gpulet_guided"
     options_type = PublishedOptions
 
-    def run(
-        self, problem: TimeSharedProblem, options: PublishedOptions, budget: Budget
-    ) -> Iterator[Claim]:
-        """Yield one schedule."""
-        seen = _Seen(problem, options)
-        if seen.unservable:
-            return
-        machines = guided(seen.hosting, seen.shares, lambda: budget.stopped)
-        if machines is not None:
-            yield Named(schedule_of(machines), "guided self-tuning")
+    _part = "guided self-tuning"
+
+    def _machines(
+        self, seen: _Seen, options: PublishedOptions, budget: Budget
+    ) -> Sequence[Machine] | None:
+        return guided(seen.hosting, seen.shares, lambda: budget.stopped)
 
     def _count(self, seen: _Seen, options: PublishedOptions) -> None:
         guided_requests(seen.hosting, seen.shares)

@@ -1,4 +1,4 @@
-"""gpulet's elastic partitioning: shares by the knee of a rate curve, best fit, then time."""
+"""gpulet's elastic partitioning, and guided self-tuning, which shares nothing in time."""
 
 from __future__ import annotations
 
@@ -33,19 +33,10 @@ class Request(NamedTuple):
 
 
 class Elastic:
-    """Elastic partitioning of one problem, on any number of GPUs.
+    """Elastic partitioning of one problem as the options see it, on any number of GPUs.
 
-    Parameters
-    ----------
-    hosting : Hosting
-        Of the problem as the options see it; every job with a demand can be served.
-    shares : Shares
-    options : GpuletOptions
-
-    Raises
-    ------
-    UnsupportedProblem
-        If more than 2,000 shares would be asked for.
+    Every job with a demand can be served; UnsupportedProblem if more than 2,000 shares would be
+    asked for.
     """
 
     def __init__(self, hosting: Hosting, shares: Shares, options: GpuletOptions) -> None:
@@ -136,8 +127,42 @@ class Elastic:
 
 
 def too_many_shares(number: int) -> UnsupportedProblem:
-    """Return the error that so many shares are too many to be placed one by one."""
+    """Build the error that so many shares are too many to be placed one by one."""
     return UnsupportedProblem(
         f"it would ask for {number} shares or more, one by one; at most {MOST_REQUESTS} are "
         "placed; use auto"
     )
+
+
+def guided_requests(hosting: Hosting, shares: Shares) -> list[Request]:
+    """List what the jobs ask for: the largest rate again and again, then what is large enough."""
+    requests: list[Request] = []
+    for job in hosting.problem.jobs:
+        if not job.demand:
+            continue
+        rates = {
+            share: hosting.saturated[job.name][block]
+            for share, block in shares.blocks.items()
+            if block in hosting.saturated[job.name]
+        }
+        fastest = max(rates, key=rates.__getitem__)
+        full = ceil(job.demand / rates[fastest]) - 1
+        if len(requests) + full >= MOST_REQUESTS:
+            raise too_many_shares(len(requests) + full)
+        requests += [Request(job.name, fastest, rates[fastest])] * full
+        rest = job.demand - full * rates[fastest]
+        least = next(share for share, rate in rates.items() if rate >= rest)
+        requests.append(Request(job.name, least, rest))
+    return requests
+
+
+def guided(
+    hosting: Hosting, shares: Shares, stopped: Callable[[], bool]
+) -> Sequence[Machine] | None:
+    """Place each request where it leaves least, the largest first; None if stopped."""
+    gpus = Gpus(hosting, shares)
+    for request in sorted(guided_requests(hosting, shares), key=lambda one: -one.share):
+        if stopped():
+            return None
+        gpus.best_fit(request.share, {request.job: request.rate})
+    return gpus.machines

@@ -23,14 +23,10 @@ _SHARE = re.compile(r"(?:mps:)?([1-9][0-9]?|100)")
 
 
 class Shares(NamedTuple):
-    """The shares that a GPU can be cut into, by rising size.
+    """The shares that a GPU can be cut into, by rising size in per cent.
 
-    Attributes
-    ----------
-    blocks : dict of int to str
-        The block of each share, in per cent of a GPU.
-    cuts : dict of int to Configuration
-        How a GPU is cut to have such a share; the rest, if any, is one share as well.
+    ``blocks`` has the block of each; ``cuts`` how a GPU is cut to have one: the rest, if any, is
+    one share as well.
     """
 
     blocks: dict[int, str]
@@ -38,15 +34,7 @@ class Shares(NamedTuple):
 
     @classmethod
     def of(cls, problem: TimeSharedProblem) -> Shares:
-        """Read the shares off the names of the blocks of a problem that :func:`in_pairs` supports.
-
-        Examples
-        --------
-        >>> from cms import Configuration, TimeSharedProblem
-        >>> cuts = [Configuration({"mps:100": 1}), Configuration({"mps:60": 1, "mps:40": 1})]
-        >>> Shares.of(TimeSharedProblem(configurations=cuts)).blocks
-        {40: 'mps:40', 60: 'mps:60', 100: 'mps:100'}
-        """
+        """Read the shares off the names of blocks, as :func:`in_pairs` supports them."""
         cuts: dict[int, Configuration] = {}
         blocks: dict[int, str] = {}
         for shape in problem.listed_configurations:
@@ -59,82 +47,58 @@ class Shares(NamedTuple):
 
 
 def share_of(block: str) -> int | None:
-    """Return the per cent of a GPU that a block's name says; None if it says none.
-
-    Examples
-    --------
-    >>> share_of("mps:60"), share_of("60"), share_of("3g.40gb")
-    (60, 60, None)
-    """
+    """Return the per cent of a GPU that a block's name says; None if it says none."""
     found = _SHARE.fullmatch(block)
     return int(found[1]) if found else None
 
 
 def in_pairs(problem: TimeSharedProblem) -> Support:
-    """Refuse what is not one unlimited kind of GPUs, left whole or cut into two shares.
-
-    Examples
-    --------
-    >>> from cms import Configuration, TimeSharedProblem
-    >>> problem = TimeSharedProblem(configurations=Configuration({"60": 1, "20": 2}))
-    >>> print(in_pairs(problem).reason)
-    a GPU is cut into 20 + 20 + 60; gpulet leaves it whole or cuts it into two shares of 100 % \
-together; use mix_first_fit or auto
-    """
-    other = "; use mix_first_fit or auto"
-    if len(problem.machine_types) != 1:
-        kinds = ", ".join(machine.name for machine in problem.machine_types)
-        return Support(False, f"there are several machine types ({kinds}), it knows one{other}")
-    (machine,) = problem.machine_types
-    if machine.limit is not None:
+    """Refuse what is not one unlimited kind of GPUs, left whole or cut into two shares."""
+    (machine, *others) = problem.machine_types
+    if not others and machine.limit is not None:
         return Support(
             False,
             f"machine type {machine.name!r} has a limit of {machine.limit} machines, and it takes "
             "as many as it needs; use auto",
         )
+    refusal = _refusal(problem)
+    return (
+        Support(True)
+        if refusal is None
+        else Support(False, f"{refusal}; use mix_first_fit or auto")
+    )
+
+
+def _refusal(problem: TimeSharedProblem) -> str | None:
+    if len(problem.machine_types) != 1:
+        kinds = ", ".join(machine.name for machine in problem.machine_types)
+        return f"there are several machine types ({kinds}), it knows one"
     names: dict[int, str] = {}
     for shape in problem.configurations:
         if not isinstance(shape, Configuration):
-            return Support(
-                False,
-                "its configurations are a size-bounded set; expected listed ones, of one block or "
-                f"two{other}",
-            )
+            expected = "expected listed ones, of one block or two"
+            return f"its configurations are a size-bounded set; {expected}"
         sizes: list[int] = []
         for block, count in shape.blocks.items():
             share = share_of(block)
             if share is None:
-                return Support(
-                    False,
-                    f"the block {block!r} is no share of a GPU; expected names such as mps:60 or "
-                    f"60{other}",
+                return (
+                    f"the block {block!r} is no share of a GPU; expected names such as mps:60 or 60"
                 )
             if names.setdefault(share, block) != block:
-                return Support(
-                    False, f"the blocks {names[share]!r} and {block!r} are the same share{other}"
-                )
+                return f"the blocks {names[share]!r} and {block!r} are the same share"
             sizes += [share] * min(count, WHOLE)
         if len(sizes) > 2 or sum(sizes) != WHOLE:
             cut = " + ".join(map(str, sorted(sizes))) or "nothing"
-            return Support(
-                False,
+            return (
                 f"a GPU is cut into {cut}; gpulet leaves it whole or cuts it into two shares of "
-                f"{WHOLE} % together{other}",
+                f"{WHOLE} % together"
             )
-    return Support(True)
+    return None
 
 
 class Gpus:
-    """Some GPUs: how many are uncut, which shares are free, which are occupied.
-
-    Parameters
-    ----------
-    hosting : Hosting
-        Of the problem that they serve.
-    shares : Shares
-    number : int or None
-        How many there are; None for as many as are asked for.
-    """
+    """Some GPUs: which shares are free and which are occupied; as many as needed by default."""
 
     def __init__(self, hosting: Hosting, shares: Shares, number: int | None = None) -> None:
         self._hosting, self._shares, self._left = hosting, shares, number
@@ -183,17 +147,8 @@ class Gpus:
     def best_fit(self, share: int, rates: Rates, *, uncut_first: bool = False) -> bool:
         """Have a block of at least some size serve some rates, the one that leaves least.
 
-        Parameters
-        ----------
-        share : int
-        rates : dict of str to Fraction
-        uncut_first : bool, default False
-            Whether a GPU is cut though a free block would do.
-
-        Returns
-        -------
-        bool
-            False if there is no such block, and no GPU to cut.
+        With ``uncut_first`` a GPU is cut though a free block would do. False if there is no such
+        block, and no GPU to cut.
         """
         if not (uncut_first and self.uncut) and any(
             self._serves(loaded, rates) for _, loaded in self.free(share)

@@ -40,11 +40,6 @@ class PublishedOptions(CheckedFields):
         10,000 of a job on a share.
     skipped_amount : number, default 0
         A batch that is never used; 32 as published, by a slip in a binary search. 0 is none.
-
-    Examples
-    --------
-    >>> PublishedOptions(dropped_rate=15, limit_slack="0.05").limit_slack
-    Fraction(1, 20)
     """
 
     dropped_rate: Fraction = Fraction(0)
@@ -59,22 +54,7 @@ class PublishedOptions(CheckedFields):
         self._number("skipped_amount")
 
     def applied(self, problem: TimeSharedProblem) -> TimeSharedProblem:
-        """Return the problem as the published program sees it; itself where nothing deviates.
-
-        Raises
-        ------
-        UnsupportedProblem
-            If too many batches lie between measured ones.
-
-        Examples
-        --------
-        >>> from cms import Configuration, TimeSharedJob, TimeSharedProblem
-        >>> jobs = [TimeSharedJob("bert", 40, 1, {"100": [(1, "0.1"), (4, "0.25")]})]
-        >>> problem = TimeSharedProblem(configurations=Configuration({"100": 1}), jobs=jobs)
-        >>> seen = PublishedOptions(limit_slack="0.05", interpolate=True).applied(problem).jobs[0]
-        >>> [str(point.length) for point in seen.points["100"]], str(seen.limit)
-        (['1/10', '3/20', '1/5', '1/4'], '21/20')
-        """
+        """Return the problem as the published program sees it; itself where nothing deviates."""
         if not (self.dropped_rate or self.limit_slack or self.interpolate or self.skipped_amount):
             return problem
         return problem.replace(
@@ -116,11 +96,6 @@ class GpuletOptions(PublishedOptions):
     short_scan : bool, default False
         Whether the search for the share that pays most stops before the step to the whole GPU, as
         published.
-
-    Examples
-    --------
-    >>> GpuletOptions(enough="0.85").enough
-    Fraction(17, 20)
     """
 
     enough: Fraction = Fraction(1)
@@ -135,18 +110,7 @@ class GpuletOptions(PublishedOptions):
 
 
 def interpolated(points: Sequence[Point]) -> list[Point]:
-    """Add a point for every whole amount between two measured ones, on a straight line.
-
-    Parameters
-    ----------
-    points : sequence of Point
-        By rising amount.
-
-    Raises
-    ------
-    UnsupportedProblem
-        If these are more than 10,000.
-    """
+    """Add a point for every whole amount between two measured ones, on a straight line."""
     added = list(points)
     for low, high in pairwise(points):
         slope = (high.length - low.length) / (high.amount - low.amount)

@@ -21,13 +21,7 @@ if TYPE_CHECKING:
 class Duty(NamedTuple):
     """Jobs that take turns on a whole GPU, once in every duty cycle.
 
-    Attributes
-    ----------
-    cycle : Fraction
-        Its length; the turns take no longer than this together.
-    rates : dict of str to Fraction
-    points : dict of str to Point
-        What each job takes in its turn: no less than arrives in a cycle.
+    Their turns take no longer than the cycle together; each takes no less than arrives in it.
     """
 
     cycle: Fraction
@@ -41,30 +35,7 @@ class Duty(NamedTuple):
 
 
 class SquishyBinPacking:
-    """The steps of squishy bin packing on one problem.
-
-    Parameters
-    ----------
-    hosting : Hosting
-    whole : Configuration
-        A GPU that is not cut.
-
-    Examples
-    --------
-    >>> from cms import Configuration, TimeSharedJob, TimeSharedProblem
-    >>> from algorithms.mixes.hosting import Hosting
-    >>> points = {"100": [(1, 3), (4, 8)]}
-    >>> whole = Configuration({"100": 1})
-    >>> problem = TimeSharedProblem(
-    ...     configurations=whole, jobs=[TimeSharedJob(name, "0.2", 40, points) for name in "ab"]
-    ... )
-    >>> packing = SquishyBinPacking(Hosting(problem), whole)
-    >>> a, b = (packing.residual(job, Fraction(1, 5)) for job in "ab")
-    >>> a.cycle, a.occupancy
-    (Fraction(20, 1), Fraction(2, 5))
-    >>> packing.merged(a, b).occupancy
-    Fraction(4, 5)
-    """
+    """The steps of squishy bin packing on one problem, whose ``whole`` is a GPU not cut."""
 
     def __init__(self, hosting: Hosting, whole: Configuration) -> None:
         self._hosting, self._whole = hosting, whole

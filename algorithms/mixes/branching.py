@@ -1,13 +1,12 @@
-"""A tree of prices: where those of the root fall a little short, it branches on machines and turns.
+"""A tree of prices: where those of the root fall a little short, it branches on machines and jobs.
 
 Branches are on how many machines take a configuration, then on how many blocks of a type have a job
-in their mix, then on how many of these have long turns of it. Each node has price functions of its
-own; the leaves make one certificate.
+in their mix. Each node has price functions of its own; the leaves make one certificate.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections import defaultdict
 from fractions import Fraction
 from math import floor
 from typing import TYPE_CHECKING
@@ -15,17 +14,13 @@ from typing import TYPE_CHECKING
 from cms.certificate.certificate import Branch, Certificate, round_up
 from cms.certificate.conditions import Condition
 from cms.certificate.quantity import BlocksOfJob, MachinesOf
-from cms.problem.parts import Configuration
 
 from ..solvers.floats import near
 from .master import Master
 from .prices import PriceSearch
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from cms.certificate.quantity import Quantity
-    from cms.mixes.prices import MixPrices
     from cms.plugin.algorithm import Budget
 
     from .master import Point
@@ -38,136 +33,73 @@ _PENALTY = 100
 _WHOLE = 1e-5
 
 
-@dataclass(slots=True, eq=False)
-class _Node:
-    """A node: the branches above it, and what proves its bound or splits it."""
-
-    path: tuple[Condition, ...]
-    leaf: MixPrices | None = None
-    split: tuple[Quantity, int] | None = None
-    children: list[_Node] = field(default_factory=list)
-
-
 class Tree:
     """Looks for a certificate that no schedule costs less than some cost.
 
-    Parameters
-    ----------
-    root : PriceSearch
-        Whose columns, cuts and prices do not prove it.
-    budget : Budget
+    The root is a search whose columns, cuts and prices do not prove it.
     """
 
     def __init__(self, root: PriceSearch, budget: Budget) -> None:
-        self._root, self._budget = root, budget
+        self._root, self._budget, self._nodes = root, budget, 0
         self._step = root.columns.problem.cost_step
 
     def proof(self, cost: Fraction) -> Certificate | None:
         """Return a certificate of a bound that rounds up to this cost; None if none is found.
 
-        Raises
-        ------
-        Stopped
+        It may raise Stopped.
         """
-        if not self._step or self._root.region.bounded:
+        if not self._step or self._root.region.bounded or self._root.point is None:
             return None
-        top, region = _Node(()), self._root.region
-        #: One linear program for all nodes, in which demands may go without being served.
-        self._master = Master(
-            self._root.columns, region, penalty=_PENALTY * near(cost / region.unit)
-        )
-        self._master.add_steps(list(self._root.master.steps))
-        waiting, nodes = [top], 0
-        while waiting:
-            node = waiting.pop()
-            nodes += 1
-            if nodes > _NODES or len(node.path) > _DEPTH or self._budget.stopped:
-                return None
-            if not self._settled(node, cost):
-                return None
-            waiting += node.children
-        return _certificate(top)
+        return self._split((), self._root.point, cost)
 
-    def _settled(self, node: _Node, cost: Fraction) -> bool:
-        """Prove the cost below a node's branches, or split it; False if neither can be done."""
-        if node.path:
-            region = self._root.region.below(node.path)
-            root, known = self._root, cost - self._step
-            search = PriceSearch(
-                root.columns, region, root.guessers, self._budget, known, self._master
-            )
-            for priced in search.prove(_ROUNDS):
-                if round_up(priced.bound, self._step) >= cost:
-                    node.leaf = priced.leaf
-                    return True
-            point = search.point
-        else:
-            point = self._root.point
-        if point is None:
-            return False
-        for quantity, value in self._fractions(point):
-            at_most = floor(value)
-            node.split = quantity, at_most
-            node.children = [
-                _Node((*node.path, Condition(quantity, -1, at_most))),
-                _Node((*node.path, Condition(quantity, 1, at_most + 1))),
-            ]
-            return True
-        return False
+    def _proof(self, path: tuple[Condition, ...], cost: Fraction) -> Certificate | None:
+        """Prove the cost below branches, by prices there or by branches further down."""
+        self._nodes += 1
+        if self._nodes > _NODES or len(path) > _DEPTH or self._budget.stopped:
+            return None
+        root, region = self._root, self._root.region.below(path)
+        # Demands may go without being served.
+        penalty = _PENALTY * near(cost / region.unit)
+        master = Master(root.columns, region, penalty=penalty)
+        master.add_steps(list(root.master.steps))
+        search = PriceSearch(root.columns, region, self._budget, cost - self._step, master)
+        for priced in search.prove(_ROUNDS):
+            if round_up(priced.bound, self._step) >= cost:
+                return priced.leaf
+        return None if search.point is None else self._split(path, search.point, cost)
 
-    def _fractions(self, point: Point) -> Iterator[tuple[Quantity, float]]:
-        """Iterate over the quantities that are no whole numbers, the best to branch on first."""
+    def _split(
+        self, path: tuple[Condition, ...], point: Point, cost: Fraction
+    ) -> Certificate | None:
+        """Prove the cost on either side of the branch on the most fractional quantity."""
+        quantity, value = self._most_fractional(point)
+        if quantity is None:
+            return None
+        at_most = floor(value)
+        above = self._proof((*path, Condition(quantity, 1, at_most + 1)), cost)
+        below = above and self._proof((*path, Condition(quantity, -1, at_most)), cost)
+        return above and below and Branch(quantity, at_most, below, above)
+
+    def _most_fractional(self, point: Point) -> tuple[Quantity | None, float]:
+        """Return what is farthest from a whole number: configurations before blocks of jobs."""
         region, columns = self._root.region, self._root.columns
-        machines: dict[Configuration, float] = {}
+        machines: dict[Quantity, float] = defaultdict(float)
+        blocks: dict[Quantity, float] = defaultdict(float)
         for row, amount in zip(region.rows, point.machines, strict=False):
             if row.shape is not None:
-                machines[row.shape] = machines.get(row.shape, 0.0) + amount
-        yield from sorted(
-            ((MachinesOf(shape), x) for shape, x in machines.items() if _apart(x) > _WHOLE),
-            key=lambda pair: -_apart(pair[1]),
-        )
-        blocks: dict[tuple[int, int], float] = {}
+                machines[MachinesOf(row.shape)] += amount
+        names = columns.problem.job_names
         for column, amount in zip(columns.listed, point.mixes, strict=False):
             for job, _ in column.shares:
-                blocks[column.block, job] = blocks.get((column.block, job), 0.0) + amount
-        names = columns.problem.job_names
-        found: list[tuple[Quantity, float]] = [
-            (BlocksOfJob(region.blocks[i], names[job]), x)
-            for (i, job), x in blocks.items()
-            if _apart(x) > _WHOLE
-        ]
-        yield from sorted(found, key=lambda pair: -_apart(pair[1]))
-        yield from sorted(self._turns(point), key=lambda pair: -_apart(pair[1]))
-
-    def _turns(self, point: Point) -> Iterator[tuple[Quantity, float]]:
-        """Iterate over how many blocks have turns of a job with so much or longer, if fractional.
-
-        Two mixes of the same jobs differ in the amount of one of them.
-        """
-        columns, names = self._root.columns, self._root.columns.problem.job_names
-        used: dict[tuple[int, int], dict[Fraction, float]] = {}
-        for column, x in zip(columns.listed, point.mixes, strict=False):
-            if x > _WHOLE:
-                for job, _ in column.shares:
-                    own = used.setdefault((column.block, job), {})
-                    amount = column.mix[names[job]]
-                    own[amount] = own.get(amount, 0.0) + x
-        for (i, job), amounts in used.items():
-            for least in sorted(amounts)[1:]:
-                x = sum(own for amount, own in amounts.items() if amount >= least)
-                if _apart(x) > _WHOLE:
-                    yield BlocksOfJob(self._root.region.blocks[i], names[job], least), x
+                quantity = BlocksOfJob(region.blocks[column.block], names[job])
+                blocks[quantity] += amount
+        for values in (machines, blocks):
+            found = max(values, key=lambda each: _apart(values[each]), default=None)
+            if found is not None and _apart(values[found]) > _WHOLE:
+                return found, values[found]
+        return None, 0.0
 
 
 def _apart(value: float) -> float:
     """How far a number is from the nearest whole one."""
     return abs(value - round(value))
-
-
-def _certificate(node: _Node) -> Certificate:
-    if node.leaf is not None:
-        return node.leaf
-    if node.split is None:
-        raise AssertionError("a node without a leaf and without a split")
-    below, above = map(_certificate, node.children)
-    return Branch(*node.split, below, above)

@@ -2,27 +2,26 @@
 
 from __future__ import annotations
 
+from collections import Counter, defaultdict
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from cms.certificate.certificate import next_below, round_up
-from cms.plugin.algorithm import Named
+from cms.certificate.certificate import next_below
 
 from ..branch_and_price.shapes import Shapes
 from ..solvers.floats import near
 from ..solvers.integer import TooLarge
-from .columns import Column, Step
 from .program import Found, MixProgram, Rules, schedule_of
-from .tidy import smaller_mixes, tidied
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
 
-    from cms.plugin.algorithm import Budget, Claim
+    from cms.plugin.algorithm import Budget
     from cms.schedule.schedule import Schedule
 
+    from .columns import Column, Columns
     from .knapsack import Prices
     from .prices import PriceSearch
 
@@ -32,99 +31,46 @@ _MOST_MIXES = 1_000
 _NODES, _EFFORT = 200, 0.5
 #: With more jobs a program takes longer by itself: dives come first, and SCIP has fewer nodes.
 FEW_JOBS, _FEWER_NODES = 12, 30
-#: SCIP's nodes for the tidiest schedule.
-_TIDY_NODES = 50
 
 
-class Closing:
-    """Closes the gap between a bound and a schedule.
+def cheaper_schedule(search: PriceSearch, budget: Budget, cost: Fraction | None) -> Schedule | None:
+    """Look for a schedule cheaper than ``cost``, of mixes of small reduced cost."""
+    columns, step, point = search.columns, search.columns.problem.cost_step, search.point
+    if not step and cost is not None:
+        return None
+    shapes, listed = Shapes(columns.problem, search.region.rows), _cheapest(search)
+    target = None if cost is None else next_below(cost, step)
+    rules = Rules(search.least, target, () if point is None else tuple(point.steps))
+    try:
+        program = MixProgram([columns.listed[number] for number in listed], shapes, rules)
+    except TooLarge:
+        return None
+    found = _solution(program, budget, few=len(columns.jobs) <= FEW_JOBS)
+    if found is None:
+        return None
+    counts = tidied(columns, dict(zip(listed, found.mixes, strict=True)))
+    mixes = [columns.listed[number] for number in counts]
+    return schedule_of(shapes, mixes, found._replace(mixes=tuple(counts.values())))
 
-    Parameters
-    ----------
-    search : PriceSearch
-        With a solution of its linear program.
-    budget : Budget
-    """
 
-    def __init__(self, search: PriceSearch, budget: Budget) -> None:
-        self._search, self._budget = search, budget
-        self._columns, self._problem = search.columns, search.columns.problem
-        self._shapes = Shapes(self._problem, search.region.rows)
-        self._step = self._problem.cost_step
+def _solution(program: MixProgram, budget: Budget, *, few: bool) -> Found | None:
+    """Ask SCIP, then CP-SAT: only if SCIP did not come to an end."""
+    found, hint = program.search(budget, nodes=_NODES if few else _FEWER_NODES, cuts=few)
+    if found is None and not hint.ended and not budget.stopped:
+        found = program.solve(budget, effort=_EFFORT)
+    return found
 
-    def look(self, cost: Fraction | None, part: str) -> Iterator[Claim]:
-        """Look for a schedule cheaper than ``cost``, of mixes of small reduced cost."""
-        if not self._step and cost is not None:
-            return
-        if not self._shapes.complete:
-            self._shapes = Shapes(self._problem, self._search.region.rows)
-        listed = self._cheapest()
-        mixes = [self._columns.listed[number] for number in listed]
-        rules = Rules(self._least, self._target(cost), self._steps)
-        program = self._built(mixes, rules)
-        found = None if program is None else self._found(program)
-        if found is not None:
-            yield Named(self.tidy(dict(zip(listed, found.mixes, strict=True)), found), part)
 
-    def _found(self, program: MixProgram) -> Found | None:
-        """Ask SCIP, then CP-SAT: only if SCIP did not come to an end."""
-        few = len(self._columns.jobs) <= FEW_JOBS
-        found, hint = program.search(self._budget, nodes=_NODES if few else _FEWER_NODES, cuts=few)
-        if found is None and not hint.ended and not self._budget.stopped:
-            found, _ = program.solve(self._budget, effort=_EFFORT)
-        return found
-
-    def _built(self, mixes: list[Column], rules: Rules) -> MixProgram | None:
-        try:
-            return MixProgram(mixes, self._shapes, rules)
-        except TooLarge:
-            return None
-
-    @property
-    def _least(self) -> Fraction:
-        least = self._budget.lower_bound
-        if self._search.best is not None:
-            least = max(least, round_up(self._search.best.bound, self._step))
-        return least
-
-    def _target(self, cost: Fraction | None) -> Fraction | None:
-        return None if cost is None else next_below(cost, self._step)
-
-    @property
-    def _steps(self) -> tuple[Step, ...]:
-        point = self._search.point
-        return () if point is None else tuple(point.steps)
-
-    def _cheapest(self) -> list[int]:
-        """Return the numbers of mixes whose reduced cost is small."""
-        point = self._search.point
-        if point is None or len(self._columns) <= _MOST_MIXES:
-            return list(range(len(self._columns)))
-        missing = [
-            (point.blocks[column.block] - _worth(point.prices, column), number)
-            for number, column in enumerate(self._columns.listed)
-        ]
-        return sorted(number for _, number in sorted(missing)[:_MOST_MIXES])
-
-    # -- without crumbs ----------------------------------------------------------------------------
-
-    def tidy(self, counts: Mapping[int, int], found: Found) -> Schedule:
-        """Return the schedule of a solution, with as few turns of jobs on blocks as are found."""
-        columns, best = self._columns, tidied(self._columns, counts)
-        if found.cost <= self._least:
-            listed = sorted(set(smaller_mixes(columns, best)) | set(self._cheapest()[:200]))
-            mixes = [columns.listed[number] for number in listed]
-            rules = Rules(found.cost, found.cost, fewest=True)
-            program = self._built(mixes, rules)
-            tidiest = None
-            if program is not None:
-                tidiest, _ = program.search(self._budget, nodes=_TIDY_NODES)
-            if tidiest is not None and tidiest.cost <= found.cost:
-                again = tidied(columns, dict(zip(listed, tidiest.mixes, strict=True)))
-                if turns(columns.listed, again) < turns(columns.listed, best):
-                    best, found = again, tidiest
-        mixes = [columns.listed[number] for number in best]
-        return schedule_of(self._shapes, mixes, found._replace(mixes=tuple(best.values())))
+def _cheapest(search: PriceSearch) -> list[int]:
+    """Return the numbers of mixes whose reduced cost is small."""
+    columns, point = search.columns, search.point
+    if point is None or len(columns) <= _MOST_MIXES:
+        return list(range(len(columns)))
+    missing = [
+        (point.blocks[column.block] - _worth(point.prices, column), number)
+        for number, column in enumerate(columns.listed)
+    ]
+    return sorted(number for _, number in sorted(missing)[:_MOST_MIXES])
 
 
 def _worth(prices: Prices, column: Column) -> float:
@@ -132,6 +78,34 @@ def _worth(prices: Prices, column: Column) -> float:
     return sum((float(worth[0]) for worth in worths), 0.0)
 
 
-def turns(listed: list[Column], counts: Mapping[int, int]) -> int:
-    """Return how many turns of jobs on blocks there are."""
-    return sum(count * len(listed[number].shares) for number, count in counts.items())
+def tidied(columns: Columns, counts: Mapping[int, int]) -> dict[int, int]:
+    """Leave jobs out of mixes, the smallest shares first, as long as all are served.
+
+    A mix without one of its jobs has a shorter frame, which gives the others more. ``counts`` says
+    how many of each mix there are; the smaller mixes join the columns.
+    """
+    index = columns.problem.job_index
+    left = Counter({number: count for number, count in counts.items() if count})
+    served: dict[int, Fraction] = defaultdict(Fraction)
+    for number, count in left.items():
+        for job, share in columns.listed[number].shares:
+            served[job] += count * share
+    pairs = [
+        (share, number, job) for number in left for job, share in columns.listed[number].shares
+    ]
+    for share, number, job in sorted(pairs):
+        # Of a mix that lost another job meanwhile its smaller self is looked at.
+        without = min(left[number], int((served[job] - 1) // share))
+        if without <= 0:
+            continue
+        left[number] -= without
+        served[job] -= without * share
+        places = ((index(name), amount) for name, amount in columns.listed[number].mix.items())
+        amounts = {j: amount for j, amount in places if j != job}
+        if amounts:
+            smaller = columns.add(columns.listed[number].block, amounts)
+            left[smaller] += without
+            old = dict(columns.listed[number].shares)
+            for other, more in columns.listed[smaller].shares:
+                served[other] += without * (more - old[other])
+    return {number: count for number, count in left.items() if count}

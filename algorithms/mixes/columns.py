@@ -7,15 +7,12 @@ from fractions import Fraction
 from math import ceil
 from typing import TYPE_CHECKING, NamedTuple
 
-from cms.mixes.problem_offers import charges_of
 from cms.schedule.contents import Mix
 
+from .knapsack import BlockKnapsack
+
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from cms.mixes.problem import TimeSharedProblem
-
-    from ..prices.region import Region
 
 #: A point of a job, by the job's place and the amount.
 Pick = tuple[int, Fraction]
@@ -24,12 +21,7 @@ Pick = tuple[int, Fraction]
 class Column(NamedTuple):
     """A mix on a type of block.
 
-    Attributes
-    ----------
-    block : int
-    mix : Mix
-    shares : tuple of (job, share)
-        Of the jobs that have a demand: which part of it this mix serves, in (0, 1].
+    ``shares`` says of the jobs that have a demand which part of it the mix serves, in (0, 1].
     """
 
     block: int
@@ -54,38 +46,10 @@ class Step(NamedTuple):
         return -(-times.numerator * share.numerator // (times.denominator * share.denominator))
 
 
-class Turn(NamedTuple):
-    """A branch that counts the blocks of a type on which turns of a job take so long or longer."""
-
-    branch: int
-    sign: int
-    block: int
-    job: int
-    length: Fraction
-
-
 class Columns:
     """The mixes in sight, each once, in the order in which they came.
 
-    Parameters
-    ----------
-    problem : TimeSharedProblem
-
-    Attributes
-    ----------
-    jobs : tuple of int
-        The places of the jobs that have a demand: all others are left out of mixes.
-    listed : list of Column
-
-    Examples
-    --------
-    >>> from cms import Configuration, TimeSharedJob, TimeSharedProblem
-    >>> jobs = [TimeSharedJob(name, 5, 20, {"a": [(8, 4)]}) for name in "xy"]
-    >>> columns = Columns(TimeSharedProblem(configurations=Configuration({"a": 1}), jobs=jobs))
-    >>> columns.add(0, {0: Fraction(8), 1: Fraction(8)})
-    0
-    >>> columns.listed[0].shares
-    ((0, Fraction(1, 5)), (1, Fraction(1, 5)))
+    ``jobs`` are the places of those that have a demand: all others are left out of mixes.
     """
 
     def __init__(self, problem: TimeSharedProblem) -> None:
@@ -104,6 +68,7 @@ class Columns:
         ]
         self._demands = [job.demand for job in problem.jobs]
         self._counted: dict[Step, list[int]] = {}
+        self._knapsacks: dict[int, BlockKnapsack] = {}
 
     def __len__(self) -> int:
         return len(self.listed)
@@ -112,45 +77,36 @@ class Columns:
         """Return the lengths of a block's points that best mixes are made of."""
         return self._lengths[block]
 
-    def add(self, block: int, amounts: Mapping[int, Fraction]) -> int | None:
-        """Take in an admitted mix of such points, by its jobs' places; None if it is there.
+    def knapsack(self, block: int) -> BlockKnapsack:
+        """Return what guesses mixes on a block."""
+        if block not in self._knapsacks:
+            self._knapsacks[block] = BlockKnapsack(self.problem, self._lengths[block])
+        return self._knapsacks[block]
 
-        Returns
-        -------
-        int or None
-            Its number.
-        """
-        before = len(self.listed)
-        number = self.number(block, amounts)
-        return None if number < before else number
-
-    def number(self, block: int, amounts: Mapping[int, Fraction]) -> int:
-        """Return the number of such a mix, which is taken in if it is not there."""
+    def add(self, block: int, amounts: Mapping[int, Fraction]) -> int:
+        """Return the number of an admitted mix of such points; it is taken in if it is new."""
         picks = tuple(sorted(amounts.items()))
         if (block, picks) in self._numbers:
             return self._numbers[block, picks]
         number = self._numbers[block, picks] = len(self.listed)
-        names = self.problem.job_names
+        lengths, names, demands = self._lengths[block], self.problem.job_names, self._demands
+        frame = sum((lengths[pick] for pick in picks), Fraction(0))
+        shares = ((j, min(Fraction(1), amount / (frame * demands[j]))) for j, amount in picks)
         mix = Mix({names[job]: amount for job, amount in picks})
-        self.listed.append(Column(block, mix, self.shares(block, picks)))
+        self.listed.append(Column(block, mix, tuple(shares)))
         return number
 
     def add_mix(self, block: int, mix: Mapping[str, Fraction]) -> int | None:
-        """Take in an admitted mix; jobs without a demand are left out of it.
+        """Return the number of an admitted mix without jobs of no demand; None if none is left.
 
         Points that no best mix needs give way to better ones.
-
-        Returns
-        -------
-        int or None
-            Its number, whether it is new or not; None if no job of it has a demand.
         """
         amounts: dict[int, Fraction] = {}
         for name, amount in mix.items():
             job = self.problem.job_index(name)
             if self._demands[job]:
                 amounts[job] = self._best_amount(block, job, amount)
-        return self.number(block, amounts) if amounts else None
+        return self.add(block, amounts) if amounts else None
 
     def _best_amount(self, block: int, job: int, amount: Fraction) -> Fraction:
         """Return the amount of a usable point that takes no longer and as much, or more."""
@@ -164,14 +120,6 @@ class Columns:
             if of == job and length <= point.length
         )
 
-    def shares(self, block: int, picks: Sequence[Pick]) -> tuple[tuple[int, Fraction], ...]:
-        """Return which part of its demand each job of a mix is served."""
-        lengths = self._lengths[block]
-        frame = sum((lengths[pick] for pick in picks), Fraction(0))
-        return tuple(
-            (job, min(Fraction(1), amount / (frame * self._demands[job]))) for job, amount in picks
-        )
-
     def counted(self, step: Step) -> list[int]:
         """Return what each mix counts in a cut."""
         counts = self._counted.setdefault(step, [])
@@ -179,23 +127,6 @@ class Columns:
             own = (step.count(share) for job, share in column.shares if job == step.job)
             counts.append(next(own, 0))
         return counts
-
-    def turns(self, region: Region) -> list[Turn]:
-        """Return what a region's branches count of mixes."""
-        found = []
-        for at, i, job in region.job_terms:
-            condition = region.path[at]
-            charge = charges_of(self.problem, region.blocks[i], [(condition.quantity, Fraction(1))])
-            ((_, [(length, _)]),) = charge.items()
-            found.append(Turn(at, condition.sign, i, job, length))
-        return found
-
-    def takes(self, column: Column, turn: Turn) -> bool:
-        """Whether a mix is counted by a branch."""
-        if column.block != turn.block:
-            return False
-        amount = column.mix.get(self.problem.job_names[turn.job])
-        return amount is not None and self._lengths[turn.block][turn.job, amount] >= turn.length
 
     def add_alone(self) -> None:
         """Take in each job by itself on each block that can serve it, as well as that can."""

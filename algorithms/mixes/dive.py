@@ -13,9 +13,8 @@ from cms.schedule.schedule import Schedule
 
 from ..prices.region import configuration_of
 from ..solvers.floats import near
-from .knapsack import BlockKnapsack
+from .closing import tidied
 from .master import Left, Master, Point
-from .tidy import tidied
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -36,37 +35,25 @@ _IN_USE = 1e-7
 
 
 class _Choice(NamedTuple):
-    """A machine to open, by the row of the region, with mixes on its blocks."""
+    """Machines to open, by the row of the region, with columns on the blocks of each."""
 
     row: int
     machines: int
-    mixes: list[tuple[int, int]]  # (block, column)
+    mixes: list[int]
 
 
 class Diver:
     """Finds schedules: machines are opened one by one and never closed again.
 
-    Parameters
-    ----------
-    search : PriceSearch
-        What dives come across joins its columns.
-    hosting : Hosting
-    random : Random
-        Only its ``random()`` is called.
-    budget : Budget
+    What dives come across joins the columns of the search.
     """
 
     def __init__(
         self, search: PriceSearch, hosting: Hosting, random: Random, budget: Budget
     ) -> None:
-        self._search, self._hosting, self._random, self._budget = search, hosting, random, budget
+        self._hosting, self._random, self._budget = hosting, random, budget
         self._columns, self._problem = search.columns, search.columns.problem
         self._region = search.region
-        # Measured: dives that guess on a grid end with fewer machines than those with all mixes.
-        self._knapsacks = [
-            own if isinstance(own, BlockKnapsack) else BlockKnapsack(self._columns, i)
-            for i, own in enumerate(search.guessers)
-        ]
 
     def schedules(self) -> Iterator[Schedule]:
         """Dive again and again; some dives end without a schedule."""
@@ -117,29 +104,32 @@ class Diver:
             if point is None:
                 return None
             before = len(self._columns)
-            for i, knapsack in enumerate(self._knapsacks):
-                above = point.blocks[i] * (1 + _IN_USE) + _IN_USE
+            for i, price in enumerate(point.blocks):
+                # Measured: guesses on a grid end with fewer machines than lists of all mixes.
+                knapsack, above = self._columns.knapsack(i), price * (1 + _IN_USE) + _IN_USE
                 for guess in knapsack.guesses(point.prices, above, _A_BLOCK, parts):
-                    self._columns.add(i, guess.amounts)
+                    self._columns.add(i, guess)
             if len(self._columns) == before:
                 break
         return point
 
     def _choice(self, point: Point, *, greedy: bool) -> _Choice | None:
         """Choose a machine that the solution has, with the mixes it has most of on its blocks."""
-        rows = [(x, at) for at, x in enumerate(point.machines) if x > _IN_USE]
+
+        def rated(amount: float) -> float:
+            return amount if greedy else amount * (1 - _SPREAD * self._random.random())
+
+        rows = [(rated(x), at) for at, x in enumerate(point.machines) if x > _IN_USE]
         if not rows:
             return None
-        most = max(x for x, _ in rows)
-        rated = [(x * (1 if greedy else 1 - _SPREAD * self._random.random()), at) for x, at in rows]
-        _, row = max(rated)
-        amounts = Counter({n: amount for n, amount in enumerate(point.mixes) if amount > _IN_USE})
-        count = max(1, floor(min(most, point.machines[row])))
-        mixes: list[tuple[int, int]] = []
+        _, row = max(rows)
+        amounts = {n: amount for n, amount in enumerate(point.mixes) if amount > _IN_USE}
+        count = max(1, floor(point.machines[row]))
+        mixes: list[int] = []
         for i, blocks in enumerate(self._region.rows[row].counts):
             for _ in range(blocks):
                 mine = [
-                    (amount * (1 if greedy else 1 - _SPREAD * self._random.random()), -n)
+                    (rated(amount), -n)
                     for n, amount in amounts.items()
                     if amount > _IN_USE and self._columns.listed[n].block == i
                 ]
@@ -148,32 +138,30 @@ class Diver:
                 number = -max(mine)[1]
                 count = max(1, min(count, floor(amounts[number])))
                 amounts[number] -= count
-                mixes.append((i, number))
+                mixes.append(number)
         return _Choice(row, count, mixes)
 
     def _fill(self, choice: _Choice, left: Left, mixes: Counter[int]) -> None:
         """Give the blocks of a machine to what is left, each as much as it can carry."""
         count = choice.machines
-        for i, number in choice.mixes:
-            hosted = self._stretched(i, number, left, count)
+        for number in choice.mixes:
+            hosted = self._stretched(number, left, count)
             if hosted is None:
                 continue
-            chosen = self._columns.add_mix(i, hosted.amounts)
+            chosen = self._columns.add_mix(self._columns.listed[number].block, hosted.amounts)
             if chosen is None:
                 continue
             mixes[chosen] += count
             for job, share in self._columns.listed[chosen].shares:
-                part = left.parts.get(job)
-                if part is None:
-                    continue
-                if part <= count * share:
-                    del left.parts[job]
+                if left.parts.get(job, 0) > count * share:
+                    left.parts[job] -= count * share
                 else:
-                    left.parts[job] = part - count * share
+                    left.parts.pop(job, None)
 
-    def _stretched(self, i: int, number: int, left: Left, count: int) -> Hosted | None:
+    def _stretched(self, number: int, left: Left, count: int) -> Hosted | None:
         """Host what a mix gives the jobs that need it, then all that fits beside it."""
-        problem, hosting, block = self._problem, self._hosting, self._problem.blocks[i]
+        problem, hosting = self._problem, self._hosting
+        block = problem.blocks[self._columns.listed[number].block]
         wanted = {job: part * problem.jobs[job].demand / count for job, part in left.parts.items()}
         names = problem.job_names
         rates = {

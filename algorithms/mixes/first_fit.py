@@ -14,16 +14,14 @@ from cms.values.fields import CheckedFields
 
 from ..tables.integers import MOST_SHAPES
 from ..tables.machines import listed
-from .hosting import Hosting
-from .machines import Loaded, Machine, schedule_of
-from .saturated import Saturated, least_cost
+from .hosting import Hosted, Hosting
+from .machines import Loaded, Machine, Saturated, least_cost, schedule_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator
 
     from cms.plugin.algorithm import Budget, Claim
     from cms.plugin.guarantee import Guarantee
-    from cms.problem.parts import Configuration
 
 #: Blocks of a machine, which are looked at one by one.
 _MOST_BLOCKS = 1_000
@@ -73,7 +71,7 @@ class MixFirstFit:
     ----------
     Ours. The problem is that of Choi, Lee, Kim, Park, Kwon, Huh: Serving Heterogeneous Machine
     Learning Models on Multi-GPU Servers with Spatio-Temporal Sharing, USENIX ATC '22
-    (arXiv:2109.01611). No theorem is about it, so nothing in ``proofs_checks`` is either.
+    (arXiv:2109.01611).
 
     Examples
     --------
@@ -97,28 +95,8 @@ class MixFirstFit:
 
     def support(self, problem: TimeSharedProblem, options: MixFirstFitOptions) -> Support:
         """Refuse limits, and sets of configurations or machines too large to go through."""
-        for machine in problem.machine_types:
-            if machine.limit is not None:
-                return Support(
-                    False,
-                    f"machine type {machine.name!r} has a limit of {machine.limit} machines, and "
-                    "it does not count what is left; use auto",
-                )
-        shapes, vast = listed(problem, MOST_SHAPES)
-        if vast:
-            return Support(
-                False,
-                f"machine type {min(vast)!r} can be cut in more than {MOST_SHAPES} ways, and "
-                "one of them is drawn from a list; use auto",
-            )
-        blocks = max((sum(shape.blocks.values()) for shape in shapes), default=0)
-        if blocks > _MOST_BLOCKS:
-            return Support(
-                False,
-                f"a machine has {blocks} blocks, which are looked at one by one; at most "
-                f"{_MOST_BLOCKS} are; use auto",
-            )
-        return Support(True)
+        reason = refusal(problem)
+        return Support(True) if reason is None else Support(False, f"{reason}; use auto")
 
     def guarantee(
         self, problem: TimeSharedProblem, options: MixFirstFitOptions
@@ -133,31 +111,41 @@ class MixFirstFit:
         best = None if budget.best is None else budget.best.cost(problem)
         first_fit = FirstFit(Hosting(problem), Random(budget.seed), lambda: budget.stopped)
         for order in range(1, options.orders + 1):
-            machines = first_fit.order(best)
-            if machines is not None:
-                best = first_fit.cost(machines)
+            found = first_fit.order(best)
+            if found is not None:
+                best, machines = found
                 yield Named(schedule_of(machines), f"order {order}")
-            if budget.stopped or first_fit.hopeless or first_fit.least == best:
+            if budget.stopped or first_fit.least == best:
                 return
 
 
+def refusal(problem: TimeSharedProblem) -> str | None:
+    """Say why first fit does not take a problem, if it does not."""
+    for machine in problem.machine_types:
+        if machine.limit is not None:
+            return (
+                f"machine type {machine.name!r} has a limit of {machine.limit} machines, and it "
+                "does not count what is left"
+            )
+    shapes, vast = listed(problem, MOST_SHAPES)
+    if vast:
+        return (
+            f"machine type {min(vast)!r} can be cut in more than {MOST_SHAPES} ways, and one of "
+            "them is drawn from a list"
+        )
+    blocks = max((sum(shape.blocks.values()) for shape in shapes), default=0)
+    if blocks > _MOST_BLOCKS:
+        return (
+            f"a machine has {blocks} blocks, which are looked at one by one; at most "
+            f"{_MOST_BLOCKS} are"
+        )
+    return None
+
+
 class FirstFit:
-    """First fit on one problem, order after order.
+    """First fit on one problem, order after order, until ``stopped``; all jobs can be served.
 
-    Parameters
-    ----------
-    hosting : Hosting
-    random : Random
-        Only its ``random()`` is called, which is the same in every version of Python.
-    stopped : callable
-        Whether to give up.
-
-    Attributes
-    ----------
-    hopeless : bool
-        Whether some job cannot be served.
-    least : Fraction
-        A cost below which there is no schedule.
+    No schedule costs less than ``least``.
     """
 
     def __init__(self, hosting: Hosting, random: Random, stopped: Callable[[], bool]) -> None:
@@ -166,40 +154,33 @@ class FirstFit:
         self._shapes, _ = listed(problem, MOST_SHAPES)
         self._costs = [problem.machine_type(shape.machine).cost for shape in self._shapes]
         self._saturated = Saturated.of(hosting, self._shapes)
-        self.hopeless = self._saturated.unservable
-        self.least = Fraction(0)
-        if not self.hopeless:
-            bound = least_cost(hosting, self._shapes, self._saturated)
-            self.least = round_up(bound, problem.cost_step)
+        bound = least_cost(hosting, self._shapes, self._saturated)
+        self.least = round_up(bound, problem.cost_step)
 
-    def cost(self, machines: Sequence[Machine]) -> Fraction:
-        """Add up what machines cost."""
-        kind = self._hosting.problem.machine_type
-        return sum(
-            (machine.count * kind(machine.configuration.machine).cost for machine in machines),
-            Fraction(0),
-        )
-
-    def order(self, below: Fraction | None = None) -> list[Machine] | None:
-        """Return the machines of a new order; None if they do not cost less, or if stopped."""
-        if self.hopeless:
-            return None
-        opened = _Opened(self._hosting)
-        spent = Fraction(0)
+    def order(self, below: Fraction | None = None) -> tuple[Fraction, list[Machine]] | None:
+        """Return the cost and machines of a new order; None if it saves nothing, or if stopped."""
+        machines, spent = list[Machine](), Fraction(0)
+        self._blocks, self._used = list[Loaded](), list[int]()
         for job in sorted(self._saturated.demands, key=lambda _: self._random.random()):
             rest = self._saturated.demands[job]
             while rest > 0:
                 if self._stopped() or (below is not None and spent >= below):
                     return None
-                taken = opened.take(job, rest)
+                taken = self._take(job, rest)
                 rest -= taken
-                if not taken:
-                    at, count = self._drawn(job, rest)
-                    opened.open(self._shapes[at], count, job)
-                    spent += count * self._costs[at]
-                    if count > 1:
-                        rest -= count * self._saturated.gives[job][at]
-        return opened.machines if below is None or spent < below else None
+                if taken:
+                    continue
+                at, count = self._drawn(job, rest)
+                spent += count * self._costs[at]
+                machines.append(Machine(self._shapes[at], count))
+                if count == 1:
+                    self._blocks += machines[-1].blocks
+                    self._used += [0] * len(machines[-1].blocks)
+                    continue
+                for loaded in machines[-1].blocks:
+                    loaded.hosted = self._hosting.most(loaded.block, {}, job)
+                rest -= count * self._saturated.gives[job][at]
+        return (spent, machines) if below is None or spent < below else None
 
     def _drawn(self, job: str, rest: Fraction) -> tuple[int, int]:
         """Return a configuration that serves a job, and how many such machines to open."""
@@ -215,28 +196,7 @@ class FirstFit:
         good = [at for at, worth in worths.items() if worth >= worths[best] * _LEAST_PART]
         return good[int(self._random.random() * len(good))], 1
 
-
-class _Opened:
-    """The machines of one order."""
-
-    def __init__(self, hosting: Hosting) -> None:
-        self._hosting = hosting
-        self.machines: list[Machine] = []
-        self._blocks: list[Loaded] = []
-        self._used: list[int] = []  # of each block, no more than the jobs' parts of its frame
-
-    def open(self, shape: Configuration, count: int, job: str) -> None:
-        """Open a machine; or several, which one job fills."""
-        machine = Machine(shape, count)
-        self.machines.append(machine)
-        if count == 1:
-            self._blocks += machine.blocks
-            self._used += [0] * len(machine.blocks)
-            return
-        for loaded in machine.blocks:
-            loaded.hosted = self._hosting.most(loaded.block, {}, job)
-
-    def take(self, job: str, rate: Fraction) -> Fraction:
+    def _take(self, job: str, rate: Fraction) -> Fraction:
         """Give one block as much of a rate as fits; return how much that is."""
         gives = self._hosting.saturated[job]
         rooms: list[tuple[Fraction, int]] = []
@@ -247,37 +207,26 @@ class _Opened:
                 continue
             room = most * (_WHOLE - self._used[at]) / _WHOLE
             rooms.append((room, -at))
-            if rate > room:
-                continue
-            hosted = self._hosting.host(loaded.block, loaded.with_more(job, rate))
-            if hosted is not None:
-                loaded.hosted = hosted
-                self._used[at] = self._part(loaded)
-                return rate
-        return self._take_most(job, sorted(rooms, reverse=True))
-
-    def _take_most(self, job: str, rooms: Sequence[tuple[Fraction, int]]) -> Fraction:
-        """Give a job the most that one block has for it; return how much that is."""
+            if rate <= room:
+                hosted = self._hosting.host(loaded.block, loaded.with_more(job, rate))
+                if hosted is not None:
+                    self._load(at, hosted)
+                    return rate
         best, chosen = Fraction(0), None
-        for room, place in rooms:
+        for room, place in sorted(rooms, reverse=True):
             if room <= best:
                 break
             loaded = self._blocks[-place]
             hosted = self._hosting.most(loaded.block, loaded.rates, job)
-            if hosted is None:
-                continue
-            more = hosted.rates[job] - loaded.rates.get(job, 0)
-            if more > best:
-                best, chosen = more, (-place, hosted)
+            if hosted is not None and hosted.rates[job] - loaded.rates.get(job, 0) > best:
+                best, chosen = hosted.rates[job] - loaded.rates.get(job, 0), (-place, hosted)
         if chosen is not None:
-            at, hosted = chosen
-            self._blocks[at].hosted = hosted
-            self._used[at] = self._part(self._blocks[at])
+            self._load(*chosen)
         return best
 
-    def _part(self, loaded: Loaded) -> int:
-        """Return the parts of the frame that the jobs of a block take at least, rounded down."""
-        return sum(
-            int(_WHOLE * rate / self._hosting.saturated[job][loaded.block])
-            for job, rate in loaded.rates.items()
-        )
+    def _load(self, at: int, hosted: Hosted) -> None:
+        """Have a block serve rates, which take so much of its frame at least, rounded down."""
+        loaded, alone = self._blocks[at], self._hosting.saturated
+        loaded.hosted = hosted
+        parts = (_WHOLE * rate / alone[job][loaded.block] for job, rate in hosted.rates.items())
+        self._used[at] = sum(map(int, parts))

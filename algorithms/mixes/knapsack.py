@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from .columns import Columns
+    from cms.mixes.problem import TimeSharedProblem
 
 #: Cells of a frame.
 _CELLS = 32
@@ -32,40 +32,24 @@ _SAFE = 1 - 1e-9
 class Prices(NamedTuple):
     """What jobs pay, in floating-point numbers: hints, never facts.
 
-    Attributes
-    ----------
-    slopes : array of n floats
-        For the whole demand.
-    steps : mapping of job to list of (times, height)
-        ``height * ceil(times * share)``, of the share of the demand served.
-    turns : mapping of job to list of (length, worth)
-        What is paid for a turn that takes so long or longer, whatever the share.
+    ``slopes`` are for the whole demand, ``steps`` of a job are ``height * ceil(times * share)`` of
+    the share of the demand served, and ``charges`` are paid for having the job at all.
     """
 
     slopes: NDArray[np.float64]
     steps: Mapping[int, Sequence[tuple[float, float]]]
-    turns: Mapping[int, Sequence[tuple[float, float]]] = {}
+    charges: Mapping[int, float] = {}
 
     def worth(self, job: int, shares: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return what a job pays for shares of its demand, each in [0, 1]."""
-        value: NDArray[np.float64] = self.slopes[job] * shares
+        value: NDArray[np.float64] = self.slopes[job] * shares + self.charges.get(job, 0.0)
         for times, height in self.steps.get(job, ()):
             value = value + height * np.ceil(times * shares - 1e-9)
         return value
 
-    def charged(self, job: int, lengths: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return what is paid for turns of these lengths, beside their shares."""
-        value = np.zeros(len(lengths))
-        for length, worth in self.turns.get(job, ()):
-            value += worth * (lengths >= length * _SAFE)
-        return value
 
-
-class Guess(NamedTuple):
-    """A mix, by the places of its jobs, and what it is worth, roughly."""
-
-    amounts: dict[int, Fraction]
-    worth: float
+#: A mix by places: of its jobs here, and of the point of each.
+_Chosen = tuple[tuple[int, int], ...]
 
 
 class _Points(NamedTuple):
@@ -79,19 +63,13 @@ class _Points(NamedTuple):
 
 
 class BlockKnapsack:
-    """Finds mixes on one type of block.
+    """Finds mixes on one type of block, whose points have these lengths by job and amount."""
 
-    Parameters
-    ----------
-    columns : Columns
-        For the points.
-    block : int
-    """
-
-    def __init__(self, columns: Columns, block: int) -> None:
-        problem = columns.problem
+    def __init__(
+        self, problem: TimeSharedProblem, lengths: Mapping[tuple[int, Fraction], Fraction]
+    ) -> None:
         table: dict[int, list[tuple[Fraction, Fraction, Fraction]]] = {}
-        for (job, amount), length in columns.lengths(block).items():
+        for (job, amount), length in lengths.items():
             longest = problem.rule.longest(length, problem.jobs[job].limit)
             table.setdefault(job, []).append((amount, length, longest))
         self._frames = _frames(table)
@@ -101,6 +79,7 @@ class BlockKnapsack:
         most = problem.max_jobs
         # Each point takes a cell at least: a larger cap says nothing.
         self._most = most if most is not None and most < min(len(table), _CELLS) else None
+        self._layers = 1 if self._most is None else self._most + 1
         #: Of each job, by point, frame, layer and cell.
         self._before = [self._places_before(points) for points in self._points]
 
@@ -118,73 +97,49 @@ class BlockKnapsack:
         return _Points(job, amounts, lengths, rates, weights)
 
     def guesses(
-        self,
-        prices: Prices,
-        above: float,
-        most: int,
-        left: NDArray[np.float64] | None = None,
-    ) -> list[Guess]:
-        """Return some of the mixes that are worth more than ``above``, the dearest first.
+        self, prices: Prices, above: float, most: int, left: NDArray[np.float64] | None = None
+    ) -> list[dict[int, Fraction]]:
+        """Return up to ``most`` mixes that are worth more than ``above``, the dearest first.
 
-        Parameters
-        ----------
-        prices : Prices
-        above : float
-        most : int
-            How many to return.
-        left : array of n floats, optional
-            The parts of the demands that are left, of which the prices are; 1 by default.
+        ``left`` are the parts of the demands that are left, of which the prices are; 1 by default.
         """
         if not self._points:
             return []
         if left is None:
             left = np.ones(len(prices.slopes))
-        picks = self._filled(prices, left)
-        found: dict[tuple[tuple[int, int], ...], float] = {}
-        for chosen in picks:
-            if chosen and chosen not in found:
-                found[chosen] = self._worth(chosen, prices, left)
-        good = [(worth, chosen) for chosen, worth in found.items() if worth > above]
-        good.sort(key=lambda pair: (-pair[0], pair[1]))
+        chosen = [own for own in dict.fromkeys(self._filled(prices, left)) if own]
+        worths = {own: self._worth(own, prices, left) for own in chosen}
+        good = sorted((-worth, own) for own, worth in worths.items() if worth > above)
         return [
-            Guess({self._points[at].job: self._points[at].amounts[i] for at, i in chosen}, worth)
-            for worth, chosen in good[:most]
+            {self._points[at].job: self._points[at].amounts[i] for at, i in own}
+            for _, own in good[:most]
         ]
 
-    def _worth(
-        self, chosen: Sequence[tuple[int, int]], prices: Prices, left: NDArray[np.float64]
-    ) -> float:
+    def _worth(self, chosen: _Chosen, prices: Prices, left: NDArray[np.float64]) -> float:
         frame = sum(self._points[at].lengths[i] for at, i in chosen)
         total = 0.0
         for at, i in chosen:
             points = self._points[at]
             share = np.minimum(points.rates[i] / (frame * left[points.job]), 1.0)
             total += float(prices.worth(points.job, share))
-            if prices.turns:
-                total += float(prices.charged(points.job, points.lengths)[i])
         return total
 
-    def _filled(
-        self, prices: Prices, left: NDArray[np.float64]
-    ) -> list[tuple[tuple[int, int], ...]]:
+    def _filled(self, prices: Prices, left: NDArray[np.float64]) -> list[_Chosen]:
         """Fill each frame, with each number of jobs there can be at most."""
-        frames, layers = len(self._frames), 1 if self._most is None else self._most + 1
+        shape = len(self._frames), self._layers
         # The first cell stands for what does not fit.
-        best = np.zeros((frames, layers, _CELLS + 2))
+        best = np.zeros((*shape, _CELLS + 2))
         best[:, :, 0] = -np.inf
         more = slice(None) if self._most is None else slice(1, None)
         steps: list[tuple[int, NDArray[np.int8]]] = []
         for at, points in enumerate(self._points):
             if not left[points.job]:
                 continue
-            frames_left = self._frames[:, None] * left[points.job]
-            shares = np.minimum(points.rates / frames_left, 1.0)
+            shares = np.minimum(points.rates / (self._frames[:, None] * left[points.job]), 1.0)
             values = prices.worth(points.job, shares)
-            if prices.turns:
-                values = values + prices.charged(points.job, points.lengths)
             if not values.any():
                 continue
-            choice = np.full((frames, layers, _CELLS + 1), -1, dtype=np.int8)
+            choice = np.full((*shape, _CELLS + 1), -1, dtype=np.int8)
             after = best.copy()
             now, chosen = after[:, more, 1:], choice[:, more]
             for i in range(len(points.amounts)):
@@ -195,11 +150,11 @@ class BlockKnapsack:
                 chosen[better] = i
             best = after
             steps.append((at, choice))
-        return self._traced(steps, frames, layers)
+        return self._traced(steps)
 
     def _places_before(self, points: _Points) -> NDArray[np.int32]:
         """Return where in the table of best values each cell's value without a point stands."""
-        frames, layers = len(self._frames), 1 if self._most is None else self._most + 1
+        frames, layers = len(self._frames), self._layers
         room = np.maximum(np.arange(_CELLS + 1) - points.weights.T[:, :, None], -1) + 1
         # With a cap, the point is the last of its layer's: the one below has the others.
         lower = np.arange(layers if self._most is None else layers - 1) * (_CELLS + 2)
@@ -207,13 +162,13 @@ class BlockKnapsack:
         found: NDArray[np.int64] = room[:, :, None, :] + start[:, None, None] + lower[:, None]
         return found.astype(np.int32)
 
-    def _traced(
-        self, steps: Sequence[tuple[int, NDArray[np.int8]]], frames: int, layers: int
-    ) -> list[tuple[tuple[int, int], ...]]:
+    def _traced(self, steps: Sequence[tuple[int, NDArray[np.int8]]]) -> list[_Chosen]:
         """Return what fills each frame, with each number of jobs there can be at most."""
-        frame = np.arange(frames).repeat(layers)
-        layer = np.tile(np.arange(layers), frames)
-        cell = np.full(frames * layers, _CELLS)
+        if not steps:
+            return []
+        frame = np.arange(len(self._frames)).repeat(self._layers)
+        layer = np.tile(np.arange(self._layers), len(self._frames))
+        cell = np.full(len(frame), _CELLS)
         columns = []
         for at, choice in reversed(steps):
             i = choice[frame, layer, cell]
@@ -222,8 +177,6 @@ class BlockKnapsack:
             if self._most is not None:
                 layer = layer - taken
             columns.append(i)
-        if not columns:
-            return []
         rows = dict.fromkeys(map(tuple, np.array(columns[::-1]).T.tolist()))
         places = [at for at, _ in steps]
         return [tuple((at, i) for at, i in zip(places, row, strict=True) if i >= 0) for row in rows]
@@ -238,8 +191,8 @@ def _frames(
     lengths = [near(length) for rows in table.values() for _, length, _ in rows]
     longest = max(near(longest) for rows in table.values() for _, _, longest in rows)
     useful = sum(max(near(length) for _, length, _ in rows) for rows in table.values())
-    low, high = min(lengths), min(longest, useful)
-    high = max(low, high)
+    low = min(lengths)
+    high = max(low, min(longest, useful))
     ratio = max(_RATIO, (high / low) ** (1 / _MOST_FRAMES))
     number = int(np.floor(np.log(high / low) / np.log(ratio))) + 1 if high > low else 0
     return np.array(sorted({*(low * ratio**k for k in range(number)), high * _SAFE}))

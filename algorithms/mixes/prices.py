@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from itertools import islice
+from math import ceil
+from typing import TYPE_CHECKING, NamedTuple
 
 from cms.certificate.certificate import round_up
+from cms.mixes.functions import PriceFunction
+from cms.mixes.prices import MixPrices
+from cms.mixes.pricing import charges_of, offers_of, price_mix
 
-from ..solvers.floats import near
-from .bounds import Priced, Pricing
-from .knapsack import Prices
+from ..solvers.recognise import recognised
 from .master import Cuts, Master, Point
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
+    from cms.mixes.listed import ListedMixes
     from cms.plugin.algorithm import Budget
 
     from ..prices.region import Region
-    from .block_list import Guesser
     from .columns import Columns
 
 #: Mixes of a block that join at a time, and by how much they must be worth more than the block.
@@ -35,76 +38,64 @@ _SETTLED = Fraction(1, 10**4)
 _MOST_ROUNDS, _MOST_IDLE, _GAIN = 400, 4, 1e-4
 
 
+#: Prices are rounded to parts of the cheapest machine's cost.
+_PARTS = 10**9
+#: Intervals and partial mixes of one search for a dearest mix.
+_NODES = 400_000
+#: Dearer mixes of a block that join the columns at a time.
+_MOST_JOINING = 20
+#: Of the dearest mixes that are listed, so many are looked at for some of different jobs.
+_LOOKED_AT = 40
+
+
+class Priced(NamedTuple):
+    """A cost that a schedule has at least, and its certificate."""
+
+    bound: Fraction
+    leaf: MixPrices
+
+
 class PriceSearch:
     """Finds prices of blocks and jobs that prove as much as any do.
 
-    Parameters
-    ----------
-    columns : Columns
-        With each job alone; what the search meets joins them.
-    region : Region
-    guessers : list of Guesser
-        One a type of block.
-    budget : Budget
-    known : Fraction, optional
-        A bound that is known below the region's branches; by default that of the whole problem.
-    master : Master, optional
-        The linear program to go on with, below the region's branches; by default a new one.
-
-    Attributes
-    ----------
-    columns, region, guessers
-        As given.
-    best : Priced or None
-        What proves most so far.
-    point : Point or None
-        The linear program's last solution.
-    rounds : int
-        Linear programs so far.
+    The columns have each job alone; what the search meets joins them. ``known`` is a bound that is
+    known below the region's branches, by default that of the whole problem. ``best`` proves most so
+    far, ``point`` is the last solution of the linear program, ``rounds`` counts these.
     """
 
     def __init__(
         self,
         columns: Columns,
         region: Region,
-        guessers: list[Guesser],
         budget: Budget,
         known: Fraction | None = None,
         master: Master | None = None,
     ) -> None:
-        self._known = known
-        self.columns, self.region, self._budget = columns, region, budget
-        self.guessers = guessers
+        self.columns, self.region, self._budget, self._known = columns, region, budget, known
         self.master = Master(columns, region) if master is None else master
-        self.master.move(region)
-        self._pricing = Pricing(columns, region, lambda: budget.stopped)
-        self._turns = columns.turns(region)
-        self._step = columns.problem.cost_step
+        self._problem, self._step = columns.problem, columns.problem.cost_step
+        free, _ = region.free()
+        #: Jobs that a machine serves for nothing: they pay nothing.
+        self._free = {job for block in free for job, _ in columns.lengths(block)}
         self.best: Priced | None = None
         self.point: Point | None = None
         self.rounds = 0
 
     @property
-    def pricing(self) -> Pricing:
-        """Who decides exactly."""
-        return self._pricing
+    def least(self) -> Fraction:
+        """A cost below which there is no schedule, as far as is known."""
+        known = self._budget.lower_bound if self._known is None else self._known
+        return known if self.best is None else max(known, round_up(self.best.bound, self._step))
 
     def run(self) -> Iterator[Priced]:
         """Look for prices without cuts, and yield those that prove more than any before.
 
-        Raises
-        ------
-        Stopped
+        This and what follows may raise Stopped.
         """
         yield from self._converge(always=True)
 
     def refine(self) -> Iterator[Priced]:
-        """Go on with cuts of the jobs' rows.
-
-        Raises
-        ------
-        Stopped
-        """
+        """Go on with cuts of the jobs' rows."""
         cuts, idle, value = Cuts(self.columns), 0, 0.0
         while self.point is not None and idle <= _MOST_IDLE:
             broken = [s for s in cuts.broken(self.point) if s not in self.master.steps]
@@ -116,12 +107,7 @@ class PriceSearch:
             yield from self._converge(always=False)
 
     def prove(self, rounds: int) -> Iterator[Priced]:
-        """Go on, below branches, with and without cuts, while more than is known may be proved.
-
-        Raises
-        ------
-        Stopped
-        """
+        """Go on, below branches, with and without cuts, while more than is known may be proved."""
         yield from self._converge(always=False)
         if self.rounds < rounds:
             yield from self.refine()
@@ -144,37 +130,40 @@ class PriceSearch:
             if point is None:
                 return
             self.point = point
-            if self._joined(point):
+            before = self._size
+            self._join(point)
+            if self._size != before:
                 continue
             if not always and not self._could_prove_more(point):
                 return
-            before = len(self.columns), len(self.region.rows)
             yield from self._priced(point, self._slack(point))
             always = False
-            if before == (len(self.columns), len(self.region.rows)):
-                return
-            if not self._could_prove_more(point):
+            if self._size == before or not self._could_prove_more(point):
                 return
 
-    def _joined(self, point: Point) -> bool:
+    @property
+    def _size(self) -> tuple[int, int]:
+        return len(self.columns), len(self.region.rows)
+
+    def _join(self, point: Point) -> None:
         """Let the mixes join that are found at once, and the machines."""
-        before = len(self.columns), len(self.region.rows)
-        for i, guesser in enumerate(self.guessers):
-            above = point.blocks[i] * (1 + _MORE) + _MORE
-            for guess in guesser.guesses(self._charged(i, point), above, _A_BLOCK):
-                self.columns.add(i, guess.amounts)
+        functions, multipliers = self._functions(point), self._multipliers(point)
+        for i, block in enumerate(self._problem.blocks):
+            above, listed = point.blocks[i] * (1 + _MORE) + _MORE, self._problem.listed_mixes(block)
+            if listed is not None:
+                exact = Fraction(above) * self.region.unit
+                self._join_likely(i, listed, functions, multipliers, exact)
+                continue
+            charges: dict[int, float] = {}
+            for at, of_block, job in self.region.job_terms:
+                if of_block == i:
+                    charge = self.region.path[at].sign * point.branches[at]
+                    charges[job] = charges.get(job, 0.0) + charge
+            prices = point.prices._replace(charges=charges)
+            for guess in self.columns.knapsack(i).guesses(prices, above, _A_BLOCK):
+                self.columns.add(i, guess)
         if self.region.bounded:
             self.region.worth([Fraction(price) for price in point.blocks])
-        return before != (len(self.columns), len(self.region.rows))
-
-    def _charged(self, i: int, point: Point) -> Prices:
-        """Return what jobs pay on a block: for turns that branches count more, or less."""
-        turns: dict[int, list[tuple[float, float]]] = {}
-        for turn in self._turns:
-            if turn.block == i and point.branches[turn.branch]:
-                charge = near(turn.length), turn.sign * point.branches[turn.branch]
-                turns.setdefault(turn.job, []).append(charge)
-        return Prices(point.prices.slopes, point.prices.steps, turns)
 
     def _could_prove_more(self, point: Point) -> bool:
         """Whether the program's value rounds up to more than what is known."""
@@ -182,16 +171,12 @@ class PriceSearch:
             unproved = self.best is None or self.best.bound <= 0
             return point.value > float(_DIGITS) and unproved
         value = self._surely(Fraction(point.value) * self.region.unit)
-        known = self._budget.lower_bound if self._known is None else self._known
-        if self.best is not None:
-            known = max(known, round_up(self.best.bound, self._step))
-        return round_up(value, self._step) > known
+        return round_up(value, self._step) > self.least
 
     def _priced(self, point: Point, slack: Fraction) -> Iterator[Priced]:
         """Price a solution exactly; where that takes too long, without its cuts."""
         for steps in (True, False):
-            functions = self._pricing.functions(point, steps=steps)
-            priced = self._pricing.at(functions, point, slack)
+            priced = self._certified(self._functions(point, steps=steps), point, slack)
             if priced is not None and (self.best is None or priced.bound > self.best.bound):
                 self.best = priced
                 yield priced
@@ -213,3 +198,113 @@ class PriceSearch:
         paid = Fraction(self.master.paid(point)) * self.region.unit
         room *= value / max(value, paid)
         return min(_MOST_SLACK, max(Fraction(0), room) * _OF_ROOM)
+
+    def _functions(self, point: Point, *, steps: bool = True) -> dict[str, PriceFunction]:
+        """Return the price functions near a point's, in short rationals."""
+        problem, unit = self._problem, self.region.unit
+        slopes = point.prices.slopes.tolist()
+        heights = list(point.steps.items()) if steps else []
+        whole = _short([*slopes, *(height for _, height in heights)])
+        found: dict[int, list[tuple[Fraction, Fraction]]] = {
+            job: [] for job in self.columns.jobs if job not in self._free
+        }
+        for (step, _), height in zip(heights, whole[len(slopes) :], strict=True):
+            if step.job in found:
+                demand = problem.jobs[step.job].demand
+                found[step.job].append((step.times / demand, height * unit))
+        functions = {
+            problem.job_names[job]: PriceFunction(whole[job] * unit, listed)
+            for job, listed in found.items()
+        }
+        return {name: function for name, function in functions.items() if function}
+
+    def _multipliers(self, point: Point) -> list[Fraction]:
+        """Return the multipliers of the branches near a point's, in short rationals."""
+        return [short * self.region.unit for short in _short(point.branches)]
+
+    def _join_likely(
+        self,
+        i: int,
+        listed: ListedMixes,
+        functions: dict[str, PriceFunction],
+        multipliers: Sequence[Fraction],
+        above: Fraction,
+    ) -> None:
+        """Let the dearest mixes of different jobs join that are worth more than ``above``.
+
+        They are hints: their worths are bounded from above.
+        """
+        charges = self._charges(i, multipliers)
+        offers = offers_of(self._problem, self._problem.blocks[i], functions, charges)
+        places = [self._problem.job_index(offer.job) for offer in offers]
+        jobs = set[tuple[int, ...]]()
+        for picks in islice(listed.likely(offers, lambda: above) or (), _LOOKED_AT):
+            own = tuple(places[at] for at, _ in picks)
+            if own not in jobs:
+                jobs.add(own)
+                chosen = (offers[at].choices[choice].amount for at, choice in picks)
+                self.columns.add(i, dict(zip(own, chosen, strict=True)))
+            if len(jobs) == _A_BLOCK:
+                return
+
+    def _certified(
+        self, functions: dict[str, PriceFunction], point: Point, slack: Fraction
+    ) -> Priced | None:
+        """Return what price functions prove, scaled as far as they can be; None if undecided.
+
+        Blocks are priced by the slack, relatively, above what the dearest mix of each is worth as
+        far as the point knows, where no mix is worth more: it takes less to show so.
+        """
+        problem, region = self._problem, self.region
+        part = region.unit / (_PARTS * max(1, ceil(point.value)))
+        multipliers = self._multipliers(point)
+        values: list[Fraction] = []
+        for i, price in enumerate(point.blocks):
+            above = _rounded_up(Fraction(price) * region.unit * (1 + slack), part)
+            search = price_mix(
+                problem,
+                problem.blocks[i],
+                functions,
+                self._charges(i, multipliers),
+                above=above,
+                node_limit=_NODES,
+                stopped=lambda: self._budget.stopped,
+            )
+            for priced in search.mixes[:_MOST_JOINING]:
+                self.columns.add_mix(i, priced.mix)
+            if not search.decided:
+                return None
+            dearest = search.dearest
+            values.append(above if dearest is None else _rounded_up(dearest.worth, part))
+        scale, vector = region.fitted(values, multipliers)
+        if not scale:
+            return None
+        functions = {name: function.scaled(scale) for name, function in functions.items()}
+        bound = region.constant(vector)
+        for name, function in functions.items():
+            demand = problem.job(name).demand
+            bound += function.worth(demand, demand)
+        plain = region.leaf(vector)
+        leaf = MixPrices(
+            plain.prices, plain.limit_prices, plain.multipliers, plain.proper, functions
+        )
+        return Priced(bound, leaf)
+
+    def _charges(self, i: int, multipliers: Sequence[Fraction]) -> dict[str, Fraction]:
+        pairs = zip(self.region.path, multipliers, strict=True)
+        counted = [(c.quantity, c.sign * multiplier) for c, multiplier in pairs]
+        return charges_of(self._problem.blocks[i], counted)
+
+
+def _short(values: Sequence[float]) -> list[Fraction]:
+    """Return short rationals near floats >= 0."""
+    known = recognised(values)
+    if known is not None:
+        numbers, denominator = known
+        return [Fraction(number, denominator) for number in numbers]
+    return [Fraction(round(value * _PARTS), _PARTS) for value in values]
+
+
+def _rounded_up(value: Fraction, part: Fraction) -> Fraction:
+    """Return a value as it is, or the next multiple of a part if it is longer."""
+    return value if value.denominator <= part.denominator else -(-value // part) * part

@@ -5,7 +5,6 @@ Shares of demands are rounded down to whole parts, so that every solution is a s
 
 from __future__ import annotations
 
-from collections import Counter
 from fractions import Fraction
 from math import ceil, floor, lcm
 from typing import TYPE_CHECKING, NamedTuple
@@ -13,13 +12,12 @@ from typing import TYPE_CHECKING, NamedTuple
 from cms.schedule.schedule import Schedule
 
 from ..branch_and_price.program_machines import MachineVariables, within_limits
-from ..solvers.integer import LARGEST, Hint, Outcome, Program, Settings, terms_of
+from ..solvers.integer import LARGEST, Hint, Program, Settings, terms_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from cms.plugin.algorithm import Budget
-    from cms.problem.parts import Configuration
 
     from ..branch_and_price.shapes import Shapes
     from .columns import Column, Step
@@ -41,55 +39,15 @@ class Found(NamedTuple):
 
 
 class Rules(NamedTuple):
-    """What a solution is to keep.
-
-    Attributes
-    ----------
-    least : Fraction
-        A lower bound on the cost.
-    target : Fraction or None
-        The highest cost of interest.
-    steps : sequence of Step
-        Cuts of the jobs' rows; every schedule keeps them.
-    fewest : bool, default False
-        Whether to look for the fewest pairs of a mix and a job, whatever it costs up to the target.
-    """
+    """A lower bound on the cost, the highest cost of interest, and cuts of the jobs' rows."""
 
     least: Fraction
     target: Fraction | None
     steps: Sequence[Step] = ()
-    fewest: bool = False
 
 
 class MixProgram:
-    """An integer program over some mixes.
-
-    Parameters
-    ----------
-    columns : sequence of Column
-    shapes : Shapes
-    rules : Rules
-
-    Raises
-    ------
-    TooLarge
-        If the numbers leave the solver's range.
-
-    Examples
-    --------
-    >>> from cms import Configuration, TimeSharedJob, TimeSharedProblem
-    >>> from algorithms.branch_and_price.shapes import Shapes
-    >>> from algorithms.mixes.columns import Columns
-    >>> from algorithms.prices.region import Region
-    >>> jobs = [TimeSharedJob(name, 3, 20, {"a": [(8, 4)]}) for name in "xy"]
-    >>> problem = TimeSharedProblem(configurations=Configuration({"a": 2}), jobs=jobs)
-    >>> columns = Columns(problem)
-    >>> columns.add_alone()
-    >>> shapes = Shapes(problem, Region(problem).rows)
-    >>> program = MixProgram(columns.listed, shapes, Rules(Fraction(0), None))
-    >>> program.read([2, 2, 2])
-    Found(cost=Fraction(2, 1), machines=(2,), mixes=(2, 2))
-    """
+    """An integer program over some mixes; TooLarge if the numbers leave the solver's range."""
 
     def __init__(self, columns: Sequence[Column], shapes: Shapes, rules: Rules) -> None:
         self._columns, self._shapes, self._rules = columns, shapes, rules
@@ -99,7 +57,6 @@ class MixProgram:
         self._add_machines()
 
     def _serve(self) -> None:
-        """Serve each job."""
         jobs: dict[int, list[tuple[int, Fraction]]] = {}
         for number, column in enumerate(self._columns):
             for job, share in column.shares:
@@ -131,11 +88,7 @@ class MixProgram:
         within_limits(shapes, lows, highs, LARGEST)
         self._machines = machines = MachineVariables(shapes, program, lows, highs)
         terms = machines.keep_cost(rules.least, rules.target)
-        if rules.fewest:
-            pairs = zip(self._mixes, self._columns, strict=True)
-            terms = {variable: len(column.shares) for variable, column in pairs}
-        self._aims = rules.fewest or rules.target is None or rules.target > rules.least
-        if terms and self._aims:
+        if terms and (rules.target is None or rules.target > rules.least):
             program.minimise(terms)
         for i in range(len(shapes.problem.blocks)):
             mine = [v for v, c in zip(self._mixes, self._columns, strict=True) if c.block == i]
@@ -147,10 +100,9 @@ class MixProgram:
         hint = self._program.search(budget, nodes=nodes, cuts=cuts)
         return self.read(hint.values), hint
 
-    def solve(self, budget: Budget, *, effort: float) -> tuple[Found | None, Outcome]:
+    def solve(self, budget: Budget, *, effort: float) -> Found | None:
         """Ask CP-SAT, for so much of its deterministic time (about seconds)."""
-        outcome = self._program.solve(budget, Settings(), effort=effort)
-        return self.read(outcome.values), outcome
+        return self.read(self._program.solve(budget, Settings(), effort=effort).values)
 
     def read(self, values: Sequence[int] | None) -> Found | None:
         """Turn the variables' values into machines and mixes, if these serve the jobs."""
@@ -163,11 +115,10 @@ class MixProgram:
 
 def schedule_of(shapes: Shapes, columns: Sequence[Column], found: Found) -> Schedule:
     """Build the schedule of a solution."""
-    totals: dict[Configuration, int] = {
-        shapes.shapes[c]: number for c, number in enumerate(found.machines) if number
+    totals = {shapes.shapes[c]: number for c, number in enumerate(found.machines) if number}
+    given = {
+        (shapes.problem.blocks[column.block], column.mix): number
+        for column, number in zip(columns, found.mixes, strict=True)
+        if number
     }
-    given: Counter[tuple[str, object]] = Counter()
-    for column, number in zip(columns, found.mixes, strict=True):
-        if number:
-            given[shapes.problem.blocks[column.block], column.mix] += number
-    return Schedule.from_counts(shapes.problem, totals, dict(given))
+    return Schedule.from_counts(shapes.problem, totals, given)

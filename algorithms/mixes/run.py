@@ -6,29 +6,26 @@ from fractions import Fraction
 from random import Random
 from typing import TYPE_CHECKING
 
-from cms.certificate.certificate import round_up
 from cms.plugin.algorithm import Claim, Named
 from cms.running.stopping import Stopped
-from cms.schedule.schedule import Schedule
 
 from ..prices.region import Region
-from .block_list import guesser_of
 from .branching import Tree
-from .closing import FEW_JOBS, Closing
+from .closing import FEW_JOBS, cheaper_schedule
 from .columns import Columns
 from .dive import Diver
-from .first_fit import FirstFit, MixFirstFit, MixFirstFitOptions
+from .first_fit import FirstFit, refusal
 from .hosting import Hosting
 from .machines import schedule_of
 from .prices import PriceSearch
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from cms.mixes.problem import TimeSharedProblem
     from cms.plugin.algorithm import Budget
 
-    from .bounds import Priced
+    from .prices import Priced
 
 #: Orders of first fit before anything else.
 _ORDERS = 4
@@ -47,97 +44,82 @@ class _Run:
 
     def __init__(self, problem: TimeSharedProblem, budget: Budget) -> None:
         self._problem, self._budget = problem, budget
-        self._step = problem.cost_step
         self._columns = Columns(problem)
         self._hosting = Hosting(problem)
 
     def claims(self) -> Iterator[Claim]:
-        """Yield certificates and schedules."""
-        problem, budget, columns = self._problem, self._budget, self._columns
-        columns.add_alone()
+        """Go through the stages until a schedule meets the bound."""
+        self._columns.add_alone()
         yield from self._start()
-        self._guessers = [guesser_of(columns, i) for i in range(len(problem.blocks))]
-        if any(machine.limit is not None for machine in problem.machine_types):
+        if any(machine.limit is not None for machine in self._problem.machine_types):
             yield from self._ray()
-        search = PriceSearch(columns, Region(problem), self._guessers, budget)
-        for priced in search.run():
-            yield self._certificate(search, priced)
-        if self._met(search):
-            return
-        closing = Closing(search, budget)
-        few = len(columns.jobs) <= FEW_JOBS
-        if not few:
-            yield from self._dived(search)
-        if not self._met(search):
-            yield from closing.look(self._cost, "mixes of the linear program")
-        if self._met(search):
-            return
-        yield from self._refined(search)
-        if self._met(search):
-            return
-        yield from closing.look(self._cost, "mixes of the linear program, refined")
-        if self._met(search):
-            return
-        if few:
-            yield from self._branched(search)
-            if not self._met(search):
-                yield from closing.look(self._cost, "mixes of a tree")
-
-    def _refined(self, search: PriceSearch) -> Iterator[Claim]:
-        """Let cuts join, then take the last digits of what they come to."""
-        for priced in search.refine():
-            yield self._certificate(search, priced)
+        search = PriceSearch(self._columns, Region(self._problem), self._budget)
+        for stage in self._stages(search):
+            for claim in stage:
+                yield claim
+                if self._met(search):
+                    return
             if self._met(search):
                 return
-        for priced in search.settle():
-            yield self._certificate(search, priced)
 
-    def _branched(self, search: PriceSearch) -> Iterator[Claim]:
-        """Prove the cost that is known by a tree of prices, where one that is not large does."""
-        cost = self._cost
-        if cost is not None:
-            proof = Tree(search, self._budget).proof(cost)
-            if proof is not None:
-                yield Named(proof, "branching")
+    def _stages(self, search: PriceSearch) -> Iterator[Iterable[Claim]]:
+        few = len(self._columns.jobs) <= FEW_JOBS
+        yield self._certificates(search, search.run())
+        if not few:
+            yield self._dived(search)
+        yield self._closed(search, "mixes of the linear program")
+        yield self._certificates(search, search.refine())
+        yield self._certificates(search, search.settle())
+        yield self._closed(search, "mixes of the linear program, refined")
+        if few:
+            yield self._branched(search)
+            yield self._closed(search, "mixes of a tree")
+
+    def _start(self) -> Iterator[Claim]:
+        """Yield the best of a few orders of first fit, where that takes the problem."""
+        problem, budget = self._problem, self._budget
+        if budget.best is None and refusal(problem) is None:
+            first_fit = FirstFit(self._hosting, Random(budget.seed), lambda: budget.stopped)
+            for _ in range(_ORDERS):
+                found = first_fit.order(self._cost)
+                if found is not None:
+                    yield Named(schedule_of(found[1]), "first fit")
+        groups = () if budget.best is None else budget.best.groups
+        for group in groups:
+            for block, mix in group.assignment:
+                self._columns.add_mix(problem.block_index[block], mix)
+
+    def _ray(self) -> Iterator[Claim]:
+        """Bring up mixes that serve all jobs within the limits, or prove that none do."""
+        region = Region(self._problem, free_machines=True)
+        search = PriceSearch(self._columns, region, self._budget)
+        for priced in search.run():
+            if priced.bound > 0:
+                yield Named(priced.leaf, f"ray, {search.rounds} programs")
+
+    def _certificates(self, search: PriceSearch, found: Iterator[Priced]) -> Iterator[Claim]:
+        for priced in found:
+            cuts = ", with cuts" if any(f.steps for f in priced.leaf.functions.values()) else ""
+            yield Named(priced.leaf, f"price functions, {search.rounds} programs{cuts}")
 
     def _dived(self, search: PriceSearch) -> Iterator[Claim]:
-        """Dive for schedules until one meets the bound."""
         diver = Diver(search, self._hosting, Random(self._budget.seed), self._budget)
         for schedule in diver.schedules():
             cost = self._cost
             if cost is None or schedule.cost(self._problem) < cost:
                 yield Named(schedule, "diving")
-            if self._met(search):
-                return
 
-    def _start(self) -> Iterator[Claim]:
-        """Yield the best of a few orders of first fit, where that takes the problem."""
-        problem, budget = self._problem, self._budget
-        if budget.best is None and MixFirstFit().support(problem, MixFirstFitOptions()):
-            first_fit = FirstFit(self._hosting, Random(budget.seed), lambda: budget.stopped)
-            for _ in range(_ORDERS):
-                machines = first_fit.order(self._cost)
-                if machines is not None:
-                    yield Named(schedule_of(machines), "first fit")
-        if budget.best is not None:
-            self._take_mixes(budget.best)
+    def _closed(self, search: PriceSearch, part: str) -> Iterator[Claim]:
+        schedule = cheaper_schedule(search, self._budget, self._cost)
+        if schedule is not None:
+            yield Named(schedule, part)
 
-    def _take_mixes(self, schedule: Schedule) -> None:
-        for group in schedule.groups:
-            for block, mix in group.assignment:
-                self._columns.add_mix(self._problem.block_index[block], mix)
-
-    def _ray(self) -> Iterator[Claim]:
-        """Bring up mixes that serve all jobs within the limits, or prove that none do."""
-        region = Region(self._problem, free_machines=True)
-        search = PriceSearch(self._columns, region, self._guessers, self._budget)
-        for priced in search.run():
-            if priced.bound > 0:
-                yield Named(priced.leaf, f"ray, {search.rounds} programs")
-
-    def _certificate(self, search: PriceSearch, priced: Priced) -> Named:
-        cuts = ", with cuts" if any(f.steps for f in priced.functions.values()) else ""
-        return Named(priced.leaf, f"price functions, {search.rounds} programs{cuts}")
+    def _branched(self, search: PriceSearch) -> Iterator[Claim]:
+        """Prove the cost that is known by a tree of prices, where one that is not large does."""
+        cost = self._cost
+        proof = None if cost is None else Tree(search, self._budget).proof(cost)
+        if proof is not None:
+            yield Named(proof, "branching")
 
     @property
     def _cost(self) -> Fraction | None:
@@ -146,8 +128,5 @@ class _Run:
 
     def _met(self, search: PriceSearch) -> bool:
         """Whether there is nothing left to look for, or no time."""
-        least = self._budget.lower_bound
-        if search.best is not None:
-            least = max(least, round_up(search.best.bound, self._step))
         cost = self._cost
-        return self._budget.stopped or (cost is not None and cost <= least)
+        return self._budget.stopped or (cost is not None and cost <= search.least)

@@ -51,7 +51,7 @@ def bound_after(solution: Solution) -> float:
 def rechecked(asked: Asked) -> Iterator[Line]:
     """Figure 11: the second checker takes every proof from its file, and no raised one."""
     for jobs, most in _RECHECKS.items():
-        if jobs > max(10, *asked.sizes):
+        if jobs > max((10, *asked.sizes)):
             continue
         for seed in range(asked.seed, asked.seed + asked.mixes):
             problem = larger_mix(jobs, seed)

@@ -232,11 +232,6 @@ def prices_of_jobs(
     for condition, multiplier in zip(path, leaf.multipliers, strict=True):
         quantity = condition.quantity
         if isinstance(quantity, BlocksOfJob):
-            if quantity.amount is not None:
-                raise InvalidCertificate(
-                    "prices without price functions below a branch on turns with "
-                    f"{shown(quantity.amount)} of job {quantity.job!r}: they tell no turns apart"
-                )
             j = problem.job_index(quantity.job)
             vector = special.setdefault(j, list(general))
             vector[problem.block_index[quantity.block]] -= condition.sign * multiplier

@@ -190,13 +190,12 @@ def _paid_at_most(prices: Sequence[Fraction], row: Row) -> Fraction:
 def _within(path: Iterable[Condition], job: str) -> FrozenMap[Block, tuple[int, int | None]]:
     found: dict[Block, tuple[int, int | None]] = {}
     for quantity, sign, value in path:
-        # turns of some length are not all of the job's blocks
         if not (isinstance(quantity, BlocksOfJob) and quantity.job == job):
             continue
         low, high = found.get(quantity.block, (0, None))
         if sign > 0:
             low = max(low, value)
-        elif quantity.amount is None:
+        else:
             high = value if high is None else min(high, value)
         found[quantity.block] = low, high
     return FrozenMap(found)

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ..errors import InvalidCertificate
 from ..problem.parts import Block, Configuration
 from ..values.frozen import FrozenMap
 from ..values.names import checked_name, checked_table, nearest
-from ..values.numbers import Number, exact, json_number, shown, whole
+from ..values.numbers import whole
 
 if TYPE_CHECKING:
     from ..problem.machine_problem import MachineProblem
@@ -151,32 +150,24 @@ class BlocksOf:
 
 @dataclass(frozen=True, slots=True, init=False)
 class BlocksOfJob:
-    """How many blocks of one type one job gets; or only those on which its turns are long.
+    """How many blocks of one type one job gets, by itself or in a mix.
 
     Parameters
     ----------
     block, job : str
-    amount : Number, optional
-        Where jobs share blocks in time: an amount of the job that was measured on the block. Then
-        only those blocks count on which a turn of the job takes as long as with this amount, or
-        longer.
 
     Examples
     --------
-    >>> BlocksOfJob("half", "bert", 8).to_json()
-    {'blocks_of_job': {'block': 'half', 'job': 'bert', 'amount': 8}}
+    >>> BlocksOfJob("half", "bert").to_json()
+    {'blocks_of_job': {'block': 'half', 'job': 'bert'}}
     """
 
     block: Block
     job: str
-    amount: Fraction | None
 
-    def __init__(self, block: Block, job: str, amount: Number | None = None) -> None:
+    def __init__(self, block: Block, job: str) -> None:
         object.__setattr__(self, "block", _name(block, "block"))
         object.__setattr__(self, "job", _name(job, "job"))
-        if amount is not None:
-            amount = exact(amount, "the amount of a branch", error=InvalidCertificate)
-        object.__setattr__(self, "amount", amount)
 
     def refuse_unknown(self, problem: MachineProblem) -> None:
         """Raise InvalidCertificate if the problem has no such block or job."""
@@ -187,19 +178,10 @@ class BlocksOfJob:
             raise InvalidCertificate(
                 f"a branch on the job {self.job!r}, which the problem does not have"
             ) from None
-        amount = self.amount
-        if amount is not None and problem.turn_length(self.block, self.job, amount) is None:
-            raise InvalidCertificate(
-                f"a branch on turns with {shown(amount)} of the job {self.job!r}, which was "
-                f"not measured on block {self.block!r}"
-            )
 
     def to_json(self) -> dict[str, Any]:
-        """Return ``{"blocks_of_job": {"block": name, "job": name}}``, with ``amount`` if any."""
-        named: dict[str, Any] = {"block": self.block, "job": self.job}
-        if self.amount is not None:
-            named["amount"] = json_number(self.amount)
-        return {"blocks_of_job": named}
+        """Return ``{"blocks_of_job": {"block": name, "job": name}}``."""
+        return {"blocks_of_job": {"block": self.block, "job": self.job}}
 
 
 Quantity: TypeAlias = MachinesOfType | MachinesOf | MachinesWith | BlocksOf | BlocksOfJob

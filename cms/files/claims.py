@@ -180,7 +180,6 @@ _QUANTITIES = {
         own=False,
         block=f.name("block"),
         job=f.name("job"),
-        amount=f.NUMBER.or_else(None),
     ).read,
 }
 

@@ -1,7 +1,4 @@
-"""Problems whose blocks several jobs share in time: data, frames, check and proofs.
-
-Imports ``referee`` and what stands before it.
-"""
+"""Problems whose blocks several jobs share in time: data, frames, check and proofs."""
 
 from ..referee.check import referee_of
 from .problem import TimeSharedProblem

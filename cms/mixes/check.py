@@ -13,19 +13,14 @@ from ..schedule.faults import Violation
 from ..values.frozen import FrozenMap
 from ..values.names import nearest
 from ..values.numbers import shown
-from .frames import Frame
 from .problem import TimeSharedProblem, measured
 
 if TYPE_CHECKING:
     from ..schedule.columns import Columns
 
 
-class Fault(NamedTuple):
-    """A violation that does not say yet where it is."""
-
-    kind: str
-    has: str
-    needs: str
+#: A violation that does not say yet where it is: its kind, what it has, what it needs.
+Fault = tuple[str, str, str]
 
 
 class Judged(NamedTuple):
@@ -53,8 +48,8 @@ def mix_faults(problem: TimeSharedProblem, columns: Columns) -> Iterator[Violati
             if (i, j) not in judged:
                 judged[i, j] = judge(problem, block, columns.contents[j])
             found = judged[i, j]
-            for fault in found.faults:
-                yield Violation(fault.kind, f"group {g}", fault.has, fault.needs)
+            for kind, has, needs in found.faults:
+                yield Violation(kind, f"group {g}", has, needs)
             # A group or entry with a count below 1 is a fault of its own and serves nobody.
             blocks = max(int(columns.entry_count[e]), 0) * max(machines, 0)
             for name, rate in found.rates.items():
@@ -70,68 +65,36 @@ def mix_faults(problem: TimeSharedProblem, columns: Columns) -> Iterator[Violati
 
 
 def judge(problem: TimeSharedProblem, block: Block, content: Any) -> Judged:
-    """Judge one content of a block that the problem has.
-
-    Examples
-    --------
-    >>> from cms import Configuration, TimeSharedJob
-    >>> jobs = [TimeSharedJob("x", 1, 20, {"a": [(2, 8), (3, 11)]})]
-    >>> problem = TimeSharedProblem(configurations=Configuration({"a": 1}), jobs=jobs)
-    >>> for content in ("x", Mix({"y": 1}), Mix({"x": 4}), Mix({"x": 3})):
-    ...     print(*judge(problem, "a", content).faults[0], sep=" | ")
-    content | the job 'x' on block 'a' | a mix: Mix({'x': amount}) for a job alone
-    content | the mix 'y x 1' with the unknown job 'y' | jobs of the problem
-    point | 4 of job 'x' in the mix 'x x 4' on block 'a' | an amount that was measured there: 2, 3
-    frame | the mix 'x x 3' on block 'a' in a frame of 11, in which job 'x' takes 22 | at most its \
-limit 20, which is 2 less
-    """
+    """Judge one content of a block that the problem has."""
     if type(content) is not Mix:
         has = f"the job {content!r} on block {block!r}"
         needs = f"a mix: Mix({{{content!r}: amount}}) for a job alone"
-        return Judged((Fault("content", has, needs),), FrozenMap())
-    faults = [
-        *_too_many(problem, content),
-        *_unknown_jobs(problem, content),
-        *_unmeasured(problem, block, content),
-    ]
+        return Judged((("content", has, needs),), FrozenMap())
+    faults = [*_faults(problem, block, content)]
     try:
         frame = problem.frame(block, content)
     except InvalidSchedule:  # it has no frame, for a reason that is among the faults
         return Judged(tuple(faults), FrozenMap())
+    in_frame = f"{shown_content(content)} on block {block!r} in a frame of {shown(frame.length)}"
     for name, slack in frame.slack.items():
         if slack < 0:
-            faults.append(_late(problem, block, content, name, frame))
+            limit = problem.job(name).limit
+            has = f"{in_frame}, in which job {name!r} takes {shown(limit - slack)}"
+            needs = f"at most its limit {shown(limit)}, which is {shown(-slack)} less"
+            faults.append(("frame", has, needs))
     return Judged(tuple(faults), frame.rates)
 
 
-def _too_many(problem: TimeSharedProblem, mix: Mix) -> Iterator[Fault]:
-    most = problem.max_jobs
+def _faults(problem: TimeSharedProblem, block: Block, mix: Mix) -> Iterator[Fault]:
+    """Iterate over what is wrong with a mix but for latency limits."""
+    most, known, said = problem.max_jobs, problem.job_names, shown_content(mix)
     if most is not None and len(mix) > most:
-        has = f"{shown_content(mix)} of {len(mix)} jobs"
-        yield Fault("content", has, f"at most {shown(most)} jobs in a mix")
-
-
-def _unknown_jobs(problem: TimeSharedProblem, mix: Mix) -> Iterator[Fault]:
+        yield "content", f"{said} of {len(mix)} jobs", f"at most {shown(most)} jobs in a mix"
     for name in mix:
-        if name not in problem.job_names:
-            has = f"{shown_content(mix)} with the unknown job {name!r}"
-            yield Fault("content", has, f"jobs of the problem{nearest(name, problem.job_names)}")
-
-
-def _unmeasured(problem: TimeSharedProblem, block: Block, mix: Mix) -> Iterator[Fault]:
+        if name not in known:
+            needs = f"jobs of the problem{nearest(name, known)}"
+            yield "content", f"{said} with the unknown job {name!r}", needs
     for name, amount in mix.items():
-        if name not in problem.job_names or problem.job(name).point(block, amount):
-            continue
-        has = f"{shown(amount)} of job {name!r} in {shown_content(mix)} on block {block!r}"
-        yield Fault("point", has, f"an amount that was {measured(problem.job(name), block)}")
-
-
-def _late(problem: TimeSharedProblem, block: Block, mix: Mix, name: str, frame: Frame) -> Fault:
-    """Word by how much a job of a mix misses its limit."""
-    limit, slack = problem.job(name).limit, frame.slack[name]
-    return Fault(
-        "frame",
-        f"{shown_content(mix)} on block {block!r} in a frame of {shown(frame.length)}, in which "
-        f"job {name!r} takes {shown(limit - slack)}",
-        f"at most its limit {shown(limit)}, which is {shown(-slack)} less",
-    )
+        if name in known and not problem.job(name).point(block, amount):
+            has = f"{shown(amount)} of job {name!r} in {said} on block {block!r}"
+            yield "point", has, f"an amount that was {measured(problem.job(name), block)}"

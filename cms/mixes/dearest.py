@@ -36,17 +36,7 @@ class Priced(NamedTuple):
 
 
 class Search(NamedTuple):
-    """What a search found.
-
-    Attributes
-    ----------
-    mixes : tuple of Priced
-        By falling worth.
-    decided : bool
-        Whether the question is answered; False where the limit of nodes was reached.
-    nodes : int
-        Intervals and partial mixes looked at: the effort.
-    """
+    """Mixes by falling worth, whether the search came to an end, and its effort in nodes."""
 
     mixes: tuple[Priced, ...]
     decided: bool
@@ -63,60 +53,22 @@ def dearest_mix(
     *,
     above: Fraction,
     most_jobs: int | None = None,
-    any_one: bool = False,
     node_limit: int = NODE_LIMIT,
     stopped: Callable[[], bool] = never,
     listed: ListedMixes | None = None,
 ) -> Search:
-    """Find the dearest mix that is worth more than some value.
+    """Find the dearest mix that is worth more than ``above`` >= 0, and others met on the way.
 
-    Parameters
-    ----------
-    offers : sequence of Offer
-        The jobs that a mix on the block can have, each once.
-    above : Fraction
-        >= 0.
-    most_jobs : int, optional
-        Of one mix.
-    any_one : bool, default False
-        Whether to end, undecided, once there is a mix that is worth more.
-    node_limit : int
-    stopped : callable
-    listed : ListedMixes, optional
-        With all mixes of these offers of at most so many jobs: then none is searched for, where
-        what they are worth is bounded in 64 bits.
-
-    Returns
-    -------
-    Search
-        The dearest mix and others met on the way, all worth more than ``above``; if it is decided
-        and has none, no mix is.
-
-    Raises
-    ------
-    Stopped
-
-    Examples
-    --------
-    >>> from .functions import PriceFunction
-    >>> from .model import Choice
-    >>> def offer(job: str, *points: tuple[int, int]) -> Offer:
-    ...     choices = [Choice(Fraction(a), Fraction(l), Fraction(20 - l)) for a, l in points]
-    ...     return Offer(job, Fraction(1), PriceFunction(1), tuple(choices))
-    >>> found = dearest_mix([offer("x", (2, 4), (8, 9)), offer("y", (6, 6))], above=Fraction(0))
-    >>> print(found.dearest.mix, found.dearest.worth)
-    y x 6 1
+    If the search is decided and has none, no mix is. ``listed`` has all mixes of these offers: then
+    none is searched for, where what they are worth is bounded in 64 bits. It may raise Stopped.
     """
     if not any(offer.pays for offer in offers):
         return Search((), decided=True, nodes=0)
     jobs = min(most_jobs or len(offers), len(offers))
-    search = _Searching(offers, above, jobs, node_limit, stopped, any_one=any_one)
-    return search.run(listed)
+    return _Searching(offers, above, jobs, node_limit, stopped).run(listed)
 
 
 class _Searching:
-    """One search."""
-
     def __init__(
         self,
         offers: Sequence[Offer],
@@ -124,28 +76,24 @@ class _Searching:
         most_jobs: int,
         node_limit: int,
         stopped: Callable[[], bool],
-        *,
-        any_one: bool,
     ) -> None:
-        self._offers, self._stopped, self._any_one = offers, stopped, any_one
+        self._offers, self._stopped = offers, stopped
         self._most_jobs, self._node_limit, self._nodes = most_jobs, node_limit, 0
         self._found: dict[tuple[Pick, ...], Fraction] = {}
         self._best, self._step = above, _step(offers)
         self._numbers: Relaxation | None = None
 
     def run(self, listed: ListedMixes | None) -> Search:
-        """Search."""
         decided = True
         try:
             likely = None
             if listed is not None and len(listed) <= self._node_limit:
                 likely = listed.likely(self._offers, self._reached)
-            if listed is not None and likely is not None:
-                self._nodes = len(listed)
+            if likely is None:
+                self._search()
+            else:
                 for picks in likely:
                     self.meet(picks)
-            else:
-                self._search()
         except Undecided:
             decided = False
         named = [Priced(Mix(amounts(self._offers, p)), worth) for p, worth in self._found.items()]
@@ -153,10 +101,7 @@ class _Searching:
         return Search(tuple(named), decided, self._nodes)
 
     def _reached(self) -> Fraction:
-        """Return a worth that every better mix has at least.
-
-        Where worths come in steps, what is worth more than the best reaches the next one.
-        """
+        """Compute a worth that every better mix has at least: the next step, if there are steps."""
         step = self._step
         return step * (self._best // step + 1) if step else self._best
 
@@ -170,8 +115,6 @@ class _Searching:
         self._numbers = numbers = Relaxation(offers, self._most_jobs, largest)
         #: What mixes must be worth more than, in the relaxation's units, rounded down.
         self.target = self._aim()
-        kinds: dict[object, int] = {}
-        kinds_of = [kinds.setdefault(offer.kind, len(kinds)) for offer in offers]
         for at, own in enumerate(offers):
             for c in range(len(own.choices)):
                 self.meet((Pick(at, c),))
@@ -181,6 +124,8 @@ class _Searching:
             cells += [cell for cell in split if cell.interval.is_narrow(_NARROW)]
             wide = [cell.interval for cell in split if not cell.interval.is_narrow(_NARROW)]
             waiting = [half for interval in wide for half in interval.halves()]
+        kinds: dict[object, int] = {}
+        kinds_of = [kinds.setdefault(offer.kind, len(kinds)) for offer in offers]
         effort = _FIRST_EFFORT
         while cells:
             cells.sort(key=lambda cell: Fraction(cell.gap, max(cell.lo, 1)), reverse=True)
@@ -211,13 +156,7 @@ class _Searching:
         return reached - 1 if self._step else reached
 
     def count(self) -> None:
-        """Count a node.
-
-        Raises
-        ------
-        Undecided
-            If there are too many of them.
-        """
+        """Count a node; raise Undecided where there are too many of them."""
         self._nodes += 1
         if self._nodes > self._node_limit:
             raise Undecided
@@ -233,15 +172,13 @@ class _Searching:
         if worth <= self._best:
             return
         self._found[picks], self._best = worth, worth
-        if self._any_one:
-            raise Undecided
         if self._numbers is not None:
             self.target = self._aim()
 
 
 def _step(offers: Sequence[Offer]) -> Fraction:
-    """Return the largest number of which every worth is a whole multiple; 0 if there is none."""
+    """Compute the largest number of which every worth is a whole multiple; 0 if there is none."""
     if any(offer.function.slope and offer.demand for offer in offers):
         return Fraction(0)
     heights = [height for offer in offers for _, height in offer.function.steps]
-    return common_step([*heights, *(c.charge for offer in offers for c in offer.choices)])
+    return common_step([*heights, *(offer.charge for offer in offers)])

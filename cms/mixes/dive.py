@@ -42,7 +42,7 @@ class Hunt(Protocol):
 
 
 class _Term(NamedTuple):
-    """A choice of a job: u - k * length, its length, the longest frame it allows, which it is."""
+    """A choice of a job: u - k * length, its length, and the longest frame it allows."""
 
     value: int
     length: int
@@ -51,36 +51,24 @@ class _Term(NamedTuple):
 
 
 class Dive:
-    """The search of one cell.
-
-    Parameters
-    ----------
-    cell : Cell
-    kinds : list of int
-        Of each offer; those of one kind may be exchanged.
-    most_jobs : int
-    hunt : Hunt
-    """
+    """The search of one cell; offers of one kind may be exchanged."""
 
     def __init__(self, cell: Cell, kinds: list[int], most_jobs: int, hunt: Hunt) -> None:
         self._cell, self._hunt, self._most_jobs = cell, hunt, most_jobs
         terms = self._terms(cell)
         order = sorted(terms, key=lambda at: (-terms[at][0].value, kinds[at]))
         self._jobs = [terms[at] for at in order]
-        best = [max(0, job[0].value) for job in self._jobs]
         #: The best terms of the first so many jobs together.
-        self._sums = [0, *accumulate(best)]
+        self._sums = [0, *accumulate(max(0, job[0].value) for job in self._jobs)]
         self._kinds = [kinds[at] for at in order]
         longest = [max(term.length for term in job) for job in self._jobs]
         #: The longest choices of a job and all after it together.
         self._reach = [*accumulate(reversed(longest), initial=0)][::-1]
-        ends, end = [0] * len(order), len(order)
-        for at in reversed(range(len(order))):
-            if at + 1 < len(order) and self._kinds[at] != self._kinds[at + 1]:
-                end = at + 1
-            ends[at] = end
         #: Where the jobs of another kind begin.
-        self._ends = ends
+        self._ends = [len(order)] * len(order)
+        for at in reversed(range(len(order) - 1)):
+            alike = self._kinds[at] == self._kinds[at + 1]
+            self._ends[at] = self._ends[at + 1] if alike else at + 1
 
     @staticmethod
     def _terms(cell: Cell) -> dict[int, list[_Term]]:
@@ -96,12 +84,7 @@ class Dive:
         return terms
 
     def run(self, effort: int) -> bool:
-        """Search, up to so many partial mixes; whether that was all.
-
-        Raises
-        ------
-        Undecided
-        """
+        """Search, up to so many partial mixes; whether that was all. It may raise Undecided."""
         self._left = effort
         try:
             self._visit(0, -1, 0, 0, 0, self._cell.hi, ())
@@ -110,7 +93,7 @@ class Dive:
         return True
 
     def _needed(self, frame: int) -> int:
-        """Return what the terms of a mix must exceed, if its frame is at least so long."""
+        """What the terms of a mix must exceed, if its frame is at least so long."""
         return (self._hunt.target - self._cell.k) * max(self._cell.lo, frame)
 
     def _visit(

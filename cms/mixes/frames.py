@@ -1,7 +1,6 @@
-"""The frame in which a block serves a mix: its length, what it gives each job, and the rules.
+"""The frame in which a block serves a mix: one slot for each of its jobs, over and over.
 
-A frame repeats; each job of the mix has one slot in it, as long as its point. A longer frame than
-the sum of the slots gives every job less and is admitted no sooner, so the sum it is.
+A longer frame than the sum of the slots gives every job less and is admitted no sooner.
 """
 
 from __future__ import annotations
@@ -34,8 +33,7 @@ class FrameRule(StrEnum):
 
     Notes
     -----
-    They hold for arrivals of which any window of one frame has at most the mix's amounts, such as
-    evenly spaced ones.
+    For arrivals of which any window of one frame has at most the mix's amounts.
 
     Examples
     --------
@@ -49,7 +47,7 @@ class FrameRule(StrEnum):
     COLLECT_THEN_RUN = "collect_then_run"
 
     def needed(self, frame: Time, length: Time) -> Time:
-        """Return the least latency limit that a slot of this length keeps in such a frame."""
+        """Compute the least latency limit that a slot of this length keeps in such a frame."""
         return frame + length if self is FrameRule.ROUND_ROBIN else 2 * frame
 
     def admits(self, frame: Time, length: Time, limit: Time) -> bool:
@@ -57,13 +55,7 @@ class FrameRule(StrEnum):
         return self.needed(frame, length) <= limit
 
     def longest(self, length: Fraction, limit: Fraction) -> Fraction:
-        """Return the longest frame in which a slot of this length keeps a limit; it may be < 0.
-
-        Examples
-        --------
-        >>> [str(rule.longest(Fraction(4), limit=Fraction(14))) for rule in FrameRule]
-        ['10', '7']
-        """
+        """Compute the longest frame in which a slot of this length keeps a limit; it may be < 0."""
         return limit - length if self is FrameRule.ROUND_ROBIN else limit / 2
 
 
@@ -91,21 +83,8 @@ class Frame(NamedTuple):
 
 
 def frame_of(rule: FrameRule, points: Mapping[str, Point], limits: Mapping[str, Fraction]) -> Frame:
-    """Return the frame of a non-empty mix from the points of its jobs, admitted or not.
-
-    Examples
-    --------
-    >>> points = {"a": Point(Fraction(8), Fraction(15)), "b": Point(Fraction(4), Fraction(9))}
-    >>> limits = {"a": Fraction(40), "b": Fraction(32)}
-    >>> frame = frame_of(FrameRule.ROUND_ROBIN, points, limits)
-    >>> frame.length, frame.rates["a"], dict(frame.slack), frame.admitted
-    (Fraction(24, 1), Fraction(1, 3), {'a': Fraction(1, 1), 'b': Fraction(-1, 1)}, False)
-    """
+    """Build the frame of a non-empty mix from the points of its jobs, admitted or not."""
     length = sum((point.length for point in points.values()), Fraction(0))
-    return Frame(
-        length,
-        FrozenMap({job: point.amount / length for job, point in points.items()}),
-        FrozenMap(
-            {job: limits[job] - rule.needed(length, point.length) for job, point in points.items()}
-        ),
-    )
+    rates = {job: point.amount / length for job, point in points.items()}
+    slack = {job: limits[job] - rule.needed(length, point.length) for job, point in points.items()}
+    return Frame(length, FrozenMap(rates), FrozenMap(slack))

@@ -16,15 +16,7 @@ LARGEST_STEPS = 1_000
 
 
 class Step(NamedTuple):
-    """The term ``height * ceil(times * rate)`` of a price function.
-
-    Attributes
-    ----------
-    times : Fraction
-        > 0; per unit of rate.
-    height : Fraction
-        >= 0.
-    """
+    """The term ``height * ceil(times * rate)`` of a price function."""
 
     times: Fraction
     height: Fraction
@@ -42,11 +34,7 @@ class PriceFunction:
         What the whole demand is worth but for the steps, >= 0.
     steps : iterable of (times, height), optional
         Chvatal-Gomory cuts of the job's row: ``times`` > 0, ``height`` >= 0. At most 1,000.
-
-    Attributes
-    ----------
-    steps : tuple of Step
-        By rising ``times``, each of them once, none of height 0.
+        The attribute has them by rising ``times``, each once, none of height 0.
 
     Raises
     ------
@@ -55,8 +43,7 @@ class PriceFunction:
 
     Notes
     -----
-    Every term is 0 for the rate 0, never falls, and is worth for r + s at most what it is worth for
-    r and for s together. That is all that a lower bound needs of it: what the mixes of a schedule
+    Every term is 0 for the rate 0, non-decreasing and subadditive. So what the mixes of a schedule
     give a job is worth at least what its demand is worth.
 
     Examples
@@ -85,7 +72,7 @@ class PriceFunction:
         return bool(self.slope or self.steps)
 
     def worth(self, rate: Fraction, demand: Fraction) -> Fraction:
-        """Return what a rate is worth to a job with this demand, both >= 0; 0 for no demand."""
+        """Compute what a rate is worth to a job with this demand, both >= 0; 0 for no demand."""
         if not demand:
             return Fraction(0)
         counted = min(rate, demand)
@@ -93,30 +80,18 @@ class PriceFunction:
         return value + sum(height * ceil(times * counted) for times, height in self.steps)
 
     def scaled(self, factor: Fraction) -> PriceFunction:
-        """Return the function that is worth ``factor`` >= 0 times as much."""
+        """Build the function that is worth ``factor`` >= 0 times as much."""
         steps = [(times, factor * height) for times, height in self.steps]
         return PriceFunction(factor * self.slope, steps)
 
     def to_json(self) -> dict[str, Any]:
-        """Return ``{"slope": number, "steps": [[times, height], ...]}``: docs/reference/files.md.
-
-        Examples
-        --------
-        >>> PriceFunction("1/3", [("1/600", "1/20")]).to_json()
-        {'slope': '1/3', 'steps': [['1/600', '0.05']]}
-        """
+        """Return ``{"slope": number, "steps": [[times, height], ...]}``."""
         steps = [[json_number(times), json_number(height)] for times, height in self.steps]
         return {"slope": json_number(self.slope), "steps": steps}
 
 
 def functions_table(given: Mapping[str, Any] | None) -> dict[str, PriceFunction]:
-    """Check a table of price functions by job, those that are 0 left out.
-
-    Raises
-    ------
-    InvalidCertificate
-        If it is no table of price functions.
-    """
+    """Check a table of price functions by job; those that are 0 are left out."""
     if given is not None and not isinstance(given, Mapping):
         raise InvalidCertificate(
             f"the price functions are {shown_object(given)}; expected a mapping of jobs to "

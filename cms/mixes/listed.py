@@ -8,7 +8,7 @@ evaluates them in exact arithmetic. So no mix that is worth more is ever missed.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from fractions import Fraction
 from itertools import accumulate
 from math import ceil, floor
@@ -37,16 +37,8 @@ class _TooManyError(Exception):
 class Turns(NamedTuple):
     """The mixes that have some job: arrays of its turn in each of them.
 
-    Attributes
-    ----------
-    mixes, choices : arrays of int
-        By their places.
-    frames : array of int
-        Rounded down.
-    shares : array of int
-        Of the demand, rounded up: parts, ``2**_SHARE`` of which make the greatest.
-    greatest : Fraction
-        At most 1; 0 for a job without a demand.
+    Frames are rounded down. Shares of the demand are rounded up, to parts of which ``2**_SHARE``
+    make the greatest, at most 1.
     """
 
     mixes: Places
@@ -57,44 +49,13 @@ class Turns(NamedTuple):
 
 
 class ListedMixes:
-    """The admitted mixes of some offers, whatever these pay; made by :meth:`of`.
-
-    Attributes
-    ----------
-    offers : sequence of Offer
-        As given.
-    turns : list of Turns
-        Of each offer.
-
-    Examples
-    --------
-    >>> from .functions import PriceFunction
-    >>> from .model import Choice
-    >>> def offer(job: str, *points: tuple[int, int]) -> Offer:
-    ...     choices = [Choice(Fraction(a), Fraction(l), Fraction(20 - l)) for a, l in points]
-    ...     return Offer(job, Fraction(1), PriceFunction(1), tuple(choices))
-    >>> offers = [offer("x", (1, 4), (8, 9)), offer("y", (6, 6))]
-    >>> listed = ListedMixes.of(offers, most_jobs=None, most=10)
-    >>> len(listed), [len(picks) for picks in listed.likely(offers, lambda: Fraction(3, 4))]
-    (4, [1, 1])
-    """
+    """The admitted mixes of some offers, whatever these pay; made by :meth:`of`."""
 
     @classmethod
     def of(cls, offers: Sequence[Offer], most_jobs: int | None, most: int) -> ListedMixes | None:
-        """List the mixes of some offers.
+        """List the mixes of some offers; None if there are more than ``most``, or none.
 
-        Parameters
-        ----------
-        offers : sequence of Offer
-            Each with a choice; neither functions nor charges count.
-        most_jobs : int or None
-            Of one mix.
-        most : int
-
-        Returns
-        -------
-        ListedMixes or None
-            None if there are no mixes, more than ``most``, or some are too short beside others.
+        None as well if some are too short beside others. What the offers pay does not count.
         """
         try:
             return cls(offers, most_jobs, most) if offers else None
@@ -102,35 +63,29 @@ class ListedMixes:
             return None
 
     def __init__(self, offers: Sequence[Offer], most_jobs: int | None, most: int) -> None:
-        self.offers = offers
+        self._offers = offers
         self._jobs = {offer.job: j for j, offer in enumerate(offers)}
         self._first = [*accumulate((len(offer.choices) for offer in offers), initial=0)]
-        self._job_of = np.repeat(np.arange(len(offers)), [len(offer.choices) for offer in offers])
+        self._job_of = np.repeat(np.arange(len(offers)), np.diff(self._first))
         self._most_jobs = min(most_jobs or len(offers), len(offers))
         every = [choice for offer in offers for choice in offer.choices]
         # No frame is longer than all of the longest turns.
         turns = (max(choice.length for choice in offer.choices) for offer in offers)
         end = min(max(choice.longest for choice in every), sum(turns, Fraction(0)))
         self._grid = Fraction(2**_FRAME) / end
-        self._lengths = _integers([floor(choice.length * self._grid) for choice in every])
+        self._lengths = _integers(floor(choice.length * self._grid) for choice in every)
         longest = (min(choice.longest, end) for choice in every)
-        self._longest = _integers([floor(each * self._grid) for each in longest])
+        self._longest = _integers(floor(each * self._grid) for each in longest)
         if self._lengths.min() < _ROUGH:
             raise _TooManyError
         levels = [*self._levels(most)]
         #: Of mixes of 1, 2, ... jobs: their choices, of all jobs' one after the other.
         self._picks = [picks for picks, _ in levels]
         self._sizes = [*accumulate(map(len, self._picks), initial=0)]
-        self.turns = self._by_job(np.concatenate([frames for _, frames in levels]))
+        self._turns = self._by_job(np.concatenate([frames for _, frames in levels]))
 
     def __len__(self) -> int:
         return self._sizes[-1]
-
-    def mix(self, number: int) -> list[Pick]:
-        """Return a mix by its place among all."""
-        level = bisect_right(self._sizes, number) - 1
-        picks = self._picks[level][number - self._sizes[level]].tolist()
-        return [Pick(j, pick - self._first[j]) for pick in picks for j in [int(self._job_of[pick])]]
 
     def _levels(self, most: int) -> Iterator[tuple[Places, Whole]]:
         """Iterate over the mixes of one job, of two, ...: choices and frames, by their last job."""
@@ -138,7 +93,7 @@ class ListedMixes:
         room, last = np.full(1, _MOST), np.full(1, -1)
         for _ in range(self._most_jobs):
             grown: list[tuple[Places, Whole, Whole]] = []
-            for j in range(len(self.offers)):
+            for j in range(len(self._offers)):
                 end, own = np.searchsorted(last, j), slice(*self._first[j : j + 2])
                 longer = frames[:end, None] + self._lengths[own]
                 allowed = np.minimum(room[:end, None], self._longest[own])
@@ -158,20 +113,17 @@ class ListedMixes:
         kept = np.ones(len(picks), dtype=np.bool_)
         for at in np.flatnonzero(frames + picks.shape[1] > room).tolist():
             chosen = zip(self._job_of[picks[at]].tolist(), picks[at].tolist(), strict=True)
-            kept[at] = is_admitted([self.offers[j].choices[p - self._first[j]] for j, p in chosen])
+            kept[at] = is_admitted([self._offers[j].choices[p - self._first[j]] for j, p in chosen])
         return picks[kept], frames[kept], room[kept]
 
     def _by_job(self, frames: Whole) -> list[Turns]:
         picks = np.concatenate([level.ravel() for level in self._picks])
-        numbers = [
-            np.repeat(np.arange(start, start + len(level)), level.shape[1])
-            for start, level in zip(self._sizes, self._picks, strict=False)
-        ]
-        mixes = np.concatenate(numbers)
+        widths = np.repeat([level.shape[1] for level in self._picks], np.diff(self._sizes))
+        mixes = np.repeat(np.arange(len(self)), widths)
         order = np.argsort(self._job_of[picks], kind="stable")
-        ends = np.searchsorted(self._job_of[picks[order]], np.arange(len(self.offers) + 1))
+        ends = np.searchsorted(self._job_of[picks[order]], np.arange(len(self._offers) + 1))
         found = []
-        for j, offer in enumerate(self.offers):
+        for j, offer in enumerate(self._offers):
             own = order[ends[j] : ends[j + 1]]
             greatest = Fraction(0)
             if offer.demand:
@@ -179,7 +131,7 @@ class ListedMixes:
                 greatest = min(Fraction(1), alone / offer.demand)
             parts = self._grid * 2**_SHARE / (offer.demand * greatest or 1)
             # What is cut off is more than all of the demand, in the longest frame.
-            whole = _integers([min(ceil(c.amount * parts), _MOST) for c in offer.choices])
+            whole = _integers(min(ceil(c.amount * parts), _MOST) for c in offer.choices)
             choices, own_frames = picks[own] - self._first[j], frames[mixes[own]]
             shares = np.minimum(-(-whole[choices] // own_frames), 2**_SHARE)
             found.append(Turns(mixes[own], choices, own_frames, shares, greatest))
@@ -188,69 +140,50 @@ class ListedMixes:
     def likely(
         self, offers: Sequence[Offer], reached: Callable[[], Fraction]
     ) -> Iterator[tuple[Pick, ...]] | None:
-        """Iterate over all mixes that may be worth so much, the likeliest first.
+        """Iterate over all mixes of some of the jobs that may be worth so much, likeliest first.
 
-        Parameters
-        ----------
-        offers : sequence of Offer
-            Of jobs among those listed, with choices among theirs; mixes have no others.
-        reached : callable
-            What mixes are to be worth; it may rise meanwhile.
-
-        Returns
-        -------
-        iterator of tuple of Pick, or None
-            Of the offers that were given; None where a step may count too high.
+        ``reached`` may rise meanwhile. None where a step may count too high.
         """
         bits = 60 - self._most_jobs.bit_length()
         unit = 2**bits / (max([reached(), *(offer.largest for offer in offers)]) or Fraction(1))
-        worth, places = np.zeros(len(self), dtype=np.int64), dict[int, Pick]()
-        for at, offer in enumerate(offers):
-            paid = self._paid(offer, unit)
+        worth = np.zeros(len(self), dtype=np.int64)
+        places = {self._jobs[offer.job]: at for at, offer in enumerate(offers)}
+        for j, turns in enumerate(self._turns):
+            if j not in places:
+                worth[turns.mixes] = _NEVER
+        for j, at in places.items():
+            paid = self._paid(offers[at], self._turns[j], unit)
             if paid is None:
                 return None
-            j = self._jobs[offer.job]
-            worth[self.turns[j].mixes] += paid
-            amounts = {choice.amount: c for c, choice in enumerate(self.offers[j].choices)}
-            for c, choice in enumerate(offer.choices):
-                places[self._first[j] + amounts[choice.amount]] = Pick(at, c)
-        absent = np.ones(len(self._job_of), dtype=np.bool_)
-        absent[list(places)] = False
-        for turns, first, end in zip(self.turns, self._first, self._first[1:], strict=False):
-            if absent[first:end].any():
-                worth[turns.mixes[absent[first:end][turns.choices]]] = _NEVER
+            worth[self._turns[j].mixes] += paid
         return self._told(worth, places, lambda: floor(reached() * unit))
 
     def _told(
-        self, worth: Whole, places: dict[int, Pick], least: Callable[[], int]
+        self, worth: Whole, places: dict[int, int], least: Callable[[], int]
     ) -> Iterator[tuple[Pick, ...]]:
         found = np.flatnonzero(worth >= least())
         for mix in found[np.argsort(-worth[found], kind="stable")].tolist():
             if worth[mix] < least():
                 return
-            yield tuple(sorted(places[self._first[j] + c] for j, c in self.mix(mix)))
+            level = bisect_right(self._sizes, mix) - 1
+            picks = self._picks[level][mix - self._sizes[level]]
+            jobs = zip(self._job_of[picks].tolist(), picks.tolist(), strict=True)
+            yield tuple(sorted(Pick(places[j], pick - self._first[j]) for j, pick in jobs))
 
-    def _paid(self, offer: Offer, unit: Fraction) -> Whole | None:
-        """Return what a job pays in each mix that has it, rounded up; None if none may say so."""
-        j = self._jobs[offer.job]
-        turns, function = self.turns[j], offer.function
+    def _paid(self, offer: Offer, turns: Turns, unit: Fraction) -> Whole | None:
+        """Bound what a job pays in each mix that has it, rounded up; None if none may say so."""
+        function = offer.function
         slope = ceil(function.slope * turns.greatest * unit / 2**_SHARE)
-        # What is cut off, here and below, is of choices that are not offered.
-        paid: Whole = min(slope, _MOST) * turns.shares
+        paid: Whole = slope * turns.shares + ceil(offer.charge * unit)
         for times, height in function.steps if offer.demand else ():
             most = ceil(times * turns.greatest * offer.demand)
             if most > _LARGEST_COUNT:
                 return None
-            amounts = [times * choice.amount * self._grid for choice in self.offers[j].choices]
-            high = _integers([min(ceil(amount), _MOST) for amount in amounts])
+            high = _integers(min(ceil(times * c.amount * self._grid), _MOST) for c in offer.choices)
             counts = np.minimum(-(-high[turns.choices] // turns.frames), most)
             paid = paid + ceil(height * unit) * counts
-        if any(choice.charge for choice in offer.choices):
-            charges = {choice.amount: ceil(choice.charge * unit) for choice in offer.choices}
-            listed = [charges.get(choice.amount, 0) for choice in self.offers[j].choices]
-            paid = paid + _integers(listed)[turns.choices]
         return paid
 
 
-def _integers(numbers: Sequence[int]) -> Whole:
-    return np.array(numbers, dtype=np.int64)
+def _integers(numbers: Iterable[int]) -> Whole:
+    return np.array([*numbers], dtype=np.int64)

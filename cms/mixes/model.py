@@ -26,17 +26,11 @@ class Point(NamedTuple):
 
 
 class Choice(NamedTuple):
-    """A point of a job: up to ``amount`` items for ``length``, in frames up to ``longest``.
-
-    The rule of frames and the latency limit say no more than that: a slot of this length keeps the
-    limit in frames up to some length, which is no shorter than the slot. ``charge`` is what a mix
-    is worth more, or less, for having this point, whatever rate it gives the job.
-    """
+    """A point of a job, which keeps its limit in frames up to ``longest``, at least its length."""
 
     amount: Fraction
     length: Fraction
     longest: Fraction
-    charge: Fraction = Fraction(0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,14 +45,8 @@ class TimeSharedJob:
     limit : number
         Of an item's latency, > 0, in the same unit of time.
     points : Mapping[str, iterable of (amount, length)]
-        For each block type the amounts that may be taken together, each once, and how long that
-        occupies the block. Nothing is assumed of how the lengths depend on amounts or blocks, and a
-        batch in between is no point: it was not measured.
-
-    Attributes
-    ----------
-    points : FrozenMap of tuple of Point
-        By rising amount; blocks without a point are left out.
+        For each block type the measured amounts, each once, and how long they occupy the block.
+        The attribute is a FrozenMap of tuples of Point, by rising amount.
 
     Raises
     ------
@@ -104,21 +92,13 @@ class TimeSharedJob:
         object.__setattr__(self, "points", kept)
 
     def point(self, block: Block, amount: Fraction) -> Point | None:
-        """Return the point of an amount on a block; None if it was not measured."""
+        """Find the point of an amount on a block; None if it was not measured."""
         own = self.points.get(block, ())
         return next((point for point in own if point.amount == amount), None)
 
 
 def undominated(points: Iterable[Point]) -> tuple[Point, ...]:
-    """Return the points, by rising amount, that no other equals or beats in amount and length.
-
-    A mix with a point that another one beats has greater rates and a shorter frame with that other.
-
-    Examples
-    --------
-    >>> undominated([Point(Fraction(1), Fraction(3)), Point(Fraction(2), Fraction(3))])
-    (Point(amount=Fraction(2, 1), length=Fraction(3, 1)),)
-    """
+    """List the points, by rising amount, that no other equals or beats in amount and length."""
     kept: list[Point] = []
     for point in sorted(points, key=lambda point: (-point.amount, point.length)):
         if not kept or point.length < kept[-1].length:
@@ -132,10 +112,8 @@ def _points(given: Any, which: str) -> tuple[Point, ...]:
         raise InvalidProblem(f"points {which} is {given!r}; {expected}")
     found: dict[Fraction, Point] = {}
     for pair in given:
-        if isinstance(pair, str | Mapping | Set) or not isinstance(pair, Iterable):
-            raise InvalidProblem(f"a point {which} is {pair!r}; {expected}")
-        parts = tuple(pair)
-        if len(parts) != 2:
+        is_listed = isinstance(pair, Iterable) and not isinstance(pair, str | Mapping | Set)
+        if not is_listed or len(parts := tuple(pair)) != 2:
             raise InvalidProblem(f"a point {which} is {pair!r}; {expected}")
         amount = _positive(parts[0], f"amount of a point {which}")
         if amount in found:

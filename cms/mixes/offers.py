@@ -13,21 +13,15 @@ from .model import Choice
 class Offer(NamedTuple):
     """A job that may be part of a mix on the block, and what it pays.
 
-    Attributes
-    ----------
-    job : str
-    demand : Fraction
-        0 makes the function worth nothing.
-    function : PriceFunction
-        Of the rate that the mix gives the job.
-    choices : tuple of Choice
-        Each of them is admitted alone: ``length <= longest``.
+    The function is of the rate that the mix gives the job; ``charge`` is what the mix is worth
+    more, or less, for having the job at all. Each choice is admitted alone.
     """
 
     job: str
     demand: Fraction
     function: PriceFunction
     choices: tuple[Choice, ...]
+    charge: Fraction = Fraction(0)
 
     @property
     def kind(self) -> tuple[object, ...]:
@@ -37,15 +31,13 @@ class Offer(NamedTuple):
     @property
     def pays(self) -> bool:
         """Whether a mix may be worth more for having the job."""
-        return bool(self.function) or any(choice.charge > 0 for choice in self.choices)
+        return bool(self.function) or self.charge > 0
 
     @property
     def largest(self) -> Fraction:
         """The most that the job pays for a rate, or that it is charged, either sign."""
-        return max(
-            max(self.function.worth(choice.amount / choice.length, self.demand), abs(choice.charge))
-            for choice in self.choices
-        )
+        rate = max(choice.amount / choice.length for choice in self.choices)
+        return max(self.function.worth(rate, self.demand), abs(self.charge))
 
 
 class Pick(NamedTuple):
@@ -61,19 +53,11 @@ def is_admitted(choices: Sequence[Choice]) -> bool:
     return all(frame <= choice.longest for choice in choices)
 
 
-def worth_of(turns: Iterable[tuple[Offer, Choice]]) -> Fraction:
-    """Return what an admitted mix is worth, by the definition.
-
-    Examples
-    --------
-    >>> choice = Choice(amount=Fraction(8), length=Fraction(1, 3), longest=Fraction(1))
-    >>> worth_of([(Offer("x", Fraction(48), PriceFunction(1), (choice,)), choice)])
-    Fraction(1, 2)
-    """
-    turns = list(turns)
+def worth_of(turns: Sequence[tuple[Offer, Choice]]) -> Fraction:
+    """Compute what an admitted mix is worth, by the definition."""
     frame = sum((choice.length for _, choice in turns), Fraction(0))
     worths = (
-        offer.function.worth(choice.amount / frame, offer.demand) + choice.charge
+        offer.function.worth(choice.amount / frame, offer.demand) + offer.charge
         for offer, choice in turns
     )
     return sum(worths, Fraction(0))

@@ -9,7 +9,6 @@ from typing import Any
 
 from ..certificate.certificate import Leaf
 from ..certificate.conditions import Condition, Worth
-from ..certificate.quantity import Quantity
 from ..errors import InvalidCertificate, InvalidProblem
 from ..problem.parts import Block
 from ..running.stopping import Stopped, never
@@ -17,10 +16,10 @@ from ..schedule.contents import shown_content
 from ..values.frozen import FrozenMap
 from ..values.names import checked_names, nearest
 from ..values.numbers import Number, shown
-from .dearest import NODE_LIMIT, dearest_mix
+from .dearest import NODE_LIMIT
 from .functions import PriceFunction, functions_table
+from .pricing import charges_of, price_mix
 from .problem import TimeSharedProblem
-from .problem_offers import charges_of, offers_of
 
 
 @dataclass(frozen=True, slots=True, init=False)
@@ -37,12 +36,10 @@ class MixPrices(Leaf):
     Notes
     -----
     They hold if every configuration C of a machine type m is worth at most ``cost_m +
-    limit_price_m``, and if on every type of block no admitted mix is worth more than the block:
-    the sum over its jobs of what they pay for their rates. Then every schedule costs at least the
-    sum over jobs of what they pay for their demands, less ``limit_m * limit_price_m`` over machine
-    types. For the mixes in use give a job rates that are worth at least what its demand is, as the
-    functions never fall and pay for a sum no more than for its parts; what the mixes are worth,
-    their blocks are, and what the blocks are worth, the machines cost.
+    limit_price_m``, and if no admitted mix is worth more than its block: the sum over its jobs of
+    what they pay for their rates. Then every schedule costs at least the sum over jobs of what they
+    pay for their demands, less ``limit_m * limit_price_m`` over machine types: the mixes of a
+    schedule give each job rates that are worth at least what its demand is.
 
     A branch on :class:`cms.BlocksOfJob` counts the blocks of a type whose mix has the job: each mix
     there is worth its multiplier more, or less on the side ``below``. If all this holds even with
@@ -103,6 +100,11 @@ more than the price 0.9 of its block 'gpu'
         """Return all its numbers but the multipliers: equal ones prove the same below a path."""
         return self.prices, self.limit_prices, self.proper, self.functions
 
+    def charges(self, block: Block, path: tuple[Condition, ...]) -> dict[str, Fraction]:
+        """Return what mixes on a block are worth more for having a job, below branches."""
+        pairs = zip(path, self.multipliers, strict=True)
+        return charges_of(block, [(c.quantity, c.sign * multiplier) for c, multiplier in pairs])
+
     def jobs_worth(
         self,
         problem: Any,
@@ -112,28 +114,21 @@ more than the price 0.9 of its block 'gpu'
     ) -> Worth | None:
         """Return what the jobs pay for their demands; None if it was stopped.
 
-        Raises
-        ------
-        InvalidCertificate
-            If a mix is worth more than its block, or that was not decided.
+        InvalidCertificate is raised if a mix is worth more than its block, or that was not decided.
         """
         if not isinstance(problem, TimeSharedProblem):
             raise InvalidCertificate(
                 f"price functions are about a TimeSharedProblem; this is a {type(problem).__name__}"
             )
         self._refuse_unknown(problem)
-        counted = [
-            (condition.quantity, condition.sign * multiplier)
-            for condition, multiplier in zip(path, self.multipliers, strict=True)
-        ]
-        for block in problem.blocks:
-            try:
-                self._refuse_dearer(problem, block, counted, stopped or never)
-            except Stopped:
-                return None
-        total, usable = Fraction(0), set[str]()
+        usable = set[str]()
         for block in problem.blocks:
             usable |= problem.usable_points(block).keys()
+            try:
+                self._refuse_dearer(problem, block, path, stopped or never)
+            except Stopped:
+                return None
+        total = Fraction(0)
         for name, function in self.functions.items():
             demand = problem.job(name).demand
             total += function.worth(demand, demand)
@@ -155,20 +150,18 @@ more than the price 0.9 of its block 'gpu'
         self,
         problem: TimeSharedProblem,
         block: Block,
-        counted: Sequence[tuple[Quantity, Fraction]],
+        path: tuple[Condition, ...],
         stopped: Callable[[], bool],
     ) -> None:
         price = self.prices.get(block, Fraction(0))
-        charges = charges_of(problem, block, counted)
-        offers = offers_of(problem, block, self.functions, charges)
-        found = dearest_mix(
-            offers,
+        found = price_mix(
+            problem,
+            block,
+            self.functions,
+            self.charges(block, path),
             above=price,
-            most_jobs=problem.max_jobs,
-            any_one=True,
             node_limit=NODE_LIMIT,
             stopped=stopped,
-            listed=problem.listed_mixes(block),
         )
         if found.dearest is not None:
             mix, worth = found.dearest

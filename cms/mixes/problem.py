@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 #: Mixes, on blocks of all types together, that are kept in a list.
-_LISTED = 1_000_000
+_LISTED = 250_000
 
 
 class TimeSharedProblem(MachineProblem):
@@ -83,10 +83,8 @@ class TimeSharedProblem(MachineProblem):
     ...     ],
     ... )
     >>> frame = problem.frame("60", Mix({"resnet50": 8, "vgg16": 4}))
-    >>> frame.length, dict(frame.rates)
-    (Fraction(4, 125), {'resnet50': Fraction(250, 1), 'vgg16': Fraction(125, 1)})
-    >>> problem.blocks, problem.unshared().rows.row(0).supply  # resnet50 alone: 800 a second
-    (('100', '40', '60'), (0, 0, 800))
+    >>> frame.length, dict(frame.rates), frame.admitted
+    (Fraction(4, 125), {'resnet50': Fraction(250, 1), 'vgg16': Fraction(125, 1)}, True)
     """
 
     __slots__ = ("jobs", "max_jobs", "rule")
@@ -107,27 +105,15 @@ class TimeSharedProblem(MachineProblem):
         types, shapes = checked_configurations(configurations, machine_types)
         names = blocks_of(shapes) if blocks is None else checked_names(blocks, "block")
         refuse_unknown_blocks(shapes, names)
-        self._fill(names, shapes, types, jobs, rule, max_jobs)
-
-    def _fill(
-        self,
-        blocks: tuple[Block, ...],
-        configurations: tuple[AnyConfiguration, ...],
-        machine_types: tuple[MachineType, ...],
-        jobs: Iterable[TimeSharedJob],
-        rule: FrameRule | str,
-        max_jobs: int | None,
-    ) -> None:
         jobs = each_of(jobs, TimeSharedJob, "jobs")
-        names = checked_names((job.name for job in jobs), "job")
         for job in jobs:
             for block in job.points:
-                if block not in blocks:
+                if block not in names:
                     raise InvalidProblem(
                         f"job {job.name!r} has points on the block {block!r}, which is in no "
-                        "configuration" + nearest(block, blocks)
+                        "configuration" + nearest(block, names)
                     )
-        self._fill_machines(blocks, configurations, machine_types, names)
+        self._fill_machines(names, shapes, types, checked_names((j.name for j in jobs), "job"))
         put = object.__setattr__
         put(self, "jobs", jobs)
         put(self, "rule", _rule(rule))
@@ -135,24 +121,9 @@ class TimeSharedProblem(MachineProblem):
         put(self, "max_jobs", most)
         self.unshared()  # rates of more digits than a problem may have are refused at once
 
-    @classmethod
-    def _rebuild(
-        cls,
-        blocks: tuple[Block, ...],
-        configurations: tuple[AnyConfiguration, ...],
-        machine_types: tuple[MachineType, ...],
-        jobs: Iterable[TimeSharedJob],
-        rule: FrameRule | str,
-        max_jobs: int | None,
-    ) -> TimeSharedProblem:
-        """Put parts together; the blocks are those of the configurations, or more."""
-        problem = cls.__new__(cls)
-        problem._fill(blocks, configurations, machine_types, jobs, rule, max_jobs)
-        return problem
-
     def __reduce__(self) -> tuple[Any, ...]:
-        machines = self.blocks, self.configurations, self.machine_types
-        return TimeSharedProblem._rebuild, (*machines, self.jobs, self.rule, self.max_jobs)
+        parts = self.configurations, self.machine_types, self.jobs
+        return _made_of, (self.blocks, self.rule, self.max_jobs, *parts)
 
     def replace(
         self,
@@ -161,28 +132,14 @@ class TimeSharedProblem(MachineProblem):
         machine_types: Iterable[MachineType] | None = None,
         jobs: Iterable[TimeSharedJob] | None = None,
     ) -> TimeSharedProblem:
-        """Return a problem with some parts exchanged; blocks keep their order.
-
-        Examples
-        --------
-        >>> from cms import Configuration
-        >>> problem = TimeSharedProblem(configurations=Configuration({"a": 1}), max_jobs=2)
-        >>> limited = problem.replace(machine_types=[MachineType("machine", limit=3)])
-        >>> limited.machine_types[0].limit, limited.max_jobs
-        (3, 2)
-        """
-        types, shapes = checked_configurations(
-            self.configurations if configurations is None else configurations,
-            self.machine_types if machine_types is None else machine_types,
-        )
-        refuse_unknown_blocks(shapes, self.blocks)
-        return TimeSharedProblem._rebuild(
+        """Return a problem with some parts exchanged; blocks keep their order."""
+        return _made_of(
             self.blocks,
-            shapes,
-            types,
-            self.jobs if jobs is None else jobs,
             self.rule,
             self.max_jobs,
+            self.configurations if configurations is None else configurations,
+            self.machine_types if machine_types is None else machine_types,
+            self.jobs if jobs is None else jobs,
         )
 
     def job(self, name: str) -> TimeSharedJob:
@@ -202,18 +159,6 @@ class TimeSharedProblem(MachineProblem):
         ------
         InvalidSchedule
             If the problem has no such block or job, or an amount was not measured there.
-
-        Examples
-        --------
-        >>> from cms import Configuration
-        >>> jobs = [TimeSharedJob("x", 1, 20, {"a": [(2, 8), (3, 11)]})]
-        >>> problem = TimeSharedProblem(configurations=Configuration({"a": 1}), jobs=jobs)
-        >>> [dict(problem.frame("a", Mix({"x": n})).slack) for n in (2, 3)]
-        [{'x': Fraction(4, 1)}, {'x': Fraction(-2, 1)}]
-        >>> problem.frame("a", Mix({"x": 4}))
-        Traceback (most recent call last):
-            ...
-        cms.errors.InvalidSchedule: a mix takes 4 of job 'x' on block 'a'; measured there: 2, 3
         """
         mix = mix if isinstance(mix, Mix) else Mix(mix)
         if block not in self.block_index:
@@ -238,70 +183,48 @@ class TimeSharedProblem(MachineProblem):
             points[name] = point
         return frame_of(self.rule, points, {name: self.job(name).limit for name in points})
 
-    def turn_length(self, block: Block, job: str, amount: Fraction) -> Fraction | None:
-        """Return how long a job's turn with a measured amount takes on a block; None of others.
-
-        Raises
-        ------
-        KeyError
-            If there is no job of this name.
-        """
-        point = self.job(job).point(block, amount)
-        return None if point is None else point.length
-
     def usable_points(self, block: Block) -> FrozenMap[str, tuple[Point, ...]]:
         """Return the points that best mixes on a block are made of, by rising amount.
 
         Of each job those that are admitted alone (no other is in any admitted mix), and that no
-        other point equals or beats in both amount and length. Jobs without one are left out; those
-        without a demand are not.
-
-        Examples
-        --------
-        >>> from cms import Configuration
-        >>> points = {"a": [(1, 5), (2, 4), (8, 9), (16, 11)]}
-        >>> jobs = [TimeSharedJob("x", 1, 20, points), TimeSharedJob("y", 1, 1, points)]
-        >>> problem = TimeSharedProblem(configurations=Configuration({"a": 1}), jobs=jobs)
-        >>> {job: [int(p.amount) for p in of] for job, of in problem.usable_points("a").items()}
-        {'x': [2, 8]}
+        other point equals or beats in both amount and length. Jobs without one are left out.
         """
         tables: dict[Block, FrozenMap[str, tuple[Point, ...]]] = self._cached("usable_points", dict)
         if block not in tables:
-            found = {j.name: undominated(self.admitted_points(block, j.name)) for j in self.jobs}
+            found = {
+                job.name: undominated(
+                    point
+                    for point in job.points.get(block, ())
+                    if self.rule.admits(point.length, point.length, job.limit)
+                )
+                for job in self.jobs
+            }
             tables[block] = FrozenMap({name: points for name, points in found.items() if points})
         return tables[block]
 
-    def admitted_points(self, block: Block, name: str) -> list[Point]:
-        """Return the points of a job on a block that the rule admits without other jobs."""
-        job = self.job(name)
-        points = job.points.get(block, ())
-        return [p for p in points if self.rule.admits(p.length, p.length, job.limit)]
+    def greatest_rates(self, block: Block) -> dict[str, Fraction]:
+        """Return the most that a block gives each job that it can serve, if it serves no other."""
+        return {
+            job: max(point.amount / point.length for point in points)
+            for job, points in self.usable_points(block).items()
+        }
 
-    def choices(self, block: Block, name: str) -> tuple[Choice, ...]:
-        """Return the points of a job that a block admits without other jobs, in which frames."""
-        return self._choices(name, self.admitted_points(block, name))
-
-    def usable_choices(self, block: Block) -> Mapping[str, tuple[Choice, ...]]:
-        """Return :meth:`usable_points`, with the frames in which they keep their job's limit."""
-        tables: dict[Block, dict[str, tuple[Choice, ...]]] = self._cached("usable_choices", dict)
+    def unpaid_offers(self, block: Block) -> Mapping[str, Offer]:
+        """Return the jobs that mixes on a block may have, with no price functions yet."""
+        tables: dict[Block, dict[str, Offer]] = self._cached("unpaid_offers", dict)
         if block not in tables:
-            usable = self.usable_points(block).items()
-            tables[block] = {name: self._choices(name, points) for name, points in usable}
+            tables[block] = {}
+            for name, points in self.usable_points(block).items():
+                job = self.job(name)
+                choices = (Choice(*p, self.rule.longest(p.length, job.limit)) for p in points)
+                tables[block][name] = Offer(name, job.demand, PriceFunction(), tuple(choices))
         return tables[block]
 
-    def _choices(self, name: str, points: Iterable[Point]) -> tuple[Choice, ...]:
-        limit = self.job(name).limit
-        return tuple(Choice(*point, self.rule.longest(point.length, limit)) for point in points)
-
     def listed_mixes(self, block: Block) -> ListedMixes | None:
-        """Return the mixes that are admitted on a block; None if they are too many."""
+        """Return the mixes of a block that may be best; None if they are too many."""
         tables: dict[Block, ListedMixes | None] = self._cached("listed_mixes", dict)
         if block not in tables:
-            offers = [
-                Offer(job.name, job.demand, PriceFunction(), choices)
-                for job in self.jobs
-                if (choices := self.choices(block, job.name))
-            ]
+            offers = tuple(self.unpaid_offers(block).values())
             most = _LISTED // len(self.blocks)
             tables[block] = ListedMixes.of(offers, self.max_jobs, most)
         return tables[block]
@@ -315,8 +238,9 @@ class TimeSharedProblem(MachineProblem):
         return self._cached("unshared", self._unshared)
 
     def _unshared(self) -> Problem:
+        rates, nothing = [self.greatest_rates(block) for block in self.blocks], Fraction(0)
         rows = Rows.from_fractions(
-            ((job.demand, [self._alone(job, block) for block in self.blocks]) for job in self.jobs),
+            ((job.demand, [own.get(job.name, nothing) for own in rates]) for job in self.jobs),
             len(self.blocks),
             self.job_names,
         )
@@ -329,35 +253,16 @@ class TimeSharedProblem(MachineProblem):
         )
         return machines.replace(rows=rows, job_names=self.job_names)
 
-    def _alone(self, job: TimeSharedJob, block: Block) -> Fraction:
-        """Return the most that a block gives a job that has it to itself."""
-        rates = (point.amount / point.length for point in self.admitted_points(block, job.name))
-        return max(rates, default=Fraction(0))
-
     def one_job_a_block(self) -> Problem:
-        """Return :meth:`unshared` if ``max_jobs`` is 1.
-
-        Raises
-        ------
-        InvalidCertificate
-            If blocks may serve several jobs.
-        """
+        """Return :meth:`unshared` if ``max_jobs`` is 1; else raise InvalidCertificate."""
         return self.unshared() if self.max_jobs == 1 else super().one_job_a_block()
 
     def serving_blocks(self, stopped: Callable[[], bool] = never) -> NDArray[np.bool_]:
-        """Return which blocks serve some job that has a demand: one that is admitted alone there.
-
-        Raises
-        ------
-        Stopped
-        """
+        """Return which blocks serve some job that has a demand."""
         return self.unshared().serving_blocks(stopped)
 
     def useful_blocks(self) -> tuple[int, ...]:
-        """Return how many blocks of each type all jobs could need: more of it never help.
-
-        So many serve every job that these blocks can serve at all, without sharing.
-        """
+        """Return how many blocks of each type all jobs could need, without sharing."""
         return self.unshared().useful_blocks()
 
     def compute_sha256(self) -> str:
@@ -376,6 +281,24 @@ class TimeSharedProblem(MachineProblem):
             text = json.dumps(numbers, ensure_ascii=True, separators=(",", ":"), sort_keys=True)
             found.update(f"{text}\n".encode())
         return found.hexdigest()
+
+
+def _made_of(
+    blocks: Iterable[Block],
+    rule: FrameRule,
+    max_jobs: int | None,
+    configurations: Iterable[AnyConfiguration],
+    machine_types: Iterable[MachineType],
+    jobs: Iterable[TimeSharedJob],
+) -> TimeSharedProblem:
+    return TimeSharedProblem(
+        configurations=configurations,
+        jobs=jobs,
+        machine_types=machine_types,
+        blocks=blocks,
+        rule=rule,
+        max_jobs=max_jobs,
+    )
 
 
 def measured(job: TimeSharedJob, block: Block) -> str:

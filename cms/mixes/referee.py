@@ -34,10 +34,9 @@ class MixReferee(MachineReferee[TimeSharedProblem]):
         return mix_faults(self.problem, columns)
 
     def first(self) -> First:
-        """Return prices of 0, or what shows that a job is lost.
+        """Return prices of 0, or what shows that a job is lost: no machine has a block for it.
 
-        A job is lost under sharing if it is without: what is admitted in some mix is alone. Then
-        no machine can have a block that serves it: its demand is worth 1, as those blocks are.
+        Then its demand is worth 1, as those blocks are. What is admitted in some mix is alone.
         """
         first = JobReferee(self.problem.unshared()).first()
         if not first.infeasible:

@@ -13,11 +13,11 @@ this holds for the true numbers. What is lost is one part in some millions.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil, floor, isqrt
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -60,21 +60,8 @@ class Interval(NamedTuple):
 class Cell:
     """An interval of frames with its numbers; all arrays are (offers, choices).
 
-    Attributes
-    ----------
-    interval : Interval
-    lo, hi : int
-        In units of this cell.
-    paid : array
-        u; below 0 by far for choices that no frame allows.
-    lengths, longest : array
-        Of each choice that some frame allows: its length, and the longest such frame.
-    k : int
-        The best one that was found, in units of value.
-    gap : int
-        The left side less the right one, for ``above``.
-    above : int
-        What mixes are to be worth more than, in units of value; no mix is where the gap is <= 0.
+    ``paid`` is u, far below 0 for choices that no frame allows. ``gap`` is the left side less the
+    right one at ``k``, where mixes are to be worth more than ``above``: no mix is if it is <= 0.
     """
 
     interval: Interval
@@ -88,7 +75,7 @@ class Cell:
     above: int
 
     def gap_at(self, above: int) -> int:
-        """Return the gap at the same k where mixes are to be worth more than something more."""
+        """Compute the gap at the same k where mixes are to be worth more than something more."""
         return self.gap - (above - self.above) * self.lo
 
     def admitted(self) -> NDArray[np.bool_]:
@@ -97,44 +84,37 @@ class Cell:
 
 
 class _Table(NamedTuple):
-    """What intervals of one scale have in common: (offers, choices), steps before them.
+    """What depends on the scale of frames: (offers, choices), steps before them.
 
-    Of several intervals: one axis more, the first.
+    As Python's integers on the grid; or shifted, all but the lengths rounded up, in 64 bits.
     """
 
-    lengths: Whole
-    longest: Whole
-    linear: Whole
-    times: Whole
-    heighted: Whole
+    lengths: NDArray[Any]
+    longest: NDArray[Any]
+    linear: NDArray[Any]
+    times: NDArray[Any]
+    heighted: NDArray[Any]
+
+    def shifted(self, shift: int) -> _Table:
+        """Divide all by a power of two; what is larger than any other number may be cut off."""
+        ups = (-(-array >> shift) for array in self[1:])
+        parts = (np.minimum(array, _LARGE).astype(np.int64) for array in (self[0] >> shift, *ups))
+        return _Table(*parts)
 
 
 class Relaxation:
-    """The integers of some offers, at every scale of frames.
-
-    Parameters
-    ----------
-    offers : sequence of Offer
-        Each with a choice.
-    most_jobs : int
-        Of one mix, at most as many as there are offers.
-    largest : Fraction
-        As much as any job pays for any choice; it only scales, and about what mixes are worth is
-        well.
-    """
+    """The integers of some offers, at every scale of frames; ``largest`` only scales worths."""
 
     def __init__(self, offers: Sequence[Offer], most_jobs: int, largest: Fraction) -> None:
         self._offers, self._most_jobs = offers, most_jobs
         self._bits = (58 - len(offers).bit_length()) // 2
-        scale = max(largest, *(abs(choice.charge) for offer in offers for choice in offer.choices))
-        self._value = Fraction(2**self._bits) / scale if scale else Fraction(1)
+        self._value = Fraction(2**self._bits) / largest if largest else Fraction(1)
         choices = [choice for offer in offers for choice in offer.choices]
         longest = sorted((max(c.length for c in offer.choices) for offer in offers), reverse=True)
         end = min(max(c.longest for c in choices), sum(longest[:most_jobs], Fraction(0)))
         self._grid = 2**_GRID / end
         self.frames = Interval(floor(min(c.length for c in choices) * self._grid), 2**_GRID)
-        self._shape = len(offers), max(len(offer.choices) for offer in offers)
-        self._prepare()
+        self._prepare((len(offers), max(len(offer.choices) for offer in offers)))
         self._tables: dict[int, _Table] = {}
 
     def whole_worth(self, worth: Fraction) -> int:
@@ -142,93 +122,68 @@ class Relaxation:
         return floor(worth * self._value)
 
     def cells(self, intervals: Sequence[Interval], above: int) -> list[Cell]:
-        """Return the cells of those intervals that may hold a mix worth more than ``above``.
+        """Return the cells of those intervals that may hold a mix worth more than ``above`` >= 0.
 
-        Parameters
-        ----------
-        intervals : sequence of Interval
-        above : int
-            >= 0, in units of value, rounded down.
+        It is in units of value, rounded down.
         """
         found: list[Cell] = []
-        points, steps = self._shape[0] * self._shape[1], max(1, len(self._height))
-        together = max(1, min(_TOGETHER, _TOGETHER_OF_STEPS // steps) // points)
+        steps = max(1, len(self._height))
+        together = max(1, min(_TOGETHER, _TOGETHER_OF_STEPS // steps) // self._raw.lengths.size)
         for start in range(0, len(intervals), together):
             part = intervals[start : start + together]
-            scaled = [(each, max(0, each.hi.bit_length() - self._bits)) for each in part]
-            tables = [self._table(shift) for _, shift in scaled]
-            lo = _integers([each.lo >> shift for each, shift in scaled])
-            hi = _integers([_shifted_up(each.hi, shift) for each, shift in scaled])
-            lengths, longest, linear, times, heighted = map(np.stack, zip(*tables, strict=True))
-            paid = self._paid(_Table(lengths, longest, linear, times, heighted), lo, hi)
+            shifts = [max(0, each.hi.bit_length() - self._bits) for each in part]
+            lo = _integers(each.lo >> shift for each, shift in zip(part, shifts, strict=True))
+            hi = _integers(-(-each.hi >> shift) for each, shift in zip(part, shifts, strict=True))
+            table = _Table(*map(np.stack, zip(*map(self._table, shifts), strict=True)))
+            paid = self._paid(table, lo, hi)
             # Products with what is far longer than the interval would leave 62 bits.
-            lengths = np.where(paid > _NEVER, lengths, 0)
+            lengths = np.where(paid > _NEVER, table.lengths, 0)
             k, gap = self._trials(paid, lengths, lo, above)
             for at in np.flatnonzero(gap > 0).tolist():
                 ends, numbers = (int(lo[at]), int(hi[at])), (int(k[at]), int(gap[at]))
-                arrays = paid[at], lengths[at], longest[at]
+                arrays = paid[at], lengths[at], table.longest[at]
                 found.append(Cell(part[at], *ends, *arrays, *numbers, above))
         return found
 
-    # -- numbers ---------------------------------------------------------------------------------
-
-    def _prepare(self) -> None:
-        """Compute once what does not depend on an interval: Python integers, on the grid."""
-        offers, value, grid = self._offers, self._value, self._grid
-        shape = self._shape
-        steps = max(len(offer.function.steps) for offer in offers)
-        self._raw: dict[str, list[tuple[tuple[int, ...], int]]] = {
-            name: [] for name in ("lengths", "longest", "linear", "times", "heighted")
-        }
-        self._slope = np.zeros((len(offers), 1), dtype=np.int64)
-        self._charge = np.zeros(shape, dtype=np.int64)
-        self._height = np.zeros((steps, len(offers), 1), dtype=np.int64)
-        self._count = np.zeros((steps, *shape), dtype=np.int64)
-        self._full = np.zeros((steps, *shape), dtype=np.int64)
-        raw = self._raw
-        for j, offer in enumerate(offers):
+    def _prepare(self, shape: tuple[int, int]) -> None:
+        """Compute once what does not depend on an interval."""
+        value, grid = self._value, self._grid
+        steps = max(len(offer.function.steps) for offer in self._offers)
+        # A choice that is not there is too long for every frame.
+        lengths, longest, linear = (np.full(shape, n, dtype=object) for n in (_LARGE**2, -1, 0))
+        times, heighted = np.zeros((2, steps, *shape), dtype=object)
+        self._raw = _Table(lengths, longest, linear, times, heighted)
+        self._slope, self._charge = np.zeros((2, shape[0], 1), dtype=np.int64)
+        self._height = np.zeros((steps, shape[0], 1), dtype=np.int64)
+        self._count, self._full = np.zeros((2, steps, *shape), dtype=np.int64)
+        for j, offer in enumerate(self._offers):
             slope = offer.function.slope if offer.demand else Fraction(0)
             # Beyond twice the largest worth no choice comes near the demand: then what it pays for
             # its amount is the smaller term, whatever the slope. All products stay within 62 bits.
             self._slope[j] = min(ceil(slope * value), 2 ** (self._bits + 1))
-            own = offer.function.steps if offer.demand else ()
-            # Products are taken of integers, rounded up once: there are thousands of them.
-            heights = [height * value for _, height in own]
-            rising = [times * height for (times, _), height in zip(own, heights, strict=True)]
-            linear = slope * value / offer.demand if slope else slope
-            for s, height in enumerate(heights):
-                self._height[s, j] = ceil(height)
+            self._charge[j] = ceil(offer.charge * value)
             for c, choice in enumerate(offer.choices):
-                if choice.charge:
-                    self._charge[j, c] = ceil(choice.charge * value)
                 amount = choice.amount * grid
-                raw["lengths"].append(((j, c), floor(choice.length * grid)))
-                raw["longest"].append(((j, c), ceil(choice.longest * grid)))
+                lengths[j, c] = floor(choice.length * grid)
+                longest[j, c] = ceil(choice.longest * grid)
                 if slope:
-                    raw["linear"].append(((j, c), _product_up(linear, amount)))
-                rate = min(choice.amount / choice.length, offer.demand)
-                for s, (times, _) in enumerate(own):
-                    count = _product_up(times, rate)
-                    self._full[s, j, c] = _product_up(heights[s], count)
+                    linear[j, c] = _product_up(slope * value / offer.demand, amount)
+            for s, (step, height) in enumerate(offer.function.steps if offer.demand else ()):
+                height *= value
+                self._height[s, j] = ceil(height)
+                # Products are of integers, rounded up once: there are thousands of them.
+                rising = step * height
+                for c, choice in enumerate(offer.choices):
+                    amount = choice.amount * grid
+                    count = _product_up(step, min(choice.amount / choice.length, offer.demand))
+                    self._full[s, j, c] = _product_up(height, count)
                     self._count[s, j, c] = count if count <= _LARGEST_COUNT else 0
-                    raw["times"].append(((s, j, c), _product_up(times, amount)))
-                    raw["heighted"].append(((s, j, c), _product_up(rising[s], amount)))
+                    times[s, j, c] = _product_up(step, amount)
+                    heighted[s, j, c] = _product_up(rising, amount)
 
     def _table(self, shift: int) -> _Table:
         if shift not in self._tables:
-            shape, steps = self._shape, len(self._height)
-            arrays = {}
-            for name, entries in self._raw.items():
-                deep = name in ("times", "heighted")
-                fill = -1 if name == "longest" else 0
-                array = np.full((steps, *shape) if deep else shape, fill, dtype=np.int64)
-                for place, number in entries:
-                    if name == "lengths":
-                        array[place] = min(number >> shift, _LARGE)
-                    else:
-                        array[place] = min(_shifted_up(number, shift), _LARGE)
-                arrays[name] = array
-            self._tables[shift] = _Table(**arrays)
+            self._tables[shift] = self._raw.shifted(shift)
         return self._tables[shift]
 
     def _paid(self, table: _Table, lo: Whole, hi: Whole) -> Whole:
@@ -237,7 +192,7 @@ class Relaxation:
         admitted = (table.longest >= from_) & (table.lengths <= to)
         # A frame is no shorter than the choice's own length, and no longer than it allows.
         first, last = np.maximum(from_, table.lengths), np.minimum(to, table.longest)
-        paid = np.minimum(table.linear, self._slope * last)
+        paid: Whole = np.minimum(table.linear, self._slope * last)
         paid += np.where(self._charge >= 0, self._charge * last, self._charge * first)
         for s, height in enumerate(self._height):
             term = np.minimum(self._full[s] * last, table.heighted[:, s] + height * last)
@@ -268,14 +223,10 @@ class Relaxation:
         return found
 
 
-def _integers(numbers: list[int]) -> Whole:
-    return np.array(numbers, dtype=np.int64)
+def _integers(numbers: Iterable[int]) -> Whole:
+    return np.array([*numbers], dtype=np.int64)
 
 
 def _product_up(one: Fraction, other: Fraction | int) -> int:
-    """Return a product, rounded up."""
+    """Multiply, rounding up."""
     return -(-one.numerator * other.numerator // (one.denominator * other.denominator))
-
-
-def _shifted_up(number: int, shift: int) -> int:
-    return -(-number >> shift)

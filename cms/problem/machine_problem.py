@@ -107,11 +107,6 @@ class MachineProblem(Immutable, Viewed, ABC):
         )
         return index[name]
 
-    def turn_length(self, block: Block, job: str, amount: Fraction) -> Fraction | None:
-        """Return how long a turn of a job with so much takes; None where blocks are not shared."""
-        del block, job, amount
-        return None
-
     @property
     def machine_index(self) -> Mapping[str | None, int]:
         """The position of each machine type; None, for who does not say, means the only one."""

@@ -55,16 +55,9 @@ def read_quantity(value: object, problem: Problem) -> tuple[str, Any]:
     if kind == "blocks_of":
         return kind, known_name(problem.blocks, what, "the block of a branch")
     if kind == "blocks_of_job":
-        fields = record(what, "a branch", "block job", "amount", own=False)
+        fields = record(what, "a branch", "block job", own=False)
         block = known_name(problem.blocks, fields["block"], "the block of a branch")
-        job = known_name(problem.jobs, fields["job"], "the job of a branch")
-        if "amount" not in fields:
-            return kind, (block, job, ZERO)
-        amount = number(fields["amount"], "the amount of a branch")
-        if problem.sharing is None:
-            raise Fault("a branch is on turns of a job, and every block serves one job")
-        # Turns that take so long or longer: of no length are all of them.
-        return kind, (block, job, problem.sharing.length(block, job, amount))
+        return kind, (block, known_name(problem.jobs, fields["job"], "the job of a branch"))
     fields = record(what, "a branch", "blocks", "machine", own=False)
     machine = problem.machine_or_only(fields.get("machine"))
     known_name(problem.machine_types, machine, "the machine type of a branch")
@@ -287,8 +280,6 @@ def _jobs_pay(read: Leaf, problem: Problem, jobs: Jobs) -> Fraction:
     if read.functions is not None and problem.sharing is not None:
         charges = [(*side.what, w) for side, w in read.weighted if side.kind == "blocks_of_job"]
         return paid(problem, problem.sharing, read.price, read.functions, charges)
-    if any(side.kind == "blocks_of_job" and side.what[2] for side, _ in read.weighted):
-        raise Fault("a leaf below a branch on turns of a job has no price functions")
     worth = jobs.worth(list(read.price.values()), read.special)
     for job in sorted(read.special):
         row = problem.jobs[job].row
@@ -299,7 +290,7 @@ def _jobs_pay(read: Leaf, problem: Problem, jobs: Jobs) -> Fraction:
 
 def _own_prices(leaf: Leaf, problem: Problem, job: str) -> list[Fraction]:
     """The prices of a job whose blocks a branch counts."""
-    own = [leaf.price[i] - leaf.added("blocks_of_job", (i, job, ZERO)) for i in problem.blocks]
+    own = [leaf.price[i] - leaf.added("blocks_of_job", (i, job)) for i in problem.blocks]
     if min(own) < 0:
         raise Fault(
             f"a block's price for job {show(job)}, less its multipliers, is {show(min(own))}"

@@ -56,7 +56,7 @@ def paid(
     sharing: Sharing,
     prices: Mapping[str, Fraction],
     functions: Mapping[str, Function],
-    charges: Sequence[tuple[str, str, Fraction, Fraction]],
+    charges: Sequence[tuple[str, str, Fraction]],
 ) -> Fraction:
     """What all jobs pay for their demands.
 
@@ -67,8 +67,8 @@ def paid(
         Of every block.
     functions : Mapping
         Of jobs.
-    charges : sequence of (block, job, length, worth)
-        What a mix is worth more where the job's turn takes so long or longer.
+    charges : sequence of (block, job, worth)
+        What a mix on the block is worth more where it has the job.
 
     Raises
     ------
@@ -79,14 +79,9 @@ def paid(
         jobs = []
         for name, job in sharing.jobs.items():
             function = functions.get(name, Function(ZERO, ()))
-            own = [(least, w) for i, j, least, w in charges if (i, j) == (block, name)]
+            charge = sum((worth for i, j, worth in charges if (i, j) == (block, name)), ZERO)
             places = tuple(
-                Place(
-                    amount,
-                    length,
-                    sharing.longest(length, job.limit),
-                    sum((w for least, w in own if length >= least), ZERO),
-                )
+                Place(amount, length, sharing.longest(length, job.limit), charge)
                 for amount, length in job.lengths.get(block, {}).items()
             )
             jobs.append(Offered(name, problem.jobs[name].demand, function, places))

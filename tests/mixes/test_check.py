@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import json
 import random
-from fractions import Fraction
 from typing import Any
 
 import pytest
@@ -15,7 +14,6 @@ from hypothesis import strategies as st
 from cms import (
     Configuration,
     InvalidSchedule,
-    Job,
     MachineGroup,
     Mix,
     Problem,
@@ -103,47 +101,6 @@ def test_what_is_wrong_is_named(schedule: Schedule, kinds: str, message: str) ->
     assert both_say(PROBLEM, schedule)
 
 
-def changed(name: str, **more: Any) -> TimeSharedProblem:
-    """The problem with one job changed."""
-    jobs = [
-        TimeSharedJob(
-            job.name,
-            *(more.get(k, getattr(job, k)) if job.name == name else getattr(job, k)
-              for k in ("demand", "limit", "points")),
-        )
-        for job in PROBLEM.jobs
-    ]  # fmt: skip
-    return PROBLEM.replace(jobs=jobs)
-
-
-def test_a_tenth_of_a_microsecond_above_a_limit_is_found_by_both_checkers() -> None:
-    (fault,) = both_say(changed("a", limit="0.0439999"), given_to(BOTH))
-    assert fault == (
-        "group 0 has the mix 'a x 8 + b x 4' on block '60' in a frame of 0.032, in which job 'a' "
-        "takes 0.044, needs at most its limit 0.0439999, which is 0.0000001 less"
-    )
-
-
-def test_a_rate_short_by_a_billionth_is_found_by_both_checkers() -> None:
-    (fault,) = both_say(changed("b", demand=125 + Fraction(1, 10**9)), given_to(BOTH))
-    assert fault == "job 'b' has 125 of its demand served, needs 125.000000001"
-
-
-def test_a_fifth_job_is_one_too_many_where_four_may_share() -> None:
-    jobs = [TimeSharedJob(f"j{at}", "1/5", 9, {"b": [(1, 1)]}) for at in range(5)]
-    shape = Configuration({"b": 1}, "machine")
-    schedule = Schedule([MachineGroup(shape, {("b", Mix({j.name: 1 for j in jobs})): 1}, 1)])
-    for most, faults in ((None, 0), (5, 0), (4, 1)):
-        problem = TimeSharedProblem(configurations=shape, jobs=jobs, max_jobs=most)
-        assert len(both_say(problem, schedule)) == faults
-
-
-def test_a_mix_serves_nobody_in_a_problem_without_sharing() -> None:
-    problem = Problem(configurations=PAIR, jobs=[Job("a", 1, {"60": 1})])
-    faults = both_say(problem, given_to(Mix({"a": 1})))
-    assert faults[0] == "group 0 has the mix 'a x 1', needs a job of the problem"
-
-
 @given(seed=st.integers(0, 10**9))
 def test_both_checkers_agree_with_the_definition(seed: int) -> None:
     rng = random.Random(seed)
@@ -176,13 +133,6 @@ def test_counts_of_mixes_become_machines() -> None:
 def test_counts_of_mixes_that_make_no_sense_are_refused(given_blocks: Any, message: str) -> None:
     said = refusal(InvalidSchedule, Schedule.from_counts, PROBLEM, {PAIR: 1}, given_blocks)
     assert said.startswith(message)
-
-
-def test_a_job_twice_in_the_entry_of_a_file_is_refused_by_both() -> None:
-    text = '{"groups": [{"machine": null, "configuration": {"60": 1, "40": 1}, "count": 1, "assign'
-    text += 'ment": [["60", {"a": 8, "a": 8}, 1]]}]}'
-    with pytest.raises(ValueError, match="the key 'a' is there 2 times"):
-        parse_document(text)
 
 
 def test_an_entry_twice_is_refused_however_it_is_written() -> None:

@@ -3,52 +3,23 @@
 from __future__ import annotations
 
 import random
-from collections import Counter
 from fractions import Fraction
 
 import pytest
 
-from cms import Configuration, MachineGroup, Schedule, TimeSharedProblem, algorithms, check, solve
+from cms import TimeSharedProblem, algorithms, solve
 from cms.errors import UnsupportedProblem
 from cms.plugin.algorithm import kinds_taken
 from cms.plugin.registry import NamedProblem, load_algorithm
 from cms.referee.check import referee_of
 from cms.testing.time_shared_edges import TIME_SHARED_EDGE_PROBLEMS
 from tests.oracle import optimum
-from tests.references.mixes import expanded, random_schedule, time_shared_toy
+from tests.references.mixes import expanded, time_shared_toy
 from tests.samples import few, refusal
 
 LISTED = [
     named for named in TIME_SHARED_EDGE_PROBLEMS if not named.make().size_bounded_configurations
 ]
-
-
-def image_of(problem: TimeSharedProblem, schedule: Schedule) -> Schedule:
-    """The same machines in the image: each mix gives its jobs a block of their own."""
-    groups = []
-    for group in schedule.groups:
-        given: Counter[tuple[str, str]] = Counter()
-        for (block, mix), count in group.assignment.items():
-            for name, rate in problem.frame(block, mix).rates.items():
-                given[f"{name} at {rate}", name] += count
-        if given:
-            blocks = {block: count for (block, _), count in given.items()}
-            shape = Configuration(blocks, problem.own(group.configuration).machine)
-            groups.append(MachineGroup(shape, dict(given), group.count))
-    return Schedule(groups)
-
-
-@pytest.mark.parametrize("seed", few(4, range(400)))
-def test_a_valid_schedule_is_one_of_the_image_at_the_same_cost(seed: int) -> None:
-    rng = random.Random(seed)
-    problem = time_shared_toy(rng)
-    image = expanded(problem)
-    for _ in range(20):
-        schedule = random_schedule(rng, problem).without_idle_machines()
-        if not check(problem, schedule):
-            plain = image_of(problem, schedule)
-            assert check(image, plain) == ()
-            assert plain.cost(image) == schedule.cost(problem)
 
 
 def best_of_image(problem: TimeSharedProblem) -> Fraction | None:

@@ -1,17 +1,14 @@
 """What certificates about mixes say of one job's choices: held to the optimum with it forced.
 
-The optimum is that of the plain problem that a time-shared one is in disguise, whose blocks say who
-gets which rate; here they also say on what, and whether alone.
+The optimum is that of the plain problem that a time-shared one is in disguise.
 """
 
 from __future__ import annotations
 
 import random
-from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from fractions import Fraction
 from functools import partial
-from itertools import combinations_with_replacement, product
 
 import pytest
 
@@ -31,49 +28,19 @@ from cms.certificate.one_job import Given
 from cms.mixes.one_job import shared_job
 from tests.mixes.test_prices import fitted
 from tests.property.problems import proved_optimum as optimum
-from tests.references.mixes import mixes_on, time_shared_toy
+from tests.references.mixes import Output, images, time_shared_toy
 from tests.samples import few, refusal, so_many
-
-#: Who gets which rate on which block, and whether alone.
-Output = tuple[str, Fraction, str, bool]
-
-
-def images(problem: TimeSharedProblem) -> tuple[Problem, dict[str, Output]]:
-    """The plain problem of the same schedules, and what its blocks stand for."""
-    outputs: dict[str, Output] = {}
-    shapes: dict[Configuration, None] = {}
-    for shape in problem.listed_configurations:
-        per_type = []
-        for block, count in shape.blocks.items():
-            offers: set[tuple[str, ...]] = {()}
-            for mix, rates in mixes_on(problem, block):
-                named = {
-                    f"{j} {r} {block} {len(mix)}": (j, r, block, len(mix) == 1)
-                    for j, r in rates.items()
-                }
-                outputs |= named
-                offers.add(tuple(sorted(named)))
-            per_type.append(list(combinations_with_replacement(sorted(offers), count)))
-        for choice in product(*per_type):
-            held = Counter(name for of_type in choice for offer in of_type for name in offer)
-            if held:
-                shapes[Configuration(held, shape.machine)] = None
-    jobs = [
-        Job(
-            job.name,
-            job.demand,
-            {name: rate for name, (whose, rate, _, _) in outputs.items() if whose == job.name},
-        )
-        for job in problem.jobs
-    ]
-    shapes = shapes or {Configuration({"nothing": 1}, problem.machine_types[0].name): None}
-    plain = Problem(configurations=list(shapes), jobs=jobs, machine_types=problem.machine_types)
-    return plain, outputs
 
 
 def is_on(block: str, output: Output, *, alone: bool = False) -> bool:
     """Whether a job gets something on this type of block, and alone if that is asked."""
     return output[2] == block and (output[3] or not alone)
+
+
+def of_jobs(plain: Problem, jobs: list[Job]) -> Problem:
+    return Problem(
+        configurations=plain.configurations, jobs=jobs, machine_types=plain.machine_types
+    )
 
 
 def forced(
@@ -91,29 +58,23 @@ def forced(
             for job in plain.jobs
         ]
         jobs.append(Job("the one", 1, {output: 1}))
-        cost = optimum(
-            Problem(
-                configurations=plain.configurations, jobs=jobs, machine_types=plain.machine_types
-            )
-        )
+        cost = optimum(of_jobs(plain, jobs))
         if cost is not None:
             costs.append(cost)
     return min(costs, default=None)
 
 
-def without(plain: Problem, outputs: dict[str, Output], name: str, block: str) -> Fraction | None:
-    """The optimum where the job has no block of a type."""
+def only_on(
+    plain: Problem, outputs: dict[str, Output], name: str, blocks: Iterable[str]
+) -> Fraction | None:
+    """The optimum where the job has blocks of these types alone."""
     jobs = []
     for job in plain.jobs:
         table = dict(job.demand_function.items())  # type: ignore[union-attr]
         if job.name == name:
-            table = {
-                output: gives for output, gives in table.items() if outputs[output][2] != block
-            }
+            table = {output: r for output, r in table.items() if outputs[output][2] in blocks}
         jobs.append(Job(job.name, job.demand, table))
-    return optimum(
-        Problem(configurations=plain.configurations, jobs=jobs, machine_types=plain.machine_types)
-    )
+    return optimum(of_jobs(plain, jobs))
 
 
 def require_bounds(seed: int) -> int:
@@ -149,11 +110,11 @@ def require_bounds(seed: int) -> int:
                     ),
                     "none": (
                         found.beside.bound_if(Given(without=frozenset({block}))),
-                        without(plain, outputs, job.name, block),
+                        only_on(plain, outputs, job.name, set(problem.blocks) - {block}),
                     ),
                     "only": (
                         found.beside.bound_if(Given(without=frozenset(problem.blocks) - {block})),
-                        optimum(only(plain, outputs, job.name, block)),
+                        only_on(plain, outputs, job.name, {block}),
                     ),
                 }
                 for said, least in asked.values():
@@ -164,21 +125,6 @@ def require_bounds(seed: int) -> int:
                         assert least is None or said <= least
                         dearer += said > bound
     return dearer
-
-
-def only(plain: Problem, outputs: dict[str, Output], name: str, block: str) -> Problem:
-    """The problem in which the job has blocks of one type alone."""
-    jobs = []
-    for job in plain.jobs:
-        table = dict(job.demand_function.items())  # type: ignore[union-attr]
-        if job.name == name:
-            table = {
-                output: gives for output, gives in table.items() if outputs[output][2] == block
-            }
-        jobs.append(Job(job.name, job.demand, table))
-    return Problem(
-        configurations=plain.configurations, jobs=jobs, machine_types=plain.machine_types
-    )
 
 
 @pytest.mark.parametrize("part", few(1, range(20)))
@@ -199,7 +145,10 @@ def test_what_is_not_decided_counts_for_nothing() -> None:
     functions = {name: PriceFunction("1/2") for name in "xy"}
     prices = MixPrices({"gpu": 1, "half": "1/2"}, functions=functions)
     half = Given({"half": 1})
-    assert shared_job(problem, prices, "x").beside.bound_if(half) == Fraction(7, 6)
+    found = shared_job(problem, prices, "x")
+    assert found.beside.bound_if(half) == Fraction(7, 6)
+    assert found.alone["gpu"].bound_if(Given({"gpu": 1})) == Fraction(3, 2)
+    assert found.alone["half"].bound_if(half) == Fraction(7, 6)
     assert shared_job(problem, prices, "x", node_limit=0).beside.bound_if(half) == 1
 
 

@@ -96,36 +96,46 @@ def mixes_on(problem: TimeSharedProblem, block: str) -> Iterator[tuple[Mix, Rate
                     yield mix, rates
 
 
-def expanded(problem: TimeSharedProblem) -> Problem:
-    """The plain problem of the same schedules, of listed configurations."""
-    outputs: dict[str, tuple[str, Fraction]] = {}
+#: Who gets which rate on which block, and whether alone.
+Output = tuple[str, Fraction, str, bool]
+
+
+def images(problem: TimeSharedProblem) -> tuple[Problem, dict[str, Output]]:
+    """The plain problem of the same schedules, and what its blocks stand for."""
+    outputs: dict[str, Output] = {}
     shapes: dict[Configuration, None] = {}
     for shape in problem.listed_configurations:
         per_type = []
         for block, count in shape.blocks.items():
-            offers: list[Rates] = [{}, *(rates for _, rates in mixes_on(problem, block))]
-            distinct = {tuple(sorted(rates.items())) for rates in offers}
-            per_type.append(list(combinations_with_replacement(sorted(distinct), count)))
+            offers: set[tuple[str, ...]] = {()}
+            for mix, rates in mixes_on(problem, block):
+                named = {
+                    f"{j} {r} {block} {len(mix)}": (j, r, block, len(mix) == 1)
+                    for j, r in rates.items()
+                }
+                outputs |= named
+                offers.add(tuple(sorted(named)))
+            per_type.append(list(combinations_with_replacement(sorted(offers), count)))
         for choice in product(*per_type):
-            held: Counter[str] = Counter()
-            for rates in (pairs for of_type in choice for pairs in of_type):
-                for name, rate in rates:
-                    outputs[f"{name} at {rate}"] = name, rate
-                    held[f"{name} at {rate}"] += 1
+            held = Counter(name for of_type in choice for offer in of_type for name in offer)
             if held:
                 shapes[Configuration(held, shape.machine)] = None
-    return Problem(
-        configurations=list(shapes),
-        jobs=[
-            Job(
-                job.name,
-                job.demand,
-                {block: rate for block, (name, rate) in outputs.items() if name == job.name},
-            )
-            for job in problem.jobs
-        ],
-        machine_types=problem.machine_types,
-    )
+    jobs = [
+        Job(
+            job.name,
+            job.demand,
+            {name: rate for name, (whose, rate, _, _) in outputs.items() if whose == job.name},
+        )
+        for job in problem.jobs
+    ]
+    shapes = shapes or {Configuration({"nothing": 1}, problem.machine_types[0].name): None}
+    plain = Problem(configurations=list(shapes), jobs=jobs, machine_types=problem.machine_types)
+    return plain, outputs
+
+
+def expanded(problem: TimeSharedProblem) -> Problem:
+    """The plain problem of the same schedules, of listed configurations."""
+    return images(problem)[0]
 
 
 def serves(problem: TimeSharedProblem, schedule: Schedule) -> bool:

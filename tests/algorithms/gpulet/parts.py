@@ -6,10 +6,6 @@ from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any
 
-from algorithms.gpulet.elastic import Elastic
-from algorithms.gpulet.gpus import Shares
-from algorithms.gpulet.options import GpuletOptions
-from algorithms.mixes.hosting import Hosting
 from cms import Configuration, TimeSharedJob, TimeSharedProblem
 from instances.families.time_sharing import pairs
 
@@ -17,14 +13,12 @@ from instances.families.time_sharing import pairs
 LATE = 1000
 
 
-def serving(
-    *jobs: tuple[str, Any, Mapping[int, Any]], shares: tuple[int, ...] | None = None, **more: Any
-) -> TimeSharedProblem:
+def serving(*jobs: tuple[str, Any, Mapping[int, Any]], **more: Any) -> TimeSharedProblem:
     """Jobs as (name, demand, {share: items per unit of time}), of which items run one by one."""
     named = {share for _, _, rates in jobs for share in rates}
-    used = shares or tuple(sorted(named | {100 - share for share in named if share < 100}))
+    used = named | {100 - share for share in named if share < 100}
     return TimeSharedProblem(
-        configurations=pairs(used),
+        configurations=pairs(tuple(sorted(used))),
         jobs=[
             TimeSharedJob(
                 name,
@@ -48,19 +42,3 @@ def whole(*jobs: tuple[Any, Any, list[tuple[int, Any]]], **more: Any) -> TimeSha
         ],
         **more,
     )
-
-
-def elastic(problem: TimeSharedProblem, **options: Any) -> Elastic:
-    """Elastic partitioning with some options."""
-    return Elastic(Hosting(problem), Shares.of(problem), GpuletOptions(**options))
-
-
-def placed(packing: Elastic, number: int) -> list[dict[int, dict[str, Fraction]]] | None:
-    """What each of so many GPUs carries, share by share; None if it fails."""
-    machines = packing.place(number, lambda: False)
-    if machines is None:
-        return None
-    return [
-        {int(loaded.block.removeprefix("mps:")): loaded.rates for loaded in machine.blocks}
-        for machine in machines
-    ]

@@ -6,8 +6,8 @@ from fractions import Fraction
 from typing import Any
 
 import cms
+from algorithms.gpulet.elastic import guided_requests
 from algorithms.gpulet.gpus import Shares
-from algorithms.gpulet.guided import guided_requests
 from algorithms.gpulet.sbp import Duty, SquishyBinPacking
 from algorithms.mixes.hosting import Hosting
 from cms import Configuration, Point, TimeSharedProblem
@@ -25,9 +25,6 @@ def mixes(problem: TimeSharedProblem, method: str) -> dict[str, int]:
         carried = ", ".join(f"{block}: {content}" for block, content in group.assignment)
         found[carried] = found.get(carried, 0) + group.count
     return found
-
-
-# --- squishy bin packing --------------------------------------------------------------------------
 
 
 def test_the_largest_batch_that_fills_and_runs_within_the_limit_is_taken() -> None:
@@ -84,12 +81,6 @@ def test_a_merge_must_leave_time_and_keep_every_limit() -> None:
     assert packing(tight).merged(x, packing(tight).residual("y", Fraction(1, 2))) is None
 
 
-def test_a_mix_keeps_to_the_cap() -> None:
-    jobs = [(Fraction(1, 100), 99, [(1, 1)])] * 3
-    assert cms.solve(whole(*jobs), "gpulet_sbp").machine_count == 1
-    assert cms.solve(whole(*jobs, max_jobs=2), "gpulet_sbp").machine_count == 2
-
-
 def test_more_demand_can_take_fewer_gpus() -> None:
     """x: 7 in 5. y, at 7/10: 6 in 2 or 7 in 5, the larger as it fills in 10, of 15 with its 5.
 
@@ -101,9 +92,6 @@ def test_more_demand_can_take_fewer_gpus() -> None:
         problem = whole((demand, 25, [(7, 5)]), ("0.7", 15, [(6, 2), (7, 5)]))
         counts.append(cms.solve(problem, "gpulet_sbp").machine_count)
     assert counts == [2, 1]
-
-
-# --- guided self-tuning ---------------------------------------------------------------------------
 
 
 def test_shares_as_large_as_the_rate_asks_for_are_packed_by_size() -> None:
@@ -130,10 +118,3 @@ def test_the_fastest_share_need_not_be_the_largest() -> None:
         "mps:40: x x 1": 1,
         "mps:40: x x 1, mps:60: x x 1": 1,
     }
-
-
-def test_nothing_is_shared_in_time() -> None:
-    rates = {50: 100}
-    problem = serving(*((name, 1, rates) for name in "abc"))
-    assert cms.solve(problem, "gpulet_guided").machine_count == 2
-    assert cms.solve(problem, "gpulet").machine_count == 1

@@ -2,50 +2,58 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from fractions import Fraction
+from typing import Any
 
 import pytest
 
 import cms
-from algorithms.gpulet.elastic import Request
+from algorithms.gpulet.elastic import Elastic, Request
+from algorithms.gpulet.gpus import Shares
+from algorithms.gpulet.options import GpuletOptions
+from algorithms.mixes.hosting import Hosting
 from cms import Configuration, MachineType, TimeSharedProblem, UnsupportedProblem
 from cms.errors import AlgorithmError
-from tests.algorithms.gpulet.parts import elastic, placed, serving, whole
+from tests.algorithms.gpulet.parts import serving, whole
 from tests.samples import refusal
 
-ALL = (20, 40, 50, 60, 80, 100)
+
+def elastic(problem: TimeSharedProblem, **options: Any) -> Elastic:
+    return Elastic(Hosting(problem), Shares.of(problem), GpuletOptions(**options))
 
 
-# --- the knee -------------------------------------------------------------------------------------
+def placed(packing: Elastic, number: int) -> list[dict[int, dict[str, Fraction]]] | None:
+    """What each of so many GPUs carries, share by share; None if it fails."""
+    machines = packing.place(number, lambda: False)
+    if machines is None:
+        return None
+    return [
+        {int(loaded.block.removeprefix("mps:")): loaded.rates for loaded in machine.blocks}
+        for machine in machines
+    ]
 
 
-def test_the_knee_is_the_top_of_the_steepest_step() -> None:
-    """100 in 20 per cent, then 200, 120 and 30 more in 20, 20 and 40."""
-    problem = serving(("x", 1, {20: 100, 40: 300, 60: 420, 100: 450}))
-    assert elastic(problem).knee("x") == 40
-
-
-def test_a_step_that_gains_less_than_a_twentieth_does_not_count() -> None:
-    """The step from 49 to 50 per cent is the steepest, and counts if it gains 5 %."""
-    for rate, knee in (("1.049", 49), ("1.05", 50)):
-        problem = serving(("x", 1, {49: 1, 50: rate, 51: rate}), shares=(49, 50, 51))
-        assert elastic(problem).knee("x") == knee
-
-
-def test_of_equal_steps_the_lowest_is_taken() -> None:
-    problem = serving(("x", 1, {20: 2, 40: 4, 60: 6, 80: 8, 100: 10}))
-    assert elastic(problem).knee("x") == 20
-
-
-def test_the_published_scan_stops_before_the_whole_gpu() -> None:
-    rates = {20: 1, 80: 8, 100: 90}
-    assert elastic(serving(("x", 1, rates))).knee("x") == 100
-    assert elastic(serving(("x", 1, rates)), short_scan=True).knee("x") == 80
-    alone = serving(("x", 1, {100: 90}))
-    assert elastic(alone, short_scan=True).knee("x") == 100
-
-
-# --- what is asked for ----------------------------------------------------------------------------
+@pytest.mark.parametrize(
+    ("rates", "options", "knee"),
+    [
+        # 100 in 20 per cent, then 200, 120 and 30 more in 20, 20 and 40.
+        ({20: 100, 40: 300, 60: 420, 100: 450}, {}, 40),
+        # A step that gains less than a twentieth does not count, however steep; equal ones: the
+        # lowest.
+        ({49: 1, 50: "1.049", 51: "1.049"}, {}, 49),
+        ({49: 1, 50: "1.05", 51: "1.05"}, {}, 50),
+        ({20: 2, 40: 4, 60: 6, 80: 8, 100: 10}, {}, 20),
+        # The published scan stops before the whole GPU, if anything else serves.
+        ({20: 1, 80: 8, 100: 90}, {}, 100),
+        ({20: 1, 80: 8, 100: 90}, {"short_scan": True}, 80),
+        ({100: 90}, {"short_scan": True}, 100),
+    ],
+)
+def test_the_knee_is_the_top_of_the_steepest_step(
+    rates: Mapping[int, Any], options: dict[str, Any], knee: int
+) -> None:
+    assert elastic(serving(("x", 1, rates)), **options).knee("x") == knee
 
 
 def test_saturated_shares_of_the_knee_are_asked_for_and_a_small_one_for_the_rest() -> None:
@@ -55,43 +63,27 @@ def test_saturated_shares_of_the_knee_are_asked_for_and_a_small_one_for_the_rest
         *[Request("x", 40, Fraction(300))] * 3,
         Request("x", 20, Fraction(100)),
     ]
-
-
-def test_jobs_come_by_rising_rate_times_limit_and_of_equal_ones_the_last_first() -> None:
+    # By rising rate times limit, of equal ones the last first.
     rates = {60: 9, 40: 6}
     problem = serving(("a", 3, rates), ("b", 1, rates), ("c", 1, rates), ("idle", 0, rates))
     assert [request.job for request in elastic(problem).requests] == ["c", "b", "a"]
 
 
-# --- placing --------------------------------------------------------------------------------------
-
-
-def test_a_gpu_is_cut_into_what_is_asked_for_and_the_rest_serves_the_next() -> None:
-    problem = serving(("x", 6, {40: 6, 60: 9}), ("y", 9, {40: 6, 60: 9}))
-    assert placed(elastic(problem), 1) == [{40: {"x": 6}, 60: {"y": 9}}]
-
-
 def test_a_free_share_comes_before_an_uncut_gpu_unless_told_otherwise() -> None:
     problem = serving(("x", 6, {40: 6, 60: 9}), ("y", 6, {40: 6, 60: 9}))
-    assert placed(elastic(problem), 2) == [{40: {"y": 6}, 60: {"x": 6}}]
-    assert placed(elastic(problem, uncut_first=True), 2) == [
-        {40: {"y": 6}, 60: {}},
-        {40: {"x": 6}, 60: {}},
-    ]
-    assert placed(elastic(problem, uncut_first=True), 1) == [{40: {"y": 6}, 60: {"x": 6}}]
+    both, apart = [{40: {"y": 6}, 60: {"x": 6}}], [{40: {"y": 6}, 60: {}}, {40: {"x": 6}, 60: {}}]
+    assert placed(elastic(problem), 2) == both
+    assert placed(elastic(problem, uncut_first=True), 2) == apart
+    assert placed(elastic(problem, uncut_first=True), 1) == both
 
 
 def test_a_larger_share_that_is_slower_does_not_do() -> None:
     """The share of 60 that is free serves x more slowly than that of 40 which it asks for."""
     rates = {40: 6, 60: 5}
-    problem = serving(("y", 3, rates), ("x", 6, rates))
-    assert placed(elastic(problem), 1) == [{40: {"y": 3, "x": 1}, 60: {"x": 5}}]
-    problem = serving(("y", "3.1", rates), ("x", 6, rates))
-    assert placed(elastic(problem), 1) is None
-    assert placed(elastic(problem), 2) == [
-        {40: {"y": Fraction("3.1")}, 60: {}},
-        {40: {"x": 6}, 60: {}},
+    assert placed(elastic(serving(("y", 3, rates), ("x", 6, rates))), 1) == [
+        {40: {"y": 3, "x": 1}, 60: {"x": 5}}
     ]
+    assert placed(elastic(serving(("y", "3.1", rates), ("x", 6, rates))), 1) is None
 
 
 def test_what_no_free_share_can_take_is_spread_and_the_rest_shares_in_time() -> None:
@@ -107,9 +99,7 @@ def test_what_no_free_share_can_take_is_spread_and_the_rest_shares_in_time() -> 
     packing = elastic(problem)
     assert packing.requests == [Request("x", 40, Fraction(10)), Request("y", 100, Fraction(240))]
     assert placed(packing, 1) == [{40: {"x": 10, "y": 90}, 60: {"y": 150}}]
-    solution = cms.solve(problem, "gpulet")
-    assert solution.machine_count == 1
-    (group,) = solution.schedule.groups
+    (group,) = cms.solve(problem, "gpulet").schedule.groups
     assert {(block, str(content)) for block, content in group.assignment} == {
         ("mps:40", "x x 1 + y x 9"),
         ("mps:60", "y x 3"),
@@ -127,60 +117,38 @@ def test_time_is_shared_on_the_smallest_share_that_can() -> None:
 def test_the_number_of_gpus_is_searched_upwards_until_it_succeeds() -> None:
     problem = serving(*((name, 6, {40: 6, 60: 6}) for name in "abcde"))
     assert [placed(elastic(problem), number) is None for number in (1, 2, 3)] == [True, True, False]
-    solution = cms.solve(problem, "gpulet")
-    assert solution.machine_count == 3
-    assert solution.history[-1].source == "gpulet: elastic partitioning of 3 GPUs"
+    assert cms.solve(problem, "gpulet").machine_count == 3
 
 
-# --- published deviations -------------------------------------------------------------------------
+@pytest.mark.parametrize(
+    ("problem", "options", "fault"),
+    [
+        (
+            serving(("x", 15, {100: 40}), ("y", 16, {100: 40})),
+            {"dropped_rate": 15},
+            r"gpulet.*job 'x'.* 0 of its demand",
+        ),
+        # 2 x 4 is 8 of 7.9; a twentieth more would do.
+        (whole((1, "7.9", [(4, 4), (1, 2)])), {"limit_slack": "0.05"}, "7.9, which is 0.1 less"),
+        # Three in 3 would give 1; measured are one in 2 and five in 4, which is too late.
+        (whole((1, "6.1", [(1, 2), (5, 4)])), {"interpolate": True}, "was measured there: 1, 5"),
+    ],
+)
+def test_what_the_published_programs_overlook_is_refused_by_the_driver(
+    problem: TimeSharedProblem, options: dict[str, Any], fault: str
+) -> None:
+    assert cms.solve(problem, "gpulet").machine_count
+    with pytest.raises(AlgorithmError, match=fault):
+        cms.solve(problem, "gpulet", options=options)
 
 
-def test_a_dropped_rate_is_refused_by_the_driver() -> None:
-    problem = serving(("x", 15, {100: 40}), ("y", 16, {100: 40}))
-    assert cms.solve(problem, "gpulet").machine_count == 1
-    with pytest.raises(AlgorithmError, match=r"gpulet.*job 'x'.* 0 of its demand"):
-        cms.solve(problem, "gpulet", options={"dropped_rate": 15})
-
-
-def test_slack_on_limits_is_refused_where_it_is_used() -> None:
-    """2 x 4 is 8 of 7.9; a twentieth more would do."""
-    problem = whole((1, "7.9", [(4, 4), (1, 1)]))
-    assert cms.solve(problem, "gpulet").machine_count == 1  # one by one
-    slow = whole((1, "7.9", [(4, 4), (1, 2)]))
-    assert cms.solve(slow, "gpulet").machine_count == 2
-    with pytest.raises(AlgorithmError, match="limit 7.9, which is 0.1 less"):
-        cms.solve(slow, "gpulet", options={"limit_slack": "0.05"})
-
-
-def test_a_batch_between_measured_ones_is_refused() -> None:
-    """Three in 3 would give 1; measured are one in 2 and five in 4, which is too late."""
-    problem = whole((1, "6.1", [(1, 2), (5, 4)]))
-    assert cms.solve(problem, "gpulet").machine_count == 2
-    with pytest.raises(AlgorithmError, match="an amount that was measured there: 1, 5"):
-        cms.solve(problem, "gpulet", options={"interpolate": True})
-
-
-def test_batches_without_end_between_measured_ones_are_refused() -> None:
-    problem = whole(("1", 10**14, [(1, 1), (10**12, 10**13)]))
-    said = refusal(UnsupportedProblem, cms.solve, problem, "gpulet", options={"interpolate": True})
-    assert "batches of 1 and 1000000000000 were measured" in said
-
-
-def test_a_batch_can_be_left_out() -> None:
+def test_a_batch_can_be_left_out_and_a_rest_be_dropped() -> None:
     problem = whole((8, 9, [(32, 4), (16, 4)]))
     assert cms.solve(problem, "gpulet").machine_count == 1
     assert cms.solve(problem, "gpulet", options={"skipped_amount": 32}).machine_count == 2
-
-
-def test_a_job_may_be_served_in_part_as_published() -> None:
-    """Of 10 the share of 100 gives 9: the rest of 1 is no reason for another GPU."""
-    problem = serving(("x", 10, {100: 9}))
-    assert placed(elastic(problem), 1) is None
-    assert placed(elastic(problem, enough="0.9"), 1) == [{100: {"x": 9}}]
-    assert placed(elastic(problem, enough="0.91"), 1) is None
-
-
-# --- what it takes --------------------------------------------------------------------------------
+    short = serving(("x", 10, {100: 9}))
+    assert placed(elastic(short, enough="0.9"), 1) == [{100: {"x": 9}}]
+    assert placed(elastic(short, enough="0.91"), 1) is None
 
 
 @pytest.mark.parametrize("method", ["gpulet", "gpulet_sbp", "gpulet_guided"])
@@ -198,10 +166,13 @@ def test_other_machines_are_refused_with_the_reason(method: str) -> None:
     several = [MachineType("a"), MachineType("b")]
     shapes = [Configuration({"100": 1}, name) for name in "ab"]
     assert "several machine types (a, b)" in refused(shapes, machine_types=several)
-    bounded = cms.SizeBoundedConfigurations({"50": 50}, 100)
-    assert "size-bounded set" in refused(bounded)
+    assert "size-bounded set" in refused(cms.SizeBoundedConfigurations({"50": 50}, 100))
 
 
-def test_thousands_of_shares_are_refused() -> None:
+def test_shares_and_batches_without_end_are_refused() -> None:
     problem = serving(("x", 10**9, {100: 1}))
-    assert "at most 2000" in refusal(UnsupportedProblem, cms.solve, problem, "gpulet")
+    for method in ("gpulet", "gpulet_guided"):
+        assert "at most 2000" in refusal(UnsupportedProblem, cms.solve, problem, method)
+    problem = whole(("1", 10**14, [(1, 1), (10**12, 10**13)]))
+    said = refusal(UnsupportedProblem, cms.solve, problem, "gpulet", options={"interpolate": True})
+    assert "batches of 1 and 1000000000000 were measured" in said

@@ -7,8 +7,6 @@ from random import Random
 
 import pytest
 
-from algorithms.gpulet import Gpulet, GpuletGuided, GpuletSbp
-from algorithms.mixes.first_fit import MixFirstFit
 from algorithms.solvers.simplex import cheapest
 from bench.runs.solving import recheck
 from cms import (
@@ -17,25 +15,18 @@ from cms import (
     MachineType,
     Mix,
     SizeBoundedConfigurations,
-    Solution,
     TimeSharedJob,
     TimeSharedProblem,
     check,
     solve,
 )
-from cms.mixes.dearest import dearest_mix
 from cms.mixes.functions import PriceFunction
-from cms.mixes.problem_offers import offers_of
+from cms.mixes.pricing import price_mix
 from instances.families.time_sharing import larger_mix, random_mix, scenario_3
 from tests.references.mixes import expanded, serves, time_shared_toy
 from tests.samples import few
 
 RULES = ("round_robin", "collect_then_run")
-
-
-def history(solution: Solution) -> list[tuple[object, ...]]:
-    """All of it but the seconds."""
-    return [tuple(line)[1:] for line in solution.history]
 
 
 @pytest.mark.parametrize("seed", few(5, range(1_000)))
@@ -53,7 +44,7 @@ def test_three_services_are_planned_with_a_checked_proof(rate: int, rule: str) -
     problem = scenario_3(rate, rule=rule)
     solution = solve(problem, time_limit=None)
     assert (solution.status.value, solution.proof.value) == ("optimal", "checked")
-    for method in (MixFirstFit(), Gpulet(), GpuletSbp(), GpuletGuided()):
+    for method in ("mix_first_fit", "gpulet", "gpulet_sbp", "gpulet_guided"):
         other = solve(problem, method=method, time_limit=None)
         assert other.cost is not None
         assert other.cost >= solution.lower_bound
@@ -97,14 +88,6 @@ def test_a_tree_of_prices_proves_what_one_set_of_prices_does_not(seed: int) -> N
     assert solution.cost == solve(expanded(problem), method="cp_sat", time_limit=None).cost
 
 
-@pytest.mark.long
-@pytest.mark.parametrize("seed", [141, 174])
-def test_random_mixes_a_hair_short_of_a_machine_are_proved_by_trees(seed: int) -> None:
-    solution = solve(random_mix(seed, rule=RULES[seed % 2]), time_limit=None)
-    assert (solution.status.value, solution.proof.value) == ("optimal", "checked")
-    assert isinstance(solution.certificate, Branch)
-
-
 @pytest.mark.parametrize(
     ("jobs", "seed", "least"),
     [
@@ -137,13 +120,8 @@ def test_one_job_a_block_is_plain_cms() -> None:
     assert solution.certificate == plain.certificate
     assert [line.source for line in solution.history] == [line.source for line in plain.history]
     assert all(len(mix) == 1 for g in solution.schedule.groups for _, mix in g.assignment)
-
-
-def test_one_job_a_block_goes_on_from_a_schedule() -> None:
-    shared = random_mix(3, max_jobs=1)
-    start = solve(shared, method=MixFirstFit(), options={"orders": 1}).schedule
-    solution = solve(shared, start=start, time_limit=None)
-    assert solution.status.value == "optimal"
+    start = solve(shared, method="mix_first_fit", options={"orders": 1}).schedule
+    assert solve(shared, start=start, time_limit=None).status.value == "optimal"
 
 
 def test_a_run_without_time_ends_with_what_it_has() -> None:
@@ -183,10 +161,8 @@ def test_sharing_leaves_the_untruncated_linear_bound_as_it_is(seed: int) -> None
     many = [TimeSharedJob(j.name, j.demand * 10**6, j.limit, j.points) for j in problem.jobs]
     vast = problem.replace(jobs=many)
     for block, price in zip(problem.blocks, blocks, strict=True):
-        offers = offers_of(
-            vast, block, {n: f.scaled(Fraction(10**6)) for n, f in functions.items()}
-        )
-        assert not dearest_mix(offers, above=price).mixes
+        more = {name: function.scaled(Fraction(10**6)) for name, function in functions.items()}
+        assert not price_mix(vast, block, more, {}, above=price).mixes
     # Some mixes are open without a cap. A schedule so near the bound is known at once, and will do.
     cost = solve(problem, time_limit=20).cost
     assert cost is not None

@@ -1,35 +1,36 @@
-"""What the exact method on shared blocks is made of: guesses, programs, dives, tidying."""
+"""What the exact method on shared blocks is made of: guesses, programs, cuts, dives, hosting."""
 
 from __future__ import annotations
 
 from fractions import Fraction
 from math import ceil
 from random import Random
-from typing import Any
 
 import numpy as np
 import pytest
 
 from algorithms.branch_and_price.shapes import Shapes
-from algorithms.mixes.block_list import Guesser, guesser_of
-from algorithms.mixes.closing import Closing
+from algorithms.mixes.closing import cheaper_schedule
 from algorithms.mixes.columns import Columns, Step
 from algorithms.mixes.dive import Diver
 from algorithms.mixes.hosting import Hosting
-from algorithms.mixes.knapsack import BlockKnapsack, Guess, Prices
-from algorithms.mixes.master import Cuts, Master, Point
+from algorithms.mixes.knapsack import Prices
+from algorithms.mixes.master import Cuts, Point
 from algorithms.mixes.prices import PriceSearch
 from algorithms.mixes.program import MixProgram, Rules, schedule_of
-from algorithms.mixes.tidy import tidied
 from algorithms.prices.region import Region
 from algorithms.solvers.integer import Hint
+from bench.time_sharing.hosting import require_hosting
 from cms import Configuration, TimeSharedJob, TimeSharedProblem, check, solve
 from cms.certificate.conditions import Condition
-from cms.certificate.quantity import BlocksOfJob, MachinesOf
+from cms.certificate.quantity import BlocksOfJob
+from cms.mixes import problem as problems
+from cms.mixes.functions import PriceFunction
+from cms.mixes.pricing import price_mix
 from cms.solving.driver import RunBudget
 from cms.solving.ledger import Ledger
 from instances.families.time_sharing import random_mix
-from tests.samples import few
+from tests.samples import few, so_many
 
 
 def unlimited(problem: TimeSharedProblem) -> RunBudget:
@@ -40,66 +41,81 @@ def unlimited(problem: TimeSharedProblem) -> RunBudget:
 def searched(problem: TimeSharedProblem) -> PriceSearch:
     columns = Columns(problem)
     columns.add_alone()
-    guessers = [guesser_of(columns, i) for i in range(len(problem.blocks))]
-    search = PriceSearch(columns, Region(problem), guessers, unlimited(problem))
+    search = PriceSearch(columns, Region(problem), unlimited(problem))
     for priced in search.run():
         assert priced.leaf.bound(problem) == priced.bound
     return search
 
 
-def test_below_a_branch_guesses_are_paid_for_the_turns_that_it_counts() -> None:
+def random_prices(rng: Random, n: int) -> Prices:
+    """Slopes, steps and charges of either sign, some of them 0."""
+    slopes = [rng.choice([0.0, rng.random(), rng.random()]) for _ in range(n)]
+    steps = {
+        job: [(rng.uniform(0.5, 4), rng.random() / 2) for _ in range(rng.randint(1, 3))]
+        for job in range(n)
+        if rng.random() < 0.4
+    }
+    charges = {rng.randrange(n): rng.uniform(-1, 1) for _ in range(2)}
+    return Prices(np.array(slopes), steps, charges)
+
+
+@pytest.mark.parametrize("cap", [None, 2])
+def test_guesses_on_a_grid_are_admitted_and_worth_more_than_was_asked(cap: int | None) -> None:
+    """Where all of the demands are left, and where some of them are, or nothing."""
+    problem, rng = random_mix(4, most=6, max_jobs=cap), Random(f"guesses {cap}")
+    columns, told = Columns(problem), 0
+    for i, block in enumerate(problem.blocks):
+        some = np.array([rng.choice([0, 0.3, 1]) for _ in problem.jobs])
+        for left in (np.ones(problem.n_jobs), some):
+            prices, last = random_prices(rng, problem.n_jobs), float("inf")
+            guesses = columns.knapsack(i).guesses(prices, 0.1, 50, left)
+            told += len(guesses)
+            for guess in guesses:
+                column = columns.listed[columns.add(i, guess)]
+                assert problem.frame(block, column.mix).admitted
+                assert cap is None or len(column.mix) <= cap
+                parts = [(j, np.array([min(float(x) / left[j], 1.0)])) for j, x in column.shares]
+                worth = sum(float(prices.worth(j, part)[0]) for j, part in parts)
+                assert 0.1 < worth <= last + 1e-9
+                last = worth
+    assert told > 50
+
+
+def test_mixes_that_are_listed_join_the_dearest_first_and_of_different_jobs() -> None:
+    problem = random_mix(4, most=4)
+    columns, functions = Columns(problem), {name: PriceFunction(1) for name in problem.job_names}
+    search = PriceSearch(columns, Region(problem), unlimited(problem))
+    prices, branches = Prices(np.ones(problem.n_jobs), {}), list[float]()
+    for i, block in enumerate(problem.blocks):
+        dearest, before = price_mix(problem, block, functions, {}, above=Fraction(0)), len(columns)
+        price = dearest.mixes[0].worth
+        for part, some in ((2.0, False), (0.5, True)):
+            blocks = [float(price) * part if i == j else 99.0 for j in range(len(problem.blocks))]
+            search._join(Point(1.0, [], [], blocks, prices, {}, branches))
+            assert (len(columns) > before) == some
+        new = columns.listed[before:]
+        assert len({frozenset(column.mix) for column in new}) == len(new) <= 6
+        assert sum(share for _, share in new[0].shares) == price
+
+
+@pytest.mark.parametrize("listed", [True, False])
+def test_below_a_branch_mixes_are_charged_for_the_job_that_it_counts(
+    listed: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(problems, "_LISTED", 250_000 * listed)
     search = searched(random_mix(0, most=4))
     columns, block = search.columns, search.region.blocks[-1]
     job = next(job for job, _ in columns.lengths(len(search.region.blocks) - 1))
     many = Condition(BlocksOfJob(block, columns.problem.job_names[job]), 1, 9)
-    seen: list[Prices] = []
-
-    class Told(BlockKnapsack):
-        def guesses(self, prices: Prices, *rest: Any) -> list[Guess]:
-            seen.append(prices)
-            return super().guesses(prices, *rest)
-
-    guessers: list[Guesser] = [Told(columns, i) for i in range(len(search.region.blocks))]
     region = search.region.below([many])
-    below = PriceSearch(columns, region, guessers, unlimited(columns.problem), Fraction(0))
+    below = PriceSearch(columns, region, unlimited(columns.problem), Fraction(0))
     proved = list(below.prove(9))
     assert search.best is not None
     assert proved[-1].bound > search.best.bound
-    charged = [prices.turns for prices in seen if prices.turns]
-    assert charged
-    assert all(list(turns) == [job] and turns[job][0][1] > 0 for turns in charged)
-
-
-@pytest.mark.parametrize("seed", few(2, range(12)))
-def test_a_program_that_moves_on_is_worth_what_a_new_one_is(seed: int) -> None:
-    """Below one branch after the other, back again, and below two on the same side."""
-    problem = random_mix(seed, most=5)
-    search = searched(problem)
-    kept = Master(search.columns, search.region, penalty=100.0)
-    whole, last = problem.configurations[0], len(problem.blocks) - 1
-    assert isinstance(whole, Configuration)
-    block, mix = problem.blocks[last], next(c.mix for c in search.columns.listed if c.block == last)
-    ((job, amount), *_) = mix.items()
-    below, above = Condition(MachinesOf(whole), -1, 1), Condition(MachinesOf(whole), 1, 2)
-    shared, none = (Condition(BlocksOfJob(block, job), 1, n) for n in (2, 1))
-    turns = Condition(BlocksOfJob(block, job, amount), 1, 3)
-    cheap = search.point
-    assert cheap is not None
-    for path in ((below,), (above,), (above, shared), (none, below, shared), (shared, turns), ()):
-        region = search.region.below(path)
-        kept.move(region)
-        for i, guesser in enumerate(search.guessers):
-            for guess in guesser.guesses(cheap.prices, cheap.blocks[i], 2):
-                search.columns.add(i, guess.amounts)
-        found, new = kept.solve(None), Master(search.columns, region, penalty=100.0).solve(None)
-        assert found is not None
-        assert new is not None
-        assert found.value == pytest.approx(new.value)
-        assert len(found.branches) == len(path)
-        pairs = zip(path, found.branches, strict=True)
-        cheap = found._replace(blocks=[price / 2 for price in found.blocks], branches=[])
-        counted = sum(c.sign * c.value * multiplier for c, multiplier in pairs)
-        assert kept.paid(found) + counted == pytest.approx(found.value)
+    assert below.point is not None
+    assert below.point.branches[0] > 0
+    counted = many.value * below.point.branches[0]
+    assert below.master.paid(below.point) + counted == pytest.approx(below.point.value)
 
 
 @pytest.mark.parametrize("seed", few(1, range(20)))
@@ -134,7 +150,7 @@ def test_of_all_cuts_up_to_twelve_the_one_that_is_broken_most_is_found(seed: int
         counted = sum(m * step.count(s) for m, s in zip(mixes, shares, strict=True))
         return counted / ceil(step.times)
 
-    point = Point(1.0, [], mixes, [], Prices(np.zeros(1), {}), {})
+    point = Point(1.0, [], mixes, [], Prices(np.zeros(1), {}), {}, [])
     found = Cuts(columns).broken(point)
     worst = min(have(Step(0, Fraction(hundredths, 100))) for hundredths in range(1, 1201))
     if worst < 0.999:
@@ -150,7 +166,7 @@ def test_shares_a_hair_short_of_a_demand_are_found_for_what_they_are() -> None:
         shapes = Shapes(problem, Region(problem).rows)
         budget = unlimited(problem)
         inner = MixProgram(columns.listed, shapes, Rules(Fraction(0), None))
-        found, _ = inner.solve(budget, effort=1.0)
+        found = inner.solve(budget, effort=1.0)
         assert found is not None
         assert found.cost == needed
         assert not check(problem, schedule_of(shapes, columns.listed, found))
@@ -164,22 +180,28 @@ def test_cp_sat_is_asked_where_scip_came_to_no_end(
     """And what it finds then is told."""
     problem = random_mix(4, most=4)
     monkeypatch.setattr(MixProgram, "search", lambda *_, **__: (None, Hint(None, ended)))
-    closing = Closing(searched(problem), unlimited(problem))
-    assert len(list(closing.look(None, "test"))) == (not ended)
+    found = cheaper_schedule(searched(problem), unlimited(problem), None)
+    assert (found is None) == ended
 
 
-def test_tidying_leaves_every_job_served() -> None:
-    problem = random_mix(5, most=5, max_jobs=None)
-    columns = Columns(problem)
-    columns.add_alone()
-    search = searched(problem)
-    counts = dict.fromkeys(range(len(search.columns)), 3)
-    listed = search.columns.listed
-    kept = tidied(search.columns, counts)
-    served = dict.fromkeys(search.columns.jobs, Fraction(0))
-    for number, count in kept.items():
-        for job, share in listed[number].shares:
-            served[job] += count * share
-    assert all(part >= 1 for part in served.values())
-    before = sum(count * len(listed[n].shares) for n, count in counts.items())
-    assert sum(count * len(listed[n].shares) for n, count in kept.items()) < before
+def test_hosting_is_what_all_mixes_say() -> None:
+    for seed in range(so_many(300, 10_000)):
+        require_hosting(seed)
+
+
+def test_a_rate_that_a_mix_gives_exactly_is_hosted_and_a_hair_more_is_not() -> None:
+    points = {"b": [(8, "0.0149"), (16, "0.0271")]}
+    for rule, limit in (("round_robin", "0.0569"), ("collect_then_run", "0.084")):
+        problem = TimeSharedProblem(
+            configurations=Configuration({"b": 1}),
+            jobs=[TimeSharedJob(name, 1, limit, points) for name in ("x", "y")],
+            rule=rule,
+        )
+        exact = Fraction(8) / Fraction("0.042"), Fraction(16) / Fraction("0.042")
+        hosted = Hosting(problem).host("b", dict(zip("xy", exact, strict=True)))
+        # Under round robin y's slot ends 0.0122 s later than its limit.
+        assert (hosted and hosted.amounts) == (
+            {"x": 8, "y": 16} if rule == "collect_then_run" else None
+        )
+        more = {"x": exact[0], "y": exact[1] + Fraction(1, 10**15)}
+        assert Hosting(problem).host("b", more) is None
