@@ -17,24 +17,6 @@ def best_fit(
 ) -> dict[Content, int]:
     """Pack blocks by falling size, each on the fullest machine that has room for it.
 
-    Parameters
-    ----------
-    sizes : Mapping[int, int]
-        Of each type; at most the capacity.
-    slots : int or None
-        How many blocks a machine has at most.
-    load : Mapping[int, int]
-        Blocks of each type.
-
-    Returns
-    -------
-    dict of contents to numbers of machines
-
-    Notes
-    -----
-    A block's machine is the fullest again for the next block of the same size, as long as that
-    fits; so equal machines are handled together, and the time depends on the number of types alone.
-
     References
     ----------
     Johnson, Demers, Ullman, Garey, Graham 1974, DOI 10.1137/0203025: at most 11/9 of the optimum

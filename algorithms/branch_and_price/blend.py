@@ -55,27 +55,7 @@ _NOTHING = 1e-9
 
 
 class Blend(NamedTuple):
-    """A fractional schedule, and the prices behind it.
-
-    Attributes
-    ----------
-    value : float
-        What it costs, in the region's unit.
-    options : dict of Pick to float
-        How many jobs of a kind take an option.
-    contents : dict of Row to float
-    totals : dict of Total to float
-    prices : list of float
-        Of the blocks, in the region's unit.
-    duals : dict of Total to float
-        Of branches: positive for one from below, negative for one from above.
-    paid : list of float
-        What a job of each kind pays.
-    machines : list of float
-        What an empty machine of each type is worth, less what it costs.
-    known : int
-        How many options and contents there were to choose from.
-    """
+    """A fractional schedule, and the prices behind it."""
 
     value: float
     options: dict[Pick, float]
@@ -89,15 +69,7 @@ class Blend(NamedTuple):
 
 
 class Blends:
-    """Fractional schedules below branches on machines of a type and on blocks of a type.
-
-    Parameters
-    ----------
-    jobs : Jobs
-    region : Region
-        Without branches.
-    budget : Budget
-    """
+    """Fractional schedules below branches on machines of a type and on blocks of a type."""
 
     def __init__(self, jobs: Jobs, region: Region, budget: Budget) -> None:
         self._jobs, self._region, self._budget = jobs, region, budget
@@ -223,17 +195,7 @@ class Blends:
     def proved(
         self, blend: Blend, path: Sequence[Condition], totals: Sequence[Total], above: Fraction
     ) -> tuple[PricePoint | None, bool]:
-        """Return what a blend's prices prove exactly, and whether they brought up anything new.
-
-        Parameters
-        ----------
-        blend : Blend
-        path : sequence of Condition
-        totals : sequence of Total
-            What each condition is about.
-        above : Fraction
-            Where more than that is proved, nothing is asked for.
-        """
+        """Return what a blend's prices prove exactly, and whether they brought up anything new."""
         multipliers = _multipliers(blend.duals, path, totals)
         passes = Passes(
             self._jobs, self._budget, path, self._starts, region=self._region.below(path)

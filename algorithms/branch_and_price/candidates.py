@@ -77,19 +77,7 @@ class Split(NamedTuple):
 
 
 class Mixture(NamedTuple):
-    """The fractional solution at a node.
-
-    Attributes
-    ----------
-    means : ndarray, shape (kinds, k)
-        Blocks of a job of each kind that has no branches of its own.
-    own : dict of job to ndarray, shape (k,)
-        Blocks of the jobs with branches of their own.
-
-    Notes
-    -----
-    Where some number is large all of them are Fractions, otherwise floats.
-    """
+    """The fractional solution at a node."""
 
     machines: list[tuple[Row, Any]]
     means: NDArray[Any]
@@ -168,11 +156,6 @@ def rough_costs(costs: Mapping[int, Fraction], finest: Fraction) -> list[dict[in
 
     Near the best fractional fleet what fleets cost is nearly the same, and so is such a sum. Of a
     branch on it one side is often empty, and the other dearer by nearly a unit.
-
-    Examples
-    --------
-    >>> rough_costs({0: Fraction(1), 1: Fraction(21, 10)}, Fraction(1, 2))
-    [{0: 1, 1: 3}, {0: 1, 1: 2}]
     """
     dearest = max(costs.values(), default=Fraction(0))
     most = min(_FINEST, floor(dearest / finest)) if finest else _FINEST
@@ -192,21 +175,7 @@ def schedule_of(
     budget: Budget,
     below: Fraction | None = None,
 ) -> Schedule | None:
-    """Build the schedule that a fractional solution without splits is; None if it is none.
-
-    Parameters
-    ----------
-    original : Problem
-        With the configurations of the search's problem; it may have more jobs and blocks.
-    below : Fraction, optional
-        Only one that costs less is of interest.
-
-    Notes
-    -----
-    Where machines of a size-bounded set are no integers, others are dived for, of the blocks that
-    whole ones do not hold. There may be none, or the program's tolerance passed for an integer what
-    is none.
-    """
+    """Build the schedule that a fractional solution without splits is; None if it is none."""
     region, jobs = search.region, listed(search.jobs)
     problem = jobs.problem
     free = _free_types(search)

@@ -36,28 +36,6 @@ def branchable(problem: Problem, *, fewer: bool = False) -> Reduction:
     that one; so all of them stay as the user gave them, each once, and every certificate of the
     smaller problem holds for the original after :meth:`Reduction.restore_prices`. What goes are
     jobs without demand, supply beyond it, and blocks that serve no job or that no machine can have.
-
-    Parameters
-    ----------
-    fewer : bool, default False
-        Whether blocks go that smaller ones replace, too: then certificates may branch on machines
-        of a type, and on nothing else.
-
-    Returns
-    -------
-    Reduction
-        Its problem's configurations may have blocks that the problem itself does not have.
-
-    Examples
-    --------
-    >>> from cms import Configuration, Job
-    >>> given = Problem(
-    ...     configurations=[Configuration({"3g": 1}), Configuration({"3g": 1, "1g": 2})],
-    ...     jobs=[Job("bert", 10, {"3g": 60}), Job("idle", 0, {"1g": 5})],
-    ... )
-    >>> small = branchable(given).problem
-    >>> small.blocks, list(small.job_names), len(small.configurations)
-    (('3g',), ['bert'], 2)
     """
     jobs = np.flatnonzero(problem.rows.wants)
     rows = problem.rows.select(jobs, range(len(problem.blocks)), cut=True)
@@ -87,19 +65,7 @@ _SHORT = 10_000
 
 @dataclass(slots=True, eq=False)
 class Node:
-    """A node: the branches above it, the best prices found there, what it could be split by.
-
-    Attributes
-    ----------
-    path : tuple of Condition
-        The branches above, the root's first.
-    splits : list of Split
-        Empty if nothing is left to branch on.
-    split : Split or None
-        By which it was split.
-    leaf : _Leaf or None
-        The node's certificate in short numbers, once it was asked for.
-    """
+    """A node: the branches above it, the best prices found there, what it could be split by."""
 
     path: tuple[Condition, ...]
     point: PricePoint
@@ -132,19 +98,7 @@ _Part = _Leaf | _Fork
 
 
 class Grower:
-    """Makes certificates of trees.
-
-    Parameters
-    ----------
-    given : Reduction
-        A :func:`branchable` one.
-    jobs : Jobs
-        Of its problem.
-    free_machines : bool
-        Whether the tree is a proof of infeasibility.
-    short : bool, default True
-        Whether to look for prices of few digits.
-    """
+    """Makes certificates of trees."""
 
     def __init__(
         self,

@@ -39,23 +39,7 @@ FLEET_RUNGS = (Rung(400, 15, 100, 400), Rung(400, 12, 50, 250))
 
 
 class Neighbourhood:
-    """What is nearly best at the prices of a search.
-
-    Parameters
-    ----------
-    search : PriceSearch
-        At its end; without branches on jobs.
-    point : PricePoint
-        Its best.
-    shapes : Shapes
-        Of its problem.
-    mixture : Fractional
-        Of the search.
-    random : numpy.random.Generator
-        Chooses the free jobs.
-    leaning : PricePoint, optional
-        Other prices for the choice of options; by default those of ``point``.
-    """
+    """What is nearly best at the prices of a search."""
 
     def __init__(
         self,
@@ -81,23 +65,7 @@ class Neighbourhood:
         target: Fraction | None,
         budget: Budget,
     ) -> tuple[Found | None, int]:
-        """Look for a schedule.
-
-        Parameters
-        ----------
-        origin : Rounded or Found
-            What the jobs that are not free take; a job in a box stays there.
-        least : Fraction
-            A lower bound on the cost.
-        target : Fraction or None
-            The highest cost of interest; None if any schedule will do.
-
-        Returns
-        -------
-        found : Found or None
-        free : int
-            How many kinds were free.
-        """
+        """Look for a schedule."""
         boxes: tuple[Box, ...] = ()
         around = self._around
         if isinstance(origin, Found):

@@ -47,11 +47,6 @@ class NodeSchedules:
 
     Where a node's branches have settled how many machines of each type there are, what jobs take at
     its prices fits together as it never did at the root.
-
-    Attributes
-    ----------
-    root : PricePoint or None
-        The root's, once it is known.
     """
 
     def __init__(self, jobs: Jobs, budget: Budget) -> None:
@@ -65,13 +60,7 @@ class NodeSchedules:
         return len(self._jobs) <= _MOST_KINDS
 
     def schedule(self, search: PriceSearch, cost: Fraction | None) -> Schedule | None:
-        """Look for a schedule that is cheaper than ``cost``.
-
-        Parameters
-        ----------
-        search : PriceSearch
-            A node's, at its end.
-        """
+        """Look for a schedule that is cheaper than ``cost``."""
         point, jobs = search.best, self._jobs
         if point is None:
             return None
@@ -92,15 +81,6 @@ class NodeSchedules:
         Where all fleets within reach have something to spare, one pass over the jobs often is a
         best fractional solution, and leaves nothing open but how machines are cut. Here all jobs
         choose, among what they took in any pass, until all fits the fleet; then most of them.
-
-        Parameters
-        ----------
-        search : PriceSearch
-            A node's, at its end.
-        fleet : Mapping[int, int]
-            Numbers of machines by the place of their type; there are none of others.
-        cost : Fraction or None
-            Only a cheaper schedule is of interest.
         """
         point, region = search.best, search.region
         if point is None or region.own_priced or not region.bounded:

@@ -30,27 +30,7 @@ _MAX_ROUNDS = 400
 
 
 class Fleet:
-    """Machines that are open, machines that may still be, and the blocks nobody has yet.
-
-    Parameters
-    ----------
-    stopped : callable
-        Asked every few thousand configurations, and in every round.
-
-    Attributes
-    ----------
-    machines : dict of Configuration to int
-        How many are open.
-    idle : list of k ints
-        Blocks of open machines that nobody has.
-
-    Examples
-    --------
-    >>> from cms import Problem
-    >>> fleet = Fleet(Problem(configurations=Configuration({"a": 2, "b": 1})), lambda: False)
-    >>> fleet.take(0, 3), fleet.idle, fleet.machines
-    (3, [1, 2], {Configuration(2 x a + b on machine): 2})
-    """
+    """Machines that are open, machines that may still be, and the blocks nobody has yet."""
 
     def __init__(self, problem: Problem, stopped: Callable[[], bool]) -> None:
         self._stopped, self._blocks = stopped, problem.blocks

@@ -65,29 +65,7 @@ class Answer(NamedTuple):
 
 @dataclass(frozen=True)
 class Task:
-    """What a program is to decide.
-
-    Parameters
-    ----------
-    fixed : Choices or Taken
-        Of the jobs that keep their options.
-    free : Mapping[int, list of options]
-        All jobs of these kinds choose among the kind's options.
-    boxes : sequence of Box
-        Single jobs that choose blocks.
-    least : Fraction
-        A lower bound on the cost.
-    target : Fraction or None
-        The highest cost of interest.
-    around : sequence of numbers, optional
-        Machines of each configuration; the program looks near these only.
-    usable : sequence of bool, optional
-        The configurations to use; by default all.
-    outer : bool, default False
-        How rows of many digits are shortened in boxes: so that what serves the short row serves the
-        job, or, if true, the other way round. Then nothing is found, but what is proved of the
-        program holds for the task.
-    """
+    """What a program is to decide."""
 
     fixed: AnyChoices
     free: Mapping[int, Sequence[Option]]
@@ -248,18 +226,7 @@ def close(
     effort: float = 0.0,
     settings: Settings | None = None,
 ) -> Answer:
-    """Decide a task, within limits.
-
-    Parameters
-    ----------
-    nodes : int
-        Look for a schedule with SCIP first, over so many nodes.
-    effort : float
-        Then ask CP-SAT, whose word is exact, for so much of its deterministic time (about
-        seconds); it is not asked if SCIP found what cannot be better.
-    settings : Settings, optional
-        CP-SAT's.
-    """
+    """Decide a task, within limits."""
     model = _built(shapes, jobs, task)
     if model is None:
         return Answer("too large", None, exact=False)
@@ -312,15 +279,6 @@ def shortened(row: Row, *, outer: bool = False) -> Row:
     """Cut supply at the demand; round a row of many digits to fewer.
 
     What serves the short row serves the job, or, if ``outer``, the other way round.
-
-    Examples
-    --------
-    >>> from cms.problem.rows import Row
-    >>> shortened(Row(6, (4, 9), 1))
-    Row(demand=6, supply=(4, 6), denominator=1)
-    >>> one_third = Row(3 * 10**40, (10**40,), 1)
-    >>> [3 * shortened(one_third, outer=o).supply[0] - 2**40 for o in (False, True)]
-    [-1, 2]
     """
     supply = tuple(min(f, row.demand) for f in row.supply)
     if row.demand <= _SHORT:

@@ -14,23 +14,7 @@ if TYPE_CHECKING:
 
 
 class MachineVariables:
-    """Variables for machines above their least numbers; adds them and their limits to a program.
-
-    Parameters
-    ----------
-    lows, highs : sequences of int
-        The least and largest numbers of each configuration.
-
-    Examples
-    --------
-    >>> from cms import Configuration, Job, Problem
-    >>> from algorithms.branch_and_price.shapes import Shapes
-    >>> from algorithms.solvers.integer import Program
-    >>> problem = Problem(configurations=Configuration({"a": 2}), jobs=[Job("x", 9, {"a": 1})])
-    >>> machines = MachineVariables(Shapes(problem, ()), Program(), [3], [7])
-    >>> machines.have(0), machines.held(0, enough=1), machines.numbers([2])
-    (6, [(0, 1)], (5,))
-    """
+    """Variables for machines above their least numbers; adds them and their limits to a program."""
 
     def __init__(
         self, shapes: Shapes, program: Program, lows: Sequence[int], highs: Sequence[int]

@@ -107,15 +107,7 @@ def claims(problem: Problem | ShardedProblem, budget: Budget) -> Iterator[Claim]
 
 
 class _Run:
-    """A run on a reduced problem.
-
-    Parameters
-    ----------
-    reduction : Reduction
-        Of the problem the user gave.
-    jobs : Jobs or ShardedJobs
-        Of the reduced problem.
-    """
+    """A run on a reduced problem."""
 
     def __init__(self, reduction: Reduction, jobs: AnyJobs, budget: Budget) -> None:
         self._reduction, self._problem, self._budget = reduction, reduction.problem, budget

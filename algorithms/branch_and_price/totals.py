@@ -66,23 +66,7 @@ _OPTIONS, _LISTED, _STEPS = 8, 60, 20
 def prove_by_totals(
     problem: Problem, budget: Budget, cost: Fraction, *, most_nodes: int
 ) -> Iterator[Certificate | Fleet]:
-    """Prove that no schedule is cheaper, where there are many jobs of each of few kinds.
-
-    Parameters
-    ----------
-    problem : Problem
-        As the user gave it.
-    cost : Fraction
-        Of the best schedule known.
-    most_nodes : int
-        Linear programs before it gives up.
-
-    Yields
-    ------
-    Certificate or dict of str to int
-        Certificates whose bounds rise by whole cost steps. Machines of each type that may do for a
-        cheaper schedule: if the budget knows one afterwards, only what is cheaper yet matters.
-    """
+    """Prove that no schedule is cheaper, where there are many jobs of each of few kinds."""
     given = branchable(problem)
     jobs = Jobs(given.problem)
     if not problem.cost_step or not len(jobs):

@@ -56,49 +56,7 @@ def prove_cost(
     most_nodes: int,
     fewer: bool = False,
 ) -> Iterator[Certificate | Schedule]:
-    """Prove that no schedule is cheaper, or find one.
-
-    Parameters
-    ----------
-    problem : Problem
-        As the user gave it: below branches what a reduction leaves out may matter.
-    cost : Fraction, optional
-        The cost of the best schedule known.
-    most_nodes : int
-        Price searches before it gives up.
-    fewer : bool, default False
-        Whether to leave out blocks that smaller ones replace, and to branch on machines alone.
-
-    Yields
-    ------
-    Certificate or Schedule
-        Certificates whose bounds rise by whole cost steps; the last one reaches the cost of the
-        cheapest schedule unless nodes, time, or what can be branched on ran out. Schedules that are
-        cheaper and cheaper.
-
-    Examples
-    --------
-    Three jobs that need two of three blocks each, in pairs: 3/2 machines by prices alone. With a
-    cost step of 1/2 that is no proof of 2 machines.
-
-    >>> from cms import Configuration, Job, MachineType, Problem
-    >>> from cms.solving.driver import RunBudget
-    >>> from cms.solving.ledger import Ledger
-    >>> given = Problem(
-    ...     configurations=[
-    ...         *(Configuration({a: 1, b: 1}, "m") for a, b in ("xy", "yz", "xz")),
-    ...         Configuration({"x": 1, "y": 1, "z": 2}, "other"),
-    ...     ],
-    ...     jobs=[Job(name, 1, {name: 1}) for name in "xyz"],
-    ...     machine_types=[MachineType("m"), MachineType("other", cost="5/2")],
-    ... )
-    >>> ledger = Ledger(given, "demo", trusted=True, clock=lambda: 0.0)
-    >>> budget = RunBudget(ledger, seed=0, threads=1, started=0.0, seconds=float("inf"))
-    >>> for claim in prove_cost(given, budget, Fraction(2), most_nodes=10):
-    ...     print(type(claim).__name__, round_up(claim.bound(given), given.cost_step))
-    BlockPrices 3/2
-    Branch 2
-    """
+    """Prove that no schedule is cheaper, or find one."""
     if problem.cost_step:
         yield from _Search(
             problem, budget, cost, most_nodes, free_machines=False, fewer=fewer
@@ -108,41 +66,7 @@ def prove_cost(
 def prove_infeasible(
     problem: Problem, budget: Budget, *, most_nodes: int, fewer: bool = False
 ) -> Iterator[Certificate | Schedule]:
-    """Prove that there is no schedule at all, or find one.
-
-    Parameters
-    ----------
-    problem, budget, most_nodes, fewer
-        As for :func:`prove_cost`.
-
-    Yields
-    ------
-    Certificate or Schedule
-        At most one: a certificate that proves infeasibility, or any schedule.
-
-    Examples
-    --------
-    Seven jobs and seven configurations of four blocks each: seven quarters of a machine would do,
-    but no two machines.
-
-    >>> from cms import Configuration, Job, MachineType, Problem
-    >>> from cms.solving.driver import RunBudget
-    >>> from cms.solving.ledger import Ledger
-    >>> numbers = range(1, 8)
-    >>> given = Problem(
-    ...     configurations=[
-    ...         Configuration({f"b{e}": 1 for e in numbers if (e & v).bit_count() % 2})
-    ...         for v in numbers
-    ...     ],
-    ...     jobs=[Job(f"j{e}", 1, {f"b{e}": 1}) for e in numbers],
-    ...     machine_types=[MachineType("machine", limit=2)],
-    ... )
-    >>> ledger = Ledger(given, "demo", trusted=True, clock=lambda: 0.0)
-    >>> budget = RunBudget(ledger, seed=0, threads=1, started=0.0, seconds=float("inf"))
-    >>> for claim in prove_infeasible(given, budget, most_nodes=50):
-    ...     print(type(claim).__name__, claim.proves_infeasible(given))
-    Branch True
-    """
+    """Prove that there is no schedule at all, or find one."""
     yield from _Search(problem, budget, None, most_nodes, free_machines=True, fewer=fewer).run()
 
 

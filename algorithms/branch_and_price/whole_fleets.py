@@ -51,16 +51,7 @@ class WholeFleet(NamedTuple):
 
 
 def alike(jobs: Jobs) -> bool:
-    """Whether jobs are few kinds, many of each.
-
-    Examples
-    --------
-    >>> from cms import Configuration, Job, Problem
-    >>> from algorithms.prices.jobs import Jobs
-    >>> twins = [Job(str(number), 4, {"a": 2}) for number in range(8)]
-    >>> alike(Jobs(Problem(configurations=Configuration({"a": 1}), jobs=twins)))
-    True
-    """
+    """Whether jobs are few kinds, many of each."""
     return len(jobs) <= MAX_KINDS and jobs.problem.n_jobs >= _ALIKE * len(jobs)
 
 
@@ -98,21 +89,7 @@ def whole_fleet(
     nodes: int,
     fleet: Mapping[str, int] | None = None,
 ) -> WholeFleet | None:
-    """Choose whole numbers of machines and of jobs for each option; None if none were found.
-
-    Parameters
-    ----------
-    region : Region
-        Without branches.
-    contents : iterable of Row
-        Of listed configurations, and of sets with too many contents to be paths.
-    least, target : Fraction
-        A lower bound on the cost, and the highest cost of interest.
-    nodes : int
-        SCIP's.
-    fleet : mapping of str to int, optional
-        No more machines of each type than these.
-    """
+    """Choose whole numbers of machines and of jobs for each option; None if none were found."""
     program, step = MixedProgram(), jobs.problem.cost_step
     steps = [near(cost / step) for cost in region.costs]
     most = [float("inf") if limit is None else float(limit) for limit in region.limits]
