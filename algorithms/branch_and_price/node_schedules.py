@@ -16,7 +16,7 @@ from .options import NearOptions
 from .program import Task, close, schedule_of
 from .shapes import Shapes
 from .undecided import Undecided
-from .whole_fleets import MAX_KINDS, WholeFleets
+from .whole_fleets import MAX_KINDS, WholeFleets, alike
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -55,8 +55,8 @@ class NodeSchedules:
         self.fleets = WholeFleets(search, point, jobs, budget) if few else None
 
     def first(self, point: PricePoint, cost: Fraction | None) -> Iterator[Schedule]:
-        """Yield schedules of whole fleets, where kinds of jobs are few and sets are cut at will."""
-        if cost is not None and self.fleets is not None:
+        """Yield schedules of whole fleets, where jobs are alike and sets are cut at will."""
+        if cost is not None and self.fleets is not None and alike(self._jobs):
             least = round_up(point.bound, self._jobs.problem.cost_step)
             for dived in self.fleets.improve(self._diver, least, cost):
                 yield self._schedule(dived)

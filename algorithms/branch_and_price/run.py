@@ -69,10 +69,10 @@ _CLIMB_FIRST = 4_000
 _FIRST_NODES, _FIRST_EFFORT = 100, 0.2
 #: CP-SAT's for its word on what a schedule costs at least.
 _EXACT_EFFORT = 60.0
-#: Price searches below branches, as many as so many kinds of jobs allow.
-_TREE_WORK, _TREE_NODES = 400_000, 5_000
+#: Linear programs below branches, as many as so many kinds of jobs allow.
+_TREE_WORK, _TREE_NODES = 2_000_000, 20_000
 #: As many where costs are fine, before programs that take longer.
-_FIRST_TREE_NODES = 200
+_FIRST_TREE_NODES = 2_000
 #: Bits of the largest demand with which branches are tried.
 _LONGEST = 200
 #: Variables of the compact program, beyond which it is not tried.
@@ -258,7 +258,8 @@ class _Run:
         early = _CLIMBS if len(self._jobs) >= _CLIMB_FIRST else 0
         for climb in range(1, 1 + early):
             yield from self._climb(search, shapes, point, mixture, climb, _LADDER)
-        yield from self._tree(search, point, fewer=fewer)
+        for less in (fewer, False):
+            yield from self._tree(search, point, fewer=less)
         yield from self._word(shapes, point)
         for climb in range(1 + early, 1 + early + _CLIMBS):
             yield from self._climb(search, shapes, point, mixture, climb, _LADDER)
@@ -391,7 +392,7 @@ class _Run:
             return
         if self._jobs.longest > _LONGEST:  # no tree has ended there yet
             return
-        if most == _TREE_NODES:
+        if fewer or most == _TREE_NODES:
             self._branched.add(fewer)
         claims = branch_and_price(
             self._reduction.original,

@@ -50,6 +50,8 @@ _UNKNOWN = 10.0
 _ROUNDS = 30
 #: More weighted sums of machines come with so many nodes for each there is.
 _SUMS_AGAIN, _MOST_SUMS = 4, 48
+#: Open nodes that are made exact at the end.
+_MOST_SETTLED = 1_000
 #: Options of a kind to begin with, of the first ones within some cost steps, where kinds are few.
 _OPTIONS, _LISTED, _STEPS, _FEW_KINDS = 8, 60, 20, 500
 
@@ -196,6 +198,11 @@ class _Tree:
                 for certificate in self._certificates(told):
                     told, told_at = round_up(self._bound, self._step), self._nodes
                     yield certificate
+        if len(waiting) <= _MOST_SETTLED:
+            # What the program says of nodes that are open still is to be proved.
+            for node in waiting:
+                if node.node.point.bound <= told < node.steps * self._step:
+                    self._price(node)
         yield from self._certificates(told, last=True)
 
     def _near(self, node: _Open) -> Iterator[Schedule]:
