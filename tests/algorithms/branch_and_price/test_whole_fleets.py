@@ -9,7 +9,7 @@ import pytest
 from algorithms.branch_and_price.whole_fleets import WholeFleets, alike
 from algorithms.prices.jobs import Jobs
 from algorithms.prices.sharded_jobs import listed
-from cms import Job, Problem, SizeBoundedConfigurations, solve
+from cms import Job, Problem, SizeBoundedConfigurations
 from instances.families import generate
 from tests.algorithms.branch_and_price.parts import Unlimited, searched
 
@@ -40,18 +40,3 @@ def test_single_jobs_are_not_alike() -> None:
     many = generate("cluster-fleet", n=200, seed=1, kinds=4, types=2, blocks=12)
     assert alike(Jobs(many))
     assert not alike(Jobs(generate("cluster-fleet", n=40, seed=1)))
-
-
-@pytest.mark.parametrize(
-    ("arguments", "best"),
-    [
-        ({"n": 200, "seed": 1, "kinds": 4, "types": 2, "blocks": 12}, None),
-        ({"n": 1500, "seed": 4, "kinds": 12, "types": 3, "blocks": 36}, Fraction("557.5")),
-        ({"n": 1500, "seed": 1, "kinds": 12, "types": 3, "blocks": 36}, None),
-    ],
-)
-def test_many_equal_jobs_are_proved(arguments: dict[str, int], best: Fraction | None) -> None:
-    solution = solve(generate("cluster-fleet", serving="rates", **arguments), time_limit=60)
-    assert solution.status.value == "optimal"
-    assert solution.proof.value == "checked"
-    assert best is None or solution.cost == best
