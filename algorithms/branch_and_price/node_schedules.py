@@ -10,10 +10,12 @@ import numpy as np
 from cms.certificate.certificate import next_below, round_up
 
 from ..prices.choices import choices_of
+from ..prices.fraction import Fractional
 from ..prices.region import configuration_of
 from .diver import MOST_UNDECIDED, Diver
-from .options import NearOptions
-from .program import Task, close, schedule_of
+from .neighbourhood import Neighbourhood, Rung
+from .program import Found, schedule_of
+from .rounding import Rounded
 from .shapes import Shapes
 from .undecided import Undecided
 from .whole_fleets import MAX_KINDS, WholeFleets, alike
@@ -29,13 +31,15 @@ if TYPE_CHECKING:
     from ..prices.points import PricePoint
     from ..prices.search import PriceSearch
     from .dive import Dived
+    from .proof_tree import Node
     from .restricted_master import NodeSolution
     from .undecided import Pick
 
 #: Fleets for which schedules are looked for, and dives for each.
 _MOST_FLEETS, _DIVES = 12, slice(6)
-#: Options of jobs that are free beside those of the solution: of each and in all; SCIP's nodes.
-_OPTIONS, _ALL_OPTIONS, _PROGRAM_NODES = 15, 400, 100
+#: One node in so many is tried though its fleet was; what is tried.
+_TRY_EVERY = 8
+_RUNGS = (Rung(40, 15, 100), Rung(60, 15, 100), Rung(30, 12, 50))
 
 
 class NodeSchedules:
@@ -51,6 +55,7 @@ class NodeSchedules:
         self._diver = Diver(jobs, search.region, budget)
         self._random = np.random.default_rng(budget.seed)
         self._tried: set[tuple[int, ...]] = set()
+        self._asked = 0
         few = len(jobs) <= MAX_KINDS and jobs.problem.cost_step > 0 and search.region.bounded
         self.fleets = WholeFleets(search, point, jobs, budget) if few else None
 
@@ -62,21 +67,19 @@ class NodeSchedules:
                 yield self._schedule(dived)
 
     def find(
-        self,
-        solution: NodeSolution,
-        point: PricePoint,
-        cost: Fraction | None,
-        known: Iterable[Pick],
+        self, node: Node, solution: NodeSolution, cost: Fraction | None, known: Iterable[Pick]
     ) -> Iterator[Schedule]:
-        """Yield schedules that cost less and less, if the node's machines were not tried before."""
+        """Yield schedules that cost less and less: for each fleet once, and now and then."""
         region, jobs = self._search.region, self._jobs
         machines = tuple(map(round, solution.totals[: len(region.costs)]))
-        if machines in self._tried or len(self._tried) >= _MOST_FLEETS:
+        self._asked += 1
+        least = sum((m * c for m, c in zip(machines, region.costs, strict=True)), Fraction(0))
+        again = not region.bounded and not self._asked % _TRY_EVERY
+        if not again and (machines in self._tried or len(self._tried) >= _MOST_FLEETS):
             return
         self._tried.add(machines)
-        least = sum((m * c for m, c in zip(machines, region.costs, strict=True)), Fraction(0))
         if not region.bounded:
-            yield from self._near(solution, point, cost)
+            yield from self._near(node, solution, cost)
         elif cost is not None and least >= cost:
             return
         elif self.fleets is not None:
@@ -95,27 +98,38 @@ class NodeSchedules:
         return self._given.restore(dived.choices.schedule(self._jobs, machines))
 
     def _near(
-        self, solution: NodeSolution, point: PricePoint, cost: Fraction | None
+        self, node: Node, solution: NodeSolution, cost: Fraction | None
     ) -> Iterator[Schedule]:
         """Free the kinds that the solution mixes options of, and some others."""
-        jobs, region = self._jobs, self._search.region
-        start = Undecided.of_amounts(solution.options, jobs)
-        shapes, near = Shapes(jobs.problem, region.rows), NearOptions(jobs, point)
-        target = None if cost is None else next_below(cost, shapes.step)
-        slack = max(shapes.costs) if target is None else max(Fraction(0), target - point.bound)
-        free: dict[int, list[tuple[int, ...]]] = {}
-        size = 0
-        for kind in [*start.open, *self._random.permutation(len(jobs)).tolist()]:
-            if kind in free or (size >= _ALL_OPTIONS and kind not in start.open):
-                continue
-            options = near.some(kind, slack, _OPTIONS)
-            free[kind] = [*dict.fromkeys((*start.open.get(kind, ()), *options))]
-            size += len(free[kind])
-        fixed = [(kind, option, n) for (kind, option), n in start.decided.items()]
-        choices = choices_of(
-            [each for each in fixed if each[0] not in free], len(jobs.problem.blocks)
-        )
-        task = Task(choices, free, (), max(Fraction(0), point.bound), target)
-        found = close(shapes, jobs, task, self._budget, nodes=_PROGRAM_NODES).found
-        if found is not None:
-            yield self._given.restore(schedule_of(shapes, jobs, found))
+        jobs, region, point = self._jobs, self._search.region.below(node.path), node.point
+        shapes = Shapes(jobs.problem, region.rows)
+        machines = [(row, Fraction(x)) for row, x in solution.contents.items()]
+        given = point, shapes, Fractional([], machines), self._random
+        neighbourhood = Neighbourhood(jobs, region, *given)
+        most: dict[int, tuple[float, tuple[int, ...]]] = {}
+        for (kind, option), x in solution.options.items():
+            most[kind] = max(most.get(kind, (0.0, ())), (x, option))
+        rows = [(kind, option, jobs.weight(kind)) for kind, (_, option) in sorted(most.items())]
+        origin: Rounded | Found = Rounded(choices_of(rows, len(region.blocks)), ())
+        mixed = Undecided.of_amounts(solution.options, jobs).open
+        failed = number = 0
+        while failed < len(_RUNGS) and not self._budget.stopped:
+            target = None if cost is None else next_below(cost, shapes.step)
+            if target is not None and target < point.bound:
+                break
+            if target is not None and not number % len(_RUNGS):
+                # Few options and machines are left for a schedule that costs no more than this
+                # fleet at its best, and programs of few are quick.
+                target = min(target, round_up(point.bound, shapes.step))
+            found, _ = neighbourhood.look(
+                _RUNGS[number % len(_RUNGS)],
+                origin,
+                least=point.bound,
+                target=target,
+                budget=self._budget,
+                mixed=mixed,
+            )
+            number, failed = number + 1, failed + 1
+            if found is not None:
+                origin, mixed, cost, failed = found, {}, found.cost, 0
+                yield self._given.restore(schedule_of(shapes, jobs, found))

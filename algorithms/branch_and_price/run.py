@@ -247,6 +247,7 @@ class _Run:
             yield from self._climb(search, shapes, point, mixture, 0, rungs)
             if self._cost is not None:
                 break
+        yield from self._wide(search, shapes, point, mixture)
         if fine:
             # Costs that differ by less than a machine are reached by few fleets, which branches
             # tell apart; no program finds what the fleet it has in sight cannot do.
@@ -332,7 +333,9 @@ class _Run:
         """Free a few dozen jobs, then more, until the bound is met (theory 6.6)."""
         if not self._step:
             return
-        neighbourhood = Neighbourhood(search, point, shapes, mixture, self._random)
+        neighbourhood = Neighbourhood(
+            self._jobs, search.region, point, shapes, mixture, self._random
+        )
         start = rounded(search, mixture, self._budget.seed + climb)
         for number, rung in enumerate(ladder):
             if self._met(point):
@@ -343,6 +346,21 @@ class _Run:
                 rung, origin, least=least, target=target, budget=self._budget
             )
             yield from self._claim(shapes, found, f"{free} free kinds of jobs")
+
+    def _wide(
+        self, search: PriceSearch, shapes: Shapes, point: PricePoint, mixture: Fractional
+    ) -> Iterator[Claim]:
+        """Free all jobs, twice, for a schedule that meets the bound and no other."""
+        jobs = self._jobs
+        if not self._step or not jobs.listed or len(jobs) > _CLIMB_FIRST:
+            return
+        given = jobs, search.region, point, shapes, mixture, self._random
+        neighbourhood = Neighbourhood(*given)
+        for _ in range(2):
+            if self._met(point):
+                return
+            found = neighbourhood.look_widely(self._least(point), self._budget)
+            yield from self._claim(shapes, found, "all kinds of jobs free")
 
     def _word(self, shapes: Shapes, point: PricePoint) -> Iterator[Claim]:
         """Let CP-SAT decide with all that can matter; finding nothing is a proof, on its word."""

@@ -206,7 +206,7 @@ class _Tree:
         yield from self._certificates(told, last=True)
 
     def _near(self, node: _Open) -> Iterator[Schedule]:
-        given = node.solution, node.node.point, self._cost, self._master.options
+        given = node.node, node.solution, self._cost, self._master.options
         return self._schedules.find(*given)
 
     def _certificates(self, told: Fraction, *, last: bool = False) -> Iterator[Certificate]:
