@@ -134,7 +134,7 @@ BUDGETS = {
     "algorithms.solvers": 1_120,
     "algorithms.tables": 480,
     "algorithms.prices": 3_020,
-    "algorithms.branch_and_price": 4_170,
+    "algorithms.branch_and_price": 4_120,
     "algorithms.aggregated": 1_780,
     "algorithms.mixes": 2_940,
     "algorithms.conic": 1_150,
