@@ -60,25 +60,7 @@ def cover(
     room: Sequence[int | None],
     budget: Budget,
 ) -> Covered:
-    """Look for machines of size-bounded sets that hold some blocks, and no others.
-
-    Parameters
-    ----------
-    region : Region
-        Without listed configurations: of a set every part of a content is one.
-    left : sequence of k ints
-        The blocks.
-    prices : sequence of k ints
-        >= 0.
-    allowed : sequence of ints
-        For each machine type what no content is worth more than.
-    slack : int
-        What the machines together may lack of that.
-    room : sequence of int or None
-        How many machines of each type there may be.
-    budget : Budget
-        Once it is stopped, the search ends.
-    """
+    """Look for machines of size-bounded sets that hold some blocks, and no others."""
     left, room = list(left), list(room)
     machines: dict[Row, int] = {}
     few = sum(left)

@@ -39,18 +39,7 @@ MOST_UNDECIDED = 2_000
 
 
 class Diver:
-    """Dives of one problem; the contents that it comes across are kept.
-
-    Parameters
-    ----------
-    region : Region
-        Of the price search, without branches: its rows are contents to begin with.
-
-    Attributes
-    ----------
-    used : dict of Row
-        The contents of machines that dives ended with.
-    """
+    """Dives of one problem; the contents that it comes across are kept."""
 
     def __init__(self, jobs: AnyJobs, region: Region, budget: Budget) -> None:
         self._jobs, self._region, self._budget = jobs, region, budget
@@ -67,18 +56,7 @@ class Diver:
     def dives(
         self, start: Undecided, target: Fraction, below: Fraction | None, which: slice
     ) -> Iterator[Dived]:
-        """Yield cheaper and cheaper schedules.
-
-        Parameters
-        ----------
-        target : Fraction
-            It ends with the first that costs no more, or once no more dives seem worth while.
-        below : Fraction or None
-            Only schedules that cost less are of interest.
-        which : slice
-            Of the dives there may be: the first takes what there is most of, the others the second
-            best at one step, then at two.
-        """
+        """Yield cheaper and cheaper schedules."""
         if start.most_blocks(self._jobs.weights) > MOST_IN_FLOATS:
             return
         self._rows.update(dict.fromkeys(row for row in self._region.rows if any(row.counts)))

@@ -36,24 +36,9 @@ def every_option(
     target: Fraction,
     budget: Budget,
 ) -> Task | None:
-    """Choose among all options and machines that a schedule up to the target can use (theory 6.7).
+    """Choose among all options and machines that a schedule up to the target can use.
 
-    Parameters
-    ----------
-    shapes : Shapes
-        Complete ones.
-    point : PricePoint
-        Prices without branches; the better, the fewer options are left.
-    least : Fraction
-        A lower bound on the cost.
-    target : Fraction
-        The highest cost of interest.
-    budget : Budget
-        Once it is stopped, listing ends.
-
-    Returns
-    -------
-    Task, or None if there are too many options for it to be a good one
+    None if these are too many for it to be a good program (theory 6.7).
     """
     if len(jobs) > _MOST_OPTIONS:
         return None  # of each kind there is an option
@@ -77,27 +62,7 @@ def every_option(
 def every_block(
     jobs: AnyJobs, least: Fraction, target: Fraction | None, *, outer: bool = False
 ) -> Task:
-    """Choose blocks for every job and machines: the compact program (theory 1.2).
-
-    Parameters
-    ----------
-    least : Fraction
-        A lower bound on the cost.
-    target : Fraction or None
-        The highest cost of interest.
-    outer : bool, default False
-        How rows of many digits are shortened; see :class:`Task`.
-
-    Examples
-    --------
-    >>> from fractions import Fraction
-    >>> from cms import Configuration, Job, Problem
-    >>> from algorithms.prices.jobs import Jobs
-    >>> job = Job("x", 7, {"a": 3, "b": 8})
-    >>> problem = Problem(configurations=Configuration({"a": 2, "b": 1}), jobs=[job])
-    >>> every_block(Jobs(problem), Fraction(1), None).boxes
-    [Box(kind=0, lows=(0, 0), highs=(3, 1))]
-    """
+    """Choose blocks for every job and machines: the compact program (theory 1.2)."""
     boxes: list[Box] = []
     for kind in range(len(jobs)):
         row = jobs.row(kind)
@@ -109,25 +74,7 @@ def every_block(
 
 
 def solver_bound(answer: Answer, task: Task, step: Fraction) -> SolverBound | None:
-    """Return what CP-SAT's answer to such a task says about the problem.
-
-    Parameters
-    ----------
-    task : Task
-        Of :func:`every_option` or :func:`every_block`.
-    step : Fraction
-        Every cost is a multiple of it.
-
-    Examples
-    --------
-    >>> from fractions import Fraction
-    >>> from cms import Configuration, Job, Problem
-    >>> from algorithms.prices.jobs import Jobs
-    >>> problem = Problem(configurations=Configuration({"a": 1}), jobs=[Job("x", 3, {"a": 1})])
-    >>> task = every_block(Jobs(problem), Fraction(0), Fraction(2))
-    >>> solver_bound(Answer("infeasible", None), task, Fraction(1))
-    SolverBound(value=Fraction(3, 1), solver='CP-SAT')
-    """
+    """Return what CP-SAT's answer to such a task says about the problem."""
     if not answer.exact:
         return None
     beyond = None if task.target is None else task.target + step

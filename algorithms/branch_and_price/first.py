@@ -38,27 +38,7 @@ _IDLE = 1e-3
 
 
 def first_schedule(problem: Problem, stopped: Callable[[], bool]) -> Schedule | None:
-    """Find a schedule, in time about linear in the jobs and configurations.
-
-    Parameters
-    ----------
-    stopped : callable
-        Asked a few times a second, however large the problem is.
-
-    Returns
-    -------
-    Schedule or None
-        None if it was stopped, some job cannot be served, or limits on machines are too low, or so
-        low that only a search would find a schedule. Without limits there always is one.
-
-    Examples
-    --------
-    >>> from cms import Configuration, Job, Problem
-    >>> shapes = [Configuration({"4g": 1, "3g": 1}), Configuration({"1g": 7})]
-    >>> job = Job("bert", 1200, {"1g": 90, "3g": "310.5", "4g": 420})
-    >>> first_schedule(Problem(configurations=shapes, jobs=[job]), lambda: False).machine_count
-    2
-    """
+    """Find a schedule, in time about linear in the jobs and configurations."""
     handing = _Handing(problem.rows, Fleet(problem, stopped), stopped)
     if not handing.run(np.flatnonzero(problem.rows.wants)):
         return None

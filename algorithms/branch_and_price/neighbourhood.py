@@ -7,70 +7,57 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from ..prices.choices import choices_of
 from .options import NearOptions
 from .program import Found, Task, close
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from cms.plugin.algorithm import Budget
 
     from ..prices.fraction import Fractional
     from ..prices.points import PricePoint
-    from ..prices.search import PriceSearch
+    from ..prices.region import Region
+    from ..prices.sharded_jobs import AnyJobs
     from .rounding import Box, Rounded
     from .shapes import Shapes
 
 
 class Rung(NamedTuple):
-    """One attempt: how many kinds are free, with how many options each, and SCIP's nodes.
-
-    With ``size`` options in all no more kinds are freed.
-    """
+    """One attempt: how many kinds are free, with how many options each, and SCIP's nodes."""
 
     kinds: int
     options: int
     nodes: int
-    size: int = 10**9
 
 
 #: What is tried before branching.
 FIRST_RUNGS = (Rung(60, 15, 100), Rung(40, 12, 50), Rung(60, 15, 100), Rung(200, 20, 300))
-#: What is tried near a fleet that branches lead to; another fleet is found sooner than more helps.
-FLEET_RUNGS = (Rung(400, 15, 100, 400), Rung(400, 12, 50, 250))
+
+
+#: Options beyond the cheapest of each kind that all kinds choose among together, out of so many of
+#: each; SCIP's nodes.
+_WIDE, _WIDE_EACH, _WIDE_NODES = 5_000, 40, 100
 
 
 class Neighbourhood:
-    """What is nearly best at the prices of a search.
-
-    Parameters
-    ----------
-    search : PriceSearch
-        At its end; without branches on jobs.
-    point : PricePoint
-        Its best.
-    shapes : Shapes
-        Of its problem.
-    mixture : Fractional
-        Of the search.
-    random : numpy.random.Generator
-        Chooses the free jobs.
-    leaning : PricePoint, optional
-        Other prices for the choice of options; by default those of ``point``.
-    """
+    """What is nearly best at the prices of a search."""
 
     def __init__(
         self,
-        search: PriceSearch,
+        jobs: AnyJobs,
+        region: Region,
         point: PricePoint,
         shapes: Shapes,
         mixture: Fractional,
         random: np.random.Generator,
-        leaning: PricePoint | None = None,
     ) -> None:
-        self._jobs, self._point, self._shapes = search.jobs, point, shapes
+        self._jobs, self._point, self._shapes = jobs, point, shapes
         self._random = random
         self._around = shapes.around(mixture)
-        self._reduced = shapes.reduced_costs(point.vector, search.region)
-        self._near = NearOptions(search.jobs, leaning or point)
+        self._reduced = shapes.reduced_costs(point.vector, region)
+        self._near = NearOptions(jobs, point)
 
     def look(
         self,
@@ -80,24 +67,9 @@ class Neighbourhood:
         least: Fraction,
         target: Fraction | None,
         budget: Budget,
+        mixed: Iterable[int] = (),
     ) -> tuple[Found | None, int]:
-        """Look for a schedule.
-
-        Parameters
-        ----------
-        origin : Rounded or Found
-            What the jobs that are not free take; a job in a box stays there.
-        least : Fraction
-            A lower bound on the cost.
-        target : Fraction or None
-            The highest cost of interest; None if any schedule will do.
-
-        Returns
-        -------
-        found : Found or None
-        free : int
-            How many kinds were free.
-        """
+        """Look for a schedule."""
         boxes: tuple[Box, ...] = ()
         around = self._around
         if isinstance(origin, Found):
@@ -108,13 +80,11 @@ class Neighbourhood:
         slack = max(self._shapes.costs) if target is None else target - self._point.bound
         boxed = {box.kind for box in boxes}
         free: dict[int, list[tuple[int, ...]]] = {}
-        size = 0
-        for kind in self._drawn(rung.kinds):
+        for kind in dict.fromkeys((*mixed, *self._drawn(rung.kinds))):
             if budget.stopped:
                 return None, 0
-            if kind not in boxed and size < rung.size:
+            if kind not in boxed:
                 free[kind] = self._near.some(kind, slack, rung.options)
-                size += len(free[kind])
         task = Task(
             origin.choices.without(np.array([*free], dtype=np.int64)),
             free,
@@ -126,6 +96,31 @@ class Neighbourhood:
         )
         answer = close(self._shapes, self._jobs, task, budget, nodes=rung.nodes)
         return answer.found, len(free)
+
+    def look_widely(self, target: Fraction, budget: Budget) -> Found | None:
+        """Let all kinds choose, each among few options, for a schedule of just this cost.
+
+        What is left to find is how all that is taken adds up to whole machines. Of many jobs a few
+        must move, which ones nobody knows beforehand; programs of thousands of options that differ
+        little in cost are solved in a second or two.
+        """
+        slack, kinds = target - self._point.bound, len(self._jobs)
+        order: list[tuple[int, int, float, int]] = []
+        listed: list[list[tuple[int, ...]]] = []
+        for kind, chance in enumerate(self._random.random(kinds).tolist()):
+            if budget.stopped:
+                return None
+            found = self._near.some(kind, slack, _WIDE_EACH)
+            priced = sorted((self._near.price(option), option) for option in found)
+            listed.append([option for _, option in priced])
+            more = enumerate(priced[1:], 1)
+            order += [(price - priced[0][0], at, chance, kind) for at, (price, _) in more]
+        free = {kind: listed[kind][: at + 1] for _, at, _, kind in sorted(order)[:_WIDE]}
+        fixed = [(k, listed[k][0], self._jobs.weight(k)) for k in range(kinds) if k not in free]
+        choices = choices_of(fixed, len(self._jobs.problem.blocks))
+        usable = [cost <= slack for cost in self._reduced]
+        task = Task(choices, free, (), target, target, usable=usable)
+        return close(self._shapes, self._jobs, task, budget, nodes=_WIDE_NODES).found
 
     def _drawn(self, most: int) -> list[int]:
         """Draw kinds that become free, all equally likely and in any order."""

@@ -1,4 +1,4 @@
-"""A schedule near the fractional solution of a node of the tree."""
+"""Schedules near the fractional solution of a node of the tree."""
 
 from __future__ import annotations
 
@@ -9,186 +9,127 @@ import numpy as np
 
 from cms.certificate.certificate import next_below, round_up
 
-from ..prices.fraction import fractional
+from ..prices.choices import choices_of
+from ..prices.fraction import Fractional
 from ..prices.region import configuration_of
 from .diver import MOST_UNDECIDED, Diver
-from .neighbourhood import FIRST_RUNGS, FLEET_RUNGS, Neighbourhood, Rung
-from .program import schedule_of
-from .rounding import rounded
+from .neighbourhood import Neighbourhood, Rung
+from .program import Found, schedule_of
+from .rounding import Rounded
 from .shapes import Shapes
 from .undecided import Undecided
+from .whole_fleets import MAX_KINDS, WholeFleets, alike
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Iterator
 
     from cms.plugin.algorithm import Budget
+    from cms.reduction.reduction import Reduction
     from cms.schedule.schedule import Schedule
 
     from ..prices.jobs import Jobs
     from ..prices.points import PricePoint
     from ..prices.search import PriceSearch
+    from .dive import Dived
+    from .proof_tree import Node
+    from .restricted_master import NodeSolution
+    from .undecided import Pick
 
-#: So many kinds of jobs are all free at once.
-_MOST_KINDS = 100
-_ALL_FREE = (Rung(_MOST_KINDS, 40, 100),)
-#: One in so many attempts frees more jobs.
-_LARGER_EVERY = 3
-#: What part of the root's prices is added to a node's.
-_LEANING = Fraction(1, 64)
-#: Dives at a node.
-_DIVES = slice(2)
-#: Dives for the machines of a fleet, and options of all jobs in all these: of more options programs
-#: with some free jobs find as much sooner. What part of the jobs chooses after the first dive.
-_ONE_DIVE, _FLEET_DIVES, _CHOICES, _MOST_FREE = slice(1), 8, 4_000, 0.8
+#: Fleets for which schedules are looked for, and dives for each.
+_MOST_FLEETS, _DIVES = 12, slice(6)
+#: One node in so many is tried though its fleet was; what is tried.
+_TRY_EVERY = 8
+_RUNGS = (Rung(40, 15, 100), Rung(60, 15, 100), Rung(30, 12, 50))
 
 
 class NodeSchedules:
-    """Looks for schedules with a small integer program (theory 6.6).
+    """Looks for schedules where branches have settled how many machines of each type there are.
 
-    Where a node's branches have settled how many machines of each type there are, what jobs take at
-    its prices fits together as it never did at the root.
-
-    Attributes
-    ----------
-    root : PricePoint or None
-        The root's, once it is known.
+    What jobs take at a node's prices then fits together as it never did at the root.
     """
 
-    def __init__(self, jobs: Jobs, budget: Budget) -> None:
-        self._jobs, self._budget = jobs, budget
-        self._tries = self._fleets = 0
-        self.root: PricePoint | None = None
+    def __init__(
+        self, given: Reduction, jobs: Jobs, search: PriceSearch, point: PricePoint, budget: Budget
+    ) -> None:
+        self._given, self._jobs, self._search, self._budget = given, jobs, search, budget
+        self._diver = Diver(jobs, search.region, budget)
+        self._random = np.random.default_rng(budget.seed)
+        self._tried: set[tuple[int, ...]] = set()
+        self._asked = 0
+        few = len(jobs) <= MAX_KINDS and jobs.problem.cost_step > 0 and search.region.bounded
+        self.fleets = WholeFleets(search, point, jobs, budget) if few else None
 
-    @property
-    def thorough(self) -> bool:
-        """Whether all jobs are free at once: then another try at the same fleet tells little."""
-        return len(self._jobs) <= _MOST_KINDS
+    def first(self, point: PricePoint, cost: Fraction | None) -> Iterator[Schedule]:
+        """Yield schedules of whole fleets, where jobs are alike and sets are cut at will."""
+        if cost is not None and self.fleets is not None and alike(self._jobs):
+            least = round_up(point.bound, self._jobs.problem.cost_step)
+            for dived in self.fleets.improve(self._diver, least, cost):
+                yield self._schedule(dived)
 
-    def schedule(self, search: PriceSearch, cost: Fraction | None) -> Schedule | None:
-        """Look for a schedule that is cheaper than ``cost``.
+    def find(
+        self, node: Node, solution: NodeSolution, cost: Fraction | None, known: Iterable[Pick]
+    ) -> Iterator[Schedule]:
+        """Yield schedules that cost less and less: for each fleet once, and now and then."""
+        region, jobs = self._search.region, self._jobs
+        machines = tuple(map(round, solution.totals[: len(region.costs)]))
+        self._asked += 1
+        least = sum((m * c for m, c in zip(machines, region.costs, strict=True)), Fraction(0))
+        again = not region.bounded and not self._asked % _TRY_EVERY
+        if not again and (machines in self._tried or len(self._tried) >= _MOST_FLEETS):
+            return
+        self._tried.add(machines)
+        if not region.bounded:
+            yield from self._near(node, solution, cost)
+        elif cost is not None and least >= cost:
+            return
+        elif self.fleets is not None:
+            self.fleets.options |= dict.fromkeys(known)
+            found = self.fleets.of_fleet(machines)
+            yield from map(self._schedule, self.fleets.cut(self._diver, found, cost))
+        else:
+            start = Undecided.of_amounts(solution.options, jobs)
+            if len(start.open) <= MOST_UNDECIDED:
+                fleet = Diver(jobs, region.of_fleet(dict(enumerate(machines))), self._budget)
+                yield from map(self._schedule, fleet.dives(start, least, cost, _DIVES))
 
-        Parameters
-        ----------
-        search : PriceSearch
-            A node's, at its end.
-        """
-        point, jobs = search.best, self._jobs
-        if point is None:
-            return None
-        dived = self._dived(search, point, cost)
-        if dived is not None:
-            return dived
-        if search.region.own_priced:
-            return None
-        shapes = Shapes(jobs.problem, search.region.rows)
-        target = None if cost is None else next_below(cost, shapes.step)
-        return self._around(search, point, shapes, target)
+    def _schedule(self, dived: Dived) -> Schedule:
+        problem = self._jobs.problem
+        machines = {configuration_of(problem, row): n for row, n in dived.machines.items()}
+        return self._given.restore(dived.choices.schedule(self._jobs, machines))
 
-    def of_fleet(
-        self, search: PriceSearch, fleet: Mapping[int, int], cost: Fraction | None
-    ) -> Schedule | None:
-        """Dive for a schedule with no more machines of each type than a fleet has.
-
-        Where all fleets within reach have something to spare, one pass over the jobs often is a
-        best fractional solution, and leaves nothing open but how machines are cut. Here all jobs
-        choose, among what they took in any pass, until all fits the fleet; then most of them.
-
-        Parameters
-        ----------
-        search : PriceSearch
-            A node's, at its end.
-        fleet : Mapping[int, int]
-            Numbers of machines by the place of their type; there are none of others.
-        cost : Fraction or None
-            Only a cheaper schedule is of interest.
-        """
-        point, region = search.best, search.region
-        if point is None or region.own_priced or not region.bounded:
-            return None
-        least = sum((n * region.costs[m] for m, n in fleet.items()), Fraction(0))
-        if cost is not None and least >= cost:
-            return None
-        passes = zip(*(options.tolist() for options in search.options), strict=True)
-        taken = [tuple(dict.fromkeys(map(tuple, each))) for each in passes]
-        near = Undecided.of(search, fractional(search))
-        self._fleets += 1
-        random = np.random.default_rng((self._budget.seed, self._fleets))
-        diver = Diver(self._jobs, region.of_fleet(fleet), self._budget)
-        for number in range(min(_FLEET_DIVES, _CHOICES // sum(map(len, taken)))):
-            free = random.random(len(taken)) < (_MOST_FREE if number else 1)
-            decided = {pick: n for pick, n in near.decided.items() if not free[pick[0]]}
-            choosing = {k: each for k, each in enumerate(taken) if free[k] or k in near.open}
-            start = Undecided(decided, choosing)
-            found = self._last(diver, start, least, cost, _ONE_DIVE)
-            if found is not None:
-                return found
-        return None
-
-    def _last(
-        self, diver: Diver, start: Undecided, least: Fraction, cost: Fraction | None, dives: slice
-    ) -> Schedule | None:
-        """Return what dives end with, if anything."""
-        best, jobs = None, self._jobs
-        for dived in diver.dives(start, least, cost, dives):
-            machines = {configuration_of(jobs.problem, row): n for row, n in dived.machines.items()}
-            best = dived.choices.schedule(jobs, machines)
-        return best
-
-    def _leaning(self, point: PricePoint) -> PricePoint:
-        """Let what costs the same at a node's prices be told apart by those of the root.
-
-        Where a fleet is more than enough, what is short at the root costs nothing, and of a hundred
-        options that cost the same most take whole machines.
-        """
-        vector = point.vector
-        if self.root is None:
-            return point
-        pairs = zip(vector.prices, self.root.vector.prices, strict=True)
-        prices = tuple(price + first * _LEANING for price, first in pairs)
-        return point._replace(vector=vector._replace(prices=prices))
-
-    def _dived(
-        self, search: PriceSearch, point: PricePoint, cost: Fraction | None
-    ) -> Schedule | None:
-        """Dive from what is mixed at this node."""
-        region = search.region
-        if not region.bounded or region.own_priced:
-            return None
-        start = Undecided.of(search, fractional(search))
-        if len(start.open) > MOST_UNDECIDED:
-            return None
-        return self._last(Diver(self._jobs, region, self._budget), start, point.bound, cost, _DIVES)
-
-    def _around(
-        self, search: PriceSearch, point: PricePoint, shapes: Shapes, target: Fraction | None
-    ) -> Schedule | None:
-        """Look as the root did, but at this node's prices."""
-        mixture, best = fractional(search), None
-        self._tries += 1
-        seed = self._budget.seed + self._tries
-        random, leaning = np.random.default_rng(seed), self._leaning(point)
-        neighbourhood = Neighbourhood(search, point, shapes, mixture, random, leaning)
-        start = rounded(search, mixture, seed)
-        rungs = FLEET_RUNGS if self._tries % _LARGER_EVERY else FIRST_RUNGS[-1:]
-        if self.thorough:
-            rungs = _ALL_FREE
+    def _near(
+        self, node: Node, solution: NodeSolution, cost: Fraction | None
+    ) -> Iterator[Schedule]:
+        """Free the kinds that the solution mixes options of, and some others."""
+        jobs, region, point = self._jobs, self._search.region.below(node.path), node.point
+        shapes = Shapes(jobs.problem, region.rows)
+        machines = [(row, Fraction(x)) for row, x in solution.contents.items()]
+        given = point, shapes, Fractional([], machines), self._random
+        neighbourhood = Neighbourhood(jobs, region, *given)
+        most: dict[int, tuple[float, tuple[int, ...]]] = {}
+        for (kind, option), x in solution.options.items():
+            most[kind] = max(most.get(kind, (0.0, ())), (x, option))
+        rows = [(kind, option, jobs.weight(kind)) for kind, (_, option) in sorted(most.items())]
+        origin: Rounded | Found = Rounded(choices_of(rows, len(region.blocks)), ())
+        mixed = Undecided.of_amounts(solution.options, jobs).open
         failed = number = 0
-        while failed < len(rungs) and not self._budget.stopped:
+        while failed < len(_RUNGS) and not self._budget.stopped:
+            target = None if cost is None else next_below(cost, shapes.step)
             if target is not None and target < point.bound:
                 break
-            aim = target
-            if target is not None and not number % 2:
+            if target is not None and not number % len(_RUNGS):
                 # Few options and machines are left for a schedule that costs no more than this
                 # fleet at its best, and programs of few are quick.
-                aim = min(target, round_up(point.bound, shapes.step))
+                target = min(target, round_up(point.bound, shapes.step))
             found, _ = neighbourhood.look(
-                rungs[number % len(rungs)],
-                start if best is None or not number % 2 else best,
+                _RUNGS[number % len(_RUNGS)],
+                origin,
                 least=point.bound,
-                target=aim,
+                target=target,
                 budget=self._budget,
+                mixed=mixed,
             )
             number, failed = number + 1, failed + 1
             if found is not None:
-                best, target, failed = found, next_below(found.cost, shapes.step), 0
-        return None if best is None else schedule_of(shapes, self._jobs, best)
+                origin, mixed, cost, failed = found, {}, found.cost, 0
+                yield self._given.restore(schedule_of(shapes, jobs, found))

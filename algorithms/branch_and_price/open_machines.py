@@ -11,8 +11,6 @@ import numpy as np
 from cms.knapsack.pricing import common_denominator
 from cms.problem.parts import Configuration, SizeBoundedConfigurations
 
-from .best_fit import best_fit
-
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
@@ -26,31 +24,11 @@ _NOTHING = 1e-9
 #: Configurations read between two looks at the budget.
 _SHAPES_PER_LOOK = 2**12
 #: Rounds over all configurations, after which blocks are found type by type.
-_MAX_ROUNDS = 400
+_MAX_ROUNDS = 1_000
 
 
 class Fleet:
-    """Machines that are open, machines that may still be, and the blocks nobody has yet.
-
-    Parameters
-    ----------
-    stopped : callable
-        Asked every few thousand configurations, and in every round.
-
-    Attributes
-    ----------
-    machines : dict of Configuration to int
-        How many are open.
-    idle : list of k ints
-        Blocks of open machines that nobody has.
-
-    Examples
-    --------
-    >>> from cms import Problem
-    >>> fleet = Fleet(Problem(configurations=Configuration({"a": 2, "b": 1})), lambda: False)
-    >>> fleet.take(0, 3), fleet.idle, fleet.machines
-    (3, [1, 2], {Configuration(2 x a + b on machine): 2})
-    """
+    """Machines that are open, machines that may still be, and the blocks nobody has yet."""
 
     def __init__(self, problem: Problem, stopped: Callable[[], bool]) -> None:
         self._stopped, self._blocks = stopped, problem.blocks
@@ -140,13 +118,9 @@ class Fleet:
     def pack(self, load: Sequence[int]) -> bool:
         """Open machines until so many blocks of each type are idle, as far as limits allow.
 
-        Where all machines are cut at will, and there is any number of them, that is best fit.
-        Elsewhere the machine that is worth most for its cost comes next, as many of it as stay
-        worth that. False if stopped.
+        The machine that is worth most for its cost comes next, as many of it as stay worth that: of
+        a size-bounded set the one that first fit decreasing fills. False if stopped.
         """
-        if not self._listed and not self.limited:
-            self._pack_by_best_fit(load)
-            return True
         for _ in range(_MAX_ROUNDS):
             missing = [max(0, need - have) for need, have in zip(load, self.idle, strict=True)]
             if self._stopped():
@@ -176,22 +150,6 @@ class Fleet:
         score[full[self._type] | ~useful] = -1.0
         at = int(np.argmax(score))
         return float(score[at]), *self._listed[at]
-
-    def _pack_by_best_fit(self, load: Sequence[int]) -> None:
-        """Pack each type on the machines that are cheapest when full of it."""
-        mine: list[dict[int, int]] = [{} for _ in self._sets]
-        for i, need in enumerate(load):
-            holders = [
-                (self._costs[each.machine] / min(each.most[i], _CAP), at)
-                for at, each in enumerate(self._sets)
-                if i in each.most
-            ]
-            if need and holders:
-                mine[min(holders)[1]][i] = need
-        for each, part in zip(self._sets, mine, strict=True):
-            packed = best_fit(each.sizes, each.capacity, each.slots, part)
-            for content, number in packed.items():
-                self._open(each.machine, dict(content), number)
 
 
 class _Set(NamedTuple):

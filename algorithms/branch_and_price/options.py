@@ -31,24 +31,6 @@ def minimal_options(
 
     An option is minimal if it serves the job and no block of it can be left out.
 
-    Parameters
-    ----------
-    prices : sequence of k ints
-        >= 0.
-    supply : sequence of k ints
-        >= 0.
-    budget : int
-        The highest price of an option.
-    most : int
-        Give up beyond this many options.
-    partly : bool, default False
-        Return those found until then instead of nothing.
-
-    Returns
-    -------
-    list of tuples of k ints, or None if there are too many
-        The cheapest first.
-
     Examples
     --------
     >>> minimal_options([1, 3], [4, 10], 12, 9, most=10)

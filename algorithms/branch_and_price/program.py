@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, NamedTuple, overload
 from ..prices.choices import choices_of
 from ..prices.taken import AnyChoices
 from ..solvers.integer import LARGEST, Outcome, Program, Settings, TooLarge, terms_of
-from .program_machines import MachineVariables, within_limits
 from .rounding import Box
 
 if TYPE_CHECKING:
@@ -65,29 +64,7 @@ class Answer(NamedTuple):
 
 @dataclass(frozen=True)
 class Task:
-    """What a program is to decide.
-
-    Parameters
-    ----------
-    fixed : Choices or Taken
-        Of the jobs that keep their options.
-    free : Mapping[int, list of options]
-        All jobs of these kinds choose among the kind's options.
-    boxes : sequence of Box
-        Single jobs that choose blocks.
-    least : Fraction
-        A lower bound on the cost.
-    target : Fraction or None
-        The highest cost of interest.
-    around : sequence of numbers, optional
-        Machines of each configuration; the program looks near these only.
-    usable : sequence of bool, optional
-        The configurations to use; by default all.
-    outer : bool, default False
-        How rows of many digits are shortened in boxes: so that what serves the short row serves the
-        job, or, if true, the other way round. Then nothing is found, but what is proved of the
-        program holds for the task.
-    """
+    """What a program is to decide."""
 
     fixed: AnyChoices
     free: Mapping[int, Sequence[Option]]
@@ -248,18 +225,7 @@ def close(
     effort: float = 0.0,
     settings: Settings | None = None,
 ) -> Answer:
-    """Decide a task, within limits.
-
-    Parameters
-    ----------
-    nodes : int
-        Look for a schedule with SCIP first, over so many nodes.
-    effort : float
-        Then ask CP-SAT, whose word is exact, for so much of its deterministic time (about
-        seconds); it is not asked if SCIP found what cannot be better.
-    settings : Settings, optional
-        CP-SAT's.
-    """
+    """Decide a task, within limits."""
     model = _built(shapes, jobs, task)
     if model is None:
         return Answer("too large", None, exact=False)
@@ -312,15 +278,6 @@ def shortened(row: Row, *, outer: bool = False) -> Row:
     """Cut supply at the demand; round a row of many digits to fewer.
 
     What serves the short row serves the job, or, if ``outer``, the other way round.
-
-    Examples
-    --------
-    >>> from cms.problem.rows import Row
-    >>> shortened(Row(6, (4, 9), 1))
-    Row(demand=6, supply=(4, 6), denominator=1)
-    >>> one_third = Row(3 * 10**40, (10**40,), 1)
-    >>> [3 * shortened(one_third, outer=o).supply[0] - 2**40 for o in (False, True)]
-    [-1, 2]
     """
     supply = tuple(min(f, row.demand) for f in row.supply)
     if row.demand <= _SHORT:
@@ -331,13 +288,67 @@ def shortened(row: Row, *, outer: bool = False) -> Row:
     )
 
 
-__all__ = [
-    "REACH",
-    "Answer",
-    "Found",
-    "Task",
-    "close",
-    "improvements",
-    "schedule_of",
-    "shortened",
-]
+class MachineVariables:
+    """Variables for machines above their least numbers; adds them and their limits to a program."""
+
+    def __init__(
+        self, shapes: Shapes, program: Program, lows: Sequence[int], highs: Sequence[int]
+    ) -> None:
+        self._shapes, self._program, self.lows = shapes, program, lows
+        self.variables = [
+            program.variable(max(0, high - low)) for low, high in zip(lows, highs, strict=True)
+        ]
+        for limit, mine in shapes.limited:
+            room = limit - sum(lows[c] for c in mine)
+            if room < sum(highs[c] - lows[c] for c in mine):
+                program.at_most({self.variables[c]: 1 for c in mine}, room)
+
+    def held(self, i: int, *, enough: int) -> list[tuple[int, int]]:
+        """Return the terms of the blocks of a type; more than ``enough`` are not told apart."""
+        return [
+            (variable, min(counts[i], enough))
+            for variable, counts in zip(self.variables, self._shapes.counts, strict=True)
+            if counts[i]
+        ]
+
+    def have(self, i: int) -> int:
+        """Return the blocks of a type on the machines there are at least."""
+        pairs = zip(self.lows, self._shapes.counts, strict=True)
+        return sum(low * counts[i] for low, counts in pairs)
+
+    def keep_cost(self, least: Fraction, target: Fraction | None) -> dict[int, int]:
+        """Keep the cost between a bound and a target; return its terms, in the shapes' step."""
+        shapes = self._shapes
+        terms = {self.variables[c]: steps for c, steps in enumerate(shapes.steps) if steps}
+        if terms:
+            lowest = int(-(-least // shapes.step)) - self._spent
+            if lowest > 0:
+                self._program.at_least(terms, lowest)
+            if target is not None:
+                self._program.at_most(terms, floor(target / shapes.step) - self._spent)
+        return terms
+
+    def cost_of(self, aim: int) -> Fraction:
+        """Return the cost behind a value of the terms of :meth:`keep_cost`."""
+        return (aim + self._spent) * self._shapes.step
+
+    @property
+    def _spent(self) -> int:
+        pairs = zip(self._shapes.steps, self.lows, strict=True)
+        return sum(steps * low for steps, low in pairs)
+
+    def numbers(self, values: Sequence[int]) -> tuple[int, ...]:
+        """Return how many machines of each configuration a solution has."""
+        pairs = zip(self.lows, self.variables, strict=True)
+        return tuple(low + values[variable] for low, variable in pairs)
+
+
+def within_limits(shapes: Shapes, lows: Sequence[int], highs: list[int], largest: int) -> None:
+    """Lower the largest numbers of machines that reach ``largest`` to what their types' limits are.
+
+    So that a program can be built where only a limit bounds them.
+    """
+    for limit, mine in shapes.limited:
+        for c in mine:
+            if highs[c] >= largest:
+                highs[c] = min(highs[c], max(limit, lows[c]))

@@ -57,24 +57,7 @@ class Rounded(NamedTuple):
 def rounded(
     search: PriceSearch, mixture: Fractional, seed: int, *, most_boxes: int = MOST_BOXES
 ) -> Rounded:
-    """Round a fractional schedule.
-
-    Parameters
-    ----------
-    search : PriceSearch
-        Without branches on jobs, at its end.
-    mixture : Fractional
-        Of that search.
-    seed : int
-        The order in which pools are gone through.
-    most_boxes : int, optional
-        Further jobs are rounded.
-
-    Raises
-    ------
-    Stopped
-        If there is no table of options, and the run is to end.
-    """
+    """Round a fractional schedule."""
     diffusion = _Diffusion(len(search.region.blocks), seed, most_boxes)
     if isinstance(search.jobs, ShardedJobs):
         return _taken(search, search.jobs, mixture, diffusion)
@@ -82,17 +65,7 @@ def rounded(
 
 
 class _Split(NamedTuple):
-    """How a pool's jobs are split, in their order.
-
-    Attributes
-    ----------
-    ends : tuple of int
-        For each pass, the place after the last job that takes its option.
-    own : list of (kind, jobs, option)
-        The last jobs, if they take what is said here.
-    boxed : list of int
-        The kinds of the last jobs, if they are in boxes.
-    """
+    """How a pool's jobs are split, in their order."""
 
     ends: tuple[int, ...]
     own: list[tuple[int, int, tuple[int, ...]]]
@@ -117,15 +90,7 @@ class _Diffusion:
         weights: list[Fraction],
         last: Callable[[int], list[tuple[int, NDArray[Any]]]],
     ) -> _Split:
-        """Split a pool: whole parts first, then one by one, erring least.
-
-        Parameters
-        ----------
-        weights : list of Fractions
-            Of the T passes.
-        last : callable
-            Returns so many of the last jobs: their kinds, and their options of the T passes.
-        """
+        """Split a pool: whole parts first, then one by one, erring least."""
         split = [floor(weight * amount) for weight in weights]
         left = amount - sum(split)
         parts = [weight * amount - whole for weight, whole in zip(weights, split, strict=True)]

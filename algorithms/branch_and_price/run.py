@@ -27,6 +27,7 @@ from ..prices.region import configuration_of
 from ..prices.search import PriceSearch
 from ..prices.sharded_jobs import AnyJobs, jobs_of
 from ..prices.taken import AnyChoices, Taken
+from .dive import Dived
 from .diver import MOST_UNDECIDED, Diver
 from .exact import every_block, every_option, solver_bound
 from .first import first_schedule
@@ -35,10 +36,9 @@ from .neighbourhood import FIRST_RUNGS, Neighbourhood, Rung
 from .program import Found, Task, close, schedule_of
 from .rounding import Rounded, rounded
 from .shapes import Shapes, covering, filled
-from .totals import prove_by_totals
-from .tree import prove_cost, prove_infeasible
-from .undecided import Pick, Undecided
-from .whole_fleets import MAX_KINDS, alike, list_options, of_fleet, whole_fleet
+from .tree import branch_and_price
+from .undecided import Undecided
+from .whole_fleets import MAX_KINDS, WholeFleets, alike
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -61,10 +61,6 @@ _CLIMBS = 4
 _FIRST_DIVES, _MORE_DIVES = slice(6), slice(6, 40)
 #: In a long search one comes earlier.
 _PASSES_BEFORE_A_DIVE, _ONE_DIVE = 32, slice(1)
-#: SCIP's nodes for whole fleets at the bound, and for any that is cheaper.
-_FLEET_NODES = (60, 400)
-#: So small a part of the cost above the bound is left to branches.
-_CLOSE = Fraction(1, 5_000)
 #: Smaller compact programs find as much as whole fleets do.
 _MIN_BLOCKS = 1_000
 #: With so many kinds of jobs a node of the tree takes longer than a few attempts.
@@ -73,10 +69,10 @@ _CLIMB_FIRST = 4_000
 _FIRST_NODES, _FIRST_EFFORT = 100, 0.2
 #: CP-SAT's for its word on what a schedule costs at least.
 _EXACT_EFFORT = 60.0
-#: Price searches below branches, as many as so many kinds of jobs allow.
-_TREE_WORK, _TREE_NODES = 400_000, 5_000
+#: Linear programs below branches, as many as so many kinds of jobs allow.
+_TREE_WORK, _TREE_NODES = 2_000_000, 20_000
 #: As many where costs are fine, before programs that take longer.
-_FIRST_TREE_NODES = 200
+_FIRST_TREE_NODES = 2_000
 #: Bits of the largest demand with which branches are tried.
 _LONGEST = 200
 #: Variables of the compact program, beyond which it is not tried.
@@ -107,15 +103,7 @@ def claims(problem: Problem | ShardedProblem, budget: Budget) -> Iterator[Claim]
 
 
 class _Run:
-    """A run on a reduced problem.
-
-    Parameters
-    ----------
-    reduction : Reduction
-        Of the problem the user gave.
-    jobs : Jobs or ShardedJobs
-        Of the reduced problem.
-    """
+    """A run on a reduced problem."""
 
     def __init__(self, reduction: Reduction, jobs: AnyJobs, budget: Budget) -> None:
         self._reduction, self._problem, self._budget = reduction, reduction.problem, budget
@@ -124,6 +112,7 @@ class _Run:
         self._random = np.random.default_rng(budget.seed)
         # The best answer of a program, to go on from.
         self._best: Found | None = None
+        self._branched: set[bool] = set()
         self._compact_size = self._problem.n_jobs * len(self._problem.blocks)
         self._greedy = GreedyTurn(reduction, budget)
 
@@ -169,12 +158,12 @@ class _Run:
             return
         mixture = fractional(search)
         if diver is not None:
-            if many or self._compact_size > _MIN_BLOCKS:
+            if not many and self._compact_size > _MIN_BLOCKS:
                 yield from self._whole_fleets(search, diver)
             if not many:
                 yield from self._dived(diver, search, mixture, _FIRST_DIVES)
             elif self._cost is not None:
-                yield from self._by_totals(search, search.best, diver)
+                yield from self._tree(search, search.best)
             if self._met(search.best):
                 return
             shapes = Shapes(self._problem, [*search.region.rows, *diver.used])
@@ -223,11 +212,13 @@ class _Run:
         part: str,
         taken: Taken | None = None,
     ) -> Iterator[Claim]:
-        problem = self._problem
         for dived in diver.dives(start, target, self._cost, which):
-            machines = {configuration_of(problem, row): n for row, n in dived.machines.items()}
-            schedule = (taken or dived.choices).schedule(self._jobs, machines)
-            yield Named(self._reduction.restore(schedule), part)
+            yield from self._cut(dived, part, taken)
+
+    def _cut(self, dived: Dived, part: str, taken: Taken | None = None) -> Iterator[Claim]:
+        machines = {configuration_of(self._problem, row): n for row, n in dived.machines.items()}
+        schedule = (taken or dived.choices).schedule(self._jobs, machines)
+        yield Named(self._reduction.restore(schedule), part)
 
     def _close(
         self,
@@ -249,25 +240,27 @@ class _Run:
             answer = close(shapes, self._jobs, compact, self._budget, nodes=_SMALL_NODES)
             yield from self._claim(shapes, answer.found, _part(compact))
             if fewer:
-                yield from self._tree(point, fewer=True)
+                yield from self._tree(search, point, fewer=True)
                 yield from self._word(shapes, point)
                 fewer = False
         for rungs in _FINE_FIRST if fine else (FIRST_RUNGS,):
             yield from self._climb(search, shapes, point, mixture, 0, rungs)
             if self._cost is not None:
                 break
+        yield from self._wide(search, shapes, point, mixture)
         if fine:
             # Costs that differ by less than a machine are reached by few fleets, which branches
             # tell apart; no program finds what the fleet it has in sight cannot do.
             if self._cost is not None:
-                yield from self._tree(point, _FIRST_TREE_NODES, fewer=fewer)
+                yield from self._tree(search, point, _FIRST_TREE_NODES, fewer=fewer)
             yield from self._climb(search, shapes, point, mixture, 0, FIRST_RUNGS)
         if diver is not None:
             yield from self._dived(diver, search, mixture, _MORE_DIVES)
         early = _CLIMBS if len(self._jobs) >= _CLIMB_FIRST else 0
         for climb in range(1, 1 + early):
             yield from self._climb(search, shapes, point, mixture, climb, _LADDER)
-        yield from self._tree(point, fewer=fewer)
+        for less in (fewer, False):
+            yield from self._tree(search, point, fewer=less)
         yield from self._word(shapes, point)
         for climb in range(1 + early, 1 + early + _CLIMBS):
             yield from self._climb(search, shapes, point, mixture, climb, _LADDER)
@@ -340,7 +333,9 @@ class _Run:
         """Free a few dozen jobs, then more, until the bound is met (theory 6.6)."""
         if not self._step:
             return
-        neighbourhood = Neighbourhood(search, point, shapes, mixture, self._random)
+        neighbourhood = Neighbourhood(
+            self._jobs, search.region, point, shapes, mixture, self._random
+        )
         start = rounded(search, mixture, self._budget.seed + climb)
         for number, rung in enumerate(ladder):
             if self._met(point):
@@ -351,6 +346,21 @@ class _Run:
                 rung, origin, least=least, target=target, budget=self._budget
             )
             yield from self._claim(shapes, found, f"{free} free kinds of jobs")
+
+    def _wide(
+        self, search: PriceSearch, shapes: Shapes, point: PricePoint, mixture: Fractional
+    ) -> Iterator[Claim]:
+        """Free all jobs, twice, for a schedule that meets the bound and no other."""
+        jobs = self._jobs
+        if not self._step or not jobs.listed or len(jobs) > _CLIMB_FIRST:
+            return
+        given = jobs, search.region, point, shapes, mixture, self._random
+        neighbourhood = Neighbourhood(*given)
+        for _ in range(2):
+            if self._met(point):
+                return
+            found = neighbourhood.look_widely(self._least(point), self._budget)
+            yield from self._claim(shapes, found, "all kinds of jobs free")
 
     def _word(self, shapes: Shapes, point: PricePoint) -> Iterator[Claim]:
         """Let CP-SAT decide with all that can matter; finding nothing is a proof, on its word."""
@@ -373,57 +383,22 @@ class _Run:
             yield Named(word, _part(task))
 
     def _whole_fleets(self, search: PriceSearch, diver: Diver) -> Iterator[Claim]:
-        """Choose whole machines and whole jobs at once, and cut last.
-
-        Where the bound can be met that is soon found, or else soon known.
-        """
-        jobs, point = self._jobs, search.best
+        """Choose whole machines and whole jobs at once, and cut last."""
+        jobs, point, cost = self._jobs, search.best, self._cost
         if point is None or not isinstance(jobs, Jobs) or len(jobs) > MAX_KINDS:
             return
-        options: list[Pick] = []
-        for nodes in _FLEET_NODES:
-            target = self._target
-            if target is None or jobs.longest > _LONGEST or not self._step or self._met(point):
-                return
-            options = options or list_options(search, point, jobs)
-            if len(options) == len(jobs):
-                return  # cutting stock: nobody has a choice
-            least = self._least(point)
-            if nodes != _FLEET_NODES[0] and target - least <= _CLOSE * least:
-                return
-            aim = least if nodes == _FLEET_NODES[0] else target
-            region = search.region
-            given = jobs, region, options, region.rows, self._budget
-            found = whole_fleet(*given, least=least, target=aim, nodes=nodes)
-            if found is not None:
-                start = Undecided.none(found.choices)
-                yield from self._dives(diver, start, found.cost, _FIRST_DIVES, "whole fleets")
-
-    def _by_totals(self, search: PriceSearch, point: PricePoint, diver: Diver) -> Iterator[Claim]:
-        """Branch on machines and blocks alone, where of every kind there are many jobs."""
-        cost, jobs = self._cost, self._jobs
-        nodes = min(_TREE_NODES, _TREE_WORK // max(1, len(jobs)))
-        if (
-            cost is None
-            or self._met(point)
-            or jobs.longest > _LONGEST
-            or not isinstance(jobs, Jobs)
-        ):
-            return
-        options: list[Pick] = []
-        given = self._reduction.original, self._budget, cost
-        for claim in prove_by_totals(*given, most_nodes=nodes):
-            if not isinstance(claim, dict):
-                yield Named(claim, "branching on totals")
-                continue
-            options = options or list_options(search, point, jobs)
-            found = of_fleet(jobs, search.region, options, self._budget, claim)
-            if found is not None:
-                start = Undecided.none(found.choices)
-                yield from self._dives(diver, start, found.cost, _FIRST_DIVES, "whole fleets")
+        if jobs.longest <= _LONGEST and self._step and cost is not None:
+            programs = WholeFleets(search, point, jobs, self._budget)
+            for dived in programs.improve(diver, self._least(point), cost):
+                yield from self._cut(dived, "whole fleets")
 
     def _tree(
-        self, point: PricePoint, most: int = _TREE_NODES, *, fewer: bool = False
+        self,
+        search: PriceSearch,
+        point: PricePoint,
+        most: int = _TREE_NODES,
+        *,
+        fewer: bool = False,
     ) -> Iterator[Claim]:
         """Branch, with prices at every leaf: a proof that is checked.
 
@@ -431,15 +406,20 @@ class _Run:
         machines are branched on.
         """
         nodes = min(most, _TREE_WORK // max(1, len(self._jobs)))
-        if self._met(point) or nodes < 2 or not self._jobs.listed:
+        if self._met(point) or nodes < 2 or not self._jobs.listed or fewer in self._branched:
             return
         if self._jobs.longest > _LONGEST:  # no tree has ended there yet
             return
-        given, budget, cost = self._reduction.original, self._budget, self._cost
-        if cost is None:
-            claims = prove_infeasible(given, budget, most_nodes=nodes, fewer=fewer)
-        else:
-            claims = prove_cost(given, budget, cost, most_nodes=nodes, fewer=fewer)
+        if fewer or most == _TREE_NODES:
+            self._branched.add(fewer)
+        claims = branch_and_price(
+            self._reduction.original,
+            self._budget,
+            self._cost,
+            node_limit=nodes,
+            fewer=fewer,
+            known=(self._reduction, search),
+        )
         for claim in claims:
             yield Named(claim, "branching")
 

@@ -30,25 +30,7 @@ _MOST_SHAPES = 2_000
 
 
 class Shapes:
-    """Configurations with their blocks, costs and limits.
-
-    Parameters
-    ----------
-    rows : sequence of Row
-        Machines the price search came across.
-    most : int, optional
-        Maximal multisets of a size-bounded set that are listed; of a larger one only those in
-        ``rows`` are. With more rows the same configurations keep their numbers.
-
-    Attributes
-    ----------
-    complete : bool
-        Whether some best schedule uses no other configurations.
-    steps : list of int
-        Costs in multiples of ``step``, their own common one.
-    limited : list of (limit, indices)
-        Of the machine types with a limit.
-    """
+    """Configurations with their blocks, costs and limits."""
 
     def __init__(
         self, problem: MachineProblem, rows: Sequence[Row], most: int = _MOST_SHAPES
@@ -113,13 +95,7 @@ class Shapes:
         raise AssertionError(f"no configuration has the blocks of {row}: it was found later on")
 
     def reduced_costs(self, vector: Vector, region: Region) -> list[Fraction]:
-        """Return how much more each machine costs than it is worth, its part in branches counted.
-
-        Parameters
-        ----------
-        region : Region
-            Of this vector.
-        """
+        """Return how much more each machine costs than it is worth, branches counted."""
         found = []
         columns = zip(self.shapes, self.counts, self.costs, self._machine, strict=True)
         for shape, counts, cost, m in columns:
@@ -136,13 +112,7 @@ _NEVER_BINDS = 10**9
 
 
 def covering(shapes: Shapes, load: Sequence[int]) -> list[Fraction] | None:
-    """Return cheapest fractional numbers of machines; None if the limits do not allow any.
-
-    Parameters
-    ----------
-    load : sequence of k ints
-        Blocks of each type needed.
-    """
+    """Return cheapest fractional numbers of machines; None if the limits do not allow any."""
     scale = max(1, *load) if load else 1
     dearest = max(shapes.costs, default=Fraction(0)) or Fraction(1)
     program = LinearProgram()
@@ -167,18 +137,6 @@ def filled(
 
     For numbers that no integer program can take: fractional machines rounded down, then block by
     block the machines that hold what is missing most cheaply.
-
-    Parameters
-    ----------
-    around : sequence of numbers, optional
-        Fractional machines.
-
-    Examples
-    --------
-    >>> from cms import Configuration, Job, Problem
-    >>> problem = Problem(configurations=Configuration({"a": 2}), jobs=[Job("x", 10**40, {"a": 1})])
-    >>> filled(Shapes(problem, ()), [10**40], None) == (5 * 10**39,)
-    True
     """
     machines = [floor(x) for x in around] if around is not None else [0] * len(shapes)
     for limit, mine in shapes.limited:

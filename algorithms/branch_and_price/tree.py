@@ -1,404 +1,365 @@
-"""Exact closing by branching on machines and blocks, with prices at every leaf.
+"""Branch and price on totals: many nodes, each a step of the simplex method.
 
-Where block prices alone do not reach the optimum, or do not show that there is no schedule, the
-schedules are split in two by an integer that each of them has (machines of a type or configuration,
-blocks of a type, blocks given to one job) and that the fractional solution behind the best prices
-leaves fractional. Below, the branches' multipliers join the prices. The tree of all leaves' prices
-is a certificate that is checked exactly, without believing any solver.
+How many machines of each type there are, of several types by weights, of a configuration, and how
+many blocks decides nearly all. Below a branch the restricted master goes on from where it was; only
+where it costs more than the best schedule are its prices made exact, which closes the node for good
+or brings up columns that were missing. Branches are chosen by what branches on the same quantity
+gained before (pseudocosts; Achterberg, Koch, Martin 2005, DOI 10.1016/j.orl.2004.04.002), those
+that nobody tried first. The tree of all leaves' prices is a certificate that is checked exactly.
 """
 
 from __future__ import annotations
 
 import heapq
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, TypeAlias
+from math import ceil, floor
+from typing import TYPE_CHECKING, NamedTuple
 
-from cms.certificate.certificate import LARGEST_DEPTH, first_certificate, next_below, round_up
-from cms.certificate.conditions import Condition
+from cms.certificate.certificate import LARGEST_DEPTH, next_below, round_up
+from cms.certificate.conditions import MOST_NAMED, Condition
+from cms.certificate.quantity import MachinesOfType, MachinesWith
 
 from ..prices.jobs import Jobs
-from ..prices.points import PricePoint, Warm
-from ..prices.region import Region
 from ..prices.search import PriceSearch
-from .candidates import SUMS, TYPES, Mixture, Split, mixture, schedule_of, splits
-from .certificates import Grower, Node, branchable, leaves
-from .column_pool import Pool
+from ..prices.sharded_jobs import listed
+from ..solvers.floats import near
+from .branching import find_contents, find_sums, is_whole
 from .node_schedules import NodeSchedules
+from .options import NearOptions
+from .proof_tree import Node, branchable, build_certificate, is_branchable
+from .restricted_master import NodeSolution, RestrictedMaster
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from numpy.typing import NDArray
-
     from cms.certificate.certificate import Certificate
     from cms.plugin.algorithm import Budget
     from cms.problem.problem import Problem
+    from cms.reduction.reduction import Reduction
     from cms.schedule.schedule import Schedule
 
-#: Machine types by their place, and how many machines there are of each.
-Fleet: TypeAlias = "tuple[tuple[int, int], ...]"
-#: Splits of each rank that are tried where the totals of machine types are whole already.
-_TRIED = 2
-#: Weighted sums that are tried beside the total of one machine type.
-_SUMS_TRIED = 3
-#: A schedule for a fleet not seen before is looked for at one in so many nodes.
-_TRY_EVERY = 8
-#: What a side that gains nothing counts as, as a part of what is missing.
-_LEAST_GAIN = Fraction(1, 1000)
+#: A node whose program costs so small a part of a step beyond the cutoff is not closed yet.
+_MARGIN = 1e-4
+#: Quantities that are tried on both sides at a node, as far as not known well enough already.
+_TRIED, _KNOWN = 24, 2
+#: What a side that gains nothing counts as, in the region's unit.
+_LEAST_GAIN = 1e-6
+#: What one unit of a quantity may be worth, in the region's unit, that no branch has been on yet.
+_UNKNOWN = 10.0
+#: Rounds of bringing up what is missing at a node.
+_ROUNDS = 30
+#: More weighted sums of machines come with so many nodes for each there is.
+_SUMS_AGAIN, _MOST_SUMS = 4, 48
+#: Open nodes that are made exact at the end.
+_MOST_SETTLED = 1_000
+#: Options of a kind to begin with, of the first ones within some cost steps, where kinds are few.
+_OPTIONS, _LISTED, _STEPS, _FEW_KINDS = 8, 60, 20, 500
 
 
-def prove_cost(
+def branch_and_price(
     problem: Problem,
     budget: Budget,
-    cost: Fraction | None = None,
+    cost: Fraction | None,
     *,
-    most_nodes: int,
+    node_limit: int,
     fewer: bool = False,
+    known: tuple[Reduction, PriceSearch] | None = None,
 ) -> Iterator[Certificate | Schedule]:
-    """Prove that no schedule is cheaper, or find one.
+    """Search for schedules cheaper than ``cost``, or prove that there are none.
 
-    Parameters
-    ----------
-    problem : Problem
-        As the user gave it: below branches what a reduction leaves out may matter.
-    cost : Fraction, optional
-        The cost of the best schedule known.
-    most_nodes : int
-        Price searches before it gives up.
-    fewer : bool, default False
-        Whether to leave out blocks that smaller ones replace, and to branch on machines alone.
-
-    Yields
-    ------
-    Certificate or Schedule
-        Certificates whose bounds rise by whole cost steps; the last one reaches the cost of the
-        cheapest schedule unless nodes, time, or what can be branched on ran out. Schedules that are
-        cheaper and cheaper.
-
-    Examples
-    --------
-    Three jobs that need two of three blocks each, in pairs: 3/2 machines by prices alone. With a
-    cost step of 1/2 that is no proof of 2 machines.
-
-    >>> from cms import Configuration, Job, MachineType, Problem
-    >>> from cms.solving.driver import RunBudget
-    >>> from cms.solving.ledger import Ledger
-    >>> given = Problem(
-    ...     configurations=[
-    ...         *(Configuration({a: 1, b: 1}, "m") for a, b in ("xy", "yz", "xz")),
-    ...         Configuration({"x": 1, "y": 1, "z": 2}, "other"),
-    ...     ],
-    ...     jobs=[Job(name, 1, {name: 1}) for name in "xyz"],
-    ...     machine_types=[MachineType("m"), MachineType("other", cost="5/2")],
-    ... )
-    >>> ledger = Ledger(given, "demo", trusted=True, clock=lambda: 0.0)
-    >>> budget = RunBudget(ledger, seed=0, threads=1, end=float("inf"))
-    >>> for claim in prove_cost(given, budget, Fraction(2), most_nodes=10):
-    ...     print(type(claim).__name__, round_up(claim.bound(given), given.cost_step))
-    BlockPrices 3/2
-    Branch 2
+    Yields certificates whose bounds rise by whole cost steps, and schedules that are cheaper and
+    cheaper. Without a cost there is no schedule yet: a certificate then proves that there is none
+    at all, and any schedule ends the search. What presolve removes can matter below a branch, so
+    the problem is as the user gave it; with ``fewer`` blocks that smaller ones replace are left
+    out, and only machines are branched on. ``known`` is a reduction with a search for its prices
+    that has run, which serves where it left out nothing that matters.
     """
-    if problem.cost_step:
-        yield from _Search(
-            problem, budget, cost, most_nodes, free_machines=False, fewer=fewer
-        ).run()
+    free = cost is None
+    if not free and not problem.cost_step:
+        return
+    if known is not None and is_branchable(known[0], fewer=fewer) and not free:
+        given, search = known
+    else:
+        given = branchable(problem, fewer=fewer)
+        search = PriceSearch(Jobs(given.problem), budget, free_machines=free)
+        for _ in search.run():
+            pass
+    for _ in search.refine():
+        pass
+    if search.best is not None and not budget.stopped:
+        yield from _Tree(given, search, Node((), search.best), budget, cost).run(node_limit)
 
 
-def prove_infeasible(
-    problem: Problem, budget: Budget, *, most_nodes: int, fewer: bool = False
-) -> Iterator[Certificate | Schedule]:
-    """Prove that there is no schedule at all, or find one.
+class _Open(NamedTuple):
+    """A node that is to be split or closed, what its conditions are about, and its program's end.
 
-    Parameters
-    ----------
-    problem, budget, most_nodes, fewer
-        As for :func:`prove_cost`.
-
-    Yields
-    ------
-    Certificate or Schedule
-        At most one: a certificate that proves infeasibility, or any schedule.
-
-    Examples
-    --------
-    Seven jobs and seven configurations of four blocks each: seven quarters of a machine would do,
-    but no two machines.
-
-    >>> from cms import Configuration, Job, MachineType, Problem
-    >>> from cms.solving.driver import RunBudget
-    >>> from cms.solving.ledger import Ledger
-    >>> numbers = range(1, 8)
-    >>> given = Problem(
-    ...     configurations=[
-    ...         Configuration({f"b{e}": 1 for e in numbers if (e & v).bit_count() % 2})
-    ...         for v in numbers
-    ...     ],
-    ...     jobs=[Job(f"j{e}", 1, {f"b{e}": 1}) for e in numbers],
-    ...     machine_types=[MachineType("machine", limit=2)],
-    ... )
-    >>> ledger = Ledger(given, "demo", trusted=True, clock=lambda: 0.0)
-    >>> budget = RunBudget(ledger, seed=0, threads=1, end=float("inf"))
-    >>> for claim in prove_infeasible(given, budget, most_nodes=50):
-    ...     print(type(claim).__name__, claim.proves_infeasible(given))
-    Branch True
+    Nodes come the lowest bound in whole steps first, of these the deepest.
     """
-    yield from _Search(problem, budget, None, most_nodes, free_machines=True, fewer=fewer).run()
+
+    steps: int
+    height: int
+    value: float
+    number: int
+    node: Node
+    quantities: tuple[int, ...]
+    solution: NodeSolution
 
 
-class _Search:
-    """A search: nodes are split the lowest bound first."""
+class _Tree:
+    """A tree of branches; ``search`` is at its end, without branches."""
 
     def __init__(
         self,
-        problem: Problem,
+        given: Reduction,
+        search: PriceSearch,
+        root: Node,
         budget: Budget,
         cost: Fraction | None,
-        most_nodes: int,
-        *,
-        free_machines: bool,
-        fewer: bool,
     ) -> None:
-        self._problem, self._budget = problem, budget
-        self._cost, self._most = cost, most_nodes
-        self._free = free_machines
-        self._given = branchable(problem, fewer=fewer)
-        self._jobs = Jobs(self._given.problem)
-        self._pool, self._schedules = Pool(self._jobs), NodeSchedules(self._jobs, budget)
-        self._grower = Grower(self._given, self._jobs, budget, free_machines=free_machines)
-        self._step = problem.cost_step
-        self._nodes = self._whole = 0
-        self._fleets: set[Fleet] = set()
-        self._dived: set[Fleet] = set()
-        self._found: list[Schedule] = []
-
-    def run(self) -> Iterator[Certificate | Schedule]:
-        lost = first_certificate(self._problem)
-        if lost.proves_infeasible(self._problem):
-            yield lost
-            return
-        if not len(self._jobs):
-            return
-        root = self._evaluated(())
-        if root is None:
-            return
-        self._schedules.root = root.point
-        waiting: list[tuple[Fraction, int, Fraction, int, Node]] = []
-        # What no later certificate can exceed, and what is known already.
-        most: Fraction | None = None
-        told, told_at = self._budget.lower_bound, 0
-        fresh: tuple[Node, ...] = (root,)
-        while True:
-            for node in fresh:
-                # Of nodes worth the same whole steps the deepest: schedules are down there.
-                worth = node.point.bound
-                rank = self._rounded(worth), -len(node.path), worth, node.number
-                heapq.heappush(waiting, (*rank, node))
-            for schedule in self._found:
-                yield schedule
-                if self._free:
-                    return
-            self._found.clear()
-            while waiting and self._closed(waiting[0][-1]):
-                heapq.heappop(waiting)
-            if not waiting or self._nodes >= self._most or self._budget.stopped:
-                break
-            bound = waiting[0][0] if most is None else min(most, waiting[0][0])
-            # A certificate now and then; checking one takes time in proportion to its leaves.
-            if not self._free and bound > told and self._nodes >= 2 * told_at:
-                told, told_at = bound, self._nodes
-                yield self._grower.certificate(root, told - self._step)
-            node = heapq.heappop(waiting)[-1]
-            fresh = self._children(node)
-            if not fresh:
-                # No proof gets past this node, but a schedule may still get down to it.
-                if self._given.replacement.gone:
-                    break
-                worth = self._rounded(node.point.bound)
-                most = worth if most is None else min(most, worth)
-        yield from self._last(root, told)
-
-    def _last(self, root: Node, told: Fraction) -> Iterator[Certificate]:
-        """Yield the certificate of the whole tree, if it says more than was told."""
-        bound = min(node.point.bound for node in leaves(root))
-        if self._free:
-            if bound > 0:
-                yield self._grower.certificate(root, Fraction(0))
-            return
-        # Every leaf beyond the cutoff rounds up to the cost.
-        reached = self._rounded(bound)
-        if self._cost is not None:
-            reached = min(reached, self._cost)
-        if reached > told:
-            yield self._grower.certificate(root, reached - self._step)
-
-    def _rounded(self, bound: Fraction) -> Fraction:
-        return bound if self._free else round_up(bound, self._step)
-
-    def _cutoff(self) -> Fraction | None:
-        """A node with a bound beyond this needs no more work."""
-        if self._free:
-            return Fraction(0)
-        return None if self._cost is None else next_below(self._cost, self._step)
-
-    def _closed(self, node: Node) -> bool:
-        cutoff = self._cutoff()
-        return cutoff is not None and node.point.bound > cutoff
-
-    def _evaluated(
-        self,
-        path: tuple[Condition, ...],
-        parent: Node | None = None,
-        options: list[NDArray[Any]] | None = None,
-    ) -> Node | None:
-        """Search for the best prices below branches; None if it was stopped before any."""
-        self._nodes += 1
-        warm = None
-        if parent is not None and options:
-            vector, more = parent.point.vector, len(path) - len(parent.path)
-            zeros = (Fraction(0),) * more
-            point = PricePoint(
-                vector._replace(multipliers=(*vector.multipliers, *zeros)), parent.point.bound
+        self._given, self._region, self._root, self._budget = given, search.region, root, budget
+        self._cost, self._unit = cost, search.region.unit
+        #: Without a schedule any bound above 0 is a proof that there is none.
+        self._free = cost is None
+        self._step = self._unit if cost is None else given.original.cost_step
+        jobs = listed(search.jobs)
+        self._master = RestrictedMaster(jobs, self._region, budget)
+        self._schedules = NodeSchedules(given, jobs, search, root.point, budget)
+        free_types = {
+            m
+            for m, (c, limit) in enumerate(
+                zip(self._region.costs, self._region.limits, strict=True)
             )
-            warm = Warm(point, options)
-        search = PriceSearch(
-            self._jobs,
-            self._budget,
-            path,
-            free_machines=self._free,
-            cutoff=self._cutoff(),
-            warm=warm,
-        )
-        for _ in search.run():
-            pass
-        if search.best is None:
+            if not c and limit is None
+        }
+        types, fewer = len(self._region.costs), bool(given.replacement.gone)
+        # Machines that cost nothing can be rounded up, and their blocks with them.
+        skipped = {types + i for i in self._region.free()[0]} | free_types
+        last = types if fewer else types + len(self._region.blocks)
+        self._branchable = [at for at in range(last) if at not in skipped]
+        self._types, self._sums, self._with_contents = types, 0, not fewer
+        self._gains: dict[tuple[int, int], tuple[float, int]] = {}
+        self._nodes = 0
+        for share in search.shares:
+            part = search.kinds_of_group(share.group)
+            for kind, option in enumerate(search.options[share.number][part].tolist(), part.start):
+                self._master.add_option(kind, tuple(option))
+        if self._schedules.fleets is not None:
+            for pick in self._schedules.fleets.options:
+                self._master.add_option(*pick)
+        elif len(jobs) <= _FEW_KINDS:
+            options = NearOptions(jobs, root.point)
+            for kind in range(len(jobs)):
+                for option in options.some(kind, _STEPS * self._step, _LISTED)[:_OPTIONS]:
+                    self._master.add_option(kind, option)
+
+    def run(self, node_limit: int) -> Iterator[Certificate | Schedule]:
+        told, told_at = self._budget.lower_bound, 0
+        waiting: list[_Open] = []
+        for schedule in self._schedules.first(self._root.point, self._cost):
+            yield schedule
+            self._cost = schedule.cost(self._given.original)
+        root = self._solve(self._root, ())
+        if root is not None:
+            self._add_sums(root.solution)
+            heapq.heappush(waiting, self._again(root) or root)
+        while waiting and self._nodes < node_limit and not self._budget.stopped:
+            node = heapq.heappop(waiting)
+            if self._is_closed(node.node):
+                continue
+            whole = not any(at < self._types for at in self._fractional(node))
+            if whole or node.steps > self._in_steps(node.node.point.bound):
+                priced = self._price(node)
+                if priced is None:
+                    continue
+                if priced.steps < node.steps:
+                    heapq.heappush(waiting, priced)
+                    continue
+                node = priced
+            if whole:
+                for schedule in self._near(node):
+                    yield schedule
+                    if self._free:
+                        return
+                    self._cost = schedule.cost(self._given.original)
+                if self._is_beyond(node.value):
+                    heapq.heappush(waiting, node)
+                    continue
+            if self._nodes >= _SUMS_AGAIN * self._sums and self._sums < _MOST_SUMS:
+                # Below branches machines are worth other parts of each other.
+                self._add_sums(node.solution)
+                node = self._again(node) or node
+            children = self._split(node)
+            if not children:
+                break  # no proof gets past this node
+            for child in children:
+                heapq.heappush(waiting, child)
+            # A certificate now and then; checking one takes time in proportion to its leaves.
+            if self._nodes >= 2 * told_at and waiting and waiting[0].steps * self._step > told:
+                for certificate in self._certificates(told):
+                    told, told_at = round_up(self._bound, self._step), self._nodes
+                    yield certificate
+        if len(waiting) <= _MOST_SETTLED:
+            # What the program says of nodes that are open still is to be proved.
+            for node in waiting:
+                if node.node.point.bound <= told < node.steps * self._step:
+                    self._price(node)
+        yield from self._certificates(told, last=True)
+
+    def _near(self, node: _Open) -> Iterator[Schedule]:
+        given = node.node, node.solution, self._cost, self._master.options
+        return self._schedules.find(*given)
+
+    def _certificates(self, told: Fraction, *, last: bool = False) -> Iterator[Certificate]:
+        """Yield the certificate of the tree, if it says more than was told."""
+        free, bound = self._free, self._bound
+        if (last and bound > 0) if free else min(round_up(bound, self._step), self._ceiling) > told:
+            yield build_certificate(self._given, self._root, free_machines=free)
+
+    @property
+    def _bound(self) -> Fraction:
+        return min(node.point.bound for node in self._root.leaves())
+
+    @property
+    def _ceiling(self) -> Fraction:
+        return self._cost or Fraction(0)
+
+    @property
+    def _cutoff(self) -> Fraction:
+        """A node with a bound beyond this needs no more work."""
+        return next_below(self._ceiling, self._step) if self._cost else Fraction(0)
+
+    def _is_closed(self, node: Node) -> bool:
+        return node.point.bound > self._cutoff
+
+    def _is_beyond(self, value: float) -> bool:
+        return value > near((self._cutoff + self._step * Fraction(_MARGIN)) / self._unit)
+
+    def _in_steps(self, bound: Fraction) -> int:
+        return ceil(bound / self._step)
+
+    def _solve(self, node: Node, quantities: tuple[int, ...]) -> _Open | None:
+        """Solve the program at a node; None if the solver failed."""
+        self._nodes += 1
+        bounds: dict[int, tuple[float, float]] = {}
+        for at, condition in zip(quantities, node.path, strict=True):
+            low, high = bounds.get(at, (-float("inf"), float("inf")))
+            if condition.sign < 0:
+                high = min(high, float(condition.value))
+            else:
+                low = max(low, float(condition.value))
+            bounds[at] = low, high
+        solution = self._master.solve(bounds)
+        if solution is None:
             return None
-        self._pool.add(search, 0 if warm is None else len(warm.options))
-        node = Node(path, search.best, [], self._nodes)
-        if not self._closed(node):
-            self._look(node, search, parent)
+        steps = ceil(solution.value * near(self._unit / self._step) - _MARGIN)
+        return _Open(
+            steps, -len(node.path), solution.value, self._nodes, node, quantities, solution
+        )
+
+    def _again(self, node: _Open) -> _Open | None:
+        return self._solve(node.node, node.quantities)
+
+    def _price(self, node: _Open) -> _Open | None:
+        """Bring up what is missing at a node; None if it is closed."""
+        own = node.node
+        for _ in range(_ROUNDS):
+            if node.solution.known == self._master.known:
+                point, new = self._master.certify(node.solution, own.path, self._cutoff)
+                if point is not None and point.bound > own.point.bound:
+                    own.point = point
+                if self._is_closed(own):
+                    return None
+                if not new:
+                    break
+            again = self._again(node)
+            if again is None:
+                break
+            node = again
         return node
 
-    def _look(self, node: Node, search: PriceSearch, parent: Node | None) -> None:
-        """Find what to branch on next, and schedules."""
-        if not search.shares:
-            # The linear program failed; what was fractional above still is a valid choice.
-            node.splits = [] if parent is None else _undecided(parent.splits, node.path)
-            return
-        found = mixture(search)
-        cutoff = self._cutoff()
-        gap = None if cutoff is None or self._free else max(cutoff - node.point.bound, self._step)
-        node.splits = _undecided(splits(search, found, gap), node.path)
-        if self._given.replacement.gone:
-            node.splits = [split for split in node.splits if split.rank in (TYPES, SUMS)]
-        elif not node.splits:
-            self._keep(schedule_of(search, found, self._problem, self._budget, self._cost))
-        if self._closed(node):
-            return  # that was as cheap as a schedule below can be
-        if node.splits and node.splits[0].rank == TYPES:
-            return
-        fleet = _fleet(found)
-        wanted, fresh = self._worth_a_try(fleet), fleet not in self._dived
-        if wanted or fresh:
-            self._dived.add(fleet)
-            self._keep(self._schedules.of_fleet(search, dict(fleet), self._cost))
-        if wanted and not self._closed(node):
-            self._keep(self._schedules.schedule(search, self._cost))
+    def _add_sums(self, solution: NodeSolution) -> None:
+        """Let sums of machines be quantities, weighted by what these are worth in parts of one."""
+        worth = -solution.worth[: self._types]
+        for at, dual in solution.duals.items():
+            quantity = self._master.quantities[at]
+            if at >= self._types and isinstance(quantity, MachinesOfType):
+                worth -= [quantity.weights.get(name, 0) * dual for name in self._region.names]
+        step, gap = near(self._step / self._unit), self._gap(solution)
+        for weights in find_sums(solution.totals[: self._types], worth.tolist(), step, gap):
+            named = {name: n for name, n in zip(self._region.names, weights, strict=True) if n}
+            known = len(self._master.quantities)
+            at = self._master.add_quantity(MachinesOfType(named))
+            if at == known:
+                self._branchable.append(at)
+                self._sums += 1
 
-    def _worth_a_try(self, fleet: Fleet) -> bool:
-        """Whether to look for a schedule at a node with whole numbers of machines of each type.
+    def _fractional(self, node: _Open) -> dict[int, float]:
+        """Return the quantities that are no whole numbers."""
+        totals = node.solution.totals
+        known = (at for at in self._branchable if at < len(totals))
+        return {at: totals[at] for at in known if not is_whole(totals[at])}
 
-        Each such fleet once, but not more often than every so many nodes; and now and then anyway.
-        """
-        self._whole += 1
-        every = _TRY_EVERY if self._schedules.thorough else 1
-        fresh = fleet not in self._fleets and every * len(self._fleets) <= self._whole
-        if fresh:
-            self._fleets.add(fleet)
-        if not self._schedules.thorough:
-            return fresh or self._whole % _TRY_EVERY == 0
-        return fresh or self._whole & (self._whole - 1) == 0
+    def _candidates(self, node: _Open) -> dict[int, float]:
+        """Return what a node can be split by: machines with some content where nothing else is."""
+        found = self._fractional(node)
+        named = sum(isinstance(c.quantity, MachinesWith) for c in node.node.path)
+        if not found and self._with_contents and named < MOST_NAMED:
+            for quantity in find_contents(self._region, node.solution):
+                total = self._master.total(quantity, node.solution)
+                if not is_whole(total):
+                    found[self._master.add_quantity(quantity)] = total
+        return found
 
-    def _keep(self, schedule: Schedule | None) -> None:
-        if schedule is None:
-            return
-        cost = schedule.cost(self._problem)
-        if self._cost is None or cost < self._cost:
-            self._cost = cost
-            self._found.append(schedule)
-
-    def _children(self, node: Node) -> tuple[Node, ...]:
-        """Split a node by what seems to help most; an empty tuple if nothing can."""
-        if not node.splits or len(node.path) >= LARGEST_DEPTH:
+    def _split(self, node: _Open) -> tuple[_Open, ...]:
+        """Split a node by what seems to help most; empty if nothing is left to split by."""
+        if len(node.node.path) >= LARGEST_DEPTH:
             return ()
-        cutoff = self._cutoff()
-        reach = None if cutoff is None or self._free else cutoff + self._step - node.point.bound
-        region = Region(self._given.problem, node.path, free_machines=self._free)
-        options = self._pool.near(region, node.point.vector, reach)
-        best: tuple[Fraction, Split, tuple[Node, ...]] | None = None
-        for split in _candidates(node.splits):
-            children = []
-            for sign, value in ((-1, split.at_most), (1, split.at_most + 1)):
-                condition = Condition(split.quantity, sign, value)
-                child = self._evaluated((*node.path, condition), node, options)
-                if child is None:
-                    return ()
-                children.append(child)
-            gain = self._gain(node, children)
-            if best is None or gain > best[0]:
-                best = gain, split, tuple(children)
-            if all(self._closed(child) for child in children):
+        found = self._candidates(node)
+        best: tuple[float, tuple[_Open, ...]] | None = None
+        for at in sorted(found, key=lambda at: (-self._guess(at, found[at]), at))[:_TRIED]:
+            known = min(self._gains.get((at, sign), (0.0, 0))[1] for sign in (-1, 1))
+            if known >= _KNOWN and best is not None:
+                continue
+            sides = self._sides(node, at, found[at])
+            if not sides:
+                continue
+            score = 1.0
+            for side in sides:
+                score *= max(_LEAST_GAIN, side.value - node.value)
+            if best is None or score > best[0]:
+                best = score, sides
+            if known >= _KNOWN or all(self._is_beyond(side.value) for side in sides):
                 break
         if best is None:
             return ()
-        node.split, node.children = best[1], best[2]
-        node.splits = []
-        return node.children
+        node.node.children = tuple(side.node for side in best[1])
+        return best[1]
 
-    def _gain(self, node: Node, children: list[Node]) -> Fraction:
-        """What a split brings: the product of both sides' gains, as parts of what is missing."""
-        cutoff = self._cutoff()
-        gain = Fraction(1)
-        for child in children:
-            if cutoff is not None and child.point.bound > cutoff:
-                continue
-            rise = child.point.bound - node.point.bound
-            missing = self._step if cutoff is None else cutoff - node.point.bound
-            part = rise / missing if missing > 0 else Fraction(0)
-            gain *= max(_LEAST_GAIN, min(part, Fraction(1)))
-        return gain
+    def _guess(self, at: int, value: float) -> float:
+        """What a branch may gain, by what branches gained; what nobody tried comes first."""
+        score = 1.0
+        for sign, away in ((-1, value - floor(value)), (1, ceil(value) - value)):
+            gained, times = self._gains.get((at, sign), (0.0, 0))
+            score *= max(_LEAST_GAIN, (gained / times if times else _UNKNOWN) * away)
+        return score
 
+    def _sides(self, node: _Open, at: int, value: float) -> tuple[_Open, ...]:
+        """Solve both sides of a branch; empty if the solver failed."""
+        sides: tuple[_Open, ...] = ()
+        point = node.node.point
+        zeros = (*point.vector.multipliers, Fraction(0))
+        above = point._replace(vector=point.vector._replace(multipliers=zeros))
+        for sign, whole in ((-1, floor(value)), (1, floor(value) + 1)):
+            condition = Condition(self._master.quantities[at], sign, whole)
+            side = self._solve(Node((*node.node.path, condition), above), (*node.quantities, at))
+            if side is None:
+                return ()
+            gained, times = self._gains.get((at, sign), (0.0, 0))
+            gain = min(side.value - node.value, self._gap(node.solution))
+            self._gains[at, sign] = gained + gain / abs(whole - value), times + 1
+            sides = (*sides, side)
+        return sides
 
-def _fleet(found: Mixture) -> Fleet:
-    """Return how many machines of each type there are, where that is a whole number."""
-    totals: dict[int, Any] = {}
-    for row, amount in found.machines:
-        totals[row.machine] = totals.get(row.machine, 0) + amount
-    return tuple(sorted((machine, round(total)) for machine, total in totals.items()))
-
-
-def _undecided(found: list[Split], path: tuple[Condition, ...]) -> list[Split]:
-    """Leave out what branches above have decided, should inexact numbers bring it up again."""
-    decided = {(c.quantity, c.sign): c.value for c in path}
-    for condition in path:
-        key = condition.quantity, condition.sign
-        tighter = min if condition.sign < 0 else max
-        decided[key] = tighter(decided[key], condition.value)
-    return [
-        split
-        for split in found
-        if decided.get((split.quantity, -1), split.at_most + 1) > split.at_most
-        and decided.get((split.quantity, 1), split.at_most) <= split.at_most
-    ]
-
-
-def _candidates(found: list[Split]) -> list[Split]:
-    """Choose the splits to try: of machine types the best total and sums, or of each other rank.
-
-    Where costs are fine, totals of machine types decide nearly everything.
-    """
-    ranks: dict[int, list[Split]] = {}
-    for split in sorted(found, key=lambda split: -split.weight):
-        ranks.setdefault(split.rank, []).append(split)
-    if TYPES in ranks:
-        return ranks[TYPES][:1] + ranks.get(SUMS, [])[:_SUMS_TRIED]
-    return [split for rank in sorted(ranks) for split in ranks[rank][:_TRIED]]
+    def _gap(self, solution: NodeSolution) -> float:
+        """What is missing; to gain more is no better."""
+        return max(near((self._cutoff + self._step) / self._unit) - solution.value, _LEAST_GAIN)

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from ..prices.choices import Choices
     from ..prices.fraction import Fractional
+    from ..prices.jobs import Jobs
     from ..prices.search import PriceSearch
 
 #: A kind of jobs and one of its options.
@@ -42,6 +43,15 @@ class Undecided(NamedTuple):
                 else:
                     decided[kind, distinct[0]] = search.jobs.weight(kind)
         return cls(decided, choosing)
+
+    @classmethod
+    def of_amounts(cls, options: Mapping[Pick, float], jobs: Jobs) -> Undecided:
+        """Read off how many jobs of a kind take an option which kinds mix these."""
+        taken: dict[int, list[tuple[int, ...]]] = {}
+        for kind, option in options:
+            taken.setdefault(kind, []).append(option)
+        decided = {(k, each[0]): jobs.weight(k) for k, each in taken.items() if len(each) == 1}
+        return cls(decided, {k: tuple(each) for k, each in taken.items() if len(each) > 1})
 
     @classmethod
     def of_blocks(cls, load: Sequence[int]) -> Undecided:

@@ -23,11 +23,6 @@ def claims_unshared(problem: TimeSharedProblem, budget: Budget) -> Iterator[Clai
     """Yield the claims of the plain problem, with a mix of one job in the place of each job.
 
     Certificates stay as they are: they are about blocks with one job.
-
-    Parameters
-    ----------
-    problem : TimeSharedProblem
-        With ``max_jobs`` 1.
     """
     best = _best_amounts(problem)
     for claim in claims(problem.unshared(), cast("Budget", _Plainly(budget))):
@@ -40,16 +35,7 @@ def claims_unshared(problem: TimeSharedProblem, budget: Budget) -> Iterator[Clai
 
 
 def shared(schedule: Schedule, amounts: dict[tuple[str, str], Fraction]) -> Schedule:
-    """Put mixes of one job in the place of jobs, with the amount of each on each block.
-
-    Examples
-    --------
-    >>> from fractions import Fraction
-    >>> from cms import Configuration
-    >>> plain = Schedule([MachineGroup(Configuration({"a": 2}), {("a", "x"): 2}, 3)])
-    >>> shared(plain, {("a", "x"): Fraction(8)}).groups[0].assignment
-    FrozenMap({('a', Mix(x x 8)): 2})
-    """
+    """Put mixes of one job in the place of jobs, with the amount of each on each block."""
     mixes = {key: Mix({key[1]: amount}) for key, amount in amounts.items()}
     return Schedule(
         MachineGroup(
@@ -81,16 +67,7 @@ class _Plainly(WrappedBudget):
 
 
 def plain(schedule: Schedule) -> Schedule:
-    """Put the job itself in the place of a mix of one.
-
-    Examples
-    --------
-    >>> from cms import Configuration
-    >>> shape = Configuration({"a": 2})
-    >>> given = {("a", Mix({"x": 8})): 1, ("a", Mix({"x": 4})): 1}
-    >>> plain(Schedule([MachineGroup(shape, given, 3)])).groups[0].assignment
-    FrozenMap({('a', 'x'): 2})
-    """
+    """Put the job itself in the place of a mix of one."""
     groups = []
     for group in schedule.groups:
         counts: dict[tuple[str, str], int] = {}

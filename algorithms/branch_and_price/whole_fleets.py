@@ -8,28 +8,32 @@ numbers, which SCIP solves (theory 6.6).
 
 from __future__ import annotations
 
+from collections import Counter
 from fractions import Fraction
 from math import floor, gcd
 from typing import TYPE_CHECKING, NamedTuple
 
+from cms.certificate.certificate import next_below
 from cms.knapsack.pricing import common_denominator
 
 from ..prices.choices import choices_of
 from ..solvers.floats import near
 from ..solvers.linear import MixedProgram
 from .options import NearOptions
+from .undecided import Pick, Undecided
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Iterator, Sequence
 
     from cms.plugin.algorithm import Budget
 
     from ..prices.choices import Choices
     from ..prices.jobs import Jobs
     from ..prices.points import PricePoint
-    from ..prices.region import Bounded, Region, Row
+    from ..prices.region import Bounded, Region
     from ..prices.search import PriceSearch
-    from .undecided import Pick
+    from .dive import Dived
+    from .diver import Diver
 
 #: Programs take so many kinds of jobs; these are alike if there are so many of a kind on average.
 MAX_KINDS, _ALIKE = 128, 8
@@ -39,139 +43,186 @@ _MOST_PIECES, _MOST_ARCS = 200, 2_000
 #: cost steps of its cheapest one; of each kind so many anyway, within more steps.
 _WIDE, _WIDE_LISTED, _WIDE_STEPS = 1_500, 200, 5
 _EACH, _LISTED, _STEPS = 8, 60, 20
-#: SCIP's nodes for a fleet that is known.
-_NODES = 300
-
-
-class WholeFleet(NamedTuple):
-    """What every job takes, and what machines for that cost if contents may be in parts."""
-
-    choices: Choices
-    cost: Fraction
 
 
 def alike(jobs: Jobs) -> bool:
-    """Whether jobs are few kinds, many of each.
-
-    Examples
-    --------
-    >>> from cms import Configuration, Job, Problem
-    >>> from algorithms.prices.jobs import Jobs
-    >>> twins = [Job(str(number), 4, {"a": 2}) for number in range(8)]
-    >>> alike(Jobs(Problem(configurations=Configuration({"a": 1}), jobs=twins)))
-    True
-    """
+    """Whether jobs are few kinds, many of each."""
     return len(jobs) <= MAX_KINDS and jobs.problem.n_jobs >= _ALIKE * len(jobs)
 
 
-def list_options(search: PriceSearch, point: PricePoint, jobs: Jobs) -> list[Pick]:
+#: Programs: SCIP's nodes, whether jobs are whole, and whether only a schedule at the bound will do;
+#: the nodes for a fleet that is known. Dives for the machines of jobs that have chosen.
+_PROGRAMS = ((200, False, False), (60, True, True), (400, True, False))
+_NODES, _DIVES = 300, slice(6)
+
+
+class WholeFleet(NamedTuple):
+    """How many machines of each type, what every job takes, and what it all costs.
+
+    Contents may be in parts, and, where that was allowed, jobs: then there are no choices.
+    """
+
+    machines: tuple[int, ...]
+    choices: Choices | None
+    cost: Fraction
+
+
+class WholeFleets:
+    """Programs over the options that fit together at the prices of a search."""
+
+    def __init__(self, search: PriceSearch, point: PricePoint, jobs: Jobs, budget: Budget) -> None:
+        self._jobs, self._region, self._budget = jobs, search.region, budget
+        self.options = dict.fromkeys(_list_options(search, point, jobs))
+
+    def improve(self, diver: Diver, least: Fraction, cost: Fraction) -> Iterator[Dived]:
+        """Yield schedules that cost less than ``cost``, and less and less, down to ``least``."""
+        step, before = self._jobs.problem.cost_step, cost
+        if len(self.options) == len(self._jobs):
+            return  # cutting stock: nobody has a choice
+        for nodes, whole_jobs, at_bound in _PROGRAMS:
+            target = least if at_bound else next_below(cost, step)
+            if target < least or (nodes == _PROGRAMS[-1][0] and cost < before):
+                return  # the tree finds what is better by so little
+            found = self.find(least=least, target=target, nodes=nodes, whole_jobs=whole_jobs)
+            for dived in self.cut(diver, found, cost):
+                cost = dived.cost
+                yield dived
+
+    def cut(self, diver: Diver, found: WholeFleet | None, cost: Fraction | None) -> Iterator[Dived]:
+        """Yield schedules of a fleet; of one for jobs in parts another program makes these whole.
+
+        Few fleets need more than the cheapest one that does for jobs in parts.
+        """
+        if found is not None and found.choices is None:
+            found = self.of_fleet(found.machines)
+        if found is not None and found.choices is not None:
+            yield from diver.dives(Undecided.none(found.choices), found.cost, cost, _DIVES)
+
+    def of_fleet(self, machines: Sequence[int]) -> WholeFleet | None:
+        """Choose for machines of which the number of each type is known."""
+        cost = self.cost(machines)
+        return self.find(least=cost, target=cost, nodes=_NODES, machines=machines)
+
+    def find(
+        self,
+        *,
+        least: Fraction,
+        target: Fraction,
+        nodes: int,
+        machines: Sequence[int] | None = None,
+        whole_jobs: bool = True,
+    ) -> WholeFleet | None:
+        """Choose a fleet that costs from ``least`` to ``target``, over so many of SCIP's nodes.
+
+        It has no more than so many ``machines`` of each type.
+        """
+        jobs, region, program = self._jobs, self._region, MixedProgram()
+        step = jobs.problem.cost_step
+        steps = [near(cost / step) for cost in region.costs]
+        limits = region.limits if machines is None else machines
+        bought = [
+            program.variable(cost, high=float("inf") if limit is None else float(limit), whole=True)
+            for cost, limit in zip(steps, limits, strict=True)
+        ]
+        needs: list[list[tuple[int, float]]] = [[] for _ in region.blocks]
+        mine: list[list[tuple[int, float]]] = [[(machine, 1.0)] for machine in bought]
+        paths = {each.machine: arcs for each in region.bounded if (arcs := _arcs(region, each))}
+        for machine, arcs in paths.items():
+            _add_paths(program, arcs, needs, mine[machine])
+        for row in region.rows:
+            if row.machine in paths and row.shape is None:
+                continue
+            variable = program.variable()
+            mine[row.machine].append((variable, -1.0))
+            for i, n in enumerate(row.counts):
+                if n:
+                    needs[i].append((variable, float(n)))
+        weights = [jobs.weight(kind) for kind in range(len(jobs))]
+        choose: list[list[tuple[int, float]]] = [[] for _ in weights]
+        picks: dict[Pick, int] = {}
+        for kind, option in self.options:
+            variable = program.variable(high=float(weights[kind]), whole=whole_jobs)
+            picks[kind, option] = variable
+            choose[kind].append((variable, 1.0))
+            for i, n in enumerate(option):
+                if n:
+                    needs[i].append((variable, -float(n)))
+        for weight, terms in zip(weights, choose, strict=True):
+            program.row(terms, low=float(weight), high=float(weight))
+        for terms in (*needs, *mine):
+            program.row(terms, low=0.0)
+        paid = [(at, cost) for at, cost in zip(bought, steps, strict=True) if cost]
+        program.row(paid, low=near(least / step), high=float(floor(target / step)))
+        values, _ = program.search(self._budget, nodes=nodes)
+        if values is None:
+            return None
+        found = tuple(round(values[at]) for at in bought)
+        cost = self.cost(found)
+        if not whole_jobs:
+            return WholeFleet(found, None, cost)
+        taken = [(kind, option, round(values[at])) for (kind, option), at in picks.items()]
+        counts = [0] * len(jobs)
+        for kind, _, number in taken:
+            counts[kind] += number
+        if counts != weights:
+            return None  # there are more of them than floats can count
+        return WholeFleet(found, choices_of(taken, len(region.blocks)), cost)
+
+    def cost(self, machines: Sequence[int]) -> Fraction:
+        """Return what so many machines of each type cost."""
+        pairs = zip(machines, self._region.costs, strict=True)
+        return sum((number * cost for number, cost in pairs), Fraction(0))
+
+
+def _list_options(search: PriceSearch, point: PricePoint, jobs: Jobs) -> list[Pick]:
     """List options of all kinds that fit together: what some pass took, and what costs little more.
 
     Of hundreds of jobs some take what costs a little more, for how all that is taken adds up to
     whole machines (theory 6.7).
     """
-    step, near = jobs.problem.cost_step, NearOptions(jobs, point)
-    found = dict.fromkeys(
-        (kind, tuple(option))
-        for options in search.options
-        for kind, option in enumerate(options.tolist())
-    )
+    step, near, smaller = jobs.problem.cost_step, NearOptions(jobs, point), _smaller(search.region)
+    found: list[Pick] = []
     ranked: list[tuple[int, Pick]] = []
     for kind in range(len(jobs)):
-        each = near.some(kind, _STEPS * step, _LISTED)[:_EACH]
-        found |= dict.fromkeys((kind, option) for option in each)
-        priced = [(near.price(o), o) for o in near.some(kind, _WIDE_STEPS * step, _WIDE_LISTED)]
+        taken = [*dict.fromkeys(tuple(passed[kind].tolist()) for passed in search.options)]
+        each = _smallest(near.some(kind, _STEPS * step, _LISTED), smaller)[:_EACH]
+        found += [(kind, option) for option in (*each, *_smallest(taken, smaller))]
+        wide = _smallest(near.some(kind, _WIDE_STEPS * step, _WIDE_LISTED), smaller)
+        priced = [(near.price(option), option) for option in wide]
         least = min(price for price, _ in priced)
         ranked += [(price - least, (kind, option)) for price, option in priced]
-    return [*(found | dict.fromkeys(pick for _, pick in sorted(ranked)[:_WIDE]))]
+    return [*found, *(pick for _, pick in sorted(ranked)[:_WIDE])]
 
 
-def whole_fleet(
-    jobs: Jobs,
-    region: Region,
-    options: Iterable[Pick],
-    contents: Iterable[Row],
-    budget: Budget,
-    *,
-    least: Fraction,
-    target: Fraction,
-    nodes: int,
-    fleet: Mapping[str, int] | None = None,
-) -> WholeFleet | None:
-    """Choose whole numbers of machines and of jobs for each option; None if none were found.
+def _smallest(
+    options: Sequence[tuple[int, ...]], smaller: dict[int, list[int]]
+) -> list[tuple[int, ...]]:
+    """Leave out options of a kind that are others with a larger block in a block's place."""
+    known = set(options)
 
-    Parameters
-    ----------
-    region : Region
-        Without branches.
-    contents : iterable of Row
-        Of listed configurations, and of sets with too many contents to be paths.
-    least, target : Fraction
-        A lower bound on the cost, and the highest cost of interest.
-    nodes : int
-        SCIP's.
-    fleet : mapping of str to int, optional
-        No more machines of each type than these.
-    """
-    program, step = MixedProgram(), jobs.problem.cost_step
-    steps = [near(cost / step) for cost in region.costs]
-    most = [float("inf") if limit is None else float(limit) for limit in region.limits]
-    if fleet is not None:
-        most = [float(fleet[machine.name]) for machine in jobs.problem.machine_types]
-    machines = [
-        program.variable(cost, high=high, whole=True)
-        for cost, high in zip(steps, most, strict=True)
-    ]
-    needs: list[list[tuple[int, float]]] = [[] for _ in region.blocks]
-    mine: list[list[tuple[int, float]]] = [[(machine, 1.0)] for machine in machines]
-    paths = {each.machine: arcs for each in region.bounded if (arcs := _arcs(region, each))}
-    for machine, arcs in paths.items():
-        _add_paths(program, arcs, needs, mine[machine])
-    for row in contents:
-        if row.machine in paths and row.shape is None:
-            continue
-        variable = program.variable()
-        mine[row.machine].append((variable, -1.0))
-        for i, n in enumerate(row.counts):
-            if n:
-                needs[i].append((variable, float(n)))
-    choose: list[list[tuple[int, float]]] = [[] for _ in range(len(jobs))]
-    picks: dict[Pick, int] = {}
-    for kind, option in options:
-        variable = program.variable(high=float(jobs.weight(kind)), whole=True)
-        picks[kind, option] = variable
-        choose[kind].append((variable, 1.0))
+    def shrinks(option: tuple[int, ...]) -> bool:
         for i, n in enumerate(option):
-            if n:
-                needs[i].append((variable, -float(n)))
-    for kind, terms in enumerate(choose):
-        program.row(terms, low=float(jobs.weight(kind)), high=float(jobs.weight(kind)))
-    for terms in (*needs, *mine):
-        program.row(terms, low=0.0)
-    paid = [(at, cost) for at, cost in zip(machines, steps, strict=True) if cost]
-    program.row(paid, low=near(least / step), high=float(floor(target / step)))
-    values, _ = program.search(budget, nodes=nodes)
-    if values is None:
-        return None
-    taken = [(kind, option, round(values[at])) for (kind, option), at in picks.items()]
-    counts = [0] * len(jobs)
-    for kind, _, number in taken:
-        counts[kind] += number
-    if counts != [jobs.weight(kind) for kind in range(len(jobs))]:
-        return None  # there are more of them than floats can count
-    bought = zip(machines, region.costs, strict=True)
-    cost = sum((round(values[at]) * cost for at, cost in bought), Fraction(0))
-    return WholeFleet(choices_of(taken, len(jobs.problem.blocks)), cost)
+            for j in smaller.get(i, ()) if n else ():
+                other = list(option)
+                other[i] -= 1
+                other[j] += 1
+                if tuple(other) in known:
+                    return True
+        return False
+
+    return [option for option in options if not shrinks(option)]
 
 
-def of_fleet(
-    jobs: Jobs, region: Region, options: Iterable[Pick], budget: Budget, fleet: Mapping[str, int]
-) -> WholeFleet | None:
-    """Choose for machines of which the number of each type is known."""
-    types = jobs.problem.machine_types
-    paid = sum((fleet[machine.name] * machine.cost for machine in types), Fraction(0))
-    given = jobs, region, options, region.rows, budget
-    return whole_fleet(*given, least=paid, target=paid, nodes=_NODES, fleet=fleet)
+def _smaller(region: Region) -> dict[int, list[int]]:
+    """Find for each block the smaller ones of its set, where both are in no other configuration."""
+    sets = Counter(i for bounded in region.bounded for i in bounded.columns)
+    sets.update(i for row in region.rows if row.shape for i, n in enumerate(row.counts) if n)
+    found: dict[int, list[int]] = {}
+    for bounded in region.bounded:
+        sizes = {i: bounded.shape.sizes[region.blocks[i]] for i in bounded.columns if sets[i] == 1}
+        for i, size in sizes.items():
+            found[i] = [j for j, other in sizes.items() if other < size]
+    return found
 
 
 class _Arc(NamedTuple):

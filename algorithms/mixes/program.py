@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from cms.schedule.schedule import Schedule
 
-from ..branch_and_price.program_machines import MachineVariables, within_limits
+from ..branch_and_price.program import MachineVariables, within_limits
 from ..solvers.integer import LARGEST, Hint, Program, Settings, terms_of
 
 if TYPE_CHECKING:

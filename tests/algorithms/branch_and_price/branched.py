@@ -6,7 +6,7 @@ import json
 from fractions import Fraction
 from typing import NamedTuple
 
-from algorithms.branch_and_price.tree import prove_cost
+from algorithms.branch_and_price.tree import branch_and_price
 from cms import Certificate, Problem, Schedule, check
 from cms.certificate.certificate import round_up
 from cms.files import problem_to_json
@@ -25,11 +25,11 @@ class Proof(NamedTuple):
     claims: list[Certificate | Schedule]
 
 
-def proof(problem: Problem, cost: Fraction | int | None, *, most_nodes: int = 400) -> Proof:
-    """Run ``prove_cost`` and check every claim."""
+def proof(problem: Problem, cost: Fraction | int | None, *, most_nodes: int = 4_000) -> Proof:
+    """Run ``branch_and_price`` and check every claim."""
     claims, bound, best, certificate = [], Fraction(0), None, None
     given = None if cost is None else Fraction(cost)
-    for claim in prove_cost(problem, Unlimited(), given, most_nodes=most_nodes):
+    for claim in branch_and_price(problem, Unlimited(), given, node_limit=most_nodes):
         claims.append(claim)
         if isinstance(claim, Schedule):
             assert check(problem, claim) == ()

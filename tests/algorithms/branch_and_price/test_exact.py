@@ -25,7 +25,7 @@ from cms import Configuration, Job, Problem, SolverBound, check
 from cms.reduction.reduction import Reduction, reduce
 from tests.algorithms.branch_and_price.parts import Unlimited, reduced, searched
 from tests.families import FAMILIES, instance
-from tests.oracle import given, optimum
+from tests.oracle import optimum
 from tests.samples import so_many, spread
 
 FEW = so_many(4, 6)
@@ -59,21 +59,6 @@ def problems(family: str) -> list[Known]:
         if reduce(problem).problem.n_jobs and problem.cost_step:
             found.append(Known(problem))
     return found
-
-
-def lengthened(problem: Problem) -> Problem:
-    """The same with numbers of thirty digits, of which demands are now and then one off."""
-    jobs = [
-        Job(
-            job.name,
-            job.demand * 10**30 + (0, 1, -1)[j % 3] if job.demand else 0,
-            {block: given(job, block) * 10**30 for block in problem.blocks},
-        )
-        for j, job in enumerate(problem.jobs)
-    ]
-    return Problem(
-        configurations=problem.configurations, jobs=jobs, machine_types=problem.machine_types
-    )
 
 
 @pytest.mark.parametrize("family", spread(6, FAMILIES_WITH_SCHEDULES))
@@ -121,32 +106,6 @@ def test_every_option_within_the_target_is_enough(
         assert answer.status == "infeasible"
         assert solver_bound(answer, task, known.step) == SolverBound(known.best, "CP-SAT")
     assert decided >= (0 if family == "infeasible_by_limit" else 2)
-
-
-@pytest.mark.parametrize("family", ["random_configurations", "equal_ratios", "decimals", "costs"])
-def test_short_rows_find_schedules_and_prove_bounds_of_long_ones(family: str) -> None:
-    rounded = 0
-    for small in problems(family):
-        known = Known(lengthened(small.problem))
-        if known.best is None:
-            continue
-        inner = known.decide(every_block(known.jobs, Fraction(0), None))
-        if inner.found is not None:
-            assert known.holds(inner.found)
-            assert inner.found.cost >= known.best
-        outer_task = every_block(known.jobs, Fraction(0), None, outer=True)
-        outer = known.decide(outer_task)
-        assert (outer.status, outer.exact) == ("optimal", True)
-        assert outer.bound is not None
-        assert outer.bound <= known.best
-        # The optimum itself is among what the outer program allows.
-        there = known.decide(every_block(known.jobs, known.best, known.best, outer=True))
-        assert there.status in ("optimal", "feasible")
-        if not inner.exact:
-            rounded += 1
-            assert outer.found is None
-            assert solver_bound(inner, outer_task, known.step) is None
-    assert rounded >= FEW // 3
 
 
 def test_what_is_too_large_for_the_solver_proves_nothing() -> None:

@@ -7,7 +7,6 @@ import random
 from collections.abc import Iterator
 from typing import Any
 
-import numpy as np
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
@@ -25,7 +24,7 @@ from cms import (
     check,
 )
 from cms.plugin.algorithm import Named
-from instances.families import families, generate
+from instances.families import generate
 from tests.algorithms.branch_and_price.parts import Counting, Unlimited
 from tests.families import FAMILIES, instance
 from tests.oracle import optimum
@@ -96,13 +95,6 @@ def test_small_problems_have_one_wherever_they_have_any_but_for_tight_limits(fam
             assert (schedule is None) == (best is None), (family, number)
 
 
-@pytest.mark.parametrize("family", spread(8, families()))
-def test_large_problems_have_one(family: str) -> None:
-    problem = generate(family, n=6_000, seed=2)
-    schedule = found(problem)
-    assert (schedule is None) == (family == "mixed-fleet-infeasible")
-
-
 def one_of_each(types: int, jobs: int, blocks: int) -> Problem:
     """Machine types with a limit of one machine each, and jobs that need a tenth of them."""
     rng = random.Random(types)
@@ -119,20 +111,7 @@ def one_of_each(types: int, jobs: int, blocks: int) -> Problem:
     )
 
 
-@pytest.mark.parametrize(("types", "jobs", "blocks"), [(1_000, 20, 5), (300, 5, 300), (60, 2, 1)])
-def test_machine_types_of_one_machine_each(types: int, jobs: int, blocks: int) -> None:
-    assert found(one_of_each(types, jobs, blocks)) is not None
-
-
 # --- liveness -------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("looks", range(12))
-def test_it_ends_at_the_look_that_says_so(looks: int) -> None:
-    budget = Counting(looks)
-    problem = generate("size-bounded-mixed", n=400, seed=1)
-    first_schedule(problem, lambda: budget.stopped)
-    assert budget.asked <= looks + 4
 
 
 def claims(problem: Problem, budget: Unlimited) -> Iterator[Any]:
@@ -160,20 +139,6 @@ def test_auto_ends_at_whatever_look_it_is_stopped(family: str) -> None:
         for _ in claims(problem, budget):
             pass
         assert budget.asked <= looks + 40, looks
-
-
-def test_fifty_thousand_configurations_are_read_once() -> None:
-    rng = np.random.default_rng(1)
-    problem = Problem.from_arrays(
-        demands=rng.integers(100, 5000, size=30),
-        supply=rng.integers(1, 200, size=(30, 6)),
-        configurations=1 + rng.integers(0, 12, size=(5_000, 6)),
-    )
-    budget = Counting(10**9)
-    schedule = first_schedule(problem, lambda: budget.stopped)
-    assert schedule is not None
-    assert check(problem, schedule) == ()
-    assert budget.asked < 100
 
 
 def test_a_job_that_takes_what_each_of_many_machines_has_can_be_stopped() -> None:

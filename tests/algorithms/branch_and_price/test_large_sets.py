@@ -11,7 +11,6 @@ import pytest
 
 from algorithms.tables.machines import listed
 from cms import (
-    Configuration,
     Incumbent,
     Job,
     MachineType,
@@ -35,31 +34,6 @@ def test_sets_too_large_to_be_listed_are_scheduled_and_proved(seed: int, beside:
     solution = solve(problem, METHOD, threads=1, time_limit=None)
     assert check(problem, solution.schedule) == ()
     assert solution.proof == "checked"
-
-
-def test_shares_in_steps_of_a_fiftieth() -> None:
-    rng = random.Random(2)
-    sizes = {f"mps:{s}": s for s in range(2, 101, 2)}
-    jobs = []
-    for j in range(8):
-        peak, half = rng.randint(1000, 9000), rng.uniform(0.2, 5)
-        supply = {b: int(peak * (1 + half) * s / (s + 100 * half)) for b, s in sizes.items()}
-        jobs.append(Job(f"j{j}", rng.randint(500, 20000), supply))
-    problem = Problem(configurations=SizeBoundedConfigurations(sizes, 100), jobs=jobs)
-    solution = solve(problem, METHOD, threads=1, time_limit=None)
-    assert solution.proof == "checked"
-
-
-@pytest.mark.parametrize("exponent", few(1, [12, 13, 6, 9]))
-def test_blocks_worth_a_trillionth_of_a_machine_keep_their_price(exponent: int) -> None:
-    """308 machines; rounded to the same grid as the others their price would be nothing."""
-    problem = Problem(
-        configurations=[Configuration({"x": 10**exponent, "y": 1}), Configuration({"y": 1000})],
-        jobs=[Job("a", 3 * 10 ** (exponent + 2) + 1, {"x": 1}), Job("b", 50000, {"y": 7})],
-    )
-    solution = solve(problem, METHOD, threads=1)
-    assert solution.cost == 308
-    assert solution.lower_bound >= Fraction(307)
 
 
 def until(problem: Problem, enough: Callable[[Incumbent], bool]) -> Solution:

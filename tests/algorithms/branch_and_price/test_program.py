@@ -21,16 +21,14 @@ from algorithms.branch_and_price.program import (
     schedule_of,
     shortened,
 )
-from algorithms.branch_and_price.rounding import Box, rounded
+from algorithms.branch_and_price.rounding import Box
 from algorithms.branch_and_price.shapes import Shapes
-from algorithms.prices import sharded_jobs
 from algorithms.prices.choices import choices_of, no_choices
-from algorithms.prices.fraction import fractional
 from algorithms.prices.jobs import Jobs
 from algorithms.solvers.integer import Settings
 from cms import Configuration, Job, MachineType, Problem, check
 from cms.problem.rows import Row
-from tests.algorithms.branch_and_price.parts import Unlimited, reduced, searched, single
+from tests.algorithms.branch_and_price.parts import Unlimited, reduced, single
 from tests.families import FAMILIES, instance
 from tests.oracle import optimum
 from tests.samples import spread
@@ -148,20 +146,6 @@ def test_limits_usable_machines_and_the_neighbourhood_are_kept() -> None:
     jobs, shapes = two_ways(0)
     answer = close(shapes, jobs, five(usable=[False, True]), budget, effort=10.0)
     assert answer.status == "infeasible"
-
-
-@pytest.mark.parametrize("exponent", [6, 9, 12, 15, 17])
-def test_a_box_around_the_mixture_has_a_schedule_at_the_bound(exponent: int) -> None:
-    """However long the demand is, what is left of it inside the box is short."""
-    search = searched(single({"a": 2, "b": 1}, 10**exponent, {"a": "6.5", "b": 1}))
-    mixture = fractional(search)
-    start = rounded(search, mixture, 0)
-    shapes = Shapes(search.jobs.problem, search.region.rows)
-    task = Task(start.choices, {}, start.boxes, NOTHING, None, shapes.around(mixture))
-    jobs = sharded_jobs.listed(search.jobs)
-    answer = close(shapes, jobs, task, Unlimited(), nodes=500, effort=2.0)
-    assert answer.found is not None
-    assert serves(jobs, shapes, answer.found) == -(-(10**exponent) // 14)
 
 
 # --- numbers that leave the solver's range --------------------------------------------------------

@@ -11,7 +11,7 @@ from algorithms.branch_and_price.rounding import _FAR, MOST_BOXES, Rounded, roun
 from algorithms.prices.fraction import Fractional, fractional
 from algorithms.prices.search import PriceSearch
 from algorithms.prices.sharded_jobs import listed
-from cms import Configuration, Job, MachineType, Problem, Status, solve
+from cms import Configuration, Job, Problem, Status, solve
 from instances.families import generate
 from tests.algorithms.branch_and_price.parts import bought, reduced, searched
 from tests.families import FAMILIES, instance
@@ -130,36 +130,6 @@ def test_a_job_between_options_far_apart_is_left_in_a_box(demand: int) -> None:
     alone = rounded(search, mixture, 0, most_boxes=0)
     examine(search, mixture, alone, boxes=False)
     assert alone.boxes == ()
-
-
-@pytest.mark.parametrize("exponent", [19, 30, 100, 309, 400])
-def test_numbers_beyond_int64_are_rounded(exponent: int) -> None:
-    """Options are Python integers then."""
-    search = far_apart(10**exponent, 1)
-    mixture = fractional(search)
-    for most in (0, MOST_BOXES):
-        result = rounded(search, mixture, 0, most_boxes=most)
-        examine(search, mixture, result, boxes=most > 0)
-
-
-def test_small_options_are_weighed_beside_one_that_no_float_holds() -> None:
-    huge = 10**400
-    problem = Problem(
-        configurations=[
-            Configuration({"a": huge // 7}, "n"),
-            Configuration({"a": 2, "b": 1, "c": 2}, "m"),
-            Configuration({"a": 1, "b": 1}, "n"),
-        ],
-        jobs=[
-            Job("x", huge, {"a": 1, "b": huge // 2, "c": huge // 2}),
-            Job("y", 14, {"a": 8, "b": 9, "c": 3}),
-            Job("z", 17, {"a": 4, "b": 9, "c": 1}),
-            Job("w", 16, {"a": 1, "b": 8, "c": 5}),
-        ],
-        machine_types=[MachineType("m", 1, 3), MachineType("n", 9)],
-    )
-    solution = solve(problem, "price_and_branch", threads=1)
-    assert solution.status == "optimal"
 
 
 def test_many_jobs_between_far_options_carry_the_error_on() -> None:

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from algorithms.branch_and_price import shapes as covering
+from algorithms.branch_and_price.restricted_master import NodeSolution, RestrictedMaster
 from algorithms.prices.master import Master, Proposal
 from algorithms.solvers.integer import Outcome, Program, TooLarge
 from cms import Problem, check, solve
@@ -17,7 +18,7 @@ from tests.families import FAMILIES, instance
 from tests.oracle import optimum
 from tests.samples import so_many
 
-solved = Master.solve
+solved, solved_below = Master.solve, RestrictedMaster.solve
 LIES: list[object] = []
 
 
@@ -63,12 +64,26 @@ def too_high(master: Master) -> Proposal | None:
     return None if found is None else found._replace(value=found.value * 2 + 1)
 
 
+def dear(master: RestrictedMaster, bounds: Any) -> NodeSolution | None:
+    """Values and prices three times too high: what they seem to close is open."""
+    found = solved_below(master, bounds)
+    if found is None:
+        return None
+    prices = [3 * price for price in found.prices]
+    return found._replace(value=3 * found.value + 1, prices=prices, worth=3 * found.worth)
+
+
 def now_and_then(master: Master) -> Proposal | None:
     return None if len(master.weights) % 3 == 2 else solved(master)
 
 
 FAULTS: dict[str, list[tuple[Any, str, Any]]] = {
-    "no linear programs": [(Master, "solve", fails), (covering, "covering", fails)],
+    "no linear programs": [
+        (Master, "solve", fails),
+        (RestrictedMaster, "solve", fails),
+        (covering, "covering", fails),
+    ],
+    "nonsense below branches": [(RestrictedMaster, "solve", dear)],
     "linear programs fail now and then": [(Master, "solve", now_and_then)],
     "nonsense for prices": [(Master, "solve", nonsense)],
     "upper bounds too low": [(Master, "solve", too_low)],

@@ -6,67 +6,37 @@ from fractions import Fraction
 
 import pytest
 
-from algorithms.branch_and_price.whole_fleets import alike, list_options, whole_fleet
+from algorithms.branch_and_price.whole_fleets import WholeFleets, alike
 from algorithms.prices.jobs import Jobs
-from algorithms.prices.region import Region
 from algorithms.prices.sharded_jobs import listed
-from cms import Job, Problem, SizeBoundedConfigurations, solve
+from cms import Job, Problem, SizeBoundedConfigurations
 from instances.families import generate
 from tests.algorithms.branch_and_price.parts import Unlimited, searched
 
 
+@pytest.mark.parametrize("whole_jobs", [True, False])
 @pytest.mark.parametrize(
     ("most", "target", "cost"), [(None, 9, 2), (2, 9, 3), (None, 2, 2), (None, 1, None)]
 )
 def test_whole_fleets_take_paths_or_else_the_contents_that_are_known(
-    most: int | None, target: int, cost: int | None
+    most: int | None, target: int, cost: int | None, whole_jobs: bool
 ) -> None:
     # of six jobs that need one block of 2 or 3 parts three fit on a machine of 7, or two
     sets = SizeBoundedConfigurations({"a": 2, "b": 3}, 7, max_blocks=most)
-    jobs = Jobs(
-        Problem(
-            configurations=sets,
-            jobs=[Job(str(number), 1, {"a": 1, "b": 1}) for number in range(6)],
-        )
-    )
-    region = Region(jobs.problem)
-    options = [(0, (1, 0)), (0, (0, 1))]
-    fleet = whole_fleet(
-        jobs,
-        region,
-        options,
-        region.rows,
-        Unlimited(),
-        least=Fraction(1),
-        target=Fraction(target),
-        nodes=50,
-    )
+    jobs = [Job(str(number), 1, {"a": 1, "b": 1}) for number in range(6)]
+    search = searched(Problem(configurations=sets, jobs=jobs))
+    assert search.best is not None
+    programs = WholeFleets(search, search.best, listed(search.jobs), Unlimited())
+    given = Fraction(1), Fraction(target)
+    fleet = programs.find(least=given[0], target=given[1], nodes=50, whole_jobs=whole_jobs)
     assert (fleet and fleet.cost) == cost
     if fleet is not None:
-        assert fleet.choices.counts.sum() == 6
+        assert fleet.machines == (cost,)
+        assert (fleet.choices is not None) == whole_jobs
+        assert fleet.choices is None or fleet.choices.counts.sum() == 6
 
 
 def test_single_jobs_are_not_alike() -> None:
     many = generate("cluster-fleet", n=200, seed=1, kinds=4, types=2, blocks=12)
     assert alike(Jobs(many))
     assert not alike(Jobs(generate("cluster-fleet", n=40, seed=1)))
-    search = searched(many)
-    assert search.best is not None
-    jobs = listed(search.jobs)
-    options = list_options(search, search.best, jobs)
-    assert {kind for kind, _ in options} == {*range(len(jobs))}
-
-
-@pytest.mark.parametrize(
-    ("arguments", "best"),
-    [
-        ({"n": 200, "seed": 1, "kinds": 4, "types": 2, "blocks": 12}, None),
-        ({"n": 1500, "seed": 4, "kinds": 12, "types": 3, "blocks": 36}, Fraction("557.5")),
-        ({"n": 1500, "seed": 1, "kinds": 12, "types": 3, "blocks": 36}, None),
-    ],
-)
-def test_many_equal_jobs_are_proved(arguments: dict[str, int], best: Fraction | None) -> None:
-    solution = solve(generate("cluster-fleet", serving="rates", **arguments), time_limit=60)
-    assert solution.status.value == "optimal"
-    assert solution.proof.value == "checked"
-    assert best is None or solution.cost == best

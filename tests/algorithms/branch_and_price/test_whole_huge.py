@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from cms import Configuration, MachineType, SizeBoundedConfigurations, check, solve
+from cms import Configuration, SizeBoundedConfigurations, check, solve
 from instances.families import generate
 from tests.algorithms.branch_and_price.parts import single
 from tests.algorithms.branch_and_price.proving import of, proved
@@ -30,45 +30,6 @@ def test_two_blocks_at_any_demand(exponent: int) -> None:
     """A machine gives 14, used up to the last block: the bound is the optimum."""
     huge = 10**exponent
     proved(single({"a": 2, "b": 1}, huge, {"a": "6.5", "b": 1}), -(-huge // 14))
-
-
-@pytest.mark.parametrize("exponent", LONG)
-def test_free_machines_run_out_at_any_size(exponent: int) -> None:
-    huge = 10**exponent
-    problem = of(
-        *FREE,
-        jobs={"x": (huge, {"a": 1})},
-        types=(MachineType("free", 0, huge // 100), MachineType("paid", 3)),
-    )
-    proved(problem, 3 * (huge - huge // 100))
-
-
-@pytest.mark.parametrize("limited", few(1, [True, False]))
-@pytest.mark.parametrize("exponent", LONG)
-def test_several_huge_demands_end_at_the_bound_or_next_to_it(exponent: int, limited: bool) -> None:
-    huge = 10**exponent
-    types = (
-        MachineType("m", 2, huge // 10 if limited else None),
-        MachineType("n", "3/2"),
-    )
-    problem = of(
-        Configuration({"a": 2, "b": 1}, "m"),
-        Configuration({"b": 3}, "n"),
-        Configuration({"c": 7}, "n"),
-        jobs={
-            "x": (huge, {"a": "6.5", "b": 1}),
-            "y": (huge + 7, {"a": 3, "b": 2, "c": 1}),
-            "z": (3 * huge // 10 + 1, {"a": 1, "b": 1, "c": 1}),
-            "small": (3, {"b": 1}),
-        },
-        types=types,
-    )
-    solution = solve(problem, "price_and_branch", threads=1, time_limit=None)
-    assert check(problem, solution.schedule) == ()
-    assert solution.gap is not None
-    # Whole machines of either type differ by 1/2.
-    assert solution.gap <= 2
-    assert len(solution.schedule.groups) <= 60
 
 
 @pytest.mark.parametrize("exponent", LONG)

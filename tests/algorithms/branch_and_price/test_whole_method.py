@@ -15,10 +15,10 @@ import algorithms.prices.jobs
 import algorithms.prices.search
 import cms.knapsack.pricing
 from algorithms.price_and_branch import PriceAndBranch
-from cms import MachineType, Problem, Proof, Solution, Status, check, solve
+from cms import Problem, Proof, Solution, Status, check, solve
 from cms.solving.arguments import Arguments
 from cms.solving.solve import run_checked
-from instances.families import generate, suite
+from instances.families import generate
 from tests.algorithms.branch_and_price.proving import refuse_false_files
 from tests.families import FAMILIES, instance
 from tests.oracle import optimum
@@ -95,18 +95,6 @@ def test_the_paths_of_large_problems_change_no_optimum(path: str) -> None:
         assert tally(family, range(8, 8 + each), files=False).total() == each
 
 
-@pytest.mark.long
-@pytest.mark.parametrize("family", FAMILIES)
-def test_thousands_of_tiny_problems_are_solved_and_proved(
-    family: str, path: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    many = MANY if path == "plain" else MANY // 5
-    found = tally(family, range(FEW, FEW + many), files=path == "plain")
-    with capsys.disabled():
-        print(f"\n{path} {family}: {dict(found)}")
-    assert found.total() == many
-
-
 # --- against another solver -----------------------------------------------------------------------
 
 
@@ -153,54 +141,6 @@ def test_another_solver_finds_the_same_optima() -> None:
         problem = generate(name, seed=7, **arguments)
         ended += agree(problem, nodes=60, files=at % 3 == 0)
     assert ended >= len(half) // 3
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("seed", range(6))
-def test_another_solver_finds_the_same_optima_of_many_problems(
-    seed: int, capsys: pytest.CaptureFixture[str]
-) -> None:
-    number, ended = 130, 0
-    for name, arguments in suite(number, 60, seed):
-        if name != "huge-demands":  # HiGHS works in floating-point numbers
-            ended += agree(generate(name, **dict[str, Any](arguments)), nodes=2000)
-    with capsys.disabled():
-        print(f"\nseed {seed}: {ended} of {number} ended on both sides, all alike")
-    assert ended >= number // 2
-
-
-def test_the_machines_of_an_optimum_are_enough_and_one_less_is_not() -> None:
-    """With one machine less of a type any schedule would be cheaper than the optimum."""
-    problem = generate("mixed-fleet", n=12, seed=3, types=2)
-    best = answer(problem)
-    assert (best.status, best.proof) == (Status.OPTIMAL, Proof.CHECKED)
-    used: Counter[str] = Counter()
-    for configuration, count in best.schedule.machines.items():
-        used[configuration.machine or ""] += count
-
-    def fleet(short: str | None) -> Problem:
-        return problem.replace(
-            machine_types=[
-                MachineType(m.name, m.cost, used[m.name] - (m.name == short))
-                for m in problem.machine_types
-            ]
-        )
-
-    assert answer(fleet(None)).cost == best.cost
-    assert len(used) == 2
-    for name in used:
-        solution = answer(fleet(name))
-        assert solution.status is Status.INFEASIBLE
-        refuse_false_files(fleet(name), solution)
-
-
-@pytest.mark.parametrize("seed", range(4))
-def test_infeasible_fleets_are_proved_with_a_ray_or_a_tree(seed: int) -> None:
-    problem = generate("mixed-fleet-infeasible", n=12, seed=seed)
-    solution = answer(problem)
-    assert (solution.status, solution.proof) == (Status.INFEASIBLE, Proof.CHECKED)
-    assert solution.certificate.proves_infeasible(problem)
-    refuse_false_files(problem, solution)
 
 
 def test_a_start_is_improved_on_and_never_lost() -> None:

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import threading
 import time
-from fractions import Fraction
 from typing import Any
 
 import pytest
 
-from algorithms.price_and_branch import PriceAndBranch
 from cms import Incumbent, Problem, Solution, StopReason, check, solve
 from instances.families import generate
 from tests.samples import few, spread
@@ -54,15 +52,6 @@ def test_the_history_is_the_same_every_time_and_for_any_threads(
     costs = [line.cost for line in solution.history if line.cost is not None]
     assert bounds == sorted(bounds)
     assert costs == sorted(costs, reverse=True)
-
-
-def test_the_history_is_the_same_on_the_compiled_path() -> None:
-    problem = generate("real-rows", n=5000, seed=3, m=30)
-    first = answer(problem, threads=1)
-    assert check(problem, first.schedule) == ()
-    assert first.gap is not None
-    assert first.gap <= 1
-    assert history(answer(problem, threads=2)) == history(first)
 
 
 # --- stopping -------------------------------------------------------------------------------------
@@ -116,15 +105,3 @@ def test_any_time_limit_leaves_a_checked_answer_and_no_thread(limit: float) -> N
         assert solution.certificate.bound(problem) <= solution.lower_bound
         assert solution.cost is None or solution.lower_bound <= solution.cost
     wait_until_alone(before)
-
-
-# --- the protocol ---------------------------------------------------------------------------------
-
-
-def test_as_a_third_party_s_it_proves_the_same_without_a_solver_s_word() -> None:
-    """Given as an object it is not trusted: what it says has to be checked."""
-    problem = generate("arbitrary", n=20, seed=3)
-    solution = solve(problem, PriceAndBranch())
-    assert (solution.status, solution.proof) == ("optimal", "checked")
-    assert solution.cost == answer(problem).cost
-    assert solution.lower_bound == Fraction(solution.cost or 0)

@@ -1,0 +1,128 @@
+"""What a branch-and-price search branches on a problem for, and the certificate of its tree."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from cms.certificate.certificate import BlockPrices, Branch, Certificate
+from cms.problem.parts import held_blocks
+from cms.problem.problem import Problem
+from cms.reduction.reduction import Reduction, let_stand_in
+from cms.reduction.replacement import NOTHING_REPLACED, replaced
+from cms.running.stopping import never
+
+from ..prices.points import PricePoint
+from ..prices.region import Region
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from cms.certificate.conditions import Condition
+
+
+def branchable(problem: Problem, *, fewer: bool = False) -> Reduction:
+    """Leave out what cannot matter below any branch.
+
+    Below a branch on machines or blocks a configuration that another beats may be worth more than
+    that one; so all of them stay as the user gave them, each once, and every certificate of the
+    smaller problem holds for the original after :meth:`Reduction.restore_prices`. What goes are
+    jobs without demand, supply beyond it, and blocks that serve no job or that no machine can have.
+    With ``fewer`` blocks go that smaller ones replace, too: then certificates may branch on
+    machines of types, and on nothing else.
+    """
+    jobs = np.flatnonzero(problem.rows.wants)
+    rows = problem.rows.select(jobs, range(len(problem.blocks)), cut=True)
+    held = set(held_blocks(problem.configurations))
+    useful: list[int] = np.flatnonzero(problem.serving_blocks()).tolist()
+    kept = [i for i in useful if problem.blocks[i] in held]
+    replacement = replaced(problem, kept, never) if fewer else NOTHING_REPLACED
+    kept = [i for i in kept if i not in replacement.gone]
+    small = Problem._rebuild(
+        tuple(problem.blocks[i] for i in kept),
+        tuple(dict.fromkeys(problem.configurations)),
+        problem.machine_types,
+        tuple(problem.job_names[j] for j in jobs.tolist()),
+        rows.select(np.arange(len(jobs)), kept),
+    )
+    lost = tuple(problem.blocks[i] for i in useful if problem.blocks[i] not in held)
+    reduction = Reduction(problem, small, lost, (), replacement)
+    let_stand_in(reduction, small)
+    return reduction
+
+
+def is_branchable(reduction: Reduction, *, fewer: bool) -> bool:
+    """Whether a reduction left out no more than :func:`branchable` does: blocks of sets alone."""
+    if reduction.replacement.gone and not fewer:
+        return False
+    before = reduction.original
+    sets = dict.fromkeys(before.size_bounded_configurations)
+    kept = reduction.problem.size_bounded_configurations
+    return len(kept) == len(sets) and not before.listed_configurations
+
+
+@dataclass(slots=True, eq=False)
+class Node:
+    """A node: the branches above it, and the best prices found there."""
+
+    path: tuple[Condition, ...]
+    point: PricePoint
+    children: tuple[Node, ...] = ()
+
+    def leaves(self) -> Iterator[Node]:
+        """Iterate over the nodes below without children."""
+        waiting = [self]
+        while waiting:
+            node = waiting.pop()
+            waiting += reversed(node.children)
+            if not node.children:
+                yield node
+
+
+class _Part(NamedTuple):
+    """A leaf or a branch; ``depths`` are those of the branches that some leaf makes use of."""
+
+    bound: Fraction
+    depths: frozenset[int]
+    node: Node
+    sides: tuple[_Part, ...] = ()
+
+
+def build_certificate(given: Reduction, root: Node, *, free_machines: bool) -> Certificate:
+    """Write the tree of a :func:`branchable` problem as a certificate of the original one."""
+    return _certificate(given, _part(root), (), free_machines)
+
+
+def _part(node: Node) -> _Part:
+    if not node.children:
+        used = {at for at, value in enumerate(node.point.vector.multipliers) if value}
+        return _Part(node.point.bound, frozenset(used), node)
+    depth, sides = len(node.path), tuple(map(_part, node.children))
+    # A side that makes no use of the branch holds without it, for both.
+    alone = [part for part in sides if depth not in part.depths]
+    if alone:
+        return max(alone, key=lambda part: part.bound)
+    depths = sides[0].depths | sides[1].depths
+    return _Part(min(part.bound for part in sides), depths - {depth}, node, sides)
+
+
+def _certificate(
+    given: Reduction, part: _Part, depths: tuple[int, ...], free_machines: bool
+) -> Certificate:
+    """Write a part; ``depths`` are those of the branches kept above it."""
+    node = part.node
+    if part.sides:
+        condition, inner = node.children[0].path[-1], (*depths, len(node.path))
+        sides = (_certificate(given, side, inner, free_machines) for side in part.sides)
+        return Branch(condition.quantity, condition.value, *sides)
+    region, vector = (
+        Region(given.problem, node.path, free_machines=free_machines),
+        node.point.vector,
+    )
+    worth = node.point.bound - region.constant(vector)
+    leaf = given.restore_prices(region.leaf(vector), worth)
+    multipliers = [vector.multipliers[depth] for depth in depths]
+    return BlockPrices(leaf.prices, leaf.limit_prices, multipliers, leaf.proper)

@@ -1,0 +1,221 @@
+"""Branch and price: trees that end at the optimum, every claim checked by both checkers."""
+
+from __future__ import annotations
+
+import random
+from fractions import Fraction
+
+import pytest
+
+from algorithms.branch_and_price.tree import branch_and_price
+from cms import (
+    Branch,
+    Certificate,
+    Configuration,
+    Job,
+    MachinesOfType,
+    MachineType,
+    Problem,
+    Schedule,
+    SizeBoundedConfigurations,
+    check,
+)
+from cms.certificate.first import first_certificate
+from instances import hard
+from instances.families import generate
+from tests.algorithms.branch_and_price.branched import ask_the_second_checker, proof
+from tests.algorithms.branch_and_price.parts import Counting, Unlimited
+from tests.families import FAMILIES, instance
+from tests.oracle import optimum
+from tests.references.named import EVERY, HARD
+from tests.samples import few, no_round_up
+
+
+def quantities(certificate: Certificate | None) -> list[object]:
+    """What a tree branches on."""
+    if not isinstance(certificate, Branch):
+        return []
+    below, above = quantities(certificate.below), quantities(certificate.above)
+    return [certificate.quantity, *below, *above]
+
+
+def in_tenths(rng: random.Random) -> Problem:
+    """A few jobs on two to four types of nearly equal cost for what they hold."""
+    types: list[MachineType] = []
+    shapes: list[Configuration | SizeBoundedConfigurations] = []
+    for name in "mnop"[: rng.randint(2, 4)]:
+        size = rng.randint(1, 4)
+        cost = Fraction(10 * size + rng.randint(-2, 3), 10)
+        types.append(MachineType(name, cost, rng.choice([None, None, None, 1, 3])))
+        if rng.random() < 0.5:
+            shapes.append(Configuration({"a": size, "b": rng.randint(1, 2)}, name))
+            shapes.append(Configuration({"b": size}, name))
+        else:
+            most = rng.choice([None, None, 2])
+            shapes.append(SizeBoundedConfigurations({"a": 1, "b": 2}, size + 1, name, most))
+    jobs = [
+        Job(f"j{number}", rng.randint(1, 6), {"a": rng.choice([1, 2]), "b": rng.choice([1, 3])})
+        for number in range(rng.randint(1, 3))
+    ]
+    return Problem(configurations=shapes, machine_types=types, jobs=jobs)
+
+
+@pytest.mark.parametrize("name", sorted(HARD))
+def test_worst_cases_of_the_theory_are_proved(name: str) -> None:
+    problem, known = EVERY[name].make(), EVERY[name].optimum
+    assert proof(problem, known).bound == known
+
+
+@pytest.mark.parametrize("seed", few(2, range(60)))
+@pytest.mark.parametrize("dearer", [0, 1])
+def test_costs_in_tenths_end_at_the_optimum(seed: int, dearer: int) -> None:
+    problem = in_tenths(random.Random(f"tenths {seed}"))
+    best = optimum(problem)
+    if best is None:
+        (claim,) = branch_and_price(problem, Unlimited(), None, node_limit=4_000)
+        assert isinstance(claim, Certificate)
+        assert claim.proves_infeasible(problem)
+        ask_the_second_checker(problem, claim)
+        return
+    found = proof(problem, best + dearer)
+    assert found.bound <= best
+    assert found.bound == best or dearer
+    assert found.schedule is None or dearer
+
+
+@pytest.mark.parametrize("family", few(4, sorted(FAMILIES)))
+def test_small_problems_are_proved_or_shown_to_have_no_schedule(family: str) -> None:
+    for number in range(1000, 1006):
+        problem = instance(family, number)
+        if first_certificate(problem).proves_infeasible(problem):
+            continue  # the driver knows
+        best = optimum(problem)
+        if best is not None:
+            assert not problem.cost_step or proof(problem, best).bound == best, number
+        for claim in branch_and_price(problem, Unlimited(), None, node_limit=1_000):
+            if isinstance(claim, Schedule):
+                assert check(problem, claim) == ()
+            else:
+                assert best is None
+                assert claim.proves_infeasible(problem)
+                ask_the_second_checker(problem, claim)
+
+
+def test_machines_of_a_size_bounded_set_are_told_apart_by_what_they_have() -> None:
+    # cutting stock without round-up: of totals all are whole, of machines with some blocks not
+    found = proof(no_round_up(), Fraction(6))
+    assert found.bound == 6
+    assert isinstance(found.certificate, Branch)
+
+
+def test_a_sum_of_machines_closes_what_machines_of_one_type_would_not() -> None:
+    # All five dear machines hold 100 jobs. For 901 more 3 m + 4 o is 450.5 in parts, or else 451,
+    # of which each costs 3/10: 135.15 or 135.3, however many machines of each type there are.
+    rooms = {"m": 6, "o": 8, "dear": 20}
+    problem = Problem(
+        configurations=[SizeBoundedConfigurations({f"1{m}": 1}, n, m) for m, n in rooms.items()],
+        machine_types=[
+            MachineType("m", "0.9"),
+            MachineType("o", "1.2"),
+            MachineType("dear", "1.3", limit=5),
+        ],
+        jobs=[Job(str(number), 1, {"1m": 1, "1o": 1, "1dear": 1}) for number in range(1001)],
+    )
+    found = proof(problem, Fraction("141.8"), most_nodes=60)
+    assert found.bound == Fraction("141.8")
+    (quantity,) = quantities(found.certificate)
+    assert isinstance(quantity, MachinesOfType)
+    assert (quantity.weights["m"], quantity.weights["o"]) == (3, 4)
+
+
+@pytest.mark.parametrize("fewer", [False, True])
+def test_equal_jobs_by_the_hundred_are_proved(fewer: bool) -> None:
+    problem = generate("cluster-fleet", n=200, seed=1, kinds=4, types=2, blocks=12)
+    claims = [*branch_and_price(problem, Unlimited(), Fraction(199), node_limit=500, fewer=fewer)]
+    schedules = [claim for claim in claims if isinstance(claim, Schedule)]
+    trees = [claim for claim in claims if isinstance(claim, Certificate)]
+    assert all(check(problem, schedule) == () for schedule in schedules)
+    assert min(schedule.cost(problem) for schedule in schedules) == 198
+    assert 0 <= 198 - trees[-1].bound(problem) < problem.cost_step
+    ask_the_second_checker(problem, trees[-1])
+    if fewer:
+        assert all(isinstance(each, MachinesOfType) for each in quantities(trees[-1]))
+
+
+def test_shares_beside_mig_with_costs_in_tenths_lead_to_a_schedule() -> None:
+    problem = generate("size-bounded-mixed", n=30, seed=1302238433, m=5, mig_cost="0.9")
+    found = proof(problem, Fraction("21.3"))
+    assert found.schedule is not None
+    assert found.schedule.cost(problem) == found.bound == 21
+
+
+def test_fleets_that_are_too_small_below_every_leaf() -> None:
+    problem = generate("mixed-fleet", n=10, seed=1, types=3, cost_step="1/2")
+    types = [
+        [
+            MachineType(machine.name, machine.cost, limit)
+            for machine, limit in zip(problem.machine_types, limits, strict=True)
+        ]
+        for limits in ((3, 2, 2), (4, 4, 4))
+    ]
+    lost, enough = (problem.replace(machine_types=each) for each in types)
+    (claim,) = branch_and_price(lost, Unlimited(), None, node_limit=4_000)
+    assert isinstance(claim, Branch)
+    assert claim.proves_infeasible(lost)
+    (schedule,) = branch_and_price(enough, Unlimited(), None, node_limit=4_000)
+    assert isinstance(schedule, Schedule)
+    assert check(enough, schedule) == ()
+
+
+def test_configurations_that_others_beat_and_machines_of_no_cost_stay() -> None:
+    # below a branch on blocks a machine with fewer of them may be worth more
+    shapes = [Configuration({a: 1, b: 1}, "dear") for a, b in ("xy", "yz", "xz")]
+    beaten = [Configuration({block: 1}, "dear") for block in "xyz"]
+    problem = Problem(
+        configurations=[
+            *shapes,
+            *beaten,
+            beaten[0],
+            Configuration({"x": 1, "useless": 3}, "dear"),
+            Configuration({"a": 2}, "free"),
+            Configuration({"x": 1, "y": 1, "z": 2}, "odd"),
+        ],
+        machine_types=[MachineType("dear", 2), MachineType("free", 0), MachineType("odd", 5)],
+        jobs=[
+            *(Job(name, 5, {name: 1}) for name in "xyz"),
+            Job("j", 7, {"a": 2}),
+            Job("idle", 0, {"x": 1}),
+        ],
+    )
+    found = proof(problem, 18)
+    assert found.bound == 16
+    assert isinstance(found.certificate, Branch)
+    assert MachinesOfType("free") not in quantities(found.certificate)
+
+
+def test_the_limit_on_nodes_still_leaves_a_certificate() -> None:
+    problem = hard.SET_COVER_F2_4.make()
+    bounds = [proof(problem, 4, most_nodes=nodes).bound for nodes in (1, 400, 4_000)]
+    assert bounds == sorted(bounds)
+    assert bounds[0] < bounds[-1] == 4
+
+
+def test_a_depth_that_certificates_cannot_have_is_not_reached(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("algorithms.branch_and_price.tree.LARGEST_DEPTH", 3)
+    found = proof(hard.SET_COVER_F2_4.make(), 4)
+    assert found.bound < 4
+    for claim in found.claims:
+        assert isinstance(claim, Certificate)
+        assert all(len(leaf.multipliers) <= 3 for leaf in claim.leaves())
+
+
+@pytest.mark.parametrize("questions", [3, 30, 100, 300])
+def test_stopped_anywhere_what_was_claimed_holds(questions: int) -> None:
+    problem = generate("mixed-fleet", n=10, seed=1, types=3, cost_step="0.01")
+    for claim in branch_and_price(problem, Counting(questions), Fraction(12), node_limit=60):
+        if isinstance(claim, Schedule):
+            assert check(problem, claim) == ()
+        else:
+            assert claim.bound(problem) <= Fraction("10.7")
