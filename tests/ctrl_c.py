@@ -64,7 +64,7 @@ def work_cp_sat(budget: Budget) -> None:
 
 
 def work_scip(budget: Budget) -> None:
-    from algorithms.solvers.mixed import MixedProgram
+    from algorithms.solvers.linear import MixedProgram
 
     program = MixedProgram()
     matrix, right = market_split()

@@ -52,7 +52,6 @@ def on(quantity: Quantity) -> Branch:
         (on(BlocksOf("c")), "block 'c'"),
         (on(BlocksOfJob("c", "x")), "block 'c'"),
         (on(BlocksOfJob("b", "z")), "job 'z'"),
-        (on(BlocksOfJob("b", "x", 3)), "turns with 3 of the job 'x'"),
         (on(MachinesWith(Configuration({"c": 1}, "dear"))), "block 'c'"),
         (on(MachinesWith(Configuration({"b": 1}, "DEAR"))), "machine type 'DEAR'"),
         (on(MachinesWith(Configuration({"b": 1}))), "Configuration(b)"),
@@ -137,7 +136,6 @@ class Turncoat(Configuration):
         (lambda: BlocksOf(""), "''"),
         (lambda: BlocksOfJob("b", ["x"]), "['x']"),  # type: ignore[arg-type]
         (lambda: BlocksOfJob(None, "x"), "None"),  # type: ignore[arg-type]
-        (lambda: BlocksOfJob("b", "x", -1), "-1"),
         (lambda: MachinesOf("b"), "'b'"),  # type: ignore[arg-type]
         (lambda: MachinesOf(Turncoat({"b": 3})), "3 x b"),
         (lambda: MachinesOf(SizeBounded({"b": 1}, 1)), "SizeBounded"),  # type: ignore[arg-type]

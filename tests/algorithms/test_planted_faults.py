@@ -127,7 +127,9 @@ def theorem(name: str, cases: int) -> Check:
 
 def traps() -> None:
     for name, machines in (("greedy-trap-4", 4), ("harmonic-trap-3", 8)):
-        test_hard_algorithms.test_bare_greedy_falls_into_its_trap(name, machines)
+        test_hard_algorithms.test_a_method_takes_as_many_machines_as_the_theory_says(
+            name, "greedy", test_hard_algorithms.GREEDY, machines
+        )
 
 
 def traps_by_item_greedy() -> None:

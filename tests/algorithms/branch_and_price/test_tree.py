@@ -20,7 +20,7 @@ from cms import (
     SizeBoundedConfigurations,
     check,
 )
-from cms.certificate.first import first_certificate
+from cms.certificate.certificate import first_certificate
 from instances import hard
 from instances.families import generate
 from tests.algorithms.branch_and_price.branched import ask_the_second_checker, proof
