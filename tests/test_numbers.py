@@ -39,6 +39,9 @@ class Index:
     def __init__(self, value: Any) -> None:
         self.value = value
 
+    def __repr__(self) -> str:
+        return f"Index({self.value!r})"
+
     def __index__(self) -> Any:
         return self.value
 
