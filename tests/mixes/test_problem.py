@@ -96,10 +96,10 @@ def test_a_job_refuses_what_is_no_job(changed: dict[str, Any], message: str) -> 
     ("amounts", "message"),
     [
         ({}, "a mix has no jobs; leave the block idle instead"),
-        ("ab", "a mix is 'ab'; expected a mapping of jobs to amounts"),
+        ("ab", "a mix is 'ab'; expected a mapping of jobs to numbers"),
         ({"a": 0}, "amount of job 'a' in a mix is 0; expected a number > 0"),
         ({"a": True}, "amount of job 'a' in a mix is True; expected a finite number"),
-        ({5: 1}, "a mix: job name is 5; expected a text that is not empty"),
+        ({5: 1}, "job name is 5; expected a text that is not empty"),
     ],
 )
 def test_a_mix_refuses_what_is_no_mix(amounts: Any, message: str) -> None:
