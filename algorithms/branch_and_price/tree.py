@@ -20,6 +20,7 @@ from cms.certificate.conditions import MOST_NAMED, Condition
 from cms.certificate.quantity import MachinesOfType, MachinesWith
 
 from ..prices.jobs import Jobs
+from ..prices.master import block_sizes
 from ..prices.search import PriceSearch
 from ..prices.sharded_jobs import listed
 from ..solvers.floats import near
@@ -86,7 +87,9 @@ def branch_and_price(
             pass
     for _ in search.refine():
         pass
-    if search.best is not None and not budget.stopped:
+    # Its programs count blocks, in floats.
+    countable = max(block_sizes(search.region), default=1) == 1
+    if search.best is not None and countable and not budget.stopped:
         yield from _Tree(given, search, Node((), search.best), budget, cost).run(node_limit)
 
 
