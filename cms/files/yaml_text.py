@@ -143,10 +143,10 @@ class _Reader:
         if isinstance(node, MappingNode):
             value = {}
             for key, entry in self._entries(node):
-                at, name = key.start_mark.index, key.value
-                if not isinstance(name, str):
+                if not isinstance(key.value, str):
                     expected = 'a key such as "starts"'
                     raise self._error("a key is no plain text", key, expected=expected)
+                at, name = key.start_mark.index, _joined(key.value)
                 if name in value:
                     raise twice(self._source, name, at)
                 self._length += len(name)
@@ -184,7 +184,7 @@ class _Reader:
         return own
 
     def _scalar(self, node: YamlNode) -> Any:
-        text, kind = str(node.value), str(node.tag).removeprefix(_TAG)
+        text, kind = _joined(str(node.value)), str(node.tag).removeprefix(_TAG)
         self._length += len(text)
         if kind in ("null", "bool"):
             return None if kind == "null" else text.lower() == "true"
@@ -193,3 +193,8 @@ class _Reader:
         if kind not in ("int", "float", "str", "timestamp"):
             raise self._error(f"the tag {node.tag} is not read here", node, fix="remove it")
         return text
+
+
+def _joined(text: str) -> str:
+    """Join surrogate pairs, as two escapes of JSON write them."""
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "surrogatepass")

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import kubernetes_validate  # type: ignore[import-untyped]
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from cms.errors import CmsError, FileError, InvalidProblem
@@ -285,6 +285,7 @@ VALUES: st.SearchStrategy[Value] = st.recursive(
 
 
 @share(3)
+@example({"\U0001f600": "\U00010000"})
 @given(st.dictionaries(st.text(LETTERS, max_size=6), VALUES, min_size=1))
 def test_yaml_says_what_was_meant(value: dict[str, Value]) -> None:
     assert documents(yaml_of(dict(value))) == [value]
