@@ -6,7 +6,7 @@ from itertools import product
 from math import ceil, gcd
 from typing import TYPE_CHECKING
 
-from cms.certificate.quantity import MachinesOf, MachinesWith
+from cms.certificate.quantity import BlocksOfJob, MachinesOf, MachinesWith
 from cms.problem.parts import Configuration
 
 if TYPE_CHECKING:
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from cms.certificate.quantity import Quantity
 
+    from ..prices.jobs import Jobs
     from ..prices.region import Region
     from .restricted_master import NodeSolution
 
@@ -23,6 +24,8 @@ NEAR = 1e-5
 _SUMS, _MOST_PARTS, _MOST_WEIGHT, _FINEST = 12, 8, 1_000, 0.9
 #: Blocks of a type that tell machines apart: so many, of the contents that are used most in part.
 _FEW_OF_A_TYPE, _MOST_CONTENTS = 64, 40
+#: Blocks of single jobs that are looked at.
+_MOST_JOBS = 40
 
 
 def is_whole(value: float) -> bool:
@@ -67,3 +70,18 @@ def find_contents(region: Region, solution: NodeSolution) -> Iterator[Quantity]:
             for n in range(max(1, count + 1 - _FEW_OF_A_TYPE), count + 1):
                 content = Configuration({region.blocks[i]: n}, region.names[row.machine])
                 yield MachinesWith(content)
+
+
+def find_jobs(jobs: Jobs, region: Region, solution: NodeSolution) -> dict[BlocksOfJob, float]:
+    """Return blocks that a job without equals has in part, those worth most first."""
+    means: dict[tuple[int, int], float] = {}
+    for (kind, option), x in solution.options.items():
+        for i, n in enumerate(option) if jobs.weight(kind) == 1 else ():
+            means[kind, i] = means.get((kind, i), 0.0) + x * n
+    mixed = [at for at, x in means.items() if not is_whole(x)]
+    mixed.sort(key=lambda at: (-solution.prices[at[1]] * abs(means[at] - round(means[at])), at))
+    names = jobs.problem.job_names
+    return {
+        BlocksOfJob(region.blocks[i], names[int(jobs.members(kind)[0])]): means[kind, i]
+        for kind, i in mixed[:_MOST_JOBS]
+    }

@@ -12,7 +12,13 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from cms.certificate.quantity import BlocksOf, MachinesOf, MachinesOfType, MachinesWith
+from cms.certificate.quantity import (
+    BlocksOf,
+    BlocksOfJob,
+    MachinesOf,
+    MachinesOfType,
+    MachinesWith,
+)
 
 from ..prices.passes import Passes
 from ..prices.points import PricePoint
@@ -81,8 +87,8 @@ class RestrictedMaster:
         self._costs = [near(cost / region.unit) for cost in region.costs]
         self._program = program = LinearProgram()
         # Blocks that no machine holds cost more than any machine that does.
-        dear = 100.0 * max([1.0, *self._costs])
-        missing = [program.variable(dear) for _ in region.blocks]
+        self._dear = 100.0 * max([1.0, *self._costs])
+        missing = [program.variable(self._dear) for _ in region.blocks]
         self._needs = [program.row([(variable, 1.0)], low=0.0) for variable in missing]
         self._choose = [program.row([], low=float(jobs.weight(kind))) for kind in range(len(jobs))]
         self.options: dict[Pick, int] = {}
@@ -101,6 +107,10 @@ class RestrictedMaster:
             # No schedule needs an empty machine, but a branch may.
             self.add_content(Row((0,) * len(region.blocks), m, None))
         self._bounded: set[int] = set()
+        # The kind and block of a quantity that one job has, and the variable of what it has beyond
+        # its option, once there are bounds on it.
+        self._of_jobs: dict[int, tuple[int, int]] = {}
+        self._beyond: dict[int, int] = {}
         self._starts = np.arange(len(jobs), dtype=np.int64)
 
     @property
@@ -112,10 +122,15 @@ class RestrictedMaster:
         """Let something more be bounded; return its number."""
         if quantity in self.quantities:
             return self.quantities.index(quantity)
+        at = len(self.quantities)
         self.quantities.append(quantity)
+        if isinstance(quantity, BlocksOfJob):
+            problem, index = self._jobs.problem, self._region.problem.block_index
+            kind = int(self._jobs.kind_of[problem.job_index(quantity.job)])
+            self._of_jobs[at] = kind, index[quantity.block]
         column = [[self._count(quantity, row)] for row in self._contents]
         self._counts = np.hstack([self._counts, np.array(column, dtype=np.float64)])
-        return len(self.quantities) - 1
+        return at
 
     def total(self, quantity: Quantity, solution: NodeSolution) -> float:
         """Return how much of a quantity of configurations a solution has."""
@@ -133,6 +148,8 @@ class RestrictedMaster:
             held = dict(zip(region.blocks, row.counts, strict=True))
             least = quantity.content.blocks.items()
             return int(quantity.content.machine == name and all(held[b] >= n for b, n in least))
+        if isinstance(quantity, BlocksOfJob):
+            return 0
         raise AssertionError(f"no branch is on {quantity!r}")
 
     def _counts_of(self, row: Row) -> NDArray[np.float64]:
@@ -158,6 +175,11 @@ class RestrictedMaster:
         if (kind, option) in self.options:
             return False
         terms = [(self._needs[i], -float(n)) for i, n in enumerate(option) if n]
+        terms += [
+            (self._rows[at], float(option[i]))
+            for at, (mine, i) in self._of_jobs.items()
+            if mine == kind and at in self._rows and option[i]
+        ]
         self.options[kind, option] = self._program.column(0.0, [(self._choose[kind], 1.0), *terms])
         return True
 
@@ -173,6 +195,12 @@ class RestrictedMaster:
             return None
         x, duals = np.array(answer.values), answer.duals
         amounts = x[[*self._contents.values()]]
+        totals: list[float] = (amounts @ self._counts).tolist()
+        for at, (kind, i) in self._of_jobs.items():
+            mine = (x[c] * option[i] for (k, option), c in self.options.items() if k == kind)
+            totals[at] = float(sum(mine)) + (
+                float(x[self._beyond[at]]) if at in self._beyond else 0
+            )
         types, k = len(self._costs), len(self._needs)
         prices = [max(0.0, duals[row]) for row in self._needs]
         worth = np.zeros(len(self.quantities))
@@ -184,7 +212,7 @@ class RestrictedMaster:
             answer.value,
             {pick: float(x[at]) for pick, at in self.options.items() if x[at] > _NOTHING},
             {row: float(x[at]) for row, at in self._contents.items() if x[at] > _NOTHING},
-            (amounts @ self._counts).tolist(),
+            totals,
             worth,
             prices,
             {at: duals[self._rows[at]] for at in bounds},
@@ -195,7 +223,16 @@ class RestrictedMaster:
     def _bind(self, at: int, low: float, high: float) -> None:
         if at not in self._rows:
             columns = zip(self._contents.values(), self._counts[:, at].tolist(), strict=True)
-            self._rows[at] = self._program.row([(column, n) for column, n in columns if n])
+            terms = [(column, n) for column, n in columns if n]
+            if at in self._of_jobs:
+                kind, i = self._of_jobs[at]
+                terms += [(c, float(o[i])) for (k, o), c in self.options.items() if k == kind]
+            row = self._rows[at] = self._program.row(terms)
+            # Branches may contradict each other, or all that is known so far.
+            for sign in (-1.0, 1.0):
+                self._program.column(self._dear, [(row, sign)])
+            if at in self._of_jobs:
+                self._beyond[at] = self._program.column(0.0, [(self._needs[i], -1.0), (row, 1.0)])
         limit = self._region.limits[at] if at < len(self._costs) else None
         self._program.set_low(self._rows[at], low)
         self._program.set_high(self._rows[at], high if limit is None else min(high, float(limit)))
@@ -224,6 +261,8 @@ class RestrictedMaster:
             gains = solution.paid - options @ np.array(solution.prices)
             for kind in np.flatnonzero(gains > _GAIN).tolist():
                 self.add_option(kind, tuple(options[kind].tolist()))
+            for job, own in zip(region.own_priced, passes.own_options[-1], strict=True):
+                self.add_option(int(self._jobs.kind_of[job]), own)
             for row in region.rows[known:]:
                 if self._counts_of(row)[: len(solution.worth)] @ solution.worth > _GAIN:
                     self.add_content(row)

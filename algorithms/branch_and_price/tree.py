@@ -24,7 +24,7 @@ from ..prices.master import block_sizes
 from ..prices.search import PriceSearch
 from ..prices.sharded_jobs import listed
 from ..solvers.floats import near
-from .branching import find_contents, find_sums, is_whole
+from .branching import find_contents, find_jobs, find_sums, is_whole
 from .node_schedules import NodeSchedules
 from .options import NearOptions
 from .proof_tree import Node, branchable, build_certificate, is_branchable
@@ -124,7 +124,7 @@ class _Tree:
         #: Without a schedule any bound above 0 is a proof that there is none.
         self._free = cost is None
         self._step = self._unit if cost is None else given.original.cost_step
-        jobs = listed(search.jobs)
+        self._jobs = jobs = listed(search.jobs)
         self._master = RestrictedMaster(jobs, self._region, budget)
         self._schedules = NodeSchedules(given, jobs, search, root.point, budget)
         free_types = {
@@ -303,7 +303,7 @@ class _Tree:
         return {at: totals[at] for at in known if not is_whole(totals[at])}
 
     def _candidates(self, node: _Open) -> dict[int, float]:
-        """Return what a node can be split by: machines with some content where nothing else is."""
+        """Return what a node can be split by: contents where no total is, then blocks of a job."""
         found = self._fractional(node)
         named = sum(isinstance(c.quantity, MachinesWith) for c in node.node.path)
         if not found and self._with_contents and named < MOST_NAMED:
@@ -311,6 +311,13 @@ class _Tree:
                 total = self._master.total(quantity, node.solution)
                 if not is_whole(total):
                     found[self._master.add_quantity(quantity)] = total
+        if self._with_contents and not any(at < self._types for at in found):
+            totals = node.solution.totals
+            for block, mean in find_jobs(self._jobs, self._region, node.solution).items():
+                at = self._master.add_quantity(block)
+                total = totals[at] if at < len(totals) else mean
+                if not is_whole(total):
+                    found[at] = total
         return found
 
     def _split(self, node: _Open) -> tuple[_Open, ...]:
