@@ -72,7 +72,7 @@ _EXACT_EFFORT = 60.0
 #: Linear programs below branches, as many as so many kinds of jobs allow.
 _TREE_WORK, _TREE_NODES = 2_000_000, 20_000
 #: As many where costs are fine, before programs that take longer.
-_FIRST_TREE_NODES = 2_000
+_FIRST_TREE_NODES, _FIRST_TREE_WORK = 2_000, 200_000
 #: Bits of the largest demand with which branches are tried.
 _LONGEST = 200
 #: Variables of the compact program, beyond which it is not tried.
@@ -405,7 +405,8 @@ class _Run:
         With ``fewer`` blocks, without those that others replace, a node takes little time, but only
         machines are branched on.
         """
-        nodes = min(most, _TREE_WORK // max(1, len(self._jobs)))
+        work = _TREE_WORK if most == _TREE_NODES else _FIRST_TREE_WORK
+        nodes = min(most, work // max(1, len(self._jobs)))
         if self._met(point) or nodes < 2 or not self._jobs.listed or fewer in self._branched:
             return
         if self._jobs.longest > _LONGEST:  # no tree has ended there yet

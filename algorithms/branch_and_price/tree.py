@@ -51,7 +51,7 @@ _UNKNOWN = 10.0
 _ROUNDS = 30
 #: More weighted sums of machines come with so many nodes for each there is.
 _SUMS_AGAIN, _MOST_SUMS = 4, 48
-#: Open nodes that are made exact at the end.
+#: Of no more open nodes what their programs say is proved, for a certificate.
 _MOST_SETTLED = 1_000
 #: Options of a kind to begin with, of the first ones within some cost steps, where kinds are few.
 _OPTIONS, _LISTED, _STEPS, _FEW_KINDS = 8, 60, 20, 500
@@ -198,15 +198,19 @@ class _Tree:
                 heapq.heappush(waiting, child)
             # A certificate now and then; checking one takes time in proportion to its leaves.
             if self._nodes >= 2 * told_at and waiting and waiting[0].steps * self._step > told:
+                told_at = self._nodes
+                self._settle(waiting, told)
                 for certificate in self._certificates(told):
-                    told, told_at = round_up(self._bound, self._step), self._nodes
+                    told = round_up(self._bound, self._step)
                     yield certificate
-        if len(waiting) <= _MOST_SETTLED:
-            # What the program says of nodes that are open still is to be proved.
-            for node in waiting:
-                if node.node.point.bound <= told < node.steps * self._step:
-                    self._price(node)
+        self._settle(waiting, told)
         yield from self._certificates(told, last=True)
+
+    def _settle(self, waiting: list[_Open], told: Fraction) -> None:
+        """Prove what the program says of open nodes beyond what was told."""
+        for node in waiting if len(waiting) <= _MOST_SETTLED else ():
+            if node.node.point.bound <= told < node.steps * self._step:
+                self._price(node)
 
     def _near(self, node: _Open) -> Iterator[Schedule]:
         given = node.node, node.solution, self._cost, self._master.options
