@@ -1,9 +1,9 @@
-"""The small programs against enumeration: no wrong cost, no false proof, limits kept."""
+"""The small programs against enumeration: what they find, what they prove, and what they do not."""
 
 from __future__ import annotations
 
+import math
 import random
-from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from algorithms.branch_and_price.options import minimal_options
+import algorithms.branch_and_price.exact
+from algorithms.branch_and_price.exact import every_block, every_option, solver_bound
 from algorithms.branch_and_price.program import (
     Answer,
     Found,
@@ -21,41 +22,144 @@ from algorithms.branch_and_price.program import (
     schedule_of,
     shortened,
 )
-from algorithms.branch_and_price.rounding import Box
 from algorithms.branch_and_price.shapes import Shapes
-from algorithms.prices.choices import choices_of, no_choices
+from algorithms.prices.choices import choices_of
 from algorithms.prices.jobs import Jobs
+from algorithms.prices.search import PriceSearch
 from algorithms.solvers.integer import Settings
-from cms import Configuration, Job, MachineType, Problem, check
+from cms import Configuration, Job, MachineType, Problem, SolverBound, check
 from cms.problem.rows import Row
-from tests.algorithms.branch_and_price.parts import Unlimited, reduced, single
+from cms.reduction.reduction import Reduction, reduce
+from tests.algorithms.branch_and_price.parts import Unlimited, reduced, searched, single
 from tests.families import FAMILIES, instance
 from tests.oracle import optimum
-from tests.samples import spread
+from tests.samples import so_many, spread
 
-FEW, MANY = 4, 100
+FEW = so_many(4, 6)
 NOTHING = Fraction(0)
+FAMILIES_WITH_SCHEDULES = [name for name in FAMILIES if name != "infeasible_by_block"]
 
 
-def whole(jobs: Jobs, target: Fraction | None = None, *, outer: bool = False) -> Task:
-    """Every job chooses among all the blocks that it may need."""
-    boxes = []
-    for kind, weight in enumerate(jobs.weights.tolist()):
-        row = shortened(jobs.rows.row(kind), outer=outer)
-        highs = tuple(-(-row.demand // f) if f else 0 for f in row.supply)
-        boxes += [Box(kind, (0,) * len(highs), highs)] * weight
-    return Task(no_choices(jobs.problem), {}, boxes, NOTHING, target, outer=outer)
+class Known:
+    """A tiny problem with its optimum, reduced and priced; prices may be missing."""
+
+    def __init__(self, problem: Problem) -> None:
+        self.problem, self.best = problem, optimum(problem)
+        self.reduction: Reduction = reduce(problem)
+        self.jobs = Jobs(self.reduction.problem)
+        self.search: PriceSearch = searched(problem, jobs=self.jobs)
+        self.shapes = Shapes(self.reduction.problem, self.search.region.rows)
+        self.step = problem.cost_step
+
+    def decide(self, task: Task) -> Answer:
+        return close(self.shapes, self.jobs, task, Unlimited(), effort=math.inf)
+
+    def holds(self, found: Found) -> bool:
+        schedule = self.reduction.restore(schedule_of(self.shapes, self.jobs, found))
+        return check(self.problem, schedule) == () and schedule.cost(self.problem) <= found.cost
 
 
-def listed(jobs: Jobs, target: Fraction | None = None) -> Task:
-    """Every kind chooses among all its minimal options."""
-    free: dict[int, Sequence[tuple[int, ...]]] = {}
-    for kind in range(len(jobs)):
-        row = jobs.rows.row(kind)
-        options = minimal_options([0] * len(row.supply), row.supply, row.demand, 0, 10**5)
-        assert options is not None
-        free[kind] = options
-    return Task(no_choices(jobs.problem), free, (), NOTHING, target)
+def problems(family: str) -> list[Known]:
+    """Those of a family with something to decide."""
+    found = []
+    for number in range(FEW):
+        problem = instance(family, number)
+        if reduce(problem).problem.n_jobs and problem.cost_step:
+            found.append(Known(problem))
+    return found
+
+
+@pytest.mark.parametrize("family", spread(6, FAMILIES_WITH_SCHEDULES))
+def test_every_block_is_enough_to_find_the_optimum_and_nothing_below(family: str) -> None:
+    for known in problems(family):
+        task = every_block(known.jobs, Fraction(0), None)
+        answer = known.decide(task)
+        if known.best is None:
+            assert answer.status == "infeasible"
+            continue
+        assert answer.status == "optimal"
+        assert answer.found is not None
+        assert known.holds(answer.found)
+        assert answer.found.cost >= known.best
+        if answer.exact:
+            assert (answer.found.cost, answer.bound) == (known.best, known.best)
+            assert solver_bound(answer, task, known.step) == SolverBound(known.best, "CP-SAT")
+        # A search alone proves nothing, but what it finds is a schedule.
+        alone = close(known.shapes, known.jobs, task, Unlimited(), nodes=50)
+        assert alone.status in ("feasible", "unknown")
+        assert alone.bound is None
+        assert alone.found is None or known.holds(alone.found)
+        *found, last = improvements(known.shapes, known.jobs, task, Unlimited(), Settings())
+        costs = [each.cost for each in found if isinstance(each, Found) and known.holds(each)]
+        assert costs == sorted(set(costs), reverse=True)
+        assert len(costs) == len(found)
+        assert isinstance(last, Answer)
+        assert last.found is not None
+        assert last.found.cost == answer.found.cost
+
+
+@pytest.mark.parametrize("family", spread(5, FAMILIES_WITH_SCHEDULES))
+def test_every_option_within_the_target_is_enough(
+    family: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(algorithms.branch_and_price.exact, "_OPTIONS_A_BLOCK", 10**6)
+    decided = 0
+    for known in problems(family):
+        point = known.search.best
+        if known.best is None or point is None:
+            continue
+        for above in range(2):
+            target = known.best + above * known.step
+            task = every_option(known.shapes, known.jobs, point, Fraction(0), target, Unlimited())
+            assert task is not None
+            answer = known.decide(task)
+            assert (answer.status, answer.exact) == ("optimal", True)
+            assert answer.found is not None
+            assert answer.found.cost == known.best
+            assert known.holds(answer.found)
+            decided += 1
+        task = every_option(
+            known.shapes, known.jobs, point, Fraction(0), known.best - known.step, Unlimited()
+        )
+        assert task is not None
+        answer = known.decide(task)
+        assert answer.status == "infeasible"
+        assert solver_bound(answer, task, known.step) == SolverBound(known.best, "CP-SAT")
+    assert decided >= (0 if family == "infeasible_by_limit" else 2)
+
+
+def test_what_is_too_large_for_the_solver_proves_nothing() -> None:
+    problem = Problem(configurations=Configuration({"a": 1}), jobs=[Job("x", 10**40, {"a": 3})])
+    jobs = reduced(problem)
+    shapes = Shapes(jobs.problem, ())
+    # A short row has nothing left of a supply of 3; the blocks of the long one are too many.
+    for outer, status in ((False, "infeasible"), (True, "too large")):
+        task = every_block(jobs, Fraction(0), None, outer=outer)
+        (answer,) = improvements(shapes, jobs, task, Unlimited(), Settings())
+        assert answer == close(shapes, jobs, task, Unlimited(), effort=1.0)
+        assert isinstance(answer, Answer)
+        assert (answer.status, answer.exact) == (status, False)
+        assert solver_bound(answer, task, Fraction(1)) is None
+
+
+@pytest.mark.parametrize(
+    ("answer", "target", "expected"),
+    [
+        (Answer("infeasible", None), None, SolverBound(None, "CP-SAT")),
+        (Answer("infeasible", None), 7, SolverBound("7.5", "CP-SAT")),
+        (Answer("infeasible", None, None, exact=False), 7, None),
+        (Answer("unknown", None, Fraction(6)), 7, SolverBound(6, "CP-SAT")),
+        (Answer("unknown", None, Fraction(9)), 7, SolverBound("7.5", "CP-SAT")),
+        (Answer("unknown", None, Fraction(9)), None, SolverBound(9, "CP-SAT")),
+        (Answer("unknown", None), 7, None),
+    ],
+)
+def test_an_answer_holds_for_costs_up_to_the_target(
+    answer: Answer, target: int | None, expected: SolverBound | None
+) -> None:
+    jobs = reduced(instance("costs", 3))
+    task = every_block(jobs, Fraction(0), None if target is None else Fraction(target))
+    assert solver_bound(answer, task, Fraction(1, 2)) == expected
 
 
 def serves(jobs: Jobs, shapes: Shapes, found: Found) -> Fraction:
@@ -64,53 +168,6 @@ def serves(jobs: Jobs, shapes: Shapes, found: Found) -> Fraction:
     assert check(jobs.problem, schedule) == ()
     assert schedule.cost(jobs.problem) <= found.cost == shapes.cost(found.machines)
     return found.cost
-
-
-def examine(family: str, number: int) -> bool:
-    """Hold exact tasks against the optimum; False if there is nothing to decide."""
-    problem = instance(family, number)
-    jobs = reduced(problem)
-    lost = any(not any(jobs.rows.row(kind).supply) for kind in range(len(jobs)))
-    if not len(jobs) or lost:
-        return False
-    best, shapes, budget = optimum(problem), Shapes(jobs.problem, ()), Unlimited()
-    assert shapes.complete
-    for make in (whole, listed):
-        task = make(jobs)
-        answer = close(shapes, jobs, task, budget, nodes=200, effort=20.0)
-        if best is None:
-            assert (answer.status, answer.found) == ("infeasible", None)
-            continue
-        assert answer.found is not None
-        assert serves(jobs, shapes, answer.found) == best
-        if best > 0:  # at cost 0, nobody has to be asked whether it could be less
-            assert (answer.status, answer.bound) == ("optimal", best)
-        # A search alone proves nothing, but what it finds is a schedule.
-        alone = close(shapes, jobs, task, budget, nodes=50)
-        assert alone.status in ("feasible", "unknown")
-        assert alone.bound is None
-        if alone.found is not None:
-            assert serves(jobs, shapes, alone.found) >= best
-        if best > 0:
-            below = make(jobs, best - shapes.step)
-            assert close(shapes, jobs, below, budget, effort=20.0).status == "infeasible"
-            assert close(shapes, jobs, below, budget, nodes=50).found is None
-        last = list(improvements(shapes, jobs, task, budget, Settings()))
-        costs = [serves(jobs, shapes, item) for item in last if isinstance(item, Found)]
-        assert costs == sorted(costs, reverse=True)
-        assert isinstance(last[-1], Answer)
-        assert last[-1].found is not None
-        assert serves(jobs, shapes, last[-1].found) == best
-    return True
-
-
-@pytest.mark.parametrize("family", spread(5, [f for f in FAMILIES if f != "long_numbers"]))
-def test_tasks_with_everything_in_them_find_the_optimum(family: str) -> None:
-    done = sum(examine(family, number) for number in range(FEW))
-    assert done >= (0 if family == "infeasible_by_block" else 1)
-
-
-# --- what a task asks for -------------------------------------------------------------------------
 
 
 def two_ways(limit: int | None = None) -> tuple[Jobs, Shapes]:
@@ -175,13 +232,13 @@ def test_short_rows_of_long_numbers_find_schedules_and_never_prove_too_much(numb
     if not rows or not all(any(row.supply) for row in rows):
         return
     best, shapes, budget = optimum(problem), Shapes(jobs.problem, ()), Unlimited()
-    inner = close(shapes, jobs, whole(jobs), budget, effort=20.0)
+    inner = close(shapes, jobs, every_block(jobs, NOTHING, None), budget, effort=20.0)
     if inner.found is not None:
         assert best is not None
         assert serves(jobs, shapes, inner.found) >= best
     long = any(row.demand > 2**40 for row in rows)
     assert inner.exact == (not long)
-    outer = close(shapes, jobs, whole(jobs, outer=True), budget, effort=20.0)
+    outer = close(shapes, jobs, every_block(jobs, NOTHING, None, outer=True), budget, effort=20.0)
     assert outer.exact
     assert outer.found is None or not long
     if outer.status == "infeasible":
