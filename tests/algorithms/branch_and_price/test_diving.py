@@ -138,17 +138,6 @@ def test_no_dive_claims_that_blocks_cost_more_than_they_do() -> None:
     assert told > number * 5 // 8
 
 
-def test_more_blocks_than_floats_can_count_are_refused() -> None:
-    problem = Problem(
-        configurations=SizeBoundedConfigurations({"a": 2, "b": 3}, 6),
-        jobs=[Job("x", 2**50, {"a": 1}), Job("y", 2**50, {"b": 1})],
-    )
-    diver = diver_of(Region(problem))
-    assert list(dives(diver, [2**40, 1], 0)) == []
-    (found,) = dives(diver, [3 * 2**30, 2**31], 2**31)
-    assert found.cost == 2**31
-
-
 def test_numbers_beyond_floats_beside_the_blocks() -> None:
     """Counts, costs and limits of hundreds of digits, of machines that compete with the set's."""
     problem = Problem(
@@ -172,20 +161,15 @@ def test_numbers_beyond_floats_beside_the_blocks() -> None:
 
 
 def test_a_dive_that_is_stopped_ends_without_machines() -> None:
-    stopped = Unlimited()
-    stopped.stopped = True
-    problem = no_round_up()
+    problem, ended = no_round_up(), 0
     load = [{"44": 5, "33": 7, "12": 17}[block] for block in problem.blocks]
-    assert list(dives(diver_of(Region(problem), stopped), load, 0)) == []
-    ended = 0
-    for questions in range(1, 40, 3):
+    for questions in range(0, 40, 3):
         region = Region(problem)
-        budget: Budget = Counting(questions)
-        found = list(dives(diver_of(region, budget), load, 5))
+        found = list(dives(diver_of(region, Counting(questions)), load, 5))
         for dived in found:
             refuse_what_holds_too_little(dived, load, problem, region)
         ended += not found
-    assert 1 < ended < 13
+    assert 1 < ended < 14
 
 
 def mixed_jobs(seed: int) -> Problem:
