@@ -1,4 +1,4 @@
-"""The whole method at the edges of the model, each with its optimum."""
+"""The whole method at the edges of the model and at demands that no float holds."""
 
 from __future__ import annotations
 
@@ -7,9 +7,11 @@ from typing import Any
 
 import pytest
 
-from cms import Configuration, MachineType, Problem, SizeBoundedConfigurations
+from cms import Configuration, MachineType, Problem, SizeBoundedConfigurations, check, solve
+from instances.families import generate
 from tests.algorithms.branch_and_price.parts import single
 from tests.algorithms.branch_and_price.proving import of, proved
+from tests.samples import few
 
 ONE, PAIR = Configuration({"a": 1}), Configuration({"a": 2, "b": 1})
 FREE = (Configuration({"a": 1}, "free"), Configuration({"a": 1}, "paid"))
@@ -18,13 +20,6 @@ EDGES: dict[str, tuple[Callable[[], Problem], Any]] = {
     "no jobs": (lambda: Problem(configurations=ONE), 0),
     "no configurations": (lambda: of(jobs={"x": (0, {})}), 0),
     "no configuration for a job": (lambda: of(jobs={"x": (1, {})}), None),
-    "one job": (lambda: of(ONE, jobs={"x": (5, {"a": 2})}), 3),
-    "one block is enough": (lambda: of(ONE, jobs={"x": (5, {"a": 7})}), 1),
-    "demand 0": (lambda: of(ONE, jobs={"x": (0, {"a": 2})}), 0),
-    "demand 0 beside others": (
-        lambda: of(PAIR, jobs={"x": (0, {"a": 2}), "y": (4, {"b": 1}), "z": (0, {})}),
-        4,
-    ),
     "demand 0 in a row of long numbers": (
         lambda: of(
             Configuration({"a": 4, "b": 2}),
@@ -32,33 +27,11 @@ EDGES: dict[str, tuple[Callable[[], Problem], Any]] = {
         ),
         1,
     ),
-    "a job that one block alone can serve": (
-        lambda: of(
-            Configuration({"a": 3, "b": 1}),
-            Configuration({"a": 4}),
-            jobs={"x": (5, {"b": 2}), "y": (9, {"a": 1, "b": 5})},
-        ),
-        3,
-    ),
     "a block that no machine has": (
         lambda: Problem.from_arrays(
             demands=[5], supply=[[1, 9]], configurations=[ONE], blocks=["a", "nowhere"]
         ),
         5,
-    ),
-    "3 x 1/3": (lambda: of(ONE, jobs={"x": (1, {"a": "1/3"})}), 3),
-    "3 x 0.1": (lambda: of(ONE, jobs={"x": (0.3, {"a": 0.1})}), 3),
-    "a third and a half": (
-        lambda: of(PAIR, jobs={"x": (1, {"a": "1/3", "b": "1/3"}), "y": (1, {"b": "1/2"})}),
-        2,
-    ),
-    "equal ratios": (
-        lambda: of(
-            PAIR,
-            Configuration({"a": 4}),
-            jobs={f"x{j}": (100 + j, {"a": 2, "b": 4}) for j in range(9)},
-        ),
-        118,
     ),
     "free machines": (
         lambda: of(
@@ -74,29 +47,14 @@ EDGES: dict[str, tuple[Callable[[], Problem], Any]] = {
         ),
         9,
     ),
-    "limit 0": (
-        lambda: of(
-            *FREE,
-            jobs={"x": (5, {"a": 1})},
-            types=(MachineType("free", 0, 0), MachineType("paid", 3)),
-        ),
-        15,
-    ),
     "limit 0 and nothing else": (
         lambda: single({"a": 1}, 5, {"a": 1}, limit=0),
         None,
     ),
-    "a limit just kept": (lambda: single({"a": 2}, 5, {"a": 1}, cost="0.7", limit=3), "2.1"),
     "a limit missed by one": (lambda: single({"a": 2}, 5, {"a": 1}, limit=2), None),
     "all of a set too large": (
         lambda: of(SizeBoundedConfigurations({"a": 5, "b": 3}, 2), jobs={"x": (5, {"a": 1})}),
         None,
-    ),
-    "some of a set too large": (
-        lambda: of(
-            SizeBoundedConfigurations({"a": 5, "b": 3}, 4), jobs={"x": (5, {"a": 9, "b": 2})}
-        ),
-        3,
     ),
     "no blocks allowed but one": (
         lambda: of(
@@ -113,5 +71,43 @@ def test_an_edge_of_the_model_is_solved_and_proved(name: str) -> None:
     proved(make(), cost)
 
 
-def test_blocks_of_a_trillion_on_one_machine() -> None:
-    proved(of(Configuration({"a": 10**12}), jobs={"x": (5 * 10**12 + 1, {"a": 1})}), 6)
+#: Beyond an int64, beyond a float; and on either side of these.
+LONG = few(3, [18, 309, 30, 12, 308, 400])
+
+
+@pytest.mark.parametrize("exponent", LONG)
+def test_one_block_at_any_demand(exponent: int) -> None:
+    huge = 10**exponent
+    proved(single({"a": 3}, huge, {"a": 1}), -(-huge // 3))
+    proved(single({"a": 1}, huge, {"a": 1}, cost=2, limit=huge), 2 * huge)
+    proved(single({"a": 1}, huge, {"a": 1}, limit=huge - 1), None)
+
+
+@pytest.mark.parametrize("exponent", LONG)
+def test_two_blocks_at_any_demand(exponent: int) -> None:
+    """A machine gives 14, used up to the last block: the bound is the optimum."""
+    huge = 10**exponent
+    proved(single({"a": 2, "b": 1}, huge, {"a": "6.5", "b": 1}), -(-huge // 14))
+
+
+@pytest.mark.parametrize("exponent", LONG)
+def test_a_size_bounded_set_at_any_demand(exponent: int) -> None:
+    huge = 10**exponent
+    shares = SizeBoundedConfigurations({"a": 44, "b": 33, "c": 12}, 132)
+    problem = of(
+        shares, jobs={"x": (huge, {"a": "6.5", "b": 1}), "y": (huge + 7, {"a": 3, "c": 1})}
+    )
+    solution = solve(problem, "price_and_branch", threads=1, time_limit=None)
+    assert check(problem, solution.schedule) == ()
+    assert solution.gap is not None
+    assert solution.gap <= 1
+
+
+@pytest.mark.parametrize("case", few(3, [(1, 2), (5, 6), (10, 7), (30, 0), (10, 10), (10, 11)]))
+def test_huge_and_small_demands_together_are_proved(case: tuple[int, int]) -> None:
+    """Millions of machines for some jobs, and a few for others."""
+    n, seed = case
+    problem = generate("huge-demands", n=n, seed=seed)
+    solution = solve(problem, "price_and_branch", threads=1, time_limit=None)
+    assert check(problem, solution.schedule) == ()
+    assert (solution.status, solution.proof) == ("optimal", "checked")

@@ -15,7 +15,7 @@ import algorithms.prices.jobs
 import algorithms.prices.search
 import cms.knapsack.pricing
 from algorithms.price_and_branch import PriceAndBranch
-from cms import Problem, Proof, Solution, Status, check, solve
+from cms import Problem, Proof, Solution, Status, check
 from cms.solving.arguments import Arguments
 from cms.solving.solve import run_checked
 from instances.families import generate
@@ -141,13 +141,3 @@ def test_another_solver_finds_the_same_optima() -> None:
         problem = generate(name, seed=7, **arguments)
         ended += agree(problem, nodes=60, files=at % 3 == 0)
     assert ended >= len(half) // 3
-
-
-def test_a_start_is_improved_on_and_never_lost() -> None:
-    problem = generate("arbitrary", n=30, seed=5)
-    best = answer(problem)
-    again = answer(problem, start=best.schedule)
-    assert again.cost == best.cost
-    assert again.status is Status.OPTIMAL
-    doubled = solve(problem, "price_and_branch", start=best.schedule, time_limit=0)
-    assert doubled.cost == best.cost
