@@ -134,7 +134,7 @@ BUDGETS = {
     "algorithms.solvers": 890,
     "algorithms.tables": 420,
     "algorithms.prices": 2_510,
-    "algorithms.branch_and_price": 4_120,
+    "algorithms.branch_and_price": 4_190,
     "algorithms.aggregated": 1_290,
     "algorithms.mixes": 2_070,
     "algorithms.conic": 690,
