@@ -15,8 +15,7 @@ import numpy as np
 from cms.certificate.quantity import BlocksOf, MachinesOf, MachinesOfType, MachinesWith
 
 from ..prices.passes import Passes
-from ..prices.points import PricePoint
-from ..prices.region import Row
+from ..prices.region import PricePoint, Row
 from ..solvers.floats import near
 from ..solvers.linear import LinearProgram
 

@@ -12,32 +12,35 @@ from __future__ import annotations
 
 import heapq
 from fractions import Fraction
-from math import ceil, floor
+from itertools import product
+from math import ceil, floor, gcd
 from typing import TYPE_CHECKING, NamedTuple
 
 from cms.certificate.certificate import LARGEST_DEPTH, next_below, round_up
 from cms.certificate.conditions import MOST_NAMED, Condition
-from cms.certificate.quantity import MachinesOfType, MachinesWith
+from cms.certificate.quantity import MachinesOf, MachinesOfType, MachinesWith
+from cms.problem.parts import Configuration
 
-from ..prices.jobs import Jobs
+from ..prices.jobs import Jobs, listed
 from ..prices.master import block_sizes
 from ..prices.search import PriceSearch
-from ..prices.sharded_jobs import listed
 from ..solvers.floats import near
-from .branching import find_contents, find_sums, is_whole
 from .node_schedules import NodeSchedules
 from .options import NearOptions
 from .proof_tree import Node, branchable, build_certificate, is_branchable
 from .restricted_master import NodeSolution, RestrictedMaster
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from cms.certificate.certificate import Certificate
+    from cms.certificate.quantity import Quantity
     from cms.plugin.algorithm import Budget
     from cms.problem.problem import Problem
     from cms.reduction.reduction import Reduction
     from cms.schedule.schedule import Schedule
+
+    from ..prices.region import Region
 
 #: A node whose program costs so small a part of a step beyond the cutoff is not closed yet.
 _MARGIN = 1e-4
@@ -55,6 +58,12 @@ _SUMS_AGAIN, _MOST_SUMS = 4, 48
 _MOST_SETTLED = 1_000
 #: Options of a kind to begin with, of the first ones within some cost steps, where kinds are few.
 _OPTIONS, _LISTED, _STEPS, _FEW_KINDS = 8, 60, 20, 500
+#: Nearer to an integer than this counts as one where branches are chosen; nothing is proved by it.
+NEAR = 1e-5
+#: So many sums, of units down to so small a part of a machine, and about a cost step at least.
+_SUMS, _MOST_PARTS, _MOST_WEIGHT, _FINEST = 12, 8, 1_000, 0.9
+#: Blocks of a type that tell machines apart: so many, of the contents that are used most in part.
+_FEW_OF_A_TYPE, _MOST_CONTENTS = 64, 40
 
 
 def branch_and_price(
@@ -366,3 +375,47 @@ class _Tree:
     def _gap(self, solution: NodeSolution) -> float:
         """What is missing; to gain more is no better."""
         return max(near((self._cutoff + self._step) / self._unit) - solution.value, _LEAST_GAIN)
+
+
+def is_whole(value: float) -> bool:
+    """Whether a number is near an integer."""
+    return abs(value - round(value)) <= NEAR
+
+
+def find_sums(
+    amounts: Sequence[float], worth: Sequence[float], step: float, gap: float
+) -> list[list[int]]:
+    """List weights of machine types by which these are ``worth`` as much; the best sums first.
+
+    A cut of Chvátal and Gomory is a branch on such a sum, of which one side is empty: where all
+    machines of which there may be more are worth a whole number of parts of one, costs are too.
+    ``amounts`` are how many machines there are, and bounds are to rise by ``gap``.
+    """
+    found: dict[tuple[int, ...], float] = {}
+    for m, parts in product(range(len(worth)), range(1, _MOST_PARTS + 1)):
+        unit = worth[m] / parts
+        if is_whole(amounts[m]) or unit < _FINEST * step:
+            continue
+        weights = tuple(round(each / unit) for each in worth)
+        if gcd(*weights) != 1 or sum(map(bool, weights)) < 2:
+            continue
+        if min(weights) < 0 or max(weights) > _MOST_WEIGHT:
+            continue
+        total = sum(n * amount for n, amount in zip(weights, amounts, strict=True))
+        found[weights] = min(unit * (ceil(total - NEAR) - total), gap)
+    best = sorted(found, key=lambda weights: (-found[weights], weights))
+    return [[*weights] for weights in best[:_SUMS]]
+
+
+def find_contents(region: Region, solution: NodeSolution) -> Iterator[Quantity]:
+    """Yield machines with some content, for where totals tell nothing: most used in part first."""
+    mixed = [(x, row) for row, x in solution.contents.items() if not is_whole(x)]
+    for _, row in sorted(mixed, key=lambda pair: -pair[0])[:_MOST_CONTENTS]:
+        if row.shape is not None:
+            if not any(region.problem.sets_with(row.shape)):
+                yield MachinesOf(row.shape)
+            continue
+        for i, count in enumerate(row.counts):
+            for n in range(max(1, count + 1 - _FEW_OF_A_TYPE), count + 1):
+                content = Configuration({region.blocks[i]: n}, region.names[row.machine])
+                yield MachinesWith(content)

@@ -18,13 +18,12 @@ import numpy as np
 from cms.certificate.certificate import BlockPrices
 
 from ..solvers.simplex import cheapest
-from .exact_master import MOST_BLOCKS, cheapest_holder
+from .exact_master import cheapest_holder
 from .fraction import Fractional, fractional
-from .jobs import Jobs
-from .points import Warm
-from .region import Region, configuration_of
+from .jobs import Jobs, listed
+from .master import MOST_BLOCKS
+from .region import Region, Warm, configuration_of
 from .search import PriceSearch
-from .sharded_jobs import listed
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
