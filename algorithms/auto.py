@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING
 from .price_and_branch import PriceAndBranch, PriceAndBranchOptions
 
 if TYPE_CHECKING:
-    from cms.mixes.problem import TimeSharedProblem
     from cms.plugin.algorithm import Budget, Claim, Support
     from cms.plugin.guarantee import Guarantee
-    from cms.problem.problem import Problem
-    from cms.shards.problem import ShardedProblem
+
+    from .price_and_branch import Taken
 
 
 @dataclass(frozen=True)
@@ -47,23 +46,14 @@ class Auto:
     def __init__(self) -> None:
         self._method, self._options = PriceAndBranch(), PriceAndBranchOptions()
 
-    def support(
-        self, problem: Problem | ShardedProblem | TimeSharedProblem, options: AutoOptions
-    ) -> Support:
+    def support(self, problem: Taken, options: AutoOptions) -> Support:
         """Ask the method."""
         return self._method.support(problem, self._options)
 
-    def guarantee(
-        self, problem: Problem | ShardedProblem | TimeSharedProblem, options: AutoOptions
-    ) -> Guarantee | None:
+    def guarantee(self, problem: Taken, options: AutoOptions) -> Guarantee | None:
         """Ask the method."""
         return self._method.guarantee(problem, self._options)
 
-    def run(
-        self,
-        problem: Problem | ShardedProblem | TimeSharedProblem,
-        options: AutoOptions,
-        budget: Budget,
-    ) -> Iterator[Claim]:
+    def run(self, problem: Taken, options: AutoOptions, budget: Budget) -> Iterator[Claim]:
         """Yield the method's claims."""
         return self._method.run(problem, self._options, budget)

@@ -15,15 +15,23 @@ from cms.plugin.algorithm import Named, Support
 from cms.reduction.reduction import Reduction, reduce
 from cms.values.fields import CheckedFields
 
-from .branch_and_price.exact import every_block, every_option, solver_bound
-from .branch_and_price.program import Found, Task, close, improvements, schedule_of
+from .branch_and_price.program import (
+    Found,
+    Task,
+    close,
+    every_block,
+    every_option,
+    improvements,
+    schedule_of,
+    solver_bound,
+)
 from .branch_and_price.rounding import rounded
 from .branch_and_price.shapes import Shapes, filled
-from .prices.certificates import certificate, ray
 from .prices.fraction import fractional
 from .prices.jobs import Jobs
-from .prices.points import PricePoint
-from .prices.search import PriceSearch
+from .prices.passes import certificate
+from .prices.region import PricePoint
+from .prices.search import PriceSearch, ray
 from .solvers.integer import Settings
 from .tables.integers import supported_costs
 from .tables.machines import listed

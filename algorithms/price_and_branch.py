@@ -4,20 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-from cms.mixes.problem import TimeSharedProblem
 from cms.plugin.algorithm import Support
 from cms.problem.problem import Problem
-from cms.shards.problem import ShardedProblem
-
-from .branch_and_price.run import claims
-from .branch_and_price.unshared import claims_unshared
-from .mixes.run import mix_claims
 
 if TYPE_CHECKING:
+    from cms.mixes.problem import TimeSharedProblem
     from cms.plugin.algorithm import Budget, Claim
     from cms.plugin.guarantee import Guarantee
+    from cms.shards.problem import ShardedProblem
+
+    Taken: TypeAlias = Problem | ShardedProblem | TimeSharedProblem
 
 
 @dataclass(frozen=True)
@@ -95,30 +93,31 @@ class PriceAndBranch:
 
     name = "price_and_branch"
     options_type = PriceAndBranchOptions
-    takes = (Problem, ShardedProblem, TimeSharedProblem)
+    takes = (Problem, "cms.shards.problem.ShardedProblem", "cms.mixes.problem.TimeSharedProblem")
 
-    def support(
-        self, problem: Problem | ShardedProblem | TimeSharedProblem, options: PriceAndBranchOptions
-    ) -> Support:
+    def support(self, problem: Taken, options: PriceAndBranchOptions) -> Support:
         """Take every problem of these kinds."""
         return Support(True)
 
-    def guarantee(
-        self, problem: Problem | ShardedProblem | TimeSharedProblem, options: PriceAndBranchOptions
-    ) -> Guarantee | None:
+    def guarantee(self, problem: Taken, options: PriceAndBranchOptions) -> Guarantee | None:
         """Return None: what a run proves is in its status, not in a ratio."""
         return None
 
     def run(
-        self,
-        problem: Problem | ShardedProblem | TimeSharedProblem,
-        options: PriceAndBranchOptions,
-        budget: Budget,
+        self, problem: Taken, options: PriceAndBranchOptions, budget: Budget
     ) -> Iterator[Claim]:
         """Yield certificates and schedules, and CP-SAT's word where nothing else is left."""
-        if isinstance(problem, Problem | ShardedProblem):
-            yield from claims(problem, budget)
-        elif problem.max_jobs == 1:
-            yield from claims_unshared(problem, budget)
+        given: Any = problem
+        most = getattr(problem, "max_jobs", None)  # jobs a block, where they share it in time
+        if most is None:
+            from .branch_and_price.run import claims
+
+            yield from claims(given, budget)
+        elif most == 1:
+            from .branch_and_price.unshared import claims_unshared
+
+            yield from claims_unshared(given, budget)
         else:
-            yield from mix_claims(problem, budget)
+            from .mixes.run import mix_claims
+
+            yield from mix_claims(given, budget)

@@ -18,7 +18,7 @@ import time
 from pathlib import Path
 from typing import IO, Any
 
-from cms.solving.arguments import available_cores
+from cms.solving.driver import available_cores
 
 from .environment import provider, versions
 from .row import Outcome, RunRow

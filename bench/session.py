@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from cms.running.code import code_digest
 from cms.running.interrupt import CtrlC
-from cms.solving.arguments import available_cores
+from cms.solving.driver import available_cores
 
 from .cluster import cluster
 from .environment import provider

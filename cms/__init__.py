@@ -73,8 +73,7 @@ if TYPE_CHECKING:
     )
     from .problem.problem import Problem
     from .reduction.reduction import Reduction, reduce
-    from .referee.check import check, referee_of
-    from .referee.kinds import First, Referee
+    from .referee.kinds import First, Referee, check, referee_of
     from .referee.machines import MachineReferee
     from .schedule.contents import Mix
     from .schedule.faults import Violation
@@ -130,8 +129,7 @@ _NAMES = {
     "problem.parts": "Block Configuration DemandFunction Job MachineType SizeBoundedConfigurations",
     "problem.problem": "Problem",
     "reduction.reduction": "Reduction reduce",
-    "referee.check": "check referee_of",
-    "referee.kinds": "First Referee",
+    "referee.kinds": "First Referee check referee_of",
     "referee.machines": "MachineReferee",
     "schedule.contents": "Mix",
     "schedule.faults": "Violation",

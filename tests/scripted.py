@@ -15,7 +15,7 @@ from cms.plugin.guarantee import Guarantee
 from cms.problem.parts import Configuration, Job, MachineType
 from cms.problem.problem import Problem
 from cms.schedule.schedule import MachineGroup, Schedule
-from cms.solving.arguments import Arguments
+from cms.solving.driver import Arguments
 from cms.solving.solve import run_checked, solve
 from tests.plugins import OneByOne
 

@@ -19,7 +19,7 @@ from cms.problem.parts import (
     SizeBoundedConfigurations,
 )
 from cms.problem.problem import Problem
-from cms.referee.check import check
+from cms.referee.kinds import check
 from cms.schedule.faults import Violation
 from cms.schedule.schedule import MachineGroup, Schedule
 from cms.values.numbers import format_exact

@@ -13,7 +13,7 @@ import pytest
 from cms.errors import InvalidSchedule
 from cms.problem.parts import Configuration, Job, SizeBoundedConfigurations
 from cms.problem.problem import Problem
-from cms.referee.check import check
+from cms.referee.kinds import check
 from cms.schedule.columns import Columns, whole_array
 from cms.schedule.schedule import MachineGroup, Schedule
 from tests.samples import PAIR, columns, ints, refusal

@@ -18,7 +18,7 @@ import pytest
 from cms.errors import AlgorithmError, InvalidSchedule
 from cms.plugin.algorithm import Budget, Claim
 from cms.problem.problem import Problem
-from cms.referee.check import check
+from cms.referee.kinds import check
 from cms.running.stopping import GRACE_SECONDS, Stopped
 from cms.schedule.schedule import Schedule
 from cms.solving.solution import Incumbent, Status, StopReason

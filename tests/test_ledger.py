@@ -16,7 +16,7 @@ from cms.errors import AlgorithmError
 from cms.plugin.algorithm import SolverBound
 from cms.problem.parts import Configuration
 from cms.problem.problem import Problem
-from cms.referee.check import check
+from cms.referee.kinds import check
 from cms.schedule.faults import Violation
 from cms.schedule.schedule import Schedule
 from cms.solving.ledger import Ledger

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from cms.errors import AlgorithmError, InvalidOption
-from cms.plugin.options import option_fields, read_options
+from cms.plugin.registry import option_fields, read_options
 from cms.values.numbers import exact
 from tests.plugins import OneByOne
 

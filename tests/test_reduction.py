@@ -8,8 +8,8 @@ from fractions import Fraction
 
 import pytest
 
-from algorithms.prices.certificates import certificate
 from algorithms.prices.jobs import Jobs
+from algorithms.prices.passes import certificate
 from algorithms.prices.search import PriceSearch
 from cms import (
     BlockPrices,

@@ -14,7 +14,7 @@ from cms.files import solution_to_json
 from cms.plugin.algorithm import SolverBound
 from cms.plugin.guarantee import Guarantee, GuaranteeVerdict, Verdict
 from cms.problem.parts import Configuration, MachineType
-from cms.referee.check import check
+from cms.referee.kinds import check
 from cms.schedule.schedule import MachineGroup, Schedule
 from cms.solving.solution import GROUPS_SHOWN, Solution
 from cms.solving.solve import solve

@@ -23,13 +23,12 @@ from cms.mixes.model import TimeSharedJob
 from cms.mixes.problem import TimeSharedProblem
 from cms.plugin.algorithm import Budget, Claim, SolverBound, Support, kinds_taken
 from cms.plugin.guarantee import Guarantee, Verdict
-from cms.plugin.options import read_options
-from cms.plugin.registry import algorithm_of, algorithms
+from cms.plugin.registry import algorithm_of, algorithms, read_options
 from cms.problem.parts import Configuration, Job, MachineType, SizeBoundedConfigurations
 from cms.problem.problem import Problem
 from cms.referee.kinds import AnyProblem
 from cms.schedule.schedule import MachineGroup, Schedule
-from cms.solving.arguments import Arguments
+from cms.solving.driver import Arguments
 from cms.solving.solution import Proof, Status, StopReason
 from cms.solving.solve import run_checked, solve
 from tests.plugins import OneByOne

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from cms.errors import InvalidSchedule
 from cms.problem.parts import Configuration, Job
 from cms.problem.problem import Problem
-from cms.referee.check import check
+from cms.referee.kinds import check
 from cms.schedule.schedule import Schedule
 from tests.samples import PAIR, halves, ints, refusal
 

@@ -17,7 +17,7 @@ from cms.plugin.algorithm import Named
 from cms.plugin.guarantee import Guarantee
 
 from ..prices.region import Region, configuration_of
-from ..solvers.recognise import recognised
+from ..solvers.floats import recognised
 from ..tables.integers import look_at
 from .proposal import Column
 from .pseudoforest import round_pseudoforest

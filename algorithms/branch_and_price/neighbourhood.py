@@ -17,8 +17,7 @@ if TYPE_CHECKING:
     from cms.plugin.algorithm import Budget
 
     from ..prices.fraction import Fractional
-    from ..prices.points import PricePoint
-    from ..prices.region import Region
+    from ..prices.region import PricePoint, Region
     from ..prices.sharded_jobs import AnyJobs
     from .rounding import Box, Rounded
     from .shapes import Shapes

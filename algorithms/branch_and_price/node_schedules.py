@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from cms.schedule.schedule import Schedule
 
     from ..prices.jobs import Jobs
-    from ..prices.points import PricePoint
+    from ..prices.region import PricePoint
     from ..prices.search import PriceSearch
     from .dive import Dived
     from .proof_tree import Node

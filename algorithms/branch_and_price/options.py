@@ -11,7 +11,7 @@ from cms.knapsack.pricing import cheapest_option, common_denominator
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ..prices.points import PricePoint
+    from ..prices.region import PricePoint
     from ..prices.sharded_jobs import AnyJobs
 
 #: Steps of an enumeration for each option allowed, before it gives up.

@@ -15,8 +15,7 @@ from cms.reduction.reduction import Reduction, let_stand_in
 from cms.reduction.replacement import NOTHING_REPLACED, replaced
 from cms.running.stopping import never
 
-from ..prices.points import PricePoint
-from ..prices.region import Region
+from ..prices.region import PricePoint, Region
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

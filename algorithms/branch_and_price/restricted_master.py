@@ -21,8 +21,7 @@ from cms.certificate.quantity import (
 )
 
 from ..prices.passes import Passes
-from ..prices.points import PricePoint
-from ..prices.region import Row
+from ..prices.region import PricePoint, Row
 from ..solvers.floats import near
 from ..solvers.linear import LinearProgram
 

@@ -1,89 +1,37 @@
-"""One run of price-and-branch: a schedule, prices, rounding, small programs, the exact closing."""
+"""One run of price-and-branch: a schedule, prices, and what closes the gap between the two."""
 
 from __future__ import annotations
 
-from dataclasses import replace
-from fractions import Fraction
 from typing import TYPE_CHECKING
 
-import numpy as np
-
-from cms.certificate.certificate import next_below, round_up
 from cms.plugin.algorithm import Claim, Named
 from cms.problem.problem import Problem
 from cms.reduction.reduction import Reduction, reduce
 from cms.running.stopping import Stopped
 from cms.schedule.schedule import Schedule
-from cms.shards.problem import ShardedProblem
-from cms.shards.schedule import ShardedSchedule
 
 from ..prices import jobs as jobs_module
-from ..prices.certificates import certificate, ray
-from ..prices.choices import Choices
-from ..prices.fraction import Fractional, fractional
 from ..prices.jobs import Jobs
-from ..prices.points import PricePoint
-from ..prices.region import configuration_of
-from ..prices.search import PriceSearch
-from ..prices.sharded_jobs import AnyJobs, jobs_of
-from ..prices.taken import AnyChoices, Taken
-from .dive import Dived
-from .diver import MOST_UNDECIDED, Diver
-from .exact import every_block, every_option, solver_bound
+from ..prices.passes import certificate
+from ..prices.search import PriceSearch, ray
 from .first import first_schedule
 from .greedy_turn import GreedyTurn
-from .neighbourhood import FIRST_RUNGS, Neighbourhood, Rung
-from .program import Found, Task, close, schedule_of
-from .rounding import Rounded, rounded
-from .shapes import Shapes, covering, filled
-from .tree import branch_and_price
-from .undecided import Undecided
-from .whole_fleets import MAX_KINDS, WholeFleets, alike
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
 
     from cms.plugin.algorithm import Budget
+    from cms.shards.problem import ShardedProblem
 
-
-_LADDER = (
-    Rung(60, 15, 200),
-    Rung(200, 20, 500),
-    Rung(60, 60, 500),
-    Rung(300, 40, 1000),
-    Rung(60, 400, 1000),
-)
-#: Where costs are fine the first ones do, if they find a schedule at all.
-_FINE_FIRST = (FIRST_RUNGS[:2], FIRST_RUNGS[:1], FIRST_RUNGS[2:])
-#: The ladder is climbed this often, with other free jobs each time.
-_CLIMBS = 4
-#: Dives before other programs, and after the first of these.
-_FIRST_DIVES, _MORE_DIVES = slice(6), slice(6, 40)
-#: In a long search one comes earlier.
-_PASSES_BEFORE_A_DIVE, _ONE_DIVE = 32, slice(1)
-#: Smaller compact programs find as much as whole fleets do.
-_MIN_BLOCKS = 1_000
-#: With so many kinds of jobs a node of the tree takes longer than a few attempts.
-_CLIMB_FIRST = 4_000
-#: SCIP's nodes and CP-SAT's deterministic time for the first program after rounding.
-_FIRST_NODES, _FIRST_EFFORT = 100, 0.2
-#: CP-SAT's for its word on what a schedule costs at least.
-_EXACT_EFFORT = 60.0
-#: Linear programs below branches, as many as so many kinds of jobs allow.
-_TREE_WORK, _TREE_NODES = 2_000_000, 20_000
-#: As many where costs are fine, before programs that take longer.
-_FIRST_TREE_NODES, _FIRST_TREE_WORK = 2_000, 200_000
-#: Bits of the largest demand with which branches are tried.
-_LONGEST = 200
-#: Variables of the compact program, beyond which it is not tried.
-_MOST_BLOCKS = 5_000
-#: ... and up to which it is tried first of all; SCIP's nodes then.
-_SMALL, _SMALL_NODES = 400, 2_000
+    from ..prices.sharded_jobs import AnyJobs
+    from .closing import Closing
 
 
 def claims(problem: Problem | ShardedProblem, budget: Budget) -> Iterator[Claim]:
     """Yield certificates and schedules of a problem: first of all a schedule, made at once."""
-    if isinstance(problem, ShardedProblem) and problem.n_jobs <= jobs_module.MOST_LISTED:
+    if not isinstance(problem, Problem) and problem.n_jobs <= jobs_module.MOST_LISTED:
+        from cms.shards.schedule import ShardedSchedule
+
         for claim in claims(problem.load(), budget):
             if isinstance(claim, Named) and isinstance(claim.claim, Schedule):
                 claim = Named(ShardedSchedule.of(claim.claim, problem), claim.part)
@@ -96,334 +44,41 @@ def claims(problem: Problem | ShardedProblem, budget: Budget) -> Iterator[Claim]
             del first
     try:
         reduction = reduce(problem, lambda: budget.stopped, fewer=True)
-        jobs = jobs_of(reduction.problem, lambda: budget.stopped, budget.threads)
-        yield from _Run(reduction, jobs, budget).claims()
+        yield from _claims(reduction, _jobs_of(reduction.problem, budget), budget)
     except Stopped:
         return
 
 
-class _Run:
-    """A run on a reduced problem."""
+def _jobs_of(problem: Problem | ShardedProblem, budget: Budget) -> AnyJobs:
+    """Return the jobs of a reduced problem: with a table of options, or, if that is long, without.
 
-    def __init__(self, reduction: Reduction, jobs: AnyJobs, budget: Budget) -> None:
-        self._reduction, self._problem, self._budget = reduction, reduction.problem, budget
-        self._jobs = jobs
-        self._step = self._problem.cost_step
-        self._random = np.random.default_rng(budget.seed)
-        # The best answer of a program, to go on from.
-        self._best: Found | None = None
-        self._branched: set[bool] = set()
-        self._compact_size = self._problem.n_jobs * len(self._problem.blocks)
-        self._greedy = GreedyTurn(reduction, budget)
+    Where most jobs are like others, the table is much shorter than there are jobs.
+    """
+    if isinstance(problem, Problem):
+        jobs = Jobs(problem, lambda: budget.stopped)
+        if len(jobs) <= max(jobs_module.MOST_LISTED, problem.n_jobs // 2):
+            return jobs
+    from ..prices.sharded_jobs import ShardedJobs
 
-    def claims(self) -> Iterator[Claim]:
-        """Yield certificates and schedules of the user's problem."""
-        budget = self._budget
-        if budget.best is None:
-            no_way = ray(self._reduction, self._jobs, budget)
-            if no_way is not None:
-                yield no_way
-        search = PriceSearch(self._jobs, budget)
-        sets = self._problem.size_bounded_configurations
-        diver: Diver | None = None
-        for point in search.run():
-            yield certificate(self._reduction, search, point)
-            yield from self._greedy.claims(if_late=True)
-            if not self._jobs.listed and search.passes == 1:
-                yield from self._of_the_first_pass(search)
-            if sets and diver is None and search.passes >= _PASSES_BEFORE_A_DIVE:
-                # Prices may take long for their last digits, which a schedule does not need.
-                diver = Diver(self._jobs, search.region, budget)
-                yield from self._dived(diver, search, fractional(search), _ONE_DIVE)
-        if search.best is None or budget.stopped or self._met(search.best):
-            return
-        mixture = fractional(search)
-        many = bool(sets) and isinstance(self._jobs, Jobs) and alike(self._jobs)
-        if sets:
-            diver = diver or Diver(self._jobs, search.region, budget)
-            yield from self._dived(diver, search, mixture, _ONE_DIVE if many else _FIRST_DIVES)
-            if many and self._cost is None:
-                yield from self._dived(diver, search, mixture, _FIRST_DIVES)
-            yield from self._greedy.claims(if_late=True)
-        else:
-            shapes = Shapes(self._problem, search.region.rows)
-            start = rounded(search, mixture, budget.seed)
-            yield from self._first(shapes, start, mixture, "rounding")
-        if self._met(search.best):
-            return
-        for point in search.refine():
-            yield certificate(self._reduction, search, point)
-            yield from self._greedy.claims(if_late=True)
-        if self._met(search.best):
-            return
-        mixture = fractional(search)
-        if diver is not None:
-            if not many and self._compact_size > _MIN_BLOCKS:
-                yield from self._whole_fleets(search, diver)
-            if not many:
-                yield from self._dived(diver, search, mixture, _FIRST_DIVES)
-            elif self._cost is not None:
-                yield from self._tree(search, search.best)
-            if self._met(search.best):
-                return
-            shapes = Shapes(self._problem, [*search.region.rows, *diver.used])
-        start = rounded(search, mixture, budget.seed)
-        yield from self._first(shapes, start, mixture, "rounding, refined")
-        if self._best is None:
-            # Boxes of very large numbers, perhaps.
-            start = rounded(search, mixture, budget.seed, most_boxes=0)
-            yield from self._first(shapes, start, mixture, "rounding")
-        yield from self._close(search, shapes, search.best, mixture, diver)
-
-    def _of_the_first_pass(self, search: PriceSearch) -> Iterator[Claim]:
-        """Cover what all buy at the first prices with machines: of very many jobs an answer."""
-        if self._cost is not None:
-            return
-        shapes = Shapes(self._problem, search.region.rows)
-        alone = Fractional([[(0, Fraction(1))]] * search.n_groups, [])
-        start = rounded(search, alone, self._budget.seed)
-        yield from self._filled(shapes, start, "first prices")
-
-    def _dived(
-        self, diver: Diver, search: PriceSearch, mixture: Fractional, which: slice
-    ) -> Iterator[Claim]:
-        """Dive for schedules with any contents, not only those that prices brought up."""
-        if search.best is None:
-            return
-        whole: AnyChoices | None = None
-        start = Undecided.of(search, mixture) if self._jobs.listed else None
-        if start is None or len(start.open) > MOST_UNDECIDED:
-            whole = rounded(search, mixture, self._budget.seed, most_boxes=0).choices
-            # Without a table of options nothing is left open but the machines.
-            start = (
-                Undecided.none(whole)
-                if isinstance(whole, Choices)
-                else Undecided.of_blocks(whole.load())
-            )
-        taken = whole if isinstance(whole, Taken) else None
-        yield from self._dives(diver, start, self._least(search.best), which, "diving", taken)
-
-    def _dives(
-        self,
-        diver: Diver,
-        start: Undecided,
-        target: Fraction,
-        which: slice,
-        part: str,
-        taken: Taken | None = None,
-    ) -> Iterator[Claim]:
-        for dived in diver.dives(start, target, self._cost, which):
-            yield from self._cut(dived, part, taken)
-
-    def _cut(self, dived: Dived, part: str, taken: Taken | None = None) -> Iterator[Claim]:
-        machines = {configuration_of(self._problem, row): n for row, n in dived.machines.items()}
-        schedule = (taken or dived.choices).schedule(self._jobs, machines)
-        yield Named(self._reduction.restore(schedule), part)
-
-    def _close(
-        self,
-        search: PriceSearch,
-        shapes: Shapes,
-        point: PricePoint,
-        mixture: Fractional,
-        diver: Diver | None,
-    ) -> Iterator[Claim]:
-        """Close the gap, by the cheap means first."""
-        if not self._met(point):
-            yield from self._greedy.claims()
-        fine = self._step < search.region.unit
-        fewer = bool(self._reduction.replacement.gone)
-        small = self._jobs.listed and shapes.complete and self._compact_size <= _SMALL
-        if small and not self._met(point):
-            # All jobs and all blocks: what takes SCIP less than a first look at some of them.
-            compact = every_block(self._jobs, self._least(point), self._target)
-            answer = close(shapes, self._jobs, compact, self._budget, nodes=_SMALL_NODES)
-            yield from self._claim(shapes, answer.found, _part(compact))
-            if fewer:
-                yield from self._tree(search, point, fewer=True)
-                yield from self._word(shapes, point)
-                fewer = False
-        for rungs in _FINE_FIRST if fine else (FIRST_RUNGS,):
-            yield from self._climb(search, shapes, point, mixture, 0, rungs)
-            if self._cost is not None:
-                break
-        yield from self._wide(search, shapes, point, mixture)
-        if fine:
-            # Costs that differ by less than a machine are reached by few fleets, which branches
-            # tell apart; no program finds what the fleet it has in sight cannot do.
-            if self._cost is not None:
-                yield from self._tree(search, point, _FIRST_TREE_NODES, fewer=fewer)
-            yield from self._climb(search, shapes, point, mixture, 0, FIRST_RUNGS)
-        if diver is not None:
-            yield from self._dived(diver, search, mixture, _MORE_DIVES)
-        early = _CLIMBS if len(self._jobs) >= _CLIMB_FIRST else 0
-        for climb in range(1, 1 + early):
-            yield from self._climb(search, shapes, point, mixture, climb, _LADDER)
-        for less in (fewer, False):
-            yield from self._tree(search, point, fewer=less)
-        yield from self._word(shapes, point)
-        for climb in range(1 + early, 1 + early + _CLIMBS):
-            yield from self._climb(search, shapes, point, mixture, climb, _LADDER)
-
-    def _least(self, point: PricePoint) -> Fraction:
-        return max(round_up(point.bound, self._step), self._budget.lower_bound)
-
-    def _met(self, point: PricePoint) -> bool:
-        """Whether there is nothing left to look for, or no time."""
-        cost = self._cost
-        return self._budget.stopped or (cost is not None and cost <= self._least(point))
-
-    @property
-    def _cost(self) -> Fraction | None:
-        best = self._budget.best
-        return None if best is None else best.cost(self._reduction.original)
-
-    @property
-    def _target(self) -> Fraction | None:
-        """The highest cost of interest; None if there is no schedule yet."""
-        cost = self._cost
-        return None if cost is None else next_below(cost, self._step)
-
-    def _claim(self, shapes: Shapes, found: Found | None, part: str) -> Iterator[Claim]:
-        if found is None:
-            return
-        if self._best is None or found.cost < self._best.cost:
-            self._best = found
-        cost = self._cost
-        if cost is None or found.cost < cost:
-            schedule = schedule_of(shapes, self._jobs, found)
-            yield Named(self._reduction.restore(schedule), part)
-
-    def _first(
-        self, shapes: Shapes, start: Rounded, mixture: Fractional, part: str
-    ) -> Iterator[Claim]:
-        """Cover a rounded solution with machines; ``start`` may have numbers of any size."""
-        around = shapes.around(mixture)
-        task = Task(start.choices, {}, start.boxes, Fraction(0), None, around)
-        answer = close(shapes, self._jobs, task, self._budget, nodes=_FIRST_NODES)
-        if answer.found is None:
-            # Near the fractional machines there is nothing: look everywhere.
-            answer = close(
-                shapes, self._jobs, replace(task, around=None), self._budget, effort=_FIRST_EFFORT
-            )
-        if answer.found is None and not start.boxes:
-            yield from self._filled(shapes, start, part, around)
-        else:
-            yield from self._claim(shapes, answer.found, part)
-
-    def _filled(
-        self, shapes: Shapes, start: Rounded, part: str, around: list[Fraction] | None = None
-    ) -> Iterator[Claim]:
-        """Cover a rounded solution without boxes with machines, at once and roughly."""
-        load = start.choices.load()
-        machines = filled(shapes, load, around or covering(shapes, load))
-        if machines is not None:
-            found = Found(shapes.cost(machines), machines, start.choices)
-            yield from self._claim(shapes, found, part)
-
-    def _climb(
-        self,
-        search: PriceSearch,
-        shapes: Shapes,
-        point: PricePoint,
-        mixture: Fractional,
-        climb: int,
-        ladder: Sequence[Rung],
-    ) -> Iterator[Claim]:
-        """Free a few dozen jobs, then more, until the bound is met (theory 6.6)."""
-        if not self._step:
-            return
-        neighbourhood = Neighbourhood(
-            self._jobs, search.region, point, shapes, mixture, self._random
-        )
-        start = rounded(search, mixture, self._budget.seed + climb)
-        for number, rung in enumerate(ladder):
-            if self._met(point):
-                return
-            least, target = self._least(point), self._target
-            origin = self._best if number % 2 and self._best is not None else start
-            found, free = neighbourhood.look(
-                rung, origin, least=least, target=target, budget=self._budget
-            )
-            yield from self._claim(shapes, found, f"{free} free kinds of jobs")
-
-    def _wide(
-        self, search: PriceSearch, shapes: Shapes, point: PricePoint, mixture: Fractional
-    ) -> Iterator[Claim]:
-        """Free all jobs, twice, for a schedule that meets the bound and no other."""
-        jobs = self._jobs
-        if not self._step or not jobs.listed or len(jobs) > _CLIMB_FIRST:
-            return
-        given = jobs, search.region, point, shapes, mixture, self._random
-        neighbourhood = Neighbourhood(*given)
-        for _ in range(2):
-            if self._met(point):
-                return
-            found = neighbourhood.look_widely(self._least(point), self._budget)
-            yield from self._claim(shapes, found, "all kinds of jobs free")
-
-    def _word(self, shapes: Shapes, point: PricePoint) -> Iterator[Claim]:
-        """Let CP-SAT decide with all that can matter; finding nothing is a proof, on its word."""
-        cost, jobs = self._cost, self._jobs
-        if self._met(point) or not shapes.complete or (cost is not None and not self._step):
-            return
-        if not jobs.listed:
-            return
-        least, target, task = self._least(point), self._target, None
-        if target is not None:
-            task = every_option(shapes, jobs, point, least, target, self._budget)
-        if task is None and self._compact_size <= _MOST_BLOCKS:
-            task = every_block(jobs, least, target)
-        if task is None:
-            return
-        answer = close(shapes, jobs, task, self._budget, effort=_EXACT_EFFORT)
-        yield from self._claim(shapes, answer.found, _part(task))
-        word = solver_bound(answer, task, self._step)
-        if word is not None:
-            yield Named(word, _part(task))
-
-    def _whole_fleets(self, search: PriceSearch, diver: Diver) -> Iterator[Claim]:
-        """Choose whole machines and whole jobs at once, and cut last."""
-        jobs, point, cost = self._jobs, search.best, self._cost
-        if point is None or not isinstance(jobs, Jobs) or len(jobs) > MAX_KINDS:
-            return
-        if jobs.longest <= _LONGEST and self._step and cost is not None:
-            programs = WholeFleets(search, point, jobs, self._budget)
-            for dived in programs.improve(diver, self._least(point), cost):
-                yield from self._cut(dived, "whole fleets")
-
-    def _tree(
-        self,
-        search: PriceSearch,
-        point: PricePoint,
-        most: int = _TREE_NODES,
-        *,
-        fewer: bool = False,
-    ) -> Iterator[Claim]:
-        """Branch, with prices at every leaf: a proof that is checked.
-
-        With ``fewer`` blocks, without those that others replace, a node takes little time, but only
-        machines are branched on.
-        """
-        work = _TREE_WORK if most == _TREE_NODES else _FIRST_TREE_WORK
-        nodes = min(most, work // max(1, len(self._jobs)))
-        if self._met(point) or nodes < 2 or not self._jobs.listed or fewer in self._branched:
-            return
-        if self._jobs.longest > _LONGEST:  # no tree has ended there yet
-            return
-        if fewer or most == _TREE_NODES:
-            self._branched.add(fewer)
-        claims = branch_and_price(
-            self._reduction.original,
-            self._budget,
-            self._cost,
-            node_limit=nodes,
-            fewer=fewer,
-            known=(self._reduction, search),
-        )
-        for claim in claims:
-            yield Named(claim, "branching")
+    return ShardedJobs(problem, lambda: budget.stopped, budget.threads)
 
 
-def _part(task: Task) -> str:
-    return "the compact program" if task.boxes else "all options that can matter"
+def _claims(reduction: Reduction, jobs: AnyJobs, budget: Budget) -> Iterator[Claim]:
+    """Yield certificates and schedules of the user's problem."""
+    greedy = GreedyTurn(reduction, budget)
+    if budget.best is None:
+        no_way = ray(reduction, jobs, budget)
+        if no_way is not None:
+            yield no_way
+    search = PriceSearch(jobs, budget)
+    closing: Closing | None = None
+    for point in search.run():
+        yield certificate(reduction, search, point)
+        yield from greedy.claims(if_late=True)
+        if closing is None:
+            from .closing import Closing  # most of the package, which proved schedules do not need
+
+            closing = Closing(reduction, jobs, budget, greedy)
+        yield from closing.claims_between_passes(search)
+    if closing is not None:
+        yield from closing.claims(search)

@@ -19,10 +19,9 @@ from cms.certificate.certificate import LARGEST_DEPTH, next_below, round_up
 from cms.certificate.conditions import MOST_NAMED, Condition
 from cms.certificate.quantity import MachinesOfType, MachinesWith
 
-from ..prices.jobs import Jobs
+from ..prices.jobs import Jobs, listed
 from ..prices.master import block_sizes
 from ..prices.search import PriceSearch
-from ..prices.sharded_jobs import listed
 from ..solvers.floats import near
 from .branching import find_contents, find_jobs, find_sums, is_whole
 from .node_schedules import NodeSchedules

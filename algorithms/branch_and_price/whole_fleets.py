@@ -29,8 +29,7 @@ if TYPE_CHECKING:
 
     from ..prices.choices import Choices
     from ..prices.jobs import Jobs
-    from ..prices.points import PricePoint
-    from ..prices.region import Bounded, Region
+    from ..prices.region import Bounded, PricePoint, Region
     from ..prices.search import PriceSearch
     from .dive import Dived
     from .diver import Diver

@@ -12,7 +12,7 @@ from cms.mixes.functions import PriceFunction
 from cms.mixes.prices import MixPrices
 from cms.mixes.pricing import charges_of, offers_of, price_mix
 
-from ..solvers.recognise import recognised
+from ..solvers.floats import recognised
 from .master import Cuts, Master, Point
 
 if TYPE_CHECKING:

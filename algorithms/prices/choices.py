@@ -88,12 +88,3 @@ def block_totals(options: NDArray[Any], counts: NDArray[np.int64]) -> list[int]:
     reach = int(options.max(initial=0)) * int(counts.max(initial=0)) * len(options)
     kind: Any = np.int64 if reach < 2**62 else object
     return list((counts.astype(kind) @ options.astype(kind)).tolist())
-
-
-def shortened(options: NDArray[Any]) -> NDArray[Any]:
-    """Keep options in as few bytes as they need: a search remembers those of every pass."""
-    largest = int(options.max(initial=0))
-    for kind in (np.int16, np.int32):
-        if largest <= np.iinfo(kind).max:
-            return options.astype(kind)
-    return options

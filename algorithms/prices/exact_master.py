@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from .master import Cut
     from .region import Region
 
-#: Rows of the program, and block types, from which on it takes minutes.
-MOST_ROWS, MOST_BLOCKS = 40, 32
+#: Rows of the program from which on it takes minutes.
+MOST_ROWS = 40
 #: Machines that join at a time.
 _AT_A_TIME = 8
 

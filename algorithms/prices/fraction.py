@@ -15,8 +15,7 @@ from ..solvers.simplex import solved
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from .points import Share
-    from .region import Region, Row
+    from .region import Region, Row, Share
 
 #: Relative difference up to which an inequality counts as an equation.
 _TIGHT = Fraction(1, 10**6)

@@ -154,3 +154,10 @@ def group_totals(
     if len(starts) < len(options):
         totals = np.add.reduceat(totals, starts, axis=0)
     return list(totals.tolist())
+
+
+def listed(jobs: object) -> Jobs:
+    """Return jobs with a table of options, which all of these have where trees branch."""
+    if not isinstance(jobs, Jobs):
+        raise AssertionError("these jobs have no table of options")
+    return jobs

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ..solvers.floats import near
 from ..solvers.linear import INFINITY, ITERATIONS, LinearProgram
-from ..solvers.simplex import solved
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -34,6 +33,8 @@ _MANY_BLOCKS = 10**12
 _MANY_ON_A_MACHINE = 10**12
 #: A constraint holds the prices where its dual value is larger.
 _HOLDS = 1e-9
+#: Block types up to which there is a search for a vertex; more take minutes.
+MOST_BLOCKS = 32
 ZERO = Fraction(0)
 
 
@@ -252,6 +253,8 @@ class Master:
                     both = {at: terms.get(at, 0) - other.get(at, 0) for at in {*terms, *other}}
                     equations.append(both)
                     values.append(Fraction(0))
+        from ..solvers.simplex import solved
+
         solution = solved(equations, values, guess)
         if solution is None or any(value < 0 for value in solution):
             return None

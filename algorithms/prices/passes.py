@@ -4,22 +4,23 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from cms.knapsack.pricing import cheapest_option
+import numpy as np
 
-from .choices import shortened
+from cms.knapsack.pricing import cheapest_option
+from cms.plugin.algorithm import Named
+
+from .jobs import listed
 from .master import ZERO, Cut
-from .points import PricePoint
-from .region import Region
-from .sharded_jobs import listed
+from .region import PricePoint, Region
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    import numpy as np
     from numpy.typing import NDArray
 
     from cms.certificate.conditions import Condition
     from cms.plugin.algorithm import Budget
+    from cms.reduction.reduction import Reduction
 
     from .sharded_jobs import AnyJobs
 
@@ -139,3 +140,20 @@ class Passes:
                 own = region.prices_of_job(job, prices, multipliers)[i]
                 if own < 0:
                     multipliers[at] = max(0, multipliers[at] + own)
+
+
+def certificate(reduction: Reduction, search: Passes, point: PricePoint) -> Named:
+    """Name the prices that a search without branches on machines came to."""
+    worth = point.bound - search.region.constant(point.vector)
+    prices = reduction.restore_prices(search.region.leaf(point.vector), worth)
+    what = "ray" if search.region.free_machines else "block prices"
+    return Named(prices, f"{what}, {search.passes} pass{'' if search.passes == 1 else 'es'}")
+
+
+def shortened(options: NDArray[Any]) -> NDArray[Any]:
+    """Keep options in as few bytes as they need: a search remembers those of every pass."""
+    largest = int(options.max(initial=0))
+    for kind in (np.int16, np.int32):
+        if largest <= np.iinfo(kind).max:
+            return options.astype(kind)
+    return options

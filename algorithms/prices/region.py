@@ -9,18 +9,20 @@ from __future__ import annotations
 from copy import copy
 from fractions import Fraction
 from operator import mul
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from cms.certificate.certificate import BlockPrices
 from cms.certificate.quantity import BlocksOf, BlocksOfJob, MachinesOf, MachinesOfType, MachinesWith
-from cms.knapsack.packing import Extra, Found, Packing, fullest_in_boxes
 from cms.knapsack.pricing import common_denominator
 from cms.problem.parts import Configuration, SizeBoundedConfigurations
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from numpy.typing import NDArray
+
     from cms.certificate.conditions import Condition
+    from cms.knapsack.packing import Found, Packing
     from cms.problem.machine_problem import MachineProblem
 
 #: Up to here nobody asks whether a limit binds.
@@ -64,6 +66,8 @@ class Bounded(NamedTuple):
         proper: bool = True,
     ) -> Bounded:
         """Read a set, as far as its types are the problem's."""
+        from cms.knapsack.packing import Packing
+
         index = problem.block_index
         blocks = [block for block in shape.sizes if block in index]
         columns = tuple(index[block] for block in blocks)
@@ -95,6 +99,37 @@ class Vector(NamedTuple):
     prices: tuple[Fraction, ...]
     limit_prices: tuple[Fraction, ...]
     multipliers: tuple[Fraction, ...]
+
+
+class PricePoint(NamedTuple):
+    """Prices that keep to the region, and the exact bound they prove."""
+
+    vector: Vector
+    bound: Fraction
+
+
+class Share(NamedTuple):
+    """How much of a pass's choice the fractional solution takes for a group of jobs.
+
+    Groups are numbered; those from ``PriceSearch.n_groups`` on are single jobs with a branch of
+    their own, in the order of ``Region.own_priced``.
+    """
+
+    group: int
+    number: int
+    weight: float | Fraction
+    load: tuple[int, ...]
+
+
+class Warm(NamedTuple):
+    """What a search starts from instead of nothing.
+
+    ``point`` keeps to the region and proves its bound (the branches above it included); each of
+    ``options`` has one option a kind, shape (kinds, k).
+    """
+
+    point: PricePoint
+    options: Sequence[NDArray[Any]]
 
 
 class Region:
@@ -229,6 +264,8 @@ class Region:
         k = len(self.blocks)
         numbers, denominator = common_denominator([*prices, *multipliers])
         largest = [0] * len(self.costs)
+        if self.bounded:
+            from cms.knapsack.packing import Extra, fullest_in_boxes
         for row in self.rows:
             if row.shape is None:
                 continue  # the fullest machine of its set is worth no less

@@ -22,15 +22,11 @@ from cms.certificate.certificate import round_up
 from cms.knapsack.pricing import COMPILED_FROM, common_denominator
 from cms.values.numbers import has_too_many_digits
 
-from ..solvers.floats import near
-from ..solvers.recognise import recognised
-from .exact_master import MOST_BLOCKS, ExactMaster
-from .fraction import fractional
+from ..solvers.floats import near, recognised
 from .jobs import GROUPS, MOST_SINGLE, ranges
-from .master import Cut, Master, Proposal, block_sizes
-from .passes import Passes
-from .points import PricePoint, Share, Warm
-from .region import Row, Vector
+from .master import MOST_BLOCKS, Cut, Master, Proposal, block_sizes
+from .passes import Passes, certificate
+from .region import PricePoint, Row, Share, Vector, Warm
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -38,8 +34,10 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from cms.certificate.conditions import Condition
-    from cms.plugin.algorithm import Budget
+    from cms.plugin.algorithm import Budget, Named
+    from cms.reduction.reduction import Reduction
 
+    from .exact_master import ExactMaster
     from .region import Region
     from .sharded_jobs import AnyJobs
 
@@ -235,7 +233,7 @@ class PriceSearch(Passes):
     @property
     def exact(self) -> bool:
         """Whether the fractional solution is in exact rationals."""
-        return isinstance(self._master, ExactMaster)
+        return self._master is not None and not isinstance(self._master, Master)
 
     def _looks_closer(self) -> bool:
         """Go on with more digits, or in exact rationals; say whether there are any."""
@@ -249,6 +247,8 @@ class PriceSearch(Passes):
         master = self._master
         if not isinstance(master, Master) or self.best is None:
             return False
+        from .exact_master import ExactMaster
+
         if self._vertex:
             if len(self.coarse):
                 return False
@@ -367,6 +367,8 @@ class PriceSearch(Passes):
             return False  # digits that this zoom of the master does not have
         if region.path:
             return True
+        from .fraction import fractional
+
         mixture = fractional(self)
         cost = sum((region.costs[row.machine] * x for row, x in mixture.machines), Fraction(0))
         return abs(cost - max(upper, self.best.bound if self.best else upper)) <= step * _MATTERS
@@ -436,3 +438,11 @@ def whole(values: Sequence[Fraction], jobs: AnyJobs, *, exactly: bool) -> tuple[
         least = min((value for value in values if value > 0), default=Fraction(1))
         bits = max(bits, _DIGITS + (least.denominator // least.numerator).bit_length())
     return [int(value * 2**bits) for value in values], 2**bits
+
+
+def ray(reduction: Reduction, jobs: AnyJobs, budget: Budget) -> Named | None:
+    """Prove that the limits are too low for any schedule, if block prices alone can."""
+    search = PriceSearch(jobs, budget, free_machines=True)
+    limited = any(machine.limit is not None for machine in reduction.problem.machine_types)
+    points = search.run() if limited else ()
+    return next((certificate(reduction, search, p) for p in points if p.bound > 0), None)

@@ -20,7 +20,6 @@ from cms.shards.counts import Coded, with_own
 from cms.shards.engine import Here
 from cms.shards.problem import ShardedProblem
 
-from . import jobs as jobs_module
 from .jobs import Jobs, Pass, grid_bits_of
 
 if TYPE_CHECKING:
@@ -238,27 +237,6 @@ def _difference(one: Option, other: Option) -> Option:
 
 #: The door to jobs, whether or not there is a table of their options.
 AnyJobs: TypeAlias = Jobs | ShardedJobs
-
-
-def jobs_of(
-    problem: Problem | ShardedProblem, stopped: Callable[[], bool], threads: int
-) -> AnyJobs:
-    """Return the jobs of a reduced problem: with a table of options, or, if that is long, without.
-
-    Where most jobs are like others, the table is much shorter than there are jobs.
-    """
-    if isinstance(problem, Problem):
-        jobs = Jobs(problem, stopped)
-        if len(jobs) <= max(jobs_module.MOST_LISTED, problem.n_jobs // 2):
-            return jobs
-    return ShardedJobs(problem, stopped, threads)
-
-
-def listed(jobs: AnyJobs) -> Jobs:
-    """Return jobs with a table of options, which all of these have where trees branch."""
-    if not isinstance(jobs, Jobs):
-        raise AssertionError("these jobs have no table of options")
-    return jobs
 
 
 def pieces(first: int, n: int, bounds: Sequence[int]) -> Iterator[tuple[int, int, int]]:

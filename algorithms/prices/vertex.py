@@ -18,16 +18,15 @@ import numpy as np
 from cms.certificate.certificate import BlockPrices
 
 from ..solvers.simplex import cheapest
-from .exact_master import MOST_BLOCKS, cheapest_holder
+from .exact_master import cheapest_holder
 from .fraction import Fractional, fractional
-from .jobs import Jobs
-from .points import Warm
-from .region import Region, configuration_of
+from .jobs import Jobs, listed
+from .master import MOST_BLOCKS
+from .region import Region, Warm, configuration_of
 from .search import PriceSearch
-from .sharded_jobs import listed
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from cms.plugin.algorithm import Budget
     from cms.problem.parts import Configuration
@@ -127,27 +126,28 @@ def _options(search: PriceSearch, mixture: Fractional) -> list[list[tuple[Option
         part = search.kinds_of_group(group)
         for kind in range(part.start, part.stop):
             members = jobs.members(kind).tolist()
-            parts = [
-                (tuple(taken[number][kind].tolist()), share * len(members))
-                for number, share in shares
-            ]
+            parts: dict[Option, Fraction] = {}
+            for number, share in shares:
+                option = tuple(taken[number][kind].tolist())
+                parts[option] = parts[option] + share if option in parts else share
             for job, mine in zip(members, in_line(parts, len(members)), strict=True):
                 options[job] = mine
     return options
 
 
-def in_line(
-    shares: Sequence[tuple[Option, Fraction]], count: int
-) -> list[list[tuple[Option, Fraction]]]:
-    """Share (option, number of jobs) out among equal jobs, splitting no more than necessary."""
-    left, at = [number for _, number in shares], 0
+def in_line(shares: Mapping[Option, Fraction], count: int) -> list[list[tuple[Option, Fraction]]]:
+    """Share options out among equal jobs by their weights, splitting no more than necessary."""
+    options = [*shares]
+    if len(options) == 1:
+        return [[(options[0], Fraction(1))]] * count
+    left, at = [share * count for share in shares.values()], 0
     lined_up = []
     for _ in range(count):
         missing = Fraction(1)
         mine: list[tuple[Option, Fraction]] = []
         while missing:
             taken = min(missing, left[at])
-            mine.append((shares[at][0], taken))
+            mine.append((options[at], taken))
             missing -= taken
             left[at] -= taken
             at += not left[at]
@@ -198,6 +198,8 @@ def rounded(
 
 def taken(options: Sequence[tuple[Option, Fraction]]) -> Option:
     """Return the blocks of a job: its option, or the mean of several rounded up."""
+    if len(options) == 1:
+        return options[0][0]
     columns = zip(*([weight * n for n in option] for option, weight in options), strict=True)
     return tuple(ceil(sum(column)) for column in columns)
 

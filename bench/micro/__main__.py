@@ -14,7 +14,7 @@ from typing import Any
 from bench.environment import versions
 from bench.tables import Column, Table, seconds, times
 from cms.files.source import write_bytes
-from cms.solving.arguments import available_cores
+from cms.solving.driver import available_cores
 
 BASELINE = Path(__file__).parent / "baseline.json"
 _YARDSTICK = "test_yardstick"

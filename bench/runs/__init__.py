@@ -8,7 +8,7 @@ from bench.environment import versions
 from bench.row import Outcome, RunRow
 from bench.task import Kind, Task
 from cms.errors import UnsupportedProblem
-from cms.solving.arguments import available_cores
+from cms.solving.driver import available_cores
 
 from .applying_rules import run_bound, run_rule
 from .asking_peers import run_peer

@@ -11,7 +11,7 @@ from bench.peers import PEERS, PeerAnswer, Program
 from bench.row import Outcome
 from bench.task import Task
 from cms.errors import InvalidSchedule
-from cms.referee.check import check
+from cms.referee.kinds import check
 from cms.solving.solution import Proof, Status
 
 from .stage import Facts, Tell, timed

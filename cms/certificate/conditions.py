@@ -15,7 +15,6 @@ from math import floor, lcm
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..errors import InvalidCertificate
-from ..knapsack.packing import fullest_machine
 from ..problem.parts import AnyConfiguration, Block, Configuration
 from ..values.frozen import FrozenMap
 from ..values.names import checked_table, nearest
@@ -212,6 +211,8 @@ def most_worth(
     prices, sizes = [worth[block] for block in blocks], [shape.sizes[block] for block in blocks]
     room, slots = shape.capacity, shape.max_blocks
     numbered = [({index[b]: n for b, n in least.items()}, amount) for least, amount in possible]
+    from ..knapsack.packing import fullest_machine
+
     return fullest_machine(prices, sizes, room, slots, most, numbered).value
 
 

@@ -315,8 +315,7 @@ def option_values(how: Search) -> dict[str, object]:
     """
     if not how.options:
         return {}
-    from cms.plugin.options import option_fields
-    from cms.plugin.registry import load_algorithm
+    from cms.plugin.registry import load_algorithm, option_fields
 
     defaults = option_fields(load_algorithm(how.method)[0])
     return {name: _value(text, defaults.get(name)) for name, text in how.options.items()}

@@ -1,6 +1,6 @@
 """Problems whose blocks several jobs share in time: data, frames, check and proofs."""
 
-from ..referee.check import referee_of
+from ..referee.kinds import referee_of
 from .problem import TimeSharedProblem
 from .referee import MixReferee
 

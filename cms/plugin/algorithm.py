@@ -11,15 +11,18 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, Protocol, TypeAlias, runtime_checkable
+from pkgutil import resolve_name
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, runtime_checkable
 
 from ..certificate.certificate import Certificate
 from ..errors import AlgorithmError
 from ..problem.problem import Problem
 from ..schedule.schedule import Schedule
-from ..shards.schedule import ShardedSchedule
 from ..values.numbers import Number, exact, shown_object
 from .guarantee import Guarantee
+
+if TYPE_CHECKING:
+    from ..shards.schedule import ShardedSchedule
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +82,7 @@ class Named:
 
 
 #: What an algorithm yields.
-Claim: TypeAlias = Schedule | ShardedSchedule | Certificate | SolverBound | Named
+Claim: TypeAlias = "Schedule | ShardedSchedule | Certificate | SolverBound | Named"
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,7 +165,8 @@ class Algorithm(Protocol):
     It runs in the caller's thread. One that goes on after its time delays the answer.
 
     It takes a :class:`cms.Problem`, unless it has an attribute ``takes``: a tuple of the classes of
-    problems it takes instead. Whatever else is asked of it is about problems of these classes only.
+    problems it takes instead, or of their full names, as ``"package.module.Class"``, of which none
+    is imported unless it is needed. Whatever else is asked of it is about such problems only.
 
     It must not change the problem, the schedule it starts from or its options; must draw randomness
     from ``budget.seed`` only; and must end soon after ``budget.stopped``. Its claims are checked
@@ -201,8 +205,25 @@ class Algorithm(Protocol):
 
 def kinds_taken(algorithm: Algorithm) -> tuple[type, ...]:
     """Return the classes of problems an algorithm takes: ``takes``, or else ``Problem`` alone."""
+    kinds = _kinds(algorithm)
+    try:
+        return tuple(kind if isinstance(kind, type) else resolve_name(kind) for kind in kinds)
+    except (ImportError, AttributeError, ValueError) as fault:
+        raise AlgorithmError(algorithm.name, f"takes a class that is not there: {fault}") from fault
+
+
+def is_taken(algorithm: Algorithm, problem: object) -> bool:
+    """Whether a problem is of a class that an algorithm takes; imports none."""
+    names = {f"{kind.__module__}.{kind.__qualname__}" for kind in type(problem).__mro__}
+    return any(
+        isinstance(problem, kind) if isinstance(kind, type) else kind in names
+        for kind in _kinds(algorithm)
+    )
+
+
+def _kinds(algorithm: Algorithm) -> tuple[type | str, ...]:
     kinds = getattr(algorithm, "takes", (Problem,))
-    if not (isinstance(kinds, tuple) and kinds and all(isinstance(k, type) for k in kinds)):
+    if not (isinstance(kinds, tuple) and kinds and all(isinstance(k, type | str) for k in kinds)):
         raise AlgorithmError(
             algorithm.name,
             f"has takes = {shown_object(kinds)}; expected a tuple of classes of problems",

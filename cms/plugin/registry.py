@@ -9,6 +9,7 @@ used raises PluginError, a name that is not installed UnknownMethod or UnknownIn
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import inspect
 import re
@@ -20,11 +21,10 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, cast, runtime_checkable
 
-from ..errors import CmsError, InvalidOption, UnknownMethod
+from ..errors import AlgorithmError, CmsError, InvalidOption, UnknownMethod
 from ..values.frozen import FrozenMap
 from ..values.names import nearest
 from .algorithm import Algorithm
-from .options import option_fields
 
 if TYPE_CHECKING:
     from importlib.metadata import Distribution, EntryPoint
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 #: The distribution whose algorithms are trusted: solver bounds are believed from it alone.
 OWN_DISTRIBUTION = "configurable-machines"
 _ALGORITHMS, _INSTANCES = "cms.algorithms", "cms.instances"
+_REFUSALS = TypeError, ValueError, ArithmeticError
 _MEMBERS = "name, options_type, support, guarantee and run (cms.Algorithm)"
 
 
@@ -326,3 +327,54 @@ def _described(entry: EntryPoint) -> str:
 
 def _said(fault: BaseException) -> str:
     return f"{type(fault).__name__}: {fault}"
+
+
+def read_options(algorithm: Algorithm, given: Mapping[str, object]) -> Any:
+    """Make an object of the algorithm's ``options_type``; InvalidOption for what it refuses."""
+    name, kind, fields = algorithm.name, algorithm.options_type, option_fields(algorithm)
+    if not isinstance(given, Mapping):
+        raise InvalidOption(
+            f"options is {given!r}; expected a mapping of names to values, such as "
+            '{"epsilon": "1/4"}'
+        )
+    for option in given:
+        if option not in fields:
+            known = ", ".join(f"{key} (default {value})" for key, value in fields.items())
+            raise InvalidOption(
+                f"method {name!r} has no option {option!r}{nearest(str(option), fields)}; it has "
+                f"{known or 'none'}"
+            )
+    try:
+        return kind(**given)
+    except InvalidOption:
+        raise
+    except _REFUSALS as fault:
+        culprits = [option for option, value in given.items() if _refused(kind, option, value)]
+        # none by itself: the values are refused together
+        shown = ", ".join(f"{key} = {given[key]!r}" for key in culprits or given)
+        raise InvalidOption(f"method {name!r}, option {shown}: {fault}") from fault
+
+
+def option_fields(algorithm: Algorithm) -> dict[str, object]:
+    """Return an algorithm's options with their defaults; AlgorithmError if some have none."""
+    kind = algorithm.options_type
+    words = f"options_type {getattr(kind, '__name__', '')}"
+    if not (isinstance(kind, type) and dataclasses.is_dataclass(kind)):  # type: ignore[redundant-expr]
+        words = f"options_type is {kind!r}; expected a frozen dataclass"
+        raise AlgorithmError(algorithm.name, words)
+    if not kind.__dataclass_params__.frozen:  # type: ignore[attr-defined]
+        raise AlgorithmError(algorithm.name, f"{words} is not frozen; a run could change it")
+    try:
+        defaults = kind()
+    except TypeError as fault:
+        raise AlgorithmError(algorithm.name, f"{words} needs a default for every option") from fault
+    settable = [field.name for field in dataclasses.fields(kind) if field.init]
+    return {name: getattr(defaults, name) for name in settable}
+
+
+def _refused(kind: Any, option: str, value: object) -> bool:
+    try:
+        kind(**{option: value})
+    except _REFUSALS:
+        return True
+    return False

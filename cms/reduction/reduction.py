@@ -1,8 +1,4 @@
-"""Safe reductions of a problem: a step of its own that can be undone.
-
-The user's problem never changes; an algorithm may work on a smaller one and translate its
-schedules back.
-"""
+"""Safe reductions: an algorithm may work on a smaller problem, and translate schedules back."""
 
 from __future__ import annotations
 
@@ -27,14 +23,14 @@ from ..problem.problem import Problem
 from ..problem.rows import Rows
 from ..running.stopping import look, never
 from ..schedule.schedule import Schedule
-from ..shards.counts import widened
-from ..shards.problem import ShardedProblem
-from ..shards.schedule import ShardedSchedule
 from .dominance import beaten
 from .replacement import NOTHING_REPLACED, Replacement, replaced
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from ..shards.problem import ShardedProblem
+    from ..shards.schedule import ShardedSchedule
 
 
 #: Configurations handled between two looks at the budget.
@@ -98,7 +94,10 @@ class Reduction:
         more than the one that beats it, and below one on blocks those that they replace.)
         """
         origin = dict(self._origins)
-        if isinstance(schedule, ShardedSchedule):
+        if not isinstance(schedule, Schedule):
+            from ..shards.counts import widened
+            from ..shards.schedule import ShardedSchedule
+
             names = ((self.original.own(c), n) for c, n in schedule.machines.items())
             index = self.original.block_index
             columns = tuple(index[block] for block in self.problem.blocks)
@@ -169,7 +168,7 @@ def reduce(
     blocks = tuple(problem.blocks[i] for i in kept)
     head = blocks, tuple(small for small, _ in alive), problem.machine_types
     reduced: Problem | ShardedProblem
-    if isinstance(problem, ShardedProblem):
+    if not isinstance(problem, Problem):
         reduced = problem.narrowed(Problem._rebuild(*head, (), Rows.joined((), len(kept))), kept)
     else:
         rows = problem.rows

@@ -2,3 +2,9 @@
 
 Imports ``certificate`` and what stands before it.
 """
+
+from ..problem.problem import Problem
+from .kinds import referee_of
+from .machines import JobReferee
+
+referee_of.register(Problem, JobReferee)

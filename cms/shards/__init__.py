@@ -3,7 +3,7 @@
 Imports ``referee`` and what stands before it.
 """
 
-from ..referee.check import referee_of
+from ..referee.kinds import referee_of
 from .problem import ShardedProblem
 from .schedule import ShardedReferee
 

@@ -17,7 +17,7 @@ from ..certificate.certificate import Certificate
 from ..plugin.algorithm import Algorithm
 from ..problem.parts import MachineType
 from ..problem.problem import Problem
-from ..referee.check import check
+from ..referee.kinds import check
 from ..running.interrupt import CtrlC
 from ..schedule.schedule import Schedule
 from ..solving.driver import CancelEvent

@@ -13,11 +13,10 @@ from ..plugin.algorithm import Algorithm, Budget, Claim, Support
 from ..plugin.guarantee import Guarantee
 from ..problem.parts import DEFAULT_MACHINE, Block, MachineType
 from ..problem.problem import Problem
-from ..referee.check import check
+from ..referee.kinds import check
 from ..running.interrupt import CtrlC
 from ..schedule.schedule import Schedule
-from ..solving.arguments import Arguments
-from ..solving.driver import CancelEvent
+from ..solving.driver import Arguments, CancelEvent
 from ..solving.solution import Proof, Solution, Status
 from ..solving.solve import solve
 from ..values.frozen import FrozenMap

@@ -11,12 +11,10 @@ from typing import Any, NamedTuple
 from ..certificate.certificate import Branch, round_up
 from ..errors import AlgorithmError, ClusterError, FileError, InvalidCertificate, InvalidSchedule
 from ..plugin.algorithm import Named, SolverBound
-from ..referee.check import referee_of
-from ..referee.kinds import AnyProblem, AnySchedule
+from ..referee.kinds import AnyProblem, AnySchedule, referee_of
 from ..running.stopping import Stopped, never
 from ..schedule.faults import Violation
 from ..values.numbers import shown
-from .rough_prices import rough_certificates
 from .solution import Incumbent, Proof, Status
 
 #: Violations a message spells out before it says how many more there are, and counts at most.
@@ -110,6 +108,8 @@ job 'x' has 0 of its demand served, needs 3
         known = self.known
         if not known.cost or known.lower_bound or known.claimed_bound is not None:
             return
+        from .rough_prices import rough_certificates
+
         with suppress(Stopped):
             for certificate in rough_certificates(self._problem, stopped):
                 found = self._certificate(certificate, stopped)

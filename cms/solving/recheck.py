@@ -8,7 +8,7 @@ from fractions import Fraction
 from ..certificate.certificate import round_up
 from ..errors import InvalidCertificate
 from ..problem.machine_problem import MachineProblem
-from ..referee.check import check
+from ..referee.kinds import check
 from ..schedule.faults import Violation
 from ..values.numbers import shown
 from .solution import Solution

@@ -2,27 +2,23 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable, Mapping
 from fractions import Fraction
 from typing import Any
 
 from ..errors import AlgorithmError, GuaranteeBreached, InvalidOption, UnsupportedProblem
-from ..plugin.algorithm import Algorithm, Support, kinds_taken
+from ..plugin.algorithm import Algorithm, Support, is_taken, kinds_taken
 from ..plugin.guarantee import Guarantee, GuaranteeVerdict, Verdict, judge
-from ..plugin.options import read_options
-from ..plugin.registry import algorithm_of
-from ..referee.check import referee_of
-from ..referee.kinds import AnyProblem, AnySchedule, Referee
+from ..plugin.registry import algorithm_of, read_options
+from ..referee.kinds import AnyProblem, AnySchedule, Referee, referee_of
 from ..running.interrupt import CtrlC
 from ..running.stopping import GRACE_SECONDS
-from ..shards.problem import ShardedProblem
 from ..values.frozen import FrozenMap
 from ..values.numbers import Number, shown, shown_object
-from .arguments import Arguments
-from .driver import CancelEvent, Driver, RunBudget, blaming
+from .driver import Arguments, CancelEvent, Driver, RunBudget, blaming
 from .ledger import Ledger
-from .log import run_log
 from .solution import Incumbent, Proof, Solution, StopReason
 
 _NO_OPTIONS: Mapping[str, object] = FrozenMap()
@@ -148,7 +144,7 @@ def run_checked(
         ledger = Ledger(problem, name, trusted=trusted, clock=lambda: time.monotonic() - started)
         if start is not None:
             ledger.start_from(start)
-        report, ended = run_log(problem, name, arguments)
+        report, ended = _listeners(problem, name, arguments)
         for line in ledger.known.history:
             report(line)
         end = started + limits.seconds
@@ -190,14 +186,24 @@ def run_checked(
         return solution
 
 
+def _listeners(
+    problem: AnyProblem, method: str, arguments: Arguments
+) -> tuple[Callable[[Incumbent], object], Callable[[Solution], object]]:
+    """Return what to call with each improvement, and with the solution."""
+    if logging.getLogger("cms").isEnabledFor(logging.INFO):
+        from .words import run_log
+
+        return run_log(problem, method, arguments)
+    return arguments.on_improvement or (lambda line: None), lambda solution: None
+
+
 def _refuse_other_kinds(algorithm: Algorithm, problem: AnyProblem) -> None:
-    kinds = kinds_taken(algorithm)
-    if not isinstance(problem, kinds):
-        sharded = isinstance(problem, ShardedProblem)
+    if not is_taken(algorithm, problem):
+        kinds = kinds_taken(algorithm)
         raise UnsupportedProblem(
             f"method {algorithm.name!r} takes {' or '.join(kind.__name__ for kind in kinds)}; this "
             f"problem is of type {type(problem).__name__}"
-            + ("; if it fits into memory, solve problem.load()" if sharded else "")
+            + ("; if it fits into memory, solve problem.load()" if hasattr(problem, "load") else "")
         )
 
 

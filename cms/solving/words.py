@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+import logging
 import math
+from collections.abc import Callable
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from ..values.words import at_least, count, decimal, is_told_apart, percent
+from ..problem.machine_problem import MachineProblem
+from ..values.words import at_least, count, decimal, is_told_apart, percent, printable
 
 if TYPE_CHECKING:
+    from ..referee.kinds import AnyProblem
+    from .driver import Arguments
     from .solution import Incumbent, Solution
+
+#: What a run says here, at level INFO, ``logging`` drops until a program asks for it.
+LOGGER = logging.getLogger("cms")
 
 
 def verdict(solution: Solution, machine: str = "machine") -> str:
@@ -89,3 +97,34 @@ def log_line(state: Incumbent | None, seconds: float) -> str:
         if state.claimed_bound is not None and state.claimed_bound > state.lower_bound:
             source += f" (a solver claims a bound of {at_least(state.claimed_bound)})"
     return f"{seconds:>8.1f}s  {best:>10}  {bound:>10}  {gap:>8}  {source}".rstrip()
+
+
+def run_log(
+    problem: AnyProblem, method: str, arguments: Arguments
+) -> tuple[Callable[[Incumbent], object], Callable[[Solution], object]]:
+    """Log what is asked; return what to call with each improvement and with the solution.
+
+    The former passes improvements on to the caller's own ``on_improvement``.
+    """
+    pass_on = arguments.on_improvement or (lambda line: None)
+
+    def improved(line: Incumbent) -> None:
+        LOGGER.info("%s", log_line(line, line.seconds))
+        pass_on(line)
+
+    def ended(solution: Solution) -> None:
+        LOGGER.info("%s (%s)", verdict(solution), circumstances(solution))
+
+    seconds = arguments.limits.seconds
+    until = "no time limit" if math.isinf(seconds) else f"time limit {seconds:g} s"
+    sizes, seed = _sizes(problem), arguments.seed
+    LOGGER.info("%s: %s, %s, seed %d", printable(method), sizes, until, seed)
+    LOGGER.info("%s", log_head())
+    return improved, ended
+
+
+def _sizes(problem: AnyProblem) -> str:
+    if not isinstance(problem, MachineProblem):
+        return type(problem).__name__
+    blocks, types = count(len(problem.blocks), "block"), problem.machine_types
+    return f"{count(len(problem.job_names), 'job')}, {blocks}, {count(len(types), 'machine type')}"

@@ -12,10 +12,8 @@ from typing import Any, TypeAlias
 from ..errors import GuaranteeBreached, InvalidCertificate, InvalidOption
 from ..plugin.algorithm import SolverBound, Support, kinds_taken
 from ..plugin.guarantee import Guarantee, Verdict, judge
-from ..plugin.options import option_fields, read_options
-from ..plugin.registry import NamedProblem, algorithm_of
-from ..referee.check import check, referee_of
-from ..referee.kinds import AnyProblem
+from ..plugin.registry import NamedProblem, algorithm_of, option_fields, read_options
+from ..referee.kinds import AnyProblem, check, referee_of
 from ..solving.solution import StopReason
 from ..values.frozen import FrozenMap
 from ..values.numbers import shown

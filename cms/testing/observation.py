@@ -13,7 +13,7 @@ from ..errors import CmsError
 from ..plugin.algorithm import Algorithm, Budget, Claim, Named, kinds_taken
 from ..referee.kinds import AnyProblem, AnySchedule
 from ..running.stopping import GRACE_SECONDS
-from ..solving.arguments import Arguments
+from ..solving.driver import Arguments
 from ..solving.solution import Solution
 from ..solving.solve import run_checked
 

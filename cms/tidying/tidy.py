@@ -16,7 +16,7 @@ from ..errors import InvalidOption
 from ..problem.machine_problem import MachineProblem
 from ..problem.parts import Block, Configuration
 from ..problem.problem import Problem
-from ..referee.check import check
+from ..referee.kinds import check
 from ..schedule.contents import Content
 from ..schedule.schedule import MachineGroup, Schedule
 from ..shards.problem import ShardedProblem

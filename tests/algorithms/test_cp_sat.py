@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-import algorithms.branch_and_price.exact
+import algorithms.branch_and_price.program
 import algorithms.cp_sat
 from cms import (
     Configuration,
@@ -171,7 +171,7 @@ def test_rows_rounded_one_way_find_and_the_other_way_prove_the_optimum(
     long = Problem(
         configurations=short.configurations, jobs=jobs, machine_types=short.machine_types
     )
-    monkeypatch.setattr(algorithms.branch_and_price.exact, "_OPTIONS_A_BLOCK", 0)
+    monkeypatch.setattr(algorithms.branch_and_price.program, "_OPTIONS_A_BLOCK", 0)
     for problem, last in ((short, "compact program"), (long, "program, rounded for proofs")):
         solution = solve(problem, "cp_sat", time_limit=None)
         assert (solution.status, solution.proof, solution.cost) == ("optimal", "solver", 10)

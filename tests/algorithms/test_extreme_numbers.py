@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 from algorithms.prices.master import block_sizes
 from algorithms.prices.region import Region
-from algorithms.solvers.floats import LARGEST_FLOAT, near, near_table
-from algorithms.solvers.recognise import recognised
+from algorithms.solvers.floats import LARGEST_FLOAT, near, near_table, recognised
 from cms import (
     Configuration,
     Job,

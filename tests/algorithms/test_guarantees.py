@@ -29,8 +29,7 @@ from cms import (
     UnsupportedProblem,
     solve,
 )
-from cms.plugin.options import read_options
-from cms.plugin.registry import algorithm_of
+from cms.plugin.registry import algorithm_of, read_options
 from tests.families import FAMILIES, instance
 from tests.oracle import optimum
 from tests.plugins import OneByOne

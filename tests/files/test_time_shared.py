@@ -23,7 +23,7 @@ from cms.files import (
     schedule_to_json,
 )
 from cms.files.source import Source
-from cms.referee.check import referee_of
+from cms.referee.kinds import referee_of
 from proofs_checks.checker import check_problem, parse_document, problem_sha256
 from tests.files.test_schemas import require_valid
 from tests.references.mixes import random_schedule, time_shared_toy

@@ -15,7 +15,7 @@ from cms import (
     TimeSharedProblem,
     solve,
 )
-from cms.referee.check import referee_of
+from cms.referee.kinds import referee_of
 from tests.families import instance
 from tests.files.documents import problems
 from tests.samples import refusal

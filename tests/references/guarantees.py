@@ -30,8 +30,7 @@ from cms import (
     solve,
 )
 from cms.plugin.guarantee import judge
-from cms.plugin.options import read_options
-from cms.plugin.registry import algorithm_of
+from cms.plugin.registry import algorithm_of, read_options
 from proofs_checks import bounds
 from proofs_checks.tiny import Tiny
 from tests.oracle import given, machines

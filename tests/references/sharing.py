@@ -6,7 +6,7 @@ from itertools import product
 
 from bench.sharing_figures.matching import best_value
 from cms.fleet.sharing import SharingPlan, SharingProblem
-from cms.referee.check import check
+from cms.referee.kinds import check
 from instances.families.sharing import random_classes as drawn
 
 __all__ = ["best_value", "drawn", "every_plan"]

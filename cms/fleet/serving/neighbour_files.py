@@ -13,7 +13,7 @@ from ...files.problems import problem_from_json, problem_to_json
 from ...files.solutions import solution_from_json, solution_to_json
 from ...mixes.model import TimeSharedJob
 from ...mixes.problem import TimeSharedProblem
-from ...referee.check import check
+from ...referee.kinds import check
 from ...solving.solution import Solution
 from ...values.frozen import FrozenMap
 from .gpus_used import block_prefixes, shapes

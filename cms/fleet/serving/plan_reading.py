@@ -17,7 +17,7 @@ from ...mixes.problem import TimeSharedProblem
 from ...problem.machine_problem import MachineProblem
 from ...problem.parts import Block
 from ...problem.problem import Problem
-from ...referee.check import check
+from ...referee.kinds import check
 from ...values.frozen import FrozenMap
 from ..hardware import Gpu
 from ..hardware.catalogue import described_device

@@ -5,7 +5,7 @@ Imports what ``serving`` may, and ``testing``.
 
 from __future__ import annotations
 
-from ...referee.check import referee_of
+from ...referee.kinds import referee_of
 from .assignment import Assigned, NamedGpus, assign, assignment_faults, write_assignment
 from .bucketing import Buckets, buckets
 from .certificate import AssignmentPrices

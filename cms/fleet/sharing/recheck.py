@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ...errors import InvalidCertificate
-from ...referee.check import check
+from ...referee.kinds import check
 from ...schedule.faults import Violation
 from ...values.numbers import shown
 from .problem import SharingProblem

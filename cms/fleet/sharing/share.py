@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from ...errors import InvalidOption
 from ...plugin.registry import algorithm_of
-from ...solving.arguments import Arguments
+from ...solving.driver import Arguments
 from ...solving.solve import run_checked
 from ...values.frozen import FrozenMap
 from .problem import SharingProblem

@@ -11,7 +11,7 @@ from fractions import Fraction
 from ...errors import InvalidOption
 from ...running.interrupt import CtrlC
 from ...running.stopping import POLL_SECONDS
-from ...solving.arguments import available_cores
+from ...solving.driver import available_cores
 from ...values.numbers import Number, exact, shown, whole
 from ..serving.plan import Plan
 from . import reference

@@ -10,8 +10,7 @@ from fractions import Fraction
 from ...errors import InvalidOption, UnsupportedProblem
 from ...running.interrupt import CtrlC
 from ...shortages.search import Asking
-from ...solving.arguments import Arguments
-from ...solving.driver import CancelEvent
+from ...solving.driver import Arguments, CancelEvent
 from ...solving.solution import Solution
 from ...values.numbers import Number, exact, shown
 from ..serving.load_curve import LoadCurve, PointKey

@@ -11,16 +11,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import algorithms.branch_and_price.exact
-from algorithms.branch_and_price.exact import every_block, every_option, solver_bound
+import algorithms.branch_and_price.program
 from algorithms.branch_and_price.program import (
     Answer,
     Found,
     Task,
     close,
+    every_block,
+    every_option,
     improvements,
     schedule_of,
     shortened,
+    solver_bound,
 )
 from algorithms.branch_and_price.shapes import Shapes
 from algorithms.prices.choices import choices_of
@@ -102,7 +104,7 @@ def test_every_block_is_enough_to_find_the_optimum_and_nothing_below(family: str
 def test_every_option_within_the_target_is_enough(
     family: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(algorithms.branch_and_price.exact, "_OPTIONS_A_BLOCK", 10**6)
+    monkeypatch.setattr(algorithms.branch_and_price.program, "_OPTIONS_A_BLOCK", 10**6)
     decided = 0
     for known in problems(family):
         point = known.search.best

@@ -9,8 +9,7 @@ import pytest
 
 from algorithms.branch_and_price.proof_tree import Node, branchable, build_certificate
 from algorithms.branch_and_price.tree import branch_and_price
-from algorithms.prices.points import PricePoint
-from algorithms.prices.region import Vector
+from algorithms.prices.region import PricePoint, Vector
 from cms import (
     BlocksOfJob,
     Branch,

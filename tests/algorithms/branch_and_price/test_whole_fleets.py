@@ -7,8 +7,7 @@ from fractions import Fraction
 import pytest
 
 from algorithms.branch_and_price.whole_fleets import WholeFleets, alike
-from algorithms.prices.jobs import Jobs
-from algorithms.prices.sharded_jobs import listed
+from algorithms.prices.jobs import Jobs, listed
 from cms import Job, Problem, SizeBoundedConfigurations
 from instances.families import generate
 from tests.algorithms.branch_and_price.parts import Unlimited, searched

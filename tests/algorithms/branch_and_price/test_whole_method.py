@@ -16,7 +16,7 @@ import algorithms.prices.search
 import cms.knapsack.pricing
 from algorithms.price_and_branch import PriceAndBranch
 from cms import Problem, Proof, Solution, Status, check
-from cms.solving.arguments import Arguments
+from cms.solving.driver import Arguments
 from cms.solving.solve import run_checked
 from instances.families import generate
 from tests.algorithms.branch_and_price.proving import refuse_false_files

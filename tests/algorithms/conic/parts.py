@@ -10,7 +10,7 @@ from typing import Any
 from algorithms.conic import Conic
 from algorithms.conic.polygon import HalfPlane, Point, Polygon
 from cms import Configuration, Job, MachineType, Problem, SizeBoundedConfigurations, Solution
-from cms.solving.arguments import Arguments
+from cms.solving.driver import Arguments
 from cms.solving.solve import run_checked
 
 

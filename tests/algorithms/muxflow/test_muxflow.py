@@ -24,7 +24,7 @@ from cms.fleet.sharing import (
     share,
 )
 from cms.fleet.sharing.edge_problems import posed
-from cms.referee.check import check
+from cms.referee.kinds import check
 from cms.running.stopping import never
 from instances.families.sharing import shared_gpus
 from tests.references.sharing import best_value, drawn, every_plan

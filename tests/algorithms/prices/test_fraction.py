@@ -13,8 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from algorithms.prices.fraction import exactly, fractional
-from algorithms.prices.points import Share
-from algorithms.prices.region import Row
+from algorithms.prices.region import Row, Share
 from algorithms.prices.search import PriceSearch
 from algorithms.solvers.simplex import solved
 from instances.families import generate

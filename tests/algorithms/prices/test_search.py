@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from algorithms.prices.search import PriceSearch
-from algorithms.solvers.recognise import recognised
+from algorithms.solvers.floats import recognised
 from cms import MachineType, Problem, load_instance
 from cms.certificate.certificate import round_up
 from instances.families import generate

@@ -6,7 +6,7 @@ from typing import Any
 
 from algorithms.ptas import Ptas
 from cms import Problem, Schedule, Solution
-from cms.solving.arguments import Arguments
+from cms.solving.driver import Arguments
 from cms.solving.solve import run_checked
 from cms.testing.observation import Observation, observe
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Protocol, runtime_checkable
 import numpy as np
 
 from ....errors import InvalidOption, InvalidSchedule
-from ....referee.check import check
+from ....referee.kinds import check
 from ....values.names import nearest
 from ...sharing.monitor_metrics import monitor_preset
 from ...sharing.problem import SharingProblem
