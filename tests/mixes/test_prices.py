@@ -19,11 +19,9 @@ from cms import (
     Branch,
     Configuration,
     InvalidCertificate,
-    Job,
     MachineType,
     MixPrices,
     PriceFunction,
-    Problem,
     TimeSharedJob,
     TimeSharedProblem,
     referee_of,
@@ -240,13 +238,6 @@ def test_a_leaf_and_its_copies_are_equal() -> None:
 )
 def test_forged_functions_are_refused_by_name(functions: Any, message: str) -> None:
     assert message in refused(DOCUMENT, {**HOLDS, "functions": functions})
-
-
-def test_price_functions_are_about_shared_blocks_alone() -> None:
-    plain = Problem(configurations=Configuration({"100": 1}), jobs=[Job("vgg", 100, {"100": 285})])
-    leaf = {"prices": {"100": 1}, "functions": {"vgg": {"slope": "1/9"}}}
-    message = refused(problem_to_json(plain), leaf)
-    assert message == "price functions are about a TimeSharedProblem; this is a Problem"
 
 
 def test_prices_of_blocks_alone_hold_where_a_mix_is_of_one_job() -> None:

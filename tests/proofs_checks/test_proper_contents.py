@@ -199,23 +199,10 @@ def less(block: str, count: object) -> Document:
             "a proper count of 2 for the block 'b': all jobs together can use 3",
         ),
         # no counts at all
-        (NO_ROUND_UP.problem, less("c", "6"), 'proper.c is "6", expected a whole number >= 0'),
         (NO_ROUND_UP.problem, less("c", 6.5), "proper.c is 6.5, expected a whole number >= 0"),
         (NO_ROUND_UP.problem, less("c", -6), "proper.c is -6, expected a whole number >= 0"),
-        (NO_ROUND_UP.problem, less("c", True), "proper.c is true, expected a whole number >= 0"),
-        (NO_ROUND_UP.problem, less("c", None), "proper.c is null, expected a whole number >= 0"),
-        (NO_ROUND_UP.problem, less("", 6), "block name is ''"),
-        (
-            NO_ROUND_UP.problem,
-            changed(NO_ROUND_UP.tree, proper=[2, 3, 6]),
-            "proper is an array, expected an object",
-        ),
+        (NO_ROUND_UP.problem, changed(NO_ROUND_UP.tree, proper=[2]), "proper is an array"),
         (NO_ROUND_UP.problem, changed(NO_ROUND_UP.tree, propre=PROPER), 'unknown key "propre"'),
-        (
-            BESIDE.problem,
-            changed(TREE, proper=PROPER),
-            'the unknown key "proper", expected only branch',
-        ),
     ],
 )  # fmt: skip
 def test_neither_checker_takes_a_forged_count(of: Document, tree: Document, message: str) -> None:

@@ -65,15 +65,6 @@ def test_the_package_is_of_the_same_opinion(name: str) -> None:
     assert in_package(VALID[name]) == ()
 
 
-def test_what_is_found_is_said() -> None:
-    assert examine_transition(LENT)[1].split("; ")[1:] == [
-        "the lowest floor of a service that stays is 1 of the smaller rate, of chat",
-        "the least above a floor is 10 items/s, of chat",
-        "0 instances are kept of 0, and both sides have no more in common",
-        "1 spare GPUs, not proved the least",
-    ]
-
-
 SMALL = [instance("small", at, "chat") for at in range(4)]
 HELD = ("start", "nodes", 0, "gpus", 0, "instances")
 END = ("target", "nodes", 0, "gpus", 0, "instances")
@@ -138,14 +129,6 @@ def test_a_forged_transition_is_refused(
     assert in_package(changed(of, *path, to=to))
 
 
-def test_what_starts_and_another_name_of_a_card() -> None:
-    started = changed(RESTARTED, *HELD, 1, "state", to="starting")
-    started = changed(started, *END, 1, "state", to="running")
-    named = changed(started, "devices", 0, "aliases", to=["A Card"])
-    faults = check_transition(changed(named, "points", 1, "device", to="A Card"))
-    assert not any("measured" in each or "the target" in each for each in faults), faults
-
-
 def test_what_is_removed_twice_waits_twice() -> None:
     """It was there from the start, but not for the second time."""
     actions = [
@@ -158,23 +141,6 @@ def test_what_is_removed_twice_waits_twice() -> None:
     assert check_transition(idle) == []
     (fault,) = check_transition(changed(idle, "actions", 2, "after", to=[]))
     assert fault == "on n/0 half@0 can be removed by 0, 2 before it is there"
-
-
-def test_a_rewrite_has_its_gpu_for_itself() -> None:
-    of = transition(
-        side({}, [instance("small", 3)]),
-        side({}, [instance("small", 0), instance("small", 1)]),
-        {},
-        [
-            action("delete", 0, [instance("small", 3)], []),
-            action("rewrite", 0, [], [instance("small", 0)], 0),
-            action("create", 0, [], [instance("small", 1)], 1),
-        ],
-    )
-    assert check_transition(of) == []
-    for at, words in ((1, "does not wait for action 0"), (2, "action 1, which rewrites n/0")):
-        (fault, *_) = check_transition(changed(of, "actions", at, "after", to=[]))
-        assert words in fault
 
 
 def test_nothing_comes_beside_an_instance_whose_start_is_not_known() -> None:

@@ -20,20 +20,14 @@ from cms import (
     Solution,
     Status,
     StopReason,
-    UnsupportedProblem,
     Verdict,
     check,
     solve,
 )
 from tests.property.problems import source
 from tests.references.guarantees import VARIANTS, exactly, promise
-from tests.samples import spread
 
 PARTS = [{**options, **plain} for options in VARIANTS["greedy"] for plain in ({}, {"plain": True})]
-INNER = [{"variant": "units", "inner": inner} for inner in ("independent", "dependent")]
-EVERY = pytest.mark.parametrize(
-    "options", spread(11, PARTS), ids=lambda options: " ".join(map(str, options.values()))
-)
 D = 10**9
 
 
@@ -112,15 +106,6 @@ def test_the_guarantee_is_kept_on_extreme_numbers(
 
 
 # --- named numbers --------------------------------------------------------------------------------
-
-
-def test_more_blocks_than_floats_count_are_refused_by_what_rounds_programs() -> None:
-    shape = Configuration({"a": 10**15})
-    problem = Problem(configurations=shape, jobs=[Job("x", 7 * 10**15, {"a": 2})])
-    for options in INNER:
-        with pytest.raises(UnsupportedProblem, match="more than 1000000000000 blocks"):
-            solve(problem, "greedy", options=options)
-    assert finished(problem, {"variant": "units"}).cost == 4
 
 
 @pytest.mark.parametrize("variant", ["units", "inflated", "alone"])

@@ -215,21 +215,6 @@ def test_both_checkers_say_the_same(seed: int, tmp_path: Path) -> None:
     assert sum(n for (_, holds), n in seen.items() if holds) > 30
 
 
-def test_a_problem_without_blocks_and_one_without_jobs(tmp_path: Path) -> None:
-    for jobs in ([], [{"name": "j0", "demand": 1, "demand_function": {}}]):
-        of: Document = {
-            "format": "cms-problem",
-            "schema": 1,
-            "machine_types": [{"name": "m", "cost": 1, "limit": None}],
-            "blocks": [],
-            "configurations": [],
-            "jobs": jobs,
-        }
-        path = tmp_path / str(len(jobs))
-        assert write_problem(path, of) == checker.problem_sha256(of)
-        assert check_folders(path) == []
-
-
 def test_a_plan_of_no_machines_is_one(tmp_path: Path) -> None:
     """Nobody asks for anything: the package writes no counts, and nobody needs any."""
     head = Problem(configurations=[Configuration({"a": 2})])
