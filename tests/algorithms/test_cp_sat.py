@@ -11,7 +11,6 @@ import algorithms.cp_sat
 from cms import (
     Job,
     Problem,
-    SizeBoundedConfigurations,
     Solution,
     check,
     load_instance,
@@ -84,15 +83,6 @@ def test_s5_at_any_multiple_of_its_rates_is_solved_and_proved(factor: int) -> No
     assert check(large, solution.schedule) == ()
     assert (solution.status, solution.proof) == ("optimal", "checked")
     assert len(solution.schedule.groups) <= 100
-
-
-def test_numbers_of_sixteen_digits_do_not_cost_the_proof() -> None:
-    """Too many options and products beyond 63 bits: the rounded programs close the gap."""
-    sizes = (5, 10, 15, 20, 25, 30, 40, 50, 100)
-    shares = SizeBoundedConfigurations({f"s{s}": s for s in sizes}, 100, max_blocks=48)
-    jobs = [Job(f"j{n}", 100 + 17 * n, {f"s{s}": s**0.9 for s in sizes}) for n in range(12)]
-    solution = solve(Problem(configurations=shares, jobs=jobs), "cp_sat", time_limit=None)
-    assert (solution.status, solution.cost) == ("optimal", 28)
 
 
 def test_rows_rounded_one_way_find_and_the_other_way_prove_the_optimum(

@@ -186,8 +186,3 @@ def test_failed_runs_are_counted_and_red_and_none_of_their_figures_is_used() -> 
     ]  # fmt: skip
     assert reds(rows) == [{"S1"}, {AT_EARLY, "mig_serving"}]
     assert [(line["runs"], line["failed"]) for line in lines([failed])[1]] == [(1, 1), (1, 1)]
-
-
-def test_a_bound_above_a_schedule_is_red() -> None:
-    rows = [proved(S1, 2), *baselines(S1, 6, 2, 3, bound=Fraction(15, 7))]
-    assert reds(rows) == [{"S1"}]

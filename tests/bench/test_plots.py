@@ -85,22 +85,6 @@ def test_ratios_are_to_the_best_bound_and_to_a_proved_optimum() -> None:
     assert lines["greedy"]["guarantee"] == 2.25
 
 
-def test_runs_that_find_nothing_are_counted() -> None:
-    rows = [
-        row("greedy"),
-        row("greedy", n=11, status="no_schedule", proof="none", cost=None),
-        row("parvagpu", outcome=Outcome.OUT_OF_TIME, cost=None, status=None),
-        row("parvagpu", n=11, outcome=Outcome.FAILED, cost=None, status=None),
-        row("parvagpu", n=12, outcome=Outcome.UNSUPPORTED, cost=None, status=None),
-    ]
-    table = quality("t", rows, known_values(rows))
-    assert table is not None
-    greedy, rule = table.to_json()["rows"]
-    assert [greedy[name] for name in ("runs", "refused", "nothing", "proved")] == [2, 0, 1, 0.5]
-    assert [rule[name] for name in ("runs", "refused", "nothing", "proved")] == [3, 1, 2, 0]
-    assert table.red == {1}
-
-
 @pytest.mark.parametrize(
     "claim", [{"cost": Fraction(6), "gap": Fraction(0)}, {"cost": None, "status": "infeasible"}]
 )

@@ -19,11 +19,9 @@ from cms import (
     write_program,
 )
 from cms.cli.app import run
-from cms.plugin.registry import UnknownInstance
 from cms.reduction.reduction import reduce
 from tests.cli.shared import error_of
 from tests.fleet.plans import NASTY
-from tests.references.mixes import time_shared_toy
 from tests.samples import few
 
 ENDINGS = (".mps", ".lp")
@@ -114,14 +112,6 @@ def test_large_demands_are_exact_or_refused(tmp_path: Path) -> None:
     with pytest.raises(UnsupportedProblem, match=r"2\^53"):
         write_program(posed(10**16 + 1), path)
     assert not path.exists()
-
-
-def test_what_is_no_program_is_refused(tmp_path: Path) -> None:
-    problem = time_shared_toy(Random(1))
-    with pytest.raises(UnsupportedProblem, match="share blocks in time"):
-        write_program(problem, tmp_path / "program.MPS")
-    with pytest.raises(UnknownInstance, match="installed are lp, mps"):
-        write_program(problem, tmp_path / "program.txt")
 
 
 def test_the_command_takes_problems_and_plans(

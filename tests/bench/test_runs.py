@@ -24,7 +24,6 @@ from bench.suites import SUITES
 from bench.task import NAMED, Kind, Source, Task
 from cms import BlockPrices, Configuration, Job, MachineType, Problem, Schedule, Status, solve
 from cms.plugin.registry import load_algorithm
-from cms.running.code import code_digest
 from tests.samples import so_many
 
 #: Seconds that the plug-ins' children sleep if nobody ends them.
@@ -222,22 +221,6 @@ def test_a_line_that_is_no_answer_ends_the_run_at_once() -> None:
     assert row.outcome is Outcome.FAILED
     assert row.error == "the process answered what is no answer: {'no message': 'no json'}"
     assert row.n == 3, "what was known is kept"
-
-
-def test_the_digest_of_the_code_is_of_data_too(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    package = tmp_path / "measured"
-    package.mkdir()
-    monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.setattr("cms.running.code._PACKAGES", ("measured",))
-    digests = set()
-    for name, text in [("__init__.py", ""), ("gpus.json", "1"), ("gpus.json", "2")]:
-        (package / name).write_text(text)
-        digests.add(code_digest.__wrapped__())
-    assert len(digests) == 3
-    (package / "x.py311.nbi").write_text("compiled")
-    assert code_digest.__wrapped__() in digests
 
 
 # --- the suites' own instances --------------------------------------------------------------------

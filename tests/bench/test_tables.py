@@ -168,24 +168,6 @@ def test_the_limit_counts_where_a_peer_did_not_prove_and_the_best_setting_is_tak
     assert table.texts()[1][-1] == ">40x"
 
 
-def test_the_faster_relaxation_is_compared_on_the_same_instance() -> None:
-    rows = [
-        proved("auto", 9, seconds=2.0, n=10**5, passes=7, peak_memory=2**30),
-        proved("auto", 9, seconds=4.0, n=10**5, seed=1, passes=9, peak_memory=2**31),
-        row("highs_lp_simplex", n=10**5, seconds=12.0),
-        row("highs_lp_ipm", n=10**5, seconds=6.0),
-        row("highs_lp_simplex", n=10**5, seed=1, outcome=Outcome.OUT_OF_TIME, limit=120),
-        row("highs_lp_ipm", n=10**5, seed=1, seconds=20.0),
-    ]
-    (table,) = scale.tables(rows, SUITES["scale"].defaults)
-    (line,) = cells(table)
-    assert (line["median s"], line["passes"], line["gap 0"]) == (3.0, 8, 2)
-    assert line["LP simplex s"] == {"at_least": 66.0}
-    assert line["LP interior s"] == {"exactly": 13.0}
-    assert line["LP / ours"] == {"exactly": 4.0}  # of 6 / 2 and 20 / 4
-    assert line["peak"] == 2**31
-
-
 def test_scale_stops_at_the_largest_size_and_thins_out_the_seeds() -> None:
     wanted = list(scale.runs_of(Settings(seeds=10, largest=10**7)))
     assert [sum(n == size for n, _, _ in wanted) for size in scale.SIZES] == [30, 30, 30, 12, 1]

@@ -228,44 +228,6 @@ def test_both_checkers_take_as_many_leaves(monkeypatch: pytest.MonkeyPatch) -> N
         certificate_bound(nothing, even(21))
 
 
-def test_a_deep_tree_proves_that_prices_need_not_round_up_to_the_optimum() -> None:
-    # Set cover over F_2^3 (theory, section 8): elements and sets are the nonzero vectors, and S_v
-    # has the four e with <e, v> = 1. Prices of 1/4 prove 7/4, so 2. But two sets leave out the
-    # element orthogonal to both, so there are 3, or at most 2: then a set is taken, and a second
-    # one is, or no other is.
-    vectors = [v for v in itertools.product((0, 1), repeat=3) if any(v)]
-    names = {v: "".join(map(str, v)) for v in vectors}
-
-    def has(v: tuple[int, ...], e: tuple[int, ...]) -> bool:
-        return sum(a * b for a, b in zip(v, e, strict=True)) % 2 == 1
-
-    blocks = {v: {names[e]: 1 for e in vectors if has(v, e)} for v in vectors}
-    cover = problem(
-        [{"blocks": blocks[v]} for v in vectors],
-        {f"element {names[e]}": (1, {names[e]: 1}) for e in vectors},
-    )
-
-    def chain(path: list[tuple[tuple[int, ...], bool]], rest: list[tuple[int, ...]]) -> Document:
-        """Take each set of ``rest`` at least once, or not at all; ``path`` has those before."""
-        taken = [v for v, is_taken in path if is_taken]
-        left_out = next(e for e in vectors if not any(has(v, e) for v in taken))
-        price = {names[left_out]: 1}
-        if len(taken) == 2:
-            # A free machine with the element is worth 1 - 1, one of the two sets 0 - 1 + 1. The
-            # limit of 2 machines and one machine of each set give 1 - 2 + 1 + 1 = 1 > 0.
-            return leaf(price, 1, *(int(is_taken) for _, is_taken in path))
-        if not rest:
-            # All sets with the element are not taken: they are worth 1 - 1, and 1 > 0.
-            return leaf(price, 0, *(int(has(v, left_out)) for v, _ in path))
-        v, after = rest[0], rest[1:]
-        below, above = chain([*path, (v, False)], after), chain([*path, (v, True)], after)
-        return branch({"machines_of": {"blocks": blocks[v]}}, 0, below, above)
-
-    tree = branch({"machines_of_type": "machine"}, 2, chain([], vectors), leaf({}, 1))
-    assert certificate_bound(cover, leaf(dict.fromkeys(names.values(), "1/4"))) == F(7, 4)
-    assert certificate_bound(cover, tree) == 3
-
-
 # --- no certificate proves more than is true ------------------------------------------------------
 
 numbers = st.sampled_from(["0", "1/4", "1/2", "1", "2"])

@@ -6,7 +6,6 @@ import json
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -25,6 +24,7 @@ from tests.proofs_checks.documents import (
     SLICES,
     SOLUTION,
     changed,
+    places,
     problem,
 )
 
@@ -86,16 +86,6 @@ def test_what_is_no_document_at_all_is_refused(document: Any) -> None:
     assert len(checker.check_schedule(PAIRS, document)) == 1
 
 
-def places(document: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
-    """The path to every value of a document."""
-    if path:
-        yield path
-    if isinstance(document, dict | list):
-        inside = document if isinstance(document, dict) else range(len(document))
-        for key in inside:
-            yield from places(document[key], (*path, key))
-
-
 @pytest.mark.parametrize(
     "junk",
     [None, True, -1, Fraction(1, 2), "", "9" * 5000, 10**5000, [], {}],
@@ -127,35 +117,6 @@ def test_the_command_line_names_what_is_wrong(
     plan = {"format": "cms-plan", "schema": 1, "problem": SERVICES}
     assert main([write(tmp_path / "plan.json", plan)]) == 1
     assert "the solution document is None" in capsys.readouterr().err
-
-
-@pytest.mark.parametrize(
-    ("text", "status"),
-    [
-        ("", 2),
-        ("{", 2),
-        ("[1, 2", 2),
-        ('{"a": NaN}', 2),
-        ('{"a": -Infinity}', 2),
-        ('{"a": 1, "a": 2}', 2),
-        ('{"a": 1e999999999}', 2),
-        ("9" * 5000, 2),
-        ("[" * 100_000, 2),
-        ("null", 1),
-        ("[[[]]]", 1),
-        ('{"format": "cms-plan"}', 1),
-        ('{"format": "cms-plan", "schema": true}', 1),
-        ('{"format": "cms-problem", "schema": 1.0, "jobs": [], "configurations": [3]}', 1),
-        ('{"format": "cms-problem", "schema": 1e400, "jobs": [], "configurations": []}', 1),
-    ],
-)
-def test_junk_is_refused_without_a_traceback(
-    text: str, status: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    junk = write(tmp_path / "junk.json", text)
-    assert main([junk]) == status
-    assert main([junk, junk]) == status
-    assert capsys.readouterr().err.startswith(f"{junk}: ")
 
 
 def test_a_small_file_does_not_fill_the_memory_with_zeros() -> None:

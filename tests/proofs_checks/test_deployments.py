@@ -24,6 +24,7 @@ from cms.fleet.serving.part_files import device_to_json
 from proofs_checks.checker import check_deployment, check_transition, tables
 from proofs_checks.checker.__main__ import main
 from proofs_checks.checker.deployment import examine_deployment
+from tests.proofs_checks.both import read
 from tests.proofs_checks.documents import Document, changed, group, problem, solution
 from tests.proofs_checks.moves import (
     FULL,
@@ -35,7 +36,7 @@ from tests.proofs_checks.moves import (
     side,
     transition,
 )
-from tests.proofs_checks.test_replay import SMALL, in_package, read
+from tests.proofs_checks.test_replay import SMALL, in_package
 
 ME = instance("small+me", 0)
 AT_START = deployment(LENT)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Iterator
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -17,11 +16,12 @@ from cms.errors import FileError
 from cms.fleet.deployment.transition.checking import check_transition as check_in_package
 from cms.fleet.deployment.transition.files import transition_from_json, transition_to_json
 from proofs_checks import parallel_order
-from proofs_checks.checker import check_deployment, check_transition, parse_document
+from proofs_checks.checker import check_deployment, check_transition
 from proofs_checks.checker.__main__ import main
 from proofs_checks.checker.replay import examine_transition
 from proofs_checks.checker.waits import moments, worst
-from tests.proofs_checks.documents import Document, changed
+from tests.proofs_checks.both import read
+from tests.proofs_checks.documents import Document, changed, places
 from tests.proofs_checks.moves import (
     LEFT,
     LENT,
@@ -38,11 +38,6 @@ from tests.proofs_checks.moves import (
 )
 
 VALID = {"lent": LENT, "restarted": RESTARTED, "rewritten": REWRITTEN, "shared": SHARED}
-
-
-def read(document: Document) -> Any:
-    """As a file would hold it."""
-    return parse_document(json.dumps(document))
 
 
 @pytest.mark.parametrize("name", VALID)
@@ -191,18 +186,9 @@ def test_the_command_line_takes_both(tmp_path: Path, capsys: pytest.CaptureFixtu
 # --- documents ------------------------------------------------------------------------------------
 
 
-def paths(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
-    """Every place in a document but the document itself."""
-    entries = value.items() if isinstance(value, dict) else enumerate(value)
-    for key, inner in entries:
-        yield (*path, key)
-        if isinstance(inner, dict | list):
-            yield from paths(inner, (*path, key))
-
-
 _FREE = {"reason", "source", "extra", "labels", "pci_device_ids", "sources"}
-PLACES = [path for path in paths(REWRITTEN) if not _FREE & set(path)]
-KEYS = [path for path in paths(REWRITTEN) if isinstance(path[-1], str) and path[0] != "floors"]
+PLACES = [path for path in places(REWRITTEN) if not _FREE & set(path)]
+KEYS = [path for path in places(REWRITTEN) if isinstance(path[-1], str) and path[0] != "floors"]
 
 
 def test_a_document_with_a_part_missing_is_refused_in_words() -> None:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import random
-import subprocess
-import sys
 from fractions import Fraction
 from pathlib import Path
 
@@ -202,12 +200,3 @@ def test_bad_usage_ends_with_2(wrong: list[str]) -> None:
     with pytest.raises(SystemExit) as stop:
         main(wrong)
     assert stop.value.code == 2
-
-
-def test_python_runs_the_folder() -> None:
-    run = subprocess.run(
-        [sys.executable, "-W", "error", "-m", "proofs_checks", "rounding_lemma", "--cases", "3"],
-        capture_output=True, text=True, check=False, cwd=ROOT,
-    )  # fmt: skip
-    assert run.returncode == 0, run.stdout + run.stderr
-    assert run.stdout.startswith("ok  Rounding lemma")

@@ -136,15 +136,4 @@ def test_a_block_of_little_price_by_the_million_counts_in_the_bound(method: str)
     )
     solution = solve(problem, method)
     assert solution.lower_bound == solution.cost == 143
-    # Of a trillion machines as well, the bound is right to a machine in a billion.
-    more = Problem(
-        configurations=problem.configurations,
-        jobs=[
-            Job("x", 10**10 * (1000 * many + 3), {"a": 7, "b": 3}),
-            Job("z", 10**19, {"b": 1, "a": 2}),
-        ],
-    )
-    large = solve(more, method)
-    assert large.cost is not None
-    assert large.cost - large.lower_bound <= 10**12 / 10**9
     assert solution.guarantee is None or solution.guarantee.verdict is Verdict.VERIFIED

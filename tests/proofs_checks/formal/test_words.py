@@ -90,15 +90,6 @@ def test_what_cannot_be_put_into_words(solution: Document, message: str) -> None
 
 
 @pytest.mark.parametrize(
-    "line",
-    ["", "problem", "plan", "problem 0 0 0 0 nothing leaf 0 0 0 0 0", "problem 0 0 0 0 maybe"],
-)
-def test_other_words_are_refused(line: str) -> None:
-    with pytest.raises((ValueError, StopIteration, RuntimeError)):
-        read_words(line)
-
-
-@pytest.mark.parametrize(
     ("document", "verdict", "missing"),
     [
         (SOLUTION, "optimal 3", None),
