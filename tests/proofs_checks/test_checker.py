@@ -24,26 +24,7 @@ from tests.proofs_checks.documents import (
     solution,
 )
 
-
-def schedule_faults(of: Document, *groups: Document) -> list[str]:
-    return checker.check_schedule(of, {"groups": list(groups)})
-
-
 # --- schedules ------------------------------------------------------------------------------------
-
-
-def test_a_machine_may_be_any_multiset_within_a_capacity() -> None:
-    # 44 + 3 * 12 + 33 = 113 <= 132, and 5 blocks.
-    shares = problem(
-        [{"sizes": {"a": 44, "b": 33, "c": 12}, "capacity": 132, "max_blocks": 5}],
-        {"j": (1, {"a": 1})},
-    )
-    good = group({"a": 1, "b": 1, "c": 3}, [["a", "j", 1]])
-    assert schedule_faults(shares, good) == []
-    too_large = group({"a": 3, "c": 1}, [["a", "j", 1]])  # 144
-    too_many = group({"a": 1, "c": 5}, [["a", "j", 1]])  # 104, but 6 blocks
-    for bad in (too_large, too_many):
-        assert "which the problem does not allow" in schedule_faults(shares, bad)[0]
 
 
 # --- solutions ------------------------------------------------------------------------------------
