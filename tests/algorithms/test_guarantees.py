@@ -1,7 +1,7 @@
 """Every algorithm, in every variant, keeps its guarantee: bound <= optimum <= cost <= guarantee.
 
 ``make test`` takes a few problems of every family; ``pytest -m long tests/algorithms`` takes a
-thousand shapes of A100 and a thousand others, and prints the ratios seen beside those proved.
+thousand shapes of A100 and a thousand others.
 """
 
 from __future__ import annotations
@@ -23,17 +23,13 @@ from cms import (
     Problem,
     Reference,
     Schedule,
-    SizeBoundedConfigurations,
-    Status,
     Support,
-    UnsupportedProblem,
-    solve,
 )
 from cms.plugin.registry import algorithm_of, read_options
 from tests.families import FAMILIES, instance
 from tests.oracle import optimum
 from tests.plugins import OneByOne
-from tests.property.problems import rebuilt, source
+from tests.property.problems import source
 from tests.references.guarantees import VARIANTS, Options, examine, program, promise
 from tests.samples import so_many
 
@@ -74,11 +70,6 @@ class Ratios(NamedTuple):
     refused: int
     seen: list[Fraction]
     exact: int
-
-    def __str__(self) -> str:
-        mean = float(sum(self.seen) / len(self.seen)) if self.seen else 1.0
-        worst = float(max(self.seen, default=Fraction(1)))
-        return f"{len(self.seen):>6} {self.refused:>8} {self.exact:>8} {mean:>8.4f} {worst:>8.4f}"
 
 
 def ratios(
@@ -134,15 +125,6 @@ def test_a_variant_keeps_its_guarantee_on_other_families(method: str, options: O
     assert len(ratios(method, options, families, numbers).seen) >= len(numbers) // 3
 
 
-@pytest.mark.parametrize("method", ["ptas", "conic"])
-def test_an_exact_method_finds_the_optimum_of_every_problem_it_takes(method: str) -> None:
-    # Below so small an epsilon the additive regime begins at a thousand machines or so.
-    options = {"epsilon": "1/1000"} if method == "ptas" else {}
-    found = ratios(method, options, ("size_bounded", "random_configurations"), range(30))
-    assert len(found.seen) >= 10
-    assert found.exact == len(found.seen)
-
-
 @pytest.mark.parametrize("method", ["greedy", "lp_rounding", "ptas"])
 def test_limits_are_refused_or_leave_no_guarantee(method: str) -> None:
     few = Problem(
@@ -158,32 +140,6 @@ def test_limits_are_refused_or_leave_no_guarantee(method: str) -> None:
         limited = any(m.limit is not None and m.name in types for m in problem.machine_types)
         if limited and examine(problem, best, method, {}) is not None:
             assert promise(problem, method, {}) is None, source(problem)
-
-
-def test_conic_counts_machines_against_their_limit() -> None:
-    for number in range(20):
-        problem, best = known("size_bounded", number)
-        if not best:
-            continue
-        for limit, cost in ((int(best), best), (int(best) - 1, None)):
-            name = problem.machine_types[0].name
-            few = rebuilt(problem, machine_types=[MachineType(name, limit=limit)])
-            solution = solve(few, "conic", threads=1)
-            assert solution.cost == cost, (number, limit)
-            assert solution.status is (Status.INFEASIBLE if cost is None else Status.OPTIMAL)
-
-
-def test_a_refusal_says_why() -> None:
-    mixed = Problem(
-        configurations=[
-            SizeBoundedConfigurations({"a": 1}, 2, "m"),
-            Configuration({"b": 1}, "n"),
-        ],
-        jobs=[Job("x", 3, {"a": 1, "b": 1})],
-        machine_types=[MachineType("m"), MachineType("n")],
-    )
-    with pytest.raises(UnsupportedProblem, match="'conic' cannot .*: it has 2 machine types"):
-        solve(mixed, "conic")
 
 
 class OneTooMany(OneByOne):
@@ -216,16 +172,8 @@ def test_a_broken_promise_is_noticed() -> None:
 
 @pytest.mark.long
 @pytest.mark.parametrize("families", [A100, OTHERS], ids=["a100", "others"])
-def test_every_variant_keeps_its_guarantee_on_a_thousand_problems(
-    families: Sequence[str], capsys: pytest.CaptureFixture[str]
-) -> None:
-    lines = []
+def test_every_variant_keeps_its_guarantee_on_a_thousand_problems(families: Sequence[str]) -> None:
     for method, several in VARIANTS.items():
         for options in several:
             found = ratios(method, options, families, range(60, 1060))
-            name = " ".join([method, *map(str, options.values())])
-            lines.append(f"{name:<32} {found}")
             assert found.seen or found.refused == 1000
-    with capsys.disabled():
-        head = "solved  refused  optimal     mean    worst"
-        print(f"\n{'variant':<32} {head}\n" + "\n".join(lines))

@@ -224,7 +224,7 @@ FAULTS: list[tuple[str, Any, str, Any, Check]] = [
         inner.PathRounding,
         "potential",
         takes_the_worse_direction,
-        lambda: test_inner.test_a_method_keeps_its_factor_and_gives_no_block_twice("dependent"),
+        lambda: test_inner.test_a_method_keeps_its_factor_and_gives_no_block_twice("dependent", 0),
     ),
     (
         "the exact filling is not exact",

@@ -3,8 +3,7 @@
 The problems come from ``tests.families``, their optima from ``tests.oracle``. Everything a solution
 says also passes the second checker, as text in files would.
 
-``make test`` takes some hundred problems; ``pytest -m long tests/algorithms`` takes thousands and
-prints how many of each family were proved by certificate and how many on the solver's word.
+``make test`` takes some hundred problems; ``pytest -m long tests/algorithms`` takes thousands.
 """
 
 from __future__ import annotations
@@ -110,13 +109,9 @@ def test_the_families_reach_every_status_and_kind_of_proof() -> None:
 
 
 @pytest.mark.long
-def test_the_reference_is_right_on_thousands_of_problems(
-    pricing: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_reference_is_right_on_thousands_of_problems(pricing: str) -> None:
     many = MANY if pricing == "plain" else MANY // 2
     rows = {family: tally(family, range(FEW, FEW + many)) for family in FAMILIES}
-    with capsys.disabled():
-        print(f"\n{pricing} pricing\n{table(rows)}")
     assert sum(found.total() for found in rows.values()) == many * len(FAMILIES)
 
 
@@ -124,12 +119,3 @@ def test_the_reference_is_right_on_thousands_of_problems(
 def test_several_workers_of_the_solver_find_the_same_optima() -> None:
     for family in FAMILIES:
         assert tally(family, range(6), workers=3).total() == 6
-
-
-def table(rows: dict[str, Counter[str]]) -> str:
-    """How many problems of each family ended how."""
-    lines = [f"{'family':<22} {'problems':>9} " + " ".join(f"{kind:>18}" for kind in KINDS)]
-    for family, found in [*rows.items(), ("all", sum(rows.values(), Counter()))]:
-        counts = " ".join(f"{found[kind]:>18}" for kind in KINDS)
-        lines.append(f"{family:<22} {found.total():>9} {counts}")
-    return "\n".join(lines)

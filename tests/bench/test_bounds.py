@@ -10,12 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bench.environment import provider
 from bench.row import Outcome, RunRow
-from bench.rules import BOUNDS, RULES
+from bench.rules import BOUNDS
 from bench.runs import perform
 from bench.task import NAMED, Kind, Source, Task
-from cms import BlockPrices, Job, MachineType, Problem, solve
+from cms import BlockPrices, Job, MachineType, Problem
 from cms.certificate.certificate import Certificate
 from cms.errors import UnsupportedProblem
 from cms.fleet import gpu
@@ -24,8 +23,6 @@ from instances.families import generate
 
 BOUND = BOUNDS["partition_free"]
 SLICES = (1, 2, 3, 4, 7)
-#: What S1 to S6 need, proved (docs/benchmarks.md).
-OPTIMA = (2, 3, 5, 7, 12, 16)
 
 
 def services(rows: list[tuple[int, list[int]]], cost: int = 1) -> Problem:
@@ -80,28 +77,6 @@ def test_it_is_the_fewest_slices_of_every_service_over_seven(
     assert value(services(rows, cost)) == Fraction(cost * slices, 7)
 
 
-def test_it_never_exceeds_the_optimum_of_a_published_scenario() -> None:
-    for number, optimum in enumerate(OPTIMA, start=1):
-        problem = Source(family=f"S{number}", module=NAMED).problem()
-        assert 0 < value(problem) <= optimum
-
-
-@pytest.mark.parametrize("rates", ["normal", "lognormal"])
-def test_it_never_exceeds_the_optimum_of_a_drawn_problem(rates: str) -> None:
-    for seed in range(3):
-        problem = generate("mig-serving", n=24, seed=seed, rates=rates)
-        solution = solve(problem, time_limit=None)
-        assert solution.cost is not None
-        assert value(problem) <= solution.cost
-
-
-def test_layouts_are_left_out() -> None:
-    # no layout has two instances of four slices
-    problem = services([(5, [0, 0, 0, 1, 0])])
-    assert solve(problem).cost == 5
-    assert value(problem) == Fraction(20, 7)
-
-
 def test_a_gpu_is_as_large_as_its_fullest_configuration() -> None:
     card = gpu("a30-24gb")
     problem = Problem(
@@ -112,11 +87,6 @@ def test_a_gpu_is_as_large_as_its_fullest_configuration() -> None:
     assert value(problem) == Fraction(5, 4)
     without = Problem(configurations=[], jobs=[], machine_types=[MachineType(card.key)])
     assert value(without) == 0
-
-
-def test_it_is_no_rule() -> None:
-    assert not set(BOUNDS) & set(RULES)
-    assert provider("bound", "partition_free") == {}
 
 
 SHARES = SizeBoundedConfigurations({"a": 1}, capacity=2, machine="a100-80gb")
@@ -156,12 +126,6 @@ def test_a_bound_is_a_run_with_a_lower_bound_and_no_schedule() -> None:
     assert row.seconds is not None
     assert row.check_seconds is not None
     assert RunRow.from_line(row.to_line()) == row
-
-
-def test_a_problem_that_it_does_not_know_is_a_row_that_says_why() -> None:
-    row = performed(Source(family="mixed-fleet", arguments={"n": 3, "seed": 1}))
-    assert row.outcome is Outcome.UNSUPPORTED
-    assert row.error == "it knows one GPU type, not several"
 
 
 def test_a_bound_that_does_not_hold_is_a_failed_run(monkeypatch: pytest.MonkeyPatch) -> None:

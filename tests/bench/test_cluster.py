@@ -14,12 +14,7 @@ from typing import Any
 
 import pytest
 
-from bench.cluster import cluster
-from bench.results import ResultsError
 from bench.row import Outcome, RunRow
-from cms.errors import ClusterError
-from cms.running.code import code_digest
-from cms.shards.cluster import refuse_other_code
 
 distributed = pytest.importorskip("distributed")
 psutil = pytest.importorskip("psutil")
@@ -81,17 +76,3 @@ def test_a_worker_without_bench_is_refused_before_any_run(
     assert run.stderr.count("\n") == 1
     assert f"--dask: worker {worker} cannot run bench (ModuleNotFoundError: " in run.stderr
     assert not (tmp_path / "rows" / "proof.jsonl").read_bytes()
-
-
-def test_other_code_on_a_worker_is_refused() -> None:
-    with pytest.raises(ClusterError, match="worker tcp://b:1 has other code than is here"):
-        refuse_other_code({"tcp://a:1": code_digest(), "tcp://b:1": "0123456789ab"})
-
-
-def test_an_address_where_nobody_answers_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("cms.shards.cluster.PATIENCE", "0.1s")
-    with (
-        pytest.raises(ResultsError, match="--dask: tcp://127.0.0.1:1: no scheduler answers there"),
-        cluster("tcp://127.0.0.1:1"),
-    ):
-        pytest.fail("nobody is there")

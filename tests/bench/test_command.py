@@ -22,7 +22,7 @@ from bench.command import main
 from bench.row import Outcome, RunRow
 from bench.runs import perform
 from bench.suites import SUITES
-from bench.task import NAMED, Kind, Source, Task
+from bench.task import NAMED, Task
 from cms import Problem, TimeSharedProblem, solve
 from tests.bench.conftest import ROOT, TINY
 from tests.samples import few, so_many
@@ -149,20 +149,6 @@ def _three_suites(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("bench.command.SUITES", three)
 
 
-@pytest.mark.parametrize(
-    ("name", "some", "many"),
-    [("transitions", ("ours", "exchange_and_compact"), 504), ("day", ("always", "gpulet"), 21)],
-)
-def test_what_a_suite_compares_can_be_chosen(name: str, some: tuple[str, str], many: int) -> None:
-    defaults = replace(SUITES[name].defaults, seeds=21, largest=200)
-    every = {task.method for task in SUITES[name].tasks(defaults)}
-    assert every == set(SUITES[name].contestants) > set(some)
-    chosen = list(SUITES[name].tasks(replace(defaults, methods=some)))
-    assert {task.method for task in chosen} == set(some)
-    drawn = [task for task in chosen if not task.source.family.endswith("-chain")]
-    assert sum(task.method == some[1] for task in drawn) == many
-
-
 @pytest.mark.usefixtures("_three_suites")
 def test_all_suites_with_something_to_run_run_one_after_another(here: Here, tmp_path: Path) -> None:
     said = here(*ALL, "--json")
@@ -173,20 +159,6 @@ def test_all_suites_with_something_to_run_run_one_after_another(here: Here, tmp_
     )
     found = {path.stem for path in (tmp_path / "rows").glob("*.jsonl")}
     assert found == {"size-bounded", "proof"}
-
-
-@pytest.mark.usefixtures("_three_suites")
-def test_rows_of_an_earlier_run_of_any_suite_are_refused_before_the_first(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    task = Task(
-        suite="proof", kind=Kind.SOLVE, source=Source(family="sparse"), method="auto", time_limit=1
-    )
-    row = RunRow.of(task, outcome=Outcome.FAILED, error="it crashed")
-    (tmp_path / "proof.jsonl").write_text(f"{row.to_line()}\n")
-    assert main([*TINY, "--out", str(tmp_path), *ALL]) == 2
-    assert "has 1 rows of an earlier run" in capsys.readouterr().err
-    assert {path.name for path in tmp_path.iterdir()} == {"proof.jsonl"}
 
 
 def test_the_order_in_which_runs_end_changes_no_table(
@@ -252,15 +224,6 @@ def test_a_bad_algorithm_leaves_failed_rows_and_the_suite_goes_on(bench: Bench, 
         assert row.instance_sha256 is not None, "what was known before it failed is kept"
 
 
-def test_a_problem_a_method_cannot_take_is_no_failure(here: Here, rows: Rows) -> None:
-    run = here("--suite", "fleets", "--largest", 5, "--instances", 1, "-a", "greedy")
-    assert run.code == 0
-    (row,) = rows("fleets")
-    assert row.outcome is Outcome.UNSUPPORTED
-    assert row.error is not None
-    assert "limit" in row.error
-
-
 def test_runs_without_a_row_are_told_and_the_exit_code_is_one(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -282,15 +245,6 @@ def test_rows_of_other_code_are_told(here: Here, rows: Rows, tmp_path: Path) -> 
     path.write_text("".join(f"{row.to_line()}\n" for row in (older, *others)))
     said = here(*few_runs, "--resume").err
     assert said.startswith("bench: 1 of the rows kept are of other code")
-
-
-@pytest.mark.long
-def test_rows_of_another_version_of_a_plug_in_are_told(bench: Bench, tmp_path: Path) -> None:
-    few = ("--suite", "size-bounded", "--seeds", 1, "--largest", 3, "-a", "whispers", "-a", "auto")
-    assert bench(*few).stderr == bench(*few, "--resume").stderr == ""
-    (path,) = tmp_path.glob("plugins/*/METADATA")
-    path.write_text(path.read_text().replace("Version: 1.0", "Version: 2.0"))
-    assert bench(*few, "--resume").stderr.startswith("bench: 2 of the rows kept are of other code")
 
 
 # --- killed and resumed ---------------------------------------------------------------------------
@@ -402,11 +356,3 @@ def test_wrong_input_is_refused_with_a_message(
     assert said.err.startswith("bench: ")
     assert message in said.err
     assert said.err.count("\n") == 1
-
-
-def test_a_peer_that_is_not_installed_is_refused_with_the_fix(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setitem(sys.modules, "pyscipopt", None)
-    assert main([*TINY, "--out", str(tmp_path), "--suite", "peers", "--peers", "scip"]) == 2
-    assert "pip install '.[bench]'" in capsys.readouterr().err

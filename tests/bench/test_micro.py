@@ -28,11 +28,6 @@ def test_every_hot_path_runs(monkeypatch: pytest.MonkeyPatch) -> None:
             )
 
 
-@pytest.mark.long
-def test_every_hot_path_runs_as_it_is_measured() -> None:
-    assert micro.main(["--once"]) == 0
-
-
 def test_a_baseline_is_saved_and_what_became_slow_is_told(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

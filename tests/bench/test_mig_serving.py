@@ -112,20 +112,6 @@ def test_every_instance_goes_to_everybody() -> None:
     assert {task.time_limit for task in tasks} == {60}
 
 
-def test_even_seeds_are_normal_and_odd_ones_lognormal() -> None:
-    sources = list(dict.fromkeys(task.source for task in SUITE.tasks(DEFAULTS)))
-    assert [source.family for source in sources[:6]] == ["S1", "S2", "S3", "S4", "S5", "S6"]
-    drawn = [source.arguments for source in sources[6:]]
-    assert [(a["n"], a["seed"]) for a in drawn] == [(n, s) for n in (24, 49) for s in range(20)]
-    assert all(a["rates"] == ("lognormal" if a["seed"] % 2 else "normal") for a in drawn)
-
-
-def test_no_more_services_than_wanted_are_drawn() -> None:
-    few = replace(DEFAULTS, largest=24, seeds=1, methods=("auto",))
-    sources = {task.source for task in SUITE.tasks(few)}
-    assert {source.arguments.get("n") for source in sources} == {None, 24}
-
-
 # --- a run's history ------------------------------------------------------------------------------
 
 
@@ -179,12 +165,6 @@ def test_the_distance_is_to_proved_optima_alone() -> None:
     assert reds(ROWS) == [set(), set()]
 
 
-def test_a_solvers_word_is_no_optimum_to_compare_with() -> None:
-    rows = [row(S1, "mig_serving_fast", 3), proved(S1, 2, proof="solver")]
-    _, (fast,) = lines(rows)
-    assert (fast["compared"], fast["/ optimum"]) == (0, None)
-
-
 def test_a_pipeline_worse_than_its_fast_phase_is_red() -> None:
     rows = [row(S1, "mig_serving_fast", 3), pipeline(S1, (0.5, 4), (30.0, 3)), proved(S1, 2)]
     _, (_, early, end) = lines(rows)
@@ -206,23 +186,3 @@ def test_failed_runs_are_counted_and_red_and_none_of_their_figures_is_used() -> 
     ]  # fmt: skip
     assert reds(rows) == [{"S1"}, {AT_EARLY, "mig_serving"}]
     assert [(line["runs"], line["failed"]) for line in lines([failed])[1]] == [(1, 1), (1, 1)]
-
-
-def test_a_run_without_a_schedule_is_counted_and_has_no_mean() -> None:
-    rows = [*ROWS, pipeline(S1, (0.5, 2))]
-    rows[8] = replace(rows[8], cost=None, history=(), status="no_schedule")
-    (_, group), (_, early, end) = lines(rows)
-    assert (group["pipeline"], group["pipeline saves"]) == (None, None)
-    assert (early["nothing"], end["nothing"]) == (1, 1)
-
-
-def test_a_bound_above_a_schedule_is_red() -> None:
-    rows = [proved(S1, 2), *baselines(S1, 6, 2, 3, bound=Fraction(15, 7))]
-    assert reds(rows) == [{"S1"}]
-
-
-def test_a_third_partys_algorithm_has_a_line_of_its_own() -> None:
-    _, found = lines([*ROWS, row(FIRST, "theirs", 15)])
-    assert (found[-1]["algorithm"], found[-1]["worst / optimum"]) == ("theirs", 1.5)
-    assert found[-1]["worse than fast"] == 1
-    assert reds([*ROWS, row(FIRST, "theirs", 15)]) == [set(), set()]

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
 from typing import Any
 
-import numpy as np
 import pytest
 
 from bench.peers import GROUPS, PEERS, ArcFlowProgram, CompactProgram, PeerAnswer, Program
 from bench.row import Outcome
 from bench.runs.asking_peers import judge
-from cms import Configuration, Job, MachineType, Problem, SizeBoundedConfigurations, solve
+from cms import Configuration, Job, Problem, SizeBoundedConfigurations, solve
 from cms.errors import UnsupportedProblem
 from instances.families import generate
 from tests.families import FAMILIES, instance
@@ -71,26 +69,6 @@ def test_a_relaxation_is_at_most_the_optimum(name: str, family: str) -> None:
         assert answer.bound * float(program.step) <= float(best) + 1e-6
 
 
-@pytest.mark.parametrize("name", INTEGER)
-def test_peers_agree_with_solve_on_a_problem_of_more_than_a_moment(name: str) -> None:
-    jobs = [Job(f"j{j}", 7 + 5 * j % 11, {"s": 2, "m": 5, "l": 9 + j % 3}) for j in range(12)]
-    problem = Problem(
-        configurations=[
-            Configuration({"l": 1, "s": 1}, "dear"),
-            Configuration({"m": 1, "s": 2}, "cheap"),
-            SizeBoundedConfigurations({"s": 1, "m": 2}, capacity=5, machine="share"),
-        ],
-        jobs=jobs,
-        machine_types=[
-            MachineType("dear", "1.5", limit=9),
-            MachineType("cheap", "3/4"),
-            MachineType("share", "1.25", limit=6),
-        ],
-    )
-    program, answer = ask(name, problem)
-    assert judge(problem, program, answer)["cost"] == solve(problem).cost
-
-
 @pytest.mark.parametrize(
     ("family", "arguments"),
     [
@@ -120,30 +98,6 @@ def test_every_peer_belongs_to_one_group() -> None:
 # --- the program ----------------------------------------------------------------------------------
 
 
-def test_supply_is_cut_and_rows_are_divided_by_their_common_factor() -> None:
-    jobs = [Job("x", "1.5", {"a": "0.5", "b": 100}), Job("none", 0, {"a": 1})]
-    program = CompactProgram.of(Problem(configurations=Configuration({"a": 1, "b": 2}), jobs=jobs))
-    assert program.matrix.toarray().tolist() == [[1, -1, 0], [2, 0, -1], [0, 1, 3]]
-    assert program.rows_low.tolist() == [0, 0, 3]
-
-
-def test_a_limit_is_a_row_and_costs_are_whole_steps() -> None:
-    types = [MachineType("x", "1.5", limit=4), MachineType("y", 1)]
-    shapes = [
-        Configuration({"a": 1}, "x"),
-        Configuration({"a": 2}, "x"),
-        Configuration({"b": 1}, "y"),
-    ]
-    problem = Problem(
-        configurations=shapes, jobs=[Job("j", 5, {"a": 1, "b": 1})], machine_types=types
-    )
-    program = CompactProgram.of(problem)
-    assert program.step == Fraction(1, 2)
-    assert program.costs.tolist() == [3, 2, 0, 0]  # {a: 1} is beaten by {a: 2}
-    assert program.matrix.toarray()[-1].tolist() == [1, 0, 0, 0]
-    assert (program.rows_low[-1], program.rows_high[-1]) == (-np.inf, 4)
-
-
 def test_too_many_contents_of_a_size_bounded_set_are_refused(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -163,36 +117,6 @@ def cut(sizes: dict[str, int], capacity: int, max_blocks: int | None = None) -> 
         configurations=SizeBoundedConfigurations(sizes, capacity, max_blocks=max_blocks),
         jobs=[Job(f"of-{block}", 2, {block: 1}) for block in sizes],
     )
-
-
-def test_arcs_go_by_decreasing_size_and_no_type_more_often_than_jobs_can_use_it() -> None:
-    (arcs,) = ArcFlowProgram.of(cut({"a": 3, "b": 1}, 7)).sets
-    steps = zip(arcs.kinds.tolist(), arcs.tails.tolist(), arcs.heads.tolist(), strict=True)
-    assert sorted(steps) == [
-        (0, 0, 3), (0, 3, 6),
-        (1, 0, 1), (1, 1, 2), (1, 3, 4), (1, 4, 5), (1, 6, 7),
-    ]  # fmt: skip
-
-
-def test_a_bound_on_blocks_that_capacity_does_not_imply_is_kept_by_every_path() -> None:
-    problem = cut({"a": 2, "b": 1}, 6, max_blocks=2)
-    program, answer = ask("highs_arc_flow", problem)
-    assert judge(problem, program, answer)["cost"] == 2
-    # so many blocks are told by the nodes where the bound matters, and not where it does not
-    whole = ArcFlowProgram.of(cut({"a": 2, "b": 1}, 6, max_blocks=6))
-    assert max(whole.sets[0].heads) == 6
-
-
-def test_flows_are_taken_apart_into_machines() -> None:
-    problem = cut({"a": 3, "b": 1}, 7)
-    program = ArcFlowProgram.of(problem)
-    (arcs,) = program.sets
-    flow = {(0, 0): 1, (0, 3): 1, (1, 6): 1, (1, 0): 1}
-    steps = zip(arcs.kinds.tolist(), arcs.tails.tolist(), strict=True)
-    whole = np.array([flow.get(step, 0) for step in steps])
-    assert program.machines(whole) == {
-        Configuration({"a": 2, "b": 1}, "machine"): 1, Configuration({"b": 1}, "machine"): 1,
-    }  # fmt: skip
 
 
 def test_a_program_that_is_too_large_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -221,11 +145,6 @@ def test_sums_beyond_the_range_of_cp_sat_are_refused() -> None:
 
 def answered(**claims: Any) -> dict[str, Any]:
     return judge(THREE, CompactProgram.of(THREE), PeerAnswer(**claims))
-
-
-def test_a_true_answer_counts() -> None:
-    facts = answered(status="optimal", values=np.array([2, 3]), objective=2.0, bound=2.0)
-    assert (facts["outcome"], facts["cost"], facts["gap"]) == (Outcome.ANSWERED, 2, 0)
 
 
 @pytest.mark.parametrize(

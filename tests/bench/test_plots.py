@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
-from bench.plots import draw, performance_profile
+from bench.plots import draw
 from bench.plots.curves import gaps_at, profile
 from bench.row import Outcome, RunRow
 from bench.suites import SUITES, Settings
 from bench.suites.quality import known_values, proved_ratio, quality, ratios
 from bench.task import Kind, Source, Task
-from tests.samples import few, so_many
+from tests.samples import so_many
 
 pytest.importorskip("matplotlib")
 
@@ -85,22 +85,6 @@ def test_ratios_are_to_the_best_bound_and_to_a_proved_optimum() -> None:
     assert lines["greedy"]["guarantee"] == 2.25
 
 
-def test_runs_that_find_nothing_are_counted() -> None:
-    rows = [
-        row("greedy"),
-        row("greedy", n=11, status="no_schedule", proof="none", cost=None),
-        row("parvagpu", outcome=Outcome.OUT_OF_TIME, cost=None, status=None),
-        row("parvagpu", n=11, outcome=Outcome.FAILED, cost=None, status=None),
-        row("parvagpu", n=12, outcome=Outcome.UNSUPPORTED, cost=None, status=None),
-    ]
-    table = quality("t", rows, known_values(rows))
-    assert table is not None
-    greedy, rule = table.to_json()["rows"]
-    assert [greedy[name] for name in ("runs", "refused", "nothing", "proved")] == [2, 0, 1, 0.5]
-    assert [rule[name] for name in ("runs", "refused", "nothing", "proved")] == [3, 1, 2, 0]
-    assert table.red == {1}
-
-
 @pytest.mark.parametrize(
     "claim", [{"cost": Fraction(6), "gap": Fraction(0)}, {"cost": None, "status": "infeasible"}]
 )
@@ -134,17 +118,6 @@ def test_what_contradicts_the_optimum_is_red(wrong: dict[str, Any]) -> None:
     assert table.red
 
 
-def test_a_method_cut_off_before_its_end_breaches_no_guarantee() -> None:
-    late = "time_limit"
-    rows = [
-        row("greedy", cost=Fraction(10), guarantee=GREEDY, stop_reason=late, **UNPROVED),
-        row("cp_sat"),
-    ]
-    table = quality("t", rows, known_values(rows))
-    assert table is not None
-    assert not table.red
-
-
 def test_every_suite_draws_what_it_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """In the short run, the files of the first picture alone; the others are only filled."""
     from matplotlib.figure import Figure
@@ -170,23 +143,3 @@ def test_every_suite_draws_what_it_says(tmp_path: Path, monkeypatch: pytest.Monk
         "overview_ratios", "overview_gaps", "ratios_a100", "published", "peers_profile",
         "proof_rate", "proof_gaps", "scale_times", "growth_times", "mig_serving_ratios",
     }  # fmt: skip
-
-
-@pytest.mark.parametrize(
-    "rows", few(1, [[row(outcome=Outcome.FAILED, cost=None, seconds=None)], []])
-)
-def test_nothing_to_draw_is_no_fault(rows: list[RunRow]) -> None:
-    from matplotlib.figure import Figure
-
-    for suite in SUITES.values():
-        for plot in suite.plots(rows, Settings()):
-            figure = Figure(layout="constrained")
-            plot.fill(figure.add_subplot())
-            figure.draw_without_rendering()
-
-
-@pytest.mark.long
-def test_the_same_rows_give_the_same_files(tmp_path: Path) -> None:
-    plots = [performance_profile("profile", "Profile", {"auto": {"x": 1.0}, "highs": {"x": None}})]
-    first, second = (draw(plots, tmp_path / folder) for folder in "ab")
-    assert [p.read_bytes() for p in first] == [p.read_bytes() for p in second]

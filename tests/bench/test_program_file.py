@@ -8,7 +8,6 @@ from random import Random
 
 import pytest
 
-from bench import program_file
 from cms import (
     Configuration,
     Job,
@@ -16,16 +15,13 @@ from cms import (
     Problem,
     SizeBoundedConfigurations,
     UnsupportedProblem,
-    load_instance,
     solve,
     write_program,
 )
 from cms.cli.app import run
-from cms.plugin.registry import NamedProblem, UnknownInstance
 from cms.reduction.reduction import reduce
 from tests.cli.shared import error_of
 from tests.fleet.plans import NASTY
-from tests.references.mixes import time_shared_toy
 from tests.samples import few
 
 ENDINGS = (".mps", ".lp")
@@ -118,30 +114,6 @@ def test_large_demands_are_exact_or_refused(tmp_path: Path) -> None:
     assert not path.exists()
 
 
-def test_each_name_is_said_at_the_head(tmp_path: Path) -> None:
-    path = tmp_path / "program.LP"
-    named = load_instance("non-irup")
-    assert isinstance(named, NamedProblem)
-    problem = named.make()
-    written = program_file.write(problem, path)
-    lines = path.read_text("ascii").splitlines()
-    assert problem.sha256 in lines[1]
-    assert "\\ block0: '12'" in lines
-    assert "\\ m0: 3 x 44" in lines
-    assert "\\ y0: block2 for job0" in lines
-    body = [line for line in lines if not line.startswith("\\")]
-    assert sum(line.startswith(" block") for line in body) == 3
-    assert (written.variables, written.rows) == (14, 6)
-
-
-def test_what_is_no_program_is_refused(tmp_path: Path) -> None:
-    problem = time_shared_toy(Random(1))
-    with pytest.raises(UnsupportedProblem, match="share blocks in time"):
-        write_program(problem, tmp_path / "program.MPS")
-    with pytest.raises(UnknownInstance, match="installed are lp, mps"):
-        write_program(problem, tmp_path / "program.txt")
-
-
 def test_the_command_takes_problems_and_plans(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -157,16 +129,6 @@ def test_the_command_takes_problems_and_plans(
     assert "installed are lp, mps" in error_of(capsys)
     assert run(["program", "-o", str(program)]) == 2
     assert "give a problem file" in error_of(capsys)
-
-
-@pytest.mark.parametrize("ending", ENDINGS)
-def test_a_number_keeps_all_of_its_digits(ending: str, tmp_path: Path) -> None:
-    """Two machines would do if the files said 2e+06, and SCIP tolerates one part in 10^6."""
-    problem = Problem(
-        configurations=Configuration({"b": 1}), jobs=[Job("x", 2_000_004, {"b": 1_000_001})]
-    )
-    path = tmp_path / f"program{ending}"
-    assert least(path, write_program(problem, path).step) == 3
 
 
 @pytest.mark.parametrize("ending", ENDINGS)

@@ -32,16 +32,6 @@ def test_a_row_comes_back_as_it_was_written() -> None:
     assert "\n" not in row(3, error="two\nlines").to_line()
 
 
-def test_an_error_that_is_no_text_is_kept_escaped(tmp_path: Path) -> None:
-    bad = row(1, error="bad \udcff name")
-    assert bad.error == "bad \\udcff name"
-    with Results(tmp_path, "proof", resume=False) as results:
-        results.add(bad)
-        results.add(row(2, measurements={"bad \udcff": 1}))
-        kept = results.rows
-    assert Results(tmp_path, "proof", resume=True).rows == kept
-
-
 def test_tasks_have_the_same_key_if_and_only_if_they_are_the_same() -> None:
     assert task(3).key == Task.from_json(task(3).to_json()).key
     others = [task(4), task(3, seed=1), task(3, method="cp_sat"), task(3, time_limit=11)]
@@ -118,16 +108,6 @@ def test_what_the_executor_cannot_run_is_no_row(tmp_path: Path) -> None:
         assert told == results.rows
 
 
-def test_a_cluster_that_is_gone_is_told_and_leaves_no_row(tmp_path: Path) -> None:
-    executor = Executor(CancelledError(), CancelledError())
-    with (
-        Results(tmp_path, "proof", resume=False) as results,
-        pytest.raises(ResultsError, match="the cluster is gone; --resume goes on"),
-    ):
-        execute([task(1), task(2)], results, executor, threads=1, on_row=print)
-    assert results.rows == []
-
-
 def test_a_cluster_that_falls_silent_is_asked_whether_it_lives(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -142,12 +122,6 @@ def test_a_cluster_that_falls_silent_is_asked_whether_it_lives(
             threads=1, on_row=print, lives=lambda: next(life),
         )  # fmt: skip
     assert results.rows == [row(1)]
-
-
-def test_a_folder_that_cannot_be_made_is_an_error_of_ours(tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("")
-    with pytest.raises(ResultsError, match="file"):
-        Results(tmp_path / "file", "proof", resume=False)
 
 
 # --- what a row means -----------------------------------------------------------------------------

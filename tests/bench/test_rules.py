@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from bench.row import Outcome
 from bench.rules import RULES
 from bench.rules.parvagpu import ParvaGpu
-from bench.rules.rule import Instance, Placement, Services
 from bench.runs import perform
 from bench.task import NAMED, Kind, Source, Task
 from cms import (
@@ -72,15 +71,6 @@ def test_without_its_last_step_parvagpu_needs_what_its_authors_code_needs() -> N
     assert found == [2, 3, 8, 11, 22, 29]
 
 
-def test_a_mix_that_takes_too_many_gpus_is_refused_before_one_is_filled(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr("bench.rules.natural.Instance", None)  # nothing can be placed
-    problem = on_a100([(10**12, [1, 2, 3, 4, 7]), (7, [1, 2, 3, 4, 7])])
-    with pytest.raises(UnsupportedProblem, match="more than 100000 GPUs one by one"):
-        RULES["static_mix"].schedule(problem)
-
-
 @pytest.mark.parametrize("family", families())
 def test_a_rule_makes_a_valid_schedule_or_says_why_not(family: str) -> None:
     problem = generate(family, n=40, seed=3)
@@ -110,27 +100,6 @@ def test_no_rule_needs_less_than_the_optimum(rows: list[tuple[int, list[int]]]) 
         assert not check(problem, schedule)
         assert best.cost is not None
         assert schedule.cost(problem) >= best.cost
-
-
-@pytest.mark.parametrize(
-    ("name", "expected"),
-    [
-        ("whole_gpus", "limit"),
-        ("smallest", "limit"),
-        ("static_mix", "limit"),
-        ("first_fit", "limit"),
-        ("parvagpu", "limit"),
-        ("best_fit", "limit"),
-    ],
-)
-def test_limits_are_refused(name: str, expected: str) -> None:
-    problem = Problem(
-        configurations=Configuration({"b": 1}),
-        jobs=[Job("x", 1, {"b": 1})],
-        machine_types=[MachineType("machine", limit=3)],
-    )
-    with pytest.raises(UnsupportedProblem, match=expected):
-        RULES[name].schedule(problem)
 
 
 @pytest.mark.parametrize(
@@ -166,19 +135,6 @@ def test_whole_gpus_take_the_cheapest_type_for_each_job() -> None:
     assert schedule.cost(problem) == Fraction(2 + 3)
 
 
-def test_best_fit_takes_the_fullest_gpu_and_of_equals_the_first() -> None:
-    services = Services(on_a100([(1, [1, 1, 1, 1, 1])]))
-    of = {size: services.slices.index(size) for size in (1, 2, 3, 4, 7)}
-    placement = Placement(services, services.shapes)
-    placement.add([Instance(of[4], 0, 1)] * 2 + [Instance(of[2], 0, 1)], tightest=True)
-    assert [placement.used(gpu) for gpu in placement.gpus] == [6, 4]
-    placement.add([Instance(of[1], 0, 1)], tightest=True)
-    assert [placement.used(gpu) for gpu in placement.gpus] == [7, 4]
-    assert len(placement.empty(0)) == 3
-    placement.add([Instance(of[2], 0, 1), Instance(of[1], 0, 1)], tightest=False)
-    assert [placement.used(gpu) for gpu in placement.gpus] == [0, 7]
-
-
 def test_a_rule_is_a_run_like_any_other(monkeypatch: pytest.MonkeyPatch) -> None:
     source = Source(family="S5", module=NAMED)
     task = Task(
@@ -200,12 +156,6 @@ def test_a_rule_is_a_run_like_any_other(monkeypatch: pytest.MonkeyPatch) -> None
     assert row.outcome is Outcome.FAILED
     assert row.error is not None
     assert row.error.startswith("its schedule is not valid: ")
-
-
-def test_what_would_be_cut_into_millions_of_parts_is_refused() -> None:
-    rows = [(3 * 10**7, [1, 1, 0, 3 * 10**7, 1])]
-    with pytest.raises(UnsupportedProblem, match="one by one"):
-        RULES["parvagpu"].schedule(on_a100(rows))
 
 
 def test_numbers_beyond_any_float_are_no_crash() -> None:

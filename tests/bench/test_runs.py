@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from dataclasses import replace
@@ -21,13 +18,12 @@ import bench.runs.warming
 from bench.processes import end_all, run_task
 from bench.row import Outcome
 from bench.runs import perform
-from bench.runs.solving import passes, recheck
+from bench.runs.solving import recheck
 from bench.runs.stage import Stage
 from bench.suites import SUITES
 from bench.task import NAMED, Kind, Source, Task
 from cms import BlockPrices, Configuration, Job, MachineType, Problem, Schedule, Status, solve
 from cms.plugin.registry import load_algorithm
-from cms.running.code import code_digest
 from tests.samples import so_many
 
 #: Seconds that the plug-ins' children sleep if nobody ends them.
@@ -118,11 +114,6 @@ def test_a_false_proof_of_infeasibility_is_found(
     assert solution.status is Status.INFEASIBLE
     assert recheck(few, solution)[1] == []
     assert recheck(few, replace(solution, certificate=BlockPrices()))[1]
-
-
-def test_passes_are_read_from_the_history() -> None:
-    assert passes(["trivial", "x: block prices, 1 pass", "x: 12 passes", "y"]) == 12
-    assert passes(["trivial", "compasses 3"]) is None
 
 
 def test_a_process_is_warmed_up_once_for_each_method(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -224,65 +215,12 @@ def test_what_an_algorithm_has_started_ends_with_its_process(
         time.sleep(0.05)
 
 
-@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks into /proc")
-def test_a_process_without_the_one_above_it_takes_its_children_along(
-    installed: dict[str, str],
-) -> None:
-    file = Path(installed["BAD_PLUGIN_NUMBERS"])
-    order = {"task": task(method="overruns").to_json(), "threads": 1}
-    with subprocess.Popen(
-        [sys.executable, "-m", "bench.worker"], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL,
-        text=True, start_new_session=True,
-    ) as worker:  # fmt: skip
-        assert worker.stdin is not None
-        worker.stdin.write(json.dumps(order) + "\n")
-        worker.stdin.flush()
-        end = time.monotonic() + ASLEEP
-        while not (file.exists() and file.read_text().count("\n") == 2):
-            assert time.monotonic() < end, "it started no children"
-            time.sleep(0.05)
-    end = time.monotonic() + ASLEEP
-    while not all(has_ended(int(number)) for number in file.read_text().split()):
-        assert time.monotonic() < end, "a child lives"
-        time.sleep(0.05)
-
-
 @pytest.mark.usefixtures("installed", "processes")
 def test_a_line_that_is_no_answer_ends_the_run_at_once() -> None:
     row = run_task(task(method="garbles"), 1)
     assert row.outcome is Outcome.FAILED
     assert row.error == "the process answered what is no answer: {'no message': 'no json'}"
     assert row.n == 3, "what was known is kept"
-
-
-@pytest.mark.usefixtures("installed")
-def test_a_death_is_not_explained_by_an_earlier_run_s_words(processes: list[object]) -> None:
-    assert run_task(task(method="whispers"), 1).outcome is Outcome.ANSWERED
-    row = run_task(task(method="silent"), 1)
-    assert len(processes) == 1, "one process ran both"
-    assert row.error == "the process ended with code 4"
-
-
-@pytest.mark.usefixtures("installed", "processes")
-def test_a_plug_in_s_version_is_in_its_rows() -> None:
-    assert run_task(task(method="whispers"), 1).versions["bad"] == "1.0"
-    assert "bad" not in run_task(task(method="auto"), 1).versions
-
-
-def test_the_digest_of_the_code_is_of_data_too(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    package = tmp_path / "measured"
-    package.mkdir()
-    monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.setattr("cms.running.code._PACKAGES", ("measured",))
-    digests = set()
-    for name, text in [("__init__.py", ""), ("gpus.json", "1"), ("gpus.json", "2")]:
-        (package / name).write_text(text)
-        digests.add(code_digest.__wrapped__())
-    assert len(digests) == 3
-    (package / "x.py311.nbi").write_text("compiled")
-    assert code_digest.__wrapped__() in digests
 
 
 # --- the suites' own instances --------------------------------------------------------------------

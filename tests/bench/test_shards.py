@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import tempfile
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -18,7 +16,6 @@ from bench.runs.solving import solve_measured
 from bench.suites import SUITES, shards
 from bench.tables import Table
 from bench.task import Kind, Source, Task
-from cms import Configuration, Job, Problem
 from cms.errors import InvalidOption
 from cms.files import open_problem
 
@@ -62,14 +59,6 @@ def test_a_family_that_draws_its_machines_is_refused() -> None:
         chunks.generate("mixed-fleet", **SMALL)
 
 
-def test_a_family_of_fractions_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    third = Problem(configurations=Configuration({"b": 1}), jobs=[Job("x", "1/3", {"b": 1})])
-    module = SimpleNamespace(generate=lambda name, **parameters: third)
-    monkeypatch.setattr(chunks, "import_module", lambda name: module)
-    with pytest.raises(InvalidOption, match="has whole numbers"):
-        chunks.generate("thirds", n=1, seed=0, families="made up")
-
-
 # --- a run ----------------------------------------------------------------------------------------
 
 
@@ -84,12 +73,6 @@ def test_a_folder_is_solved_as_the_problem_in_memory_is() -> None:
     assert folder.measurements["shards"] == 1
     assert all(value > 0 for value in folder.measurements.values())
     assert RunRow.from_line(folder.to_line()) == folder
-
-
-def test_nothing_is_left_of_a_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    assert run(task()).outcome is Outcome.ANSWERED
-    assert not list(tmp_path.glob("bench-shards-*"))
 
 
 def test_what_the_second_checker_refuses_is_a_failed_run(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -154,14 +137,3 @@ def test_a_folder_stands_beside_the_run_in_memory_and_a_bare_pass() -> None:
 def test_what_contradicts_the_run_in_memory_is_red(changes: dict[str, Any], red: bool) -> None:
     folder = row(Kind.SHARDS, measurements=MEASURED)
     assert bool(line_of(folder, row(Kind.SOLVE, **changes))[1].red) == red
-
-
-def test_memory_is_left_out_beyond_its_size_and_other_families_are_of_the_smallest() -> None:
-    settings = replace(SUITES["shards"].defaults, largest=10**8, seeds=2)
-    wanted = list(shards.tasks(settings))
-    sizes = {kind: {each.source.arguments["n"] for each in wanted if each.kind is kind}
-             for kind in (Kind.SHARDS, Kind.SOLVE)}  # fmt: skip
-    assert sizes == {Kind.SHARDS: set(shards.SIZES), Kind.SOLVE: set(shards.SIZES[:3])}
-    others = [each for each in wanted if each.source.family != "real-rows"]
-    assert {each.source.arguments["n"] for each in others} == {10**5}
-    assert all(each.fresh for each in wanted)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -11,7 +10,7 @@ import pytest
 
 from bench.row import Outcome, RunRow
 from bench.suites import SUITES
-from bench.suites.stock import LINES, Drawn
+from bench.suites.stock import LINES
 from bench.task import Kind, Source, Task
 from instances.families import family
 
@@ -67,19 +66,6 @@ def test_every_instance_goes_to_auto_arc_flow_and_best_fit() -> None:
         assert parameters.keys() - {"seed"} <= family(task.source.family).parameters().keys()
 
 
-def test_every_variant_meets_every_size() -> None:
-    drawn = Drawn("f", (1, 2, 3), ({"x": 0}, {"x": 1}, {"x": 2}))
-    found = [drawn.arguments(number, 3) for number in range(9)]
-    assert len({(a["n"], a["x"]) for a in found if a is not None}) == 9
-    assert [a and a["n"] for a in (drawn.arguments(number, 2) for number in range(3))] == [1, 2, 1]
-    assert drawn.arguments(0, 0) is None
-
-
-def test_no_more_jobs_than_wanted_are_drawn() -> None:
-    few = replace(SUITE.defaults, largest=60, seeds=2)
-    assert {task.source.arguments["n"] for task in SUITE.tasks(few)} == {20, 50, 60}
-
-
 def test_a_line_says_what_is_proved_by_whom_and_how_far_the_rest_is() -> None:
     found, red = line(ROWS)
     assert not red
@@ -105,9 +91,3 @@ def test_no_schedule_and_one_worse_than_best_fit_are_red(more: RunRow, column: s
     assert found[column] == 1
     assert red
     assert line([*ROWS, row("auto", 3, 9, 9, outcome=Outcome.FAILED, error="a lie")])[1]
-
-
-def test_limits_that_best_fit_refuses_are_not_compared() -> None:
-    refused = row("best_fit", 0, outcome=Outcome.UNSUPPORTED, status=None, error="limit")
-    found, red = line([row("auto", 0, 10, 9), refused])
-    assert (found["worse"], found["fitted"], red) == (0, 0, False)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from bench.figures import growth, quantile
 from bench.peers import GROUPS
 from bench.row import Outcome, RunRow
-from bench.suites import SUITES, Settings, peers, proof, scale, small
+from bench.suites import SUITES, Settings, peers, proof, scale
 from bench.suites.agreement import agreement
 from bench.tables import Table, failures
 from bench.task import Kind, Source, Task
@@ -143,15 +143,6 @@ def test_agreement_counts_each_group_of_peers_once_an_instance() -> None:
     assert by_peer == {"highs": [1, 0, 0, 0, 0], "cp_sat": [3, 2, 1, 1, 0]}
 
 
-def test_every_so_many_instances_of_a_family_go_to_peers() -> None:
-    settings = Settings(
-        instances=90, peers=("scip",), peer_limit=1, peer_share=0.1, module="tests.bench.stand_in"
-    )
-    asked = [task.source for task in proof.tasks(settings) if task.kind is Kind.PEER]
-    assert len(asked) == 9
-    assert {source.family for source in asked} == {"sparse", "arbitrary", "size-bounded"}
-
-
 # --- peers and scale ------------------------------------------------------------------------------
 
 
@@ -177,45 +168,10 @@ def test_the_limit_counts_where_a_peer_did_not_prove_and_the_best_setting_is_tak
     assert table.texts()[1][-1] == ">40x"
 
 
-def test_there_is_no_ratio_to_a_time_that_is_only_a_limit() -> None:
-    rows = [open_("auto", 9, 8, n=50), proved("scip", 9, seconds=2.0, n=50)]
-    (table,) = peers.tables(rows, SUITES["peers"].defaults)
-    assert [line[-3:] for line in table.texts()] == [[">20", "1", "-"], ["2", "0", "-"]]
-
-
-def test_the_faster_relaxation_is_compared_on_the_same_instance() -> None:
-    rows = [
-        proved("auto", 9, seconds=2.0, n=10**5, passes=7, peak_memory=2**30),
-        proved("auto", 9, seconds=4.0, n=10**5, seed=1, passes=9, peak_memory=2**31),
-        row("highs_lp_simplex", n=10**5, seconds=12.0),
-        row("highs_lp_ipm", n=10**5, seconds=6.0),
-        row("highs_lp_simplex", n=10**5, seed=1, outcome=Outcome.OUT_OF_TIME, limit=120),
-        row("highs_lp_ipm", n=10**5, seed=1, seconds=20.0),
-    ]
-    (table,) = scale.tables(rows, SUITES["scale"].defaults)
-    (line,) = cells(table)
-    assert (line["median s"], line["passes"], line["gap 0"]) == (3.0, 8, 2)
-    assert line["LP simplex s"] == {"at_least": 66.0}
-    assert line["LP interior s"] == {"exactly": 13.0}
-    assert line["LP / ours"] == {"exactly": 4.0}  # of 6 / 2 and 20 / 4
-    assert line["peak"] == 2**31
-
-
 def test_scale_stops_at_the_largest_size_and_thins_out_the_seeds() -> None:
     wanted = list(scale.runs_of(Settings(seeds=10, largest=10**7)))
     assert [sum(n == size for n, _, _ in wanted) for size in scale.SIZES] == [30, 30, 30, 12, 1]
     assert max(n for n, _, _ in scale.runs_of(Settings(largest=10**5))) == 10**5
-
-
-def test_a_comparison_shows_its_medians() -> None:
-    times = {"ours": [2.0, 4.0, 3.0], "yardstick": [1.0, 1.0, 1.0], "ratio": 3.0}
-    warm = Task(
-        suite="small", kind=Kind.WARM, source=Source(family="S5"), method="auto", time_limit=1
-    )
-    done = RunRow.of(warm, outcome=Outcome.ANSWERED, measurements=times)
-    (table,) = small.tables([done], Settings())
-    assert cells(table)[0]["ratio"] == 3.0
-    assert cells(table)[0]["ours s"] == 3.0
 
 
 # --- figures --------------------------------------------------------------------------------------
@@ -233,11 +189,6 @@ def test_the_exponent_of_an_exact_power_law_is_found(
     assert found is not None
     assert found.exponent == pytest.approx(exponent, rel=1e-3, abs=1e-3)
     assert (found.error is None) == (len(sizes) == 2)
-
-
-def test_one_size_has_no_exponent() -> None:
-    assert growth([5, 5], [1, 2]) is None
-    assert growth([], []) is None
 
 
 @given(st.lists(st.integers(-9, 9), min_size=1), st.floats(0, 1))

@@ -10,7 +10,6 @@ import pytest
 from bench.expected import Line
 from bench.time_sharing import command, planted
 from bench.time_sharing.asked import Asked
-from bench.time_sharing.headroom import HEADROOMS
 from bench.time_sharing.linear import linear_bound
 from cms import solve
 from instances.families.time_sharing import scenario_3
@@ -23,12 +22,6 @@ def test_the_linear_bound_is_below_the_optimum_and_as_it_was(rule: str) -> None:
     bound = linear_bound(problem)
     assert bound == Fraction("1.313")
     assert bound <= (solve(problem).cost or 0)
-
-
-def test_the_table_of_head_room_is_made_by_a_command(capsys: pytest.CaptureFixture[str]) -> None:
-    assert command.main(["--headroom", "--plans", "1", "--requests", "50"]) == 0
-    out = capsys.readouterr().out
-    assert all(said in out for said, _, _ in HEADROOMS)
 
 
 def test_every_figure_is_there_and_a_part_of_its_cases_holds() -> None:

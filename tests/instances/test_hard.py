@@ -12,8 +12,6 @@ from fractions import Fraction
 import pytest
 
 from cms import BlockPrices, check
-from cms.problem.parts import Configuration
-from cms.problem.problem import Problem
 from cms.schedule.schedule import Schedule
 from instances import hard, small
 from tests.references.named import EVERY, HUGE
@@ -41,29 +39,6 @@ def test_the_lower_bounds_have_the_known_values(name: str) -> None:
         found["LP_DW"] = lp_dw(problem)
     assert found == {b: pytest.approx(float(known[b]), abs=1e-6) for b in found}
     assert max(known.values()) <= (EVERY[name].optimum or 0)
-
-
-def greedy_cover(problem: Problem) -> int:
-    """Steps of greedy set cover; ties go to the set listed first."""
-    left, steps = set(problem.job_names), 0
-    sets = [set(c.blocks) for c in problem.configurations if isinstance(c, Configuration)]
-    while left:
-        left -= max(sets, key=lambda elements: len(elements & left))
-        steps += 1
-    return steps
-
-
-@pytest.mark.parametrize("h", [3, 4, 5])
-def test_greedy_falls_into_the_strict_trap_without_a_tie(h: int) -> None:
-    problem = hard.greedy_trap(h)
-    assert problem.n_jobs == 2 ** (h + 1) - 2
-    assert greedy_cover(problem) == h
-    left = set(problem.job_names)
-    sets = [set(c.blocks) for c in problem.configurations if isinstance(c, Configuration)]
-    for chosen in sets[:h]:
-        gains = sorted((len(elements & left) for elements in sets), reverse=True)
-        assert len(chosen & left) == gains[0] > gains[1]
-        left -= chosen
 
 
 def test_the_bound_without_truncation_is_a_tenth() -> None:

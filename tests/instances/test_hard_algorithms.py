@@ -12,8 +12,6 @@ from typing import Any
 import pytest
 
 from cms import (
-    Configuration,
-    Job,
     NamedProblem,
     Problem,
     Reference,
@@ -24,7 +22,7 @@ from cms import (
     load_instance,
     solve,
 )
-from tests.references.guarantees import METHODS, examine, must_take, promise
+from tests.references.guarantees import METHODS, must_take, promise
 from tests.references.named import EVERY, HUGE
 from tests.samples import in_turn
 
@@ -139,24 +137,3 @@ def test_a_method_takes_as_many_machines_as_the_theory_says(
 ) -> None:
     assert ran(name, method, options).machine_count == machines
     assert machines <= allowed(name, method, options)
-
-
-def test_what_is_promised_is_about_the_program_with_whole_machines() -> None:
-    promised = promise(named("partition-no").make(), "lp_rounding", {})
-    assert promised is not None
-    assert (promised.factor, promised.additive, promised.against) == (2, 0, Reference.MILP_C)
-
-
-@pytest.mark.parametrize("plain", [{}, PLAIN], ids=["default", "plain"])
-@pytest.mark.parametrize("variant", ROUNDING)
-@pytest.mark.parametrize("digits", [9, 18])
-def test_a_demand_a_hair_above_one_block_costs_no_more_than_is_guaranteed(
-    digits: int, variant: str, plain: Options
-) -> None:
-    # Floats take one b to be enough: then twice the machines do not do along the one edge used.
-    problem = Problem(
-        configurations=Configuration({"a": 3, "b": 1}),
-        jobs=[Job("x", 9 * 10**digits + 1, {"a": 10**digits, "b": 9 * 10**digits})],
-    )
-    options = {"variant": variant, **plain}
-    assert examine(problem, Fraction(1), "lp_rounding", options) is not None

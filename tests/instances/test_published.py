@@ -12,7 +12,6 @@ from cms.fleet.serving import ServingProblem
 from instances import published
 from instances.days import draw
 from instances.load_changes import before_and_after
-from tests.references.programs import integer_program
 
 SCENARIOS = ["S1", "S2", "S3", "S4", "S5", "S6"]
 SMALL = (1, 2, 3, 4, 7)
@@ -38,23 +37,6 @@ def serving(name: str) -> ServingProblem:
     return published.scenario(name).as_problem()
 
 
-def test_every_supply_has_the_point_it_comes_from(serving: ServingProblem) -> None:
-    for service in serving.services:
-        for block in serving.problem.blocks:
-            points = serving.points.get((service.name, block), ())
-            assert len(points) == (serving.supply(service.name, block) > 0)
-            for point in points:
-                assert point.throughput_rps == serving.supply(service.name, block)
-                assert (point.model, point.profile) == (service.model, block)
-                assert service.latency_limit_ms is not None
-                assert point.latency_ms < Fraction("0.45") * service.latency_limit_ms
-                assert point.processes <= 3
-
-
-def test_the_integer_program_has_the_known_optimum(name: str, serving: ServingProblem) -> None:
-    assert integer_program(serving.problem) == published.scenario(name).optimum
-
-
 def test_the_known_prices_prove_the_known_bound_exactly(name: str, serving: ServingProblem) -> None:
     numerators, denominator = PRICES[name]
     prices = {
@@ -74,14 +56,6 @@ def test_the_optimum_is_found_and_its_proof_checked(name: str, serving: ServingP
     assert (solution.status, solution.proof) == (Status.OPTIMAL, Proof.CHECKED)
     assert not check(serving.problem, solution.schedule)
     assert solution.certificate.bound(serving.problem) > optimum - 1
-
-
-def test_only_a_model_that_really_is_faster_on_a_smaller_instance_is_warned_about(
-    serving: ServingProblem,
-) -> None:
-    assert [warning.split(":")[0] for warning in serving.warnings] == [
-        "model mobilenetv2 on a100-80gb"
-    ]
 
 
 def test_a_name_that_is_no_scenario_is_an_attribute_error() -> None:

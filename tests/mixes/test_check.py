@@ -59,45 +59,21 @@ def test_a_schedule_at_every_limit_is_valid() -> None:
 
 
 @pytest.mark.parametrize(
-    ("schedule", "kinds", "message"),
+    ("schedule", "kinds"),
     [
-        (
-            given_to("a"),
-            "content demand demand",
-            "the job 'a' on block '60', needs a mix: Mix({",
-        ),
-        (
-            given_to(Mix({"a": 8, "z": 4})),
-            "content demand demand",
-            "the mix 'a x 8 + z x 4' with the unknown job 'z', needs jobs of the problem",
-        ),
-        (
-            given_to(Mix({"a": 9, "b": 4})),
-            "point demand demand",
-            "9 of job 'a' in the mix 'a x 9 + b x 4' on block '60', needs an amount that was "
-            "measured there: 8, 16",
-        ),
-        (
-            given_to(BOTH, "40"),
-            "point demand demand",
-            "8 of job 'a' in the mix 'a x 8 + b x 4' on block '40', needs an amount that was "
-            "measured there: none",
-        ),
-        (
-            given_to(Mix({"a": 8, "b": 4, "c": 1}), machines=50),
-            "content frame frame",
-            "the mix 'a x 8 + b x 4 + c x 1' of 3 jobs, needs at most 2 jobs in a mix",
-        ),
-        (given_to(BOTH, "90"), "block blocks demand demand", "the block '90', needs a block of th"),
-        (given_to(BOTH, count=2), "blocks", "2 blocks '60' in use on a machine, needs at most the"),
-        (given_to(BOTH, count=0), "count demand demand", "0 blocks '60' for the mix 'a x 8 + b x"),
-        (given_to(BOTH, machines=0), "count demand demand", "0 machines, needs at least 1"),
+        (given_to("a"), "content demand demand"),
+        (given_to(Mix({"a": 8, "z": 4})), "content demand demand"),
+        (given_to(Mix({"a": 9, "b": 4})), "point demand demand"),
+        (given_to(BOTH, "40"), "point demand demand"),
+        (given_to(Mix({"a": 8, "b": 4, "c": 1}), machines=50), "content frame frame"),
+        (given_to(BOTH, "90"), "block blocks demand demand"),
+        (given_to(BOTH, count=2), "blocks"),
+        (given_to(BOTH, count=0), "count demand demand"),
+        (given_to(BOTH, machines=0), "count demand demand"),
     ],
 )
-def test_what_is_wrong_is_named(schedule: Schedule, kinds: str, message: str) -> None:
-    faults = check(PROBLEM, schedule)
-    assert [fault.kind for fault in faults] == kinds.split()
-    assert str(faults[0]).removeprefix("group 0 has ").startswith(message)
+def test_what_is_wrong_is_named(schedule: Schedule, kinds: str) -> None:
+    assert [fault.kind for fault in check(PROBLEM, schedule)] == kinds.split()
     assert both_say(PROBLEM, schedule)
 
 

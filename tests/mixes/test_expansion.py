@@ -10,16 +10,12 @@ import pytest
 from cms import TimeSharedProblem, algorithms, solve
 from cms.errors import UnsupportedProblem
 from cms.plugin.algorithm import kinds_taken
-from cms.plugin.registry import NamedProblem, load_algorithm
+from cms.plugin.registry import load_algorithm
 from cms.referee.kinds import referee_of
 from cms.testing.time_shared_edges import TIME_SHARED_EDGE_PROBLEMS
 from tests.oracle import optimum
 from tests.references.mixes import expanded, time_shared_toy
 from tests.samples import few, refusal
-
-LISTED = [
-    named for named in TIME_SHARED_EDGE_PROBLEMS if not named.make().size_bounded_configurations
-]
 
 
 def best_of_image(problem: TimeSharedProblem) -> Fraction | None:
@@ -49,12 +45,6 @@ def test_what_is_certain_at_first_is_true_of_the_image(seed: int) -> None:
         assert best == alone
     if best is None:
         assert first.infeasible or referee_of(problem).limited
-
-
-@pytest.mark.parametrize("named", LISTED, ids=lambda named: named.name)
-def test_the_optimum_of_an_edge_problem_is_what_it_says(named: NamedProblem) -> None:
-    """Against the reference algorithm, which proves it of the image."""
-    assert best_of_image(named.make()) == named.optimum
 
 
 @pytest.mark.parametrize("name", algorithms())

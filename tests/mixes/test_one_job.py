@@ -13,9 +13,7 @@ from functools import partial
 import pytest
 
 from cms import (
-    BlockPrices,
     Configuration,
-    InvalidCertificate,
     Job,
     MixPrices,
     PriceFunction,
@@ -29,7 +27,7 @@ from cms.mixes.one_job import shared_job
 from tests.mixes.test_prices import fitted
 from tests.property.problems import proved_optimum as optimum
 from tests.references.mixes import Output, images, time_shared_toy
-from tests.samples import few, refusal, so_many
+from tests.samples import few, so_many
 
 
 def is_on(block: str, output: Output, *, alone: bool = False) -> bool:
@@ -150,10 +148,3 @@ def test_what_is_not_decided_counts_for_nothing() -> None:
     assert found.alone["gpu"].bound_if(Given({"gpu": 1})) == Fraction(3, 2)
     assert found.alone["half"].bound_if(half) == Fraction(7, 6)
     assert shared_job(problem, prices, "x", node_limit=0).beside.bound_if(half) == 1
-
-
-def test_prices_of_blocks_alone_say_nothing_of_mixes() -> None:
-    said = refusal(InvalidCertificate, shared_job, gpu_or_half(), BlockPrices(), "x")
-    assert "prove nothing about a TimeSharedProblem" in said
-    with pytest.raises(KeyError):
-        shared_job(gpu_or_half(), MixPrices(), "z")

@@ -16,7 +16,7 @@ from tests.samples import refusal
 
 def read(document: Document) -> Any:
     """As a file would hold it."""
-    return parse_document(json.dumps(document))
+    return parse_document(json.dumps(document, default=str))
 
 
 def plain_problem(document: Document) -> Problem:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Iterator
 from typing import Any
 
 from proofs_checks import checker
@@ -80,6 +81,15 @@ def changed(document: Document, *path: Any, to: Any) -> Document:
     else:
         inner[path[-1]] = to
     return copied
+
+
+def places(document: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """The path to every value of a document."""
+    if path:
+        yield path
+    if isinstance(document, dict | list):
+        for key in document if isinstance(document, dict) else range(len(document)):
+            yield from places(document[key], (*path, key))
 
 
 # The A100's twelve maximal multisets of instances: all have 7 slices but the pair of 3g, with 6.

@@ -14,8 +14,6 @@ from tests.proofs_checks.documents import (
     INFEASIBLE_BY_WORD,
     NOTHING,
     ONE_IS_TOO_FEW,
-    PAIRS,
-    SCHEDULE,
     SERVICES,
     SOLUTION,
     WEAK,
@@ -26,92 +24,7 @@ from tests.proofs_checks.documents import (
     solution,
 )
 
-
-def schedule_faults(of: Document, *groups: Document) -> list[str]:
-    return checker.check_schedule(of, {"groups": list(groups)})
-
-
 # --- schedules ------------------------------------------------------------------------------------
-
-
-def test_a_valid_schedule_has_no_faults() -> None:
-    assert schedule_faults(SERVICES, *SCHEDULE) == []
-
-
-def test_three_thirds_cover_one_exactly() -> None:
-    thirds = problem([{"blocks": {"a": 3}}], {"j": (1, {"a": "1/3"})})
-    assert schedule_faults(thirds, group({"a": 3}, [["a", "j", 3]])) == []
-    # a millionth of a millionth more is not covered
-    more = changed(thirds, "jobs", 0, "demand", to="1.000000000001")
-    assert schedule_faults(more, group({"a": 3}, [["a", "j", 3]])) == [
-        "job 'j' has 1 of its demand 1000000000001/1000000000000 covered"
-    ]
-
-
-def test_a_group_stands_for_so_many_machines() -> None:
-    # 10^12 machines with two blocks each cover 2 * 10^12, and not one more.
-    huge = problem([{"blocks": {"a": 2}}], {"j": (2 * 10**12, {"a": 1})})
-    machines = group({"a": 2}, [["a", "j", 2]], count=10**12)
-    assert schedule_faults(huge, machines) == []
-    more = changed(huge, "jobs", 0, "demand", to=2 * 10**12 + 1)
-    assert schedule_faults(more, machines) == [
-        "job 'j' has 2000000000000 of its demand 2000000000001 covered"
-    ]
-
-
-def test_a_machine_may_be_any_multiset_within_a_capacity() -> None:
-    # 44 + 3 * 12 + 33 = 113 <= 132, and 5 blocks.
-    shares = problem(
-        [{"sizes": {"a": 44, "b": 33, "c": 12}, "capacity": 132, "max_blocks": 5}],
-        {"j": (1, {"a": 1})},
-    )
-    good = group({"a": 1, "b": 1, "c": 3}, [["a", "j", 1]])
-    assert schedule_faults(shares, good) == []
-    too_large = group({"a": 3, "c": 1}, [["a", "j", 1]])  # 144
-    too_many = group({"a": 1, "c": 5}, [["a", "j", 1]])  # 104, but 6 blocks
-    for bad in (too_large, too_many):
-        assert "which the problem does not allow" in schedule_faults(shares, bad)[0]
-
-
-FULL = group({"a": 2}, [["a", "j", 2]], count=2)
-LIMITED = changed(PAIRS, "machine_types", to=[{"name": "machine", "limit": 1}])
-
-
-@pytest.mark.parametrize(
-    ("of", "bad", "sentence"),
-    [
-        (PAIRS, {**FULL, "count": 1}, "job 'j' has 2 of its demand 4 covered"),
-        (PAIRS, {**FULL, "count": 0}, "groups[0] of the schedule has 0 machines; it needs"),
-        (PAIRS, {**FULL, "configuration": {"a": 3}}, "has the configuration {'a': 3} on the"),
-        (PAIRS, {**FULL, "machine": "h100"}, "on the machine type 'h100', which the problem"),
-        (PAIRS, {**FULL, "assignment": [["a", "j", 3]]}, "assigns 3 blocks 'a' on a machine that"),
-        (LIMITED, FULL, "the schedule has 2 machines of type 'machine'; its limit is 1"),
-        (PAIRS, {**FULL, "assignment": [["a", "k", 2]]}, "serves 'k', which is not a job"),
-        (PAIRS, {**FULL, "assignment": [["b", "j", 2]]}, "assigns 'b', which is not a block"),
-        (PAIRS, {**FULL, "assignment": [["a", "j", 0]]}, "gives 'j' 0 blocks 'a', not >= 1"),
-        (PAIRS, {**FULL, "assignment": [["a", "j", -2]]}, "gives 'j' -2 blocks 'a', not >= 1"),
-        (
-            PAIRS,
-            {**FULL, "assignment": [["a", "j", 1], ["a", "j", 1]]},
-            "assigns the same block and job twice",
-        ),
-    ],
-)
-def test_every_kind_of_violation_is_named(of: Document, bad: Document, sentence: str) -> None:
-    assert schedule_faults(PAIRS, FULL) == []
-    faults = schedule_faults(of, bad)
-    assert any(sentence in fault for fault in faults), faults
-
-
-def test_a_negative_count_covers_nothing_and_frees_no_machines() -> None:
-    # 3 machines less 1 are within a limit of 2, but a negative count is a fault itself.
-    limited = changed(PAIRS, "machine_types", to=[{"name": "machine", "limit": 2}])
-    faults = schedule_faults(limited, {**FULL, "count": 3}, group({"a": 2}, [], count=-1))
-    assert faults == ["groups[1] of the schedule has -1 machines; it needs at least 1"]
-
-
-def test_the_only_machine_type_goes_without_saying() -> None:
-    assert schedule_faults(PAIRS, {**FULL, "machine": None}) == []
 
 
 # --- solutions ------------------------------------------------------------------------------------

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import ExitStack
 from fractions import Fraction
-from typing import Any, TypeVar
+from typing import TypeVar
 from unittest.mock import patch
 
 import pytest
@@ -13,8 +13,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from cms.knapsack.pricing import cheapest_option as first_checkers
-from proofs_checks.checker import certificate_bound, cheapest_option, dearest_filling
-from proofs_checks.checker.knapsacks import _least_waste as least_waste
+from proofs_checks.checker import cheapest_option, dearest_filling
 from proofs_checks.checker.knapsacks import cheapest_price
 
 T = TypeVar("T")
@@ -91,23 +90,6 @@ def test_the_unit_of_a_demand_does_not_matter(
     assert scaled == cheapest_option(prices, supply, demand)
 
 
-def test_sixteen_digits_are_sixteen_digits() -> None:
-    # Three blocks of 333.3333333333333 are exactly 999.9999999999999; a 10^-13 more needs a fourth,
-    # or the small block.
-    supply = [F("333.3333333333333"), F("0.0123456789012345")]
-    assert cheapest_option([F(1), F(1)], supply, F("999.9999999999999")) == 3
-    assert cheapest_option([F(1), F(1, 2)], supply, F("1000")) == F(7, 2)
-
-
-def test_a_demand_of_a_million_million_is_quick() -> None:
-    # At prices of 1/7 a slice 800 for 7/7 is the best. 10^12 = 800 * 1,250,000,000, without a rest.
-    # 300 more cost 3/7: 310.5 for one 3g.
-    supply = [F(90), F(200), F("310.5"), F(420), F(800)]
-    prices = [F(1, 7), F(2, 7), F(3, 7), F(4, 7), F(1)]
-    assert cheapest_option(prices, supply, F(10**12)) == 1_250_000_000
-    assert cheapest_option(prices, supply, F(10**12 + 300)) == 1_250_000_000 + F(3, 7)
-
-
 @given(
     st.lists(
         st.tuples(
@@ -141,15 +123,6 @@ def test_a_huge_machine_is_filled_quickly(
     p, s = max(zip(prices, sizes, strict=True), key=lambda block: block[0] / block[1])
     value = dearest_filling(prices, sizes, F(capacity))
     assert dearest_filling(prices, sizes, capacity + more * s) == value + more * p
-
-
-def test_shares_of_a_gpu_for_at_most_48_clients() -> None:
-    # If every share of 2 %, 4 %, ... is worth its size, 48 clients fill the GPU. If 2 % are worth
-    # 3: 48 of them are worth 144; 47 leave 6 % for one more client, 141 + 6; 46 leave 8 % for two,
-    # 138 + 8. 147 is the best.
-    sizes = [F(share) for share in range(2, 101, 2)]
-    assert dearest_filling(sizes, sizes, F(100), 48) == 100
-    assert dearest_filling([F(3), *sizes[1:]], sizes, F(100), 48) == 147
 
 
 # --- near ties, and what happens when the work grows ----------------------------------------------
@@ -199,38 +172,6 @@ def test_a_table_over_remainders_finds_what_the_table_of_demands_has(
     assert found == exact
 
 
-@pytest.mark.long
-def test_jobs_of_equal_supply_share_a_table() -> None:
-    # Lists outgrow every limit, and end below the price that the table finds at once.
-    prices = [10**5 + up for up in (-7, -3, 1, 2, 8, 31, 57)]
-    supply = [10**5 + up for up in (-9, -2, 3, 1, 9, 29, 58)]
-    table = {f"b{i}": f for i, f in enumerate(supply)}
-    jobs: list[dict[str, Any]] = [
-        {"name": f"j{n}", "demand": 10**12 + 997 * n, "demand_function": table} for n in range(4)
-    ]
-    problem = {
-        "format": "cms-problem",
-        "schema": 1,
-        "configurations": [{"blocks": {block: 1}} for block in table],
-        "jobs": jobs,
-    }
-    least_waste.cache_clear()
-    unit = max(prices)
-    per_block = {block: f"{p}/{unit}" for block, p in zip(table, prices, strict=True)}
-    bound = certificate_bound(problem, {"prices": per_block})
-    assert bound is not None
-    assert least_waste.cache_info().misses == 1
-    demands = [job["demand"] for job in jobs]
-    theirs = [first_checkers(prices, supply, demand) for demand in demands]
-    assert bound * unit >= sum(found.value for found in theirs if found is not None)
-    lists = with_limits(
-        lambda: [cheapest_price(prices, supply, demand) or 0 for demand in demands],
-        knapsacks_most_remainders=0,
-        knapsacks_longest=2**14,
-    )
-    assert sum(lists) < bound * unit
-
-
 @given(near_ties, st.integers(1, 150), st.integers(0, 12))
 def test_lists_that_grow_too_long_end_on_the_right_side(
     sizes: list[tuple[int, int, int]], amount: int, longest: int
@@ -248,25 +189,6 @@ def test_lists_that_grow_too_long_end_on_the_right_side(
     assert demand * min(map(F.__truediv__, prices, (min(f, demand) for f in supply))) <= lower
     assert lower <= h
     assert w <= upper <= demand * max(map(F.__truediv__, prices, supply))
-
-
-def test_a_hairs_breadth_between_hundreds_of_thousands_of_blocks() -> None:
-    # A unit of size covers 0.13 but for the last digits of floats: 170,000 take 1,307,692.3 units.
-    # Remainders of 17 digits are all different, and nearly nothing wastes anything.
-    sizes = [1, 2, 3, 4, 7]
-    supply = [F(repr(size * 0.1 * 1.3)) for size in sizes]
-    assert len({f / size for f, size in zip(supply, sizes, strict=True)}) > 1
-    prices = [F(size, 7) for size in sizes]
-    assert cheapest_option(prices, supply, F(170_000)) == F(1_307_693, 7)
-
-
-def test_two_types_of_thirty_one_digits() -> None:
-    # 3 and 4 blocks give exactly the demand, at the lower price per unit but for the last digit.
-    f, g = 10**30 + 57, 10**30 + 61
-    assert cheapest_option([F(f), F(g + 1)], [F(f), F(g)], F(3 * f + 4 * g)) == 3 * f + 4 * g + 4
-    demand = 10**12 * f + 7 * g
-    h = cheapest_option([F(f), F(g)], [F(f), F(g)], F(demand))
-    assert h == demand  # no option is cheaper than what it covers
 
 
 @pytest.mark.parametrize(

@@ -24,6 +24,7 @@ from cms.fleet.serving.part_files import device_to_json
 from proofs_checks.checker import check_deployment, check_transition, tables
 from proofs_checks.checker.__main__ import main
 from proofs_checks.checker.deployment import examine_deployment
+from tests.proofs_checks.both import read
 from tests.proofs_checks.documents import Document, changed, group, problem, solution
 from tests.proofs_checks.moves import (
     FULL,
@@ -35,7 +36,7 @@ from tests.proofs_checks.moves import (
     side,
     transition,
 )
-from tests.proofs_checks.test_replay import SMALL, in_package, read
+from tests.proofs_checks.test_replay import SMALL, in_package
 
 ME = instance("small+me", 0)
 AT_START = deployment(LENT)
@@ -75,18 +76,6 @@ def test_a_driver_without_a_version_is_refused_by_both(driver: str) -> None:
         FleetNode("n", driver=driver)
 
 
-def test_one_point_has_one_name() -> None:
-    twice = [*AT_START["points"], {**AT_START["points"][0], "name": "copy"}]
-    (fault,) = check_deployment(changed(AT_START, "points", to=twice))
-    assert "two names of one point" in fault
-
-
-def test_a_target_of_unknown_profiles_is_a_fault_of_the_file() -> None:
-    of = changed(LENT, "target", "nodes", 0, "gpus", 0, "instances", 0, "profile", to="9g.1gb")
-    assert "profile" in {each.kind for each in in_package(of)}
-    assert check_transition(read(of))
-
-
 @pytest.mark.parametrize(
     ("key", "value"), [("uuid", "MIG-7"), ("gpu_instance", 7), ("is_guessed", True)]
 )
@@ -96,19 +85,6 @@ def test_what_goes_is_called_as_what_is_there(key: str, value: object) -> None:
         of = changed(LENT, *path, key, to=value)
         assert any("by marks" in each for each in check_transition(read(of)))
         assert {each.kind for each in in_package(of)} == {"action"}
-
-
-@pytest.mark.parametrize("key", ["at", "from"])
-def test_when_a_node_was_observed_is_a_text_and_by_what_a_list(key: str) -> None:
-    of = deployment_to_json(Deployment((FleetNode("n"),)))
-    seen = {"at": "2026-01-01T00:00:00Z", "from": ["nvidia-smi"]}
-    assert check_deployment(changed(of, "nodes", 0, "observed", to=seen)) == []
-    wrong: tuple[object, ...] = (None, True, {}, [1])
-    for each in wrong:
-        bad = changed(of, "nodes", 0, "observed", to={**seen, key: each})
-        assert check_deployment(bad)
-        with pytest.raises(FileError):
-            deployment_from_json(bad)
 
 
 @pytest.mark.parametrize(

@@ -104,13 +104,6 @@ def test_a_forged_bound_is_refused_by_both(
     assert in_package(forged(*path, to=to)) != ()
 
 
-def test_all_in_common_needs_no_prices() -> None:
-    assert crowded().kept.prices is not None
-    loose = changed(forged("prices", to=None), "kept", "most", to=2)
-    assert checker.check_transition(loose) == []
-    assert in_package(loose) == ()
-
-
 @share(7)
 @given(st.integers(0, 10**6))
 def test_both_checkers_accept_what_is_planned_and_prove_as_much(seed: int) -> None:

@@ -62,24 +62,13 @@ def test_both_checkers_take_a_branch_on_machines_with_some_content() -> None:
         (branch({"a": 2}, 1, leaf({"a": 3}), ABOVE), "expected one for each branch"),
         # no content, or none that the problem knows
         (branch({}, 1, BELOW, ABOVE), "no blocks"),
-        (branch({"a": 0}, 1, BELOW, ABOVE), "no blocks"),
         (branch({"a": -1}, 1, BELOW, ABOVE), "-1"),
-        (branch({"a": "2"}, 1, BELOW, ABOVE), '"2"'),
         (branch({"A": 2}, 1, BELOW, ABOVE), "nearest: 'a'"),
-        (branch({"a": 2}, 1, BELOW, ABOVE, machine="M"), "nearest: 'm'"),
         (branch({"a": 2}, 1, BELOW, ABOVE, machine=None), "of no machine type"),
-        (branch(["a"], 1, BELOW, ABOVE), "is an array"),
     ],
 )  # fmt: skip
 def test_neither_checker_takes_a_forged_content(tree: Document, message: str) -> None:
     assert message in refused(FOUR, tree)
-
-
-@pytest.mark.parametrize("at_most", [0, 2, 3, -1, 10**30])
-def test_another_number_of_machines_proves_less(at_most: int) -> None:
-    bound = proved(FOUR, branch({"a": 2}, at_most, BELOW, ABOVE))
-    assert bound is not None
-    assert bound < 6
 
 
 def chain(branches: int, multiplier: int) -> Document:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable
 from fractions import Fraction
 from typing import Any, NamedTuple
 
@@ -199,49 +198,11 @@ def less(block: str, count: object) -> Document:
             "a proper count of 2 for the block 'b': all jobs together can use 3",
         ),
         # no counts at all
-        (NO_ROUND_UP.problem, less("c", "6"), 'proper.c is "6", expected a whole number >= 0'),
         (NO_ROUND_UP.problem, less("c", 6.5), "proper.c is 6.5, expected a whole number >= 0"),
         (NO_ROUND_UP.problem, less("c", -6), "proper.c is -6, expected a whole number >= 0"),
-        (NO_ROUND_UP.problem, less("c", True), "proper.c is true, expected a whole number >= 0"),
-        (NO_ROUND_UP.problem, less("c", None), "proper.c is null, expected a whole number >= 0"),
-        (NO_ROUND_UP.problem, less("", 6), "block name is ''"),
-        (
-            NO_ROUND_UP.problem,
-            changed(NO_ROUND_UP.tree, proper=[2, 3, 6]),
-            "proper is an array, expected an object",
-        ),
+        (NO_ROUND_UP.problem, changed(NO_ROUND_UP.tree, proper=[2]), "proper is an array"),
         (NO_ROUND_UP.problem, changed(NO_ROUND_UP.tree, propre=PROPER), 'unknown key "propre"'),
-        (
-            BESIDE.problem,
-            changed(TREE, proper=PROPER),
-            'the unknown key "proper", expected only branch',
-        ),
     ],
 )  # fmt: skip
 def test_neither_checker_takes_a_forged_count(of: Document, tree: Document, message: str) -> None:
     assert message in refused(of, tree)
-
-
-def another(name: str, demand: Any, function: Document) -> Callable[[Document], None]:
-    def change(document: Document) -> None:
-        row = {"name": name, "demand": demand, "demand_function": function}
-        document["jobs"] = [*(job for job in document["jobs"] if job["name"] != name), row]
-
-    return change
-
-
-@pytest.mark.parametrize(
-    "change",
-    [
-        another("z", 7, {"c": 1}),
-        another("z", "6.000000001", {"c": 1}),
-        another("z", 6, {"c": "0.999999999"}),
-        another("more", 1, {"c": 1}),
-        another("more", "1/1000000", {"a": 10**30}),
-        another("more", 10**400, {"b": 10**399}),
-    ],
-)
-def test_counts_of_another_problem_are_too_small(change: Callable[[Document], None]) -> None:
-    of = copy.deepcopy(NO_ROUND_UP.problem)
-    change(of)
-    assert "all jobs together can use" in refused(of, NO_ROUND_UP.tree)

@@ -47,14 +47,6 @@ def test_a_guess_that_is_too_low_is_no_bound(factor: float) -> None:
     assert why == "the guess at load 1/2 is no bound"
 
 
-def test_a_guess_that_is_too_high_only_proves_less() -> None:
-    def high(a: Fraction, b: int, decay: Fraction, m: int) -> Sequence[float]:
-        return [1.0] * m  # the checker falls back on Kingman's bound
-
-    assert loads.why_not(8, Fraction(35, 16), CENT, Fraction(6, 10), high)
-    assert loads.why_not(8, Fraction(35, 16), CENT, Fraction(1, 2), high) == ""
-
-
 def test_a_table_is_checked_entry_by_entry(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Iterator
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -17,11 +16,12 @@ from cms.errors import FileError
 from cms.fleet.deployment.transition.checking import check_transition as check_in_package
 from cms.fleet.deployment.transition.files import transition_from_json, transition_to_json
 from proofs_checks import parallel_order
-from proofs_checks.checker import check_deployment, check_transition, parse_document
+from proofs_checks.checker import check_deployment, check_transition
 from proofs_checks.checker.__main__ import main
 from proofs_checks.checker.replay import examine_transition
 from proofs_checks.checker.waits import moments, worst
-from tests.proofs_checks.documents import Document, changed
+from tests.proofs_checks.both import read
+from tests.proofs_checks.documents import Document, changed, places
 from tests.proofs_checks.moves import (
     LEFT,
     LENT,
@@ -38,11 +38,6 @@ from tests.proofs_checks.moves import (
 )
 
 VALID = {"lent": LENT, "restarted": RESTARTED, "rewritten": REWRITTEN, "shared": SHARED}
-
-
-def read(document: Document) -> Any:
-    """As a file would hold it."""
-    return parse_document(json.dumps(document))
 
 
 @pytest.mark.parametrize("name", VALID)
@@ -63,15 +58,6 @@ def in_package(of: Document) -> Any:
 @pytest.mark.parametrize("name", VALID)
 def test_the_package_is_of_the_same_opinion(name: str) -> None:
     assert in_package(VALID[name]) == ()
-
-
-def test_what_is_found_is_said() -> None:
-    assert examine_transition(LENT)[1].split("; ")[1:] == [
-        "the lowest floor of a service that stays is 1 of the smaller rate, of chat",
-        "the least above a floor is 10 items/s, of chat",
-        "0 instances are kept of 0, and both sides have no more in common",
-        "1 spare GPUs, not proved the least",
-    ]
 
 
 SMALL = [instance("small", at, "chat") for at in range(4)]
@@ -138,14 +124,6 @@ def test_a_forged_transition_is_refused(
     assert in_package(changed(of, *path, to=to))
 
 
-def test_what_starts_and_another_name_of_a_card() -> None:
-    started = changed(RESTARTED, *HELD, 1, "state", to="starting")
-    started = changed(started, *END, 1, "state", to="running")
-    named = changed(started, "devices", 0, "aliases", to=["A Card"])
-    faults = check_transition(changed(named, "points", 1, "device", to="A Card"))
-    assert not any("measured" in each or "the target" in each for each in faults), faults
-
-
 def test_what_is_removed_twice_waits_twice() -> None:
     """It was there from the start, but not for the second time."""
     actions = [
@@ -158,23 +136,6 @@ def test_what_is_removed_twice_waits_twice() -> None:
     assert check_transition(idle) == []
     (fault,) = check_transition(changed(idle, "actions", 2, "after", to=[]))
     assert fault == "on n/0 half@0 can be removed by 0, 2 before it is there"
-
-
-def test_a_rewrite_has_its_gpu_for_itself() -> None:
-    of = transition(
-        side({}, [instance("small", 3)]),
-        side({}, [instance("small", 0), instance("small", 1)]),
-        {},
-        [
-            action("delete", 0, [instance("small", 3)], []),
-            action("rewrite", 0, [], [instance("small", 0)], 0),
-            action("create", 0, [], [instance("small", 1)], 1),
-        ],
-    )
-    assert check_transition(of) == []
-    for at, words in ((1, "does not wait for action 0"), (2, "action 1, which rewrites n/0")):
-        (fault, *_) = check_transition(changed(of, "actions", at, "after", to=[]))
-        assert words in fault
 
 
 def test_nothing_comes_beside_an_instance_whose_start_is_not_known() -> None:
@@ -225,18 +186,9 @@ def test_the_command_line_takes_both(tmp_path: Path, capsys: pytest.CaptureFixtu
 # --- documents ------------------------------------------------------------------------------------
 
 
-def paths(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
-    """Every place in a document but the document itself."""
-    entries = value.items() if isinstance(value, dict) else enumerate(value)
-    for key, inner in entries:
-        yield (*path, key)
-        if isinstance(inner, dict | list):
-            yield from paths(inner, (*path, key))
-
-
 _FREE = {"reason", "source", "extra", "labels", "pci_device_ids", "sources"}
-PLACES = [path for path in paths(REWRITTEN) if not _FREE & set(path)]
-KEYS = [path for path in paths(REWRITTEN) if isinstance(path[-1], str) and path[0] != "floors"]
+PLACES = [path for path in places(REWRITTEN) if not _FREE & set(path)]
+KEYS = [path for path in places(REWRITTEN) if isinstance(path[-1], str) and path[0] != "floors"]
 
 
 def test_a_document_with_a_part_missing_is_refused_in_words() -> None:

@@ -22,9 +22,9 @@ from cms.fleet.deployment.transition import (
 from proofs_checks import checker
 from proofs_checks.checker.replay import examine_transition
 from tests.fleet.transition.cases import Pair
-from tests.proofs_checks.documents import Document, changed
+from tests.proofs_checks.documents import Document, changed, places
 from tests.proofs_checks.moves import LENT, REWRITTEN
-from tests.proofs_checks.test_replay import in_package, paths
+from tests.proofs_checks.test_replay import in_package
 from tests.samples import few
 
 from .test_schemas import is_valid
@@ -107,7 +107,7 @@ def test_a_forged_proof_is_refused_twice(path: tuple[Any, ...], to: Any, words: 
     assert in_package(of)
 
 
-PLACES = [path for path in paths(PROVED) if path[0] == "spare"]
+PLACES = [path for path in places(PROVED) if path[0] == "spare"]
 VALUES: tuple[Any, ...] = (None, True, -1, 0, 2, 1.5, "", "x", "chat half", [], [[]], {}, [FULL])
 
 

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import json
 import random
-import subprocess
-import sys
 from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from proofs_checks import bounds, families, theorems
+from proofs_checks import families, theorems
 from proofs_checks.__main__ import main
 from proofs_checks.brute_force import optimum
 from proofs_checks.finding import Breach, Finding, Tally, require
@@ -116,21 +114,6 @@ def test_exact_linear_programs_have_the_value_scipy_finds() -> None:
     assert feasible > number // 3
 
 
-def test_fractional_and_scaled_rows_change_nothing_but_the_duals() -> None:
-    plain = minimise([1, 2], [[1, 1], [0, 1]], [2, 1])
-    third = Fraction(1, 3)
-    scaled = minimise([1, 2], [[third, third], [0, 1]], [2 * third, 1])
-    assert plain is not None
-    assert scaled is not None
-    assert (plain.value, plain.point) == (scaled.value, scaled.point)
-    assert scaled.duals[0] == 3 * plain.duals[0]
-
-
-def test_costs_below_zero_are_refused() -> None:
-    with pytest.raises(ValueError, match="expected numbers >= 0"):
-        minimise([-1], [[1]], [1])
-
-
 @pytest.mark.parametrize("family", [family.__name__ for family in families.ALL])
 def test_enumeration_agrees_with_the_other_oracle(family: str) -> None:
     for number in range(8):
@@ -139,29 +122,6 @@ def test_enumeration_agrees_with_the_other_oracle(family: str) -> None:
         assert best.cost == oracle.optimum(tiny.problem()), number
         require_schedule(tiny, best.machines, best.given)
         assert tiny.cost(best.machines) == best.cost
-
-
-@pytest.mark.parametrize("family", [family.__name__ for family in families.ALL])
-def test_a_family_has_problems_of_the_size_it_promises(family: str) -> None:
-    for number in range(so_many(40, 200)):
-        tiny = families.instance(family, number).tiny
-        assert tiny.n <= 6
-        assert tiny.k <= 4
-        assert tiny.c <= 5
-        assert min(tiny.demands) > 0
-        assert tiny.problem().n_jobs == tiny.n
-        assert all(any(row) for row in tiny.configurations)
-        for row in tiny.supply:
-            assert any(row[i] for i in tiny.held)
-        assert tiny.has_unit_costs or family == "costs"
-
-
-def test_a_problem_without_a_schedule_is_refused() -> None:
-    lost = Tiny.of([1], [[0, 1]], [[1, 0]])
-    with pytest.raises(ValueError, match="no block that any machine holds"):
-        optimum(lost)
-    with pytest.raises(ValueError, match="no block that any machine holds"):
-        bounds.lp_agg(lost)
 
 
 @pytest.mark.parametrize(
@@ -215,43 +175,6 @@ def test_ctrl_c_is_no_failure_of_a_case() -> None:
         raise KeyboardInterrupt
 
 
-def test_the_command_reports_an_error_and_runs_the_other_files(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    def beyond(amounts: object) -> None:
-        raise IndexError("beyond a row")
-
-    monkeypatch.setattr("proofs_checks.t2_tadd.rounded", beyond)
-    assert main(["t2_tadd", "monotone", "--cases", "1"]) == 1
-    lines = capsys.readouterr().out.splitlines()
-    assert lines[0].startswith("FAILED  T-2")
-    assert lines[1].startswith("ok  Monotone")
-    assert "aggregated-lp-gap 0: IndexError: beyond a row" in lines[2]
-
-
-def test_the_command_prints_a_line_a_file(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["rounding_lemma", "proofs_checks/monotone.py", "--cases", "2"]) == 0
-    lines = capsys.readouterr().out.splitlines()
-    assert [line.split(":")[0] for line in lines] == [
-        "ok  Rounding lemma",
-        "ok  Monotone, invariant",
-    ]
-    assert "proved < 1" in lines[0]
-
-
-def test_the_command_prints_a_table_on_a_terminal(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    for name, value in (("FORCE_COLOR", "1"), ("TERM", "xterm"), ("COLUMNS", "300")):
-        monkeypatch.setenv(name, value)
-    assert main(["rounding_lemma", "--cases", "2"]) == 0
-    lines = capsys.readouterr().out.splitlines()
-    assert any("what was checked" in line for line in lines)
-    (row,) = (line for line in lines if "Rounding lemma" in line)
-    assert "ok" in row
-    assert "K(3,3)" in row
-
-
 def test_the_command_prints_json(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["monotone", "--cases", "1", "--seed", "5", "--json"]) == 0
     (row,) = json.loads(capsys.readouterr().out)
@@ -277,12 +200,3 @@ def test_bad_usage_ends_with_2(wrong: list[str]) -> None:
     with pytest.raises(SystemExit) as stop:
         main(wrong)
     assert stop.value.code == 2
-
-
-def test_python_runs_the_folder() -> None:
-    run = subprocess.run(
-        [sys.executable, "-W", "error", "-m", "proofs_checks", "rounding_lemma", "--cases", "3"],
-        capture_output=True, text=True, check=False, cwd=ROOT,
-    )  # fmt: skip
-    assert run.returncode == 0, run.stdout + run.stderr
-    assert run.stdout.startswith("ok  Rounding lemma")

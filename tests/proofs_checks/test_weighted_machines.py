@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
 from typing import Any
 
 import pytest
@@ -10,8 +9,6 @@ import pytest
 from tests.oracle import optimum
 from tests.proofs_checks.both import plain_problem, proved, refused
 from tests.proofs_checks.documents import Document, problem
-
-F = Fraction
 
 
 def leaf(price: Any, *multipliers: Any, **more: Any) -> Document:
@@ -46,24 +43,6 @@ def test_both_checkers_take_a_branch_on_a_weighted_sum() -> None:
     assert optimum(plain_problem(problem(SHAPES, {"j": (13, {"x": 1})}, TYPES))) == 14
 
 
-def test_no_branch_on_machines_of_one_type_or_on_blocks_does_as_well() -> None:
-    # Two fractional fleets hold 101 blocks for 101; on one side at least of each such branch is
-    # one of them, so that its prices prove no more, by weak duality.
-    fleets = [{"small": F(101, 2)}, {"large": F(101, 4)}]
-    for fleet in fleets:
-        assert sum(n * BLOCKS[m] for m, n in fleet.items()) == 101
-        assert sum(n * {"small": 2, "large": 4}[m] for m, n in fleet.items()) == 101
-    values = [[fleet.get(m, F(0)) for fleet in fleets] for m in BLOCKS]
-    values.append([F(101)] * 2)  # blocks, those of the job as well
-    for of_fleets in values:
-        for at_most in range(-1, 103):
-            assert any(value <= at_most or value >= at_most + 1 for value in of_fleets)
-    # ... but none is on a side of the sum.
-    assert {fleet.get("small", F(0)) + 2 * fleet.get("large", F(0)) for fleet in fleets} == {
-        F(101, 2)
-    }
-
-
 @pytest.mark.parametrize(
     ("tree", "message"),
     [
@@ -82,20 +61,11 @@ def test_no_branch_on_machines_of_one_type_or_on_blocks_does_as_well() -> None:
         (branch(WEIGHTS, 50, leaf(5, 8, 0), ABOVE), "expected one for each branch"),
         # the sides exchanged
         (branch(WEIGHTS, 50, ABOVE, BELOW), "is worth 18 at these prices"),
-        # no whole value
-        (branch(WEIGHTS, "50", BELOW, ABOVE), 'at_most is "50", expected a whole number'),
-        (branch(WEIGHTS, 50.5, BELOW, ABOVE), "at_most is 50.5, expected a whole number"),
         # no weights
+        (branch(WEIGHTS, 50.5, BELOW, ABOVE), "at_most is 50.5, expected a whole number"),
         (branch({**WEIGHTS, "dear": 0}, 50, BELOW, ABOVE), "dear is 0, expected a whole number >="),
-        (branch({**WEIGHTS, "dear": -1}, 50, BELOW, ABOVE), "dear is -1, expected a whole number"),
-        (branch({**WEIGHTS, "dear": 1.5}, 50, BELOW, ABOVE), "dear is 1.5, expected a whole numb"),
-        (branch({**WEIGHTS, "dear": "1"}, 50, BELOW, ABOVE), 'dear is "1", expected a whole numb'),
         (branch({**WEIGHTS, "dear": True}, 50, BELOW, ABOVE), "dear is true, expected a whole num"),
-        (branch({**WEIGHTS, "dear": None}, 50, BELOW, ABOVE), "dear is null, expected a whole num"),
         (branch({}, 50, BELOW, ABOVE), "a branch on machines of no type"),
-        (branch(["small"], 50, BELOW, ABOVE), "machines_of_type is an array, expected a text"),
-        (branch({**WEIGHTS, "": 1}, 50, BELOW, ABOVE), "machine type name is ''"),
-        # a type that the problem does not have
         (branch({**WEIGHTS, "Small": 1}, 50, BELOW, ABOVE), "nearest: 'small'"),
     ],
 )  # fmt: skip
@@ -109,10 +79,3 @@ def test_another_value_proves_less(at_most: int) -> None:
     bound = proved(ODD, branch(WEIGHTS, at_most, BELOW, ABOVE))
     assert bound is not None
     assert bound < 102
-
-
-def test_weights_have_a_common_divisor_or_not() -> None:
-    # Twice the sum is at most 101, or at least 102: the same two sides.
-    twice = branch({"small": 2, "large": 4}, 101, leaf(5, 4), leaf(0, 1))
-    assert proved(ODD, twice) == 5 * 101 - 4 * 101
-    assert proved(ODD, branch({"small": 2, "large": 4}, 100, leaf(5, 4), leaf(0, 1))) == 101

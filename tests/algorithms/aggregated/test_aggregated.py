@@ -98,14 +98,6 @@ def test_repair_uses_idle_blocks_before_new_machines() -> None:
         assert given.tolist() == [[3], [5]]
 
 
-def test_what_is_idle_is_shared_and_other_types_serve_where_it_ends() -> None:
-    jobs = [Job(name, 2, {"a": 2, "b": 1}) for name in "xyz"]
-    tables = Tables.of(Problem(configurations=Configuration({"a": 1, "b": 4}), jobs=jobs))
-    machines, given = program.repaired(tables, [1], np.zeros((3, 2), dtype=np.int64))
-    assert machines == [1]
-    assert given.tolist() == [[1, 0], [0, 2], [0, 2]]
-
-
 def test_a_bound_keeps_its_digits_where_a_block_is_of_little_price() -> None:
     """Floats stand for no short fraction here, so the prices are rounded."""
     problem = Problem(

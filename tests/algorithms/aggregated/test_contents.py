@@ -16,7 +16,6 @@ from cms import (
     MachineType,
     Problem,
     SizeBoundedConfigurations,
-    UnsupportedProblem,
     Verdict,
     check,
     solve,
@@ -88,21 +87,3 @@ def test_sets_too_large_to_be_listed_are_solved(
     # The strongest statement, and one against the whole machines where these cost nothing.
     stated = "T-2", "T-add" if cost else "Theorem A"
     assert solution.guarantee.guarantee.theorem.startswith(stated)
-
-
-@pytest.mark.parametrize(
-    ("method", "options", "instead"),
-    [
-        ("lp_rounding", {"variant": "supports"}, "'doubling' or 'milp'"),
-        ("lp_rounding", {"variant": "enumeration"}, "'doubling' or 'milp'"),
-        ("greedy", {"variant": "units"}, "variant='best'"),
-        ("greedy", {"variant": "alone"}, "variant='best'"),
-    ],
-    ids=str,
-)
-def test_what_goes_through_all_contents_says_what_to_take_instead(
-    method: str, options: dict[str, Any], instead: str
-) -> None:
-    words = f"more than 2000 maximal configurations.*{instead}"
-    with pytest.raises(UnsupportedProblem, match=words):
-        solve(vast(3), method, options=options)

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from itertools import combinations_with_replacement
 
-from algorithms.conic.polygon import HalfPlane, Point, Polygon, read_polygon
-from cms import SizeBoundedConfigurations
+from algorithms.conic.polygon import HalfPlane, Point, Polygon
 from tests.algorithms.conic.parts import inside, points_of, polygons
 
 
@@ -62,12 +61,3 @@ def test_a_huge_polygon_has_few_corners_and_they_are_not_outside() -> None:
     assert all(inside(polygon, corner) for corner in corners)
     assert 3 <= len(corners) < 200
     assert all(_turn(*corners[at : at + 3]) > 0 for at in range(len(corners) - 2))
-
-
-def test_a_set_s_polygon_has_the_set_s_contents() -> None:
-    shape = SizeBoundedConfigurations({"a": "0.3", "b": "0.5", "c": 9}, "2.2", max_blocks=5)
-    polygon = read_polygon(shape, ["a", "b"], [4, 9])
-    contents = {
-        (x, y) for x in range(9) for y in range(9) if 3 * x + 5 * y <= 22 and x + y <= 5 and x <= 4
-    }
-    assert set(points_of(polygon)) == contents

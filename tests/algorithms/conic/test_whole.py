@@ -10,22 +10,12 @@ import pytest
 
 from algorithms.conic import Conic, ConicOptions
 from cms import (
-    BlockPrices,
-    Configuration,
-    InvalidOption,
-    Job,
     MachineType,
     Problem,
-    Schedule,
-    SizeBoundedConfigurations,
-    UnsupportedProblem,
     check,
     solve,
 )
-from cms.plugin.algorithm import Named, SolverBound
-from instances import hard
 from instances.families import generate
-from tests.algorithms.branch_and_price.parts import Unlimited
 from tests.algorithms.conic.parts import of, random_problem, solved
 from tests.oracle import optimum
 from tests.references.programs import integer_program
@@ -76,12 +66,6 @@ def test_it_agrees_with_cp_sat_on_an_a100(family: str) -> None:
         assert set(costs(problem).values()) == {wanted}, seed
 
 
-@pytest.mark.parametrize("answer", ["YES", "NO"])
-def test_a_short_list_that_asks_for_a_subset_sum_is_answered(answer: str) -> None:
-    one = getattr(hard, f"EXPLICIT_LIST_{answer}")
-    assert set(costs(one.make()).values()) == {one.optimum}
-
-
 # --- sets -----------------------------------------------------------------------------------------
 
 
@@ -121,25 +105,10 @@ HUGE = {
         1_000_003,
         {"x": (10**9 + 7, {"a": 3, "b": 5}), "y": (3 * 10**9 + 1, {"a": 2, "b": 7})},
     ),
-    "middling blocks": of(
-        {"a": 44, "b": 33},
-        1_000_001,
-        {
-            "x": (10**9, {"a": 10, "b": 7}),
-            "y": (2 * 10**9 + 5, {"a": 3, "b": 4}),
-            "z": (10**9 + 9, {"b": 1}),
-        },
-    ),
     "without a common measure": of(
         {"a": 10_007, "b": 7_919},
         10**7 + 19,
         {"x": (5 * 10**9, {"a": 13, "b": 9}), "y": (10**9 + 33, {"a": 1}), "z": (10**10, {"b": 3})},
-    ),
-    "at most so many blocks": of(
-        {"a": 4, "b": 7},
-        10**6,
-        {"x": (10**9, {"a": 1}), "y": (10**9, {"b": 1})},
-        max_blocks=180_001,
     ),
     "large blocks": of(
         {"a": 353_017, "b": 248_651},
@@ -180,91 +149,4 @@ def test_a_limit_is_kept_or_proved_too_low(limit: int, status: str, proof: str) 
     assert (solution.status, solution.proof) == (status, proof)
 
 
-def test_a_plain_run_claims_schedules_and_nothing_else() -> None:
-    for route, one in (("points", hard.NON_IRUP), ("cells", hard.SLOTS_NEEDED)):
-        problem = one.make()
-        claims = list(Conic().run(problem, ConicOptions(route, plain=True), Unlimited()))
-        assert claims
-        schedules = [claim.claim for claim in claims if isinstance(claim, Named)]
-        assert [type(claim) for claim in schedules] == [Schedule] * len(claims)
-    problem = hard.NON_IRUP.make()
-    kinds = {type(claim.claim) for claim in Conic().run(problem, ConicOptions(), Unlimited())}  # type: ignore[union-attr]
-    assert kinds == {BlockPrices, Schedule, SolverBound}
-
-
-def test_a_stopped_run_ends() -> None:
-    budget = Unlimited()
-    budget.stopped = True
-    assert not list(Conic().run(HUGE["small blocks"], ConicOptions("cells"), budget))
-    assert not list(Conic().run(HUGE["small blocks"], ConicOptions("cells", plain=True), budget))
-
-
 # --- refusals and options -------------------------------------------------------------------------
-
-
-def bounded(number: int, capacity: int, machine: str | None = None) -> SizeBoundedConfigurations:
-    return SizeBoundedConfigurations({f"b{i}": 2 * i + 3 for i in range(number)}, capacity, machine)
-
-
-def of_blocks(number: int, capacity: int) -> Problem:
-    jobs = [Job("x", 10**9, {f"b{i}": 1 + i * i for i in range(number)})]
-    return Problem(configurations=bounded(number, capacity), jobs=jobs)
-
-
-def two_types() -> Problem:
-    return Problem(
-        configurations=[bounded(1, 9, "small"), bounded(1, 12, "large")],
-        machine_types=[MachineType("small"), MachineType("large", 2)],
-        jobs=[Job("x", 9, {"b0": 1})],
-    )
-
-
-def a_list(number: int) -> Problem:
-    shapes = [Configuration({"b0": i, "b1": number - i}) for i in range(number)]
-    return Problem(configurations=shapes, jobs=[Job("x", 900, {"b0": 2, "b1": 3})])
-
-
-@pytest.mark.parametrize(
-    ("problem", "route", "reason"),
-    [
-        (a_list(101), "auto", "lists 101 configurations .* at most 100: .* NP-hard"),
-        (a_list(3), "cells", "one size-bounded set"),
-        (two_types(), "auto", "2 machine types"),
-        (
-            Problem(
-                configurations=bounded(1, 9), jobs=[Job(f"x{j}", 1, {"b0": 1}) for j in range(101)]
-            ),
-            "auto",
-            "101 jobs; expected at most 100",
-        ),
-        (of_blocks(9, 40), "auto", "9 block types that serve a job; expected at most 8"),
-        (of_blocks(2, 10**6), "points", "more than 5,000 maximal contents"),
-        (of_blocks(3, 10**6), "auto", "more than 5,000 maximal contents"),
-        (of_blocks(3, 50), "cells", "at most two block types"),
-    ],
-    ids=lambda value: value if isinstance(value, str) else "",
-)
-def test_what_it_cannot_take_it_refuses_with_the_reason(
-    problem: Problem, route: str, reason: str
-) -> None:
-    with pytest.raises(UnsupportedProblem, match=reason):
-        solve(problem, Conic(), options={"route": route})
-
-
-def test_numbers_beyond_the_solver_end_the_run_with_the_reason() -> None:
-    jobs = [Job("x", 2**64, {"b0": 3, "b1": 5})]
-    problem = Problem(configurations=bounded(2, 10), jobs=jobs)
-    with pytest.raises(UnsupportedProblem, match="63 bits; take the method price_and_branch"):
-        solve(problem, Conic(), options={"plain": True})
-
-
-@pytest.mark.parametrize(
-    ("options", "words"),
-    [
-        ({"route": "all"}, "expected one of auto, points, cells"),
-        ({"plain": 1}, "expected True or False"),
-    ],
-)
-def test_bad_options_are_refused(options: dict[str, Any], words: str) -> None:
-    with pytest.raises(InvalidOption, match=words):
-        solve(hard.NON_IRUP.make(), Conic(), options=options)

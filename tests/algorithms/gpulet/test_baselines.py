@@ -109,12 +109,3 @@ def test_shares_as_large_as_the_rate_asks_for_are_packed_by_size() -> None:
         "mps:100: x x 1": 2,
         "mps:40: y x 1, mps:60: x x 1": 1,
     }
-
-
-def test_the_fastest_share_need_not_be_the_largest() -> None:
-    rates = {40: 8, 60: 5, 100: 7}
-    problem = serving(("x", 17, rates))
-    assert mixes(problem, "gpulet_guided") == {
-        "mps:40: x x 1": 1,
-        "mps:40: x x 1, mps:60: x x 1": 1,
-    }

@@ -13,10 +13,9 @@ from algorithms.gpulet.elastic import Elastic, Request
 from algorithms.gpulet.gpus import Shares
 from algorithms.gpulet.options import GpuletOptions
 from algorithms.mixes.hosting import Hosting
-from cms import Configuration, MachineType, TimeSharedProblem, UnsupportedProblem
+from cms import Configuration, TimeSharedProblem
 from cms.errors import AlgorithmError
 from tests.algorithms.gpulet.parts import serving, whole
-from tests.samples import refusal
 
 
 def elastic(problem: TimeSharedProblem, **options: Any) -> Elastic:
@@ -149,30 +148,3 @@ def test_a_batch_can_be_left_out_and_a_rest_be_dropped() -> None:
     short = serving(("x", 10, {100: 9}))
     assert placed(elastic(short, enough="0.9"), 1) == [{100: {"x": 9}}]
     assert placed(elastic(short, enough="0.91"), 1) is None
-
-
-@pytest.mark.parametrize("method", ["gpulet", "gpulet_sbp", "gpulet_guided"])
-def test_other_machines_are_refused_with_the_reason(method: str) -> None:
-    def refused(configurations: object, **more: object) -> str:
-        problem = TimeSharedProblem(configurations=configurations, **more)  # type: ignore[arg-type]
-        return refusal(UnsupportedProblem, cms.solve, problem, method)
-
-    assert "GPU is cut into 10 + 10 + 80" in refused(Configuration({"80": 1, "10": 2}))
-    assert "GPU is cut into 60;" in refused(Configuration({"mps:60": 1}))
-    assert "'3g.40gb' is no share" in refused(Configuration({"3g.40gb": 2}))
-    assert "'50' and 'mps:50' are the same share" in refused(Configuration({"50": 1, "mps:50": 1}))
-    limited = [MachineType("gpu", limit=3)]
-    assert "limit of 3 machines" in refused(Configuration({"100": 1}, "gpu"), machine_types=limited)
-    several = [MachineType("a"), MachineType("b")]
-    shapes = [Configuration({"100": 1}, name) for name in "ab"]
-    assert "several machine types (a, b)" in refused(shapes, machine_types=several)
-    assert "size-bounded set" in refused(cms.SizeBoundedConfigurations({"50": 50}, 100))
-
-
-def test_shares_and_batches_without_end_are_refused() -> None:
-    problem = serving(("x", 10**9, {100: 1}))
-    for method in ("gpulet", "gpulet_guided"):
-        assert "at most 2000" in refusal(UnsupportedProblem, cms.solve, problem, method)
-    problem = whole(("1", 10**14, [(1, 1), (10**12, 10**13)]))
-    said = refusal(UnsupportedProblem, cms.solve, problem, "gpulet", options={"interpolate": True})
-    assert "batches of 1 and 1000000000000 were measured" in said

@@ -14,10 +14,8 @@ from cms import (
     Job,
     MachineType,
     Problem,
-    UnsupportedProblem,
     solve,
 )
-from cms.errors import InvalidOption
 from cms.reduction.reduction import reduce
 from instances.families import generate
 
@@ -45,22 +43,3 @@ def test_costs_decide_between_machines() -> None:
         assert solve(problem, "greedy", options=PLAIN).cost == cost
         item = {**PLAIN, "inner": "greedy"}
         assert solve(problem, "greedy", options=item).cost == cost
-
-
-def test_refusals_say_why() -> None:
-    shape = Configuration({"a": 2})
-    limited = Problem(configurations=shape, machine_types=[MachineType("machine", limit=1)])
-    with pytest.raises(UnsupportedProblem, match="limit of 1 machines"):
-        solve(limited, "greedy")
-    many = Problem(configurations=Configuration({"a": 20}), jobs=[Job("x", 3, {"a": 1})])
-    with pytest.raises(UnsupportedProblem, match="up to 20 blocks"):
-        solve(many, "greedy", options={"inner": "exact"})
-    wrong: list[tuple[dict[str, object], str]] = [
-        ({"variant": "bets"}, "expected one of best, units"),
-        ({"inner": "fast"}, "expected one of auto, greedy"),
-        ({"delta": 0}, "expected a number > 0"),
-        ({"plain": 1}, "expected True or False"),
-    ]
-    for options, words in wrong:
-        with pytest.raises(InvalidOption, match=words):
-            solve(Problem(configurations=shape), "greedy", options=options)

@@ -4,18 +4,14 @@ from __future__ import annotations
 
 import itertools
 import random
-from fractions import Fraction
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
 from algorithms.greedy.inner import INNER, assignment
-from algorithms.greedy.opening import Opening
 from algorithms.greedy.promises import FACTORS
 from algorithms.solvers.linear import LinearProgram
-from algorithms.tables.integers import Tables
-from cms import Configuration, Job, Problem
 from tests.samples import so_many
 
 Floats = NDArray[np.float64]
@@ -64,10 +60,10 @@ def test_where_floats_come_to_no_end_rationals_find_the_same_worth(
 
 
 @pytest.mark.parametrize("method", sorted(INNER))
-@pytest.mark.parametrize("zeros", [8, 13, 40])
-def test_a_method_keeps_its_factor_where_numbers_are_far_apart(method: str, zeros: int) -> None:
+@pytest.mark.parametrize("zeros", [0, 8, 13, 40])
+def test_a_method_keeps_its_factor_and_gives_no_block_twice(method: str, zeros: int) -> None:
     rng = random.Random(f"{method} {zeros}")
-    for _ in range(so_many(50, 150)):
+    for _ in range(so_many(50, 150) if zeros else 250):
         blocks, bids, budgets = case(rng)
         budgets *= [10.0 ** rng.randint(-zeros, zeros) for _ in budgets]
         bids *= [[10.0 ** rng.randint(-zeros, zeros) for _ in budgets] for _ in blocks]
@@ -76,33 +72,5 @@ def test_a_method_keeps_its_factor_where_numbers_are_far_apart(method: str, zero
         assert (given >= 0).all()
         assert (given.sum(axis=1) <= blocks).all()
         best = brute_force(blocks, bids, budgets)
-        assert worth(given, bids, budgets) >= float(FACTORS[method]) * best * (1 - 1e-5)
-
-
-@pytest.mark.parametrize("method", sorted(INNER))
-def test_a_method_keeps_its_factor_and_gives_no_block_twice(method: str) -> None:
-    rng = random.Random(method)
-    for _ in range(250):
-        blocks, bids, budgets = case(rng)
-        given = INNER[method](blocks, bids, budgets)
-        assert (given >= 0).all()
-        assert (given.sum(axis=1) <= blocks).all()
-        best = brute_force(blocks, bids, budgets)
-        assert worth(given, bids, budgets) >= float(FACTORS[method]) * best - 1e-9
-
-
-def test_item_greedy_falls_to_half_on_the_trap_and_the_exact_method_does_not() -> None:
-    less = Fraction(9, 10)
-    problem = Problem(
-        configurations=Configuration({"first": 1, "second": 1}),
-        jobs=[Job("a", 1, {"first": 1, "second": less}), Job("b", 1, {"first": less})],
-    )
-    tables = Tables.of(problem)
-    simple = Opening(tables, "greedy", "demands")
-    exact = Opening(tables, "exact", "demands")
-    counts, better = simple.finish(), exact.finish()
-    assert counts is not None
-    assert better is not None
-    # One machine: item greedy gives job a the first block, nothing to b, who needs two more.
-    assert counts[0] == [3]
-    assert better[0] == [2]
+        less = 1e-5 if zeros else 1e-9
+        assert worth(given, bids, budgets) >= float(FACTORS[method]) * best * (1 - less)

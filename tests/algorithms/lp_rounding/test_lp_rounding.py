@@ -21,7 +21,6 @@ from cms import (
     check,
     solve,
 )
-from cms.errors import InvalidOption
 from cms.plugin.algorithm import Named
 from cms.reduction.reduction import reduce
 from cms.solving.driver import RunBudget
@@ -29,8 +28,6 @@ from cms.solving.ledger import Ledger
 from instances.families import generate
 from tests.families import instance
 from tests.references.named import named_problem
-
-VARIANTS = ["milp", "published", "supports", "enumeration", "doubling"]
 
 
 def test_doubling_is_needless_but_is_what_the_textbook_does() -> None:
@@ -73,19 +70,6 @@ def test_machine_vectors_come_by_cost_and_all_of_them() -> None:
     every = {(x, y) for x in range(5) for y in range(4) if 4 <= 2 * x + 3 * y <= 9}
     assert {tuple(vector) for vector in found} == every
     assert len(found) == len(every)
-
-
-def test_options_are_checked() -> None:
-    problem = Problem(configurations=Configuration({"a": 1}))
-    wrong: list[tuple[dict[str, object], str]] = [
-        ({"variant": "simplex"}, "expected one of milp, published"),
-        ({"epsilon": 0}, "expected a number > 0"),
-        ({"epsilon": "-1/2"}, "epsilon"),
-        ({"plain": "yes"}, "expected True or False"),
-    ]
-    for options, words in wrong:
-        with pytest.raises(InvalidOption, match=words):
-            solve(problem, "lp_rounding", options=options)
 
 
 class StoppedAfterOne:

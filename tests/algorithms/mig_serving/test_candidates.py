@@ -5,18 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from fractions import Fraction
 from itertools import product
-from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from algorithms.mig_serving.candidates import MOST_NUMBERS, count_patterns, fitting, patterns
+from algorithms.mig_serving.candidates import count_patterns, patterns
 from algorithms.mig_serving.services import Filled, Services
-from algorithms.tables.integers import Tables
-from cms import Configuration, Job, MachineType, Problem, reduce
-from cms.plugin.registry import load_instance
+from cms import Configuration, Job, MachineType, Problem
 from tests.algorithms.mig_serving.parts import PROBLEMS, assert_legal, parts
 
 SHAPES = st.integers(1, 3).flatmap(
@@ -51,16 +48,6 @@ def test_every_way_is_listed_once_and_counted(
     ]
     assert sorted(listed, key=repr) == plainly(shapes, places, mixed)
     assert count_patterns(shapes, places, mixed) == len(listed)
-
-
-def test_an_a100_has_some_thousand_ways_and_a_table_of_all_jobs_would_be_too_large() -> None:
-    scenario: Any = load_instance("S5")
-    shapes = Tables.of(reduce(scenario.as_problem().problem).problem).counts
-    assert len(shapes) == 12
-    assert count_patterns(shapes, 6, 3) == len(patterns(shapes, 6, 3).shapes) == 3867
-    assert (fitting(shapes, 6, 4), fitting(shapes, 100, 3)) == (6, 11)
-    sizes = [n * 5 * count_patterns(shapes, n, 3) for n in (11, 12)]
-    assert sizes[0] <= MOST_NUMBERS < sizes[1]
 
 
 def score(services: Services, machine: Filled, missing: Sequence[int], *, capped: bool) -> Fraction:

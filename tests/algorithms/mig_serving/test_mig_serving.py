@@ -13,20 +13,16 @@ import cms
 from cms import (
     Configuration,
     Job,
-    MachineType,
     Problem,
-    SizeBoundedConfigurations,
     Status,
     StopReason,
-    UnsupportedProblem,
     check,
 )
-from cms.errors import InvalidOption
 from cms.plugin.registry import load_instance
 from instances.families import generate
 from tests.oracle import optimum
 from tests.property.problems import TINY, share
-from tests.samples import few, refusal
+from tests.samples import few
 
 #: A minute is less than some runs need on a busy machine.
 solve = partial(cms.solve, time_limit=None)
@@ -111,68 +107,3 @@ def test_numbers_that_no_machine_word_holds(method: str) -> None:
     assert best is not None
     assert solution.cost is not None
     assert solution.cost <= best + 1
-
-
-MANY_WAYS = Problem(
-    configurations=SizeBoundedConfigurations({"a": 1, "b": 2, "c": 3}, 30),
-    jobs=[Job(name, 90, {"a": 1, "b": 3, "c": 5}) for name in "wxyz"],
-)
-
-
-def of_one(block: int = 1, demand: int = 9, **machine: Any) -> Problem:
-    return Problem(
-        configurations=Configuration({"a": block}, "m"),
-        machine_types=[MachineType("m", **machine)],
-        jobs=[Job("x", demand, {"a": 1})],
-    )
-
-
-@pytest.mark.parametrize("method", BOTH)
-@pytest.mark.parametrize(
-    ("problem", "reason"),
-    [
-        (of_one(limit=3), "machine type 'm' has a limit of 3 machines"),
-        (of_one(cost=0), "machine type 'm' costs nothing"),
-        (of_one(demand=10**12), "it would open up to 1000000000001 machines one by one"),
-        (generate("real-rows", n=30_000, m=1, seed=0), "it would open up to 30000 machines"),
-        (of_one(10**6), "(up to 1000000, of 1 types)"),
-        (MANY_WAYS, "(up to 30, of 3 types) to 4 jobs are all scored"),
-    ],
-    ids=["limits", "free", "huge demands", "many jobs", "many blocks", "many ways"],
-)
-def test_what_it_cannot_take_it_refuses(method: str, problem: Problem, reason: str) -> None:
-    assert reason in refusal(UnsupportedProblem, solve, problem, method)
-
-
-def test_fewer_jobs_on_a_machine_are_fewer_ways() -> None:
-    solution = solve(MANY_WAYS, "mig_serving_fast", options={"mixed": 1})
-    assert solution.status is Status.OPTIMAL
-
-
-def test_far_too_many_cheap_machines_are_refused_on_the_way() -> None:
-    problem = Problem(
-        configurations=[Configuration({"a": 1}, "cheap"), Configuration({"b": 1}, "dear")],
-        machine_types=[MachineType("cheap", "0.00005"), MachineType("dear", 1)],
-        jobs=[Job("x", 100_000, {"a": 1, "b": 10_000})],
-    )
-    assert "20000" in refusal(UnsupportedProblem, solve, problem, "mig_serving_fast")
-
-
-@pytest.mark.parametrize(
-    ("method", "options", "reason"),
-    [
-        ("mig_serving_fast", {"mixed": 0}, "mixed is 0; expected a whole number from 1 to 5"),
-        ("mig_serving_fast", {"last_mile": 2}, "last_mile is 2; expected a number >= 0 and <= 1"),
-        ("mig_serving", {"score": "best"}, "score is 'best'; expected one of capped, plain"),
-        (
-            "mig_serving",
-            {"playouts": 0},
-            "playouts is 0; expected a whole number from 1 to 1000000",
-        ),
-        ("mig_serving", {"erased": "1.5"}, "erased is 1.5; expected a number >= 0 and <= 1"),
-        ("mig_serving", {"backup": "best"}, "backup is 'best'; expected one of minimum, mean"),
-    ],
-)
-def test_bad_options_say_what_is_expected(method: str, options: Any, reason: str) -> None:
-    problem = generate("real-rows", n=2, seed=0)
-    assert reason in refusal(InvalidOption, solve, problem, method, options=options)

@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import algorithms.mig_serving.tree_search as tree_search
 from algorithms.mig_serving.services import Filled, Services
 from algorithms.mig_serving.tree_search import Path, _Node
 from cms import Problem
@@ -50,33 +49,6 @@ def test_the_search_serves_what_is_missing(
     missing = some_missing(made.services, data)
     assert_completes(made, missing, made.search.best(missing))
     assert made.search.best([0 for _ in missing]) == Path([], 0)
-
-
-def test_a_pool_is_worked_out_once_and_forgotten_before_it_fills_the_memory(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    known = []
-    for buckets in (1, 4, 100):
-        made = parts(generate("real-rows", n=6, seed=0), buckets=buckets)
-        needs, good = made.services.needs, made.search._good
-        asked: list[tuple[int, ...]] = []
-
-        def counted(missing: list[int], steps: int = buckets) -> list[Filled]:
-            pairs = zip(missing, needs, strict=True)  # noqa: B023
-            asked.append(tuple(-(-max(0, x) * steps // n) for x, n in pairs))  # noqa: B023
-            return good(missing)  # noqa: B023
-
-        monkeypatch.setattr(made.search, "_good", counted)
-        for _ in range(30):
-            made.search.playout(needs)
-        assert len(asked) == len(set(asked)) == len(made.search._pools)
-        known.append(len(asked))
-    assert known[0] < known[1] < known[2]  # coarser steps share more pools
-    monkeypatch.setattr(tree_search, "_MOST_POOLED", 50)
-    made = parts(generate("real-rows", n=12, seed=0), children=10)
-    for _ in range(20):
-        made.search.playout(made.services.needs)
-        assert sum(map(len, made.search._pools.values())) <= 60
 
 
 def node(costs: list[int], visits: int | None = None) -> _Node:

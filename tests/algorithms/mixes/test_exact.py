@@ -7,7 +7,6 @@ from random import Random
 
 import pytest
 
-from algorithms.solvers.simplex import cheapest
 from bench.runs.solving import recheck
 from cms import (
     Branch,
@@ -20,9 +19,7 @@ from cms import (
     check,
     solve,
 )
-from cms.mixes.functions import PriceFunction
-from cms.mixes.pricing import price_mix
-from instances.families.time_sharing import larger_mix, random_mix, scenario_3
+from instances.families.time_sharing import random_mix, scenario_3
 from tests.references.mixes import expanded, serves, time_shared_toy
 from tests.samples import few
 
@@ -122,51 +119,6 @@ def test_one_job_a_block_is_plain_cms() -> None:
     assert all(len(mix) == 1 for g in solution.schedule.groups for _, mix in g.assignment)
     start = solve(shared, method="mix_first_fit", options={"orders": 1}).schedule
     assert solve(shared, start=start, time_limit=None).status.value == "optimal"
-
-
-def test_a_run_without_time_ends_with_what_it_has() -> None:
-    solution = solve(larger_mix(30, seed=1), time_limit=0.05)
-    assert solution.stop_reason.value == "time_limit"
-
-
-def linear_bound(
-    problem: TimeSharedProblem,
-) -> tuple[Fraction, dict[str, PriceFunction], list[Fraction]]:
-    """The untruncated linear bound without sharing, its slopes, and what the blocks are worth."""
-    shapes, rows = problem.listed_configurations, problem.unshared().rows
-    jobs, k = range(problem.n_jobs), len(problem.blocks)
-    places = [(i, j) for i in range(k) for j in jobs if rows.row(j).supply[i]]
-    table = [
-        [shape.blocks.get(block, 0) for shape in shapes] + [-(i == p) for p, _ in places]
-        for i, block in enumerate(problem.blocks)
-    ]
-    table += [
-        [0] * len(shapes) + [rows.row(j).supply[p] if j == own else 0 for p, own in places]
-        for j in jobs
-    ]
-    costs = [Fraction(1)] * len(shapes) + [Fraction(0)] * len(places)
-    found = cheapest(costs, table, [0] * k + [rows.row(j).demand for j in jobs])
-    assert found is not None
-    slopes = [found.prices[k + j] * rows.row(j).demand for j in jobs]
-    names = problem.job_names
-    functions = {names[j]: PriceFunction(slope) for j, slope in enumerate(slopes) if slope}
-    return found.cost, functions, found.prices[:k]
-
-
-@pytest.mark.parametrize("seed", few(1, range(500)))
-def test_sharing_leaves_the_untruncated_linear_bound_as_it_is(seed: int) -> None:
-    problem = random_mix(seed, rule=RULES[seed % 2], max_jobs=None)
-    bound, functions, blocks = linear_bound(problem)
-    # With demands so large no rate is cut at its demand; the bound grows with them.
-    many = [TimeSharedJob(j.name, j.demand * 10**6, j.limit, j.points) for j in problem.jobs]
-    vast = problem.replace(jobs=many)
-    for block, price in zip(problem.blocks, blocks, strict=True):
-        more = {name: function.scaled(Fraction(10**6)) for name, function in functions.items()}
-        assert not price_mix(vast, block, more, {}, above=price).mixes
-    # Some mixes are open without a cap. A schedule so near the bound is known at once, and will do.
-    cost = solve(problem, time_limit=20).cost
-    assert cost is not None
-    assert cost <= -(-bound // 1) + problem.n_jobs - 1
 
 
 def test_machines_of_a_set_and_their_limits_are_kept() -> None:

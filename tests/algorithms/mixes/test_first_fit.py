@@ -14,7 +14,6 @@ from algorithms.mixes.machines import Saturated, least_cost
 from cms import Configuration, MachineType, Status, TimeSharedJob, TimeSharedProblem, check
 from cms.testing.time_shared_edges import TIME_SHARED_EDGE_PROBLEMS
 from instances.families.time_sharing import pairs, scenario_3
-from tests.samples import refusal
 
 #: All of them, with their options for short runs.
 METHODS: dict[str, dict[str, Any]] = {
@@ -121,14 +120,3 @@ def test_a_machine_is_drawn_by_what_it_gives_for_its_cost() -> None:
         machine_types=[MachineType("s", 1), MachineType("l", 2)],
     )
     assert cms.solve(problem, "mix_first_fit", options={"orders": 3}).cost == 2
-
-
-def test_limits_and_machines_of_thousands_of_blocks_are_refused() -> None:
-    limited = TimeSharedProblem(
-        configurations=Configuration({"100": 1}), machine_types=[MachineType("machine", limit=1)]
-    )
-    assert "limit of 1 machines" in refusal(
-        cms.UnsupportedProblem, cms.solve, limited, "mix_first_fit"
-    )
-    crowded = TimeSharedProblem(configurations=Configuration({"1": 1001}))
-    assert "1001 blocks" in refusal(cms.UnsupportedProblem, cms.solve, crowded, "mix_first_fit")

@@ -10,41 +10,18 @@ import pytest
 import algorithms.ptas.exact
 from algorithms.ptas.exact import CompactProgram, DynamicProgram, Fleet
 from cms import (
-    Configuration,
-    Job,
-    MachineType,
-    NamedProblem,
     Problem,
     UnsupportedProblem,
     check,
 )
 from cms.reduction.reduction import reduce
 from instances import hard
-from instances.families import generate
 from tests.algorithms.branch_and_price.parts import Counting, Unlimited
 from tests.algorithms.prices.parts import cases
-from tests.algorithms.ptas.parts import run
 from tests.families import FAMILIES
 from tests.samples import so_many, spread
 
 WAYS = (DynamicProgram, CompactProgram)
-NAMED = [
-    hard.CEIL_GAP,
-    hard.AGGREGATED_LP_GAP,
-    hard.NO_TRUNCATION_GAP,
-    hard.NEEDLESS_DOUBLING,
-    hard.PARTITION_YES,
-    hard.PARTITION_NO,
-    hard.HALF_TRAP,
-    hard.NON_IRUP,
-    hard.BIN_PACKING,
-    hard.SLOTS_NEEDED,
-    hard.EXPLICIT_LIST_YES,
-    hard.EXPLICIT_LIST_NO,
-    hard.SET_COVER_F2_2,
-    hard.SET_COVER_F2_3,
-    hard.GREEDY_TRAP_3,
-]
 
 
 def searched(way: Any, problem: Problem, lowest: Any, highest: Any) -> list[Fraction]:
@@ -75,26 +52,6 @@ def test_a_way_finds_what_enumeration_finds(family: str, way: Any) -> None:
         assert searched(way, case.problem, 0, case.best) == [], case.name
 
 
-@pytest.mark.parametrize("one", NAMED, ids=lambda one: one.name)
-def test_the_tables_find_the_optimum_of_named_instances(one: NamedProblem) -> None:
-    assert run(one.make(), exact="dynamic", epsilon="1/1000").cost == one.optimum
-
-
-def fine_costs() -> tuple[Problem, Fraction]:
-    """Costs whose common step is tiny, and the optimum."""
-    types = {"m": "1000003/1000033", "n": "999983/1000037", "o": "999979/1000039"}
-    problem = Problem(
-        configurations=[
-            Configuration({"a": 1, "b": 1}, "m"),
-            Configuration({"b": 1, "c": 1}, "n"),
-            Configuration({"a": 1, "c": 1}, "o"),
-        ],
-        jobs=[Job(name, 1, {name: 1}) for name in "abc"],
-        machine_types=[MachineType(name, cost) for name, cost in types.items()],
-    )
-    return problem, Fraction(types["n"]) + Fraction(types["o"])
-
-
 def test_a_search_ends_whenever_it_is_stopped() -> None:
     fleet = Fleet(reduce(hard.PARTITION_NO.make()).problem)
     table = DynamicProgram(fleet, Fraction(0), Fraction(9))
@@ -117,29 +74,6 @@ def test_tables_that_are_too_large_are_refused(
     monkeypatch.setattr(algorithms.ptas.exact, limit, value)
     with pytest.raises(UnsupportedProblem, match="tables of the dynamic program"):
         searched(DynamicProgram, hard.PARTITION_NO.make(), 0, 9)
-
-
-def test_large_problems_are_refused() -> None:
-    huge = Problem(
-        configurations=[Configuration({"a": 2, "b": 1}), Configuration({"b": 3})],
-        jobs=[Job(name, 10**12, {"a": 1, "b": 2}) for name in "xy"],
-    )
-    for problem in (generate("real-rows", n=80, seed=1, m=5), huge):
-        with pytest.raises(UnsupportedProblem, match="tables of the dynamic program"):
-            searched(DynamicProgram, problem, 0, 10**12)
-    jobs = [Job("x", 2**62 - 1, {"a": 2**61 + 1, "b": 2**61})]
-    large = Problem(configurations=Configuration({"a": 1, "b": 1}), jobs=jobs)
-    for problem in (
-        large,
-        fine_costs()[0].replace(
-            machine_types=[
-                MachineType(name, Fraction(cost, 10**20 + cost))
-                for name, cost in zip("mno", (3, 7, 9), strict=True)
-            ]
-        ),
-    ):
-        with pytest.raises(UnsupportedProblem, match="beyond 2"):
-            searched(CompactProgram, problem, 0, 9)
 
 
 # --- planted faults -------------------------------------------------------------------------------

@@ -9,25 +9,17 @@ import pytest
 
 import algorithms.ptas
 from algorithms.prices.vertex import rounded
-from algorithms.ptas import Ptas, PtasOptions
 from cms import (
-    Configuration,
-    Job,
-    MachineType,
-    NamedProblem,
-    Problem,
-    SizeBoundedConfigurations,
     SolverBound,
     UnsupportedProblem,
 )
-from instances import hard, small
+from instances import hard
 from tests.algorithms.prices.parts import cases
 from tests.algorithms.ptas.parts import run, schedules, sources, watch
 from tests.families import FAMILIES
-from tests.samples import few, no_round_up, so_many, spread
+from tests.samples import no_round_up, so_many, spread
 
 FEW = so_many(2, 4)
-EPSILONS = ("1/2", "1/4", "1/10")
 
 
 @pytest.mark.parametrize("way", ["auto", "dynamic", "program"])
@@ -57,26 +49,6 @@ def test_both_ways_find_the_optimum_and_say_so(family: str, way: str) -> None:
                 assert (claim.value, claim.solver) == (case.best, word)
 
 
-NAMED: list[Any] = [
-    one
-    for module in (hard, small)
-    for one in vars(module).values()
-    if isinstance(one, NamedProblem) and one.optimum is not None
-]
-
-
-@pytest.mark.parametrize("epsilon", few(1, ("1/4", "1/2", "1/10")))
-@pytest.mark.parametrize("one", spread(9, NAMED), ids=lambda one: one.name)
-def test_named_instances_are_within_the_guarantee(one: Any, epsilon: str) -> None:
-    problem = one.make()
-    if not Ptas().support(problem, PtasOptions()):
-        assert any(machine.limit is not None for machine in problem.machine_types)
-        return
-    solution = run(problem, epsilon=epsilon)
-    assert solution.cost is not None
-    assert one.optimum <= solution.cost <= (1 + Fraction(epsilon)) * one.optimum
-
-
 @pytest.mark.parametrize("way", ["auto", "dynamic", "program"])
 def test_where_the_bound_does_not_round_up_the_exact_part_has_the_last_word(way: str) -> None:
     solution = run(no_round_up(), exact=way, epsilon="1/10")
@@ -99,39 +71,6 @@ def test_where_the_numbers_are_too_large_the_error_says_what_would_do(
     assert run(two, exact="dynamic", epsilon="1/10").cost == 2
     with pytest.raises(UnsupportedProblem, match="take a larger epsilon"):
         run(two, exact="dynamic", epsilon=1, plain=True)
-
-
-def test_limits_and_endless_sets_are_refused_with_the_reason() -> None:
-    limited = Problem(
-        configurations=Configuration({"a": 1}), machine_types=[MachineType("machine", limit=1)]
-    )
-    with pytest.raises(UnsupportedProblem, match="'machine' has a limit"):
-        run(limited)
-    shares = SizeBoundedConfigurations({f"mps:{s}": s for s in range(1, 91)}, 100, max_blocks=48)
-    with pytest.raises(UnsupportedProblem, match="more than 20000 maximal"):
-        run(Problem(configurations=shares, jobs=[Job("x", 1, dict.fromkeys(shares.sizes, 1))]))
-    far = Problem(
-        configurations=[Configuration({"a": 1}, "m"), Configuration({"a": 9}, "n")],
-        jobs=[Job("x", 9, {"a": 1})],
-        machine_types=[MachineType("m", "1e-60"), MachineType("n", 10**60)],
-    )
-    with pytest.raises(UnsupportedProblem, match="costs more than"):
-        run(far)
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"epsilon": 0}, r"epsilon is 0; expected a number > 0 and <= 1"),
-        ({"epsilon": "5/4"}, "epsilon is 1.25; expected"),
-        ({"epsilon": -1}, "epsilon"),
-        ({"exact": "magic"}, "exact is 'magic'; expected one of auto, dynamic, program"),
-        ({"plain": 1}, "plain is 1; expected True or False"),
-    ],
-)
-def test_options_out_of_range_are_refused(options: dict[str, Any], message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        PtasOptions(**options)
 
 
 # --- planted faults -------------------------------------------------------------------------------

@@ -31,16 +31,17 @@ class Random:
 
     def plan(self) -> Draw:
         """One plan; many of them are wrong."""
-        of = self._problem()
+        of = self.problem()
         groups = self._groups(of) if self._rng.random() < 0.4 else None
         scale = self._rng.choice([F(1, 60), F(1, 20), F(1, 10), F(1, 6), F(1, 3)])
-        return Draw(of, groups, self._tree(of, 0, scale))
+        return Draw(of, groups, self.tree(of, 0, scale))
 
     def _amount(self, top: int, zero: float = 0.2, below: Sequence[int] = (1, 1, 2, 3, 7)) -> F:
         rng = self._rng
         return F(0) if rng.random() < zero else F(rng.randint(1, top), rng.choice(below))
 
-    def _problem(self) -> Document:
+    def problem(self) -> Document:
+        """A problem of up to three jobs."""
         rng = self._rng
         blocks = [f"b{i}" for i in range(rng.randint(1, 4))]
         free = rng.random() < 0.1  # costs that are all 0
@@ -133,14 +134,14 @@ class Random:
             return {"machines_of_type": some[0]["name"]}
         return {"machines_of_type": {m["name"]: rng.randint(1, 3) for m in some}}
 
-    def _tree(self, of: Document, above: int, scale: F) -> Document:
+    def tree(self, of: Document, above: int, scale: F) -> Document:
         rng = self._rng
         if rng.random() < (0.65 if above == 0 else 0.4) and above < 3:
             return {
                 "branch": self._quantity(of),
                 "at_most": rng.randint(-1, 5),
-                "below": self._tree(of, above + 1, scale),
-                "above": self._tree(of, above + 1, scale),
+                "below": self.tree(of, above + 1, scale),
+                "above": self.tree(of, above + 1, scale),
             }
         limit_prices = {
             m["name"]: str(self._amount(12) * scale)

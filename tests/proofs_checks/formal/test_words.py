@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
 from proofs_checks.checker import Fault, problem_sha256
 from proofs_checks.checker.problem import Problem, read_problem
 from proofs_checks.checker.schedule import read_schedule
 from proofs_checks.checker.solution import examine
-from proofs_checks.formal.__main__ import proved, said, words_of
+from proofs_checks.formal.__main__ import proved, words_of
 from proofs_checks.formal.grammar import (
     problem_document,
     read_words,
     schedule_document,
     tree_document,
 )
-from proofs_checks.formal.theorem import theorem
 from proofs_checks.formal.words import plan_words
 from tests.proofs_checks.both import read
 from tests.proofs_checks.documents import (
@@ -76,17 +73,6 @@ def words(of: Document, solution: Document) -> str:
     return words_of(problem, groups or None, document["certificate"]["tree"])
 
 
-def test_the_words_of_a_solution() -> None:
-    line = words(SERVICES, SOLUTION)
-    of, schedule, tree = printed_back(SERVICES, line)
-    assert problem_sha256(of) == SOLUTION["problem_sha256"]
-    assert schedule is not None
-    assert len(schedule["groups"]) == 3
-    assert tree["prices"] == {
-        i: str(p) for i, p in SOLUTION["certificate"]["tree"]["prices"].items()
-    }
-
-
 @pytest.mark.parametrize(
     ("solution", "message"),
     [
@@ -101,15 +87,6 @@ def test_the_words_of_a_solution() -> None:
 )
 def test_what_cannot_be_put_into_words(solution: Document, message: str) -> None:
     assert message in refusal(Fault, words, SERVICES, solution)
-
-
-@pytest.mark.parametrize(
-    "line",
-    ["", "problem", "plan", "problem 0 0 0 0 nothing leaf 0 0 0 0 0", "problem 0 0 0 0 maybe"],
-)
-def test_other_words_are_refused(line: str) -> None:
-    with pytest.raises((ValueError, StopIteration, RuntimeError)):
-        read_words(line)
 
 
 @pytest.mark.parametrize(
@@ -147,21 +124,3 @@ def test_what_is_said_beyond_what_is_proved(
     except Fault as fault:
         found = [str(fault)]
     assert found == [] if missing is None else missing in "\n".join(found)
-
-
-def test_verdicts_are_sentences() -> None:
-    assert said("at least 7/2") == "at least 7/2: no schedule costs less than 7/2"
-    assert said("between 2 3").startswith("between 2 and 3: the schedule is valid and costs 3;")
-
-
-def test_a_theorem_claims_what_the_verdict_says() -> None:
-    infeasible = words(ONE_IS_TOO_FEW, INFEASIBLE)
-    cases: list[tuple[Document, str, str, str]] = [
-        (SERVICES, words(SERVICES, SOLUTION), "optimal 3",
-         "attained the_problem (Qmake (3) 1) /\\ at_least the_problem (Qmake (3) 1)"),
-        (ONE_IS_TOO_FEW, infeasible, "infeasible", "forall s, ~ valid the_problem s"),
-        (ONE_IS_TOO_FEW, infeasible, "at least -7/2", "at_least the_problem (Qmake (-7) 2)"),
-    ]  # fmt: skip
-    for _, line, verdict, claim in cases:
-        text: Any = theorem(read_words(line), verdict)
-        assert f"Theorem plan_holds : {claim}." in text

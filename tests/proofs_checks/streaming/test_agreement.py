@@ -7,7 +7,6 @@ import random
 from collections import Counter
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -20,50 +19,27 @@ from proofs_checks.checker.usable import round_up
 from proofs_checks.streaming import check_folders
 from proofs_checks.streaming.check import examine as examine_folders
 from proofs_checks.streaming.check import read_document
+from tests.proofs_checks.both import read
 from tests.proofs_checks.documents import Document
+from tests.proofs_checks.formal.random_plans import Random
 from tests.proofs_checks.streaming.folders import write_plan, write_problem
 
 
 def a_problem(draw: random.Random) -> Document:
-    """A small one, with fractions and long numbers now and then."""
-    blocks = draw.sample(["a", "b", "c"], draw.randint(1, 3))
-    types: list[Document] = [
-        {
-            "name": name,
-            "cost": draw.choice([1, 1, 2, "3/2", 0]),
-            "limit": draw.choice([None, None, 1, 4]),
-        }
-        for name in ["m", "n"][: draw.randint(1, 2)]
-    ]
-    shapes: list[Document] = []
-    for _ in range(draw.randint(1, 3)):
-        machine = draw.choice(types)["name"]
-        inside = draw.sample(blocks, draw.randint(1, len(blocks)))
-        if draw.random() < 0.6:
-            shapes.append({"machine": machine, "blocks": {i: draw.randint(1, 3) for i in inside}})
-        else:
-            sizes = {i: draw.choice([1, 2, "3/2"]) for i in inside}
-            most = draw.choice([None, 2])
-            shapes.append({"machine": machine, "sizes": sizes, "capacity": 4, "max_blocks": most})
-    amounts: list[Any] = [0, 1, 2, 5, 12, "1/3", "7/2", 300]
+    """A small one, with long numbers now and then."""
+    of = Random(draw.randrange(2**32)).problem()
     if draw.random() < 0.3:
-        amounts += [10**25, f"{10**20 + 1}/3", 2**63 - 1]
-    jobs = [
-        {
-            "name": f"j{at}",
-            "demand": draw.choice(amounts),
-            "demand_function": {i: draw.choice(amounts) for i in blocks if draw.random() < 0.8},
-        }
-        for at in range(draw.randint(0, 5))
-    ]
-    return {
-        "format": "cms-problem",
-        "schema": 1,
-        "machine_types": types,
-        "blocks": blocks,
-        "configurations": shapes,
-        "jobs": jobs,
-    }
+        for job in of["jobs"]:
+            job["demand"] = draw.choice([10**25, f"{10**20 + 1}/3", 2**63 - 1])
+            block = draw.choice(of["blocks"])
+            job["demand_function"][block] = draw.choice([10**24, f"{10**20}/7", 2**63])
+    return of
+
+
+def a_tree(of: Document, draw: random.Random) -> Document:
+    """Prices that often hold, below branches now and then."""
+    scale = draw.choice([Fraction(1, 60), Fraction(1, 20), Fraction(1, 10), Fraction(1, 4)])
+    return Random(draw.randrange(2**32)).tree(of, 0, scale)
 
 
 def some_groups(of: Document, draw: random.Random) -> list[Document] | None:
@@ -77,7 +53,7 @@ def some_groups(of: Document, draw: random.Random) -> list[Document] | None:
             (shape, i, shape["blocks"][i] if "blocks" in shape else 1)
             for shape in of["configurations"]
             for i in shape.get("blocks", shape.get("sizes"))
-            if Fraction(job["demand_function"].get(i, 0)) > 0
+            if Fraction(job["demand_function"][i]) > 0 and shape.get("blocks", {i: 1})[i]
         ]
         if not ways:
             return None
@@ -92,34 +68,6 @@ def some_groups(of: Document, draw: random.Random) -> list[Document] | None:
             }
         )
     return groups
-
-
-def a_tree(of: Document, draw: random.Random, depth: int = 0) -> Document:
-    """Prices that often hold, below branches now and then."""
-    quantities: list[Document] = [{"machines_of_type": draw.choice(of["machine_types"])["name"]}]
-    quantities.append({"blocks_of": draw.choice(of["blocks"])})
-    if of["jobs"]:
-        job = draw.choice(of["jobs"])["name"]
-        quantities.append({"blocks_of_job": {"block": draw.choice(of["blocks"]), "job": job}})
-    if depth < 2 and draw.random() < 0.25:
-        return {
-            "branch": draw.choice(quantities),
-            "at_most": draw.randint(0, 2),
-            "below": a_tree(of, draw, depth + 1),
-            "above": a_tree(of, draw, depth + 1),
-        }
-    costs: list[Any] = [0, "1/7", "1/3", "1/2", 1] if draw.random() < 0.9 else [0, 3]
-    part = draw.choice([Fraction(1), Fraction(1, 2), Fraction(1, 4)])
-    leaf: Document = {
-        "prices": {i: part * Fraction(draw.choice(costs)) for i in of["blocks"]},
-        "multipliers": [draw.choice([0, 0, "1/12", "1/5"]) for _ in range(depth)],
-    }
-    limited = [m["name"] for m in of["machine_types"] if m["limit"] is not None]
-    if limited and draw.random() < 0.5:
-        leaf["limit_prices"] = {draw.choice(limited): draw.choice([1, "1/2"])}
-    if draw.random() < 0.1:
-        leaf["proper"] = {of["blocks"][0]: draw.choice([0, 3, 40])}
-    return leaf
 
 
 def a_solution(of: Document, draw: random.Random) -> Document:
@@ -182,10 +130,6 @@ def spoil(solution: Document, draw: random.Random) -> None:
         solution[key] = draw.choice([None, 0, 1, 2, "7/2"])
 
 
-def read(document: Document) -> Any:
-    return checker.parse_document(json.dumps(document, default=str))
-
-
 @pytest.mark.parametrize("seed", range(8))
 def test_both_checkers_say_the_same(seed: int, tmp_path: Path) -> None:
     draw = random.Random(seed)
@@ -213,21 +157,6 @@ def test_both_checkers_say_the_same(seed: int, tmp_path: Path) -> None:
     kinds = [("optimal", True), ("infeasible", True), ("feasible", True), ("no_schedule", False)]
     assert {*kinds, ("optimal", False), ("feasible", False)} <= seen.keys()
     assert sum(n for (_, holds), n in seen.items() if holds) > 30
-
-
-def test_a_problem_without_blocks_and_one_without_jobs(tmp_path: Path) -> None:
-    for jobs in ([], [{"name": "j0", "demand": 1, "demand_function": {}}]):
-        of: Document = {
-            "format": "cms-problem",
-            "schema": 1,
-            "machine_types": [{"name": "m", "cost": 1, "limit": None}],
-            "blocks": [],
-            "configurations": [],
-            "jobs": jobs,
-        }
-        path = tmp_path / str(len(jobs))
-        assert write_problem(path, of) == checker.problem_sha256(of)
-        assert check_folders(path) == []
 
 
 def test_a_plan_of_no_machines_is_one(tmp_path: Path) -> None:

@@ -1,0 +1,160 @@
+"""What methods do not take, and options that are none: a reason at the door, before any work."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from cms import (
+    Configuration,
+    Job,
+    MachineType,
+    Problem,
+    SizeBoundedConfigurations,
+    TimeSharedProblem,
+    UnsupportedProblem,
+    solve,
+)
+from cms.errors import InvalidOption
+from instances.families import generate
+from tests.algorithms.gpulet.parts import serving, whole
+
+SMALL = Problem(configurations=Configuration({"a": 2}), jobs=[Job("x", 3, {"a": 1})])
+LIMITED = SMALL.replace(machine_types=[MachineType("machine", limit=1)])
+FREE = SMALL.replace(machine_types=[MachineType("machine", 0)])
+GREEDY, ROUNDING, MIG = "greedy", "lp_rounding", ("mig_serving_fast", "mig_serving")
+GPULET = ("gpulet", "gpulet_sbp", "gpulet_guided")
+
+
+def asked(demand: int, blocks: int = 1, configuration: Any = None) -> Problem:
+    """One job that gets 1 from each block."""
+    shape = configuration or Configuration({"a": blocks})
+    names = shape.sizes if isinstance(shape, SizeBoundedConfigurations) else shape.blocks
+    return Problem(configurations=shape, jobs=[Job("x", demand, dict.fromkeys(names, 1))])
+
+
+def bounded(types: int, capacity: int, jobs: int = 1) -> Problem:
+    """A size-bounded set of so many types that all differ."""
+    sizes = {f"b{i}": 2 * i + 3 for i in range(types)}
+    rows = {f"b{i}": 1 + i * i for i in range(types)}
+    return Problem(
+        configurations=SizeBoundedConfigurations(sizes, capacity),
+        jobs=[Job(f"x{j}", 10**9, rows) for j in range(jobs)],
+    )
+
+
+def of_two(first: Any, second: Any, *costs: Any) -> Problem:
+    """Two machine types."""
+    return Problem(
+        configurations=[Configuration({"a": first}, "m"), Configuration({"b": second}, "n")],
+        jobs=[Job("x", 100_000, {"a": 1, "b": 10_000})],
+        machine_types=[MachineType(name, cost) for name, cost in zip("mn", costs, strict=True)],
+    )
+
+
+def on_gpus(configurations: Any, **more: Any) -> TimeSharedProblem:
+    return TimeSharedProblem(configurations=configurations, **more)
+
+
+SHARES = SizeBoundedConfigurations({f"mps:{s}": s for s in range(1, 91)}, 100, max_blocks=48)
+LIST, SHORT = (
+    Problem(
+        configurations=[Configuration({"b0": i, "b1": number - i}) for i in range(number)],
+        jobs=[Job("x", 900, {"b0": 2, "b1": 3})],
+    )
+    for number in (101, 3)
+)
+MANY_WAYS = Problem(
+    configurations=SizeBoundedConfigurations({"a": 1, "b": 2, "c": 3}, 30),
+    jobs=[Job(name, 90, {"a": 1, "b": 3, "c": 5}) for name in "wxyz"],
+)
+#: Methods, what they do not take, with which options, and a word of the reason.
+PROBLEMS: list[tuple[Any, Any, dict[str, Any], str]] = [
+    ((GREEDY, ROUNDING, "ptas", *MIG), LIMITED, {}, "limit"),
+    (GREEDY, asked(3, 20), {"inner": "exact"}, "up to 20 blocks"),
+    (GREEDY, asked(7 * 10**15, 10**15), {"variant": "units", "inner": "dependent"}, "blocks"),
+    ((GREEDY,), bounded(30, 10**4), {"variant": "units"}, "maximal configurations"),
+    ((ROUNDING,), bounded(30, 10**4), {"variant": "supports"}, "maximal configurations"),
+    (("ptas", "cp_sat"), asked(300, 1, SHARES), {}, "more than 20000 maximal"),
+    ("ptas", of_two(1, 9, "1e-60", 10**60), {}, "costs more than"),
+    ("cp_sat", of_two(1, 1, "0.01", "1e99"), {}, "times"),
+    ("conic", LIST, {}, "101 configurations"),
+    ("conic", SHORT, {"route": "cells"}, "one size-bounded set"),
+    ("conic", of_two(1, 1, 1, 2), {}, "2 machine types"),
+    ("conic", bounded(1, 9, 101), {}, "101 jobs"),
+    ("conic", bounded(9, 40), {}, "9 block types"),
+    ("conic", bounded(2, 10**6), {"route": "points"}, "maximal contents"),
+    ("conic", bounded(3, 10**6), {}, "maximal contents"),
+    ("conic", bounded(3, 50), {"route": "cells"}, "two block types"),
+    (MIG, FREE, {}, "costs nothing"),
+    (MIG, asked(10**12), {}, "one by one"),
+    (MIG, generate("real-rows", n=30_000, m=1, seed=0), {}, "30000 machines"),
+    (MIG, asked(9, 10**6), {}, "1000000"),
+    (MIG, MANY_WAYS, {}, "all scored"),
+    (MIG[0], of_two(1, 1, "0.00005", 1), {}, "20000"),
+    (GPULET, on_gpus(Configuration({"80": 1, "10": 2})), {}, "10 + 10 + 80"),
+    (GPULET, on_gpus(Configuration({"mps:60": 1})), {}, "cut into 60"),
+    (GPULET, on_gpus(Configuration({"3g.40gb": 2})), {}, "no share"),
+    (GPULET, on_gpus(Configuration({"50": 1, "mps:50": 1})), {}, "same share"),
+    (GPULET, on_gpus(SizeBoundedConfigurations({"50": 50}, 100)), {}, "size-bounded"),
+    (
+        (*GPULET, "mix_first_fit"),
+        on_gpus(Configuration({"100": 1}), machine_types=[MachineType("machine", limit=1)]),
+        {},
+        "limit of 1",
+    ),
+    (
+        GPULET,
+        on_gpus(
+            [Configuration({"100": 1}, name) for name in "ab"],
+            machine_types=[MachineType("a"), MachineType("b")],
+        ),
+        {},
+        "several machine types",
+    ),
+    (("gpulet", "gpulet_guided"), serving(("x", 10**9, {100: 1})), {}, "at most 2000"),
+    (
+        "gpulet",
+        whole(("1", 10**14, [(1, 1), (10**12, 10**13)])),
+        {"interpolate": True},
+        "were measured",
+    ),
+    ("mix_first_fit", on_gpus(Configuration({"1": 1001})), {}, "1001 blocks"),
+]
+#: Values that the options of a method do not have.
+OPTIONS: dict[str, list[tuple[str, Any]]] = {
+    GREEDY: [("variant", "bets"), ("inner", "fast"), ("delta", 0), ("plain", 1)],
+    ROUNDING: [("variant", "simplex"), ("epsilon", 0), ("epsilon", "-1/2"), ("plain", "yes")],
+    "ptas": [("epsilon", 0), ("epsilon", "5/4"), ("exact", "magic"), ("plain", 1)],
+    "conic": [("route", "all"), ("plain", 1)],
+    "cp_sat": [("workers", 0), ("workers", True), ("workers", 1025)],
+    MIG[0]: [("mixed", 0), ("mixed", 6), ("last_mile", 2)],
+    MIG[1]: [("score", "best"), ("playouts", 0), ("erased", "1.5"), ("backup", "best")],
+}
+
+
+def cases() -> Iterator[Any]:
+    for methods, *case in PROBLEMS:
+        for method in [methods] if isinstance(methods, str) else methods:
+            yield pytest.param(method, *case, id=f"{method} {case[2]}")
+
+
+@pytest.mark.parametrize(("method", "problem", "options", "reason"), [*cases()])
+def test_what_a_method_does_not_take_it_refuses_with_the_reason(
+    method: str, problem: Any, options: dict[str, Any], reason: str
+) -> None:
+    with pytest.raises(UnsupportedProblem, match=reason.replace("+", r"\+")):
+        solve(problem, method, options=options)
+
+
+@pytest.mark.parametrize(
+    ("method", "option", "value"),
+    [(method, *each) for method, several in OPTIONS.items() for each in several],
+)
+def test_a_value_that_an_option_does_not_have_is_refused_by_name(
+    method: str, option: str, value: Any
+) -> None:
+    with pytest.raises(InvalidOption, match=f"{option} is .*expected"):
+        solve(SMALL, method, options={option: value})
