@@ -1,16 +1,9 @@
-"""Ctrl-C for real: SIGINT at random moments to processes with a solver at work inside.
-
-``python -m tests.ctrl_c --moments 50 --busy 4`` prints a table, one line for each way to be stopped
-and kind of solver, while so many loops keep the machine busy; with ``--method NAME`` the solver is
-an installed algorithm on a hard problem.
-"""
+"""Ctrl-C for real: SIGINT to processes with a solver at work, or a method on a hard problem."""
 
 from __future__ import annotations
 
-import argparse
 import json
 import math
-import random
 import signal
 import subprocess
 import sys
@@ -32,8 +25,6 @@ from tests.plugins import OneByOne
 from tests.scripted import blocks
 
 ROOT = Path(__file__).resolve().parent.parent
-#: Seconds from the signal to the answer that a person takes for "at once".
-PATIENCE = 1.0
 #: Seconds after which an answer that has not come never will: a failure on the slowest machine.
 NEVER = 300.0
 #: ``main``: ``solve`` in the main thread. ``cancel``: in another, with an event that is set without
@@ -199,8 +190,8 @@ class Press(NamedTuple):
 
 def press(way: str, kind: str, moment: float, method: str | None = None) -> Press:
     """Start a process, stop it so many seconds after its first improvement."""
-    command = [sys.executable, "-X", "faulthandler", "-m", "tests.ctrl_c"]
-    command += ["--child", way, "--kinds", kind, *(["--method", method] if method else [])]
+    command = [sys.executable, "-X", "faulthandler", "-m", "tests.ctrl_c", way, kind]
+    command += [method] if method else []
     with subprocess.Popen(
         command, stdin=-1, stdout=-1, stderr=subprocess.PIPE, text=True, cwd=ROOT
     ) as process:
@@ -233,49 +224,5 @@ def press(way: str, kind: str, moment: float, method: str | None = None) -> Pres
     return Press(moment, seconds, status, good, errors)
 
 
-def table(ways: list[str], kinds: list[str], moments: int, method: str | None) -> list[Press]:
-    """Print the table; return all presses."""
-    random_moments = random.Random(0)
-    print("seconds from the signal to the answer, or to the exit")
-    print("way     solver        good    at once   median   worst")
-    pressed: list[Press] = []
-    for way in ways:
-        for kind in kinds:
-            found = [press(way, kind, random_moments.random(), method) for _ in range(moments)]
-            seconds = sorted(one.seconds for one in found)
-            good, soon = sum(one.good for one in found), sum(one <= PATIENCE for one in seconds)
-            print(
-                f"{way:<7} {method or kind:<10} {good:>4} of {moments:<4} {soon:>5}  "
-                f"{seconds[moments // 2]:>7.2f} {seconds[-1]:>7.2f}",
-                *(f"\n    {one}" for one in found if not one.good),
-                flush=True,
-            )
-            pressed += found
-    return pressed
-
-
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--moments", type=int, default=20)
-    parser.add_argument("--ways", nargs="*", default=list(WAYS), choices=WAYS)
-    parser.add_argument("--kinds", nargs="*", default=list(KINDS), choices=list(KINDS))
-    parser.add_argument("--method", help="an installed algorithm instead")
-    parser.add_argument("--busy", type=int, default=0, help="loops that keep the machine busy")
-    parser.add_argument("--child", choices=WAYS, help=argparse.SUPPRESS)
-    given = parser.parse_args()
-    if given.child:
-        interrupted(given.child, given.kinds[0], given.method)
-        return 0
-    loop = [sys.executable, "-c", "while True: pass"]
-    busy = [subprocess.Popen(loop) for _ in range(given.busy)]
-    try:
-        kinds = given.kinds[:1] if given.method else given.kinds
-        pressed = table(given.ways, kinds, given.moments, given.method)
-    finally:
-        for process in busy:
-            process.kill()
-    return 0 if all(one.good and one.seconds <= PATIENCE for one in pressed) else 1
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    interrupted(sys.argv[1], sys.argv[2], *(sys.argv[3:] or [None]))

@@ -4,17 +4,13 @@ from __future__ import annotations
 
 import pickle
 from functools import partial
-from importlib import import_module
 from typing import Any
 
 import numpy as np
 import pytest
 
 from cms.errors import InvalidSchedule
-from cms.problem.parts import Configuration, Job, SizeBoundedConfigurations
-from cms.problem.problem import Problem
-from cms.referee.check import check
-from cms.schedule.columns import Columns, whole_array
+from cms.problem.parts import Configuration, SizeBoundedConfigurations
 from cms.schedule.schedule import MachineGroup, Schedule
 from tests.samples import PAIR, columns, ints, refusal
 
@@ -102,22 +98,3 @@ def test_a_subclass_of_configuration_is_not_trusted() -> None:
     assert refused(Schedule, [MachineGroup(Chameleon({"half": 2}), {}, 1)])
     for thing in (None, 5, (), ("half",) * 9):
         assert refused(Schedule.from_columns, thing)
-
-
-def test_names_that_no_entry_speaks_of_cost_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A few lists of names must not become a table of all their pairs."""
-    looked_up = []
-
-    def counted(values: Any, what: str) -> Any:
-        looked_up.append(len(values))
-        return whole_array(values, what)
-
-    monkeypatch.setattr(import_module("cms.schedule.faults"), "whole_array", counted)
-    shapes = tuple(Configuration({f"b{i}": 1}) for i in range(300))
-    names = tuple(f"b{i}" for i in range(300))
-    rows = ([7, 8], [1, 1], [0, 1, 2], [7, 9], [0, 0], [1, 1])
-    made = Columns(names, ("x",), shapes, *(np.array(row) for row in rows))
-    problem = Problem(configurations=shapes, jobs=[Job("x", 1, {"b7": 1})])
-    (fault,) = check(problem, Schedule.from_columns(made))
-    assert (fault.kind, fault.where) == ("blocks", "group 1")
-    assert looked_up == [2]

@@ -7,9 +7,7 @@ import os
 import subprocess
 import sys
 from fractions import Fraction
-from importlib.metadata import PathDistribution
 from pathlib import Path
-from typing import NoReturn
 
 import pytest
 
@@ -167,13 +165,6 @@ def test_an_entry_that_is_no_algorithm_is_refused(install: Install, entry: str, 
         load_algorithm("it")
 
 
-@pytest.mark.parametrize("entry", ["acme_plugin:Visitor", "acme_plugin:PLUGIN"])
-def test_an_entry_that_is_no_instance_is_refused(install: Install, entry: str) -> None:
-    install("acme", {"cms.instances": {"it": entry}}, acme_plugin=PLUGIN + "\nPLUGIN = 3\n")
-    with pytest.raises(PluginError, match="instance 'it' .*expected an object with name, title"):
-        load_instance("it")
-
-
 def test_a_shadowed_package_of_ours_is_found_out(tmp_path: Path) -> None:
     """Pip lets the last distribution that ships a top-level `algorithms` overwrite the others."""
     (tmp_path / "algorithms").mkdir()
@@ -226,13 +217,3 @@ def last_words(*command: str | Path) -> str:
     )
     assert run.returncode == 1
     return run.stderr.strip().splitlines()[-1]
-
-
-def test_who_distributes_an_algorithm_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    load_algorithm("auto")
-
-    def read(*_: object) -> NoReturn:
-        raise AssertionError("read again")
-
-    monkeypatch.setattr(PathDistribution, "read_text", read)
-    assert load_algorithm("greedy")[1]

@@ -135,14 +135,6 @@ def test_rows_cannot_be_changed() -> None:
 # --- a part of the rows ---------------------------------------------------------------------------
 
 
-def test_if_nothing_changes_a_part_is_the_rows_themselves() -> None:
-    rows, every = rows_of([0.5, 7], [[0.25, 0], [2, 7]]), np.arange(2)
-    assert rows.select(every, [0, 1]) is rows
-    assert rows.select(every, [0, 1], cut=True) is rows
-    assert rows.select(every, [1, 0]) is not rows
-    assert rows.select(every[::-1], [0, 1]) is not rows
-
-
 @given(
     st.lists(
         st.tuples(

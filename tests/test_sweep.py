@@ -121,3 +121,36 @@ def test_a_machine_of_so_many_blocks_is_counted_to_the_last_one(many: int) -> No
     schedule = Schedule.from_counts(problem, {wide: 2}, given)
     assert check(problem, schedule) == ()
     assert schedule.machine_count == 2
+
+
+@given(
+    counts(), st.lists(st.sampled_from([2**31, 2**62 - 1, 2**63, 10**30]), min_size=3, max_size=3)
+)
+def test_however_many_machines_groups_add_up_and_are_few(
+    drawn: tuple[Problem, dict[Configuration, int], dict[tuple[str, str], int]],
+    times: tuple[int, ...],
+) -> None:
+    problem, machines, given_blocks = drawn
+    machines = {shape: n * many for (shape, n), many in zip(machines.items(), times, strict=False)}
+    wanted: dict[tuple[str, str], int] = {}
+    for block in "pqr":
+        left = sum(shape.blocks.get(block, 0) * n for shape, n in machines.items())
+        for job in "abcd":
+            number = min(left, given_blocks[block, job] * times[0])
+            left -= number
+            wanted |= {(block, job): number} if number else {}
+    schedule = Schedule.from_counts(problem, machines, wanted)
+    assert dict(schedule.machines) == {shape: n for shape, n in machines.items() if n}
+    handed = Counter[tuple[str, str]]()
+    for shape, assignment, count in schedule.groups:
+        for pair, each in assignment.items():
+            handed[pair] += each * count
+        for block in shape.blocks:
+            assert (
+                sum(n for (one, _), n in assignment.items() if one == block) <= shape.blocks[block]
+            )
+    assert handed == wanted
+    # theory 1.2: a group for each configuration in use, two more for each entry
+    assert len(schedule.groups) <= len(schedule.machines) + 2 * len(wanted)
+    with pytest.raises(InvalidSchedule, match="blocks 'p'"):
+        Schedule.from_counts(problem, machines, {**wanted, ("p", "a"): 10**40})

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import random
 from collections import Counter
-from fractions import Fraction
 
 import pytest
 
@@ -20,7 +19,6 @@ from cms import (
 )
 from cms.files import problem_to_json, solution_to_json
 from proofs_checks.checker import check_solution, parse_document
-from tests.oracle import optimum
 from tests.property.certificates import random_certificate
 from tests.property.verdicts import judge_certificate
 from tests.samples import few, so_many
@@ -80,12 +78,6 @@ def test_no_bound_is_above_the_optimum() -> None:
     assert found["infeasible, proper"] > number // 8
 
 
-@pytest.mark.long
-def test_no_bound_is_above_the_optimum_in_the_long_run() -> None:
-    for seed in range(40, 2_000):
-        judged(seed)
-
-
 def stock(rng: random.Random) -> Problem:
     """Cutting stock with small demands: there is room for more of some type than anybody has."""
     capacity = rng.choice([50, 132, 1_000])
@@ -115,11 +107,3 @@ def test_both_checkers_take_what_is_solved(seed: int) -> None:
         leaf["proper"][block] -= 1
         (fault,) = check_solution(*read)
         assert f"the proper count of '{block}'" in fault
-
-
-def test_what_is_solved_is_the_optimum() -> None:
-    for seed in range(25):
-        problem = spacious(random.Random(f"proper {seed}"))
-        solution = solve(problem, threads=1)
-        assert solution.cost == optimum(problem)
-        assert isinstance(solution.lower_bound, Fraction)
