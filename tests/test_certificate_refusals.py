@@ -21,9 +21,8 @@ from cms.certificate.quantity import (
     Quantity,
 )
 from cms.errors import InvalidCertificate
-from cms.problem.parts import Configuration, Job
+from cms.problem.parts import Configuration
 from cms.problem.parts import SizeBoundedConfigurations as SizeBounded
-from cms.problem.problem import Problem
 from tests.samples import refusal, two_types
 
 refused = partial(refusal, InvalidCertificate)
@@ -63,14 +62,6 @@ def test_a_breach_is_named(certificate: Certificate, words: str) -> None:
     assert words in refused(certificate.bound, two_types())
     assert words in refused(certificate.proves_infeasible, two_types())
     assert BlockPrices({"b": 2}, {"cheap": 1}, proper={"b": 2}).bound(two_types()) == 4 - 1
-
-
-def test_a_branch_is_not_on_a_configuration_that_a_set_has_as_well() -> None:
-    shape = Configuration({"b": 2}, "machine")
-    problem = Problem(configurations=[shape, SizeBounded({"b": 1}, 2)])
-    assert "Configuration(2 x b on machine)" in refused(on(MachinesOf(shape)).bound, problem)
-    smaller = problem.replace(configurations=[shape, SizeBounded({"b": 1}, 1)])
-    assert on(MachinesOf(shape)).bound(smaller) == 0
 
 
 @pytest.mark.parametrize(
@@ -146,31 +137,3 @@ def test_branches_and_quantities_that_are_none_are_refused(
     make: Callable[[], object], words: str
 ) -> None:
     assert words in refused(make)
-
-
-def test_a_configuration_may_be_worth_its_cost_and_no_hair_more() -> None:
-    shapes = [Configuration({"a": 3, "b": n}) for n in (1, 2)]
-    problem = Problem(configurations=shapes, jobs=[Job("j", 1, {"a": 1, "b": 1})])
-    third, hair = Fraction(1, 3), Fraction(1, 10**40)
-    assert BlockPrices({"a": third - 2 * hair, "b": 3 * hair}).bound(problem) == 3 * hair
-    dear = BlockPrices({"a": third - 2 * hair, "b": 4 * hair})
-    assert "3 x a + 2 x b is worth 1.000" in refused(dear.bound, problem)
-
-
-@pytest.mark.parametrize(
-    "quantity",
-    [
-        MachinesOf(Configuration({"b": 3}, "machine")),
-        MachinesWith(Configuration({"b": 2}, "machine")),
-    ],
-)
-def test_a_configuration_is_worth_what_branches_pay_for_it_as_well(quantity: Quantity) -> None:
-    shapes = [Configuration({"b": 3}), Configuration({"b": 1})]
-    problem = Problem(configurations=shapes, jobs=[Job("x", 4, {"b": 1})])
-
-    def tree(price: str) -> Branch:
-        above = BlockPrices({"b": price}, multipliers=["1/2"])
-        return Branch(quantity, 0, BlockPrices({"b": "1/3"}, multipliers=[0]), above)
-
-    assert tree("1/6").bound(problem) == Fraction(4, 6) + Fraction(1, 2)
-    assert "3 x b is worth 1.5" in refused(tree("1/3").bound, problem)

@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from importlib import import_module
 from typing import Any
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from cms.certificate.certificate import BlockPrices, first_certificate
-from cms.errors import AlgorithmError
 from cms.plugin.algorithm import SolverBound
 from cms.problem.parts import Configuration
 from cms.problem.problem import Problem
 from cms.referee.check import check
-from cms.schedule.faults import Violation
 from cms.schedule.schedule import Schedule
 from cms.solving.ledger import Ledger
 from cms.solving.solution import Proof, Status
@@ -78,19 +74,3 @@ def test_what_nothing_can_serve_is_seen_at_once(rows: list[tuple[Any, Any, Any]]
     assert first_certificate(problem).proves_infeasible(problem) == hopeless
     idle = not any(demand for demand, _, _ in rows)
     assert (ledger.known.cost == 0) == idle
-
-
-def test_of_very_many_violations_only_the_first_are_worded(monkeypatch: pytest.MonkeyPatch) -> None:
-    problem = Problem.from_arrays(
-        demands=[1] * 5000, supply=[[1]] * 5000, configurations=[[1]], blocks=["b"]
-    )
-    worded = []
-
-    def violation(*facts: str) -> Violation:
-        worded.append(facts)
-        return Violation(*facts)
-
-    monkeypatch.setattr(import_module("cms.schedule.faults"), "Violation", violation)
-    with pytest.raises(AlgorithmError, match="; and more than 997 more violations$"):
-        Ledger(problem, "test", trusted=False, clock=lambda: 0.0).hear(Schedule())
-    assert len(worded) == 1001

@@ -69,13 +69,3 @@ def test_a_full_disk_costs_the_next_process_time_and_nobody_an_answer(
         assert process.hits() == 0
     assert not [path for path in (tmp_path / "kept").rglob("*") if path.is_file()]
     assert [process.hits(), process.hits()] == [0, 1]
-
-
-@pytest.mark.parametrize("kind", ["nbi", "nbc"])
-def test_files_that_end_early_are_as_if_there_were_none(
-    process: Process, tmp_path: Path, kind: str
-) -> None:
-    process.hits()
-    (file,) = (tmp_path / "kept").rglob(f"*.{kind}")
-    file.write_bytes(file.read_bytes()[:50])
-    assert process.hits() == 0

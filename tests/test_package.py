@@ -6,7 +6,6 @@ import ast
 import importlib
 import inspect
 import json
-import re
 import subprocess
 import sys
 import tomllib
@@ -198,20 +197,3 @@ def test_a_folder_is_shipped_whole(folder: str) -> None:
     matched = {p for glob in tool["package-data"][folder] for p in (ROOT / folder).glob(glob)}
     missed = sorted(str(p.relative_to(ROOT)) for p in data - matched)
     assert not missed, f"no package-data pattern ships these: {missed}"
-
-
-@pytest.mark.parametrize("folder", SHIPPED)
-def test_a_folder_says_that_it_is_typed(folder: str) -> None:
-    assert (ROOT / folder / "py.typed").is_file()
-
-
-def test_the_tests_are_not_shipped() -> None:
-    included = pyproject()["tool"]["setuptools"]["packages"]["find"]["include"]
-    assert not [pattern for pattern in included if pattern.split(".")[0] == "tests"]
-
-
-def test_the_constraints_pin_versions_and_nothing_else() -> None:
-    lines = (ROOT / "constraints.txt").read_text("utf-8").splitlines()
-    wrong = [line for line in lines if not re.fullmatch(r"#.*|[\w.-]+==[\w.+!]+", line)]
-    assert not wrong
-    assert lines

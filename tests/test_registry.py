@@ -110,11 +110,6 @@ def test_an_installed_instance_is_found(install: Install) -> None:
 # --- what goes wrong ------------------------------------------------------------------------------
 
 
-def test_an_unknown_method_lists_those_there_are() -> None:
-    with pytest.raises(UnknownMethod, match=r"'atuo' is unknown; nearest: 'auto'; installed are"):
-        solve(blocks(8), "atuo")
-
-
 def test_an_empty_registry_says_how_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     cms.plugin.registry._entries.cache_clear()
     monkeypatch.setattr(importlib.metadata, "entry_points", lambda group: ())
@@ -193,15 +188,6 @@ def test_a_folder_or_file_of_the_users_that_hides_ours_is_named(place: str, tmp_
     assert f"PluginError: algorithm 'auto' (algorithms.auto:Auto, of distribution {OWN})" in last
     assert f"{hidden} is not of {OWN} and hides its 'algorithms': Python finds it first" in last
     assert "Rename it, or move the script to another folder" in last
-
-
-def test_a_folder_that_hides_the_instances_is_named_before_a_benchmark_begins(
-    tmp_path: Path,
-) -> None:
-    (tmp_path / "instances").mkdir()
-    (tmp_path / "instances" / "__init__.py").write_text("")
-    last = last_words("-m", "bench", "--help", tmp_path)
-    assert last.startswith(f"bench: {tmp_path / 'instances'} is not of {OWN} and hides its ")
 
 
 def last_words(*command: str | Path) -> str:

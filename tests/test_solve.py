@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
-from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
@@ -231,16 +230,10 @@ def test_a_question_that_fails_or_is_answered_with_junk_names_the_algorithm() ->
     ("arguments", "words"),
     [
         ({"time_limit": float("nan")}, "time_limit is nan; expected seconds >= 0"),
-        ({"time_limit": Decimal("nan")}, "time_limit is Decimal('NaN'); expected seconds >= 0"),
         ({"time_limit": -1}, "time_limit is -1"),
-        ({"time_limit": "soon"}, "time_limit is 'soon'"),
-        ({"time_limit": True}, "time_limit is True"),
         ({"time_limit": -(10**5000)}, "time_limit is about -1.000e5000"),
         ({"gap": -1}, "gap is -1; expected a number >= 0"),
-        ({"gap": "wide"}, "gap: 'wide' is not a number"),
         ({"seed": -1}, "seed is -1; expected a whole number >= 0"),
-        ({"seed": 1.5}, "seed is 1.5"),
-        ({"seed": None}, "seed is None"),
         ({"threads": 0}, "threads is 0; expected a whole number >= 1"),
         ({"cancel": 3}, "cancel is 3; expected a threading.Event"),
         ({"start": [1]}, "start is [1]; expected Schedule"),

@@ -304,14 +304,11 @@ TINY: dict[str, st.SearchStrategy[Problem]] = {
     "size-bounded beside listed": size_bounded(machine="m", beside=True),
     "unservable": unservable(),
 }
-#: Those with one machine type of cost 1 and no limit, and numbers that linear programs in floats
-#: can tell apart: for these the theory states its bounds.
-UNIT = (
-    *("listed", "one job", "one block", "equal rows", "equal ratios", "thirds", "useless"),
-    *("zero demands", "partition", "set cover", "size-bounded"),
-)
 #: Those which only list configurations, on machines that cost something.
-LISTED = (*UNIT[:-1], "costs", "by a hair")
+LISTED = (
+    *("listed", "one job", "one block", "equal rows", "equal ratios", "thirds", "useless"),
+    *("zero demands", "partition", "set cover", "costs", "by a hair"),
+)
 #: Those without limits.
 UNLIMITED = tuple(kind for kind in TINY if kind != "limits")
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import copy
 import json
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -139,22 +139,7 @@ def of_shape(rng: random.Random, document: Document) -> None:
         document[f"{key}s"] = document[key]
 
 
-CHANGES: list[Callable[[random.Random, Document], None]] = [
-    of_status,
-    of_proof,
-    of_stop_reason,
-    of_machine_count,
-    of_cost,
-    of_lower_bound,
-    of_claimed_bound,
-    of_gap,
-    of_history,
-    of_the_problem,
-    of_schedule,
-    of_certificate,
-    of_guarantee,
-    of_shape,
-]
+CHANGES = [thing for name, thing in list(globals().items()) if name.startswith("of_")]
 
 
 def mutants(family: str, numbers: range) -> Iterator[tuple[str, Document, Document]]:
