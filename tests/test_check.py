@@ -112,26 +112,6 @@ def test_blocks_on_one_machine_may_be_very_many(held: int) -> None:
     assert [fault.kind for fault in check(problem, Schedule([twice]))] == ["blocks", "job"]
 
 
-def test_counts_are_at_least_one_and_others_serve_nobody() -> None:
-    problem = one_job(1, 1)
-    assert faults(problem, group(count=0, x=1)) == [
-        "group 0 has 0 machines, needs at least 1",
-        "job 'x' has 0 of its demand served, needs 1",
-    ]
-    # a negative group may not make room under a limit, nor a negative entry under a machine
-    less = [group(count=2, x=1), group(count=-1, x=1)]
-    assert [fault.kind for fault in check(one_job(2, 1, limit=1), Schedule(less))] == ["count"]
-    for limit in (1, 2):
-        found = check(one_job(2, 1, limit=limit), Schedule([group(count=2, x=1)]))
-        assert [fault.kind for fault in found] == ["limit"] * (limit < 2)
-    both = MachineGroup(ONE, {("b", "x"): 2, ("b", "y"): -1}, 1)
-    pair = Problem(configurations=ONE, jobs=[Job("x", 2, {"b": 1}), Job("y", 0, {})])
-    assert faults(pair, both) == ["group 0 has -1 blocks 'b' for job 'y', needs at least 1"]
-    assert faults(problem, group(x=1), group(x=0)) == [
-        "group 1 has 0 blocks 'b' for job 'x', needs at least 1"
-    ]
-
-
 # --- against the definition -----------------------------------------------------------------------
 
 

@@ -9,9 +9,8 @@ import json
 import subprocess
 import sys
 import tomllib
-from collections.abc import Iterator, Mapping
-from functools import cache
-from importlib.metadata import entry_points, packages_distributions, version
+from collections.abc import Iterator
+from importlib.metadata import entry_points, version
 from typing import Any
 
 import pytest
@@ -115,19 +114,6 @@ def test_every_public_function_has_an_example_that_runs(page: str) -> None:
 
 
 # --- registration ---------------------------------------------------------------------------------
-
-
-@cache
-def distributions() -> Mapping[str, list[str]]:
-    """Which distributions each top-level name belongs to, read once from all of them."""
-    return packages_distributions()
-
-
-@pytest.mark.parametrize("name", SHIPPED)
-def test_a_top_level_name_of_ours_belongs_to_one_distribution(name: str) -> None:
-    assert set(distributions()[name]) == {OWN_DISTRIBUTION}, (
-        f"pip lets the last distribution that ships '{name}' overwrite the others: uninstall one"
-    )
 
 
 @pytest.mark.parametrize("group", ["cms.algorithms", "cms.instances"])

@@ -164,21 +164,6 @@ def test_a_problem_has_the_parts_it_was_given() -> None:
         problem.jobs[2]
 
 
-def test_configurations_of_both_kinds_stand_side_by_side() -> None:
-    shares = SizeBoundedConfigurations({"mps:25": 25, "mps:50": 50}, 100, "shared", 48)
-    listed = Configuration({"7g": 1, "mps:25": 1}, "a100")
-    types = [MachineType("a100", "0.6", 3), MachineType("shared", "0.4"), MachineType("spare")]
-    problem = Problem(configurations=[shares, listed], machine_types=types)
-    assert problem.blocks == ("mps:25", "mps:50", "7g")
-    assert problem.listed_configurations == (listed,)
-    assert problem.size_bounded_configurations == (shares,)
-    assert problem.cost_step == Fraction(1, 5)  # of 3/5, 2/5 and 1
-    nothing = Problem(configurations=[])
-    assert (nothing.blocks, nothing.n_jobs, nothing.cost_step, [*nothing.jobs]) == ((), 0, 1, [])
-    hopeless = Problem(configurations=[], jobs=[Job("x", 1, {}), Job("idle", 0, {})])
-    assert hopeless.rows.row(0) == Row(1, (), 1)
-
-
 def test_a_callable_is_asked_once_a_block_and_blamed_if_it_fails() -> None:
     asked: list[str] = []
 

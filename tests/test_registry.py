@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.metadata
 import os
 import subprocess
 import sys
@@ -11,8 +10,7 @@ from pathlib import Path
 
 import pytest
 
-import cms.plugin.registry
-from cms.errors import AlgorithmError, UnknownMethod
+from cms.errors import AlgorithmError
 from cms.plugin.registry import (
     NamedProblem,
     PluginError,
@@ -108,17 +106,6 @@ def test_an_installed_instance_is_found(install: Install) -> None:
 
 
 # --- what goes wrong ------------------------------------------------------------------------------
-
-
-def test_an_empty_registry_says_how_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    cms.plugin.registry._entries.cache_clear()
-    monkeypatch.setattr(importlib.metadata, "entry_points", lambda group: ())
-    try:
-        assert algorithms() == ()
-        with pytest.raises(UnknownMethod, match=r"run `pip install -e \.`"):
-            load_algorithm("auto")
-    finally:
-        cms.plugin.registry._entries.cache_clear()
 
 
 def test_two_providers_of_one_name_are_both_named(install: Install) -> None:

@@ -12,7 +12,7 @@ from fractions import Fraction
 from typing import Any
 
 import pytest
-from hypothesis import example, given
+from hypothesis import given
 from hypothesis import strategies as st
 
 from cms import Configuration, Job, Problem, Proof, Solution, Status, UnsupportedProblem, solve
@@ -96,39 +96,6 @@ def test_exact_parts_agree_with_enumeration(plain: bool, problem: Problem) -> No
             continue
         assert contradictions(problem, best, solution) == [], (method, options)
         assert solution.cost == best, (method, options)
-
-
-@pytest.mark.parametrize("method", ALL)
-@share(8)
-@given(data=st.data())
-def test_the_same_seed_tells_the_same_story(method: str, data: st.DataObject) -> None:
-    problem = data.draw(problems())
-    try:
-        one, two = (solve(problem, method, threads=1, seed=5, time_limit=PLENTY) for _ in range(2))
-    except UnsupportedProblem:
-        return
-    assert one.schedule == two.schedule
-    assert one.certificate == two.certificate
-    lines = [
-        [(line.cost, line.lower_bound, line.claimed_bound, line.source) for line in each.history]
-        for each in (one, two)
-    ]
-    assert lines[0] == lines[1]
-
-
-@share(2)
-@given(problems(LISTED))
-@example(
-    Problem(
-        configurations=[Configuration({"a": 3, "b": 17}), Configuration({"a": 7, "b": 13})],
-        jobs=[Job("x", 10, {"a": 1}), Job("y", 30, {"b": 1})],
-    )
-)
-def test_conic_finds_the_optimum_of_short_lists(problem: Problem) -> None:
-    best = optimum(problem)
-    solution = examine(problem, best, "conic", {})
-    assert solution is not None or len(problem.machine_types) > 1
-    assert solution is None or solution.cost == best
 
 
 @share(2)
