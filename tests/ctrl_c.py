@@ -65,35 +65,11 @@ def work_scip(budget: Budget) -> None:
     program.search(budget, nodes=10**9)
 
 
-def work_highs(budget: Budget) -> None:
-    """HiGHS cannot be stopped: slices short enough for the grace."""
-    from scipy.optimize import Bounds, LinearConstraint, milp
-
-    matrix, right = market_split()
-    ones = np.ones(matrix.shape[1])
-    while not budget.stopped:
-        milp(
-            0 * ones,
-            integrality=ones,
-            bounds=Bounds(0, 1),
-            constraints=LinearConstraint(matrix, right, right),
-            options={"time_limit": 0.3},
-        )
-
-
 def chunk(seed: int, rounds: int) -> int:
     state = seed
     for _ in range(rounds):
         state = (state * state + 12345) % 2147483647
     return state
-
-
-def work_numba(budget: Budget) -> None:
-    import numba
-
-    compiled = numba.njit(nogil=True)(chunk)
-    while not budget.stopped:
-        compiled(1, 10_000_000)
 
 
 def work_python(budget: Budget) -> None:
@@ -104,8 +80,6 @@ def work_python(budget: Budget) -> None:
 KINDS: dict[str, Callable[[Budget], None]] = {
     "cp_sat": work_cp_sat,
     "scip": work_scip,
-    "highs": work_highs,
-    "numba": work_numba,
     "python": work_python,
 }
 

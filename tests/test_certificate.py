@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import pickle
-from fractions import Fraction
 from functools import partial
 from typing import Any
 
@@ -16,7 +15,6 @@ from cms.certificate.certificate import (
     Branch,
     Certificate,
     first_certificate,
-    round_up,
 )
 from cms.certificate.quantity import MachinesOfType
 from cms.errors import InvalidCertificate
@@ -27,9 +25,6 @@ from cms.problem.problem import Problem
 from tests.samples import refusal, triple
 
 refused = partial(refusal, InvalidCertificate)
-
-
-# --- prices, by hand ------------------------------------------------------------------------------
 
 
 # --- depth ----------------------------------------------------------------------------------------
@@ -100,24 +95,3 @@ def test_the_first_certificate_sees_blocks_that_no_machine_can_have() -> None:
     )
     assert first_certificate(nowhere).proves_infeasible(nowhere)
     assert first_certificate(Problem(configurations=[])) == BlockPrices()
-
-
-@pytest.mark.parametrize(
-    ("bound", "step", "rounded"),
-    [
-        (Fraction(176, 15), Fraction(1), Fraction(12)),
-        (Fraction(12), Fraction(1), Fraction(12)),
-        (Fraction(5, 4), Fraction(1, 2), Fraction(3, 2)),
-        (Fraction(1, 10**30), Fraction(1, 3), Fraction(1, 3)),
-        (Fraction(0), Fraction(5), Fraction(0)),
-        (Fraction(-7, 2), Fraction(1), Fraction(-3)),
-        (Fraction(7, 2), Fraction(0), Fraction(7, 2)),  # all machines are free: nothing to round to
-    ],
-)
-def test_a_bound_is_rounded_up_to_what_schedules_can_cost(
-    bound: Fraction, step: Fraction, rounded: Fraction
-) -> None:
-    assert round_up(bound, step) == rounded
-
-
-# --- many jobs ------------------------------------------------------------------------------------

@@ -37,7 +37,6 @@ def on(quantity: Quantity) -> Branch:
     ("certificate", "words"),
     [
         (BlockPrices({"B": 1}), "block 'B'"),
-        (BlockPrices({"c": 0}), "block 'c'"),
         (BlockPrices(proper={"B": 9}), "block 'B'"),
         (BlockPrices(proper={"b": 1}), "proper count of 1 for the block 'b'"),
         (BlockPrices({}, {"Dear": 0}), "machine type 'Dear'"),
@@ -49,7 +48,6 @@ def on(quantity: Quantity) -> Branch:
         (on(MachinesOfType("DEAR")), "machine type 'DEAR'"),
         (on(MachinesOfType({"dear": 2, "DEAR": 1})), "machine type 'DEAR'"),
         (on(BlocksOf("c")), "block 'c'"),
-        (on(BlocksOfJob("c", "x")), "block 'c'"),
         (on(BlocksOfJob("b", "z")), "job 'z'"),
         (on(MachinesWith(Configuration({"c": 1}, "dear"))), "block 'c'"),
         (on(MachinesWith(Configuration({"b": 1}, "DEAR"))), "machine type 'DEAR'"),
@@ -75,7 +73,6 @@ def test_a_breach_is_named(certificate: Certificate, words: str) -> None:
         (({}, {}, (), ["b"]), "['b']"),
         (({}, {}, (), {"": 1}), "''"),
         (({5: 1},), "5"),
-        (({5: 1, "b": 1},), "5"),
         ((["b"],), "['b']"),
         (({}, {"m": -1}), "limit of machine type 'm' is -1"),
         (({}, {"m": Decimal("NaN")}), "limit of machine type 'm' is Decimal('NaN')"),
@@ -83,7 +80,6 @@ def test_a_breach_is_named(certificate: Certificate, words: str) -> None:
         (({}, {}, [-1]), "multiplier is -1"),
         (({}, {}, ["a"]), "multiplier: 'a'"),
         (({}, {}, "12"), "multipliers is '12'"),
-        (({}, {}, 5), "multipliers is 5"),
     ],
 )
 def test_prices_that_are_none_are_refused(arguments: Any, words: str) -> None:
@@ -110,10 +106,8 @@ class Turncoat(Configuration):
     ("make", "words"),
     [
         (lambda: Branch("b", 0, LEAF, LEAF), "'b'"),  # type: ignore[arg-type]
-        (lambda: Branch(None, 0, LEAF, LEAF), "None"),  # type: ignore[arg-type]
         (lambda: Branch(Everywhere("b"), 0, LEAF, LEAF), "Everywhere"),
         (lambda: Branch(BlocksOf("b"), 0.5, LEAF, LEAF), "at_most is 0.5"),  # type: ignore[arg-type]
-        (lambda: Branch(BlocksOf("b"), "1/3", LEAF, LEAF), "at_most is '1/3'"),  # type: ignore[arg-type]
         (lambda: Branch(BlocksOf("b"), True, LEAF, LEAF), "at_most is True"),
         (lambda: Branch(BlocksOf("b"), 0, None, LEAF), "None"),  # type: ignore[arg-type]
         (lambda: Branch(BlocksOf("b"), 0, LEAF, {}), "{}"),  # type: ignore[arg-type]
@@ -121,12 +115,10 @@ class Turncoat(Configuration):
         (lambda: MachinesOfType({}), "no type"),
         (lambda: MachinesOfType({"": 1}), "''"),
         (lambda: MachinesOfType({"m": 0}), "machine type 'm' is 0"),
-        (lambda: MachinesOfType({"m": -1}), "machine type 'm' is -1"),
         (lambda: MachinesOfType({"m": 1.5}), "machine type 'm' is 1.5"),  # type: ignore[dict-item]
         (lambda: MachinesOfType({"m": True}), "machine type 'm' is True"),
         (lambda: BlocksOf(""), "''"),
         (lambda: BlocksOfJob("b", ["x"]), "['x']"),  # type: ignore[arg-type]
-        (lambda: BlocksOfJob(None, "x"), "None"),  # type: ignore[arg-type]
         (lambda: MachinesOf("b"), "'b'"),  # type: ignore[arg-type]
         (lambda: MachinesOf(Turncoat({"b": 3})), "3 x b"),
         (lambda: MachinesOf(SizeBounded({"b": 1}, 1)), "SizeBounded"),  # type: ignore[arg-type]

@@ -202,6 +202,3 @@ def cases(draw: st.DrawFn) -> tuple[Problem, list[MachineGroup]]:
 def test_the_check_agrees_with_the_definition(case: tuple[Problem, list[MachineGroup]]) -> None:
     problem, groups = case
     assert (check(problem, Schedule(groups)) == ()) == is_valid(problem, groups)
-
-
-# --- size -----------------------------------------------------------------------------------------

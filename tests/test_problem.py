@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import gc
-import operator
 import pickle
 from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Iterator
@@ -32,7 +31,6 @@ from cms.values.frozen import FrozenMap
 from cms.values.names import NumberedNames
 from tests.files.documents import problems
 from tests.samples import mig, mig_from_arrays, refusal
-from tests.texts import LETTERS
 
 HALVES = Configuration({"half": 2})
 REFUSED = (AttributeError, TypeError, ValueError)
@@ -67,22 +65,6 @@ def test_a_part_is_equal_to_its_copies_and_cannot_be_changed(part: Any) -> None:
             delattr(part, name)
     assert not hasattr(part, "__dict__")
     assert part == pickle.loads(pickle.dumps(part))
-
-
-@given(st.dictionaries(st.text(LETTERS, max_size=3), st.integers()))
-def test_a_frozen_map_is_a_mapping_in_the_order_of_its_keys(table: dict[str, int]) -> None:
-    frozen: Any = FrozenMap(table)
-    assert [*zip(frozen.keys(), frozen.values(), strict=True)] == [*frozen.items()]
-    assert list(frozen.items()) == sorted(table.items())
-    assert frozen == table == dict(frozen)
-    assert hash(frozen) == hash(FrozenMap(dict(reversed(table.items()))))
-    assert (len(frozen), "no such key" in frozen) == (len(table), False)
-    table["another"] = 1
-    assert "another" not in frozen
-    with pytest.raises(TypeError):
-        operator.setitem(frozen, "a", 2)
-    with pytest.raises(AttributeError):
-        frozen.update(a=2)
 
 
 @pytest.mark.parametrize(

@@ -11,8 +11,7 @@ import pytest
 from cms.certificate.certificate import BlockPrices
 from cms.errors import FileError
 from cms.files import solution_to_json
-from cms.problem.parts import Configuration, MachineType
-from cms.referee.check import check
+from cms.problem.parts import Configuration
 from cms.schedule.schedule import MachineGroup, Schedule
 from cms.solving.solution import GROUPS_SHOWN, Solution
 from cms.solving.solve import solve
@@ -72,14 +71,6 @@ def test_numbers_that_python_would_not_print_are_printed() -> None:
     assert "cost         about 2.250e4301\n" in text
     assert "gap          about 1.080e4301 (48.00%)" in text
     assert "about 2.250e4301" in html_of(solution)
-    low = replace(optimal(), lower_bound=Fraction(-(10**5000)))
-    assert "gap          about 1.000e5000 (about 3.333e5001%)" in str(low)
-    short = Schedule([MachineGroup(Configuration({"b": 2}), {("b", "x"): 2}, limit)] * 20)
-    wide = problem.replace(machine_types=[MachineType("machine", limit=1)])
-    assert (
-        str(check(wide, short)[0])
-        == "machine type 'machine' has about 1.800e4301 machines, needs at most 1"
-    )
     with pytest.raises(FileError, match=r"the number about 2\.250e4301, .*; choose a larger unit"):
         solution_to_json(solution)
 
