@@ -199,4 +199,4 @@ def press(way: str, kind: str, moment: float, method: str | None = None) -> Pres
 
 
 if __name__ == "__main__":
-    interrupted(sys.argv[1], sys.argv[2], *(sys.argv[3:] or [None]))
+    interrupted(sys.argv[1], sys.argv[2], sys.argv[3] if len(sys.argv) > 3 else None)
