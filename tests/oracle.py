@@ -9,9 +9,6 @@ A problem is read through its public face only (jobs, blocks, configurations, ma
    matter that no other load is below.
 3. Machines are added one by one, cheapest fleet first (Dijkstra), within the limits; the first
    fleet that has the blocks of some load is optimal. If no fleet is left, there is no schedule.
-
-``by_hand`` is plainer still, for the tiniest problems: it gives every single block to every job in
-turn, and is there to check the rest.
 """
 
 from __future__ import annotations
@@ -150,43 +147,6 @@ def machines(problem: Problem, *, proper: bool = False) -> Iterator[tuple[int, V
             for counts in multisets(shape, problem.blocks):
                 if not proper or all(map(operator.le, counts, most)):
                     yield machine, counts
-
-
-def by_hand(problem: Problem, most_machines: int) -> Fraction | None:
-    """The optimum by brute force over single blocks, of at most so many machines."""
-    kinds = sorted(set(machines(problem)))
-    types = problem.machine_types
-    fleets = [
-        (sum((types[m].cost for m, _ in fleet), Fraction(0)), fleet)
-        for number in range(most_machines + 1)
-        for fleet in itertools.combinations_with_replacement(kinds, number)
-    ]
-    for cost, fleet in sorted(fleets):
-        single = [
-            block
-            for _, counts in fleet
-            for block, n in zip(problem.blocks, counts, strict=True)
-            for _ in range(n)
-        ]
-        within_limits = all(
-            t.limit is None or sum(m == at for m, _ in fleet) <= t.limit
-            for at, t in enumerate(types)
-        )
-        if within_limits and _can_serve(problem, single):
-            return cost
-    return None
-
-
-def _can_serve(problem: Problem, blocks: Sequence[str]) -> bool:
-    jobs = list(problem.jobs)
-    for owners in itertools.product(range(len(jobs) + 1), repeat=len(blocks)):
-        served = [Fraction(0)] * (len(jobs) + 1)
-        for block, owner in zip(blocks, owners, strict=True):
-            if owner < len(jobs):
-                served[owner] += given(jobs[owner], block)
-        if all(amount >= job.demand for amount, job in zip(served, jobs, strict=False)):
-            return True
-    return False
 
 
 def _useful_machines(problem: Problem, most: Vector) -> list[tuple[int, Vector]]:

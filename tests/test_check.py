@@ -112,83 +112,6 @@ def test_blocks_on_one_machine_may_be_very_many(held: int) -> None:
     assert [fault.kind for fault in check(problem, Schedule([twice]))] == ["blocks", "job"]
 
 
-@pytest.mark.parametrize(
-    ("shape", "allowed"),
-    [
-        (Configuration({"b": 1, "c": 1}, "m"), True),
-        (Configuration({"c": 1, "b": 1}, "m"), True),
-        (Configuration({"b": 1}, "m"), False),  # a part of a listed configuration is another one
-        (Configuration({"b": 1, "c": 1}, "n"), False),
-        (Configuration({"b": 1, "c": 1}), False),  # with two types, it must say which
-        (Configuration({"b": 1, "c": 1}, "M"), False),
-        (Configuration({"s": 3}, "n"), True),
-        (Configuration({"s": 2, "t": 1}, "n"), True),
-        (Configuration({"s": 1, "t": 2}, "n"), True),  # 1/3 + 2 x 0.333 < 1
-        (Configuration({"t": 3}, "n"), True),  # 0.999
-        (Configuration({"t": 4}, "n"), False),
-        (Configuration({"s": 4}, "n"), False),
-        (Configuration({"s": 3}, "m"), False),
-        (Configuration({"s": 1, "b": 1}, "n"), False),
-        (Configuration({"zz": 1}, "n"), False),
-    ],
-)
-def test_a_configuration_is_allowed_if_it_is_listed_or_fits(
-    shape: Configuration, allowed: bool
-) -> None:
-    problem = Problem(
-        configurations=[
-            Configuration({"b": 1, "c": 1}, "m"),
-            SizeBoundedConfigurations({"s": "1/3", "t": 0.333}, 1, "n", max_blocks=4),
-            SizeBoundedConfigurations({"t": 2}, 1, "n"),
-        ],
-        machine_types=[MachineType("m"), MachineType("n")],
-    )
-    found = check(problem, Schedule([MachineGroup(shape, {}, 1)]))
-    assert [fault.kind for fault in found] == ["configuration"] * (not allowed)
-    if not allowed:
-        assert found[0].where == "group 0"
-        machine = f" on machine type {shape.machine!r}" if shape.machine else ""
-        assert found[0].has == f"the configuration {shape}{machine}"
-
-
-def test_counts_are_at_least_one_and_others_serve_nobody() -> None:
-    problem = one_job(1, 1)
-    assert faults(problem, group(count=0, x=1)) == [
-        "group 0 has 0 machines, needs at least 1",
-        "job 'x' has 0 of its demand served, needs 1",
-    ]
-    # a negative group may not make room under a limit, nor a negative entry under a machine
-    less = [group(count=2, x=1), group(count=-1, x=1)]
-    assert [fault.kind for fault in check(one_job(2, 1, limit=1), Schedule(less))] == ["count"]
-    for limit in (1, 2):
-        found = check(one_job(2, 1, limit=limit), Schedule([group(count=2, x=1)]))
-        assert [fault.kind for fault in found] == ["limit"] * (limit < 2)
-    both = MachineGroup(ONE, {("b", "x"): 2, ("b", "y"): -1}, 1)
-    pair = Problem(configurations=ONE, jobs=[Job("x", 2, {"b": 1}), Job("y", 0, {})])
-    assert faults(pair, both) == ["group 0 has -1 blocks 'b' for job 'y', needs at least 1"]
-    assert faults(problem, group(x=1), group(x=0)) == [
-        "group 1 has 0 blocks 'b' for job 'x', needs at least 1"
-    ]
-
-
-def test_jobs_and_blocks_are_those_of_the_problem() -> None:
-    problem = one_job(1, 1)
-    strange = MachineGroup(ONE, {("b", "x"): 1}, 1), MachineGroup(ONE, {("b", "y"): 1}, 1)
-    assert faults(problem, *strange) == ["group 1 has the job 'y', needs a job of the problem"]
-    unknown = MachineGroup(ONE, {("b", "x"): 1, ("c", "x"): 1}, 1)
-    assert faults(problem, unknown) == [
-        "group 0 has the block 'c', needs a block of the problem",
-        "group 0 has 1 blocks 'c' in use on a machine, needs at most the 0 of its configuration",
-    ]
-    numbered = Problem.from_arrays(demands=[0], supply=[[1]], configurations=[[1]], blocks=["b"])
-    for name in ("j1", "j", "j00", "J0"):
-        nobody = MachineGroup(ONE, {("b", name): 1}, 1)
-        assert faults(numbered, nobody) == [
-            f"group 0 has the job {name!r}, needs a job of the problem"
-        ]
-    assert faults(numbered, group(j0=1)) == []
-
-
 # --- against the definition -----------------------------------------------------------------------
 
 
@@ -279,18 +202,3 @@ def cases(draw: st.DrawFn) -> tuple[Problem, list[MachineGroup]]:
 def test_the_check_agrees_with_the_definition(case: tuple[Problem, list[MachineGroup]]) -> None:
     problem, groups = case
     assert (check(problem, Schedule(groups)) == ()) == is_valid(problem, groups)
-
-
-def test_the_definition_accepts_a_fair_share_of_the_cases() -> None:
-    """A property over schedules that are all wrong would not say much."""
-    verdicts: list[bool] = []
-
-    @given(cases())
-    def collect(case: tuple[Problem, list[MachineGroup]]) -> None:
-        verdicts.append(is_valid(*case))
-
-    collect()
-    assert 0.1 < sum(verdicts) / len(verdicts) < 0.9
-
-
-# --- size -----------------------------------------------------------------------------------------

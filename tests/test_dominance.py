@@ -70,6 +70,17 @@ def test_whatever_pieces_it_goes_by_nothing_changes(monkeypatch: pytest.MonkeyPa
         assert beaten(shapes, types, BLOCKS, never).tolist() == by_definition(shapes, types), seed
 
 
+@pytest.mark.parametrize("looks", [0, 1, 2, 3])
+def test_reducing_is_left_at_the_look_that_says_so(looks: int) -> None:
+    problem = Problem.from_arrays(
+        demands=[5, 6], supply=[[7, 1], [1, 9]], configurations=[[1, 2], [2, 2], [3, 1]]
+    )
+    budget = Counting(looks)
+    with pytest.raises(Stopped):
+        reduce(problem, lambda: budget.stopped)
+    assert budget.asked == looks + 1
+
+
 def test_of_very_many_only_so_many_pairs_are_compared(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is found then is beaten all the same, and the largest beat most of the others."""
     rng = random.Random(1)
@@ -92,24 +103,3 @@ def test_of_very_many_only_so_many_pairs_are_compared(monkeypatch: pytest.Monkey
     assert compared <= 200_000
     assert not (some & ~every).any()
     assert some.sum() > every.sum() / 2
-
-
-def test_types_of_one_machine_each_are_not_compared() -> None:
-    types = [MachineType(f"m{m}", limit=1) for m in range(40)] + [MachineType("one")]
-    shapes = [Configuration({"a": 1}, f"m{m}") for m in range(40)]
-    with pytest.MonkeyPatch.context() as patch:
-        asked = []
-        patch.setattr(dominance._Search, "compare", lambda _, mine, rivals: asked.append(rivals))
-        beaten(shapes, types, BLOCKS, never)
-    assert [len(rivals) for rivals in asked] == [0]
-
-
-@pytest.mark.parametrize("looks", [0, 1, 2, 3])
-def test_reducing_is_left_at_the_look_that_says_so(looks: int) -> None:
-    problem = Problem.from_arrays(
-        demands=[5, 6], supply=[[7, 1], [1, 9]], configurations=[[1, 2], [2, 2], [3, 1]]
-    )
-    budget = Counting(looks)
-    with pytest.raises(Stopped):
-        reduce(problem, lambda: budget.stopped)
-    assert budget.asked == looks + 1

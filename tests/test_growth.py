@@ -6,8 +6,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cms import (
-    Configuration,
-    Job,
     MachineType,
     Problem,
     Proof,
@@ -15,27 +13,9 @@ from cms import (
     growth,
     solve,
 )
-from cms.shortages.shortage import with_schedule
 from cms.shortages.variants import PARTS, at_share
 from tests.oracle import optimum
 from tests.property.problems import problems, share
-
-
-def test_a_spread_schedule_is_a_solution_of_its_own_right() -> None:
-    problem = Problem(
-        configurations=Configuration({"b": 10}),
-        jobs=[Job("x", 2, {"b": 1}), Job("y", 3, {"b": 1})],
-    )
-    solution = solve(problem)
-    grown = growth(problem, solution.schedule, certificate=solution.certificate)
-    spread = with_schedule(problem, solution, grown.schedule)
-    assert spread.schedule == grown.schedule
-    assert (spread.status, spread.proof, spread.method) == ("optimal", "checked", solution.method)
-    assert spread.certificate == solution.certificate
-    assert not check(problem, spread.schedule)
-    # a schedule that does not hold is refused by the driver, as any other start
-    bad = with_schedule(problem, solution, solution.schedule)
-    assert bad.cost == solution.cost
 
 
 @share(5)

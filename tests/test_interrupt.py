@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import signal
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
@@ -38,17 +37,3 @@ def test_a_swallowed_press_is_raised_at_the_next_look_or_at_the_end() -> None:
             interrupt.look()
     with pytest.raises(KeyboardInterrupt), interruptible():
         press_that_a_library_swallows()
-
-
-def test_other_threads_leave_signals_alone() -> None:
-    before = signal.getsignal(signal.SIGINT)
-    seen = []
-
-    def run() -> None:
-        with interruptible():
-            seen.append(signal.getsignal(signal.SIGINT))
-
-    thread = threading.Thread(target=run)
-    thread.start()
-    thread.join()
-    assert seen == [before]

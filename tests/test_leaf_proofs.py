@@ -65,15 +65,6 @@ def test_leaves_that_prove_the_same_are_evaluated_once(monkeypatch: pytest.Monke
     assert len(asked) == 2**6
 
 
-def test_leaves_with_other_multipliers_of_one_branch_prove_something_else() -> None:
-    leaves = [BlockPrices({"b": "1/3"}, multipliers=[m, 0]) for m in (1, 2)]
-    for first, second in (leaves, leaves[::-1]):
-        inner = Branch(MachinesOfType("machine"), 1, first, second)
-        tree = Branch(MachinesOfType("machine"), 2, inner, BlockPrices({"b": 1}, multipliers=[0]))
-        # 4 x 1/3, less 2 for each of at most two machines
-        assert tree.bound(triple(cost=9)) == Fraction(4, 3) - 4
-
-
 @given(st.data())
 def test_a_tree_with_shared_sides_proves_what_its_leaves_do_one_by_one(data: st.DataObject) -> None:
     problem = triple(cost=3)

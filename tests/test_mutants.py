@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import ast
 from pathlib import Path
-from queue import SimpleQueue
-from typing import Any
 
 import pytest
 
-from tests.mutants import Copy, Mutation, Result, band, judged, mutations, nearest
+from tests.mutants import Copy, Mutation, mutations
 from tests.source_tree import modules
 
 SOURCE = b'''"""What 1 + 1 is."""
@@ -66,15 +64,6 @@ def test_every_mutation_of_a_module_is_python_and_changes_it() -> None:
     assert ast.dump(ast.parse(source)) not in trees
 
 
-def test_the_own_tests_of_a_module_are_among_the_nearest() -> None:
-    assert nearest("cms.values.arrays")[:2] == [
-        "cms/values/arrays.py",
-        "tests/test_arrays.py",
-    ]
-    assert "tests/test_certificate_refusals.py" in nearest("cms.certificate.certificate")
-    assert "tests/algorithms/test_conformance.py" in nearest("algorithms.auto")
-
-
 @pytest.mark.parametrize(
     ("new", "more", "by"),
     [
@@ -100,40 +89,3 @@ def test_a_mutation_is_killed_where_a_test_fails(
     result = Copy(tmp_path / "copy").judge(mutation, [])
     assert (result.killed, result.by) == (bool(result.functions), by)
     assert (tmp_path / "copy" / own).read_bytes() == source
-
-
-def test_what_a_test_killed_that_fails_anyway_comes_again_and_results_are_kept(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    class Scripted:
-        def __init__(self, root: Path) -> None:
-            self.asked: list[list[str]] = []
-
-        def judge(self, mutation: Mutation, unfit: list[str]) -> Result:
-            self.asked.append(unfit)
-            by = [] if unfit else ["t.py::fails[anyway]"]
-            return Result(mutation, bool(by), by, 0.1)
-
-        def run(self, tests: list[str], seconds: int) -> tuple[bool, list[str]]:
-            return True, ["t.py::fails[anyway]"]
-
-    class Queue(SimpleQueue[Any]):
-        def get(self, block: bool = False, timeout: float | None = None) -> Any:
-            return super().get(block, timeout)  # a copy that was not put back is not waited for
-
-    monkeypatch.setattr("tests.mutants.OUT", tmp_path)
-    monkeypatch.setattr("tests.mutants.SimpleQueue", Queue)
-    monkeypatch.setattr("tests.mutants.Copy", Scripted)
-    monkeypatch.setattr("tests.mutants._tracked", list)
-    wanted = [Mutation("m", line, 1, 2, "a", "b") for line in (1, 2)]
-    results = judged(wanted, 1)
-    assert [(result.killed, result.by) for result in results] == [(False, [])] * 2
-    (kept,) = tmp_path.glob("*.jsonl")
-    kept.write_text(kept.read_text() + '[["m", 1')  # a kill cut the line off
-    monkeypatch.setattr("tests.mutants.Copy", lambda root: None)
-    assert judged(wanted, 1) == results
-
-
-def test_a_share_has_the_band_of_wilson() -> None:
-    assert band(27, 37) == pytest.approx((0.570, 0.846), abs=0.001)
-    assert band(5, 5)[1] == pytest.approx(1)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
 from typing import Any
 
 import pytest
@@ -17,7 +16,6 @@ from cms.plugin.registry import algorithm_of
 from cms.testing import check_algorithm
 from tests.plugins import OneByOne
 from tests.scripted import Scripted, blocks
-from tests.texts import html_of
 
 CROSSED = posed([1, 2], [2, 1], [[10, 9], [9, -1]])  # 9 + 2 * 9 = 27 of 29
 BEST, WORSE = SharingPlan({("g0", "w1"): 1, ("g1", "w0"): 2}), SharingPlan({("g0", "w1"): 1})
@@ -40,17 +38,6 @@ def test_a_run_starts_from_a_schedule_of_its_kind() -> None:
     for claim in (Schedule(), cms.BlockPrices(), cms.SolverBound(3, "oracle")):
         with pytest.raises(AlgorithmError, match="expected SharingPlan, |a solver's word is"):
             solve(CROSSED, Sharing([claim]))
-
-
-def test_it_is_printed_and_pickled_without_machines() -> None:
-    solution = solve(CROSSED, Sharing([BEST]))
-    assert solution.machine_count is None
-    text = str(solution)
-    assert "cost         2\n" in text
-    assert "machines" not in text
-    assert text.splitlines()[-1].split() == ["2", "g1", "w0"]
-    assert "<th>offline</th>" in html_of(solution)
-    assert pickle.loads(pickle.dumps(solution)) == solution
 
 
 @pytest.mark.parametrize("method", [*cms.algorithms(), pytest.param(OneByOne(), id="one_by_one")])

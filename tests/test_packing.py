@@ -169,22 +169,6 @@ def test_a_search_with_little_patience_tells_what_it_may_have_missed(
         assert value == best == ceiling
 
 
-def test_of_a_thousand_types_compiled_code_takes_over_within_a_search(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    # Each node may look at all types: so many nodes in plain code would take a minute.
-    sizes = [F(number) for number in range(1, 1_001)]
-    packing = Packing(sizes, F(1_000), None, [1] * 1_000)
-    worth = [number * 10**6 + number % 7 for number in range(1, 1_001)]
-    found = {}
-    for steps in (-1, 3_000, 2**62):
-        monkeypatch.setattr(cms.knapsack.packing, "_PLAIN_STEPS", steps)
-        monkeypatch.setattr(cms.knapsack.packing, "_steps_so_far", 0)
-        found[steps] = packing.fullest(worth, patience=200)
-        assert cms.knapsack.packing._steps_so_far <= max(0, steps) + 1_008
-    assert found[-1] == found[3_000] == found[2**62]
-
-
 def test_an_upper_bound_goes_with_the_prices_and_knows_no_types_without_value(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

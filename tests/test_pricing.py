@@ -296,16 +296,6 @@ def test_an_error_in_a_thread_is_an_error_of_the_pass(monkeypatch: pytest.Monkey
         price_jobs(as_rows([(5, [2])] * 9, 1), [1], stopped=stopped, compiled=True, threads=2)
 
 
-def test_plain_pricing_that_takes_too_long_goes_on_compiled(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    rows = as_rows(random_rows(random.Random(8), 30, 3, 40), 3)
-    special = {0: [30, 5, 9]}
-    plain = price(rows, [3, 5, 9], special=special, compiled=False)
-    monkeypatch.setattr(cms.knapsack.pricing, "_PATIENCE", 10)
-    assert_same(plain, price(rows, [3, 5, 9], special=special, compiled=False))
-
-
 def test_few_jobs_are_priced_without_importing_a_compiler() -> None:
     code = (
         "import sys, numpy as np; from cms.problem.rows import Rows\n"

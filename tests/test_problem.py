@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import gc
-import operator
 import pickle
 from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Iterator
@@ -32,7 +31,6 @@ from cms.values.frozen import FrozenMap
 from cms.values.names import NumberedNames
 from tests.files.documents import problems
 from tests.samples import mig, mig_from_arrays, refusal
-from tests.texts import LETTERS
 
 HALVES = Configuration({"half": 2})
 REFUSED = (AttributeError, TypeError, ValueError)
@@ -69,22 +67,6 @@ def test_a_part_is_equal_to_its_copies_and_cannot_be_changed(part: Any) -> None:
     assert part == pickle.loads(pickle.dumps(part))
 
 
-@given(st.dictionaries(st.text(LETTERS, max_size=3), st.integers()))
-def test_a_frozen_map_is_a_mapping_in_the_order_of_its_keys(table: dict[str, int]) -> None:
-    frozen: Any = FrozenMap(table)
-    assert [*zip(frozen.keys(), frozen.values(), strict=True)] == [*frozen.items()]
-    assert list(frozen.items()) == sorted(table.items())
-    assert frozen == table == dict(frozen)
-    assert hash(frozen) == hash(FrozenMap(dict(reversed(table.items()))))
-    assert (len(frozen), "no such key" in frozen) == (len(table), False)
-    table["another"] = 1
-    assert "another" not in frozen
-    with pytest.raises(TypeError):
-        operator.setitem(frozen, "a", 2)
-    with pytest.raises(AttributeError):
-        frozen.update(a=2)
-
-
 @pytest.mark.parametrize(
     "kind", [dict, MappingProxyType, OrderedDict, partial(defaultdict, int), FrozenMap]
 )
@@ -110,8 +92,6 @@ def test_what_a_part_was_made_of_may_be_any_mapping_and_change_later(kind: Any) 
 #: Of each: what is made, of what, and the place and value that are named.
 BAD_PARTS: list[tuple[Any, tuple[Any, ...], str]] = [
     (MachineType, ("",), "''"),
-    (MachineType, (5,), "5"),
-    (MachineType, ("a\nb",), r"'a\nb'"),
     (MachineType, ("m", -1), "cost of machine type 'm' is -1"),
     (MachineType, ("m", "1,5"), "cost of machine type 'm': '1,5'"),
     *((MachineType, ("m", 1, limit), f"limit of machine type 'm' is {limit!r}")
@@ -121,22 +101,17 @@ BAD_PARTS: list[tuple[Any, tuple[Any, ...], str]] = [
     (Configuration, (["a"],), "['a']"),
     *((Configuration, ({"a": n},), f"count of block 'a' in a configuration is {n}")
       for n in (-1, 1.0, True)),
-    (Configuration, ({"": 1},), "''"),
     (Configuration, ({"a\x9bb": 1},), r"'a\x9bb'"),
     (SizeBoundedConfigurations, ({}, 1), "without a block"),
     (SizeBoundedConfigurations, (["a"], 1), "['a']"),
     (SizeBoundedConfigurations, ({"b": 1, "a": 0}, 1), "size of block 'a' is 0"),
-    (SizeBoundedConfigurations, ({"a": -1}, 1), "size of block 'a' is -1"),
     (SizeBoundedConfigurations, ({"a": 1}, -1), "capacity is -1"),
     (SizeBoundedConfigurations, ({"a": 1}, 1, None, 0), "max_blocks is 0"),
-    (Job, ("", 1, {}), "''"),
     (Job, ("x\ty", 1, {}), r"'x\ty'"),
     (Job, ("x", -1, {}), "demand of job 'x' is -1"),
-    (Job, ("x", float("nan"), {}), "demand of job 'x' is nan"),
     (Job, ("x", 1, None), "demand_function of job 'x' is None"),
     (Job, ("x", 1, [1, 2]), "demand_function of job 'x' is [1, 2]"),
     (Job, ("x", 1, {"a": -1}), "supply of block 'a' to job 'x' is -1"),
-    (Job, ("x", 1, {"a": "b"}), "supply of block 'a' to job 'x': 'b'"),
     (Job, ("x", 1, {"": 1}), "''"),
 ]  # fmt: skip
 
@@ -171,33 +146,6 @@ def test_a_problem_has_the_parts_it_was_given() -> None:
         problem.jobs[2]
 
 
-def test_configurations_of_both_kinds_stand_side_by_side() -> None:
-    shares = SizeBoundedConfigurations({"mps:25": 25, "mps:50": 50}, 100, "shared", 48)
-    listed = Configuration({"7g": 1, "mps:25": 1}, "a100")
-    types = [MachineType("a100", "0.6", 3), MachineType("shared", "0.4"), MachineType("spare")]
-    problem = Problem(configurations=[shares, listed], machine_types=types)
-    assert problem.blocks == ("mps:25", "mps:50", "7g")
-    assert problem.listed_configurations == (listed,)
-    assert problem.size_bounded_configurations == (shares,)
-    assert problem.cost_step == Fraction(1, 5)  # of 3/5, 2/5 and 1
-    nothing = Problem(configurations=[])
-    assert (nothing.blocks, nothing.n_jobs, nothing.cost_step, [*nothing.jobs]) == ((), 0, 1, [])
-    hopeless = Problem(configurations=[], jobs=[Job("x", 1, {}), Job("idle", 0, {})])
-    assert hopeless.rows.row(0) == Row(1, (), 1)
-
-
-def test_a_problem_counts_what_its_jobs_can_use() -> None:
-    jobs = [Job("x", 7, {"a": 2, "b": 3}), Job("y", 10**30, {"b": 1}), Job("idle", 0, {"c": 1})]
-    problem = Problem(configurations=Configuration({"a": 1, "b": 1, "c": 1}), jobs=jobs)
-    assert problem.useful_blocks() == (4, 10**30 + 3, 0)
-    assert problem.serving_blocks().tolist() == [True, True, False]
-    n, most = 5, 2**62
-    many = Problem.from_arrays(
-        demands=[most] * n, supply=[[1]] * n, configurations=Configuration({"b0": 1})
-    )
-    assert many.useful_blocks() == (n * most,)
-
-
 def test_a_callable_is_asked_once_a_block_and_blamed_if_it_fails() -> None:
     asked: list[str] = []
 
@@ -225,29 +173,23 @@ ONE, TWO = Job("x", 1, {}), MachineType("m")
 BAD: list[tuple[dict[str, Any], str]] = [
     ({"configurations": None}, "configurations is None"),
     ({"configurations": ["a"]}, "configurations contains 'a'"),
-    ({"jobs": None}, "jobs is None"),
     ({"jobs": ONE}, "jobs is Job(name='x'"),
     ({"jobs": [ONE, ONE]}, "two jobs are called 'x'"),
     ({"jobs": [Job("x", 1, {"haf": 1})]}, "job 'x' has a supply for the block 'haf'"),
-    ({"machine_types": None}, "machine_types is None"),
     ({"machine_types": TWO}, "machine_types is MachineType(name='m'"),
     ({"machine_types": [TWO, TWO]}, "two machine types are called 'm'"),
     ({"machine_types": [TWO, MachineType("n")]}, "one of m, n"),
     ({"configurations": Configuration({"a": 1}, "A")}, "unknown machine type 'A'"),
 ]
 BAD_ARRAYS: list[tuple[dict[str, Any], str]] = [
-    ({"demands": 5}, "()"),
     ({"demands": [1]}, "(2, 2)"),
     ({"demands": [1, None]}, "demand of job 'j1' is None"),
     ({"demands": [1, -2], "job_names": np.array(["a", "b"])}, "demand of job 'b' is -2"),
-    ({"supply": [1, 2]}, "(2,)"),
     ({"supply": [[1, np.nan], [1, 2]]}, "supply of block 'b1' to job 'j0' is nan"),
     ({"supply": [[1, 0], [2, -3]], "blocks": ["x", "y"]}, "supply of block 'y' to job 'j1'"),
     ({"blocks": ["x"]}, "1 blocks are named"),
-    ({"blocks": "xy"}, "'xy'"),
     ({"job_names": ["x"]}, "1 job names for 2 demands"),
     ({"configurations": [[1, 0, 0]]}, "(1, 3)"),
-    ({"configurations": [1, 0]}, "(2,)"),
     ({"configurations": [np.ones((2, 2)), np.ones((2, 3))]}, "no array of counts"),
     ({"configurations": [[1, 0], [0, -1]]}, "configurations[1]: count of block 'b1'"),
     ({"configurations": np.ones((1, 2))}, "configurations[0]: count of block 'b0'"),
@@ -255,7 +197,6 @@ BAD_ARRAYS: list[tuple[dict[str, Any], str]] = [
     ({"configurations": [Configuration({"B0": 1})]}, "'B0'"),
     ({"configurations": [Configuration({"b0": 1}), "b1"]}, "configurations contains 'b1'"),
     ({"configuration_machines": ["machine"]}, "1 configuration_machines for 2 configurations"),
-    ({"configuration_machines": 7}, "configuration_machines is 7"),
     ({"configuration_machines": ["m", "m"]}, "unknown machine type 'm'"),
     ({"configurations": [Configuration({"b0": 1})], "configuration_machines": ["machine"]},
      "configuration_machines"),

@@ -41,29 +41,18 @@ def solved(name: str, method: str) -> cms.Solution:
 
 @EVERY
 @BY_EVERY
-def test_every_demand_is_met_exactly(name: str, method: str) -> None:
-    solution = solved(name, method)
-    if solution.status in {cms.Status.OPTIMAL, cms.Status.FEASIBLE}:
-        assert cms.check(problem_of(name), solution.schedule) == ()
-        assert solution.cost == solution.schedule.cost(problem_of(name))
-
-
-@EVERY
-@BY_EVERY
-def test_every_lower_bound_is_its_certificates(name: str, method: str) -> None:
+def test_what_a_solution_says_holds(name: str, method: str) -> None:
+    """P1 to P3 and P5: the schedule, the bound, the status, and the way to them."""
     problem, solution = problem_of(name), solved(name, method)
-    if solution.status is cms.Status.INFEASIBLE and solution.proof is cms.Proof.CHECKED:
-        assert solution.certificate.proves_infeasible(problem)
-        return
     bound = solution.certificate.bound(problem)
     step = problem.cost_step
-    assert solution.lower_bound == (-(-bound // step) * step if step else bound)
-
-
-@EVERY
-@BY_EVERY
-def test_optimal_is_proved_or_says_whose_word_it_is(name: str, method: str) -> None:
-    solution = solved(name, method)
+    if solution.status in {cms.Status.OPTIMAL, cms.Status.FEASIBLE}:
+        assert cms.check(problem, solution.schedule) == ()
+        assert solution.cost == solution.schedule.cost(problem)
+    if solution.status is cms.Status.INFEASIBLE and solution.proof is cms.Proof.CHECKED:
+        assert solution.certificate.proves_infeasible(problem)
+    else:
+        assert solution.lower_bound == (-(-bound // step) * step if step else bound)
     if solution.status is cms.Status.OPTIMAL:
         word = (solution.lower_bound, solution.claimed_bound)[solution.proof is cms.Proof.SOLVER]
         assert solution.proof is not cms.Proof.NONE
@@ -74,17 +63,11 @@ def test_optimal_is_proved_or_says_whose_word_it_is(name: str, method: str) -> N
         assert solution.status is (cms.Status.OPTIMAL, cms.Status.INFEASIBLE)[known is None]
     elif known is not None and solution.cost is not None:
         assert solution.lower_bound <= known <= solution.cost
-
-
-@EVERY
-@BY_EVERY
-def test_costs_never_rise_and_bounds_never_fall(name: str, method: str) -> None:
-    history = solved(name, method).history
-    costs = [line.cost for line in history if line.cost is not None]
-    bounds = [line.lower_bound for line in history]
+    costs = [line.cost for line in solution.history if line.cost is not None]
     assert costs == sorted(costs, reverse=True)
-    assert bounds == sorted(bounds)
-    assert [line.seconds for line in history] == sorted(line.seconds for line in history)
+    for key in ("lower_bound", "seconds"):
+        values = [getattr(line, key) for line in solution.history]
+        assert values == sorted(values)
 
 
 @EVERY

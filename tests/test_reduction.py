@@ -119,33 +119,6 @@ def test_where_smaller_blocks_replace_others_all_stays_as_it_was() -> None:
     assert went > so_many(4, 250)
 
 
-def test_of_shares_in_proportion_the_smallest_is_left_and_prices_come_back() -> None:
-    sizes = {str(share): share for share in (1, 2, 3, 7)}
-    problem = Problem(
-        configurations=SizeBoundedConfigurations(sizes, 10),
-        jobs=[Job("x", 10**30, {name: f"{share}/3" for name, share in sizes.items()})],
-    )
-    reduction = reduce(problem, fewer=True)
-    assert reduction.problem.blocks == ("1",)
-    assert reduce(problem).problem.blocks == ("1", "2", "3", "7")
-    leaf = reduction.restore_prices(BlockPrices({"1": "1/10"}), Fraction(0))
-    assert leaf.bound(problem) == Fraction(3 * 10**30, 10)
-
-
-def test_a_block_that_no_machine_has_is_left_out_and_gets_a_price_nobody_pays() -> None:
-    problem = Problem(
-        configurations=SizeBoundedConfigurations({"giant": 9, "small": 1}, 2),
-        jobs=[Job("x", 5, {"giant": 5, "small": 1})],
-    )
-    reduction = reduce(problem)
-    assert reduction.problem.blocks == ("small",)
-    assert reduction.lost == ("giant",)
-    leaf = BlockPrices({"small": "1/2"})
-    assert leaf.bound(reduction.problem) == Fraction(5, 2)
-    assert leaf.bound(problem) == 0
-    assert reduction.restore_prices(leaf, Fraction(5, 2)).bound(problem) == Fraction(5, 2)
-
-
 def test_nothing_is_left_that_serves_nobody_or_that_another_configuration_beats() -> None:
     for family in FAMILIES:
         for number in range(10):

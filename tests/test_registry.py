@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import importlib.metadata
+import importlib
 import os
 import subprocess
 import sys
 from fractions import Fraction
-from importlib.metadata import PathDistribution
 from pathlib import Path
-from typing import NoReturn
 
 import pytest
 
@@ -112,22 +110,6 @@ def test_an_installed_instance_is_found(install: Install) -> None:
 # --- what goes wrong ------------------------------------------------------------------------------
 
 
-def test_an_unknown_method_lists_those_there_are() -> None:
-    with pytest.raises(UnknownMethod, match=r"'atuo' is unknown; nearest: 'auto'; installed are"):
-        solve(blocks(8), "atuo")
-
-
-def test_an_empty_registry_says_how_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    cms.plugin.registry._entries.cache_clear()
-    monkeypatch.setattr(importlib.metadata, "entry_points", lambda group: ())
-    try:
-        assert algorithms() == ()
-        with pytest.raises(UnknownMethod, match=r"run `pip install -e \.`"):
-            load_algorithm("auto")
-    finally:
-        cms.plugin.registry._entries.cache_clear()
-
-
 def test_two_providers_of_one_name_are_both_named(install: Install) -> None:
     install("acme", {"cms.algorithms": {"auto": "acme_plugin:Visitor"}}, acme_plugin=PLUGIN)
     with pytest.raises(PluginError, match="offered by 2 .*, acme and configurable-machines; unins"):
@@ -167,13 +149,6 @@ def test_an_entry_that_is_no_algorithm_is_refused(install: Install, entry: str, 
         load_algorithm("it")
 
 
-@pytest.mark.parametrize("entry", ["acme_plugin:Visitor", "acme_plugin:PLUGIN"])
-def test_an_entry_that_is_no_instance_is_refused(install: Install, entry: str) -> None:
-    install("acme", {"cms.instances": {"it": entry}}, acme_plugin=PLUGIN + "\nPLUGIN = 3\n")
-    with pytest.raises(PluginError, match="instance 'it' .*expected an object with name, title"):
-        load_instance("it")
-
-
 def test_a_shadowed_package_of_ours_is_found_out(tmp_path: Path) -> None:
     """Pip lets the last distribution that ships a top-level `algorithms` overwrite the others."""
     (tmp_path / "algorithms").mkdir()
@@ -204,15 +179,6 @@ def test_a_folder_or_file_of_the_users_that_hides_ours_is_named(place: str, tmp_
     assert "Rename it, or move the script to another folder" in last
 
 
-def test_a_folder_that_hides_the_instances_is_named_before_a_benchmark_begins(
-    tmp_path: Path,
-) -> None:
-    (tmp_path / "instances").mkdir()
-    (tmp_path / "instances" / "__init__.py").write_text("")
-    last = last_words("-m", "bench", "--help", tmp_path)
-    assert last.startswith(f"bench: {tmp_path / 'instances'} is not of {OWN} and hides its ")
-
-
 def last_words(*command: str | Path) -> str:
     """The last line on stderr of a Python that fails in a folder, the last argument."""
     *arguments, folder = command
@@ -228,11 +194,12 @@ def last_words(*command: str | Path) -> str:
     return run.stderr.strip().splitlines()[-1]
 
 
-def test_who_distributes_an_algorithm_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    load_algorithm("auto")
-
-    def read(*_: object) -> NoReturn:
-        raise AssertionError("read again")
-
-    monkeypatch.setattr(PathDistribution, "read_text", read)
-    assert load_algorithm("greedy")[1]
+def test_an_empty_registry_says_how_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    cms.plugin.registry._entries.cache_clear()
+    monkeypatch.setattr(importlib.metadata, "entry_points", lambda group: ())
+    try:
+        assert algorithms() == ()
+        with pytest.raises(UnknownMethod, match=r"run `pip install -e \.`"):
+            load_algorithm("auto")
+    finally:
+        cms.plugin.registry._entries.cache_clear()

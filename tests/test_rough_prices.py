@@ -5,21 +5,16 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from fractions import Fraction
-from pathlib import Path
 
 import pytest
 
-import cms
 from cms.certificate.certificate import BlockPrices
 from cms.plugin.algorithm import Budget, Claim, SolverBound
-from cms.plugin.registry import load_instance
 from cms.problem.parts import Configuration, Job, MachineType
 from cms.problem.problem import Problem
 from cms.running.stopping import Stopped
 from cms.solving.rough_prices import rough_prices
 from cms.solving.solution import Status, StopReason
-from cms.solving.solve import solve
-from proofs_checks.checker import check_solution, parse_document
 from tests.families import FAMILIES, instance
 from tests.oracle import optimum
 from tests.samples import spread
@@ -33,23 +28,6 @@ def test_rough_prices_hold_and_prove_no_more_than_the_optimum(family: str) -> No
         best = optimum(problem)
         for prices in rough_prices(problem):
             assert best is None or 0 <= prices.bound(problem) <= best
-
-
-@pytest.mark.parametrize(("name", "least"), [("S1", 2), ("S4", 6), ("S5", 12), ("S6", 15)])
-def test_a_heuristic_has_a_bound_worth_reading_on_published_scenarios(
-    name: str, least: int, tmp_path: Path
-) -> None:
-    problem = load_instance(name).as_problem().problem  # type: ignore[attr-defined]
-    heard: list[cms.Incumbent] = []
-    solution = solve(problem, "mig_serving_fast", on_improvement=heard.append)
-    assert solution.lower_bound >= least
-    assert solution.history[-1].source == "rough prices"
-    assert tuple(heard) == solution.history
-    assert (solution.stop_reason is StopReason.PROVED) == (solution.status is Status.OPTIMAL)
-    cms.write_problem(problem, tmp_path / "problem.json")
-    cms.write_solution(solution, tmp_path / "solution.json")
-    documents = [parse_document(file.read_text("utf-8")) for file in sorted(tmp_path.iterdir())]
-    assert check_solution(*documents) == []
 
 
 def test_a_schedule_without_a_bound_or_a_solvers_word_gets_one() -> None:

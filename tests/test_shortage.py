@@ -15,9 +15,7 @@ from hypothesis import strategies as st
 from cms import (
     AlgorithmError,
     BlockPrices,
-    Configuration,
     InvalidOption,
-    Job,
     MachineType,
     Problem,
     Proof,
@@ -146,22 +144,6 @@ def test_huge_demands_lack_huge_fleets(demand: int) -> None:
     assert found.less_demand == Fraction(699, 1000)
     assert found.demand_proof is Proof.CHECKED
     assert check(exactly_at(blocks(2 * demand + 1), 699), found.demand_schedule) == ()
-
-
-def test_jobs_that_nothing_serves_are_named_and_the_others_answered_for() -> None:
-    problem = Problem(
-        configurations=Configuration({"b": 1}),
-        jobs=[Job("x", 3, {"b": 1}), *(Job(f"lost-{j}", 3, {}) for j in range(22))],
-        machine_types=[MachineType("machine", limit=1)],
-    )
-    found = shortage(problem, solution=solve(problem))
-    assert len(found.unservable) == 22
-    assert str(found).splitlines()[19:] == [
-        "job 'lost-7': no block supplies any of its demand",
-        "... and 2 more jobs",
-        "for everything else, 2 more machines would do (proved fewest), or 33.3 % of every demand "
-        "(proved most)",
-    ]
 
 
 # --- answers that are none ------------------------------------------------------------------------

@@ -3,33 +3,29 @@
 from __future__ import annotations
 
 import json
+import random
 from fractions import Fraction
 
-import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from cms import (
     Configuration,
     Job,
-    MachineGroup,
     MachineType,
     Problem,
-    Schedule,
     SizeBoundedConfigurations,
     Status,
     solve,
 )
 from cms.files.problems import problem_to_json
-from cms.problem.usable import _all_held, _Content
 from cms.reduction.reduction import reduce
 from proofs_checks.checker import parse_document
 from proofs_checks.checker.problem import read_problem
-from proofs_checks.checker.usable import _one_held_by_none
 from proofs_checks.checker.usable import round_up as independently_rounded
 from proofs_checks.checker.usable import usable as independently_usable
 from tests.oracle import optimum
-from tests.property.problems import supply
+from tests.property.schedules import random_schedule
 
 Shape = Configuration | SizeBoundedConfigurations
 
@@ -48,56 +44,6 @@ def two_types(
 
 def listed(a: int, b: int = 0, machine: str = "other") -> Configuration:
     return Configuration({"a": a, "b": b}, machine)
-
-
-def bounded(capacity: int, machine: str = "other", **more: int) -> SizeBoundedConfigurations:
-    return SizeBoundedConfigurations({"a": 1, "b": 2}, capacity, machine, more.get("most"))
-
-
-USELESS = Configuration({"c": 5}, "other")
-OVERSIZED = SizeBoundedConfigurations({"a": 9}, 5, "other")
-SET = bounded(4, "plain")
-
-
-@pytest.mark.parametrize(
-    ("problem", "step"),
-    [
-        (two_types(), 2),
-        (two_types(USELESS), 2),
-        (two_types(OVERSIZED), 2),
-        (two_types(listed(2, 1)), 2),
-        (two_types(listed(2), listed(1, 1)), 2),
-        (two_types(listed(2), listed(3)), Fraction(1, 3)),
-        (two_types(Configuration({"a": 2, "c": 9}, "other")), 2),
-        (two_types(listed(9), limit=0), 2),
-        (two_types(listed(1), limit=1), 2),
-        (two_types(listed(9), limit=1), Fraction(1, 3)),
-        # A cheaper type with a limit may not have enough of what a dearer one has as well.
-        (two_types(listed(2, 1), cost="5/3", limit=9), Fraction(1, 3)),
-        (two_types(listed(2, 1), cost="5/3"), Fraction(5, 3)),
-        (two_types(listed(2, 1), cost=0), 0),
-        (two_types(listed(2, 1), cost=2), 2),
-        # Sets.
-        (two_types(bounded(1)), 2),
-        (two_types(bounded(2)), 2),
-        (two_types(bounded(3)), Fraction(1, 3)),
-        (two_types(listed(4), first=SET), 2),
-        (two_types(listed(2, 1), listed(0, 2), first=SET), 2),
-        (two_types(listed(3, 1), first=SET), Fraction(1, 3)),
-        (two_types(bounded(4), first=SET), 2),
-        (two_types(bounded(5), first=SET), Fraction(1, 3)),
-        (two_types(bounded(4), first=bounded(4, "plain", most=4)), Fraction(1, 3)),
-        (two_types(bounded(4, most=4), first=bounded(9, "plain", most=4)), 2),
-        # Nothing to do, or nothing to do it with: all types count.
-        (two_types(jobs=[]), Fraction(1, 3)),
-        (two_types(jobs=[Job("x", 0, {"a": 1})]), Fraction(1, 3)),
-    ],
-)
-def test_costs_step_over_the_machine_types_that_are_usable(
-    problem: Problem, step: Fraction
-) -> None:
-    assert problem.cost_step == step
-    agree(problem)
 
 
 def agree(problem: Problem) -> None:
@@ -139,7 +85,14 @@ def fleets(draw: st.DrawFn) -> Problem:
     return Problem(configurations=shapes, jobs=jobs, machine_types=types)
 
 
+@settings(max_examples=80)
 @given(fleets())
+@example(two_types(Configuration({"c": 5}, "other")))
+@example(two_types(listed(2), listed(1, 1)))
+@example(two_types(listed(2), listed(3)))
+@example(two_types(listed(9), limit=1))
+@example(two_types(listed(2, 1), cost="5/3", limit=9))
+@example(two_types(jobs=[]))
 def test_the_least_cost_is_a_multiple_of_the_step(problem: Problem) -> None:
     agree(problem)
     best, step = optimum(problem), problem.cost_step
@@ -153,7 +106,7 @@ def test_the_least_cost_is_a_multiple_of_the_step(problem: Problem) -> None:
 def test_a_start_of_any_cost_hides_no_better_schedule(problem: Problem, method: str) -> None:
     """A schedule whose cost is no multiple of the step is no obstacle on the way to the optimum."""
     best = optimum(problem)
-    start = clumsy(problem)
+    start = random_schedule(random.Random(1), problem)
     if best is None or start is None or (method in ("ptas", "lp_rounding") and limited(problem)):
         return
     solution = solve(problem, method, start=start, time_limit=60, threads=1)
@@ -163,51 +116,5 @@ def test_a_start_of_any_cost_hides_no_better_schedule(problem: Problem, method: 
         assert (solution.cost, solution.status) == (best, Status.OPTIMAL)
 
 
-@given(
-    st.lists(st.lists(st.integers(0, 4), min_size=3, max_size=3), min_size=1, max_size=12),
-    st.lists(st.lists(st.integers(0, 4), min_size=3, max_size=3), max_size=20),
-)
-@example([[n, 56 - n, 0] for n in range(57)], [[n, 56 - n, 0] for n in range(57)])
-def test_rows_are_held_as_their_pairs_say(mine: list[list[int]], theirs: list[list[int]]) -> None:
-    held = [
-        any(all(r >= f for r, f in zip(rival, row, strict=True)) for rival in theirs)
-        for row in mine
-    ]
-    named = [
-        [{b: n for b, n in zip("abc", row, strict=True) if n} for row in some]
-        for some in (mine, theirs)
-    ]
-    assert _one_held_by_none(*named) is not all(held)
-    serving = frozenset("abc")
-    contents = [[_Content(Configuration(row), serving) for row in some if row] for some in named]
-    assert _all_held(*contents) is all(h for h, row in zip(held, named[0], strict=True) if row)
-
-
 def limited(problem: Problem) -> bool:
     return any(machine.limit is not None for machine in problem.machine_types)
-
-
-def clumsy(problem: Problem) -> Schedule | None:
-    """Serve each job by listed machines of the dearest type that serves it alone."""
-    groups, left = [], {m.name: m.limit for m in problem.machine_types}
-    shapes = [c for c in problem.configurations if isinstance(c, Configuration)]
-    shapes.sort(key=lambda c: -problem.machine_type(c.machine).cost)
-    for job in problem.jobs:
-        if not job.demand:
-            continue
-        for shape in shapes:
-            each = {b: supply(job)(b) for b in shape.blocks}
-            gives = {b: n for b, n in shape.blocks.items() if each[b]}
-            total = sum((each[b] * n for b, n in gives.items()), Fraction(0))
-            if not total:
-                continue
-            number = -(-job.demand // total)
-            room = left[shape.machine or ""]
-            if room is None or number <= room:
-                left[shape.machine or ""] = None if room is None else room - number
-                taken = {(b, job.name): n for b, n in gives.items()}
-                groups.append(MachineGroup(shape, taken, number))
-                break
-        else:
-            return None
-    return Schedule(groups)

@@ -109,14 +109,6 @@ def typed(page: str, capsys: pytest.CaptureFixture[str]) -> str:
     return said
 
 
-def test_the_demo_says_how_the_command_is_found_afterwards() -> None:
-    run = subprocess.run(
-        ["make", "--dry-run", "demo"], capture_output=True, text=True, check=True, cwd=ROOT
-    )
-    assert ". .venv/bin/activate" in run.stdout
-    assert ". .venv/bin/activate" in README.read_text("utf-8")
-
-
 @pytest.mark.parametrize("requests", [0, pytest.param(400_000, marks=pytest.mark.long)])
 def test_the_headline_and_its_picture_are_what_the_command_plans(
     tmp_path: Path, requests: int
@@ -145,10 +137,6 @@ def test_the_headline_and_its_picture_are_what_the_command_plans(
         if requests:
             replayed = simulate(plan, requests=requests)
             assert replayed.count(Verdict.KEPT) == (11 if found == gpus else kept)
-
-
-def test_the_readme_is_one_screen() -> None:
-    assert len(README.read_text("utf-8").splitlines()) <= 64
 
 
 def test_what_the_readme_types_in_an_empty_folder_plans_without_a_warning(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ import pytest
 from cms.testing import CHECKS
 from tests.conftest import Install
 from tests.documentation.pages import DOCS, DOCUMENTS, blocks, shown
-from tests.documentation.transcripts import Shell, difference, renewed, typed
+from tests.documentation.transcripts import Shell, difference, typed
 
 #: Typed where what it shows is installed, by the test of its own.
 PLUGIN = DOCS / "methods" / "write-an-algorithm.md"
@@ -69,37 +69,6 @@ def test_the_algorithm_of_the_page_passes_the_test_of_the_page() -> None:
     exec(compile(test, "test_one_by_one.py", "exec"), module)
     for check in CHECKS:
         module["test_conformance"](check)
-
-
-def test_what_differs_from_a_page_is_found_and_may_be_written_into_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    page = """\
-```console
-$ cat > it <<END
-one
-END
-$ cat it
-two
-$ cms gpus \\
-    nonsense
-$ echo $?
-0
-```
-"""
-    commands = [each.command for each in typed(page)]
-    assert commands == [
-        "cat > it <<END\none\nEND",
-        "cat it",
-        "cms gpus \\\n    nonsense",
-        "echo $?",
-    ]
-    now = renewed(page)
-    assert "$ cat it\none\n$ cms" in now
-    assert "nonsense\nerror: unknown GPU 'nonsense'" in now
-    assert now.endswith("$ echo $?\n2\n```\n")
-    assert renewed(now) == now
 
 
 def test_a_command_that_fails_unnoticed_is_no_transcript() -> None:

@@ -10,11 +10,6 @@ from hypothesis import strategies as st
 from cms.certificate.certificate import BlockPrices, Branch, Certificate
 from cms.certificate.quantity import (
     BlocksOf,
-    BlocksOfJob,
-    MachinesOf,
-    MachinesOfType,
-    MachinesWith,
-    Quantity,
 )
 from cms.plugin.guarantee import Guarantee, GuaranteeVerdict, Reference, Verdict
 from cms.problem.parts import (
@@ -146,29 +141,11 @@ def schedules(least: int = -1) -> st.SearchStrategy[Schedule]:
 
 @cache
 def certificates() -> st.SearchStrategy[Certificate]:
-    """Trees of prices, whether they hold for some problem or not."""
+    """Trees of prices; branches of every kind are written in ``test_certificate_definition``."""
     tables = st.dictionaries(NAMES, NUMBERS, max_size=2)
     leaves = st.builds(BlockPrices, tables, tables, st.lists(NUMBERS, max_size=2))
-    listed = st.builds(
-        Configuration,
-        st.dictionaries(NAMES, st.integers(1, 9), min_size=1, max_size=2),
-        st.none() | NAMES,
-    )
-    quantities: st.SearchStrategy[Quantity] = st.one_of(
-        st.builds(
-            MachinesOfType,
-            NAMES | st.dictionaries(NAMES, st.integers(1, 10**20), min_size=1, max_size=3),
-        ),
-        st.builds(MachinesOf, listed),
-        st.builds(MachinesWith, listed),
-        st.builds(BlocksOf, NAMES),
-        st.builds(BlocksOfJob, NAMES, NAMES),
-    )
-
-    def branches(inner: st.SearchStrategy[Certificate]) -> st.SearchStrategy[Certificate]:
-        return st.builds(Branch, quantities, st.integers(-3, 10**20), inner, inner)
-
-    return st.recursive(leaves, branches, max_leaves=4)
+    trees = st.builds(Branch, st.builds(BlocksOf, NAMES), st.integers(-3, 10**20), leaves, leaves)
+    return leaves | trees
 
 
 @st.composite

@@ -14,7 +14,6 @@ from cms.certificate.quantity import BlocksOf, BlocksOfJob, MachinesOf, Machines
 from cms.errors import FileError
 from cms.files import certificate_from_json
 from cms.problem.parts import Configuration
-from tests.samples import refusal
 from tests.texts import LETTERS
 
 
@@ -57,24 +56,6 @@ def test_a_tree_in_json_is_plain_to_read() -> None:
 
 LEAF: dict[str, Any] = {"prices": {}}
 GOOD: dict[str, Any] = {"branch": {"blocks_of": "b"}, "at_most": 0, "below": LEAF, "above": LEAF}
-
-
-@pytest.mark.parametrize(
-    ("tree", "message"),
-    [
-        (None, "the document is null, expected an object"),
-        ({"prices": {"": 1}}, "block name is ''; expected a text that is not empty"),
-        ({"prices": {"b": [1]}}, "prices.b is an array, expected a number such as"),
-        ({**GOOD, "at_most": 1.5}, "at_most is 1.5, expected a whole number"),
-        ({**GOOD, "branch": {"machines_of_type": {"m": 0}}}, "branch.machines_of_type.m is 0, e"),
-        ({**GOOD, "branch": {"machines_of": {"blocks": {"b": -1}}}}, "branch.machines_of.blocks"),
-        ({**LEAF, "proper": [1]}, "proper is an array, expected an object"),
-        ({**GOOD, "branch": {}}, "branch has 0 quantities, expected exactly one of machines_of_"),
-        ({**GOOD, "branch": {"blocks_of": "b", "x-note": "mine"}}, "branch has the unknown key "),
-    ],
-)
-def test_json_that_is_no_tree_is_refused(tree: Any, message: str) -> None:
-    assert message in refusal(FileError, certificate_from_json, tree)
 
 
 @given(

@@ -181,6 +181,3 @@ def test_cells_are_those_of_the_standard_library(
                 "".join(lines[place(cell)[0] - 1 :])[place(cell)[1] - 1 :].replace('"', "").lstrip()
             )
             assert rest.startswith(cell.text.replace('"', "").lstrip())
-
-
-# --- the fleet's other tables ---------------------------------------------------------------------

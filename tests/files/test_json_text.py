@@ -107,16 +107,3 @@ def test_a_fault_is_found_where_it_stands(text: str, message: str) -> None:
     with pytest.raises(FileError) as caught:
         parse_json(Source("p.json", text))
     assert str(caught.value).startswith(f"p.json:{message}")
-
-
-@pytest.mark.parametrize(
-    ("name", "text"),
-    [
-        ("s.csv", "service,model\n"),
-        ("<stdin>", "# what to serve\n\nservice;model\nchat;bert\n"),
-        ("s.txt", "0.5\t1\n2\t3"),
-    ],
-)
-def test_a_table_is_called_one(name: str, text: str) -> None:
-    with pytest.raises(FileError, match="this is a table, not a plan, expected a JSON document"):
-        parse_json(Source(name, text), holds="a plan")

@@ -22,8 +22,9 @@ from cms.files import (
     solution_from_json,
     solution_to_json,
 )
-from proofs_checks.checker import parse_document, problem_sha256
+from proofs_checks.checker import check_problem, parse_document, problem_sha256
 from tests.files.documents import PROBLEM, SOLUTION
+from tests.files.test_time_shared import TEXT
 from tests.texts import LETTERS
 
 Reader = tuple[str, Callable[[Node], Any], Callable[[Any], dict[str, Any]]]
@@ -95,29 +96,35 @@ def replaced(draw: st.DrawFn, text: str) -> str:
 
 
 @pytest.mark.parametrize("reader", READERS, ids=["problem", "solution"])
+@pytest.mark.parametrize("change", [edits, replaced])
 @given(data=st.data())
-def test_a_file_with_edits_is_read_or_refused(reader: Reader, data: st.DataObject) -> None:
-    read(data.draw(edits(reader[0])), reader)
-
-
-@pytest.mark.parametrize("reader", READERS, ids=["problem", "solution"])
-@given(data=st.data())
-def test_a_document_with_a_wrong_value_is_read_or_refused(
-    reader: Reader, data: st.DataObject
+def test_a_changed_file_is_read_or_refused(
+    reader: Reader, change: Callable[[str], st.SearchStrategy[str]], data: st.DataObject
 ) -> None:
-    read(data.draw(replaced(reader[0])), reader)
+    read(data.draw(change(reader[0])), reader)
 
 
-@given(text=edits(PROBLEM) | replaced(PROBLEM))
-def test_the_independent_checker_takes_the_same_files_for_problems(text: str) -> None:
+@pytest.mark.parametrize("original", [PROBLEM, TEXT], ids=["listed", "time-shared"])
+@given(data=st.data())
+def test_the_independent_checker_takes_the_same_files_for_problems(
+    original: str, data: st.DataObject
+) -> None:
+    text = data.draw(edits(original) | replaced(original))
     source = Source("p.json", text)
     try:
         sha256 = problem_from_json(Node(parse_json(source), source)).sha256
     except FileError:
         with pytest.raises(ValueError, match=r"\w"):
-            problem_sha256(parse_document(text))
+            require_no_faults(text)
         return
+    require_no_faults(text)
     assert problem_sha256(parse_document(text)) == sha256
+
+
+def require_no_faults(text: str) -> None:
+    faults = check_problem(parse_document(text))
+    if faults:
+        raise ValueError(str(faults))
 
 
 @given(text=edits(TABLE))

@@ -27,9 +27,7 @@ def table(text: str, columns: tuple[str, ...] = COLUMNS, optional: tuple[str, ..
         ("service,rate\nchat,1", "t.csv:1: there is no column 'rate_rps', expected a header wit"),
         ("service|rate_rps\nchat|1", "t.csv:1: the columns are separated by '|', expected comma"),
         ("service,rate_rps,service\nchat,1,2", "t.csv:1: two columns are called 'service'; rena"),
-        ("service,,rate_rps\nchat,,1", "t.csv:1: column 2 has no name; name it, or remove the c"),
         ("service,rate_rps\nchat,1\nsearch\n", "t.csv:3: this row has 1 cell, expected 2 as in "),
-        ("service,rate_rps\nchat,12,5\n", "t.csv:2: this row has 3 cells, expected 2 as in the "),
         ('service,rate_rps\nchat,"12\nsearch,3\n', "t.csv:2: a quote that is opened here is nev"),
         ('service,rate_rps\n"a" b,3\n', "t.csv:2: text after a closing quote, expected a row of"),
     ],
@@ -44,13 +42,9 @@ def test_a_text_that_is_no_such_table_is_refused(text: str, message: str) -> Non
     ("cell", "message"),
     [
         ("12,5", '2:6: rate_rps is "12,5", expected a number >= 0; write 12.5 (decimal comma?)'),
-        ('1,200', '2:6: rate_rps is "1,200", expected a number >= 0; write 1200 (thousands sepa'),
-        ('1.200,5', '2:6: rate_rps is "1.200,5", expected a number >= 0; write 1200.5 (decimal '),
-        ('12 ms', '2:6: rate_rps is "12 ms", expected a number >= 0; write 12 without the unit '),
         ('N/A', '2:6: rate_rps is "N/A", expected a number >= 0; write the number, or leave the'),
         ('−3', '2:6: rate_rps is "−3", expected a number >= 0; write the minus sign as \'-\': -'),
         ("inf", '2:6: rate_rps is "inf", expected a number >= 0; write a finite number'),
-        ("1/0", '2:6: rate_rps is "1/0", expected a number >= 0; a division by zero is no number'),
         ("\u0661\u0662", '2:6: rate_rps is "\u0661\u0662", expected a number >= 0'),
     ],
 )  # fmt: skip

@@ -18,33 +18,24 @@ BERT = "(job 'bert')"
 SLIPS = [
     # numbers
     ("1200", "-3", f"14:32: jobs[0].demand {BERT} is -3, expected a number >= 0"),
-    ("1200", "true", f"14:32: jobs[0].demand {BERT} is true, expected {NUMBER}"),
     ("1200", '"12,5"', f'14:32: jobs[0].demand {BERT} is "12,5", expected {NUMBER}; write 12.5 (d'),
     ("1200", "NaN", "14:32: NaN is no number, expected a finite number"),
-    ("1200", "1e999", "14:32: the number 1e999 is out of range, expected at most 4300 digits an"),
     ("1200", "9" * 5000, "14:32: the number 999999999999... (5000 characters) is out of range, "),
     ('"1g": 4', '"1g": 4.5', "10:42: configurations[0].blocks.1g is 4.5, expected a whole numbe"),
-    ('"limit": 8', '"limit": -1', "5:46: machine_types[0].limit (machine type 'a100') is -1, ex"),
     ('"half": "0.5"', '"half": 0', "11:45: configurations[1].sizes.half is 0, expected a number"),
     # names
     ('"bert"', '"a\\u0007"', "14:14: jobs[0].name: job name 'a\\x07' contains a control charact"),
-    ('"bert"', "7", "14:14: jobs[0].name is 7, expected a text"),
     ('"half"]', '"3g"]', "8:26: blocks[2]: there are two blocks '3g', expected a name of its ow"),
     ('"1g": 90', '"1G": 90', f"14:58: jobs[0].demand_function.1G {BERT} is about a block that is "),
     ('"machine": "a100", ', "", '10:5: configurations[0] has no "machine", expected the key "ma'),
     # keys
     ('"demand":', '"demnad":', '14:22: jobs[0] has the unknown key "demnad", expected only name'),
-    ('"demand": 1200, ', "", '14:5: jobs[0] has no "demand", expected the key "demand"'),
-    ('"3g": "310.5"', '"1g": "310.5"', '14:68: the key "1g" is there twice; remove one of them'),
-    ('{"machine": "a100", "blocks": {"1g": 4, "3g": 1}}', "3", "10:5: configurations[0] is 3, e"),
     # the head
     ('"schema": 1', '"schema": 2', "3:13: schema is 2, expected at most 1; a newer version of c"),
-    ("cms-problem", "cms-problm", '2:13: format is "cms-problm", expected "cms-problem" (a prob'),
     ('"format": "cms-problem",', "", f'1:1: the document has no "format", expected {FORMAT}'),
     # syntax
     ("1200,", "1200", '14:37: unexpected "demand_function", expected a comma or the closing bra'),
     ('"bert"', "'bert'", '14:14: unexpected "\'", expected a value; write double quotes'),
-    ('{"1g": 90', "{1g: 90", '14:58: unexpected "1g", expected a key in double quotes, or "}"; '),
     ('"bert"', '"be\nrt"', '14:17: a line end inside a text; close the text with ", or escape t'),
 ]
 

@@ -29,8 +29,6 @@ from cms.files.documents import read_document
 from cms.files.solutions import refuse_other_shortage
 from cms.fleet import gpu
 from cms.fleet.serving.part_files import device_to_json
-from cms.fleet.sharing import MonitorTimes, read_monitor
-from cms.fleet.simulation.sharing_loop.files import read_shared_day
 from cms.solving.recheck import faults_of
 from proofs_checks import checker
 from proofs_checks.checker.__main__ import main as second_checker
@@ -64,8 +62,8 @@ def judge(number: int, folder: Path) -> list[str]:
     {
         "problem": _problem, "solution": _solution, "plan": _plan, "device": _device,
         "tables": _tables, "replay": _replay, "sharing": _sharing,
-        "sharing_tables": _sharing_tables, "predictor": _predictor, "shared_day": _shared_day,
-        "monitor": _monitor, "deployment": _whole, "transition": _whole, "folder": _folder,
+        "sharing_tables": _sharing_tables, "predictor": _predictor,
+        "deployment": _whole, "transition": _whole, "folder": _folder,
     }[seed.kind](trial, folder, seed)  # fmt: skip
     return [f"case {number} ({seed.kind}): {fault}" for fault in trial.faults]
 
@@ -338,17 +336,3 @@ def _shared(trial: _Trial, folder: Path, *weights: object) -> None:
     if made[0].exists():
         code = trial.command("check", *made, "--quiet")
         trial.agree("what was shared", (0, code), (0, trial.checker(*made)))
-
-
-def _shared_day(trial: _Trial, folder: Path, seed: Seed) -> None:
-    path = folder / "day.json"
-    trial.limited("reading a day", lambda: _or_none(lambda: read_shared_day(path)))
-
-
-def _monitor(trial: _Trial, folder: Path, seed: Seed) -> None:
-    path = folder / "monitor.json"
-
-    def times() -> MonitorTimes:
-        return read_monitor(path).times(60)
-
-    trial.limited("reading a monitor", lambda: _or_none(times))

@@ -27,7 +27,7 @@ VALUES: list[Any] = [
 ]  # fmt: skip
 KINDS = {
     "problem": 5, "solution": 8, "plan": 3, "device": 2, "tables": 2, "replay": 2, "sharing": 3,
-    "sharing_tables": 2, "predictor": 1, "shared_day": 1, "monitor": 1, "deployment": 4,
+    "sharing_tables": 2, "predictor": 1, "deployment": 4,
     "transition": 6, "folder": 3,
 }  # fmt: skip
 # What only stands beside the documents of a kind.

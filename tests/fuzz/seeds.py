@@ -7,7 +7,6 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from fractions import Fraction
 from functools import cache
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from cms import (
@@ -36,15 +35,12 @@ from cms.fleet.sharing import (
     OfflineClass,
     OnlineClass,
     SharingProblem,
-    monitor_metrics,
     share,
     train_predictor,
 )
 from cms.fleet.sharing.edge_problems import SHARING_EDGE_PROBLEMS
 from cms.fleet.sharing.files import sharing_problem_to_json, sharing_solution_to_json
 from cms.fleet.sharing.predictor.files import predictor_to_json
-from cms.fleet.simulation.sharing_loop import Terms, share_day
-from cms.fleet.simulation.sharing_loop.files import shared_day_to_json
 from cms.problem.parts import MachineType, SizeBoundedConfigurations
 from cms.shortages.shortage import shortage
 from cms.solving.solution import Proof, Status, StopReason
@@ -277,13 +273,6 @@ def _sharing() -> Iterator[Seed]:
     for model in ("ridge", "mean"):
         trained = predictor_to_json(train_predictor(measured, model=model))
         yield Seed("predictor", {"model.json": lay_out(trained), **tables})
-    day = share_day(
-        problem, [pair._replace(share=100) for pair in measured],
-        terms=Terms(hours=1, sample=1), policies=["muxflow", "clairvoyant"],
-    )  # fmt: skip
-    yield Seed("shared_day", {"day.json": lay_out(shared_day_to_json(day))})
-    preset = Path(monitor_metrics.__file__).parent / "presets" / "muxflow-assumed.json"
-    yield Seed("monitor", {"monitor.json": preset.read_text("utf-8")})
 
 
 def _as_yaml(document: Document) -> str:

@@ -60,6 +60,9 @@ class Case:
         return number_to_json(number)
 
 
+_OF_A_CASE = {"case": "Case", "return": "bool"}
+
+
 # Each returns whether the mutant is invalid for certain; LookupError where it does not apply.
 Mutation = Callable[[Case], bool]
 
@@ -378,36 +381,10 @@ def _nothing() -> Any:
     raise LookupError
 
 
-MUTATIONS: tuple[Mutation, ...] = (
-    raise_a_price_by_far,
-    change_a_price,
-    scale_a_leaf,
-    drop_a_price,
-    change_a_limit_price,
-    too_small_a_proper_count,
-    change_the_proper_counts,
-    change_a_multiplier,
-    one_multiplier_more_or_less,
-    a_number_that_is_none,
-    an_unknown_name,
-    a_malformed_branch,
-    an_unknown_entry,
-    keep_one_side_only,
-    swap_the_sides,
-    the_same_side_twice,
-    change_a_threshold,
-    no_whole_threshold,
-    count_machines_otherwise,
-    branch_on_something_else,
-    another_spelling,
-    a_missing_entry,
-    another_cost,
-    another_limit,
-    another_demand,
-    another_supply,
-    one_configuration_more_or_less,
-    one_job_less,
-    a_larger_set,
+MUTATIONS: tuple[Mutation, ...] = tuple(
+    thing
+    for thing in list(globals().values())
+    if getattr(thing, "__annotations__", {}) == _OF_A_CASE
 )
 
 

@@ -124,6 +124,9 @@ class Case:
         )
 
 
+_OF_A_CASE = {"case": "Case", "return": "bool"}
+
+
 # Each returns whether the mutant is invalid for certain; LookupError where it does not apply.
 Mutation = Callable[[Case], bool]
 
@@ -324,33 +327,10 @@ def an_empty_machine(case: Case) -> bool:
     return True
 
 
-MUTATIONS: tuple[Mutation, ...] = (
-    drop_an_entry,
-    drop_a_block,
-    one_block_more,
-    drop_a_group,
-    one_machine_less,
-    one_group_twice,
-    split_a_group,
-    a_huge_count,
-    swap_jobs,
-    another_job,
-    another_block,
-    the_same_entry_twice,
-    an_unknown_name,
-    another_configuration,
-    another_machine_type,
-    a_count_below_one,
-    no_whole_number,
-    more_machines_than_there_are,
-    fewer_machines_than_in_use,
-    a_higher_demand,
-    exactly_the_demand_served,
-    a_lower_supply,
-    a_smaller_set,
-    one_configuration_less,
-    an_empty_schedule,
-    an_empty_machine,
+MUTATIONS: tuple[Mutation, ...] = tuple(
+    thing
+    for thing in list(globals().values())
+    if getattr(thing, "__annotations__", {}) == _OF_A_CASE
 )
 
 

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import random
 from collections import Counter
-from fractions import Fraction
-
-import pytest
 
 from cms import (
     BlockPrices,
@@ -18,12 +14,10 @@ from cms import (
     SizeBoundedConfigurations,
     solve,
 )
-from cms.files import problem_to_json, solution_to_json
-from proofs_checks.checker import check_solution, parse_document
-from tests.oracle import optimum
+from cms.files import problem_to_json
 from tests.property.certificates import random_certificate
 from tests.property.verdicts import judge_certificate
-from tests.samples import few, so_many
+from tests.samples import so_many
 
 
 def spacious(rng: random.Random) -> Problem:
@@ -78,48 +72,3 @@ def test_no_bound_is_above_the_optimum() -> None:
     assert found["tight, proper"] > number // 2
     assert found["bound, proper"] > number // 2
     assert found["infeasible, proper"] > number // 8
-
-
-@pytest.mark.long
-def test_no_bound_is_above_the_optimum_in_the_long_run() -> None:
-    for seed in range(40, 2_000):
-        judged(seed)
-
-
-def stock(rng: random.Random) -> Problem:
-    """Cutting stock with small demands: there is room for more of some type than anybody has."""
-    capacity = rng.choice([50, 132, 1_000])
-    sizes = sorted(rng.sample(range(capacity // 12, capacity * 2 // 3), rng.randint(4, 12)))
-    return Problem(
-        configurations=SizeBoundedConfigurations({f"s{size}": size for size in sizes}, capacity),
-        jobs=[Job(f"j{size}", rng.randint(1, 5), {f"s{size}": 1}) for size in sizes],
-    )
-
-
-@pytest.mark.parametrize("seed", few(12, range(200)))
-def test_both_checkers_take_what_is_solved(seed: int) -> None:
-    problem = stock(random.Random(seed))
-    solution = solve(problem, threads=1)
-    (machines,) = problem.size_bounded_configurations
-    useful = dict(zip(problem.blocks, problem.useful_blocks(), strict=True))
-    fewer = {block for block in machines.sizes if useful[block] < machines.largest_count(block)}
-    assert {block for leaf in solution.certificate.leaves() for block in leaf.proper} == fewer
-    assert solution.certificate.bound(problem) <= solution.lower_bound
-    documents = problem_to_json(problem), solution_to_json(solution)
-    read = [parse_document(json.dumps(document)) for document in documents]
-    assert check_solution(*read) == []
-    # One block less of a type that its machines are full of is one that a job may need.
-    tree = read[1]["certificate"]["tree"]
-    for leaf in [tree] if fewer and "prices" in tree else []:
-        block = min(leaf["proper"])
-        leaf["proper"][block] -= 1
-        (fault,) = check_solution(*read)
-        assert f"the proper count of '{block}'" in fault
-
-
-def test_what_is_solved_is_the_optimum() -> None:
-    for seed in range(25):
-        problem = spacious(random.Random(f"proper {seed}"))
-        solution = solve(problem, threads=1)
-        assert solution.cost == optimum(problem)
-        assert isinstance(solution.lower_bound, Fraction)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import copy
 import json
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -139,22 +139,7 @@ def of_shape(rng: random.Random, document: Document) -> None:
         document[f"{key}s"] = document[key]
 
 
-CHANGES: list[Callable[[random.Random, Document], None]] = [
-    of_status,
-    of_proof,
-    of_stop_reason,
-    of_machine_count,
-    of_cost,
-    of_lower_bound,
-    of_claimed_bound,
-    of_gap,
-    of_history,
-    of_the_problem,
-    of_schedule,
-    of_certificate,
-    of_guarantee,
-    of_shape,
-]
+CHANGES = [thing for name, thing in list(globals().items()) if name.startswith("of_")]
 
 
 def mutants(family: str, numbers: range) -> Iterator[tuple[str, Document, Document]]:
@@ -197,13 +182,8 @@ def test_both_commands_say_the_same_of_a_solution(family: str, tmp_path: Path) -
 
 
 @pytest.mark.long
-def test_both_commands_say_the_same_of_thousands_of_solutions(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_both_commands_say_the_same_of_thousands_of_solutions(tmp_path: Path) -> None:
     passed, refused = map(
         sum, zip(*(judge(family, range(1, 1 + MANY), tmp_path) for family in FAMILIES), strict=True)
     )
-    capsys.readouterr()
-    with capsys.disabled():
-        print(f"\nsolutions: {passed} pass both commands, {refused} neither; no disagreement")
     assert passed + refused > 10_000
