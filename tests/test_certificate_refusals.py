@@ -86,6 +86,9 @@ def test_a_branch_is_not_on_a_configuration_that_a_set_has_as_well() -> None:
         (({5: 1},), "5"),
         (({5: 1, "b": 1},), "5"),
         ((["b"],), "['b']"),
+        *(((none,), "prices of every block is") for none in (0, "", [], False)),
+        (({}, 0), "limit of machine type is 0"),
+        (({}, {}, (), 0), "proper counts is 0"),
         (({}, {"m": -1}), "limit of machine type 'm' is -1"),
         (({}, {"m": Decimal("NaN")}), "limit of machine type 'm' is Decimal('NaN')"),
         (({}, "m"), "'m'"),
@@ -146,6 +149,19 @@ def test_branches_and_quantities_that_are_none_are_refused(
     make: Callable[[], object], words: str
 ) -> None:
     assert words in refused(make)
+
+
+class Boast(BlocksOf, Certificate):
+    """A part of one's own, that could prove anything."""
+
+    def leaves(self) -> Any:
+        return iter(())
+
+
+def test_a_part_that_is_no_leaf_proves_nothing() -> None:
+    half = Branch(BlocksOf("b"), 0, BlockPrices(multipliers=[1]), Boast("b"))
+    assert "Boast" in refused(half.bound, two_types())
+    assert "Boast" in refused(Boast("b").proves_infeasible, two_types())
 
 
 def test_a_configuration_may_be_worth_its_cost_and_no_hair_more() -> None:
