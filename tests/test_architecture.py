@@ -125,15 +125,15 @@ BUDGETS = {
     "cms.shards": 1_050,
     "cms.reduction": 480,
     "cms.plugin": 740,
-    "cms.solving": 1_300,
-    "cms.shortages": 870,
+    "cms.solving": 1_280,
+    "cms.shortages": 860,
     "cms.tidying": 370,
     "cms.testing": 1_070,
     "cms.files": 3_990,
     "algorithms": 420,
-    "algorithms.solvers": 890,
+    "algorithms.solvers": 870,
     "algorithms.tables": 420,
-    "algorithms.prices": 2_510,
+    "algorithms.prices": 2_470,
     "algorithms.branch_and_price": 4_190,
     "algorithms.aggregated": 1_290,
     "algorithms.mixes": 2_070,
@@ -149,7 +149,7 @@ BUDGETS = {
     "cms.fleet": 62_250,
     "proofs_checks": 16_900,
     "bench": 13_200,
-    "tests": 79_950,
+    "tests": 75_080,
 }
 
 

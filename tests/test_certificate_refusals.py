@@ -74,6 +74,9 @@ def test_a_breach_is_named(certificate: Certificate, words: str) -> None:
         (({}, {}, (), {"": 1}), "''"),
         (({5: 1},), "5"),
         ((["b"],), "['b']"),
+        *(((none,), "prices of every block is") for none in (0, "", [], False)),
+        (({}, 0), "limit of machine type is 0"),
+        (({}, {}, (), 0), "proper counts is 0"),
         (({}, {"m": -1}), "limit of machine type 'm' is -1"),
         (({}, {"m": Decimal("NaN")}), "limit of machine type 'm' is Decimal('NaN')"),
         (({}, "m"), "'m'"),
@@ -129,3 +132,47 @@ def test_branches_and_quantities_that_are_none_are_refused(
     make: Callable[[], object], words: str
 ) -> None:
     assert words in refused(make)
+<<<<<<< HEAD
+=======
+
+
+class Boast(BlocksOf, Certificate):
+    """A part of one's own, that could prove anything."""
+
+    def leaves(self) -> Any:
+        return iter(())
+
+
+def test_a_part_that_is_no_leaf_proves_nothing() -> None:
+    half = Branch(BlocksOf("b"), 0, BlockPrices(multipliers=[1]), Boast("b"))
+    assert "Boast" in refused(half.bound, two_types())
+    assert "Boast" in refused(Boast("b").proves_infeasible, two_types())
+
+
+def test_a_configuration_may_be_worth_its_cost_and_no_hair_more() -> None:
+    shapes = [Configuration({"a": 3, "b": n}) for n in (1, 2)]
+    problem = Problem(configurations=shapes, jobs=[Job("j", 1, {"a": 1, "b": 1})])
+    third, hair = Fraction(1, 3), Fraction(1, 10**40)
+    assert BlockPrices({"a": third - 2 * hair, "b": 3 * hair}).bound(problem) == 3 * hair
+    dear = BlockPrices({"a": third - 2 * hair, "b": 4 * hair})
+    assert "3 x a + 2 x b is worth 1.000" in refused(dear.bound, problem)
+
+
+@pytest.mark.parametrize(
+    "quantity",
+    [
+        MachinesOf(Configuration({"b": 3}, "machine")),
+        MachinesWith(Configuration({"b": 2}, "machine")),
+    ],
+)
+def test_a_configuration_is_worth_what_branches_pay_for_it_as_well(quantity: Quantity) -> None:
+    shapes = [Configuration({"b": 3}), Configuration({"b": 1})]
+    problem = Problem(configurations=shapes, jobs=[Job("x", 4, {"b": 1})])
+
+    def tree(price: str) -> Branch:
+        above = BlockPrices({"b": price}, multipliers=["1/2"])
+        return Branch(quantity, 0, BlockPrices({"b": "1/3"}, multipliers=[0]), above)
+
+    assert tree("1/6").bound(problem) == Fraction(4, 6) + Fraction(1, 2)
+    assert "3 x b is worth 1.5" in refused(tree("1/3").bound, problem)
+>>>>>>> fix-files

@@ -108,7 +108,11 @@ def proved_leaves(
         node, path = waiting.pop()
         if isinstance(node, Leaf):
             yield node, path, proofs.of(node, path)
-        elif isinstance(node, Branch):
+        elif not isinstance(node, Branch):
+            raise InvalidCertificate(
+                f"a certificate has the part {node!r}; expected leaves and branches"
+            )
+        else:
             if node.quantity not in known:
                 node.quantity.refuse_unknown(problem)
                 known.add(node.quantity)

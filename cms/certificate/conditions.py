@@ -67,9 +67,7 @@ class Prices:
             raise InvalidCertificate(f"multipliers is {multipliers!r}; expected a list of numbers")
         numbers = [exact(m, "multiplier", error=InvalidCertificate) for m in multipliers]
         object.__setattr__(self, "multipliers", tuple(numbers))
-        counts = checked_table(
-            proper or {}, "the table of proper counts", "block", InvalidCertificate
-        )
+        counts = _checked(proper, "the table of proper counts", "block")
         most = {
             block: whole(
                 count, f"proper count of block {block!r}", least=0, error=InvalidCertificate
@@ -84,9 +82,7 @@ class Prices:
 
 
 def _table(numbers: Mapping[str, Number] | None, what: str) -> FrozenMap[str, Fraction]:
-    given = checked_table(
-        numbers or {}, f"the table of prices of every {what}", what, InvalidCertificate
-    )
+    given = _checked(numbers, f"the table of prices of every {what}", what)
     return FrozenMap(
         {
             name: exact(number, f"price of {what} {name!r}", error=InvalidCertificate)
