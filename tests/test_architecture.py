@@ -134,7 +134,7 @@ BUDGETS = {
     "algorithms.solvers": 870,
     "algorithms.tables": 420,
     "algorithms.prices": 2_470,
-    "algorithms.branch_and_price": 4_190,
+    "algorithms.branch_and_price": 4_210,
     "algorithms.aggregated": 1_290,
     "algorithms.mixes": 2_070,
     "algorithms.conic": 690,

@@ -21,8 +21,9 @@ from cms.certificate.quantity import (
     Quantity,
 )
 from cms.errors import InvalidCertificate
-from cms.problem.parts import Configuration
+from cms.problem.parts import Configuration, Job
 from cms.problem.parts import SizeBoundedConfigurations as SizeBounded
+from cms.problem.problem import Problem
 from tests.samples import refusal, two_types
 
 refused = partial(refusal, InvalidCertificate)
@@ -132,8 +133,6 @@ def test_branches_and_quantities_that_are_none_are_refused(
     make: Callable[[], object], words: str
 ) -> None:
     assert words in refused(make)
-<<<<<<< HEAD
-=======
 
 
 class Boast(BlocksOf, Certificate):
@@ -175,4 +174,3 @@ def test_a_configuration_is_worth_what_branches_pay_for_it_as_well(quantity: Qua
 
     assert tree("1/6").bound(problem) == Fraction(4, 6) + Fraction(1, 2)
     assert "3 x b is worth 1.5" in refused(tree("1/3").bound, problem)
->>>>>>> fix-files
