@@ -24,7 +24,7 @@ import numpy as np
 
 from cms.plugin.algorithm import Budget, Claim
 from cms.problem.problem import Problem
-from cms.referee.check import check
+from cms.referee.kinds import check
 from cms.solving.solution import StopReason
 from cms.solving.solve import solve
 from cms.testing.edge_problems import CROWDS
