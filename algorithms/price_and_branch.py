@@ -108,12 +108,11 @@ class PriceAndBranch:
     ) -> Iterator[Claim]:
         """Yield certificates and schedules, and CP-SAT's word where nothing else is left."""
         given: Any = problem
-        most = getattr(problem, "max_jobs", None)  # jobs a block, where they share it in time
-        if most is None:
+        if not hasattr(problem, "max_jobs"):  # of a block, where jobs share it in time
             from .branch_and_price.run import claims
 
             yield from claims(given, budget)
-        elif most == 1:
+        elif given.max_jobs == 1:
             from .branch_and_price.unshared import claims_unshared
 
             yield from claims_unshared(given, budget)
