@@ -27,11 +27,10 @@ from .branch_and_price.program import (
 )
 from .branch_and_price.rounding import rounded
 from .branch_and_price.shapes import Shapes, filled
-from .prices.fraction import fractional
 from .prices.jobs import Jobs
 from .prices.passes import certificate
 from .prices.region import PricePoint
-from .prices.search import PriceSearch, ray
+from .prices.search import PriceSearch, fractional, ray
 from .solvers.integer import Settings
 from .tables.integers import supported_costs
 from .tables.machines import listed

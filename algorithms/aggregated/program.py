@@ -40,10 +40,7 @@ _GRID, _DIGITS = 2**40, 2**32
 
 
 class Vertex(NamedTuple):
-    """An optimal vertex of LP_agg, or of LP_agg with some configurations left out or wanted.
-
-    Machines of each configuration, blocks, the cost, and the rows' dual values: prices of blocks.
-    """
+    """An optimal vertex of LP_agg: machines of each configuration, blocks, cost and prices."""
 
     machines: list[Fraction]
     blocks: Blocks
@@ -192,10 +189,7 @@ class FixedMachines:
     def refuted(
         self, machines: Sequence[Fraction], budget: Budget | None
     ) -> tuple[list[Fraction], Fraction] | None:
-        """Say quickly why machines, whole or in parts, do not do; None if floats do not see it.
-
-        Prices and worth are like those of :class:`Fixed`, up to a factor, but perhaps not the best.
-        """
+        """Find prices, not the best, that show that machines do not do; None if floats see none."""
         return self._purchase.refuted(self._tables.held(machines), budget)
 
 
@@ -230,10 +224,7 @@ def doubled(vertex: Vertex, tables: Tables, budget: Budget | None = None) -> Cou
 
 
 def one_block_each(vertex: Vertex, tables: Tables, budget: Budget | None = None) -> Counts:
-    """Round a vertex by T-add: ``LP_agg + p + n`` machines (theory 1.6).
-
-    The blocks that rounding takes away are bought again. Raises Stopped.
-    """
+    """Round a vertex by T-add: ``LP_agg + p + n`` machines (theory 1.6). Raises Stopped."""
     opened = list(map(ceil, vertex.machines))
     return repaired(tables, opened, _whole(tables, vertex.blocks, 0, budget), budget)
 
@@ -244,11 +235,7 @@ def guarantee_of_doubled(tables: Tables) -> Guarantee:
 
 
 def guarantee_of_one_block_each(tables: Tables) -> Guarantee:
-    """State T-add: ``LP_agg``, p machines, and one for each job.
-
-    A job's machine is the dearest that can be needed for a block: the cheapest one with a block of
-    its type.
-    """
+    """State T-add: ``LP_agg``, p machines, and for each job the dearest that a block can need."""
     held = [i for i in range(tables.k) if any(row[i] for row in tables.counts)]
     each = max((tables.costs[tables.cheapest_with(i)] for i in held), default=Fraction(0))
     term = tables.dearest(tables.p) + tables.n * each
@@ -292,10 +279,7 @@ def _whole(tables: Tables, blocks: Blocks, more: int, budget: Budget | None) -> 
 def repaired(
     tables: Tables, machines: Sequence[int], given: NDArray[Any], budget: Budget | None = None
 ) -> Counts:
-    """Give every job what it still lacks, from idle blocks first, then from new machines.
-
-    Raises Stopped.
-    """
+    """Give every job what it lacks, from idle blocks, then new machines. Raises Stopped."""
     machines, given, supply = list(machines), given.copy(), tables.supply
     idle = [had - int(x) for had, x in zip(tables.held(machines), given.sum(axis=0), strict=True)]
     lack = tables.demands - (given * supply).sum(axis=1)

@@ -87,11 +87,7 @@ class _Group(NamedTuple):
 
 
 class Proposals:
-    """The program in floats, solved again and again for other blocks held.
-
-    ``alone`` are the blocks of each of k types that serve each job alone, some finite; costs are
-    counted in a ``unit``.
-    """
+    """The program in floats, solved again and again for other blocks held; costs in a ``unit``."""
 
     def __init__(self, k: int, alone: NDArray[np.float64], unit: Fraction) -> None:
         self._n, self._k, self._unit = len(alone), k, unit
@@ -208,10 +204,7 @@ class Proposals:
         return True
 
     def _pass(self, prices: NDArray[np.float64], paid: NDArray[np.float64] | None) -> bool:
-        """Let every job take its cheapest type; whether a load is new.
-
-        Of groups only loads join that are cheaper than what they paid so far.
-        """
+        """Let every job take its cheapest type; whether a load, cheaper than paid, is new."""
         worth = np.where(self._has & self._usable, self._parts * prices, np.inf)
         best = worth.argmin(axis=1)
         mine = self._parts[self._rows, best] * prices[best]

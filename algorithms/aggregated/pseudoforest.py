@@ -35,10 +35,7 @@ def _edge(one: _Node, other: _Node) -> Edge:
 
 
 def _peeled(graph: Any) -> Iterator[tuple[_Node, _Node | None]]:
-    """Take leaves off, each with its neighbour; of the last two of a tree the block type first.
-
-    What is left of a pseudoforest are cycles.
-    """
+    """Take leaves off until cycles are left, each with its neighbour; of two the type first."""
     waiting = [node for node in graph if graph.degree(node) <= 1]
     waiting.sort(key=lambda node: node[0] == "type")  # taken from the end: types first
     while waiting:

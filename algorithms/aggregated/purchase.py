@@ -59,11 +59,7 @@ class Found(NamedTuple):
 
 
 class Exact:
-    """One program in rationals; columns and jobs' block types join it as its prices ask for them.
-
-    ``alone`` are the tables' floats, ``held`` the blocks of each type that are there already, and
-    ``closed`` the columns that are not to be bought.
-    """
+    """One program in rationals; columns and jobs' block types join as its prices ask for them."""
 
     def __init__(
         self,
@@ -135,10 +131,7 @@ class Exact:
     def _restricted(
         self, active: Sequence[int], types: Serving, budget: Budget | None
     ) -> tuple[Found, dict[int, Fraction]]:
-        """Solve over the columns and block types that take part; with what split jobs pay a unit.
-
-        Split are the jobs with several block types; the others want blocks beyond those there are.
-        """
+        """Solve over what takes part, jobs of several types split; with what these pay a unit."""
         tables, k = self._tables, self._tables.k
         stopped = (lambda: False) if budget is None else (lambda: budget.stopped)
         wanted = self._mainly(types.main, stopped)
@@ -183,11 +176,7 @@ class Exact:
         most: int,
         budget: Budget | None,
     ) -> bool:
-        """Let join what the prices find missing; whether anything was.
-
-        Of the jobs that a block type would serve more cheaply those that would pay most for it
-        join, and of the columns worth more than they cost those worth most.
-        """
+        """Let join whom the prices find missing, those that gain most; whether anybody was."""
         tables = self._tables
         prices, denominator = common_denominator(found.prices)
         wish: list[list[tuple[Fraction, int]]] = [[] for _ in range(tables.k)]
@@ -242,22 +231,14 @@ class Exact:
 
 
 class Blocks(NamedTuple):
-    """Blocks in parts that serve all jobs, along a pseudoforest.
-
-    ``main`` is each job's block type, -1 for those split between several; ``shares`` are the
-    blocks of these, ``{job: {block type: blocks}}``.
-    """
+    """Blocks in parts: each job's only type, or -1 for split ones, and the blocks of these."""
 
     main: NDArray[np.int64]
     shares: dict[int, dict[int, Fraction]]
 
 
 class Bought(NamedTuple):
-    """An optimal vertex, and its prices.
-
-    No column is worth more than it costs at the blocks' prices, and the value is what the jobs pay
-    at these for their cheapest blocks in parts, less the worth of the blocks held.
-    """
+    """An optimal vertex, and prices at which no column is worth more than it costs."""
 
     amounts: list[Fraction]
     blocks: Blocks
@@ -266,10 +247,7 @@ class Bought(NamedTuple):
 
 
 class Purchase:
-    """Buy columns, in parts, so that all jobs are served in parts, at least cost.
-
-    Every block type that serves a job is in some column.
-    """
+    """Buy columns, which have all types that serve, in parts, so that all jobs are served."""
 
     def __init__(
         self, tables: Tables, columns: Sequence[Column], budget: Budget | None = None
@@ -296,10 +274,7 @@ class Purchase:
         self._proposals.add(column)
 
     def solve(self, held: Sequence[int], closed: Collection[int], budget: Budget | None) -> Bought:
-        """Solve, with so many blocks of each type there already and some columns not to be bought.
-
-        No job may be without a block type that is in a column not closed. Raises Stopped.
-        """
+        """Solve with blocks held and columns closed, none of which a job needs. Raises Stopped."""
         hint = self._proposals.propose(held, closed, budget)
         look_at(budget)
         exact = Exact(self._tables, self._alone, self._columns, held, closed)
@@ -319,10 +294,7 @@ class Purchase:
     def refuted(
         self, held: Sequence[Fraction | int], budget: Budget | None
     ) -> tuple[list[Fraction], Fraction] | None:
-        """Find prices at which the jobs pay more than blocks held are worth, if floats find some.
-
-        Returns the prices and that worth: no job pays less than its part of it, in exact numbers.
-        """
+        """Find prices at which jobs pay more than blocks held are worth, and that pay or less."""
         counted = self.rough_prices(held, budget)
         largest = self._alone.max(where=self._alone < np.inf, initial=0.0)
         if counted is None or largest >= _MOST:
@@ -361,10 +333,7 @@ class Purchase:
 def _equal(
     tables: Tables, budget: Budget | None
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-    """Group equal jobs: all jobs in order, where each group starts there, and its size.
-
-    Groups come in the order of their first jobs.
-    """
+    """Group equal jobs: all jobs in order, where each group starts there, and its size."""
     columns = [tables.demands, *tables.supply.T]
     if tables.supply.dtype == object:
         keys = np.array([hash(row) for row in zip(*columns, strict=True)], dtype=np.int64)
@@ -390,10 +359,7 @@ def _equal(
 def total_of_quotients(
     over: NDArray[Any], under: NDArray[Any], stopped: Callable[[], bool] = never
 ) -> Fraction:
-    """Add up quotients of whole numbers > 0 whose sums fit: of one denominator, then in pairs.
-
-    Raises Stopped, and UnsupportedProblem if the sum's denominator is too long.
-    """
+    """Add up quotients of whole numbers; UnsupportedProblem if the denominator is too long."""
     common = np.gcd(over, under)
     over, (denominators, places) = over // common, np.unique(under // common, return_inverse=True)
     sums = np.zeros(len(denominators), dtype=over.dtype)

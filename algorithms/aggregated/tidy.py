@@ -35,10 +35,7 @@ _EFFORT, _MOST_TRIES, _MOST_UNDECIDED = 0.2, 40, 3
 
 
 def without_waste(tables: Tables, machines: Sequence[int], given: NDArray[Any]) -> Counts:
-    """Take back blocks that jobs can do without, then machines (reverse delete).
-
-    Blocks of which machines have few are taken back first; the dearest machines go first.
-    """
+    """Take back blocks that jobs can do without, rarest first, then machines, dearest first."""
     machines, given = list(machines), given.copy()
     spare = np.maximum(0, (given * tables.supply).sum(axis=1) - tables.demands)
     most = [max((row[i] for row in tables.counts), default=0) for i in range(tables.k)]
@@ -90,10 +87,7 @@ def with_fewer_machines(tables: Tables, counts: Counts, least: Fraction, budget:
 
 
 class Answers:
-    """Makes schedules of the user's problem of a run's counts, and keeps the best.
-
-    Counts are tidied up, unless the run is ``plain``.
-    """
+    """Makes schedules of a run's counts, tidied up unless ``plain``, and keeps the best."""
 
     def __init__(
         self, reduction: Reduction, tables: Tables, budget: Budget, *, plain: bool
@@ -125,10 +119,7 @@ class Answers:
 def handed_out(
     tables: Tables, machines: Sequence[int], budget: Budget
 ) -> tuple[bool, NDArray[Any] | None]:
-    """Hand out the blocks of given machines so that all jobs are served, if it is decided how.
-
-    It is left undecided if CP-SAT does not find out within its effort, or cannot hold the numbers.
-    """
+    """Hand out machines' blocks to serve all jobs; whether CP-SAT decided, and how."""
     held = tables.held(machines)
     program = Program()
     types: list[dict[int, int]] = [{} for _ in held]

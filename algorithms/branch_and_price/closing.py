@@ -11,12 +11,12 @@ import numpy as np
 from cms.certificate.certificate import next_below, round_up
 from cms.plugin.algorithm import Claim, Named
 
-from ..prices.choices import Choices
-from ..prices.fraction import Fractional, fractional
+from ..prices.choices import AnyChoices, Choices, Taken
+from ..prices.fraction import Fractional
 from ..prices.jobs import Jobs
 from ..prices.passes import certificate
 from ..prices.region import PricePoint, configuration_of
-from ..prices.taken import AnyChoices, Taken
+from ..prices.search import fractional
 from .dive import Dived
 from .diver import MOST_UNDECIDED, Diver
 from .neighbourhood import FIRST_RUNGS, Neighbourhood, Rung

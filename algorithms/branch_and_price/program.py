@@ -16,9 +16,8 @@ from typing import TYPE_CHECKING, NamedTuple, overload
 
 from cms.plugin.algorithm import SolverBound
 
-from ..prices.choices import choices_of, no_choices
+from ..prices.choices import AnyChoices, choices_of, no_choices
 from ..prices.region import Region
-from ..prices.taken import AnyChoices
 from ..solvers.integer import LARGEST, Outcome, Program, Settings, TooLarge, terms_of
 from .options import NearOptions
 from .rounding import Box

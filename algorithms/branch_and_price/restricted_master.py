@@ -245,7 +245,7 @@ class RestrictedMaster:
         """
         multipliers = self._multipliers(solution.duals, path)
         region = self._region.below(path)
-        passes = Passes(self._jobs, self._budget, path, self._starts, region=region)
+        passes = Passes(self._jobs, self._budget, self._starts, region)
         known = len(region.rows)
         numbers = [floor(price * _SHRUNK) for price in solution.prices]
         numbers += [

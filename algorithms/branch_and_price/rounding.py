@@ -20,9 +20,8 @@ import numpy as np
 
 from cms.knapsack.pricing import common_denominator
 
-from ..prices.choices import Choices, choices_of
+from ..prices.choices import AnyChoices, Choices, Taken, choices_of
 from ..prices.sharded_jobs import Pool, ShardedJobs
-from ..prices.taken import AnyChoices, Taken
 from ..solvers.floats import near
 
 if TYPE_CHECKING:

@@ -135,7 +135,7 @@ class _Tree:
         }
         types, fewer = len(self._region.costs), bool(given.replacement.gone)
         # Machines that cost nothing can be rounded up, and their blocks with them.
-        skipped = {types + i for i in self._region.free()[0]} | free_types
+        skipped = {types + i for i in self._region.free()} | free_types
         last = types if fewer else types + len(self._region.blocks)
         self._branchable = [at for at in range(last) if at not in skipped]
         self._types, self._sums, self._with_contents = types, 0, not fewer

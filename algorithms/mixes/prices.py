@@ -74,7 +74,7 @@ class PriceSearch:
         self.columns, self.region, self._budget, self._known = columns, region, budget, known
         self.master = Master(columns, region) if master is None else master
         self._problem, self._step = columns.problem, columns.problem.cost_step
-        free, _ = region.free()
+        free = region.free()
         #: Jobs that a machine serves for nothing: they pay nothing.
         self._free = {job for block in free for job, _ in columns.lengths(block)}
         self.best: Priced | None = None

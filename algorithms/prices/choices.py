@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 
+from cms.problem.problem import Problem
 from cms.schedule.schedule import Schedule
+from cms.shards.counts import with_own
+from cms.shards.schedule import ShardedSchedule, busy_machines
 
 from .jobs import Jobs
 
@@ -17,8 +20,9 @@ if TYPE_CHECKING:
 
     from cms.problem.machine_problem import MachineProblem
     from cms.problem.parts import Configuration
+    from cms.shards.counts import Coded
 
-    from .sharded_jobs import AnyJobs
+    from .sharded_jobs import AnyJobs, Option, ShardedJobs
 
 
 class Choices(NamedTuple):
@@ -88,3 +92,56 @@ def block_totals(options: NDArray[Any], counts: NDArray[np.int64]) -> list[int]:
     reach = int(options.max(initial=0)) * int(counts.max(initial=0)) * len(options)
     kind: Any = np.int64 if reach < 2**62 else object
     return list((counts.astype(kind) @ options.astype(kind)).tolist())
+
+
+class Taken(NamedTuple):
+    """What every job takes, as counts; ``own`` stands for some jobs in place, ``out`` are open."""
+
+    jobs: ShardedJobs
+    counts: tuple[Coded, ...]
+    total: list[int]
+    own: Mapping[int, Option]
+    out: frozenset[int] = frozenset()
+
+    def load(self) -> list[int]:
+        """Return how many blocks of each type all jobs take together, exactly."""
+        return list(self.total)
+
+    def without(self, kinds: NDArray[np.int64]) -> Taken:
+        """Leave some jobs out."""
+        gone = [kind for kind in kinds.tolist() if kind not in self.out]
+        total = list(self.total)
+        for kind in gone:
+            number, shard = self.jobs.in_shards.place(kind)
+            codes, options = self.counts[number]
+            option = self.own.get(kind) or options[codes[kind - shard.first]].tolist()
+            total = [a - b for a, b in zip(total, option, strict=True)]
+        return self._replace(total=total, out=self.out | set(gone))
+
+    def joined(self, other: Choices) -> Taken:
+        """Let jobs that were left out take what is said."""
+        columns = zip(other.kinds.tolist(), other.options.tolist(), strict=True)
+        chosen = {kind: tuple(option) for kind, option in columns}
+        total = [a + b for a, b in zip(self.total, other.load(), strict=True)]
+        own = {**self.own, **chosen}
+        return self._replace(own=own, total=total, out=self.out - chosen.keys())
+
+    def schedule(
+        self, jobs: AnyJobs, machines: Mapping[Configuration, int]
+    ) -> Schedule | ShardedSchedule:
+        """Build the schedule with these machines; the machines that stay idle are left out."""
+        if self.out:
+            raise AssertionError(f"{len(self.out)} jobs are left out of a schedule")
+        del jobs  # its own
+        problem = self.jobs.problem
+        counts = with_own(self.counts, self.own, self.jobs.in_shards.shards)
+        if not isinstance(problem, Problem):
+            busy = busy_machines(machines, problem.blocks, self.total)
+            return ShardedSchedule(busy, counts)
+        none = np.zeros((0, len(problem.blocks)), dtype=np.int8)
+        table = np.concatenate([none, *(part.table() for part in counts)])
+        return schedule_of(problem, np.arange(len(table)), table, machines)
+
+
+#: Which option every job takes.
+AnyChoices: TypeAlias = Choices | Taken

@@ -1,10 +1,4 @@
-"""The master of a price search in exact rationals: the best prices, and a basic solution.
-
-Floats stop short of prices of 10^-80 of a machine beside others of a quarter of one, and what they
-say of a trillion blocks is no basic solution. So the same program is solved exactly: at first over
-the passes and machines that floats say are used; those that its prices find missing join, until
-there are none. It has a row a block type, a group that is split between passes, and a limit.
-"""
+"""The master of a price search in exact rationals: the best prices, and a basic solution."""
 
 from __future__ import annotations
 
@@ -31,11 +25,11 @@ _AT_A_TIME = 8
 
 
 class ExactMaster:
-    """Take so much of each pass, and machines, that all jobs are served: as cheaply as possible.
+    """The dual of ``Master`` in exact rationals: serve all jobs with passes and machines.
 
-    Its dual solution are prices, as those of :class:`Master`, which it takes the place of. With k
-    block types, and no limits, at most k machines and further passes take part beside one pass a
-    group.
+    Floats stop short of prices of 10^-80 of a machine beside others of a quarter of one, and what
+    they say of a trillion blocks is no basic solution. At first those passes and machines take part
+    that floats say are used; those that its prices find missing join, until there are none.
     """
 
     def __init__(self, region: Region, n_groups: int, stopped: Callable[[], bool]) -> None:
@@ -57,18 +51,17 @@ class ExactMaster:
         self._prices: list[Fraction] = []
         self.weights: list[Fraction] = []
         self.machines: list[Fraction] = []
-        self.extra: dict[tuple[int, int], float] = {}
 
     @staticmethod
     def fits(region: Region, n_groups: int) -> bool:
-        """Whether the program is small enough with all groups split, and has no branches."""
+        """Whether the program is small enough with all groups split."""
         rows = len(region.blocks) + n_groups + sum(limit is not None for limit in region.limits)
-        return not region.path and not region.free_machines and rows <= MOST_ROWS
+        return not region.free_machines and rows <= MOST_ROWS
 
     def add(self, group: int, cut: Cut, weight: float = 0.0) -> None:
         """Add what a group buys in a pass; a positive weight lets it take part from the start."""
         number = len(self._loads)
-        self._loads.append(cut.load)
+        self._loads.append(cut)
         self._cuts[group].append(number)
         self.weights.append(Fraction(weight))
         if weight:
@@ -182,7 +175,7 @@ class ExactMaster:
                 self.weights[number] += value
                 self.weights[self._mixing[group][0]] -= value
         self._prices = found.prices[: self._k]
-        return Proposal(self._prices, [], found.cost)
+        return Proposal(self._prices, found.cost)
 
 
 def cheapest_holder(region: Region, block: int) -> int:

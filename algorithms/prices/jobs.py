@@ -31,11 +31,7 @@ MOST_LISTED = 200_000
 
 
 class Pass(NamedTuple):
-    """What the jobs buy at one price vector.
-
-    ``total`` is what they pay, ``loads`` each group's blocks, ``options`` (kinds, k) what a job of
-    each kind buys; None where no table is kept.
-    """
+    """What jobs buy at prices: their pay, each group's blocks, and each kind's option, if kept."""
 
     total: int
     loads: list[list[int]]
@@ -50,11 +46,7 @@ def grid_bits_of(n: int, histogram: Sequence[int]) -> int:
 
 
 class Jobs:
-    """Kinds of jobs, i.e. equal rows (up to a factor), with how many there are of each.
-
-    What each kind buys in every pass is kept. Of jobs that are too many for that,
-    :class:`~algorithms.prices.sharded_jobs.ShardedJobs` is the same door.
-    """
+    """Kinds of jobs, i.e. equal rows (up to a factor), with how many there are of each."""
 
     listed = True
 

@@ -1,15 +1,15 @@
-"""The linear program over the cuts found so far (theory 6.4), warm-started from pass to pass."""
+"""The linear program over the cuts found so far (theory 6.4)."""
 
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from ..solvers.floats import near
 from ..solvers.linear import INFINITY, ITERATIONS, LinearProgram
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Mapping, Sequence
 
     from ..solvers.linear import Answer
     from .region import Region, Row, Vector
@@ -38,22 +38,15 @@ MOST_BLOCKS = 32
 ZERO = Fraction(0)
 
 
+#: A cut is what a group of jobs buys in one pass: blocks of each type.
+Cut: TypeAlias = tuple[int, ...]
+
+
 class Proposal(NamedTuple):
-    """The master's answer: the next prices and multipliers, and the most they can be worth."""
+    """The master's answer: the next prices, and the most they can be worth."""
 
     prices: list[Fraction]
-    multipliers: list[Fraction]
     value: Fraction
-
-
-class Cut(NamedTuple):
-    """What a group of jobs buys in one pass: ``load`` of all its jobs, ``own`` of a branch's job.
-
-    ``own`` has a pair (branch, blocks) for each branch on a job of the group.
-    """
-
-    load: tuple[int, ...]
-    own: tuple[tuple[int, int], ...] = ()
 
 
 def block_sizes(region: Region) -> list[int]:
@@ -69,8 +62,8 @@ class Master:
     The program's variables are ``(value - centre) * zoom``: with a centre that is nearly best and a
     large zoom the same program finds the digits that floating-point numbers left out (iterative
     refinement of linear programs, Gleixner, Steffy and Wolter 2016, DOI 10.1287/ijoc.2016.0692).
-    ``scales`` are the sizes of the groups' loads, the units of the program; no price of a limit and
-    no multiplier exceeds ``largest`` (proofs of infeasibility have no end).
+    ``scales`` are the sizes of the groups' loads, the units of the program; no price of a limit
+    exceeds ``largest`` (proofs of infeasibility have no end).
     """
 
     def __init__(
@@ -86,18 +79,16 @@ class Master:
         self._unit = region.unit
         self._scales = [max(1, scale) for scale in scales]
         self.scale = sum(self._scales)
-        self._k, self._m = len(region.blocks), len(region.path)
-        free_blocks, free_branches = region.free()
-        highs = [0.0 if i in free_blocks else INFINITY for i in range(len(region.blocks))]
-        highs += [0.0 if at in free_branches else largest for at in range(len(region.path))]
+        self._k = len(region.blocks)
+        free = region.free()
+        highs = [0.0 if i in free else INFINITY for i in range(self._k)]
         highs += [0.0 if limit is None else largest for limit in region.limits]
-        # In this order in all that follows: prices, multipliers, limit prices.
-        whole = (*centre.prices, *centre.multipliers, *centre.limit_prices)
+        # In this order in all that follows: prices, limit prices.
+        whole = (*centre.prices, *centre.limit_prices)
         self._centre = tuple(value / self._unit for value in whole)
         # A variable is so many times what it stands for.
-        self._sizes = [*block_sizes(region), *([1] * (len(whole) - self._k))]
+        self._sizes = [*block_sizes(region), *([1] * len(region.limits))]
         weights = [Fraction(0)] * self._k
-        weights += [Fraction(c.sign * c.value, self.scale) for c in region.path]
         weights += [Fraction(-(limit or 0), self.scale) for limit in region.limits]
         self._constant = sum(
             (w * c for w, c in zip(weights, self._centre, strict=True)), Fraction(0)
@@ -119,26 +110,10 @@ class Master:
         self._cut_data: list[tuple[int, Cut]] = []
         # What each group is worth at the centre, by its first cut.
         self._worth: list[Fraction | None] = [None] * len(self._scales)
-        self._job_rows = self._nobody_paid()
         self._answer: Answer | None = None
-        # Of the last solve: the cuts' shares in their groups, how many machines the rows stand for,
-        # and how many blocks (block, job) takes beyond its options for a branch's sake.
+        # Of the last solve: the cuts' shares in their groups, and how many machines of each row.
         self.weights: list[float] = []
         self.machines: list[Fraction] = []
-        self.extra: dict[tuple[int, int], float] = {}
-
-    def _nobody_paid(self) -> dict[tuple[int, int], int]:
-        """Add rows that let no job be paid for taking a block, by (block, job)."""
-        region, zoom = self._region, self._zoom
-        terms: dict[tuple[int, int], list[tuple[int, float]]] = {}
-        lows: dict[tuple[int, int], float] = {}
-        for at, i, job in region.job_terms:
-            mine = terms.setdefault((i, job), [(self._variables[i], near(1, self._sizes[i]))])
-            sign = region.path[at].sign
-            mine.append((self._variables[self._k + at], -float(sign)))
-            low = lows.get((i, job), near(-zoom * self._centre[i]))
-            lows[i, job] = low + near(zoom * sign * self._centre[self._k + at])
-        return {key: self._program.row(mine, low=lows[key]) for key, mine in terms.items()}
 
     def zoomed(self, centre: Vector, zoom: int, largest: float) -> Master:
         """Return the same program around another centre."""
@@ -146,41 +121,33 @@ class Master:
         for group, cut in self._cut_data:
             master.add(group, cut)
         # Should the program fail around the new centre, these are still right but for digits.
-        master.weights, master.machines, master.extra = self.weights, self.machines, self.extra
+        master.weights, master.machines = self.weights, self.machines
         return master
 
-    def _cut_terms(self, cut: Cut) -> list[tuple[int, int]]:
-        """What a cut counts, as (variable, coefficient)."""
-        terms = [(i, blocks) for i, blocks in enumerate(cut.load) if blocks]
-        path = self._region.path
-        return terms + [(self._k + at, -path[at].sign * n) for at, n in cut.own if n]
-
     def _row_terms(self, described: Row) -> dict[int, int]:
-        """What a row of the region counts, without repetition."""
-        terms = {i: count for i, count in enumerate(described.counts) if count}
-        for at, coefficient in self._region.row_terms(described):
-            terms[self._k + at] = terms.get(self._k + at, 0) + coefficient
-        terms[self._k + self._m + described.machine] = -1
+        """What a row of the region counts."""
+        terms = _counted(described.counts)
+        terms[self._k + described.machine] = -1
         return terms
 
-    def _at_centre(self, terms: Iterable[tuple[int, int]]) -> Fraction:
-        return sum((c * self._centre[v] for v, c in terms if self._centre[v]), Fraction(0))
+    def _at_centre(self, terms: Mapping[int, int]) -> Fraction:
+        return sum((c * self._centre[v] for v, c in terms.items() if self._centre[v]), ZERO)
 
     def add(self, group: int, cut: Cut) -> None:
         """Add a group's cut; its number is the number of cuts before it."""
         scale = self._scales[group]
-        terms = self._cut_terms(cut)
+        terms = _counted(cut)
         worth = self._at_centre(terms)
         base = self._worth[group]
         if base is None:
             base = self._worth[group] = worth
         room = near(self._zoom * (worth - base), scale)
-        largest = max((abs(blocks) for _, blocks in terms), default=0)
+        largest = max(cut, default=0)
         # Divisions of integers: exact to the last bit however large the demands are.
         parts = [
             (self._variables[variable], near(-blocks, scale * self._sizes[variable]))
-            for variable, blocks in terms
-            if abs(blocks) * _NOISE * self._zoom > largest
+            for variable, blocks in terms.items()
+            if blocks * _NOISE * self._zoom > largest
         ]
         self._cuts.append(self._program.row([(self._values[group], 1.0), *parts], high=room))
         self._cut_data.append((group, cut))
@@ -190,17 +157,17 @@ class Master:
         for described in self._region.rows[len(self._rows) :]:
             terms = self._row_terms(described)
             cost = self._region.costs[described.machine] / self._unit
-            room = near(self._zoom * (cost - self._at_centre(terms.items())))
+            room = near(self._zoom * (cost - self._at_centre(terms)))
             parts = [(self._variables[v], near(n, self._sizes[v])) for v, n in terms.items()]
             self._rows.append(self._program.row(parts, high=room))
         ways = _WAYS[::-1] if self.scale > _MANY_BLOCKS else _WAYS
         self._answer = answer = self._program.solve(None, ways)
         if answer is None:
             return None
-        wanted = self._k + self._m
-        moves = zip((answer.values[v] for v in self._variables[:wanted]), self._sizes, strict=False)
+        prices = self._variables[: self._k]
+        moves = zip((answer.values[v] for v in prices), self._sizes, strict=False)
         moved = [Fraction(x) / (self._zoom * size) if x else 0 for x, size in moves]
-        pairs = zip(self._centre[:wanted], moved, strict=True)
+        pairs = zip(self._centre[: self._k], moved, strict=True)
         x = [max(ZERO, c + d) if c or d else ZERO for c, d in pairs]
         self.weights = [
             self._weight(answer.duals[cut], group)
@@ -208,14 +175,9 @@ class Master:
         ]
         duals = (answer.duals[row] for row in self._rows)
         self.machines = [Fraction(dual) * self.scale if dual > 0 else ZERO for dual in duals]
-        self.extra = {
-            key: near(Fraction(max(0.0, -answer.duals[row])) * self.scale)
-            for key, row in self._job_rows.items()
-        }
         value = (Fraction(answer.value) / self._zoom + self._constant) * self.scale
         value += sum((worth for worth in self._worth if worth is not None), Fraction(0))
-        x = [value * self._unit if value else value for value in x]
-        return Proposal(x[: self._k], x[self._k :], value * self._unit)
+        return Proposal([price * self._unit for price in x], value * self._unit)
 
     def _weight(self, dual: float, group: int) -> float:
         """Turn a cut's dual value into its share of its group; scales may be beyond all floats."""
@@ -224,11 +186,7 @@ class Master:
         return near(Fraction(dual) * self.scale, self._scales[group])
 
     def vertex(self) -> list[Fraction] | None:
-        """Return the last solve's prices and multipliers as exact rationals; None if they are none.
-
-        The constraints that hold them are solved once more, in rationals: right to the last block
-        however large the demands are.
-        """
+        """Return the last solve's prices, solved for in rationals; None if there are none."""
         region, answer = self._region, self._answer
         if answer is None:
             return None
@@ -246,7 +204,7 @@ class Master:
         first: dict[int, dict[int, int]] = {}
         for (group, cut), row in zip(self._cut_data, self._cuts, strict=True):
             if abs(answer.duals[row]) > _HOLDS:
-                terms = dict(self._cut_terms(cut))
+                terms = _counted(cut)
                 # Two cuts of one group hold the same value.
                 other = first.setdefault(group, terms)
                 if other is not terms:
@@ -258,4 +216,8 @@ class Master:
         solution = solved(equations, values, guess)
         if solution is None or any(value < 0 for value in solution):
             return None
-        return [value * self._unit for value in solution[: self._k + self._m]]
+        return [value * self._unit for value in solution[: self._k]]
+
+
+def _counted(blocks: Sequence[int]) -> dict[int, int]:
+    return {i: count for i, count in enumerate(blocks) if count}

@@ -9,7 +9,7 @@ from __future__ import annotations
 from copy import copy
 from fractions import Fraction
 from operator import mul
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from cms.certificate.certificate import BlockPrices
 from cms.certificate.quantity import BlocksOf, BlocksOfJob, MachinesOf, MachinesOfType, MachinesWith
@@ -18,8 +18,6 @@ from cms.problem.parts import Configuration, SizeBoundedConfigurations
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-
-    from numpy.typing import NDArray
 
     from cms.certificate.conditions import Condition
     from cms.knapsack.packing import Found, Packing
@@ -36,11 +34,7 @@ _Price = TypeVar("_Price", int, Fraction)
 
 
 class Row(NamedTuple):
-    """One constraint of the region: what a machine's blocks are worth is at most what it costs.
-
-    ``machine`` is the index of its type, ``shape`` the listed configuration. Rows of size-bounded
-    sets have none; they are found as they are needed.
-    """
+    """A machine's blocks, its type's number, and the configuration if it is a listed one."""
 
     counts: tuple[int, ...]
     machine: int
@@ -81,10 +75,7 @@ class Bounded(NamedTuple):
 
 
 class _Counted(NamedTuple):
-    """A branch's machines: of a type, with so many blocks of some types, or of one configuration.
-
-    ``times`` is how often one counts, with the branch's sign.
-    """
+    """Machines that a branch counts, each so many ``times``, with the branch's sign."""
 
     branch: int
     machine: int
@@ -98,7 +89,7 @@ class Vector(NamedTuple):
 
     prices: tuple[Fraction, ...]
     limit_prices: tuple[Fraction, ...]
-    multipliers: tuple[Fraction, ...]
+    multipliers: tuple[Fraction, ...] = ()
 
 
 class PricePoint(NamedTuple):
@@ -109,27 +100,12 @@ class PricePoint(NamedTuple):
 
 
 class Share(NamedTuple):
-    """How much of a pass's choice the fractional solution takes for a group of jobs.
-
-    Groups are numbered; those from ``PriceSearch.n_groups`` on are single jobs with a branch of
-    their own, in the order of ``Region.own_priced``.
-    """
+    """How much of a pass's choice the fractional solution takes for a group of jobs."""
 
     group: int
     number: int
     weight: float | Fraction
     load: tuple[int, ...]
-
-
-class Warm(NamedTuple):
-    """What a search starts from instead of nothing.
-
-    ``point`` keeps to the region and proves its bound (the branches above it included); each of
-    ``options`` has one option a kind, shape (kinds, k).
-    """
-
-    point: PricePoint
-    options: Sequence[NDArray[Any]]
 
 
 class Region:
@@ -189,10 +165,7 @@ class Region:
         return found
 
     def of_fleet(self, fleet: Mapping[int, int]) -> Region:
-        """Return the region without branches of no more machines of each type than a fleet has.
-
-        Types that cost nothing keep their limits.
-        """
+        """Return the region of no more machines than a fleet has; free types keep their limits."""
         found = self.below(())
         found.limits = [
             fleet.get(m, 0) if cost else limit
@@ -229,18 +202,12 @@ class Region:
                 job = problem.job_index(quantity.job)
                 self.job_terms.append((at, index[quantity.block], job))
 
-    def free(self) -> tuple[set[int], set[int]]:
-        """Blocks whose price, and branches whose multiplier, must be 0.
-
-        An unlimited machine of cost 0 has such blocks, and is counted by such branches.
-        """
-        blocks: set[int] = set()
-        branches: set[int] = set()
-        for row in self.rows:
-            if self.limits[row.machine] is None and self.costs[row.machine] == 0:
-                blocks |= {i for i, count in enumerate(row.counts) if count}
-                branches |= {at for at, times in self.row_terms(row) if times > 0}
-        return blocks, branches
+    def free(self) -> set[int]:
+        """Blocks of unlimited machines of cost 0: their prices must be 0."""
+        rows = (
+            r for r in self.rows if self.limits[r.machine] is None and not self.costs[r.machine]
+        )
+        return {i for row in rows for i, count in enumerate(row.counts) if count}
 
     def row_terms(self, row: Row) -> list[tuple[int, int]]:
         """Coefficients of the branches' multipliers in a row, as (branch, coefficient)."""
@@ -389,10 +356,7 @@ class Region:
 
 
 def _limits(problem: MachineProblem) -> list[int | None]:
-    """Return the machine types' limits but those that never bind: a busy machine serves somebody.
-
-    Times a limit of hundreds of digits the last digit of a float would be more than any bound.
-    """
+    """Return the machine types' limits but those that never bind: of more machines than blocks."""
     limits = [machine.limit for machine in problem.machine_types]
     if max((limit for limit in limits if limit is not None), default=0) > _LARGE_LIMIT:
         most = sum(problem.useful_blocks())

@@ -23,22 +23,21 @@ from cms.knapsack.pricing import COMPILED_FROM, common_denominator
 from cms.values.numbers import has_too_many_digits
 
 from ..solvers.floats import near, recognised
-from .jobs import GROUPS, MOST_SINGLE, ranges
+from .jobs import GROUPS, MOST_SINGLE, listed, ranges
 from .master import MOST_BLOCKS, Cut, Master, Proposal, block_sizes
 from .passes import Passes, certificate
-from .region import PricePoint, Row, Share, Vector, Warm
+from .region import PricePoint, Region, Row, Share, Vector
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from numpy.typing import NDArray
 
-    from cms.certificate.conditions import Condition
     from cms.plugin.algorithm import Budget, Named
     from cms.reduction.reduction import Reduction
 
     from .exact_master import ExactMaster
-    from .region import Region
+    from .fraction import Fractional
     from .sharded_jobs import AnyJobs
 
 _MOST_PASSES = 400
@@ -56,7 +55,7 @@ _ROOM = Fraction(1, 10)
 _MATTERS = Fraction(1, 20)
 #: Shares of cuts, and numbers of machines, below this are the linear program's noise.
 _NOTHING = 1e-9
-#: No multiplier and no limit's price exceeds it: beside longer numbers GLOP may not return.
+#: No limit's price exceeds it: beside longer numbers GLOP may not return.
 _HIGHEST = 1e21
 #: Binary digits that the smallest price keeps when prices are rounded.
 _DIGITS = 20
@@ -69,40 +68,26 @@ _OFTEN_FROM = 200_000
 
 
 class PriceSearch(Passes):
-    """The search for the best prices of a reduced problem, possibly below branches.
+    """The search for the best prices of a reduced problem.
 
-    With ``free_machines`` it looks for a proof of infeasibility; beyond a bound of ``cutoff`` it
-    ends. With ``vertex`` the fractional schedule becomes a basic optimal solution in exact
-    rationals, up to 32 block types, without limits and branches; for as long as :attr:`coarse`
-    groups are split that takes another search with finer groups. ``upper`` is about the most that
-    any prices can prove; a solver's word.
+    With ``free_machines`` it looks for a proof of infeasibility. With ``vertex`` the fractional
+    schedule becomes a basic optimal solution in exact rationals, up to 32 block types, without
+    limits; for as long as :attr:`coarse` groups are split they have to be :meth:`divided`.
+    ``upper`` is about the most that any prices can prove; a solver's word.
     """
 
     def __init__(
-        self,
-        jobs: AnyJobs,
-        budget: Budget,
-        path: Sequence[Condition] = (),
-        *,
-        free_machines: bool = False,
-        cutoff: Fraction | None = None,
-        warm: Warm | None = None,
-        vertex: bool = False,
-        starts: NDArray[np.int64] | None = None,
+        self, jobs: AnyJobs, budget: Budget, *, free_machines: bool = False, vertex: bool = False
     ) -> None:
-        groups = ranges(len(jobs), MOST_SINGLE, GROUPS) if starts is None else starts
-        super().__init__(jobs, budget, path, groups, free_machines=free_machines)
-        self._cutoff, self._warm = cutoff, warm
+        region = Region(jobs.problem, free_machines=free_machines)
+        super().__init__(jobs, budget, ranges(len(jobs), MOST_SINGLE, GROUPS), region)
         # Costs come in steps, but those of a vertex do not.
         self._step = Fraction(0) if vertex else jobs.problem.cost_step
         self._vertex = vertex and len(jobs.problem.blocks) <= MOST_BLOCKS
         self._vertices = 0
         self.best: PricePoint | None = None
         self.upper: Fraction | None = None
-        self._seen: list[set[Cut]] = [
-            set() for _ in range(self.n_groups + len(self.region.own_priced))
-        ]
-        self._cuts: list[tuple[int, int, Cut]] = []
+        self._cuts: dict[tuple[int, Cut], int] = {}
         self._master: Master | ExactMaster | None = None
         self._centre: Sequence[Fraction] = ()
         self._largest = 0.0
@@ -114,44 +99,43 @@ class PriceSearch(Passes):
         region = self.region
         if not len(region.blocks) or not len(self.jobs):
             return
-        warm = self._warm
         self._improve(self._nothing())
-        if warm is None:
-            centre = [*full_machines(region), *(Fraction(0) for _ in region.path)]
-            first = self._evaluate(centre)
-            if first is None:
-                return
-            self._improve(first[0])
-            known = [first[1]]
-        else:
-            vector = warm.point.vector
-            centre = [*vector.prices, *vector.multipliers]
-            self._improve(warm.point)
-            known = [self._known(options) for options in warm.options]
+        centre = full_machines(region)
+        first = self._evaluate(centre)
+        if first is None:
+            return
+        self._improve(first[0])
         early = len(self.jobs) >= EARLY_FROM or len(region.rows) >= _MANY_ROWS
-        if early and not region.path and self.best is not None:
+        if early and self.best is not None:
             yield self.best
-        units = block_sizes(region)
-        sizes = [
-            sum(n // unit for n, unit in zip(cut.load, units, strict=True)) for cut in known[0]
-        ]
-        largest = (
-            1.0
-            if region.free_machines
-            else min(_HIGHEST, 1e3 * max(1.0, near(region.dearest / region.unit)))
-        )
-        self._master = Master(region, sizes, largest, self._nothing().vector)
-        for number, cuts in enumerate(known):
-            self._add(cuts, number)
-        self._centre, self._largest = centre, largest
+        dearest = near(region.dearest / region.unit)
+        self._largest = 1.0 if region.free_machines else min(_HIGHEST, 1e3 * max(1.0, dearest))
+        self._begin([first[1]], centre)
         yield from self._passes_until_closed()
 
-    def refine(self) -> Iterator[PricePoint]:
-        """Go on until the fractional schedule costs hardly more than the bound proves.
+    def divided(self) -> Iterator[PricePoint]:
+        """Go on with :attr:`coarse` groups divided further."""
+        parts = (self.kinds_of_group(group) for group in self.coarse.tolist())
+        more = [part.start + ranges(part.stop - part.start, 1, GROUPS) for part in parts]
+        self.starts = np.unique(np.concatenate([self.starts, *more]))
+        self._vertices = self._zooms = 0
+        if self.best is not None:
+            jobs = listed(self.jobs)
+            passes = [jobs.loads(options, self.starts) for options in self.options]
+            self._begin(passes, self.best.vector.prices)
+            yield from self._passes_until_closed()
 
-        A search ends as soon as the bound can rise by no whole step; the fractional schedule then
-        may have used up the room that rounding needs.
-        """
+    def _begin(self, passes: Sequence[list[list[int]]], centre: Sequence[Fraction]) -> None:
+        """Set up the master with what groups bought in passes."""
+        units = block_sizes(self.region)
+        sizes = [sum(n // unit for n, unit in zip(load, units, strict=True)) for load in passes[0]]
+        self._master = Master(self.region, sizes, self._largest, self._nothing().vector)
+        self._cuts, self._centre = {}, centre
+        for number, loads in enumerate(passes):
+            self._add(loads, number)
+
+    def refine(self) -> Iterator[PricePoint]:
+        """Go on until the fractional schedule costs hardly more than the bound, for rounding."""
         if self._master is not None and self.best is not None:
             self._to_the_end = True
             yield from self._passes_until_closed()
@@ -183,7 +167,7 @@ class PriceSearch(Passes):
             if evaluation is None:
                 return
             if self._improve(evaluation[0]):
-                self._centre = [*proposal.prices, *proposal.multipliers]
+                self._centre = proposal.prices
             self._vertices += self.exact
             # The maximiser itself: where its cuts were there the master's value stands, as far as
             # its digits go.
@@ -197,10 +181,7 @@ class PriceSearch(Passes):
             yield self.best
 
     def _is_told(self, passes: int) -> bool:
-        """Whether after so many passes what is known counts: of large problems a claim is one more.
-
-        After 4, 16, 32, 64, 128 and so on; of few jobs from 32 on.
-        """
+        """Whether a claim comes after so many passes: 4, 16, 32, 64, ...; of few jobs from 32."""
         if passes & (passes - 1) or passes == 1:
             return False
         return passes >= 32 or (len(self.jobs) >= _OFTEN_FROM and bool(passes.bit_length() % 2))
@@ -219,13 +200,13 @@ class PriceSearch(Passes):
 
     def _tried(
         self, proposal: Proposal, pull: Fraction, fine: bool
-    ) -> tuple[PricePoint, list[Cut]] | None:
+    ) -> tuple[PricePoint, list[list[int]]] | None:
         """Price at the master's vertex, or on the way to its proposal; None if stopped."""
         if self._master is not None and pull == 1 and (fine or self.exact):
             vertex = self._master.vertex()
             if vertex is not None:
                 return self._evaluate(vertex, exactly=True)
-        target = [*proposal.prices, *proposal.multipliers]
+        target = proposal.prices
         if pull != 1:
             target = [c + (t - c) * pull for c, t in zip(self._centre, target, strict=True)]
         return self._evaluate(target)
@@ -261,7 +242,7 @@ class PriceSearch(Passes):
             return False
         exact = ExactMaster(self.region, self.n_groups, lambda: self._budget.stopped)
         known = chain(master.weights, repeat(0.0))
-        for (group, _, cut), weight in zip(self._cuts, known, strict=False):
+        for (group, cut), weight in zip(self._cuts, known, strict=False):
             exact.add(group, cut, weight if weight > _NOTHING else 0.0)
         for row, number in enumerate(master.machines):
             if number > _NOTHING:
@@ -276,19 +257,13 @@ class PriceSearch(Passes):
         sizes = np.diff(self.starts, append=len(self.jobs))
         return np.flatnonzero((passes[: self.n_groups] > 1) & (sizes > 1))
 
-    def finer(self) -> NDArray[np.int64]:
-        """Return where groups begin if :attr:`coarse` ones are split further."""
-        parts = (self.kinds_of_group(group) for group in self.coarse.tolist())
-        more = [part.start + ranges(part.stop - part.start, 1, GROUPS) for part in parts]
-        return np.unique(np.concatenate([self.starts, *more]))
-
     @property
     def shares(self) -> list[Share]:
         """The fractional solution: what each group takes from which pass; weights add up to 1."""
         weights: Sequence[Any] = [] if self._master is None else self._master.weights
         return [
-            Share(group, number, weight, cut.load)
-            for (group, number, cut), weight in zip(self._cuts, weights, strict=False)
+            Share(group, number, weight, cut)
+            for ((group, cut), number), weight in zip(self._cuts.items(), weights, strict=False)
             if weight > self._noise
         ]
 
@@ -307,15 +282,10 @@ class PriceSearch(Passes):
         """What the linear program's solution is wrong by."""
         return 0.0 if self.exact else _NOTHING
 
-    @property
-    def extra(self) -> dict[tuple[int, int], float]:
-        """The fractional solution: what (block, job) takes beyond its options, for a branch."""
-        return {} if self._master is None else self._master.extra
-
     def _nothing(self) -> PricePoint:
         """Prices of 0, which always hold and prove a bound of 0."""
         region = self.region
-        zeros = [(Fraction(0),) * len(part) for part in (region.blocks, region.limits, region.path)]
+        zeros = [(Fraction(0),) * len(part) for part in (region.blocks, region.limits)]
         return PricePoint(Vector(*zeros), Fraction(0))
 
     def _improve(self, point: PricePoint) -> bool:
@@ -338,7 +308,7 @@ class PriceSearch(Passes):
         if self._step and self._zooms < _MOST_ZOOMS:
             # Of a billion machines that would be some; a closer look tells.
             tolerance = min(tolerance, self._step * _MATTERS)
-        if upper - bound <= tolerance or (self._cutoff is not None and bound > self._cutoff):
+        if upper - bound <= tolerance:
             return True
         if self.region.free_machines or not self._step:
             return False
@@ -365,10 +335,6 @@ class PriceSearch(Passes):
             return True
         if abs(upper) * _CLOSE > step * _MATTERS * _ZOOM**self._zooms:
             return False  # digits that this zoom of the master does not have
-        if region.path:
-            return True
-        from .fraction import fractional
-
         mixture = fractional(self)
         cost = sum((region.costs[row.machine] * x for row, x in mixture.machines), Fraction(0))
         return abs(cost - max(upper, self.best.bound if self.best else upper)) <= step * _MATTERS
@@ -377,32 +343,52 @@ class PriceSearch(Passes):
         """Whether what is missing is no more than floating-point numbers can tell."""
         return self.best is not None and upper - self.best.bound <= _FINE * abs(upper)
 
-    def _add(self, cuts: Sequence[Cut], number: int = -1) -> bool:
+    def _add(self, loads: Sequence[Sequence[int]], number: int = -1) -> bool:
         """Add the cuts of a pass (by default the last one); say whether any was new."""
         if self._master is None:
             return False
         before = len(self._cuts)
-        for group, cut in enumerate(cuts):
-            if cut not in self._seen[group]:
-                self._seen[group].add(cut)
+        for group, cut in enumerate(map(tuple, loads)):
+            if (group, cut) not in self._cuts:
+                self._cuts[group, cut] = number % self.passes
                 self._master.add(group, cut)
-                self._cuts.append((group, number % self.known, cut))
         return len(self._cuts) > before
 
     def _evaluate(
         self, values: Sequence[Fraction], *, exactly: bool = False
-    ) -> tuple[PricePoint, list[Cut]] | None:
+    ) -> tuple[PricePoint, list[list[int]]] | None:
         """Price all jobs, by default at the rationals that approximate prices mean."""
         counted = [value / self.region.unit if value else value for value in values]
         return self.evaluate(*whole(counted, self.jobs, exactly=exactly))
 
 
-def full_machines(region: Region) -> list[Fraction]:
-    """Return prices at which a machine that is full of one type of block is worth what it costs.
+def fractional(search: PriceSearch) -> Fractional:
+    """Read the fractional schedule off a search at its end."""
+    from .fraction import Fractional, exactly, normal
 
-    Machines that cost nothing but are limited count as if they cost 1.
-    """
-    free, _ = region.free()
+    shares, machines = search.shares, search.machines
+    weights = normal(shares)
+    if not search.exact:
+        weights, machines = exactly(search.region, shares, machines) or (weights, machines)
+    found: list[list[tuple[int, Fraction]]] = [[] for _ in range(search.n_groups)]
+    for share, weight in zip(shares, weights, strict=True):
+        found[share.group].append((share.number, weight))
+    # If the program failed, or there was none: the last pass as it is.
+    last = [(search.passes - 1, Fraction(1))]
+    return Fractional([mine or last for mine in found], machines)
+
+
+def ray(reduction: Reduction, jobs: AnyJobs, budget: Budget) -> Named | None:
+    """Prove that the limits are too low for any schedule, if block prices alone can."""
+    search = PriceSearch(jobs, budget, free_machines=True)
+    limited = any(machine.limit is not None for machine in reduction.problem.machine_types)
+    points = search.run() if limited else ()
+    return next((certificate(reduction, search, p) for p in points if p.bound > 0), None)
+
+
+def full_machines(region: Region) -> list[Fraction]:
+    """Return prices at which a machine full of one type is worth its cost, or 1 if that is 0."""
+    free = region.free()
     most = [dict[int, int]() for _ in region.blocks]  # of machines of each type, when full of it
     for row in region.rows:
         for i, count in enumerate(row.counts):
@@ -438,11 +424,3 @@ def whole(values: Sequence[Fraction], jobs: AnyJobs, *, exactly: bool) -> tuple[
         least = min((value for value in values if value > 0), default=Fraction(1))
         bits = max(bits, _DIGITS + (least.denominator // least.numerator).bit_length())
     return [int(value * 2**bits) for value in values], 2**bits
-
-
-def ray(reduction: Reduction, jobs: AnyJobs, budget: Budget) -> Named | None:
-    """Prove that the limits are too low for any schedule, if block prices alone can."""
-    search = PriceSearch(jobs, budget, free_machines=True)
-    limited = any(machine.limit is not None for machine in reduction.problem.machine_types)
-    points = search.run() if limited else ()
-    return next((certificate(reduction, search, p) for p in points if p.bound > 0), None)

@@ -175,10 +175,7 @@ class ShardedJobs:
 
 
 class _Dealer:
-    """Goes through jobs in their order, and lets those of pools take what their passes say.
-
-    Of the first n jobs of a pool each pass gets its weight times n, rounded down, at once.
-    """
+    """Lets jobs in their order take what passes say: of n in a pool so many, rounded down."""
 
     def __init__(self, weights: Sequence[Sequence[Fraction]], n_blocks: int) -> None:
         self._weights, self._n_blocks = weights, n_blocks

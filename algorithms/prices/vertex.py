@@ -19,11 +19,11 @@ from cms.certificate.certificate import BlockPrices
 
 from ..solvers.simplex import cheapest
 from .exact_master import cheapest_holder
-from .fraction import Fractional, fractional
+from .fraction import Fractional
 from .jobs import Jobs, listed
 from .master import MOST_BLOCKS
-from .region import Region, Warm, configuration_of
-from .search import PriceSearch
+from .region import Region, configuration_of
+from .search import PriceSearch, fractional
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -66,15 +66,13 @@ def solve_dantzig_wolfe(problem: Problem, budget: Budget) -> BasicSolution | Non
     if not problem.n_jobs:
         return BasicSolution(problem, {}, [], BlockPrices(), Fraction(0))
     search = PriceSearch(Jobs(problem), budget, vertex=True)
-    while True:
-        for _ in search.run():
+    for _ in search.run():
+        pass
+    while len(search.coarse) and not budget.stopped:
+        for _ in search.divided():
             pass
-        if budget.stopped or search.best is None:
-            return None
-        if not len(search.coarse):
-            break
-        warm = Warm(search.best, search.options)
-        search = PriceSearch(search.jobs, budget, warm=warm, vertex=True, starts=search.finer())
+    if budget.stopped or search.best is None:
+        return None
     mixture = _mixture(search, budget)
     if mixture is None:
         return None
@@ -164,10 +162,7 @@ def in_line(shares: Mapping[Option, Fraction], count: int) -> list[list[tuple[Op
 
 
 def additive_cost(problem: Problem) -> Fraction:
-    """Return what the rounding costs more than a basic solution at most (Theorem B).
-
-    It is less, unless all costs are 0.
-    """
+    """Return what the rounding costs more than a basic solution at most (Theorem B)."""
     region, k = Region(problem), len(problem.blocks)
     costs = [region.costs[region.rows[cheapest_holder(region, i)].machine] for i in range(k)]
     repair = sum(costs, Fraction(0))
@@ -180,10 +175,7 @@ def additive_cost(problem: Problem) -> Fraction:
 def rounded(
     solution: BasicSolution,
 ) -> tuple[dict[Configuration, int], dict[tuple[str, str], int]]:
-    """Round a basic solution of LP_DW to machines, and to blocks by (block, job).
-
-    They serve the jobs and there are enough of them, whatever the solution's numbers are.
-    """
+    """Round a basic solution to machines, and to blocks by (block, job) that serve all jobs."""
     problem = solution.problem
     given: dict[tuple[str, str], int] = {}
     load = [0] * len(problem.blocks)

@@ -20,10 +20,7 @@ _RECOGNISED = 1e-7
 
 
 def near(value: Fraction | int, unit: int = 1) -> float:
-    """Return the float nearest to ``value / unit``, cut at ``LARGEST_FLOAT`` either way.
-
-    What a solver makes of it is a hint; nothing is proved by a float.
-    """
+    """Return the float nearest to ``value / unit``, cut at ``LARGEST_FLOAT`` either way."""
     try:
         found = value.numerator / (value.denominator * unit)
     except OverflowError:
@@ -41,10 +38,7 @@ def near_table(rows: Sequence[Sequence[int]]) -> NDArray[Any]:
 
 
 def recognised(values: Sequence[Fraction | float]) -> tuple[list[int], int] | None:
-    """Find the rationals of a small common denominator that floats stand for.
-
-    Vertices of the price region often have one below 100.
-    """
+    """Find the rationals of a small common denominator that floats stand for."""
     floats = [value if isinstance(value, float) else near(value) for value in values]
     if any(value and not number for value, number in zip(values, floats, strict=True)):
         return None  # what no float holds is not taken for 0

@@ -29,11 +29,7 @@ class TooLarge(Exception):
 
 
 class Outcome(NamedTuple):
-    """What a solve ended with.
-
-    ``status`` is "optimal", "feasible", "infeasible" or "unknown"; ``values`` the best solution's;
-    ``bound`` the solver's word on the objective.
-    """
+    """How a solve ended: optimal, feasible, infeasible or unknown, and with what."""
 
     status: str
     values: tuple[int, ...] | None
@@ -41,12 +37,7 @@ class Outcome(NamedTuple):
 
 
 class Hint(NamedTuple):
-    """What SCIP found, in floating-point numbers.
-
-    ``values`` are those of a solution, which was checked; None as well where it did not hold.
-    ``ended`` says whether SCIP came to an end: calls them the best, or says that there are none. It
-    proves nothing.
-    """
+    """What SCIP found, checked, or None; and whether it came to an end, which proves nothing."""
 
     values: tuple[int, ...] | None
     ended: bool
@@ -66,10 +57,7 @@ class Settings:
 
 
 class Program:
-    """An integer program: variables >= 0 with bounds, linear constraints, a linear objective.
-
-    Building raises :class:`TooLarge` where a sum could leave the solver's range of numbers.
-    """
+    """An integer program over variables >= 0; TooLarge where sums could leave CP-SAT's range."""
 
     def __init__(self) -> None:
         from ortools.sat.python import cp_model_helper
@@ -238,11 +226,7 @@ class Program:
     def improvements(
         self, budget: Budget, settings: Settings
     ) -> Generator[tuple[int, ...] | Outcome, None, None]:
-        """Yield each better solution while the solver works on, the outcome last.
-
-        Closing the generator stops the solver and waits for it: a thread in native code must not
-        outlive the interpreter.
-        """
+        """Yield each better solution while the solver works, the outcome last; closing stops it."""
         found: queue.SimpleQueue[tuple[int, ...] | Outcome | BaseException] = queue.SimpleQueue()
 
         stops: list[Callable[[], None]] = []

@@ -148,11 +148,7 @@ class MixedProgram(_Program):
     def search(
         self, budget: Budget, *, nodes: int, cuts: bool = True
     ) -> tuple[list[float] | None, bool]:
-        """Look for a good solution; return it, or None, and whether SCIP came to an end.
-
-        It proves nothing. ``nodes`` limits the work, so that runs stay reproducible; without
-        ``cuts`` there is one round of them only.
-        """
+        """Look for a good solution; whether SCIP came to an end proves nothing."""
         if budget.remaining() <= 0:
             return None, False
         settings = (

@@ -190,11 +190,7 @@ def solved(
     values: Sequence[int | Fraction],
     guess: Sequence[Fraction],
 ) -> list[Fraction] | None:
-    """Solve linear equations; None if they contradict each other.
-
-    The shortest equation is solved next, for the unknown that fewest others have, so that little
-    is filled in.
-    """
+    """Solve linear equations, the shortest one first; None if they contradict each other."""
     rows = [{at: Fraction(a) for at, a in row.items() if a} for row in equations]
     right = [Fraction(value) for value in values]
     having: dict[int, set[int]] = {}

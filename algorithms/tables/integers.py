@@ -228,10 +228,7 @@ class Demand(NamedTuple):
 
 
 def demands_of(problem: Problem) -> tuple[Demand, ...]:
-    """Return the jobs of a reduced problem.
-
-    Blocks give multiples of the supply's common divisor, so that a demand may be rounded up to one.
-    """
+    """Return the jobs of a reduced problem, demands rounded up to multiples of common divisors."""
     found = []
     for j, name in enumerate(problem.job_names):
         row = problem.rows.row(j)
@@ -254,11 +251,7 @@ def supported_costs(problem: Problem) -> Support:
 
 
 def without_limits(problem: Problem, most_shapes: int | None = MOST_SHAPES) -> Support:
-    """Refuse limits on machines, sets that cannot be listed, and costs too far apart.
-
-    Block types that serve nobody are left out before sets are listed. Without ``most_shapes`` sets
-    may be of any size.
-    """
+    """Refuse limits on machines, sets that are not to be listed, and costs too far apart."""
     for machine in problem.machine_types:
         if machine.limit is not None:
             return Support(

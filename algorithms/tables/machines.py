@@ -21,11 +21,7 @@ _MOST_TYPES = 500
 def maximal_contents(
     shape: SizeBoundedConfigurations, most: int, useful: Mapping[str, int] | None = None
 ) -> list[dict[str, int]] | None:
-    """List the multisets of a size-bounded set to which no block can be added.
-
-    They suffice in an integer program, since idle blocks are free. None if there are more than
-    ``most``; of a type no more blocks are added than are ``useful``.
-    """
+    """List a set's multisets to which no useful block can be added; None if more than ``most``."""
     highest = {block: shape.largest_count(block) for block in shape.sizes}
     if useful is not None:
         highest = {block: min(count, useful.get(block, 0)) for block, count in highest.items()}
@@ -103,11 +99,7 @@ class Listing(NamedTuple):
 
 
 def listed(problem: MachineProblem, most: int) -> Listing:
-    """List the configurations that a best schedule may need.
-
-    Size-bounded sets with more than ``most`` maximal multisets are left out, unless they have no
-    more of multisets without blocks that nobody could use.
-    """
+    """List the configurations that a best schedule may need, and sets left out as too large."""
     shapes: dict[Configuration, None] = {}
     left_out: set[str] = set()
     for shape in problem.configurations:

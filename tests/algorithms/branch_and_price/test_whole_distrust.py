@@ -50,7 +50,7 @@ def nonsense(master: Master) -> Proposal | None:
 
     master.weights = [rng.random() for _ in master.weights]
     master.machines = [Fraction(5 * rng.random()) for _ in master.machines]
-    return Proposal(off(found.prices), off(found.multipliers), found.value)
+    return Proposal(off(found.prices), found.value)
 
 
 def too_low(master: Master) -> Proposal | None:

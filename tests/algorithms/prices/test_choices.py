@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import operator
-import random
 from collections import Counter
 from fractions import Fraction
 
@@ -14,8 +13,7 @@ from hypothesis import strategies as st
 
 from algorithms.branch_and_price.shapes import Shapes
 from algorithms.prices.choices import Choices, block_totals, choices_of
-from algorithms.prices.jobs import Jobs
-from cms import Configuration, Job, MachineType, Problem, SizeBoundedConfigurations, check
+from cms import Configuration, Job, MachineType, Problem, SizeBoundedConfigurations
 from tests.algorithms.branch_and_price.parts import reduced, searched
 from tests.families import instance
 
@@ -66,66 +64,6 @@ def test_totals_do_not_overflow_short_integers(dtype: type[np.signedinteger]) ->
     assert block_totals(options, ones) == [5 * largest] * 2
     assert block_totals(options, ones * 7) == [35 * largest] * 2
     assert block_totals(options, ones * 0) == [0, 0]
-
-
-# --- kinds ----------------------------------------------------------------------------------------
-
-
-def test_members_are_the_jobs_of_a_kind_in_order() -> None:
-    rng = random.Random(5)
-    rows = [{"a": 2, "b": 3}, {"a": 4, "b": 1}, {"a": 1, "b": 1}]
-    jobs = []
-    for j in range(60):
-        factor = Fraction(rng.randint(1, 9), rng.randint(1, 9))
-        table = {block: supply * factor for block, supply in rng.choice(rows).items()}
-        jobs.append(Job(f"x{j}", 7 * factor, table))
-    problem = Problem(configurations=Configuration({"a": 1, "b": 1}), jobs=jobs)
-    found = Jobs(problem)
-    assert found.repeated
-    assert len(found) == 3
-    assert sorted(j for kind in range(3) for j in found.members(kind)) == list(range(60))
-    for kind in range(3):
-        members = found.members(kind).tolist()
-        assert members == [j for j in range(60) if found.kind_of[j] == kind]
-        assert len(members) == found.weights[kind]
-
-
-# --- schedules ------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("family", ["identical_jobs", "random_configurations", "equal_ratios"])
-def test_options_and_enough_machines_are_a_valid_schedule(family: str) -> None:
-    done = 0
-    for number in range(30):
-        jobs = reduced(instance(family, number))
-        problem = jobs.problem
-        rows = [jobs.rows.row(kind) for kind in range(len(jobs))]
-        if not rows or not all(any(row.supply) for row in rows):
-            continue
-        rng = random.Random(number)
-        parts: Rows = []
-        for kind, row in enumerate(rows):
-            # Jobs of one kind may take different options.
-            left = int(jobs.weights[kind])
-            while left:
-                count = rng.randint(1, left)
-                block = rng.choice([i for i, f in enumerate(row.supply) if f])
-                need = -(-row.demand // row.supply[block])
-                parts.append(
-                    (kind, tuple(need * (i == block) for i in range(len(row.supply))), count)
-                )
-                left -= count
-        choices = choices_of(parts, len(problem.blocks))
-        load = dict(zip(problem.blocks, choices.load(), strict=True))
-        machines = {
-            shape: max(-(-load[block] // n) for block, n in shape.blocks.items())
-            for shape in problem.listed_configurations
-        }
-        schedule = choices.schedule(jobs, machines)
-        assert check(problem, schedule) == ()
-        assert schedule == schedule.without_idle_machines()
-        done += 1
-    assert done >= 10
 
 
 # --- configurations -------------------------------------------------------------------------------

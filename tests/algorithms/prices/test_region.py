@@ -9,9 +9,9 @@ from operator import le, mul
 
 import pytest
 
-from algorithms.prices.jobs import Jobs
+from algorithms.prices.jobs import Jobs, ranges
+from algorithms.prices.passes import Passes
 from algorithms.prices.region import Region
-from algorithms.prices.search import PriceSearch
 from cms import (
     Configuration,
     Job,
@@ -20,7 +20,7 @@ from cms import (
     SizeBoundedConfigurations,
 )
 from cms.certificate.conditions import Condition
-from cms.certificate.quantity import BlocksOf, MachinesOf, MachinesOfType, MachinesWith
+from cms.certificate.quantity import MachinesWith
 from tests.algorithms.branch_and_price.parts import Unlimited
 from tests.families import FAMILIES, instance
 from tests.property.certificates import random_quantity
@@ -49,17 +49,17 @@ def priced(family: str, number: int) -> bool:
         return False
     path = random_path(rng, problem)
     free = rng.random() < 0.3
-    search = PriceSearch(Jobs(problem), Unlimited(), path, free_machines=free)
+    region, jobs = Region(problem, path, free_machines=free), Jobs(problem)
+    search = Passes(jobs, Unlimited(), ranges(len(jobs)), region)
     denominator = rng.choice([1, 2, 3, 10, 97])
     numbers = [rng.choice([0, rng.randint(0, 40)]) for _ in range(len(problem.blocks) + len(path))]
-    free_blocks, free_branches = search.region.free()
-    for at in (*free_blocks, *(len(problem.blocks) + at for at in free_branches)):
+    for at in region.free():
         numbers[at] = 0
     found = search.evaluate(numbers, denominator)
     assert found is not None
-    point, cuts = found
+    point, loads = found
     assert min((*point.vector.prices, *point.vector.multipliers, *point.vector.limit_prices)) >= 0
-    leaf = search.region.leaf(point.vector)
+    leaf = region.leaf(point.vector)
     sides = tuple(Side(c.quantity, c.sign, c.value) for c in path)
     verdict = evaluate_leaf(problem, leaf, sides)
     assert verdict != INVALID, (leaf, path)
@@ -71,11 +71,13 @@ def priced(family: str, number: int) -> bool:
         # Linear in the prices: what the cuts say at the point is the point's own value.
         vector = point.vector
         worth = Fraction(0)
-        for cut in cuts:
-            worth += sum((p * n for p, n in zip(vector.prices, cut.load, strict=True)), Fraction(0))
-            for at, blocks in cut.own:
-                worth -= path[at].sign * vector.multipliers[at] * blocks
-        assert worth + search.region.constant(vector) == point.bound
+        for load in loads:
+            worth += sum(map(mul, vector.prices, load), Fraction(0))
+        for job, option in zip(region.own_priced, search.own_options[-1], strict=True):
+            own = region.prices_of_job(job, vector.prices, vector.multipliers)
+            assert min(own) >= 0
+            worth += sum(map(mul, own, option), Fraction(0))
+        assert worth + region.constant(vector) == point.bound
     return True
 
 
@@ -124,24 +126,19 @@ def test_every_row_is_a_proper_content_and_a_pass_finds_several(slots: int | Non
     assert several > number * 5 // 6
 
 
-def test_blocks_and_branches_of_free_machines_are_free() -> None:
-    shape = Configuration({"a": 1}, "gift")
+def test_blocks_of_free_machines_are_free() -> None:
     problem = Problem(
-        configurations=[shape, Configuration({"b": 1}, "paid"), Configuration({"c": 1}, "few")],
+        configurations=[
+            Configuration({"a": 1}, "gift"),
+            Configuration({"b": 1}, "paid"),
+            Configuration({"c": 1}, "few"),
+        ],
         machine_types=[MachineType("gift", 0), MachineType("paid"), MachineType("few", 0, 2)],
         jobs=[Job("x", 1, {"a": 1, "b": 1, "c": 1})],
     )
-    path = (
-        Condition(MachinesOf(shape), 1, 1),
-        Condition(MachinesOfType("gift"), -1, 1),
-        Condition(BlocksOf("a"), 1, 1),
-        Condition(MachinesOfType("paid"), 1, 1),
-        Condition(MachinesOfType({"gift": 2, "paid": 1}), 1, 1),
-        Condition(MachinesOfType({"gift": 2, "paid": 1}), -1, 1),
-    )
-    assert Region(problem, path).free() == ({0}, {0, 2, 4})
+    assert Region(problem).free() == {0}
     # With all machines free, none of the paid ones' blocks may be worth anything either.
-    assert Region(problem, path, free_machines=True).free() == ({0, 1}, {0, 2, 3, 4})
+    assert Region(problem, free_machines=True).free() == {0, 1}
 
 
 def test_machines_with_some_content_are_worth_what_branches_on_it_add_once() -> None:

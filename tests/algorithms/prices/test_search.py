@@ -149,17 +149,6 @@ def test_a_stopped_search_ends_with_what_it_has() -> None:
         assert certified(search, problem) == search.best.bound
 
 
-def test_a_search_ends_at_its_cutoff() -> None:
-    problem = without_a_step(generate("arbitrary", n=30, seed=2, m=30))
-    full = searched(problem)
-    assert full.best is not None
-    half = full.best.bound / 2
-    search = searched(problem, refined=False, cutoff=half)
-    assert search.best is not None
-    assert half < search.best.bound <= full.best.bound
-    assert search.passes < full.passes
-
-
 # --- rationals that floats stand for --------------------------------------------------------------
 
 

@@ -128,6 +128,3 @@ def test_columns_that_join_late_change_nothing(
     monkeypatch.setattr(algorithms.solvers.simplex, "_STEEPEST_A_ROW", steepest)
     for seed in range(so_many(50, 150)):
         late(seed)
-
-
-# --- planted faults -------------------------------------------------------------------------------
