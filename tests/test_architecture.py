@@ -149,7 +149,7 @@ BUDGETS = {
     "cms.fleet": 62_250,
     "proofs_checks": 16_900,
     "bench": 13_200,
-    "tests": 75_080,
+    "tests": 74_800,
 }
 
 
