@@ -254,7 +254,7 @@ def rounded(
 
 
 def _whole(tables: Tables, blocks: Blocks, more: int, budget: Budget | None) -> NDArray[Any]:
-    """Round blocks in parts, of which each job has so many largest ones ``more`` than it needs."""
+    """Round fractional blocks up; each job has ``more`` of its largest blocks than it needs."""
     given = np.zeros_like(tables.supply)
     edges: dict[Edge, Fraction] = {}
     for j, shares in blocks.shares.items():

@@ -53,15 +53,15 @@ _FIRST_DIVES, _MORE_DIVES = slice(6), slice(6, 40)
 _PASSES_BEFORE_A_DIVE, _ONE_DIVE = 32, slice(1)
 #: Smaller compact programs find as much as whole fleets do.
 _MIN_BLOCKS = 1_000
-#: With so many kinds of jobs a node of the tree takes longer than a few attempts.
+#: From this many kinds of jobs on, a node of the tree takes longer than a neighbourhood search.
 _CLIMB_FIRST = 4_000
 #: SCIP's nodes and CP-SAT's deterministic time for the first program after rounding.
 _FIRST_NODES, _FIRST_EFFORT = 100, 0.2
 #: CP-SAT's for its word on what a schedule costs at least.
 _EXACT_EFFORT = 60.0
-#: Linear programs below branches, as many as so many kinds of jobs allow.
+#: Limits of a tree: nodes times kinds of jobs, and nodes.
 _TREE_WORK, _TREE_NODES = 2_000_000, 20_000
-#: As many where costs are fine, before programs that take longer.
+#: The same for the first tree, where costs have a fine step, before programs that take longer.
 _FIRST_TREE_NODES, _FIRST_TREE_WORK = 2_000, 200_000
 #: Bits of the largest demand with which branches are tried.
 _LONGEST = 200

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from math import ceil
 from typing import TYPE_CHECKING, Any
 
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 __all__ = ["Gpulet", "GpuletGuided", "GpuletOptions", "GpuletSbp", "PublishedOptions"]
 
 
-class _OnShares:
+class _OnShares(ABC):
     """What all three take, and that nothing is proved of them."""
 
     takes = (TimeSharedProblem,)
@@ -60,11 +61,13 @@ class _OnShares:
 
     _part: str
 
+    @abstractmethod
     def _machines(self, seen: _Seen, options: Any, budget: Budget) -> Sequence[Machine] | None:
-        raise NotImplementedError
+        """Return the machines of a schedule; None if there is none, or if stopped."""
 
     def _count(self, seen: _Seen, options: Any) -> None:
         """Raise UnsupportedProblem if the problem is too large."""
+        del seen, options  # any size
 
 
 class Gpulet(_OnShares):

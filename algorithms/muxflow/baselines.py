@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from contextlib import suppress
 from dataclasses import dataclass
 from random import Random
@@ -29,7 +30,7 @@ class NoOptions:
     """It has none."""
 
 
-class _Baseline:
+class _Baseline(ABC):
     """A method that fills pairs of classes in some order, and promises nothing about the loss."""
 
     name: str
@@ -42,6 +43,7 @@ class _Baseline:
 
     def guarantee(self, problem: SharingProblem, options: NoOptions) -> None:
         """Return None: nothing is promised about the loss."""
+        del problem, options
 
     def run(
         self, problem: SharingProblem, options: NoOptions, budget: Budget
@@ -52,8 +54,9 @@ class _Baseline:
             plan = filled(pairs, counts_of(problem), lambda: budget.stopped)
             yield named_plan(problem, plan)
 
+    @abstractmethod
     def _pairs(self, weights: NDArray[np.int64], seed: int) -> NDArray[np.int64]:
-        raise NotImplementedError
+        """Return the pairs of classes, the first to fill first."""
 
 
 class SharingGreedy(_Baseline):
