@@ -23,8 +23,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from .certificate.certificate import BlockPrices, Branch, Certificate, Leaf
-    from .certificate.leaf_proofs import Proved
+    from .certificate.certificate import BlockPrices, Branch, Certificate, Leaf, Proved
     from .certificate.quantity import (
         BlocksOf,
         BlocksOfJob,
@@ -110,8 +109,7 @@ __all__ += ["GuaranteeBreached", "FileError"]
 
 #: Where the names are defined; each is loaded when it is first used.
 _NAMES = {
-    "certificate.certificate": "BlockPrices Branch Certificate Leaf",
-    "certificate.leaf_proofs": "Proved",
+    "certificate.certificate": "BlockPrices Branch Certificate Leaf Proved",
     "certificate.quantity": "BlocksOf BlocksOfJob MachinesOf MachinesOfType MachinesWith",
     "errors": "AlgorithmError ClusterError CmsError FileError GuaranteeBreached InvalidCertificate "
     "InvalidOption InvalidProblem InvalidSchedule UnknownMethod UnsupportedProblem",

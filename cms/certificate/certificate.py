@@ -10,16 +10,19 @@ carry prices of their own.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, get_args
+from functools import partial, singledispatch
+from typing import TYPE_CHECKING, Any, NamedTuple, get_args
 
 from ..errors import InvalidCertificate
-from ..problem.parts import held_blocks
-from ..values.numbers import json_number, whole
-from .conditions import Condition, Prices, Worth
-from .leaf_proofs import CheckStopped, LeafProofs, Proved, cheapest_options
+from ..knapsack.pricing import common_denominator, price_jobs
+from ..problem.parts import Block, held_blocks
+from ..values.frozen import FrozenMap
+from ..values.names import checked_table
+from ..values.numbers import Number, exact, json_number, whole
+from .conditions import Condition, Worth, prices_of_jobs, refuse_breaches, refuse_misfits
 from .quantity import Quantity
 
 if TYPE_CHECKING:
@@ -31,6 +34,17 @@ LARGEST_DEPTH = 200
 #: Leaves of a tree, a shared side counted as often as it stands: each may need a pass over all jobs
 #: and takes its room in a file. Our own branching makes at most 5,000 nodes, half of them leaves.
 LARGEST_LEAVES = 20_000
+
+
+class Proved(NamedTuple):
+    """A lower bound, and whether there is no schedule at all."""
+
+    value: Fraction
+    infeasible: bool
+
+
+class CheckStopped(Exception):
+    """A check was given up."""
 
 
 class Certificate(ABC):
@@ -47,11 +61,11 @@ class Certificate(ABC):
         than a thousand rows need more than 62 bits. Raises InvalidCertificate, naming the breach,
         if the certificate does not hold for this problem.
         """
-        return self._judge(problem).value
+        return self._proved(problem).value
 
     def proves_infeasible(self, problem: MachineProblem) -> bool:
         """Whether this certificate proves that there is no schedule at all."""
-        return self._judge(problem).infeasible
+        return self._proved(problem).infeasible
 
     def judged(
         self,
@@ -60,22 +74,16 @@ class Certificate(ABC):
         stopped: Callable[[], bool] | None = None,
         undisturbed: int = 0,
     ) -> Proved | None:
-        """Return both at once: the bound, and whether there is no schedule at all.
+        """Return what this certificate proves; None if `stopped`, asked again and again, said so.
 
-        Parameters
-        ----------
-        problem : MachineProblem
-        stopped : callable, optional
-            Asked again and again; once it is true, the check is given up, and None returned.
-        undisturbed : int, default 0
-            The effort after which to ask first within a pass over the jobs.
+        Within a pass over the jobs it is asked after the effort `undisturbed` first.
         """
         try:
-            return self._judge(problem, stopped, undisturbed)
+            return self._proved(problem, stopped, undisturbed)
         except CheckStopped:
             return None
 
-    def _judge(
+    def _proved(
         self,
         problem: MachineProblem,
         stopped: Callable[[], bool] | None = None,
@@ -100,14 +108,25 @@ def proved_leaves(
     stopped: Callable[[], bool] | None = None,
     undisturbed: int = 0,
 ) -> Iterator[tuple[Leaf, tuple[Condition, ...], Proved]]:
-    """Iterate over the leaves of a certificate, what stands above each, and what it proves."""
-    proofs = LeafProofs(problem, stopped, undisturbed)
+    """Iterate over the leaves of a certificate, what stands above each, and what it proves.
+
+    Leaves with the same prices and the same branches of multipliers other than 0 are evaluated
+    together, wherever in the tree they stand. Once it is ``stopped``, CheckStopped is raised.
+    """
+    evaluated: dict[Hashable, Proved] = {}
     known: set[Quantity] = set()
     waiting: list[tuple[Certificate, tuple[Condition, ...]]] = [(certificate, ())]
     while waiting:
         node, path = waiting.pop()
         if isinstance(node, Leaf):
-            yield node, path, proofs.of(node, path)
+            if stopped is not None and stopped():
+                raise CheckStopped
+            refuse_misfits(problem, node, path)
+            used = tuple(pair for pair in zip(path, node.multipliers, strict=True) if pair[1])
+            key = type(node), node.numbers(), used
+            if key not in evaluated:
+                evaluated[key] = _evaluate(problem, node, path, stopped, undisturbed)
+            yield node, path, evaluated[key]
         elif not isinstance(node, Branch):
             raise InvalidCertificate(
                 f"a certificate has the part {node!r}; expected leaves and branches"
@@ -121,13 +140,59 @@ def proved_leaves(
             waiting.append((node.below, (*path, Condition(node.quantity, -1, node.at_most))))
 
 
+def _evaluate(
+    problem: MachineProblem,
+    leaf: Leaf,
+    path: tuple[Condition, ...],
+    stopped: Callable[[], bool] | None,
+    undisturbed: int,
+) -> Proved:
+    holds_at_no_cost = refuse_breaches(problem, leaf, path)
+    worth = leaf.jobs_worth(problem, path, stopped, undisturbed)
+    if worth is None:
+        raise CheckStopped
+    value = worth.total
+    for name, price in leaf.limit_prices.items():
+        value -= price * (problem.machine_type(name).limit or 0)
+    for condition, multiplier in zip(path, leaf.multipliers, strict=True):
+        value += condition.sign * multiplier * condition.value
+    return Proved(value, worth.unservable or (holds_at_no_cost and value > 0))
+
+
 @dataclass(frozen=True, slots=True, init=False)
-class Leaf(Prices, Certificate):
+class Leaf(Certificate):
     """The leaf of a certificate: prices of blocks and limits, multipliers, and proper contents.
 
     A kind of problem derives its own leaf from it, as :class:`BlockPrices`, and says what the jobs
     pay at these prices.
     """
+
+    prices: FrozenMap[Block, Fraction]
+    limit_prices: FrozenMap[str, Fraction]
+    multipliers: tuple[Fraction, ...]
+    proper: FrozenMap[Block, int]
+
+    def __init__(
+        self,
+        prices: Mapping[Block, Number] | None = None,
+        limit_prices: Mapping[str, Number] | None = None,
+        multipliers: Sequence[Number] = (),
+        proper: Mapping[Block, int] | None = None,
+    ) -> None:
+        if isinstance(multipliers, str) or not isinstance(multipliers, Iterable):
+            raise InvalidCertificate(f"multipliers is {multipliers!r}; expected a list of numbers")
+        numbers = (
+            _table(prices, "block", "price of", exact),
+            _table(limit_prices, "limit of machine type", "price of", exact),
+            tuple([exact(m, "multiplier", error=InvalidCertificate) for m in multipliers]),
+            _table(proper, "block", "proper count of", partial(whole, least=0)),
+        )
+        for name, value in zip(Leaf.__slots__, numbers, strict=True):
+            object.__setattr__(self, name, value)
+
+    def numbers(self) -> Hashable:
+        """Return all its numbers but the multipliers: equal ones prove the same below a path."""
+        return self.prices, self.limit_prices, self.proper
 
     def leaves(self) -> Iterator[Leaf]:
         """Iterate over this one leaf."""
@@ -152,9 +217,23 @@ class Leaf(Prices, Certificate):
     ) -> Worth | None:
         """Return what all jobs pay at least for their blocks; None if it was stopped.
 
-        `undisturbed` is the effort after which `stopped` is asked first. Raises InvalidCertificate
-        if a job would be paid for taking a block, below the branches of the path.
+        Raises InvalidCertificate if a job would be paid for taking a block, below the branches of
+        the path.
         """
+
+
+def _table(
+    given: object, what: str, number: str, checked: Callable[..., Any]
+) -> FrozenMap[str, Any]:
+    names = checked_table(
+        {} if given is None else given, f"{number} every {what}", what, InvalidCertificate
+    )
+    return FrozenMap(
+        {
+            name: checked(value, f"{number} {what} {name!r}", error=InvalidCertificate)
+            for name, value in names.items()
+        }
+    )
 
 
 @dataclass(frozen=True, slots=True, init=False)
@@ -210,7 +289,30 @@ its machine's cost 1
         undisturbed: int,
     ) -> Worth | None:
         """Return what the jobs' cheapest options cost; None if it was stopped."""
-        return cheapest_options(problem.one_job_a_block(), self, path, stopped, undisturbed)
+        own = problem.one_job_a_block()
+        job_prices, special = prices_of_jobs(own, self, path)
+        scaled, unit = common_denominator(
+            [*job_prices, *(price for vector in special.values() for price in vector)]
+        )
+        k = len(job_prices)
+        at = {j: scaled[(number + 1) * k : (number + 2) * k] for number, j in enumerate(special)}
+        found = price_all(own, scaled[:k], at, stopped, undisturbed)
+        return None if found is None else Worth(Fraction(found[0], unit), found[1])
+
+
+@singledispatch
+def price_all(
+    problem: Any,
+    prices: Sequence[int],
+    special: Mapping[int, Sequence[int]],
+    stopped: Callable[[], bool] | None,
+    undisturbed: int,
+) -> tuple[int, bool] | None:
+    """Return what all jobs pay at whole prices, and whether one has no option; None if stopped."""
+    found = price_jobs(
+        problem.rows, prices, special=special, stopped=stopped, undisturbed=undisturbed
+    )
+    return None if found is None else (found.total, bool(found.unservable))
 
 
 @dataclass(frozen=True, slots=True, init=False)

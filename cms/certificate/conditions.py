@@ -8,21 +8,20 @@ configuration, or one job's blocks.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from math import floor, lcm
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..errors import InvalidCertificate
 from ..problem.parts import AnyConfiguration, Block, Configuration
-from ..values.frozen import FrozenMap
-from ..values.names import checked_table, nearest
-from ..values.numbers import Number, exact, in_parts, shown, whole
+from ..values.names import nearest
+from ..values.numbers import in_parts, shown
 from .quantity import BlocksOf, BlocksOfJob, MachinesOf, MachinesOfType, MachinesWith, Quantity
 
 if TYPE_CHECKING:
     from ..problem.machine_problem import MachineProblem
+    from .certificate import Leaf
 
 
 #: How many blocks the branches on machines with some content may name on a leaf's path, those of
@@ -45,57 +44,7 @@ class Worth(NamedTuple):
     unservable: bool
 
 
-@dataclass(frozen=True, slots=True, init=False)
-class Prices:
-    """The numbers of a leaf: prices of blocks and limits, multipliers, and proper contents."""
-
-    prices: FrozenMap[Block, Fraction]
-    limit_prices: FrozenMap[str, Fraction]
-    multipliers: tuple[Fraction, ...]
-    proper: FrozenMap[Block, int]
-
-    def __init__(
-        self,
-        prices: Mapping[Block, Number] | None = None,
-        limit_prices: Mapping[str, Number] | None = None,
-        multipliers: Sequence[Number] = (),
-        proper: Mapping[Block, int] | None = None,
-    ) -> None:
-        object.__setattr__(self, "prices", _table(prices, "block"))
-        object.__setattr__(self, "limit_prices", _table(limit_prices, "limit of machine type"))
-        if isinstance(multipliers, str) or not isinstance(multipliers, Iterable):
-            raise InvalidCertificate(f"multipliers is {multipliers!r}; expected a list of numbers")
-        numbers = [exact(m, "multiplier", error=InvalidCertificate) for m in multipliers]
-        object.__setattr__(self, "multipliers", tuple(numbers))
-        counts = _checked(proper, "the table of proper counts", "block")
-        most = {
-            block: whole(
-                count, f"proper count of block {block!r}", least=0, error=InvalidCertificate
-            )
-            for block, count in counts.items()
-        }
-        object.__setattr__(self, "proper", FrozenMap(most))
-
-    def numbers(self) -> Hashable:
-        """Return all its numbers but the multipliers: equal ones prove the same below a path."""
-        return self.prices, self.limit_prices, self.proper
-
-
-def _table(numbers: Mapping[str, Number] | None, what: str) -> FrozenMap[str, Fraction]:
-    given = _checked(numbers, f"the table of prices of every {what}", what)
-    return FrozenMap(
-        {
-            name: exact(number, f"price of {what} {name!r}", error=InvalidCertificate)
-            for name, number in given.items()
-        }
-    )
-
-
-def _checked(table: object, what: str, kind: str) -> dict[str, Any]:
-    return checked_table({} if table is None else table, what, kind, InvalidCertificate)
-
-
-def refuse_misfits(problem: MachineProblem, leaf: Prices, path: tuple[Condition, ...]) -> None:
+def refuse_misfits(problem: MachineProblem, leaf: Leaf, path: tuple[Condition, ...]) -> None:
     """Raise InvalidCertificate if a leaf speaks of what the problem or the path does not have."""
     _refuse_names(leaf.prices, problem.blocks, "block")
     known = [machine.name for machine in problem.machine_types]
@@ -122,7 +71,7 @@ def refuse_misfits(problem: MachineProblem, leaf: Prices, path: tuple[Condition,
                 )
 
 
-def refuse_breaches(problem: MachineProblem, leaf: Prices, path: tuple[Condition, ...]) -> bool:
+def refuse_breaches(problem: MachineProblem, leaf: Leaf, path: tuple[Condition, ...]) -> bool:
     """Raise InvalidCertificate if a machine is worth more than it costs.
 
     Returns whether none would be worth more if all costs were 0.
@@ -221,7 +170,7 @@ def _named(problem: MachineProblem, shape: AnyConfiguration) -> str:
 
 
 def prices_of_jobs(
-    problem: MachineProblem, leaf: Prices, path: tuple[Condition, ...]
+    problem: MachineProblem, leaf: Leaf, path: tuple[Condition, ...]
 ) -> tuple[list[Fraction], dict[int, list[Fraction]]]:
     """Return the prices every job pays, and those of jobs with a branch of their own."""
     general = [leaf.prices.get(block, Fraction(0)) for block in problem.blocks]

@@ -62,15 +62,6 @@ class OneJob:
         gives = self.row.supply[self.blocks.index(block)]
         return -(-self.row.demand // gives) if gives else None
 
-    def cheapest(self, case: Case) -> dict[Block, int] | None:
-        """Return what the job would take at the prices of a case; None if nothing serves it."""
-        found = cheapest_option(
-            common_denominator(case.prices)[0], self.row.supply, self.row.demand
-        )
-        if found is None:
-            return None
-        return {block: n for block, n in zip(self.blocks, found.option, strict=True) if n}
-
     def bound_if(self, given: Given) -> Fraction | None:
         """Return what every schedule that gives it so costs at least; None if there is none."""
         for block, count in given.at_least.items():

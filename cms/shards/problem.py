@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ..certificate.leaf_proofs import Paid, paid
+from ..certificate.certificate import price_all
 from ..errors import InvalidProblem
 from ..knapsack.pricing import price_jobs
 from ..problem.digest import LEAF, digest, leaf_digests
@@ -234,14 +234,14 @@ def _servable(loaded: Loaded, blocks: list[int]) -> bool:
     return bool(loaded.rows.servable(blocks).all())
 
 
-@paid.register
+@price_all.register
 def _(
     problem: ShardedProblem,
     prices: Sequence[int],
     special: Mapping[int, Sequence[int]],
     stopped: Callable[[], bool] | None,
     undisturbed: int,
-) -> Paid | None:
+) -> tuple[int, bool] | None:
     del undisturbed  # a shard is soon through
     total, lost = 0, False
 
@@ -257,7 +257,7 @@ def _(
             total, lost = total + part, lost or unservable
     except Stopped:
         return None
-    return Paid(total, lost)
+    return total, lost
 
 
 def _paid(

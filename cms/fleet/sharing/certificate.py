@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...certificate.leaf_proofs import Proved
+from ...certificate.certificate import Proved
 from ...errors import InvalidCertificate, InvalidProblem
 from ...values.frozen import FrozenMap
 from ...values.names import checked_names, nearest
