@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -9,7 +10,7 @@ import numpy as np
 
 from ..errors import InvalidSchedule
 from ..problem.parts import Block, Configuration
-from ..values.arrays import frozen_array, roomy
+from ..values.arrays import frozen_array
 from ..values.names import NumberedNames, checked_names
 from ..values.numbers import whole
 from .contents import Content, checked_content
@@ -56,16 +57,16 @@ def checked_columns(columns: Columns) -> Columns:
     return checked
 
 
-def column_totals(columns: Columns) -> list[int | None]:
-    """Return the machines of each configuration, exactly; None where there is no group of it."""
-    counts, index = columns.group_count, columns.group_configuration
-    n = len(columns.configurations)
-    groups = np.bincount(index, minlength=n)
-    counts = roomy(counts, len(counts))
-    totals = np.zeros(n, dtype=counts.dtype)
-    np.add.at(totals, index, counts)
-    pairs = zip(totals.tolist(), groups.tolist(), strict=True)
-    return [int(total) if number else None for total, number in pairs]
+def machine_totals(columns: Columns) -> dict[Configuration, int]:
+    """Return how many machines take each configuration that a group has, exactly."""
+    counts: dict[int, int] = defaultdict(int)
+    pairs = zip(columns.group_configuration.tolist(), columns.group_count.tolist(), strict=True)
+    for index, count in pairs:
+        counts[index] += count
+    totals: dict[Configuration, int] = defaultdict(int)
+    for index, count in sorted(counts.items()):
+        totals[columns.configurations[index]] += count
+    return dict(totals)
 
 
 def whole_array(values: Sequence[int] | NDArray[Any], what: str) -> NDArray[Any]:

@@ -16,7 +16,7 @@ from ..problem.images import SAFE
 from ..values.arrays import roomy
 from ..values.names import NumberedNames
 from ..values.numbers import shown
-from .columns import column_totals, whole_array
+from .columns import machine_totals, whole_array
 from .contents import shown_content
 
 if TYPE_CHECKING:
@@ -90,10 +90,10 @@ def _configuration_faults(problem: MachineProblem, columns: Columns) -> Iterator
 
 def _limit_faults(problem: MachineProblem, columns: Columns) -> Iterator[Violation]:
     used = [0] * len(problem.machine_types)
-    for index, count in enumerate(column_totals(columns)):
-        at = problem.machine_index.get(columns.configurations[index].machine)
+    for shape, count in machine_totals(columns).items():
+        at = problem.machine_index.get(shape.machine)
         if at is not None:  # a machine of another type is a fault of its own
-            used[at] += count or 0
+            used[at] += count
     for machine, number in zip(problem.machine_types, used, strict=True):
         if machine.limit is not None and number > machine.limit:
             yield Violation(

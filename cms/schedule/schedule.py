@@ -18,7 +18,7 @@ from ..problem.parts import DEFAULT_MACHINE, Block, Configuration
 from ..values.frozen import FrozenMap, Immutable
 from ..values.names import iterated
 from ..values.numbers import shown, whole
-from .columns import Columns, checked_columns, column_totals, whole_array
+from .columns import Columns, checked_columns, machine_totals, whole_array
 from .contents import Content, Mix, shown_content
 from .sweep import Assignment, checked_pair, sweep
 
@@ -158,17 +158,12 @@ class Schedule(Immutable):
     @property
     def machines(self) -> dict[Configuration, int]:
         """How many machines take each configuration."""
-        columns, totals = self.columns, dict[Configuration, int]()
-        for index, number in enumerate(column_totals(columns)):
-            if number is not None:
-                configuration = columns.configurations[index]
-                totals[configuration] = totals.get(configuration, 0) + number
-        return totals
+        return machine_totals(self.columns)
 
     @property
     def machine_count(self) -> int:
         """Number of machines."""
-        return sum(number for number in column_totals(self.columns) if number is not None)
+        return sum(self.columns.group_count.tolist())
 
     def without_idle_machines(self) -> Schedule:
         """Return the schedule without the machines that serve nobody; it costs no more."""
