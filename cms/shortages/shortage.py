@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from ..certificate.certificate import BlockPrices, Certificate
 from ..errors import AlgorithmError, InvalidOption, InvalidSchedule
-from ..plugin.algorithm import Algorithm, Budget, Claim, Support
-from ..plugin.guarantee import Guarantee
+from ..plugin.algorithm import Algorithm
 from ..problem.parts import DEFAULT_MACHINE, Block, MachineType
 from ..problem.problem import Problem
 from ..referee.kinds import check
 from ..running.interrupt import CtrlC
 from ..schedule.schedule import Schedule
 from ..solving.driver import Arguments, CancelEvent
+from ..solving.recheck import faults_of
 from ..solving.solution import Proof, Solution, Status
-from ..solving.solve import solve
 from ..values.frozen import FrozenMap
 from .search import Asking, fewest_machines, largest_share, most_growth
 from .variants import PARTS, machines_used, unservable_jobs, with_types, without_unservable_jobs
@@ -277,13 +276,8 @@ class Growth:
             return ""
         if self.share == 1 and self.proof is Proof.NONE:
             return f"by how much all {demand}s may grow on these {machine}s was not found in time"
-        more = 100 * (self.share - 1)
-        by = f"{float(more):.1f}".removesuffix(".0")
-        proved = {"checked": " (proved most)", "solver": " (most on a solver's word)"}
-        return (
-            f"all {demand}s may grow by {by} % together on these {machine}s"
-            f"{proved.get(self.proof.value, '')}"
-        )
+        by, proved = _percent(self.share - 1), _who(self.proof, "most")
+        return f"all {demand}s may grow by {by} together on these {machine}s{proved}"
 
     def __str__(self) -> str:
         return self.sentence() or "there is no demand to grow"
@@ -358,47 +352,6 @@ def growth(
 
 
 def with_schedule(problem: Problem, solution: Solution, schedule: Schedule) -> Solution:
-    """Return a solution with another schedule, checked by the driver as any claim is.
-
-    Its certificate is claimed anew, and checked anew.
-    """
-    found = rechecked(problem, schedule, solution.certificate)
-    if found.cost != solution.cost or found.status is not solution.status:
-        return solution
-    return replace(
-        found,
-        method=solution.method,
-        stop_reason=solution.stop_reason,
-        seconds=solution.seconds,
-        guarantee=solution.guarantee,
-        history=solution.history,
-    )
-
-
-def rechecked(problem: Problem, schedule: Schedule, certificate: Certificate) -> Solution:
-    """Return the solution that a schedule and a certificate make, both checked by the driver."""
-    return solve(problem, _Known(certificate), time_limit=None, start=schedule, seed=0, threads=1)
-
-
-@dataclass(frozen=True)
-class _NoOptions:
-    """There are none."""
-
-
-class _Known:
-    """Claims a certificate that was found before."""
-
-    name = "known"
-    options_type = _NoOptions
-
-    def __init__(self, certificate: Certificate) -> None:
-        self._certificate = certificate
-
-    def support(self, problem: Problem, options: _NoOptions) -> Support:
-        return Support(True)
-
-    def guarantee(self, problem: Problem, options: _NoOptions) -> Guarantee | None:
-        return None
-
-    def run(self, problem: Problem, options: _NoOptions, budget: Budget) -> Iterator[Claim]:
-        yield self._certificate
+    """Return a solution with another schedule of the same cost, if all it says holds of that."""
+    other = replace(solution, schedule=schedule)
+    return solution if any(faults_of(problem, other)) else other

@@ -21,7 +21,7 @@ from ...problem.parts import Configuration
 from ...problem.problem import Problem
 from ...schedule.schedule import MachineGroup, Schedule, machine_cost
 from ...shortages.search import Asking
-from ...shortages.shortage import rechecked
+from ...solving.ledger import Ledger
 from ...solving.solution import Solution, StopReason
 from .ladders import Ladder, last_where
 from .posing import Posing
@@ -194,8 +194,23 @@ class Climb:
         if self.proof is not None:
             proofs.append(self.proof)
         best = max(proofs, key=lambda proof: self.base.bound(problem, proof))
-        checked = rechecked(problem, found.schedule, best)
-        return replace(checked, method=found.method, seconds=found.seconds, history=found.history)
+        ledger = Ledger(problem, found.method, trusted=False, clock=lambda: found.seconds)
+        ledger.hear(found.schedule)
+        ledger.hear(best)
+        status, proof = ledger.verdict
+        return replace(
+            found,
+            status=status,
+            proof=proof,
+            stop_reason=StopReason.PROVED if ledger.proved else StopReason.FINISHED,
+            schedule=ledger.known.best,
+            cost=ledger.known.cost,
+            certificate=ledger.known.certificate,
+            lower_bound=ledger.known.lower_bound,
+            claimed_bound=None,
+            guarantee=None,
+            problem_sha256=problem.sha256,
+        )
 
     def _close_in(self) -> None:
         """Ask at the state after the one that is proved too little, then in the middle, in turn.
