@@ -199,7 +199,7 @@ class Node:
         """Read a name, or None from null."""
         return None if self.value is None else self.name(kind)
 
-    def new_name(self, kind: str, seen: set[str]) -> str:
+    def new_name(self, kind: str, seen: dict[str, Any]) -> str:
         """Read a name that may not be among those seen before, and remember it."""
         name = self.name(kind)
         if name in seen:
@@ -207,7 +207,7 @@ class Node:
                 f"{self.label}: there are two {kind}s {name!r}",
                 expected=f"a name of its own for every {kind}",
             )
-        seen.add(name)
+        seen[name] = None
         return name
 
     def refuse_unknown(self, name: str, kind: str, known: Collection[str]) -> None:

@@ -78,7 +78,7 @@ def changed(**changes: Any) -> dict[str, Any]:
         ({"status": "optimal", "proof": "checked"}, "lower_bound is 9, expected 10.5, the cost "),
         ({"guarantee": verified(1)}, 'guarantee.verdict is "verified", but the cost 10.5 is mor'),
         ({"history": lines((10, 0))}, "history[0].cost is 10, expected at least 10.5, the sol"),
-        ({"history": lines((11, 0), (12, 0))}, "history[1].cost is 12, expected at most 11, as "),
+        ({"history": lines((11, 0), (12, 0))}, "history[0].cost is 11, expected at least 12, as"),
         ({"history": lines((11, 10))}, "history[0].lower_bound is 10, expected at most 9, the s"),
         ({**NOTHING, "guarantee": None}, 'history[1].cost is "10.5", expected null, since the s'),
         ({**NOTHING, "history": []}, "guarantee has a verdict, expected null, since there is no"),
