@@ -77,15 +77,8 @@ def suite(
 
     Yields
     ------
-    name : str
-    arguments : dict
-        For :func:`instances.families.generate`: ``n``, ``seed`` and parameters, all of them ints
-        and texts.
-
-    Raises
-    ------
-    InvalidOption
-        If an argument is no such number or no such name.
+    tuple of str and dict
+        A name, and the arguments of :func:`instances.families.generate`: all ints and texts.
 
     Examples
     --------
