@@ -47,7 +47,7 @@ def bare(name: str) -> str:
 
 def is_table(source: Source) -> bool:
     """Whether a text that is no JSON is a table: its first rows have cells, and as many."""
-    if (source.text or "").lstrip().startswith(("{", "[")):
+    if source.text.lstrip().startswith(("{", "[")):
         return False
     needed = 1 if source.name.lower().endswith((".csv", ".tsv")) else 2
     for _, rows in _beginnings(source, 2):
@@ -133,7 +133,7 @@ def cell_offset(source: Source, line: int, index: int, delimiter: str = ",") -> 
 
     The reader of the standard library does not say, so this looks again, on the way to an error.
     """
-    text = source.text or ""
+    text = source.text
     at = sum(map(len, islice(_physical_lines(source), line - 1)))
     for _ in range(index):
         match = _CELLS[delimiter].match(text, at)

@@ -39,7 +39,7 @@ def parse_json(source: Source, *, holds: str = "") -> Any:
     """
     try:
         return json.loads(
-            source.text or "",
+            source.text,
             parse_float=_decimal,
             parse_int=_integer,
             parse_constant=_constant,
@@ -62,7 +62,7 @@ def locate(source: Source, path: Sequence[str | int]) -> tuple[int | None, int |
     text = source.text
     if source.places is not None:
         return source.places.get(tuple(path), (None, None))
-    if text is None:
+    if not text:
         return None, None
     at, key_at = _blank(text, 0), None
     try:
@@ -126,7 +126,7 @@ def _raise_first_fault(source: Source) -> NoReturn:
     """Scan for what made a hook refuse; up to there the text is known to be well-formed."""
     keys: list[set[str] | None] = []  # of every open container, None for an array
     at_key = False
-    for match in _TOKEN.finditer(source.text or ""):
+    for match in _TOKEN.finditer(source.text):
         token, at = match[0], match.start()
         if token[0] == '"':
             if at_key and keys[-1] is not None:

@@ -45,7 +45,7 @@ def read_yaml_or_json(source: Source, *, holds: str = "a document") -> tuple[Nod
     ({'nvidia.com/mig-1g.10gb': '2'}, 3)
     """
     is_yaml = source.name.lower().endswith((".yaml", ".yml"))
-    if is_yaml or not (source.text or "").lstrip().startswith(("{", "[")):
+    if is_yaml or not source.text.lstrip().startswith(("{", "[")):
         return tuple(_yaml_documents(source, holds, LONGEST_STREAM))
     return tuple(Node(parse_json(part), part) for part in _json_parts(source))
 
@@ -71,7 +71,7 @@ class _Part(Source):
 
 def _json_parts(source: Source) -> Iterator[Source]:
     """Iterate over the JSON documents of a file, as ``cat`` puts them after each other."""
-    text, end = source.text or "", 0
+    text, end = source.text, 0
     decoder = json.JSONDecoder(parse_int=str, parse_float=str)
     while match := _NOT_BLANK.search(text, end):
         begin = match.start()
@@ -86,7 +86,7 @@ def _yaml_documents(source: Source, holds: str, longest: int) -> list[Node]:
     from ruamel.yaml import YAML  # a fifth of the time of a whole cold run: only for users' YAML
     from ruamel.yaml.error import MarkedYAMLError, YAMLError
 
-    text, found = source.text or "", []
+    text, found = source.text, []
     if len(text) > longest:
         raise FileError(
             source.name,

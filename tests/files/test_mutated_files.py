@@ -18,10 +18,10 @@ from cms.files import (
     parse_json,
     problem_from_json,
     problem_to_json,
-    read_table,
     solution_from_json,
     solution_to_json,
 )
+from cms.files.tables import read_table
 from proofs_checks.checker import check_problem, parse_document, problem_sha256
 from tests.files.documents import PROBLEM, SOLUTION
 from tests.files.test_time_shared import TEXT

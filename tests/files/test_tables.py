@@ -10,8 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cms.errors import FileError
-from cms.files import Source, Table, number_hint, number_in, read_table
+from cms.files import Source
 from cms.files.csv_records import csv_text
+from cms.files.numerals import number_hint, number_in
+from cms.files.tables import Table, read_table
 
 COLUMNS = ("service", "rate_rps")
 

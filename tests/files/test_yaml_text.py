@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from ruamel.yaml import YAML
 
 from cms.errors import FileError
-from cms.files import Source, parse_json, read_yaml_or_json
+from cms.files import Source, parse_json
+from cms.files.yaml_text import read_yaml_or_json
 
 PODS = """\
 apiVersion: v1
