@@ -28,10 +28,6 @@ _TOKEN = re.compile(
 _SKIP = json.JSONDecoder(parse_int=str, parse_float=str)
 
 
-class _Refused(ValueError):
-    """Raised inside the parser's hooks, which do not know where in the text they are."""
-
-
 def parse_json(source: Source, *, holds: str = "") -> Any:
     """Parse a JSON document: integers become int, other numbers Fraction, exactly.
 
@@ -40,14 +36,14 @@ def parse_json(source: Source, *, holds: str = "") -> Any:
     try:
         return json.loads(
             source.text,
-            parse_float=_decimal,
+            parse_float=parse_exact,
             parse_int=_integer,
-            parse_constant=_constant,
+            parse_constant=parse_exact,
             object_pairs_hook=_unique,
         )
     except json.JSONDecodeError as fault:
         raise _syntax_error(source, fault, holds) from None
-    except _Refused:
+    except ValueError:  # of a hook, which does not know where in the text it is
         _raise_first_fault(source)
     except RecursionError:
         raise source.error("the document is nested too deeply to be read") from None
@@ -100,25 +96,14 @@ def _blank(text: str, at: int) -> int:
 def _integer(text: str) -> int:
     # int() takes time that grows with the square of the digits; Python's own limit may be off
     if len(text) - text.startswith("-") > LARGEST_DIGITS:
-        raise _Refused
+        raise ValueError("too many digits")
     return int(text)
-
-
-def _decimal(text: str) -> Fraction:
-    try:
-        return parse_exact(text)
-    except ValueError:
-        raise _Refused from None
-
-
-def _constant(text: str) -> NoReturn:
-    raise _Refused
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) != len(pairs):
-        raise _Refused
+        raise ValueError("a key twice")
     return found
 
 
@@ -159,8 +144,8 @@ def twice(source: Source, key: str, at: int) -> FileError:
 def number_at(source: Source, token: str, at: int) -> int | Fraction:
     """Read the number that stands at an offset."""
     try:
-        return _decimal(token) if {".", "e", "E"} & set(token) else _integer(token)
-    except _Refused:
+        return parse_exact(token) if {".", "e", "E"} & set(token) else _integer(token)
+    except ValueError:
         shown = token if len(token) <= 20 else f"{token[:12]}... ({len(token)} characters)"
         raise source.error(
             f"the number {shown} is out of range",
@@ -170,12 +155,6 @@ def number_at(source: Source, token: str, at: int) -> int | Fraction:
 
 
 # What the parser says, and what a person is told instead; its own words differ between versions.
-_FAULTS = {
-    "Unterminated string": ("this text is never closed", None, 'close it with "'),
-    "Invalid \\": (
-        "this is no escape of JSON", 'one of \\" \\\\ \\/ \\n \\t \\u0041', None,
-    ),
-}  # fmt: skip
 _EXPECTED = {
     "property name": "a key in double quotes",
     "':'": '":"',
@@ -202,9 +181,11 @@ def _syntax_error(source: Source, fault: json.JSONDecodeError, holds: str) -> Fi
             "tables, and 'cms place plan.json --nodes nodes.csv -o target.json' a deployment of a "
             "plan",
         )
-    for begins, (what, expected, fix) in _FAULTS.items():
-        if fault.msg.startswith(begins):
-            return source.error(what, at, expected=expected, fix=fix)
+    if fault.msg.startswith("Unterminated string"):
+        return source.error("this text is never closed", at, fix='close it with "')
+    if fault.msg.startswith("Invalid \\"):
+        expected = 'one of \\" \\\\ \\/ \\n \\t \\u0041'
+        return source.error("this is no escape of JSON", at, expected=expected)
     if fault.msg.startswith("Invalid control character"):
         shown = "a line end" if text[at] in "\r\n" else f"the control character {text[at]!r}"
         fix = 'close the text with ", or escape the character'
@@ -216,8 +197,7 @@ def _syntax_error(source: Source, fault: json.JSONDecodeError, holds: str) -> Fi
     before = text[:at].rstrip(" \t\n\r")
     expected = next((told for word, told in _EXPECTED.items() if word in fault.msg), "a value")
     is_key = "key" in expected
-    if is_key and before.endswith("{"):
-        expected += ', or "}"'
+    expected += ', or "}"' if is_key and before.endswith("{") else ""
     if at >= len(text):
         fix = "was the file cut off?"
         return source.error("the document ends too early", at, expected=expected, fix=fix)
