@@ -158,11 +158,8 @@ def write_problem(problem: Problem | TimeSharedProblem, path: StrPath) -> None:
     Examples
     --------
     >>> import tempfile, pathlib
-    >>> from cms import Job
+    >>> problem = Problem.from_arrays(demands=["1/3"], supply=[[0.1]], configurations=[[2]])
     >>> path = pathlib.Path(tempfile.mkdtemp()) / "problem.json"
-    >>> problem = Problem(
-    ...     configurations=Configuration({"a": 2}), jobs=[Job("j", "1/3", {"a": 0.1})]
-    ... )
     >>> write_problem(problem, path)
     >>> read_problem(path) == problem, path.read_text().splitlines()[1]
     (True, '  "format": "cms-problem",')
@@ -192,21 +189,17 @@ def write_program(problem: MachineProblem, path: StrPath) -> Any:
 
     Raises
     ------
-    UnknownInstance
-        If nobody writes files of this ending; the message lists those there are.
-    UnsupportedProblem
-        If a float does not hold a number, there is nothing to decide, or jobs share or are shards.
-    FileError
-        If the file cannot be written.
+    UnknownInstance, UnsupportedProblem, FileError
+        If nobody writes files of this ending, a float does not hold a number, there is nothing to
+        decide, jobs share or are shards, or the file cannot be written.
 
     Examples
     --------
     >>> import pathlib, tempfile
     >>> from cms import Configuration, Job, Problem, write_program
-    >>> problem = Problem(
-    ...     configurations=Configuration({"1g": 7}), jobs=[Job("bert", 1200, {"1g": 90})]
-    ... )
-    >>> write_program(problem, pathlib.Path(tempfile.mkdtemp()) / "problem.lp")
+    >>> shape, jobs = Configuration({"1g": 7}), [Job("bert", 1200, {"1g": 90})]
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "problem.lp"
+    >>> write_program(Problem(configurations=shape, jobs=jobs), path)
     Written(program='compact', variables=2, rows=2, step=Fraction(1, 1))
     """
     path = Path(path)
