@@ -40,6 +40,8 @@ class Source:
 
     name: str
     text: str = ""
+    #: Where the document begins, of several in one JSON text.
+    begin: int = 0
     #: Where each value and its key stand, by the path to it, in what is no JSON text.
     places: Mapping[tuple[str | int, ...], tuple[int, int | None]] | None = field(
         default=None, compare=False, repr=False
