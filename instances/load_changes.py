@@ -164,7 +164,10 @@ def draw(
     each step; a step divides a day.
     """
     chance = random.Random(seed)
-    known, points = _shared() if sharing else _published()
+    known = [replace(each, rate_rps=each.rate_rps * _FACTOR) for each in pool()]
+    points = published.scenario("S1").operating_points
+    if sharing:
+        known, points = _shared()
     drawn, rates = [], {}
     for each in chance.sample(known, services):
         swing, phase = chance.uniform(_LEAST_SWING, _MOST_SWING), chance.uniform(0, 2 * pi)
@@ -176,11 +179,6 @@ def draw(
         drawn.append(replace(each, rate_rps=max(own)))
         rates[each.name] = tuple(own)
     return Days(tuple(drawn), points, rates, step_s)
-
-
-def _published() -> tuple[list[Service], tuple[OperatingPoint, ...]]:
-    services = [replace(each, rate_rps=each.rate_rps * _FACTOR) for each in pool()]
-    return services, published.scenario("S1").operating_points
 
 
 def _shared() -> tuple[list[Service], tuple[OperatingPoint, ...]]:

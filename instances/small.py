@@ -9,6 +9,7 @@ Fraction(1, 1)
 
 from __future__ import annotations
 
+from collections import Counter
 from functools import partial
 
 from cms.problem.parts import Configuration, Job, MachineType
@@ -21,16 +22,9 @@ _HUGE = 10**12
 
 def huge_fleet(demand: int) -> Problem:
     """Serve one job best on whole machines and one on sevenths, on shapes of an A100."""
-    shapes = (
-        {"7g": 1},
-        {"4g": 1, "3g": 1},
-        {"3g": 2},
-        {"3g": 1, "1g": 4},
-        {"4g": 1, "1g": 3},
-        {"1g": 7},
-    )
+    shapes = ["7g", "4g 3g", "3g 3g", "3g 1g 1g 1g 1g", "4g 1g 1g 1g", "1g 1g 1g 1g 1g 1g 1g"]
     return Problem(
-        configurations=[Configuration(shape) for shape in shapes],
+        configurations=[Configuration(Counter(shape.split())) for shape in shapes],
         jobs=[
             Job("whole", demand, {"1g": 90, "3g": 300, "4g": 400, "7g": 800}),
             Job("sevenths", demand, {"1g": 60, "3g": 150, "4g": 200, "7g": 300}),

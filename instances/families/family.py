@@ -73,15 +73,7 @@ def choice(*known: str) -> Parameter:
 
 @dataclass(frozen=True)
 class Family:
-    """A family of random problems.
-
-    Attributes
-    ----------
-    name : str
-        What :func:`instances.families.generate` knows it by.
-    number : int
-        Part of every seed, so that families differ; it never changes.
-    """
+    """A family of random problems; its number is part of every seed and never changes."""
 
     name: str
     number: int
