@@ -10,22 +10,14 @@ import pytest
 from hypothesis import given
 
 from cms.errors import FileError
-from cms.files import (
-    Node,
-    Source,
-    lay_out,
-    parse_json,
-    solution_from_json,
-    solution_to_json,
-    write_document,
-)
+from cms.files import lay_out, solution_from_json, solution_to_json, write_document
 from cms.solving.solution import Solution
-from tests.files.documents import SOLUTION, solutions
+from tests.files.documents import SOLUTION, parsed, solutions
+from tests.files.test_schemas import require_valid
 
 
 def from_text(text: str) -> Solution:
-    source = Source("s.json", text)
-    return solution_from_json(Node(parse_json(source), source))
+    return solution_from_json(parsed(text))
 
 
 def test_the_example_is_written_as_it_was_read() -> None:
@@ -35,6 +27,7 @@ def test_the_example_is_written_as_it_was_read() -> None:
 @given(solution=solutions())
 def test_a_solution_comes_back_equal_from_its_file(solution: Solution) -> None:
     text = lay_out(solution_to_json(solution))
+    require_valid("solution", text)
     assert from_text(text) == solution
     assert lay_out(solution_to_json(from_text(text))) == text
 
@@ -104,6 +97,6 @@ def test_a_block_given_to_a_job_twice_is_refused() -> None:
     with pytest.raises(FileError) as caught:
         from_text(SOLUTION.replace('["3g", "bert", 1]', '["1g", "bert", 1]'))
     assert str(caught.value) == (
-        "s.json:17:110: schedule.groups[0].assignment[1] gives blocks '1g' to job 'bert' a second "
+        "p.json:17:110: schedule.groups[0].assignment[1] gives blocks '1g' to job 'bert' a second "
         "time, expected one entry for each block and job; add the counts up"
     )

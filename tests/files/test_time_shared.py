@@ -4,22 +4,18 @@ from __future__ import annotations
 
 import json
 import random
-from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
 
 from cms.files import (
-    Node,
     certificate_from_json,
     lay_out,
-    parse_json,
     problem_from_json,
     problem_to_json,
     schedule_from_json,
     schedule_to_json,
 )
-from cms.files.source import Source
 from cms.referee.kinds import referee_of
 from tests.files.test_schemas import require_valid
 from tests.references.mixes import random_schedule, time_shared_toy
@@ -45,11 +41,6 @@ TEXT = """\
 """  # noqa: E501
 
 seeds = st.integers(0, 10**9)
-
-
-def from_text(text: str) -> Any:
-    source = Source("p.json", text)
-    return problem_from_json(Node(parse_json(source), source))
 
 
 @given(seed=seeds)
