@@ -93,10 +93,21 @@ def test_a_document_too_deep_for_any_reader_is_not_written(tmp_path: Path) -> No
         write_document(lambda: deep, tmp_path / "s.json")
 
 
-def test_a_block_given_to_a_job_twice_is_refused() -> None:
+@pytest.mark.parametrize(
+    ("entry", "message"),
+    [
+        (
+            '["1g", "bert", 1]',
+            "110: schedule.groups[0].assignment[1] gives blocks '1g' to job 'bert' a second time, "
+            "expected one entry for each block and job; add the counts up",
+        ),
+        (
+            '["3g", "bert"]',
+            "110: schedule.groups[0].assignment[1] has 2 entries, expected 3 entries",
+        ),
+    ],
+)
+def test_blocks_are_given_once_and_counted(entry: str, message: str) -> None:
     with pytest.raises(FileError) as caught:
-        from_text(SOLUTION.replace('["3g", "bert", 1]', '["1g", "bert", 1]'))
-    assert str(caught.value) == (
-        "p.json:17:110: schedule.groups[0].assignment[1] gives blocks '1g' to job 'bert' a second "
-        "time, expected one entry for each block and job; add the counts up"
-    )
+        from_text(SOLUTION.replace('["3g", "bert", 1]', entry))
+    assert str(caught.value) == f"p.json:17:{message}"

@@ -91,6 +91,12 @@ def test_what_another_library_writes_is_read_as_it_was(documents: list[Any]) -> 
     assert values(written.getvalue()) == [parse_json(Source("", json.dumps(d))) for d in documents]
 
 
+def test_json_documents_after_one_another_know_where_they_stand() -> None:
+    _, second = read_yaml_or_json(Source("a.json", '{"a": 1}\n {"a": 2}\n'))
+    error = second.at("a").error("here")
+    assert (second.value, error.line, error.column) == ({"a": 2}, 2, 8)
+
+
 def bomb(line: str) -> str:
     """Twenty lines, each of which holds the one before ten times."""
     head = "a0: &a0 {k: 0}\n"
