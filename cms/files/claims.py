@@ -40,7 +40,7 @@ def _write_content(content: Content) -> Any:
     return content if isinstance(content, str) else _AMOUNTS.write(dict(content))
 
 
-_GIVEN = f.row(_BLOCK, f.Field(_read_content, _write_content), f.ANY_INTEGER)
+_GIVEN = f.row(_BLOCK, f.Field(_read_content), f.ANY_INTEGER)
 
 
 def _read_assignment(node: Node) -> dict[tuple[str, Content], int]:
@@ -59,7 +59,10 @@ def _read_assignment(node: Node) -> dict[tuple[str, Content], int]:
 
 
 _ASSIGNMENT = f.Field(
-    _read_assignment, lambda given: [_GIVEN.write((*key, count)) for key, count in given.items()]
+    _read_assignment,
+    lambda given: [
+        [block, _write_content(content), count] for (block, content), count in given.items()
+    ],
 )
 
 
