@@ -15,8 +15,7 @@ from bench.suites.stock import LINES
 from cms.errors import InvalidOption
 from cms.problem.parts import Configuration
 from cms.problem.problem import Problem
-from instances.families import UnknownFamily, families, family, generate, suite
-from instances.families.suite import VARIANTS
+from instances.families import VARIANTS, UnknownFamily, families, family, generate, suite
 
 DOCUMENT = Path(__file__).resolve().parents[2] / "docs" / "reference" / "families.md"
 # Of the benchmark suites of those names, and in no list that published tables are of.
