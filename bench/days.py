@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from cms.fleet import as_problem
 from cms.fleet.reconciling import Planner, Rates, Scene, Terms
-from instances.days import Days, draw
+from instances.load_changes import Days, draw
 
 if TYPE_CHECKING:
     from cms.problem.machine_problem import MachineProblem

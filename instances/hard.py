@@ -29,25 +29,34 @@ _BOUNDS = ("LP_AGG", "LP_STAR", "MILP_C", "LP_DW")
 _SOURCE = "derived and checked for this project"
 
 
-def known(
-    name: str,
-    title: str,
-    make: Callable[[], Problem],
-    optimum: int | None,
-    bounds: Sequence[str | int | None] = (),
-    source: str = _SOURCE,
-) -> NamedProblem:
-    """Name a problem, its optimum (None if infeasible), and the four bounds that are known."""
-    pairs = zip(_BOUNDS, bounds, strict=False)
-    return NamedProblem(
-        name=name,
-        title=title,
-        source=source,
-        make=make,
-        optimum=None if optimum is None else Fraction(optimum),
-        infeasible=optimum is None,
-        bounds=FrozenMap({b: Fraction(value) for b, value in pairs if value is not None}),
-    )
+def listed(
+    table: str, makers: Mapping[str, Callable[[], Problem]], source: str = _SOURCE
+) -> dict[str, NamedProblem]:
+    """Read lines of name, optimum (``none`` if infeasible), known bounds, title and source.
+
+    Bounds are in the order above, with ``-`` for an unknown one; problems are made by `makers`.
+    """
+    found = {}
+    for line in table.strip().splitlines():
+        name, optimum, bounds, title, *of = (cell.strip() for cell in line.split("|"))
+        known = zip(_BOUNDS, bounds.split(), strict=False)
+        found[name] = NamedProblem(
+            name=name,
+            title=title,
+            source=", ".join([*of, source]),
+            make=makers[name],
+            optimum=None if optimum == "none" else Fraction(optimum),
+            infeasible=optimum == "none",
+            bounds=FrozenMap({bound: Fraction(value) for bound, value in known if value != "-"}),
+        )
+    return found
+
+
+def attribute(known: Mapping[str, NamedProblem], name: str) -> NamedProblem:
+    """Return the problem that entry points know by an attribute: ``NON_IRUP`` is ``non-irup``."""
+    if (found := known.get(name.replace("_", "-").lower())) is None:
+        raise AttributeError(f"there is no problem {name!r}")
+    return found
 
 
 # -- set cover ---------------------------------------------------------------------------------
@@ -110,41 +119,6 @@ def harmonic_trap(q: int) -> Problem:
     return set_cover([*preferred, *columns])
 
 
-SET_COVER_F2_2, SET_COVER_F2_3, SET_COVER_F2_4 = (
-    known(
-        f"set-cover-f2-{q}",
-        f"set cover over F_2^{q}: linear programs below 2, optimum {q}",
-        partial(vector_cover, q),
-        q,
-        (value, value, q, value),
-        source="a classic gap of set cover, " + _SOURCE,
-    )
-    for q, value in ((2, "3/2"), (3, "7/4"), (4, "15/8"))
-)
-GREEDY_TRAP_3, GREEDY_TRAP_4 = (
-    known(
-        f"greedy-trap-{h}",
-        f"greedy takes {h} sets without any tie, two rows would do",
-        partial(greedy_trap, h),
-        2,
-        4 * (2,),
-        source="a classic worst case of greedy set cover, " + _SOURCE,
-    )
-    for h in (3, 4)
-)
-HARMONIC_TRAP_2, HARMONIC_TRAP_3, HARMONIC_TRAP_4 = (
-    known(
-        f"harmonic-trap-{q}",
-        f"greedy takes {steps} sets, {q} columns would do: near the factor H_n",
-        partial(harmonic_trap, q),
-        q,
-        4 * (q,),
-        source="a worst case of greedy set cover with ties, " + _SOURCE,
-    )
-    for q, steps in ((2, 4), (3, 8), (4, 13))
-)
-
-
 # -- gaps of bounds ----------------------------------------------------------------------------
 
 
@@ -188,66 +162,6 @@ def half_trap(eta: Fraction) -> Problem:
     )
 
 
-AGGREGATED_LP_GAP = known(
-    "aggregated-lp-gap",
-    "4 jobs that need a machine each and use a tenth of it",
-    partial(separate_types, 4, 10),
-    4,
-    ("2/5", 4, 4, "2/5"),
-)
-DECOYS = known(
-    "decoys",
-    "4 machines that look an eighth as dear each as the one that serves all 4 jobs",
-    partial(separate_types, 4, 8, decoy=True),
-    1,
-    ("1/2", 1, 1, "1/2"),
-)
-NO_TRUNCATION_GAP = known(
-    "no-truncation-gap",
-    "a block that gives 10 times what is needed: without truncation the bound is 1/10",
-    partial(equal_jobs, 1, 1, 10),
-    1,
-    4 * (1,),
-)
-CEIL_GAP = known(
-    "ceil-gap",
-    "5 jobs that need two blocks of 0.9 each, one block a machine",
-    partial(equal_jobs, 5, 1, "0.9"),
-    10,
-    ("50/9", "50/9", 6, 10),
-)
-NEEDLESS_DOUBLING = known(
-    "needless-doubling",
-    "5 jobs and 5 blocks on a machine: rounding by doubling takes two",
-    partial(equal_jobs, 5, 1, 1, 5),
-    1,
-    4 * (1,),
-)
-PARTITION_YES = known(
-    "partition-yes",
-    "weights 3, 1, 1, 2, 2, 1 can be divided evenly",
-    partial(partition, (3, 1, 1, 2, 2, 1)),
-    1,
-    4 * (1,),
-    source="Partition, " + _SOURCE,
-)
-PARTITION_NO = known(
-    "partition-no",
-    "weights 3, 3, 3, 1 cannot be divided evenly",
-    partial(partition, (3, 3, 3, 1)),
-    2,
-    (1, 1, 1, "8/7"),
-    source="Partition, " + _SOURCE,
-)
-HALF_TRAP = known(
-    "half-trap",
-    "the best pair first fills a machine half as well as is possible",
-    partial(half_trap, Fraction(1, 10)),
-    2,
-    ("10/9", None, 2, 2),
-)
-
-
 # -- all configurations up to a size -----------------------------------------------------------
 
 
@@ -270,34 +184,61 @@ def two_numbers(width: int, listed: Sequence[int], machines: int, total: int) ->
     )
 
 
-BIN_PACKING = known(
-    "bin-packing",
-    "bin packing: 4, 6 and 5 items of sizes 7, 5 and 3 in bins of 16",
-    partial(packing, (7, 5, 3), 16, (4, 6, 5)),
-    5,
-    source="cutting stock, " + _SOURCE,
+# -- what is known of them ---------------------------------------------------------------------
+
+PROBLEMS = listed(
+    """
+set-cover-f2-2 | 2 | 3/2 3/2 2 3/2 | set cover over F_2^2: linear programs below 2, optimum 2 \
+| a classic gap of set cover
+set-cover-f2-3 | 3 | 7/4 7/4 3 7/4 | set cover over F_2^3: linear programs below 2, optimum 3 \
+| a classic gap of set cover
+set-cover-f2-4 | 4 | 15/8 15/8 4 15/8 | set cover over F_2^4: linear programs below 2, optimum 4 \
+| a classic gap of set cover
+greedy-trap-3 | 2 | 2 2 2 2 | greedy takes 3 sets without any tie, two rows would do \
+| a classic worst case of greedy set cover
+greedy-trap-4 | 2 | 2 2 2 2 | greedy takes 4 sets without any tie, two rows would do \
+| a classic worst case of greedy set cover
+harmonic-trap-2 | 2 | 2 2 2 2 | greedy takes 4 sets, 2 columns would do: near the factor H_n \
+| a worst case of greedy set cover with ties
+harmonic-trap-3 | 3 | 3 3 3 3 | greedy takes 8 sets, 3 columns would do: near the factor H_n \
+| a worst case of greedy set cover with ties
+harmonic-trap-4 | 4 | 4 4 4 4 | greedy takes 13 sets, 4 columns would do: near the factor H_n \
+| a worst case of greedy set cover with ties
+aggregated-lp-gap | 4 | 2/5 4 4 2/5 | 4 jobs that need a machine each and use a tenth of it
+decoys | 1 | 1/2 1 1 1/2 \
+| 4 machines that look an eighth as dear each as the one that serves all 4 jobs
+no-truncation-gap | 1 | 1 1 1 1 \
+| a block that gives 10 times what is needed: without truncation the bound is 1/10
+ceil-gap | 10 | 50/9 50/9 6 10 | 5 jobs that need two blocks of 0.9 each, one block a machine
+needless-doubling | 1 | 1 1 1 1 | 5 jobs and 5 blocks on a machine: rounding by doubling takes two
+partition-yes | 1 | 1 1 1 1 | weights 3, 1, 1, 2, 2, 1 can be divided evenly | Partition
+partition-no | 2 | 1 1 1 8/7 | weights 3, 3, 3, 1 cannot be divided evenly | Partition
+half-trap | 2 | 10/9 - 2 2 | the best pair first fills a machine half as well as is possible
+bin-packing | 5 | | bin packing: 4, 6 and 5 items of sizes 7, 5 and 3 in bins of 16 | cutting stock
+non-irup | 3 | 259/132 23/11 - 259/132 \
+| cutting stock without the round-up property: the bound rounds up to 2, 3 are needed \
+| a known cutting-stock instance without integer round-up
+slots-needed | 1 | | one machine with 14 and 21 blocks: patterns at corners alone need two
+explicit-list-yes | 3 | | do three of 3, 7, 11, 18 sum to 21? yes | a subset sum
+explicit-list-no | 4 | | do three of 3, 7, 11, 18 sum to 22? no | a subset sum
+""",
+    {
+        **{f"set-cover-f2-{q}": partial(vector_cover, q) for q in (2, 3, 4)},
+        **{f"greedy-trap-{h}": partial(greedy_trap, h) for h in (3, 4)},
+        **{f"harmonic-trap-{q}": partial(harmonic_trap, q) for q in (2, 3, 4)},
+        "aggregated-lp-gap": partial(separate_types, 4, 10),
+        "decoys": partial(separate_types, 4, 8, decoy=True),
+        "no-truncation-gap": partial(equal_jobs, 1, 1, 10),
+        "ceil-gap": partial(equal_jobs, 5, 1, "0.9"),
+        "needless-doubling": partial(equal_jobs, 5, 1, 1, 5),
+        "partition-yes": partial(partition, (3, 1, 1, 2, 2, 1)),
+        "partition-no": partial(partition, (3, 3, 3, 1)),
+        "half-trap": partial(half_trap, Fraction(1, 10)),
+        "bin-packing": partial(packing, (7, 5, 3), 16, (4, 6, 5)),
+        "non-irup": partial(packing, (44, 33, 12), 132, (2, 3, 6)),
+        "slots-needed": partial(packing, (10, 7), 291, (14, 21)),
+        "explicit-list-yes": partial(two_numbers, 20, (3, 7, 11, 18), 3, 21),
+        "explicit-list-no": partial(two_numbers, 20, (3, 7, 11, 18), 3, 22),
+    },
 )
-NON_IRUP = known(
-    "non-irup",
-    "cutting stock without the round-up property: the bound rounds up to 2, 3 are needed",
-    partial(packing, (44, 33, 12), 132, (2, 3, 6)),
-    3,
-    ("259/132", "23/11", None, "259/132"),
-    source="a known cutting-stock instance without integer round-up, " + _SOURCE,
-)
-SLOTS_NEEDED = known(
-    "slots-needed",
-    "one machine with 14 and 21 blocks: patterns at corners alone need two",
-    partial(packing, (10, 7), 291, (14, 21)),
-    1,
-)
-EXPLICIT_LIST_YES, EXPLICIT_LIST_NO = (
-    known(
-        f"explicit-list-{answer}",
-        f"do three of 3, 7, 11, 18 sum to {total}? {answer}",
-        partial(two_numbers, 20, (3, 7, 11, 18), 3, total),
-        optimum,
-        source="a subset sum, " + _SOURCE,
-    )
-    for answer, total, optimum in (("yes", 21, 3), ("no", 22, 4))
-)
+__getattr__ = partial(attribute, PROBLEMS)

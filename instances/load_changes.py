@@ -1,27 +1,32 @@
-"""Fleets whose load changes: the services of S1 to S6 at two moments.
+"""Fleets whose load changes: the services of S1 to S6 at two moments, and days of daily waves.
 
-The pool is every service of the published scenarios with its own latency limit, 61 in all. Rates
-are those of the scenarios, times a random factor each, scaled to a fleet of about so many GPUs; at
-the second moment each is multiplied by another random factor. So two plans can be made, and a
-deployment of the one become one of the other.
+The pool is every service of the published scenarios with its own latency limit, 61 in all. For two
+moments, rates are those of the scenarios, times a random factor each, scaled to a fleet of about so
+many GPUs; at the second moment each is multiplied by another random factor. So two plans can be
+made, and a deployment of the one become one of the other. On days policies of planning again are
+tried. All are seeded, and rates are rounded to tenths of an item per second.
 """
 
 from __future__ import annotations
 
+import random
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cache
+from math import pi, sin
 
 import numpy as np
 
 from cms.errors import InvalidOption
+from cms.fleet.serving.operating_point import OperatingPoint
 from cms.fleet.serving.scenario import Scenario
 from cms.fleet.serving.service import Service
 from cms.values.frozen import FrozenMap
 
 from . import published
+from .families.time_sharing import CURVES
 
 _NAMES = ("S1", "S2", "S3", "S4", "S5", "S6")
 #: Of the factors by which the first moment's rates differ from the scenarios'.
@@ -122,3 +127,70 @@ def _tables() -> Mapping[str, tuple[float, ...]]:
             table.append(max(table[-1], *parts))
         tables[service.name] = tuple(table)
     return tables
+
+
+# -- days ---------------------------------------------------------------------------------------
+
+_DAY_S = 86_400
+#: Waves go up and down by these shares of the mean rate; noise has this standard deviation.
+_LEAST_SWING, _MOST_SWING, _NOISE = 0.2, 0.8, 0.03
+#: Rates of the published scenarios times this: then 16 services of seed 0 take 30 GPUs at the peak.
+_FACTOR = 2
+#: Latency limits of the made-up services in milliseconds, and the GPU that their points are of.
+_LIMITS, _SHARED_GPU = (60, 110, 180), "a100-80gb"
+
+
+@dataclass(frozen=True)
+class Days:
+    """Services with their highest rates, and their rates at 0, `step_s`, 2 `step_s`, ... seconds.
+
+    The last moment of the last day is included.
+    """
+
+    services: tuple[Service, ...]
+    operating_points: tuple[OperatingPoint, ...]
+    rates_rps: Mapping[str, tuple[Fraction, ...]]
+    step_s: int
+
+
+def draw(
+    *, services: int = 16, days: int = 8, step_s: int = 3600, seed: int = 0, sharing: bool = False
+) -> Days:
+    """Draw services and their rates, the same waves every day.
+
+    Each service is one of the 61 of S1 to S6 (its model and its limit) or, `sharing` GPUs in time,
+    one of 30 of made-up models (:mod:`instances.families.time_sharing`). Its rate is a wave with a
+    period of a day, a swing of 20 to 80 % of the mean and a phase of its own, and 3 % of noise at
+    each step; a step divides a day.
+    """
+    chance = random.Random(seed)
+    known = [replace(each, rate_rps=each.rate_rps * _FACTOR) for each in pool()]
+    points = published.scenario("S1").operating_points
+    if sharing:
+        known, points = _shared()
+    drawn, rates = [], {}
+    for each in chance.sample(known, services):
+        swing, phase = chance.uniform(_LEAST_SWING, _MOST_SWING), chance.uniform(0, 2 * pi)
+        mean = float(each.rate_rps)
+        own = []
+        for at in range(days * _DAY_S // step_s + 1):
+            wave = 1 + swing * sin(2 * pi * at * step_s / _DAY_S + phase)
+            own.append(Fraction(max(0, round(10 * mean * wave * chance.gauss(1, _NOISE))), 10))
+        drawn.append(replace(each, rate_rps=max(own)))
+        rates[each.name] = tuple(own)
+    return Days(tuple(drawn), points, rates, step_s)
+
+
+def _shared() -> tuple[list[Service], tuple[OperatingPoint, ...]]:
+    services = [
+        Service(f"{curve.name}-{limit}ms", curve.name, 100 + 150 * ((3 * at + nth) % 7), limit)
+        for at, curve in enumerate(CURVES)
+        for nth, limit in enumerate(_LIMITS)
+    ]
+    points = [
+        OperatingPoint(curve.name, _SHARED_GPU, block, 1, batch, batch / length, 1000 * length)
+        for curve in CURVES
+        for block, own in curve.points().items()
+        for batch, length in own
+    ]
+    return services, tuple(points)

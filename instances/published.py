@@ -17,13 +17,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from fractions import Fraction
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 
 from cms.files.tables import read_table
 from cms.fleet.serving.csv_input import read_operating_points
 from cms.fleet.serving.load_curve import LoadCurve, PointKey, read_load_curves
-from cms.fleet.serving.operating_point import OperatingPoint
 from cms.fleet.serving.scenario import Scenario
 from cms.fleet.serving.service import Service
 from cms.values.frozen import FrozenMap
@@ -74,9 +73,7 @@ def __getattr__(name: str) -> Scenario:
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
-@cache
-def _operating_points() -> tuple[OperatingPoint, ...]:
-    return read_operating_points(_DATA / "a100_operating_points.csv")
+_operating_points = cache(partial(read_operating_points, _DATA / "a100_operating_points.csv"))
 
 
 @cache
@@ -91,9 +88,9 @@ def load_curves() -> Mapping[PointKey, LoadCurve]:
 @cache
 def _services() -> dict[str, tuple[Service, ...]]:
     columns = ("scenario", "model", "rate_rps", "latency_slo_ms")
-    found: dict[str, list[Service]] = {}
+    found: dict[str, tuple[Service, ...]] = dict.fromkeys(_KNOWN, ())
     for row in read_table(_DATA / "parvagpu_scenarios.csv", columns):
         name = row["model"].word()
         rate, limit = row["rate_rps"].number(), row["latency_slo_ms"].number(above=0)
-        found.setdefault(row["scenario"].word(), []).append(Service(name, name, rate, limit))
-    return {name: tuple(services) for name, services in found.items()}
+        found[row["scenario"].word()] += (Service(name, name, rate, limit),)
+    return found

@@ -9,28 +9,22 @@ Fraction(1, 1)
 
 from __future__ import annotations
 
+from collections import Counter
 from functools import partial
 
 from cms.problem.parts import Configuration, Job, MachineType
 from cms.problem.problem import Problem
 
-from .hard import equal_jobs, known
+from .hard import attribute, equal_jobs, listed
 
 _HUGE = 10**12
 
 
 def huge_fleet(demand: int) -> Problem:
     """Serve one job best on whole machines and one on sevenths, on shapes of an A100."""
-    shapes = (
-        {"7g": 1},
-        {"4g": 1, "3g": 1},
-        {"3g": 2},
-        {"3g": 1, "1g": 4},
-        {"4g": 1, "1g": 3},
-        {"1g": 7},
-    )
+    shapes = ["7g", "4g 3g", "3g 3g", "3g 1g 1g 1g 1g", "4g 1g 1g 1g", "1g 1g 1g 1g 1g 1g 1g"]
     return Problem(
-        configurations=[Configuration(shape) for shape in shapes],
+        configurations=[Configuration(Counter(shape.split())) for shape in shapes],
         jobs=[
             Job("whole", demand, {"1g": 90, "3g": 300, "4g": 400, "7g": 800}),
             Job("sevenths", demand, {"1g": 60, "3g": 150, "4g": 200, "7g": 300}),
@@ -67,43 +61,27 @@ def unserved_job() -> Problem:
     )
 
 
-_named = partial(known, source="made for this project")
-HUGE_DEMAND = _named(
-    "huge-demand",
-    "5 jobs of demand 10^12 and blocks of 0.9: nothing may be done a machine at a time",
-    partial(equal_jobs, 5, _HUGE, "0.9"),
-    5 * -(-10 * _HUGE // 9),
-    (None, None, None, 5 * -(-10 * _HUGE // 9)),
+#: 10^12 / 800 machines for the one job; ceil(10^12 / 60) = 7 x 2380952381 sevenths for the other.
+PROBLEMS = listed(
+    """
+huge-demand | 5555555555560 | - - - 5555555555560 \
+| 5 jobs of demand 10^12 and blocks of 0.9: nothing may be done a machine at a time
+huge-fleet | 3630952381 | - - - 3630952381 | two jobs of demand 10^12 on the shapes of an A100
+three-thirds | 1 | | three blocks of 1/3 meet a demand of 1 exactly
+long-decimals | 3 | | three blocks of 333.3333333333333 meet 999.9999999999999 exactly
+limited-type | 7 | | two machine types, of the cheap one there are two
+unserved-job | none | | infeasible: no block serves one of the jobs
+too-few-machines | none | | infeasible: five machines of which six are needed
+""",
+    {
+        "huge-demand": partial(equal_jobs, 5, _HUGE, "0.9"),
+        "huge-fleet": partial(huge_fleet, _HUGE),
+        "three-thirds": partial(equal_jobs, 1, 1, "1/3", 3),
+        "long-decimals": long_decimals,
+        "limited-type": partial(limited_type, 2),
+        "unserved-job": unserved_job,
+        "too-few-machines": partial(limited_type, 5, dear=False),
+    },
+    source="made for this project",
 )
-# 10^12 / 800 machines for the one job; ceil(10^12 / 60) = 7 x 2380952381 sevenths for the other.
-HUGE_FLEET = _named(
-    "huge-fleet",
-    "two jobs of demand 10^12 on the shapes of an A100",
-    partial(huge_fleet, _HUGE),
-    1_250_000_000 + 2_380_952_381,
-    (None, None, None, 1_250_000_000 + 2_380_952_381),
-)
-THREE_THIRDS = _named(
-    "three-thirds",
-    "three blocks of 1/3 meet a demand of 1 exactly",
-    partial(equal_jobs, 1, 1, "1/3", 3),
-    1,
-)
-LONG_DECIMALS = _named(
-    "long-decimals",
-    "three blocks of 333.3333333333333 meet 999.9999999999999 exactly",
-    long_decimals,
-    3,
-)
-LIMITED_TYPE = _named(
-    "limited-type", "two machine types, of the cheap one there are two", partial(limited_type, 2), 7
-)
-UNSERVED_JOB = _named(
-    "unserved-job", "infeasible: no block serves one of the jobs", unserved_job, None
-)
-TOO_FEW_MACHINES = _named(
-    "too-few-machines",
-    "infeasible: five machines of which six are needed",
-    partial(limited_type, 5, dear=False),
-    None,
-)
+__getattr__ = partial(attribute, PROBLEMS)

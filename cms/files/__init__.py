@@ -9,7 +9,6 @@ from .documents import check_head
 from .json_text import parse_json
 from .layout import lay_out, number_to_json, write_document
 from .node import Node
-from .numerals import number_hint, number_in
 from .problems import (
     problem_from_json,
     problem_to_json,
@@ -20,11 +19,8 @@ from .problems import (
 from .shards.folders import open_problem, pack
 from .solutions import read_solution, solution_from_json, solution_to_json, write_solution
 from .source import Source, read_source
-from .tables import Cell, Table, read_table
-from .yaml_text import read_yaml_or_json
 
 __all__ = [
-    # problems and solutions
     "read_problem",
     "write_problem",
     "read_solution",
@@ -32,7 +28,6 @@ __all__ = [
     "write_solution",
     "open_problem",
     "pack",
-    # their parts of other documents
     "problem_to_json",
     "problem_from_json",
     "solution_to_json",
@@ -40,21 +35,12 @@ __all__ = [
     "schedule_to_json",
     "schedule_from_json",
     "certificate_from_json",
-    # documents
     "check_head",
     "write_document",
     "parse_json",
-    "read_yaml_or_json",
     "lay_out",
     "number_to_json",
     "Node",
-    # tables
-    "read_table",
-    "Table",
-    "Cell",
-    # text
     "Source",
     "read_source",
-    "number_in",
-    "number_hint",
 ]

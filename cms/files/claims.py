@@ -22,20 +22,56 @@ from ..schedule.schedule import MachineGroup, Schedule
 from . import fields as f
 from .node import Node
 
-_MACHINE = f.nullable(f.name("machine type"))
+_BLOCK, _JOB, _TYPE = f.name("block"), f.name("job"), f.name("machine type")
+_BLOCKS, _AMOUNTS = f.table("block", f.COUNT), f.table("job", f.POSITIVE)
+
+
+def _read_content(node: Node) -> Content:
+    if not isinstance(node.value, dict | str):
+        raise node.wrong("the name of a job, or an object with the amount of each job of a mix")
+    if isinstance(node.value, str):
+        return node.name("job")
+    if not (amounts := _AMOUNTS.read(node)):
+        raise node.error(f"{node.label} has no job", expected="at least one", fix="leave it out")
+    return node.build(Mix, amounts)
+
+
+def _write_content(content: Content) -> Any:
+    return content if isinstance(content, str) else _AMOUNTS.write(dict(content))
+
+
+_GIVEN = f.row(_BLOCK, f.Field(_read_content), f.ANY_INTEGER)
+
+
+def _read_assignment(node: Node) -> dict[tuple[str, Content], int]:
+    assignment: dict[tuple[str, Content], int] = {}
+    for triple in node.array():
+        block, content, count = _GIVEN.read(triple)
+        if (block, content) in assignment:
+            to = f"gives blocks {block!r} to {shown_content(content)} a second time"
+            raise triple.error(
+                f"{triple.label} {to}",
+                expected="one entry for each block and job",
+                fix="add the counts up",
+            )
+        assignment[block, content] = count
+    return assignment
+
+
+_ASSIGNMENT = f.Field(
+    _read_assignment,
+    lambda given: [
+        [block, _write_content(content), count] for (block, content), count in given.items()
+    ],
+)
 
 
 def schedule_to_json(schedule: Schedule) -> dict[str, Any]:
     """Turn a schedule into the value that :func:`schedule_from_json` reads."""
     return {
         "groups": [
-            {
-                **machines_to_json(group.configuration, group.count),
-                "assignment": [
-                    [block, CONTENT.write(content), count]
-                    for (block, content), count in group.assignment.items()
-                ],
-            }
+            machines_to_json(group.configuration, group.count)
+            | {"assignment": _ASSIGNMENT.write(group.assignment)}
             for group in schedule.groups
         ]
     }
@@ -48,6 +84,11 @@ def schedule_from_json(value: Node | Mapping[str, Any]) -> Schedule:
     return groups.build(Schedule, [_group(entry) for entry in groups.array()])
 
 
+def _group(entry: Node) -> MachineGroup:
+    shape, count, others = machines_from_json(entry, f.ANY_INTEGER, assignment=_ASSIGNMENT)
+    return MachineGroup(shape, others["assignment"], count)
+
+
 def machines_to_json(shape: Configuration, count: int) -> dict[str, Any]:
     """Write how many machines have a configuration; :func:`machines_from_json` reads it."""
     return {"machine": shape.machine, "configuration": dict(shape.blocks), "count": count}
@@ -57,7 +98,7 @@ def machines_from_json(
     entry: Node, count: f.Field, **others: f.Field
 ) -> tuple[Configuration, int, dict[str, Any]]:
     """Read a configuration, how many machines have it, and the other fields."""
-    keys = {"machine": _MACHINE, "configuration": f.table("block", f.COUNT), "count": count}
+    keys = {"machine": f.nullable(_TYPE), "configuration": _BLOCKS, "count": count}
     found = f.read_object(entry, keys | others)
     blocks, machine = found.pop("configuration"), found.pop("machine")
     if not any(blocks.values()):
@@ -71,60 +112,14 @@ def no_block(blocks: Node, fix: str | None = None) -> Exception:
     return blocks.error(f"{blocks.label} has no block", expected="at least one", fix=fix)
 
 
-def _group(entry: Node) -> MachineGroup:
-    shape, count, others = machines_from_json(
-        entry, f.ANY_INTEGER, assignment=f.Field(_assignment, dict)
-    )
-    return MachineGroup(shape, others["assignment"], count)
-
-
-def _assignment(node: Node) -> dict[tuple[str, Content], int]:
-    assignment: dict[tuple[str, Content], int] = {}
-    for triple in node.array():
-        block, content, count = triple.array(length=3)
-        given = block.name("block"), CONTENT.read(content)
-        if given in assignment:
-            to = f"gives blocks {given[0]!r} to {shown_content(given[1])} a second time"
-            raise triple.error(
-                f"{triple.label} {to}",
-                expected="one entry for each block and job",
-                fix="add the counts up",
-            )
-        assignment[given] = count.integer(minimum=None)
-    return assignment
-
-
-_AMOUNTS = f.table("job", f.POSITIVE)
-
-
-def _read_content(node: Node) -> Content:
-    if not isinstance(node.value, dict | str):
-        raise node.wrong("the name of a job, or an object with the amount of each job of a mix")
-    if isinstance(node.value, str):
-        return node.name("job")
-    if not (amounts := _AMOUNTS.read(node)):
-        raise node.error(f"{node.label} has no job", expected="at least one", fix="leave it out")
-    return node.build(Mix, amounts)
-
-
-#: What a block is given to: a job's name, or the amounts of a mix.
-CONTENT = f.Field(
-    _read_content,
-    lambda content: content if isinstance(content, str) else _AMOUNTS.write(dict(content)),
-)
-
-
-_PRICES = f.Field(lambda node: {key: entry.number() for key, entry in node.entries()}, dict)
-_STEP = f.Field(
-    lambda node: tuple(entry.number() for entry in node.array(length=2)),
-    lambda step: [f.NUMBER.write(number) for number in step],
-)
-_FUNCTION = f.record(PriceFunction, slope=f.NUMBER, steps=f.array(_STEP).or_else(()))
+_PRICES = f.Field(lambda node: {key: entry.number() for key, entry in node.entries()})
+_STEPS = f.array(f.row(f.NUMBER, f.NUMBER))
+_FUNCTION = f.record(PriceFunction, slope=f.NUMBER, steps=_STEPS.or_else(()))
 _LEAF = {
     "prices": _PRICES,
     "limit_prices": _PRICES.or_else({}),
     "multipliers": f.array(f.NUMBER).or_else(()),
-    "proper": f.table("block", f.COUNT).or_else({}),
+    "proper": _BLOCKS.or_else({}),
     "functions": f.table("job", _FUNCTION).or_else(None),
 }
 
@@ -140,10 +135,10 @@ def certificate_from_json(tree: Node | Mapping[str, Any]) -> Certificate:
 def _tree(node: Node, depth: int) -> Certificate:
     if not (isinstance(node.value, dict) and "branch" in node.value):
         found = f.read_object(node, _LEAF)
-        functions = found.pop("functions")
-        if functions is None:
-            return node.build(BlockPrices, **found)
-        return node.build(MixPrices, **found, functions=functions)
+        if found["functions"] is not None:
+            return node.build(MixPrices, **found)
+        del found["functions"]
+        return node.build(BlockPrices, **found)
     if depth >= LARGEST_DEPTH:
         raise node.error(f"a certificate has more than {LARGEST_DEPTH} branches above one another")
     fields = node.object(("branch", "at_most", "below", "above"))
@@ -157,30 +152,17 @@ def _tree(node: Node, depth: int) -> Certificate:
 
 
 def _machines_of_type(node: Node) -> MachinesOfType:
-    weighted = isinstance(node.value, dict)
-    types = f.table("machine type", f.AT_LEAST_ONE) if weighted else f.name("machine type")
+    types = f.table("machine type", f.AT_LEAST_ONE) if isinstance(node.value, dict) else _TYPE
     return node.build(MachinesOfType, types.read(node))
 
 
-def _content(node: Node) -> Configuration:
-    blocks, machine = f.table("block", f.COUNT), f.nullable(f.name("machine type")).or_else(None)
-    found: Configuration = f.record(Configuration, own=False, blocks=blocks, machine=machine).read(
-        node
-    )
-    return found
-
-
+_SHAPE = f.record(Configuration, own=False, blocks=_BLOCKS, machine=f.nullable(_TYPE).or_else(None))
 _QUANTITIES = {
     "machines_of_type": _machines_of_type,
-    "machines_of": lambda node: MachinesOf(_content(node)),
-    "machines_with": lambda node: MachinesWith(_content(node)),
-    "blocks_of": lambda node: node.build(BlocksOf, node.name("block")),
-    "blocks_of_job": f.record(
-        BlocksOfJob,
-        own=False,
-        block=f.name("block"),
-        job=f.name("job"),
-    ).read,
+    "machines_of": lambda node: MachinesOf(_SHAPE.read(node)),
+    "machines_with": lambda node: MachinesWith(_SHAPE.read(node)),
+    "blocks_of": lambda node: BlocksOf(_BLOCK.read(node)),
+    "blocks_of_job": f.record(BlocksOfJob, own=False, block=_BLOCK, job=_JOB).read,
 }
 
 

@@ -9,27 +9,21 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import suppress
 from itertools import islice
-from types import MappingProxyType
 
 from ..errors import FileError
 from .source import Source
 
 #: What may stand between cells, and what one of it is called; of equal ones the first is taken.
-DELIMITERS: Mapping[str, str] = MappingProxyType({",": "comma", ";": "semicolon", "\t": "tab"})
+DELIMITERS = {",": "comma", ";": "semicolon", "\t": "tab"}
 _SAYS_ITSELF = re.compile(r"sep=[,;\t]\s*", re.IGNORECASE)  # a spreadsheet, to its like
 _GAPS, _BETWEEN = re.compile(r"[\s_-]+"), re.compile(r"[\s_()\[\]-]+")
 # Apostrophes before what begins as a formula are such that were added, or were there: one more is.
 _FORMULA = re.compile("'*[=+\\-@\t\r\n＝＋－＠]")
 _GUARDED = re.compile("'(?='*[=+\\-@\t\r\n＝＋－＠])")
-# A cell and the delimiter after it; quotes mean something only where a cell starts. What a piece
-# has taken it keeps: going back would take time that grows with the square.
-_CELLS = {
-    ",": re.compile(r' *+(?:"[^"]*+(?:""[^"]*+)*+")?[^,]*+,'),
-    ";": re.compile(r' *+(?:"[^"]*+(?:""[^"]*+)*+")?[^;]*+;'),
-    "\t": re.compile(r' *+(?:"[^"]*+(?:""[^"]*+)*+")?[^\t]*+\t'),
-}
+_QUOTED = re.compile(r' *+(?:"[^"]*+(?:""[^"]*+)*+")?')  # where a cell starts; empty without one
 
 
 def folded(name: str) -> str:
@@ -47,7 +41,7 @@ def bare(name: str) -> str:
 
 def is_table(source: Source) -> bool:
     """Whether a text that is no JSON is a table: its first rows have cells, and as many."""
-    if (source.text or "").lstrip().startswith(("{", "[")):
+    if source.text.lstrip().startswith(("{", "[")):
         return False
     needed = 1 if source.name.lower().endswith((".csv", ".tsv")) else 2
     for _, rows in _beginnings(source, 2):
@@ -74,25 +68,19 @@ def delimiter_of(source: Source, known: Collection[str]) -> str:
 def _beginnings(source: Source, n: int) -> Iterator[tuple[str, list[list[str]]]]:
     """Iterate over the delimiters that quotes allow, with the first records."""
     for delimiter in DELIMITERS:
-        try:
+        with suppress(FileError):
             yield delimiter, [cells for _, cells in islice(records(source, delimiter), n)]
-        except FileError:
-            continue
-
-
-def _physical_lines(source: Source) -> Iterator[str]:
-    # ``str.splitlines`` would also split at form feeds and at U+2028 inside a cell
-    return iter(io.StringIO(source.text, newline=""))
 
 
 def records(source: Source, delimiter: str = ",") -> Iterator[tuple[int, list[str]]]:
     """Yield (line it starts on, cells) of every record that is no comment and not blank."""
+    # ``str.splitlines`` would also split at form feeds and at U+2028 inside a cell
     line = 0  # of the last line taken
     start = 0  # of the record being read; 0 between records
 
     def lines() -> Iterator[str]:
         nonlocal line, start
-        for text in _physical_lines(source):
+        for text in io.StringIO(source.text, newline=""):
             line += 1
             # A record takes more than one line only inside quotes: there a '#' is data.
             if not start:
@@ -133,11 +121,11 @@ def cell_offset(source: Source, line: int, index: int, delimiter: str = ",") -> 
 
     The reader of the standard library does not say, so this looks again, on the way to an error.
     """
-    text = source.text or ""
-    at = sum(map(len, islice(_physical_lines(source), line - 1)))
+    text = source.text
+    at = sum(map(len, islice(io.StringIO(text, newline=""), line - 1)))
     for _ in range(index):
-        match = _CELLS[delimiter].match(text, at)
-        at = match.end() if match else at
+        quoted = _QUOTED.match(text, at)
+        at = text.find(delimiter, quoted.end() if quoted else at) + 1 or at
     while at < len(text) and text[at].isspace() and text[at] not in f"\r\n{delimiter}":
         at += 1
     return at

@@ -19,20 +19,20 @@ _REQUIRED = object()
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 
 
+def _same(value: Any) -> Any:
+    return value
+
+
 class Field(NamedTuple):
     """How a value is read and written, and what stands for it where its key is left out."""
 
     read: Callable[[Node], Any]
-    write: Callable[[Any], Any]
+    write: Callable[[Any], Any] = _same
     default: Any = _REQUIRED
 
     def or_else(self, default: Any) -> Field:
         """Return the same field of a key that may be left out."""
         return self._replace(default=default)
-
-
-def _same(value: Any) -> Any:
-    return value
 
 
 def _positive(node: Node) -> Fraction:
@@ -59,20 +59,20 @@ def _sha256(node: Node) -> str:
     return text
 
 
-TEXT = Field(Node.text, _same)
+TEXT = Field(Node.text)
 NUMBER = Field(Node.number, number_to_json)
 POSITIVE = Field(_positive, number_to_json)
 ANY_NUMBER = Field(lambda node: node.number(minimum=None), number_to_json)
-COUNT = Field(Node.integer, _same)
-ANY_INTEGER = Field(lambda node: node.integer(minimum=None), _same)
-AT_LEAST_ONE = Field(lambda node: node.integer(minimum=1), _same)
-SECONDS = Field(_seconds, _same)
-SHA256 = Field(_sha256, _same)
+COUNT = Field(Node.integer)
+ANY_INTEGER = Field(lambda node: node.integer(minimum=None))
+AT_LEAST_ONE = Field(lambda node: node.integer(minimum=1))
+SECONDS = Field(_seconds)
+SHA256 = Field(_sha256)
 
 
 def name(kind: str) -> Field:
     """Declare the name of a job, block or machine type."""
-    return Field(lambda node: node.name(kind), _same)
+    return Field(lambda node: node.name(kind))
 
 
 def choice(kind: type[Enum]) -> Field:
@@ -94,6 +94,16 @@ def array(field: Field) -> Field:
     return Field(
         lambda node: [field.read(entry) for entry in node.array()],
         lambda values: [field.write(value) for value in values],
+    )
+
+
+def row(*fields: Field) -> Field:
+    """Declare an array that has one entry for each field."""
+    return Field(
+        lambda node: tuple(
+            field.read(entry) for field, entry in zip(fields, node.array(len(fields)), strict=True)
+        ),
+        lambda values: [field.write(value) for field, value in zip(fields, values, strict=True)],
     )
 
 

@@ -13,7 +13,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 from ..errors import FileError
-from .source import StrPath, beside, read_before, rename, sync_folder, write_synced
+from .source import StrPath, beside, read_before, rename, sync_folder, telling, write_synced
 
 #: The file of check sums: ``sha256sum -c .cms-sha256``.
 SUMS = ".cms-sha256"
@@ -27,7 +27,7 @@ def write_folder(files: Mapping[str, str], path: StrPath, *, force: bool = False
         if odd or file == SUMS:
             raise FileError(name, f"no file in this folder can be called {file!r}")
     refuse_folder(path, force=force)
-    with _telling(path), beside(folder, folder=True) as new:
+    with telling(path), beside(folder, folder=True) as new:
         _write_all(files, new)
         return _put(new, folder)
 
@@ -37,46 +37,35 @@ def new_folder(path: StrPath, part: str) -> Iterator[Path]:
     """Yield a folder with a `part` in it; at the end it appears in its place, where nothing is."""
     refuse_existing(Path(path))
     with ExitStack() as stack:
-        with _telling(path):
+        with telling(path):
             aside = stack.enter_context(beside(Path(path).absolute(), folder=True))
             (aside / part).mkdir()
         yield aside
-        with _telling(path):
+        with telling(path):
             sync_folder(aside)
             sync_folder(aside / part)
             rename(aside, Path(path).absolute())
 
 
-@contextmanager
-def _telling(path: StrPath) -> Iterator[None]:
-    try:
-        yield
-    except FileError:
-        raise
-    except (OSError, ValueError) as fault:  # a NUL in the name, half of a surrogate pair in a text
-        why = getattr(fault, "strerror", None) or fault
-        raise FileError(os.fspath(path), f"this folder cannot be written: {why}") from None
-
-
 def refuse_existing(path: Path) -> None:
     """Say that a new folder cannot be written, before a long run that is to end with it."""
-    if str(path) == "-":
-        raise FileError("<stdout>", "a folder cannot be printed", fix="name a folder to write")
+    _refuse_place(os.fspath(path), path.parent)
     if os.path.lexists(path):
         raise FileError(str(path), "is there already", fix="name another folder, or remove it")
-    if not path.parent.is_dir():
-        raise FileError(
-            str(path), f"there is no folder {str(path.parent)!r} to put it into", fix="create it"
-        )
+
+
+def _refuse_place(name: str, parent: Path) -> None:
+    if name == "-":
+        raise FileError("<stdout>", "a folder cannot be printed", fix="name a folder to write")
+    if not parent.is_dir():
+        what = f"there is no folder {str(parent)!r} to write to"
+        raise FileError(name, what, fix="create it first")
 
 
 def refuse_folder(path: StrPath, *, force: bool = False) -> None:
     """Say that a folder may not be written, before a long run that is to end with it."""
     name, folder = os.fspath(path), Path(os.path.realpath(path))
-    if name == "-":
-        raise FileError("<stdout>", "a folder cannot be printed", fix="name a folder to write")
-    if not folder.parent.is_dir():
-        raise FileError(name, f"there is no folder {str(folder.parent)!r} to write to")
+    _refuse_place(name, folder.parent)
     if not folder.is_dir():
         if folder.exists():
             raise FileError(name, "this is a file", expected="a folder to write")

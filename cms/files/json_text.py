@@ -28,27 +28,26 @@ _TOKEN = re.compile(
 _SKIP = json.JSONDecoder(parse_int=str, parse_float=str)
 
 
-class _Refused(ValueError):
-    """Raised inside the parser's hooks, which do not know where in the text they are."""
-
-
 def parse_json(source: Source, *, holds: str = "") -> Any:
     """Parse a JSON document: integers become int, other numbers Fraction, exactly.
 
     `holds` says what it should hold ("a plan"), for those who give a table in its place.
     """
+    value, end = parse_part(source, skip_blanks(source.text, 0), holds)
+    if (end := skip_blanks(source.text, end)) < len(source.text):
+        what = f"there is more after the document: {_excerpt(source.text, end)}"
+        raise source.error(what, end, expected="one document")
+    return value
+
+
+def parse_part(source: Source, begin: int, holds: str = "") -> tuple[Any, int]:
+    """Parse the value that begins at an offset, and say where it ends."""
     try:
-        return json.loads(
-            source.text or "",
-            parse_float=_decimal,
-            parse_int=_integer,
-            parse_constant=_constant,
-            object_pairs_hook=_unique,
-        )
+        return _EXACT.raw_decode(source.text, begin)
     except json.JSONDecodeError as fault:
         raise _syntax_error(source, fault, holds) from None
-    except _Refused:
-        _raise_first_fault(source)
+    except ValueError:  # of a hook, which does not know where in the text it is
+        _raise_first_fault(source, begin)
     except RecursionError:
         raise source.error("the document is nested too deeply to be read") from None
 
@@ -62,9 +61,9 @@ def locate(source: Source, path: Sequence[str | int]) -> tuple[int | None, int |
     text = source.text
     if source.places is not None:
         return source.places.get(tuple(path), (None, None))
-    if text is None:
+    if not text:
         return None, None
-    at, key_at = _blank(text, 0), None
+    at, key_at = skip_blanks(text, source.begin), None
     try:
         for step in path:
             at, key_at = _descend(text, at, step)
@@ -79,20 +78,21 @@ def _descend(text: str, at: int, step: str | int) -> tuple[int, int | None]:
         raise LookupError(step)
     index = 0
     while text[at] not in "}]":
-        at, key_at = _blank(text, at + 1), None
+        at, key_at = skip_blanks(text, at + 1), None
         key: str | int = index
         if isinstance(step, str):
             key_at = at
             key, at = _SKIP.raw_decode(text, at)
-            at = _blank(text, _blank(text, at) + 1)  # past the colon
+            at = skip_blanks(text, skip_blanks(text, at) + 1)  # past the colon
         if key == step:
             return at, key_at
-        at = _blank(text, _SKIP.raw_decode(text, at)[1])
+        at = skip_blanks(text, _SKIP.raw_decode(text, at)[1])
         index += 1
     raise LookupError(step)
 
 
-def _blank(text: str, at: int) -> int:
+def skip_blanks(text: str, at: int) -> int:
+    """Find the next character that is none of JSON's blanks."""
     match = _BLANK.match(text, at)
     return match.end() if match else at
 
@@ -100,33 +100,31 @@ def _blank(text: str, at: int) -> int:
 def _integer(text: str) -> int:
     # int() takes time that grows with the square of the digits; Python's own limit may be off
     if len(text) - text.startswith("-") > LARGEST_DIGITS:
-        raise _Refused
+        raise ValueError("too many digits")
     return int(text)
-
-
-def _decimal(text: str) -> Fraction:
-    try:
-        return parse_exact(text)
-    except ValueError:
-        raise _Refused from None
-
-
-def _constant(text: str) -> NoReturn:
-    raise _Refused
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) != len(pairs):
-        raise _Refused
+        raise ValueError("a key twice")
     return found
 
 
-def _raise_first_fault(source: Source) -> NoReturn:
+#: With hooks that make numbers exact, and refuse what the standard library lets pass.
+_EXACT = json.JSONDecoder(
+    parse_float=parse_exact,
+    parse_int=_integer,
+    parse_constant=parse_exact,
+    object_pairs_hook=_unique,
+)
+
+
+def _raise_first_fault(source: Source, begin: int) -> NoReturn:
     """Scan for what made a hook refuse; up to there the text is known to be well-formed."""
     keys: list[set[str] | None] = []  # of every open container, None for an array
     at_key = False
-    for match in _TOKEN.finditer(source.text or ""):
+    for match in _TOKEN.finditer(source.text, begin):
         token, at = match[0], match.start()
         if token[0] == '"':
             if at_key and keys[-1] is not None:
@@ -159,8 +157,8 @@ def twice(source: Source, key: str, at: int) -> FileError:
 def number_at(source: Source, token: str, at: int) -> int | Fraction:
     """Read the number that stands at an offset."""
     try:
-        return _decimal(token) if {".", "e", "E"} & set(token) else _integer(token)
-    except _Refused:
+        return parse_exact(token) if {".", "e", "E"} & set(token) else _integer(token)
+    except ValueError:
         shown = token if len(token) <= 20 else f"{token[:12]}... ({len(token)} characters)"
         raise source.error(
             f"the number {shown} is out of range",
@@ -170,12 +168,6 @@ def number_at(source: Source, token: str, at: int) -> int | Fraction:
 
 
 # What the parser says, and what a person is told instead; its own words differ between versions.
-_FAULTS = {
-    "Unterminated string": ("this text is never closed", None, 'close it with "'),
-    "Invalid \\": (
-        "this is no escape of JSON", 'one of \\" \\\\ \\/ \\n \\t \\u0041', None,
-    ),
-}  # fmt: skip
 _EXPECTED = {
     "property name": "a key in double quotes",
     "':'": '":"',
@@ -202,28 +194,26 @@ def _syntax_error(source: Source, fault: json.JSONDecodeError, holds: str) -> Fi
             "tables, and 'cms place plan.json --nodes nodes.csv -o target.json' a deployment of a "
             "plan",
         )
-    for begins, (what, expected, fix) in _FAULTS.items():
-        if fault.msg.startswith(begins):
-            return source.error(what, at, expected=expected, fix=fix)
+    if fault.msg.startswith("Unterminated string"):
+        return source.error("this text is never closed", at, fix='close it with "')
+    if fault.msg.startswith("Invalid \\"):
+        expected = 'one of \\" \\\\ \\/ \\n \\t \\u0041'
+        return source.error("this is no escape of JSON", at, expected=expected)
     if fault.msg.startswith("Invalid control character"):
         shown = "a line end" if text[at] in "\r\n" else f"the control character {text[at]!r}"
         fix = 'close the text with ", or escape the character'
         return source.error(f"{shown} inside a text", at, fix=fix)
-    if fault.msg.startswith("Extra data"):
-        what = f"there is more after the document: {_excerpt(text, at)}"
-        return source.error(what, at, expected="one document")
-    at = _blank(text, at)
+    at = skip_blanks(text, at)
     before = text[:at].rstrip(" \t\n\r")
     expected = next((told for word, told in _EXPECTED.items() if word in fault.msg), "a value")
     is_key = "key" in expected
-    if is_key and before.endswith("{"):
-        expected += ', or "}"'
+    expected += ', or "}"' if is_key and before.endswith("{") else ""
     if at >= len(text):
         fix = "was the file cut off?"
         return source.error("the document ends too early", at, expected=expected, fix=fix)
     # up to Python 3.12 the parser stops at the bracket, later ones at the comma before it
     trailing = at if text[at] == "," else len(before) - 1
-    closes = _blank(text, trailing + 1)
+    closes = skip_blanks(text, trailing + 1)
     if text[trailing : trailing + 1] == "," and text[closes : closes + 1] in ("}", "]"):
         return source.error(f'a comma before "{text[closes]}"', trailing, fix="remove the comma")
     habits = (fix for habit, fix in _HABITS.items() if habit.match(text, at))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Collection, Iterator
 from fractions import Fraction
@@ -47,8 +48,6 @@ class Node:
         child._parent, child._key = self, key
         return child
 
-    # -- errors ------------------------------------------------------------------------------
-
     def error(self, what: str, *, at_key: bool = False, **told: Unpack[Told]) -> FileError:
         """Build an error that points at this value, or at its key."""
         value, key = locate(self.source, self._path())
@@ -91,14 +90,12 @@ class Node:
     def shown(self) -> str:
         """The value as the file has it, or what kind of thing it is."""
         value = self.value
-        if isinstance(value, dict):
-            return "an object"
-        if isinstance(value, list):
-            return "an array"
+        if isinstance(value, dict | list):
+            return "an object" if isinstance(value, dict) else "an array"
         if isinstance(value, str):
             return quoted(value)
         if value is None or isinstance(value, bool):
-            return {None: "null", False: "false", True: "true"}[value]
+            return json.dumps(value)
         try:
             return shortened(format_exact(value) if isinstance(value, Fraction) else str(value))
         except ValueError:  # Python prints no more than 4300 digits
@@ -111,8 +108,6 @@ class Node:
             steps.append(node._key)
             node = node._parent
         return steps[::-1]
-
-    # -- containers --------------------------------------------------------------------------
 
     def object(
         self, required: Collection[str], optional: Collection[str] = (), *, own: bool = True
@@ -160,8 +155,6 @@ class Node:
         for index in range(len(self.value)):
             yield self.at(index)
 
-    # -- values ------------------------------------------------------------------------------
-
     def agree(self, value: Any, why: str) -> None:
         """Check what is written out for readers against what follows from the rest."""
         if isinstance(value, dict):
@@ -199,7 +192,7 @@ class Node:
         """Read a name, or None from null."""
         return None if self.value is None else self.name(kind)
 
-    def new_name(self, kind: str, seen: set[str]) -> str:
+    def new_name(self, kind: str, seen: dict[str, Any]) -> str:
         """Read a name that may not be among those seen before, and remember it."""
         name = self.name(kind)
         if name in seen:
@@ -207,7 +200,7 @@ class Node:
                 f"{self.label}: there are two {kind}s {name!r}",
                 expected=f"a name of its own for every {kind}",
             )
-        seen.add(name)
+        seen[name] = None
         return name
 
     def refuse_unknown(self, name: str, kind: str, known: Collection[str]) -> None:

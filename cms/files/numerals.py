@@ -17,7 +17,12 @@ from .wording import shortened
 NUMBER_FORMS = 'a number such as 12, "12.5" or "1/3"'
 _COUNTED_DIGITS = 18
 _MISSING = frozenset({"", "-", "--", "?", "n/a", "na", "nan", "none", "null", "nil", "#n/a"})
-_THOUSANDS = re.compile(r"[+-]?\d{1,3}([,' _\u00a0\u202f\u2009])\d{3}(\1\d{3})*(\.\d+)?", re.ASCII)
+# Whole thousands, one kind of mark between them. A number that begins with a zero has none: 0,250
+# is a quarter.
+_THOUSANDS = re.compile(
+    r"[+-]?[1-9]\d{0,2}([,' \u2019_\u00a0\u2007\u2009\u202f])\d{3}(\1\d{3})*(\.\d*)?", re.ASCII
+)
+_COMMAS_FOR_POINTS = str.maketrans(".,", ",.")
 # What is written so, and what to write instead.
 _HABITS = {
     re.compile(r"(?ai:[+-]?\d+,\d+)"): "write {plain} (decimal comma?)",
@@ -28,16 +33,7 @@ _HABITS = {
     re.compile(r"(?ai:[+-]?inf\w*)"): "write a finite number",
     re.compile(r"(?ai:[+-]?\d+/0+)"): "a division by zero is no number",
 }
-# Whole thousands, one kind of mark between them, and what is not whole. A number that begins with a
-# zero has no thousands: 0,250 is a quarter.
-_APART = re.compile(
-    r"([+-]?[1-9]\d{0,2}(?:([ '\u2019_\u00a0\u2007\u2009\u202f])\d{3})(?:\2\d{3})*)([.,]\d+)?",
-    re.ASCII,
-)
-_WITH_COMMAS = re.compile(r"[+-]?[1-9]\d{0,2}(?:,\d{3})+(?:\.\d*)?", re.ASCII)
-_WITH_POINTS = re.compile(r"[+-]?[1-9]\d{0,2}(?:\.\d{3})+(?:,\d*)?", re.ASCII)
 _UNIT = re.compile(r"([+-]?(?:\d+/\d+|\d+(?:\.\d*)?(?:[eE][+-]?\d+)?))\s*([^\W\d_][\w/]*|%)")
-
 #: Letters that look like digits.
 _LETTERS = str.maketrans("OoIl", "0011")
 
@@ -67,18 +63,12 @@ def number_in(text: str) -> Fraction | None:
 def readings(text: str) -> tuple[Fraction | None, Fraction | None]:
     """Read a number with a decimal point and with a decimal comma, either with thousands marked."""
     text = text.strip()
-    if match := _APART.fullmatch(text):
-        whole, rest = match[1].replace(match[2], ""), match[3] or ""
-        value = number_in(whole + rest.replace(",", "."))
-        return None if rest[:1] == "," else value, None if rest[:1] == "." else value
-    point = number_in(text.replace(",", "") if _WITH_COMMAS.fullmatch(text) else text)
-    if "." not in text:
-        comma = point if "," not in text else number_in(text.replace(",", "."))
-    elif _WITH_POINTS.fullmatch(text):
-        comma = number_in(text.replace(".", "").replace(",", "."))
-    else:
-        comma = None
-    return point, comma
+    return _reading(text), _reading(text.translate(_COMMAS_FOR_POINTS))
+
+
+def _reading(text: str) -> Fraction | None:
+    match = _THOUSANDS.fullmatch(text)
+    return number_in(text.replace(match[1], "") if match else text)
 
 
 def number_hint(text: str) -> str | None:
@@ -87,17 +77,13 @@ def number_hint(text: str) -> str | None:
     if is_missing(text):
         return "write the number, or leave the whole entry out"
     if len(text) > LARGEST_DIGITS:
-        too_long = (
-            f"a number has at most {LARGEST_DIGITS} digits: round it, or choose a larger unit"
-        )
-        return too_long if text[0] in "+-.0123456789" else None
+        why = f"a number has at most {LARGEST_DIGITS} digits: round it, or choose a larger unit"
+        return why if text[0] in "+-.0123456789" else None
     if match := _THOUSANDS.fullmatch(text):
-        separator = match[1]
-        joined = shortened(text.replace(separator, ""))
-        if separator == "," and text.count(",") == 1 and "." not in text:
-            comma = shortened(text.replace(",", "."))
-            return f"write {joined} (thousands separator?) or {comma} (decimal comma?)"
-        return f"write {joined} (thousands separator?)"
+        hint = f"write {shortened(text.replace(match[1], ''))} (thousands separator?)"
+        if match[1] == "," and text.count(",") == 1 and "." not in text:
+            hint += f" or {shortened(text.replace(',', '.'))} (decimal comma?)"
+        return hint
     for habit, fix in _HABITS.items():
         if habit.fullmatch(text):
             plain = re.sub(r"[. ](?=.*,)", "", text).replace(",", ".")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -38,7 +38,7 @@ from .source import StrPath
 MOST_ZEROS, ZEROS_A_SUPPLY = 10_000_000, 100
 
 #: In the order of the file; a list would be searched anew for each of thousands of names.
-Names: TypeAlias = Mapping[str, object]
+Names: TypeAlias = dict[str, object]
 
 
 # -- fields ------------------------------------------------------------------------------------
@@ -84,37 +84,38 @@ def _shape(machines: Names, blocks: Names | None) -> f.Field:
     )
 
 
-def _points(node: Node) -> list[tuple[Fraction, Fraction]]:
+_POINT = f.row(f.POSITIVE, f.POSITIVE)
+
+
+def _read_points(node: Node) -> list[tuple[Fraction, Fraction]]:
     lengths: dict[Fraction, Fraction] = {}
     for entry in node.array():
-        amount_node, length = entry.array(length=2)
-        amount = f.POSITIVE.read(amount_node)
+        amount, length = _POINT.read(entry)
         if amount in lengths:
-            raise amount_node.error(
-                f"{amount_node.label}: there are two points of the amount {shown(amount)}",
-                expected="one length for every amount",
-            )
-        lengths[amount] = f.POSITIVE.read(length)
+            label, expected = entry.at(0).label, "one length for every amount"
+            what = f"{label}: there are two points of the amount {shown(amount)}"
+            raise entry.at(0).error(what, expected=expected)
+        lengths[amount] = length
     return list(lengths.items())
+
+
+_POINTS = f.Field(_read_points, lambda them: [_POINT.write((p.amount, p.length)) for p in them])
 
 
 def _shared_job(blocks: Names) -> f.Field:
     """Declare a job with a latency limit and points on these blocks."""
-    points = f.Field(
-        _points, lambda them: [[number_to_json(p.amount), number_to_json(p.length)] for p in them]
-    )
     return f.record(
         TimeSharedJob,
         name=f.TEXT,
         demand=f.NUMBER,
         limit=f.POSITIVE,
-        points=f.table("block", points, blocks),
+        points=f.table("block", _POINTS, blocks),
     )
 
 
 def _named(node: Node, kind: str) -> Iterator[Node]:
     """Yield the entries of an array, whose errors have their names, which must differ."""
-    seen: set[str] = set()
+    seen: dict[str, object] = {}
     for entry in node.array():
         if isinstance(entry.value, dict) and "name" in entry.value:
             entry.about = f"{kind} {entry.at('name').new_name(kind, seen)!r}"
@@ -125,30 +126,17 @@ def _named(node: Node, kind: str) -> Iterator[Node]:
 
 
 def read_problem(path: StrPath) -> Problem | TimeSharedProblem:
-    """Read a problem from a JSON file.
+    """Read a problem from a JSON file, every number exactly as written: never through a float.
 
     Parameters
     ----------
     path : str or path-like
         The file; ``-`` is standard input.
 
-    Returns
-    -------
-    Problem or TimeSharedProblem
-        With every number exactly as written: never through a float.
-
     Raises
     ------
     FileError
         ``file:line:column: what, expected what; fix``, for whatever is wrong with the file.
-
-    Examples
-    --------
-    >>> import tempfile, pathlib
-    >>> path = pathlib.Path(tempfile.mkdtemp()) / "problem.json"
-    >>> write_problem(Problem(configurations=Configuration({"a": 2})), path)
-    >>> read_problem(path).blocks
-    ('a',)
     """
     return problem_from_json(read_document(path, "cms-problem"))
 
@@ -170,11 +158,8 @@ def write_problem(problem: Problem | TimeSharedProblem, path: StrPath) -> None:
     Examples
     --------
     >>> import tempfile, pathlib
-    >>> from cms import Job
+    >>> problem = Problem.from_arrays(demands=["1/3"], supply=[[0.1]], configurations=[[2]])
     >>> path = pathlib.Path(tempfile.mkdtemp()) / "problem.json"
-    >>> problem = Problem(
-    ...     configurations=Configuration({"a": 2}), jobs=[Job("j", "1/3", {"a": 0.1})]
-    ... )
     >>> write_problem(problem, path)
     >>> read_problem(path) == problem, path.read_text().splitlines()[1]
     (True, '  "format": "cms-problem",')
@@ -204,21 +189,17 @@ def write_program(problem: MachineProblem, path: StrPath) -> Any:
 
     Raises
     ------
-    UnknownInstance
-        If nobody writes files of this ending; the message lists those there are.
-    UnsupportedProblem
-        If a float does not hold a number, there is nothing to decide, or jobs share or are shards.
-    FileError
-        If the file cannot be written.
+    UnknownInstance, UnsupportedProblem, FileError
+        If nobody writes files of this ending, a float does not hold a number, there is nothing to
+        decide, jobs share or are shards, or the file cannot be written.
 
     Examples
     --------
     >>> import pathlib, tempfile
     >>> from cms import Configuration, Job, Problem, write_program
-    >>> problem = Problem(
-    ...     configurations=Configuration({"1g": 7}), jobs=[Job("bert", 1200, {"1g": 90})]
-    ... )
-    >>> write_program(problem, pathlib.Path(tempfile.mkdtemp()) / "problem.lp")
+    >>> shape, jobs = Configuration({"1g": 7}), [Job("bert", 1200, {"1g": 90})]
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "problem.lp"
+    >>> write_program(Problem(configurations=shape, jobs=jobs), path)
     Written(program='compact', variables=2, rows=2, step=Fraction(1, 1))
     """
     path = Path(path)
@@ -263,13 +244,13 @@ def problem_from_json(document: Node | Mapping[str, Any]) -> Problem | TimeShare
     machines = dict.fromkeys(machine.name for machine in types)
     blocks: Names | None = None
     if "blocks" in fields:
-        seen: set[str] = set()
-        blocks = dict.fromkeys(
-            [entry.new_name("block", seen) for entry in fields["blocks"].array()]
-        )
+        blocks = {}
+        for entry in fields["blocks"].array():
+            entry.new_name("block", blocks)
     shapes = f.array(_shape(machines, blocks)).read(fields["configurations"])
     if blocks is None:
-        blocks = dict.fromkeys(block for shape in shapes for block in _blocks_of(shape))
+        held = (s.blocks if isinstance(s, Configuration) else s.sizes for s in shapes)
+        blocks = dict.fromkeys(block for each in held for block in each)
     if "time_sharing" in fields:
         _refuse_empty_table(fields["jobs"], len(blocks), "points")
         job = _shared_job(blocks)
@@ -291,10 +272,6 @@ def problem_from_json(document: Node | Mapping[str, Any]) -> Problem | TimeShare
     )
     names, rows = _jobs(fields["jobs"], blocks)
     return node.build(frame.replace, rows=rows, job_names=names)
-
-
-def _blocks_of(shape: AnyConfiguration) -> Collection[str]:
-    return shape.blocks if isinstance(shape, Configuration) else shape.sizes
 
 
 # -- jobs: a million of them, so by hand ---------------------------------------------------------
@@ -319,22 +296,19 @@ def _ratio(numerator: int, denominator: int) -> int | str:
 
 def _jobs(array: Node, blocks: Names) -> tuple[list[str], Rows]:
     _refuse_empty_table(array, len(blocks), "demand_function")
-    names: list[str] = []
-    seen: set[str] = set()
+    seen: dict[str, object] = {}
     rows: list[tuple[Fraction, list[Fraction]]] = []
-    nothing = Fraction(0)
+    nothing = [Fraction(0)] * len(blocks)
     column = {block: index for index, block in enumerate(blocks)}
     for entry in array.array():
         fields = entry.object(("name", "demand", "demand_function"))
-        name = fields["name"].new_name("job", seen)
-        entry.about = f"job {name!r}"
-        demand = fields["demand"].number()
-        supply = [nothing] * len(blocks)
+        entry.about = f"job {fields['name'].new_name('job', seen)!r}"
+        supply = nothing.copy()
+        rows.append((fields["demand"].number(), supply))
         for block, field in fields["demand_function"].entries():
             field.refuse_unknown(block, "block", column)
             supply[column[block]] = field.number()
-        names.append(name)
-        rows.append((demand, supply))
+    names = list(seen)
     return names, array.build(Rows.from_fractions, rows, len(blocks), names)
 
 

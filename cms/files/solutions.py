@@ -23,7 +23,6 @@ from .layout import number_to_json, write_document
 from .node import Node
 from .shards.folders import sharded_schedule_from_json, write_solution_folder
 from .source import StrPath
-from .wording import one_of
 
 _GUARANTEE = {
     "factor": f.NUMBER, "additive": f.NUMBER, "against": f.choice(Reference), "theorem": f.TEXT,
@@ -36,16 +35,17 @@ def _read_verdict(node: Node) -> GuaranteeVerdict:
     return GuaranteeVerdict(verdict=found.pop("verdict"), guarantee=Guarantee(**found))
 
 
-_INCUMBENT = f.record(
-    Incumbent,
-    seconds=f.SECONDS,
-    cost=f.nullable(f.NUMBER),
-    lower_bound=f.ANY_NUMBER,
-    claimed_bound=f.nullable(f.ANY_NUMBER),
-    source=f.TEXT,
-)
-#: What follows from other fields is written for readers: it is compared, not read.
-_DERIVED = f.nullable(f.Field(lambda node: None, f.NUMBER.write))
+def _write_verdict(it: GuaranteeVerdict) -> dict[str, Any]:
+    return f.write_object(it.guarantee, _GUARANTEE) | f.write_object(it, _VERDICT)
+
+
+#: What is known without it is checked elsewhere, or compared: it is not read.
+_DERIVED = f.Field(lambda node: None, f.nullable(f.NUMBER).write)
+_BOUNDS = {
+    "cost": f.nullable(f.NUMBER),
+    "lower_bound": f.ANY_NUMBER,
+    "claimed_bound": f.nullable(f.ANY_NUMBER),
+}
 _SOLUTION = {
     "problem_sha256": f.SHA256,
     "status": f.choice(Status),
@@ -54,24 +54,17 @@ _SOLUTION = {
     "method": f.TEXT,
     "seconds": f.SECONDS,
     "machine_count": _DERIVED,
-    "cost": f.nullable(f.NUMBER),
-    "lower_bound": f.ANY_NUMBER,
-    "claimed_bound": f.nullable(f.ANY_NUMBER),
+    **_BOUNDS,
     "gap": _DERIVED,
 }
 _RUN = {
-    "guarantee": f.nullable(
-        f.Field(
-            _read_verdict,
-            lambda it: f.write_object(it.guarantee, _GUARANTEE) | f.write_object(it, _VERDICT),
-        )
-    ),
-    "history": f.array(_INCUMBENT),
+    "guarantee": f.nullable(f.Field(_read_verdict, _write_verdict)),
+    "history": f.array(f.record(Incumbent, own=True, seconds=f.SECONDS, **_BOUNDS, source=f.TEXT)),
 }
 
 
 def read_solution(path: StrPath) -> Solution:
-    """Read a solution from a JSON file.
+    """Read a solution from a JSON file, or the folder of a solution in shards.
 
     What it says is read, not believed: :func:`cms.check` and the certificate's ``bound`` tell
     whether it holds for a problem.
@@ -79,30 +72,23 @@ def read_solution(path: StrPath) -> Solution:
     Parameters
     ----------
     path : str or path-like
-        The file; ``-`` is standard input. Or the folder of a solution in shards.
+        The file or folder; ``-`` is standard input.
 
     Raises
     ------
     FileError
         ``file:line:column: what, expected what; fix``; also if its parts contradict each other.
-
-    Examples
-    --------
-    >>> import pathlib, tempfile
-    >>> from cms import Configuration, Problem, solve
-    >>> path = pathlib.Path(tempfile.mkdtemp()) / "solution.json"
-    >>> write_solution(solve(Problem(configurations=Configuration({"7g": 1}))), path)
-    >>> read_solution(path).status.value
-    'optimal'
     """
     folder = Path(os.fspath(path))
-    if str(path) != "-" and folder.is_dir():
-        node = read_folder_document(path, "solution.json", "cms-solution-folder")
-        place = folder.absolute()
-        return _read(
-            node, "cms-solution-folder", lambda value: sharded_schedule_from_json(value, place)
-        )
-    return solution_from_json(read_document(path, "cms-solution"))
+    if str(path) == "-" or not folder.is_dir():
+        return solution_from_json(read_document(path, "cms-solution"))
+    node, place = (
+        read_folder_document(path, "solution.json", "cms-solution-folder"),
+        folder.absolute(),
+    )
+    return _read(
+        node, "cms-solution-folder", lambda value: sharded_schedule_from_json(value, place)
+    )
 
 
 def write_solution(solution: Solution, path: StrPath) -> None:
@@ -177,17 +163,17 @@ def solution_from_json(document: Node | Mapping[str, Any]) -> Solution:
 def _read(node: Node, kind: str, read_schedule: Callable[[Node], Any]) -> Solution:
     check_head(node, kind)
     whole = {
-        **dict.fromkeys(("format", "schema"), f.Field(lambda node: None, str)),
+        "format": _DERIVED,
+        "schema": _DERIVED,
         **_SOLUTION,
-        "schedule": f.Field(read_schedule, dict),
-        "certificate": f.Field(lambda entry: _certificate(entry, node.at("problem_sha256")), dict),
+        "schedule": f.Field(read_schedule),
+        "certificate": f.Field(lambda entry: _certificate(entry, node.at("problem_sha256"))),
         **_RUN,
-        "shortage": f.Field(lambda entry: entry, dict).or_else(None),
+        "shortage": f.Field(lambda entry: entry).or_else(None),
     }
     found = f.read_object(node, whole)
     shortage = found.pop("shortage")
-    for key in ("format", "schema", "machine_count", "gap"):
-        del found[key]
+    found = {key: found[key] for key in found if whole[key] is not _DERIVED}
     solution = Solution(**found | {"history": tuple(found["history"])})
     _refuse_contradictions(node, solution)
     if shortage is not None:
@@ -267,25 +253,22 @@ def _refuse_false_verdict(node: Node, solution: Solution) -> None:
 
 def _refuse_disorder(node: Node, solution: Solution) -> None:
     """Costs fall and bounds rise, towards those of the solution."""
-    lines = [*enumerate(solution.history)]
-    costs = [(at, line.cost) for at, line in lines if line.cost is not None]
-    if solution.cost is None and costs:
+    costs = [(at, line.cost) for at, line in enumerate(solution.history) if line.cost is not None]
+    bounds = [(at, line.lower_bound) for at, line in enumerate(solution.history)]
+    if solution.cost is not None:
+        # Without a schedule, the bound that proves so may lie below one that was found before it.
+        bounds.append((-1, solution.lower_bound))
+        costs.append((-1, solution.cost))
+    elif costs:
         raise node.at(costs[0][0]).at("cost").wrong("null, since the solution has no cost")
-    bounds = [(at, line.lower_bound) for at, line in lines]
-    # Without a schedule, the bound that proves so may lie below one that was found before it.
-    last_bound = None if solution.cost is None else solution.lower_bound
-    for key, values, last, sign, word in (
-        ("cost", costs, solution.cost, -1, "most"),
-        ("lower_bound", bounds, last_bound, 1, "least"),
+    for key, values, sign, word in (
+        ("cost", costs, -1, "least"),
+        ("lower_bound", bounds, 1, "most"),
     ):
-        for (_, before), (at, after) in pairwise(values):
+        for (at, before), (then, after) in pairwise(values):
             if sign * (after - before) < 0:
-                expected = f"at {word} {shown(before)}, as in the line before"
-                raise node.at(at).at(key).wrong(expected)
-        if last is not None and values and sign * (last - values[-1][1]) < 0:
-            word = "least" if word == "most" else "most"
-            expected = f"at {word} {shown(last)}, the solution's"
-            raise node.at(values[-1][0]).at(key).wrong(expected)
+                of = "the solution's" if then < 0 else "as in a later line"
+                raise node.at(at).at(key).wrong(f"at {word} {shown(after)}, {of}")
 
 
 # -- shortages: figures alone; whoever doubts them raises the limits and solves again ------------
@@ -310,13 +293,10 @@ def shortage_to_json(shortage: Shortage) -> dict[str, Any]:
 def refuse_malformed_shortage(node: Node) -> None:
     """Check the form of a shortage, and that its figures can be true together."""
     told = f.read_object(node, _SHORTAGE)
-    more, share, too_much = (
-        told[key] for key in ("more_machines", "less_demand", "too_much_demand")
-    )
-    if more is not None and sum(more.values()) < told["machines_at_least"]:
-        raise node.at("machines_at_least").wrong(
-            f"at most {sum(more.values())}, the machines that would do"
-        )
+    share, too_much = told["less_demand"], told["too_much_demand"]
+    enough = sum((told["more_machines"] or {}).values())
+    if told["more_machines"] is not None and enough < told["machines_at_least"]:
+        raise node.at("machines_at_least").wrong(f"at most {enough}, the machines that would do")
     if share > 1:
         raise node.at("less_demand").wrong("a number from 0 to 1")
     if too_much is not None and too_much <= share:
@@ -325,20 +305,12 @@ def refuse_malformed_shortage(node: Node) -> None:
 
 def refuse_other_shortage(node: Node, problem: MachineProblem) -> None:
     """Check that a shortage is about the jobs, blocks and machine types of a problem."""
-    jobs, blocks = set(problem.job_names), dict.fromkeys(problem.blocks)
+    jobs, blocks = dict.fromkeys(problem.job_names), dict.fromkeys(problem.blocks)
+    types = dict.fromkeys(machine.name for machine in problem.machine_types)
     for job, entry in node.at("unservable").entries():
-        if job not in jobs:
-            raise entry.error(
-                f"{entry.label} is about a job that the problem does not have", at_key=True
-            )
+        entry.refuse_unknown(job, "job", jobs)
         for block in entry.array():
             block.one_of(blocks)
     more = node.at("more_machines")
-    types = dict.fromkeys(machine.name for machine in problem.machine_types)
     for machine, number in more.entries() if more.value is not None else ():
-        if machine not in types:
-            raise number.error(
-                f"{number.label} is about a machine type that the problem does not have",
-                expected=one_of(types),
-                at_key=True,
-            )
+        number.refuse_unknown(machine, "machine type", types)

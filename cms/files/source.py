@@ -36,10 +36,12 @@ class Told(TypedDict, total=False):
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A file's name, as the user gave it, and its text: None of what was never a file."""
+    """A file's name, as the user gave it, and its text: empty of what was never a file."""
 
     name: str
-    text: str | None = None
+    text: str = ""
+    #: Where the document begins, of several in one JSON text.
+    begin: int = 0
     #: Where each value and its key stand, by the path to it, in what is no JSON text.
     places: Mapping[tuple[str | int, ...], tuple[int, int | None]] | None = field(
         default=None, compare=False, repr=False
@@ -48,7 +50,7 @@ class Source:
     def position(self, offset: int) -> tuple[int, int]:
         """Turn an offset into the text into a line and a column, both counted from 1."""
         line, start = 1, 0
-        for match in _NEWLINE.finditer(self.text or "", 0, offset):
+        for match in _NEWLINE.finditer(self.text, 0, offset):
             if match.end() <= offset:
                 line, start = line + 1, match.end()
         return line, offset - start + 1
@@ -74,12 +76,9 @@ def read_source(path: StrPath, *, holds: str = "text") -> Source:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as fault:
         before = Source(name, data[: fault.start].decode("utf-8-sig", errors="replace"))
-        raise Source(name, before.text).error(
-            f"byte 0x{data[fault.start]:02x} is not UTF-8",
-            len(before.text or ""),
-            expected=f"{holds} in UTF-8",
-            fix="save it as UTF-8",
-        ) from None
+        what, wanted = f"byte 0x{data[fault.start]:02x} is not UTF-8", f"{holds} in UTF-8"
+        at = len(before.text)
+        raise before.error(what, at, expected=wanted, fix="save it as UTF-8") from None
     if not text.strip():
         raise FileError(name, "the file is empty", expected=holds)
     return Source(name, text)
@@ -98,7 +97,10 @@ def _read_bytes(path: StrPath, name: str, holds: str) -> bytes:
             note_read(file.fileno(), name)
             return file.read()
     except FileNotFoundError:
-        hint = nearest(Path(path).name, _names_in(Path(path).parent), lead="")
+        others: list[str] = []
+        with suppress(OSError):  # no such folder, or not ours to list
+            others = os.listdir(Path(path).parent)
+        hint = nearest(Path(path).name, others, lead="")
         raise FileError(name, "there is no such file", fix=hint) from None
     except IsADirectoryError:
         raise FileError(name, "this is a folder", expected="a file") from None
@@ -106,13 +108,6 @@ def _read_bytes(path: StrPath, name: str, holds: str) -> bytes:
         raise FileError(name, "this file may not be read", fix="check its permissions") from None
     except (OSError, ValueError) as fault:  # a name too long, a device error, a NUL in the name
         raise FileError(name, f"cannot be read: {_reason(fault)}") from None
-
-
-def _names_in(folder: Path) -> list[str]:
-    try:
-        return [entry.name for entry in folder.iterdir()]
-    except OSError:  # no such folder, or not ours to list: then there is no hint
-        return []
 
 
 #: What the running command has read, by device and number: its name. None outside of a command.
@@ -165,11 +160,18 @@ def write_bytes(data: bytes, path: StrPath) -> None:
         stream.buffer.write(data)
         stream.buffer.flush()
         return
-    with _telling(path):
+    with telling(path):
         if (place := _place(path)) is None:
             Path(path).write_bytes(data)
-        else:
-            replace_file(place, data)
+            return
+        with beside(place) as new:
+            with suppress(FileNotFoundError):
+                now = place.stat()
+                with suppress(PermissionError, AttributeError):  # not root; not on Windows
+                    os.chown(new, now.st_uid, now.st_gid)
+                shutil.copystat(place, new)
+            write_synced(new, data)
+            rename(new, place)
 
 
 def _place(path: StrPath) -> Path | None:
@@ -205,8 +207,8 @@ def _stream_of(path: StrPath) -> TextIO | None:
 
 
 @contextmanager
-def _telling(path: StrPath) -> Iterator[None]:
-    """Say which file it is that cannot be written."""
+def telling(path: StrPath) -> Iterator[None]:
+    """Say which file or folder it is that cannot be written."""
     name = os.fspath(path)
     try:
         yield
@@ -214,10 +216,8 @@ def _telling(path: StrPath) -> Iterator[None]:
         raise
     except FileNotFoundError:
         meant = os.path.realpath(path) if os.path.islink(path) else path
-        folder = str(Path(meant).parent)
-        raise FileError(
-            name, f"there is no folder {folder!r} to write to", fix="create it first"
-        ) from None
+        what = f"there is no folder {str(Path(meant).parent)!r} to write to"
+        raise FileError(name, what, fix="create it first") from None
     except IsADirectoryError:
         raise FileError(name, "this is a folder", expected="a file to write") from None
     except PermissionError:
@@ -244,18 +244,6 @@ def write_synced(path: Path, data: bytes) -> None:
         file.write(data)
         file.flush()
         os.fsync(file.fileno())
-
-
-def replace_file(place: Path, data: bytes) -> None:
-    """Write a file with the mode and, where that is allowed, the owner of the one that is there."""
-    with beside(place) as new:
-        with suppress(FileNotFoundError):
-            now = place.stat()
-            with suppress(PermissionError, AttributeError):  # not root; not on Windows
-                os.chown(new, now.st_uid, now.st_gid)
-            shutil.copystat(place, new)
-        write_synced(new, data)
-        rename(new, place)
 
 
 @contextmanager

@@ -15,7 +15,6 @@ import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from types import MappingProxyType
 from typing import TypeVar, Unpack
 
 from ..errors import FileError
@@ -46,20 +45,27 @@ class Cell:
 
     def number(self, *, minimum: int | None = 0, above: int | None = None) -> Fraction:
         """Read the cell as an exact number: at least `minimum`, or larger than `above`."""
-        bound = "" if minimum is None else f" >= {minimum}"
-        if above is not None:
-            minimum, bound = above, f" > {above}"
-        value = self._number(self.text)
-        if value is not None and (minimum is None or value >= minimum) and value != above:
-            return value
-        raise self._wrong(value, f"a number{bound}")
+        return self._read("a number", minimum if above is None else None, above)
 
     def integer(self, *, minimum: int | None = 0) -> int:
         """Read the cell as a whole number."""
+        return int(self._read("a whole number", minimum, None, whole=True))
+
+    def _read(
+        self, kind: str, minimum: int | None, above: int | None, *, whole: bool = False
+    ) -> Fraction:
         value = self._number(self.text)
-        if value is None or value.denominator != 1 or (minimum is not None and value < minimum):
-            raise self._wrong(value, f"a whole number{'' if minimum is None else f' >= {minimum}'}")
-        return int(value)
+        if (
+            value is not None
+            and (minimum is None or value >= minimum)
+            and (above is None or value > above)
+            and not (whole and value.denominator > 1)
+        ):
+            return value
+        kind += "" if minimum is None else f" >= {minimum}"
+        kind += "" if above is None else f" > {above}"
+        fix = number_hint(self.text) if value is None else None
+        raise self.error(self._says(), expected=kind, fix=fix)
 
     def numbers(self) -> list[Fraction]:
         """Read the cell as numbers with blanks or semicolons between them."""
@@ -83,10 +89,6 @@ class Cell:
         table = self.row.table
         at = cell_offset(table.source, self.row.line, table.index[self.name], table.delimiter)
         return table.source.error(what, at, **told)
-
-    def _wrong(self, value: Fraction | None, expected: str) -> FileError:
-        fix = number_hint(self.text) if value is None else None
-        return self.error(self._says(), expected=expected, fix=fix)
 
     def _number(self, text: str, *, listed: bool = False) -> Fraction | None:
         """Read a number of this cell; of two readings take the one that its column shows."""
@@ -150,7 +152,7 @@ class TableRow(Mapping[str, Cell]):
         return self.table.error(what, self.line, **told)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class Table:
     """A table that was read; iterate over it for its rows, in the order of the file.
 
@@ -160,7 +162,7 @@ class Table:
 
     source: Source
     line: int
-    index: Mapping[str, int]
+    index: dict[str, int]
     extra: tuple[str, ...] = ()
     delimiter: str = ","
     rows: list[TableRow] = field(default_factory=list, repr=False)
@@ -224,8 +226,8 @@ def read_table(
     line, cells = next(found, (0, []))
     if not line:
         raise FileError(source.name, "the file has nothing but comments", expected="a CSV table")
-    empty = Table(source, line, {}, delimiter=delimiter)
-    table = _with_header(empty, [cell.strip() for cell in cells], columns, optional, kept)
+    table = Table(source, line, {}, delimiter=delimiter)
+    _read_header(table, [cell.strip() for cell in cells], columns, optional, kept)
     width = len(table.index)
     for line, cells in found:
         if len(cells) != width and (len(cells) < width or any(map(str.strip, cells[width:]))):
@@ -248,13 +250,13 @@ def read_headerless(path: StrPath, columns: Sequence[str]) -> list[TableRow]:
     return table.rows
 
 
-def _with_header(
+def _read_header(
     table: Table,
     names: list[str],
     required: Collection[str],
     optional: Collection[str],
     kept: Collection[str],
-) -> Table:
+) -> None:
     if len(names) == 1 and len(required) > 1 and "|" in names[0]:
         raise table.error(
             "the columns are separated by '|'",
@@ -264,41 +266,34 @@ def _with_header(
     while names and not names[-1]:  # what a spreadsheet leaves of columns that were cleared
         names.pop()
     asked = {bare(name): name for name in (*kept, *optional, *required)}
-    index: dict[str, int] = {}
     seen: dict[str, str] = {}
     for at, name in enumerate(names):
         if not name:
             fix = f"name it, or remove the {DELIMITERS[table.delimiter]} that begins it"
             raise table.error(f"column {at + 1} has no name", fix=fix)
         meant = asked.get(bare(name), name)
-        same = folded(meant)
-        if same in seen:
-            one, other = shortened(repr(seen[same])), shortened(repr(name))
+        if (before := seen.setdefault(folded(meant), name)) != name or meant in table.index:
+            one, other = shortened(repr(before)), shortened(repr(name))
             both = one if one == other else f"alike: {one} and {other}"
             raise table.error(f"two columns are called {both}", fix="rename or remove one of them")
-        seen[same] = name
-        index[meant] = at
-    extra = tuple(name for name in index if name in kept or bare(name) not in asked)
+        table.index[meant] = at
+    table.extra = tuple(n for n in table.index if n in kept or bare(n) not in asked)
     for name in required:
-        if name not in index:
-            expected = f"a header with {', '.join(required)}"
-            fix = nearest(name, extra, lead="")
+        if name not in table.index:
+            expected, fix = f"a header with {', '.join(required)}", nearest(name, table.extra, "")
             raise table.error(f"there is no column {name!r}", expected=expected, fix=fix)
-    return Table(table.source, table.line, index, extra, table.delimiter)
 
 
 def _wrong_width(table: Table, line: int, cells: list[str]) -> FileError:
-    fix = None
-    if len(cells) > len(table.index) and table.delimiter == ",":
-        fix = 'if a cell has a comma, quote it ("a, b"); a decimal comma is a point: 12.5'
-    elif len(cells) > len(table.index):
+    width, fix = len(table.index), None
+    if len(cells) > width:
         fix = f"if a cell has a {DELIMITERS[table.delimiter]}, quote it"
+        if table.delimiter == ",":
+            fix += ' ("a, b"); a decimal comma is a point: 12.5'
     what = f"this row has {len(cells)} cell{'' if len(cells) == 1 else 's'}"
-    expected = f"{len(table.index)} as in the header on line {table.line}"
+    expected = f"{width} as in the header on line {table.line}"
     return table.error(what, line, expected=expected, fix=fix)
 
-
-__all__ = ["refuse_unknown_columns"]
 
 #: What a column of each kind says in its name, as a word of it; ``$``: as the last one.
 _WORDS = {
@@ -317,7 +312,6 @@ _WORDS = {
     "order": "limit limits slo sla slos deadline",
     "wish": ("replica replicas copies priority affinity weight$ weights$ instances spread"),
 }
-_SAID = {"order": "limit"}
 #: The same within a word: ``MAXLATENCYMS``, ``p99ttft``.
 _WITHIN = {
     "limit": re.compile(
@@ -341,13 +335,12 @@ _EXCLUDED = {
 #: Last words that describe a known column and do not mean it: ``queue_name``.
 _DESCRIPTIVE_WORDS = frozenset(("name", "id", "type", "depth", "length", "label", "note", "url"))
 _WORD = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[^\W\d_A-Z]+\d*|[A-Z]+\d*")
-_NONE: Mapping[str, str] = MappingProxyType({})
 
 
 def refuse_unknown_columns(
     table: Table,
     known: Collection[str] = (),
-    nearest_of: Mapping[str, str] = _NONE,
+    nearest_of: Mapping[str, str] | None = None,
     kinds: Collection[str] = ("rate", "limit", "wish"),
 ) -> None:
     """Refuse columns nobody asked for whose names look as if they should count.
@@ -363,14 +356,12 @@ def refuse_unknown_columns(
         kind = next((kind for kind in kinds if _looks_like(name, kind)), "")
         if kind in ("limit", "rate") and not any(re.search(r"\d", row[name].text) for row in table):
             kind = ""
-        meant = nearest_of.get(kind)
+        meant = (nearest_of or {}).get(kind)
         hint = f"nearest: {meant!r}" if meant else _near(name, absent, bool(kind))
         if kind or hint:
-            raise FileError(
-                table.source.name,
-                f"the column {shortened(repr(name))} is not known"
-                + (f" and looks like a {_SAID.get(kind, kind)}" if kind else ""),
-                line=table.line,
+            looks = f" and looks like a {'limit' if kind == 'order' else kind}" if kind else ""
+            raise table.error(
+                f"the column {shortened(repr(name))} is not known{looks}",
                 expected="a known column, or a name that is unlike one",
                 fix=hint or "rename or remove it",
             )
@@ -378,14 +369,13 @@ def refuse_unknown_columns(
 
 def _near(name: str, absent: Collection[str], is_asking: bool) -> str:
     """Word the known name that may have been meant; chance alone makes ``last_seen`` a share."""
-    words = _stems(name)
-    is_note = words and _words(name)[-1] in _DESCRIPTIVE_WORDS
-    akin = [each for each in absent if is_asking or (words & _stems(each) and not is_note)]
+
+    def stems(text: str) -> set[str]:
+        return {word.rstrip("s") for word in _words(text)}
+
+    is_note = _words(name)[-1:] and _words(name)[-1] in _DESCRIPTIVE_WORDS
+    akin = [n for n in absent if is_asking or (not is_note and stems(name) & stems(n))]
     return nearest(name, akin, lead="") or nearest(name, absent, lead="", alike=0.75)
-
-
-def _stems(name: str) -> set[str]:
-    return {word.rstrip("s") for word in _words(name)}
 
 
 def _words(name: str) -> list[str]:
@@ -393,9 +383,9 @@ def _words(name: str) -> list[str]:
 
 
 def _looks_like(name: str, kind: str) -> bool:
-    if kind in _EXCLUDED and _EXCLUDED[kind].search(name.casefold()):
+    low, words, wanted = name.casefold(), _words(name), _WORDS[kind].split()
+    if kind in _EXCLUDED and _EXCLUDED[kind].search(low):
         return False
-    if kind in _WITHIN and _WITHIN[kind].search(name.casefold()):
+    if kind in _WITHIN and _WITHIN[kind].search(low):
         return True
-    words, wanted = _words(name), _WORDS[kind].split()
     return any(word in wanted for word in words) or f"{words[-1] if words else ''}$" in wanted

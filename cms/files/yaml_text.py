@@ -5,13 +5,12 @@ What clusters, their tools and users write comes as either, so that one set of c
 
 from __future__ import annotations
 
-import json
 import re
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Unpack
 
 from ..errors import FileError
-from .json_text import number_at, parse_json, twice
+from .json_text import number_at, parse_part, skip_blanks, twice
 from .node import Node
 from .source import Source, Told
 
@@ -26,7 +25,6 @@ _TAG = "tag:yaml.org,2002:"
 #: 10,000, and of a stream of documents, where an alias after so many is one too many. The parser
 #: takes 20 microseconds a character, and time that grows with the square of the depth.
 DEEPEST, LONGEST, LONGEST_STREAM = 50, 50_000, 500_000
-_NOT_BLANK = re.compile(r"\S")
 _JSON_NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]+)?", re.ASCII)
 
 
@@ -45,9 +43,9 @@ def read_yaml_or_json(source: Source, *, holds: str = "a document") -> tuple[Nod
     ({'nvidia.com/mig-1g.10gb': '2'}, 3)
     """
     is_yaml = source.name.lower().endswith((".yaml", ".yml"))
-    if is_yaml or not (source.text or "").lstrip().startswith(("{", "[")):
+    if is_yaml or not source.text.lstrip().startswith(("{", "[")):
         return tuple(_yaml_documents(source, holds, LONGEST_STREAM))
-    return tuple(Node(parse_json(part), part) for part in _json_parts(source))
+    return tuple(_json_documents(source))
 
 
 def read_yaml(source: Source, *, holds: str = "a document") -> Node:
@@ -58,35 +56,19 @@ def read_yaml(source: Source, *, holds: str = "a document") -> Node:
     return document
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Part(Source):
-    """A part of a file, whose positions are those in the file."""
-
-    whole: Source
-    begin: int
-
-    def position(self, offset: int) -> tuple[int, int]:
-        return self.whole.position(self.begin + offset)
-
-
-def _json_parts(source: Source) -> Iterator[Source]:
+def _json_documents(source: Source) -> Iterator[Node]:
     """Iterate over the JSON documents of a file, as ``cat`` puts them after each other."""
-    text, end = source.text or "", 0
-    decoder = json.JSONDecoder(parse_int=str, parse_float=str)
-    while match := _NOT_BLANK.search(text, end):
-        begin = match.start()
-        try:
-            _, end = decoder.raw_decode(text, begin)
-        except (ValueError, RecursionError):  # `parse_json` says what is wrong, and where
-            end = len(text)
-        yield _Part(source.name, text[begin:end], whole=source, begin=begin)
+    end = 0
+    while (begin := skip_blanks(source.text, end)) < len(source.text):
+        value, end = parse_part(source, begin)
+        yield Node(value, replace(source, begin=begin))
 
 
 def _yaml_documents(source: Source, holds: str, longest: int) -> list[Node]:
     from ruamel.yaml import YAML  # a fifth of the time of a whole cold run: only for users' YAML
     from ruamel.yaml.error import MarkedYAMLError, YAMLError
 
-    text, found = source.text or "", []
+    text, found = source.text, []
     if len(text) > longest:
         raise FileError(
             source.name,

@@ -13,22 +13,21 @@ Every problem has a schedule, except those of ``mixed-fleet-infeasible``, which 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Mapping, Sequence
+
+import numpy as np
 
 from cms.errors import InvalidOption
+from cms.problem.problem import Problem
 from cms.values.names import nearest
+from cms.values.numbers import whole
 
-from . import a100, clusters, fleets, measured, rounding, shares, stock
+from . import fleets, measured, stock, synthetic
 from .family import Family
-from .suite import VARIANTS, suite
-
-if TYPE_CHECKING:
-    from cms.problem.problem import Problem
 
 __all__ = ["VARIANTS", "Family", "UnknownFamily", "families", "family", "generate", "suite"]
 
-_MODULES = (a100, clusters, fleets, measured, rounding, shares, stock)
-_FOUND = (each for module in _MODULES for each in vars(module).values())
+_FOUND = (each for module in (fleets, measured, stock, synthetic) for each in vars(module).values())
 _FAMILIES = {
     each.name: each
     for each in sorted(
@@ -42,13 +41,7 @@ class UnknownFamily(InvalidOption):
 
 
 def families() -> tuple[str, ...]:
-    """Return the names of all families.
-
-    Examples
-    --------
-    >>> families()[:3]
-    ('real-rows', 'arbitrary', 'sparse')
-    """
+    """Return the names of all families."""
     return tuple(_FAMILIES)
 
 
@@ -74,7 +67,7 @@ def family(name: str) -> Family:
 
 
 def generate(name: str, *, n: int, seed: int, **parameters: object) -> Problem:
-    """Draw one problem.
+    """Draw one problem; the same arguments give the same problem.
 
     Parameters
     ----------
@@ -88,11 +81,6 @@ def generate(name: str, *, n: int, seed: int, **parameters: object) -> Problem:
         The family's own, by name; ``family(name).parameters()`` has their defaults. Numbers may be
         given as numbers or as text.
 
-    Returns
-    -------
-    Problem
-        Same arguments, same problem.
-
     Raises
     ------
     UnknownFamily
@@ -102,20 +90,109 @@ def generate(name: str, *, n: int, seed: int, **parameters: object) -> Problem:
 
     Examples
     --------
-    >>> problem = generate("mixed-fleet", n=4, seed=1, types=5, limits="tight")
-    >>> (
-    ...     len(problem.blocks),
-    ...     problem == generate("mixed-fleet", n=4, seed=1, types=5, limits="tight"),
-    ... )
-    (25, True)
+    >>> generate("mixed-fleet", n=4, seed=1, types=5, limits="tight")
+    Problem(4 jobs, 25 blocks, 60 configurations, 5 machine types)
     """
-    kind = family(name)
-    known = kind.parameters()
-    for given in parameters:
-        if given not in known:
-            listed = ", ".join(f"{key} (default {value})" for key, value in known.items())
+    return family(name).drawn(n, seed, parameters)
+
+
+# -- a fixed selection over all families and sizes -----------------------------------------------
+
+_LOADS = ({"m": 5}, {"m": 1}, {"m": 30})
+#: The parameters a family is drawn with, in turn. No family is here whose problems are infeasible,
+#: nor ``mig-serving``, which has a benchmark suite to itself: published tables are of this choice,
+#: and a family more would give all the others different problems. Nor is the kind ``non-irup`` of
+#: ``rounding``: no tree of block prices reaches its optimum, since it branches on machine types
+#: and blocks only, never on which blocks of a size-bounded set share a machine.
+VARIANTS: Mapping[str, Sequence[Mapping[str, object]]] = {
+    "real-rows": ({"m": 1}, {"m": 5}, {"m": 30}),
+    "arbitrary": (*_LOADS, {"m": 5, "largest": 10}),
+    "sparse": (*_LOADS, {"m": 5, "largest": 10}),
+    "near-ties": _LOADS,
+    "superlinear": (*_LOADS, {"m": 5, "exponent": "2"}),
+    "sublinear": (*_LOADS, {"m": 5, "exponent": "0.3"}),
+    "mixed-fleet": tuple(
+        {"types": types, "limits": limits, "cost_step": step}
+        for types in (3, 5, 2, 4)
+        for limits, step in (("none", "1/2"), ("tight", "0.01"), ("ample", "1"), ("tight", "1/2"))
+    ),
+    "size-bounded": (
+        {"m": 5},
+        {"m": 1, "step": 20},
+        {"m": 1},
+        {"m": 5, "step": 15},
+        {"m": 30},
+        {"m": 5, "step": 30},
+        {"m": 5, "floor": 5},
+    ),
+    "size-bounded-mixed": (
+        {"m": 5},
+        {"m": 1, "mig_cost": "3/2"},
+        {"m": 30},
+        {"m": 5, "mig_cost": "0.9"},
+    ),
+    "random-configurations": (
+        {"k": 5},
+        {"k": 3, "configurations": 4, "largest": 10},
+        {"k": 10, "configurations": 20},
+        {"k": 5, "m": 30},
+    ),
+    "huge-demands": ({}, {"low": 3, "high": 6}),
+    "equal-jobs": ({"kinds": 5}, {"kinds": 1}, {"kinds": 20, "m": 1}, {"kinds": 3, "m": 30}),
+    "rounding": tuple(
+        {"kind": kind} for kind in ("hair", "full", "triplets", "one-block", "non-irup-listed")
+    ),
+}
+
+
+def suite(
+    instances: int, largest: int, seed: int, names: Sequence[str] = tuple(VARIANTS)
+) -> Iterator[tuple[str, dict[str, object]]]:
+    """List problems of the selected families and all sizes; all of them have a schedule.
+
+    Families come in turn, and each takes its variants in turn. The sizes of a family's problems
+    are spread evenly over the logarithm, from 1 to `largest` inclusive.
+
+    Parameters
+    ----------
+    instances : int
+        How many.
+    largest : int
+        The largest number of jobs, >= 1; a family with a single problem takes it.
+    seed : int
+        Gives each problem a seed of its own.
+    names : sequence of str, optional
+        The families to draw from; all of :data:`VARIANTS` by default.
+
+    Yields
+    ------
+    tuple of str and dict
+        A name, and the arguments of :func:`instances.families.generate`: all ints and texts.
+
+    Examples
+    --------
+    >>> listed = list(suite(40, 1000, seed=1))
+    >>> listed[0][0], listed[0][1]["n"], listed[26][1]["n"]
+    ('real-rows', 1, 100)
+    """
+    count = whole(instances, "instances", least=0, error=InvalidOption)
+    most = whole(largest, "largest", least=1, error=InvalidOption)
+    rng = np.random.default_rng(whole(seed, "seed", least=0, error=InvalidOption))
+    for name in names:
+        if name not in VARIANTS:
             raise InvalidOption(
-                f"family {name!r} has no parameter {given!r}{nearest(given, known)}; it has "
-                + listed
+                f"there is no family {name!r} in the selection; it has {', '.join(VARIANTS)}"
             )
-    return kind.drawn(n, seed, parameters)
+    return _listed(count, most, rng, names)
+
+
+def _listed(
+    count: int, largest: int, rng: np.random.Generator, names: Sequence[str]
+) -> Iterator[tuple[str, dict[str, object]]]:
+    for at in range(count):
+        turn, which = divmod(at, len(names))
+        name = names[which]
+        last = (count - 1 - which) // len(names)
+        n = round(largest ** (turn / last)) if last else largest
+        parameters = VARIANTS[name][turn % len(VARIANTS[name])]
+        yield name, {"n": n, "seed": int(rng.integers(2**32)), **parameters}

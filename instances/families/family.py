@@ -5,18 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from cms.errors import InvalidOption
+from cms.problem.problem import Problem
 from cms.values.fields import CheckedFields
+from cms.values.names import nearest
 from cms.values.numbers import Number, whole
 
 from .machines import Draw, Floats, Integers, Machines, Rng
-
-if TYPE_CHECKING:
-    from cms.problem.problem import Problem
 
 #: Standard deviation of the logarithm of supply around a power law.
 NOISE = 0.05
@@ -74,15 +73,7 @@ def choice(*known: str) -> Parameter:
 
 @dataclass(frozen=True)
 class Family:
-    """A family of random problems.
-
-    Attributes
-    ----------
-    name : str
-        What :func:`instances.families.generate` knows it by.
-    number : int
-        Part of every seed, so that families differ; it never changes.
-    """
+    """A family of random problems; its number is part of every seed and never changes."""
 
     name: str
     number: int
@@ -95,9 +86,16 @@ class Family:
 
     def drawn(self, n: int, seed: int, given: Mapping[str, object]) -> Problem:
         """Check the arguments and draw the problem, from numpy's PCG64."""
+        known = self.parameters()
+        for name in given.keys() - known:
+            listed = ", ".join(f"{key} (default {value})" for key, value in known.items())
+            raise InvalidOption(
+                f"family {self.name!r} has no parameter {name!r}{nearest(name, known)}; it has "
+                + listed
+            )
         jobs = whole(n, f"n of family {self.name!r}", least=0, error=InvalidOption)
         seed = whole(seed, f"seed of family {self.name!r}", least=0, error=InvalidOption)
-        values = _Values(self.name, {**self.parameters(), **given})
+        values = _Values(self.name, {**known, **given})
         for name, parameter in self._parameters.items():
             parameter.check(values, name)
         checked = {name: getattr(values, name) for name in self._parameters}

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
 
 from cms.fleet.hardware import gpu, mps_shares
-from cms.problem.parts import AnyConfiguration, Block, Configuration, MachineType
+from cms.problem.parts import (
+    AnyConfiguration,
+    Block,
+    Configuration,
+    MachineType,
+    SizeBoundedConfigurations,
+)
 from cms.problem.problem import Problem
 from cms.values.numbers import Number, exact
 
@@ -89,6 +95,12 @@ def made(
     for array in (counts, sizes):
         array.setflags(write=False)  # the catalogue's machines are made once and shared
     return Machines(tuple(blocks), tuple(configurations), tuple(machine_types), counts, sizes)
+
+
+def cut(sizes: Mapping[Block, int], capacity: int, machine: MachineType) -> Machines:
+    """Return machines of one type that hold any blocks of these sizes within a capacity."""
+    shape = SizeBoundedConfigurations(sizes, capacity, machine.name)
+    return made([*sizes], [shape], [machine], [*sizes.values()])
 
 
 def joined(parts: Sequence[Machines]) -> Machines:

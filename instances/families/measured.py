@@ -12,20 +12,18 @@ import math
 from fractions import Fraction
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from cms.fleet.serving.csv_input import read_operating_points
 from cms.fleet.serving.latency_rule import PARVAGPU
 from cms.fleet.serving.operating_point import OperatingPoint
-from cms.problem.parts import MachineType, SizeBoundedConfigurations
+from cms.problem.parts import MachineType
+from cms.problem.problem import Problem
 
 from .family import LOAD, draw_alike, draw_demands, family, integer, real
-from .machines import A100, Floats, Integers, Rng, made, mig, mps
-
-if TYPE_CHECKING:
-    from cms.problem.problem import Problem
+from .machines import A100, Floats, Integers, Rng, cut, mig, mps
 
 _POINTS = Path(__file__).parent.parent / "data" / "a100_operating_points.csv"
 _MOST_PROCESSES = 3
@@ -138,8 +136,7 @@ def memory_shares(rng: Rng, n: int, *, compute: int, memory: int, m: Fraction) -
         for size in marks
         if size >= max(percent, gb)
     }
-    shape = SizeBoundedConfigurations(sizes, 400, A100)
-    machines = made([*sizes], [shape], [MachineType(A100)], [*sizes.values()])
+    machines = cut(sizes, 400, MachineType(A100))
 
     def supply(count: int) -> Integers:
         found = _curves(machines.slices // percent, compute / 100)[_draw_rows(rng, count)]

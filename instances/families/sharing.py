@@ -10,6 +10,7 @@ These are :class:`cms.fleet.SharingProblem`, of a kind of its own, hence not amo
 
 from __future__ import annotations
 
+from collections import Counter
 from fractions import Fraction
 from random import Random
 from typing import TYPE_CHECKING, Any
@@ -67,7 +68,11 @@ def random_classes(seed: int, largest: int = 200) -> SharingProblem:
     """
     rng = Random(f"sharing {seed}")
     classes = rng.choice([1, 2, 5, 20, largest])
-    counts = [_split(rng.randint(0, largest), rng.randint(1, classes), rng) for _ in range(2)]
+    counts = []
+    for _ in range(2):
+        total, parts = rng.randint(0, largest), rng.randint(1, classes)
+        drawn = Counter(rng.randrange(parts) for _ in range(total))
+        counts.append([drawn[at] for at in range(parts)])
     most = rng.choice([1, 3, 100, 10**6])
     forbidden = rng.choice([0, 0.05, 0.5])
     weights = [
@@ -75,13 +80,6 @@ def random_classes(seed: int, largest: int = 200) -> SharingProblem:
         for _ in counts[0]
     ]
     return posed(counts[0], counts[1], weights)
-
-
-def _split(total: int, parts: int, rng: Random) -> list[int]:
-    counts = [0] * parts
-    for _ in range(total):
-        counts[rng.randrange(parts)] += 1
-    return counts
 
 
 def slowdowns(shares: ArrayLike, offline: int, seed: int) -> NDArray[np.float64]:

@@ -12,7 +12,7 @@ These are :class:`cms.TimeSharedProblem`, of a kind of its own, hence not among 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from random import Random
 from typing import Any, NamedTuple
@@ -73,17 +73,14 @@ CURVES = (
 
 def pairs(shares: Sequence[int] = SHARES) -> list[Configuration]:
     """Return how a GPU is cut: not at all, or into two shares of 100 % together."""
-    whole = [Configuration({"mps:100": 1})] if 100 in shares else []
-    halves = [Configuration({"mps:50": 2})] if 50 in shares else []
-    return [
-        *whole,
-        *(
-            Configuration({f"mps:{share}": 1, f"mps:{100 - share}": 1})
-            for share in shares
-            if share < 50 and 100 - share in shares
-        ),
-        *halves,
+    cuts = [
+        {f"mps:{share}": 1, f"mps:{100 - share}": 1}
+        for share in shares
+        if share < 50 and 100 - share in shares
     ]
+    cuts[:0] = [{"mps:100": 1}] if 100 in shares else []
+    cuts += [{"mps:50": 2}] if 50 in shares else []
+    return [Configuration(cut) for cut in cuts]
 
 
 def scenario_3(rate: Number, **more: Any) -> TimeSharedProblem:
@@ -93,9 +90,9 @@ def scenario_3(rate: Number, **more: Any) -> TimeSharedProblem:
     ``rule`` and the ``max_jobs`` of a mix may be given, here and below.
     """
     limits = {"classifier": 108, "detector": 142, "tagger": 64}
-    points = {curve.name: curve.points() for curve in CURVES}
+    curves = {curve.name: curve for curve in CURVES}
     jobs = [
-        TimeSharedJob(name, rate, Fraction(limit, 1000), points[name])
+        TimeSharedJob(name, rate, Fraction(limit, 1000), curves[name].points())
         for name, limit in limits.items()
     ]
     return TimeSharedProblem(configurations=pairs(), jobs=jobs, **more)
@@ -125,39 +122,15 @@ def random_mix(
 def larger_mix(n: int, seed: int, **more: Any) -> TimeSharedProblem:
     """So many services, each of one of the ten models, with a rate and a limit of its own."""
     random = Random(f"larger mix {n} {seed}")
-    drawn = []
-    for number in range(1, n + 1):
-        curve = CURVES[_below(random, len(CURVES))]
-        drawn.append(_job(random, f"{curve.name} {number}", curve.points()))
-    return TimeSharedProblem(configurations=pairs(), jobs=drawn, **more)
+    curves = (CURVES[_below(random, len(CURVES))] for _ in range(n))
+    jobs = [_job(random, f"{one.name} {at}", one.points()) for at, one in enumerate(curves, 1)]
+    return TimeSharedProblem(configurations=pairs(), jobs=jobs, **more)
 
 
 def generate(name: str, **arguments: Any) -> TimeSharedProblem:
     """Make a problem by the name of its kind, as benchmarks ask for one."""
-    makers: dict[str, Callable[..., TimeSharedProblem]] = {
-        "scenario-3": scenario_3,
-        "random-mix": random_mix,
-        "larger-mix": larger_mix,
-    }
-    return makers[name](**arguments)
-
-
-def operating_points() -> str:
-    """Return the table as a CSV of operating points: ``instances/data/made_up_shares.csv``.
-
-    A GPU stands in it so that plans can be made with it; it was measured on none.
-    """
-    rows = ["model,device,profile,processes,batch,throughput_rps,latency_ms"]
-    for curve in CURVES:
-        for share in SHARES:
-            for batch in BATCHES:
-                seconds = curve.length(batch, share)
-                throughput = round(batch / seconds * 1000) / 1000
-                rows.append(
-                    f"{curve.name},a100-80gb,mps:{share},1,{batch},{throughput:.3f},"
-                    f"{float(seconds * 1000):.4f}"
-                )
-    return "\n".join(rows) + "\n"
+    makers = {"scenario-3": scenario_3, "random-mix": random_mix, "larger-mix": larger_mix}
+    return makers[name](**arguments)  # type: ignore[operator, no-any-return]
 
 
 def _job(

@@ -8,9 +8,8 @@ from functools import cache
 from hypothesis import strategies as st
 
 from cms.certificate.certificate import BlockPrices, Branch, Certificate
-from cms.certificate.quantity import (
-    BlocksOf,
-)
+from cms.certificate.quantity import BlocksOf
+from cms.files import Node, Source, parse_json
 from cms.plugin.guarantee import Guarantee, GuaranteeVerdict, Reference, Verdict
 from cms.problem.parts import (
     AnyConfiguration,
@@ -77,6 +76,12 @@ SOLUTION = """\
   ]
 }
 """
+
+
+def parsed(text: str) -> Node:
+    """The document of a text."""
+    source = Source("p.json", text)
+    return Node(parse_json(source), source)
 
 
 # Made once each: to make and to check a strategy takes longer than to draw from it.

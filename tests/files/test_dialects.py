@@ -11,8 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cms.errors import FileError
-from cms.files import Cell, Source, read_table
+from cms.files import Source
 from cms.files.numerals import readings
+from cms.files.tables import Cell, read_table
 from cms.fleet import read_services
 
 

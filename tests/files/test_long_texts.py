@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 
 from cms.errors import FileError
-from cms.files import Node, Source, parse_json, problem_from_json, problems
+from cms.files import problem_from_json, problems
 from cms.files.numerals import number_hint, number_in
 from cms.fleet.serving.csv_input import read_services
+from tests.files.documents import parsed
 
 LONG = 10**5
 READABLE = 3_000  # characters of an error, its file's name included
@@ -44,9 +45,8 @@ def job(name: str = "j", demand: Any = 1, **supply: Any) -> dict[str, Any]:
 
 
 def refused(text: str) -> str:
-    source = Source("p.json", text)
     with pytest.raises(FileError) as caught:
-        problem_from_json(Node(parse_json(source), source))
+        problem_from_json(parsed(text))
     assert len(str(caught.value)) < READABLE
     return str(caught.value)
 

@@ -15,15 +15,14 @@ from cms.files import (
     Node,
     Source,
     lay_out,
-    parse_json,
     problem_from_json,
     problem_to_json,
-    read_table,
     solution_from_json,
     solution_to_json,
 )
+from cms.files.tables import read_table
 from proofs_checks.checker import check_problem, parse_document, problem_sha256
-from tests.files.documents import PROBLEM, SOLUTION
+from tests.files.documents import PROBLEM, SOLUTION, parsed
 from tests.files.test_time_shared import TEXT
 from tests.texts import LETTERS
 
@@ -42,14 +41,12 @@ TABLE = 'service,rate_rps,note\n# a comment\nchat,12.5,"a, ""b"""\r\nsearch,1/3,
 def read(text: str, reader: Reader) -> None:
     """Read a text; what is read must survive being written."""
     _, read_json, write_json = reader
-    source = Source("p.json", text)
     try:
-        found = read_json(Node(parse_json(source), source))
+        found = read_json(parsed(text))
     except FileError as fault:
         require_a_line(fault, "p.json")
         return
-    again = Source("again.json", lay_out(write_json(found)))
-    assert read_json(Node(parse_json(again), again)) == found
+    assert read_json(parsed(lay_out(write_json(found)))) == found
 
 
 def require_a_line(fault: FileError, path: str) -> None:
@@ -110,9 +107,8 @@ def test_the_independent_checker_takes_the_same_files_for_problems(
     original: str, data: st.DataObject
 ) -> None:
     text = data.draw(edits(original) | replaced(original))
-    source = Source("p.json", text)
     try:
-        sha256 = problem_from_json(Node(parse_json(source), source)).sha256
+        sha256 = problem_from_json(parsed(text)).sha256
     except FileError:
         with pytest.raises(ValueError, match=r"\w"):
             require_no_faults(text)

@@ -11,23 +11,20 @@ import pytest
 from hypothesis import given
 
 from cms.files import (
-    Node,
-    Source,
     lay_out,
-    parse_json,
     problem_from_json,
     problem_to_json,
     read_problem,
     write_problem,
 )
 from cms.problem.problem import Problem
-from tests.files.documents import PROBLEM, problems
+from tests.files.documents import PROBLEM, parsed, problems
+from tests.files.test_schemas import require_valid
 from tests.property.problems import share
 
 
 def from_text(text: str) -> Problem:
-    source = Source("p.json", text)
-    problem = problem_from_json(Node(parse_json(source), source))
+    problem = problem_from_json(parsed(text))
     assert isinstance(problem, Problem)
     return problem
 
@@ -44,6 +41,7 @@ def test_the_example_is_written_as_it_was_read() -> None:
 @given(problem=problems())
 def test_a_problem_comes_back_equal_from_its_file(problem: Problem) -> None:
     text = lay_out(problem_to_json(problem))
+    require_valid("problem", text)
     again = from_text(text)
     assert again == problem
     assert again.sha256 == problem.sha256

@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cms import FileError, Problem, Proof, Schedule, Shortage, shortage, solve
-from cms.files import lay_out, problem_to_json, solution_from_json, solution_to_json
+from cms.files import Node, lay_out, problem_to_json, solution_from_json, solution_to_json
+from cms.files.solutions import refuse_other_shortage
 from cms.values.frozen import FrozenMap
 from proofs_checks import checker
 from tests.files.test_schemas import require_valid, validator
@@ -113,6 +114,16 @@ def test_a_shortage_that_contradicts_itself_is_refused(name: str) -> None:
         solution_from_json(made)
     assert message in str(caught.value)
     assert faults(SHORT, made)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{"unservable": {"z": []}}, {"more_machines": {"z": 1}}, {"unservable": {"x": ["z"]}}],
+)
+def test_a_shortage_of_another_problem_is_refused(changes: dict[str, Any]) -> None:
+    told = Node(document(**{"unservable": {}, **changes})).at("shortage")
+    with pytest.raises(FileError, match=r"\"?z\"?.* (not among the|expected one of b)"):
+        refuse_other_shortage(told, SHORT)
 
 
 def test_a_shortage_beside_a_schedule_is_refused() -> None:

@@ -10,8 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cms.errors import FileError
-from cms.files import Source, Table, number_hint, number_in, read_table
+from cms.files import Source
 from cms.files.csv_records import csv_text
+from cms.files.numerals import number_hint, number_in
+from cms.files.tables import Table, read_table
 
 COLUMNS = ("service", "rate_rps")
 
@@ -64,6 +66,9 @@ def test_limits_of_numbers_are_kept() -> None:
         zero.number(above=0)
     with pytest.raises(FileError, match=r'rate_rps is "0", expected a whole number >= 1$'):
         zero.integer(minimum=1)
+    (row,) = table("service,rate_rps\n,1.5")
+    with pytest.raises(FileError, match=r'rate_rps is "1.5", expected a whole number >= 0$'):
+        row["rate_rps"].integer()
     with pytest.raises(FileError, match=r"t.csv:2:1: service is empty, expected a name$"):
         row["service"].word()
 

@@ -4,23 +4,22 @@ from __future__ import annotations
 
 import json
 import random
-from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cms.errors import FileError
 from cms.files import (
-    Node,
     certificate_from_json,
     lay_out,
-    parse_json,
     problem_from_json,
     problem_to_json,
     schedule_from_json,
     schedule_to_json,
 )
-from cms.files.source import Source
 from cms.referee.kinds import referee_of
+from tests.files.documents import parsed
 from tests.files.test_schemas import require_valid
 from tests.references.mixes import random_schedule, time_shared_toy
 
@@ -47,11 +46,6 @@ TEXT = """\
 seeds = st.integers(0, 10**9)
 
 
-def from_text(text: str) -> Any:
-    source = Source("p.json", text)
-    return problem_from_json(Node(parse_json(source), source))
-
-
 @given(seed=seeds)
 def test_problems_and_schedules_come_back_and_fit_their_schemas(seed: int) -> None:
     rng = random.Random(seed)
@@ -64,3 +58,10 @@ def test_problems_and_schedules_come_back_and_fit_their_schemas(seed: int) -> No
     assert schedule_from_json(written) == schedule
     certificate = referee_of(problem).first().certificate
     assert certificate_from_json(json.loads(json.dumps(certificate.to_json()))) == certificate
+
+
+def test_an_amount_has_one_length() -> None:
+    with pytest.raises(
+        FileError, match=r"^p.json:14:\d+: .*\.60\[1\]\[0\] .* of the amount 16, exp"
+    ):
+        problem_from_json(parsed(TEXT.replace('["1/3", "0.012"]', '[16, "0.012"]')))

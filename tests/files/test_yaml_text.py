@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from ruamel.yaml import YAML
 
 from cms.errors import FileError
-from cms.files import Source, parse_json, read_yaml_or_json
+from cms.files import Source, parse_json
+from cms.files.yaml_text import read_yaml_or_json
 
 PODS = """\
 apiVersion: v1
@@ -88,6 +89,12 @@ def test_what_another_library_writes_is_read_as_it_was(documents: list[Any]) -> 
     written = io.StringIO()
     YAML(typ="safe", pure=True).dump_all(documents, written)
     assert values(written.getvalue()) == [parse_json(Source("", json.dumps(d))) for d in documents]
+
+
+def test_json_documents_after_one_another_know_where_they_stand() -> None:
+    _, second = read_yaml_or_json(Source("a.json", '{"a": 1}\n {"a": 2}\n'))
+    error = second.at("a").error("here")
+    assert (second.value, error.line, error.column) == ({"a": 2}, 2, 8)
 
 
 def bomb(line: str) -> str:

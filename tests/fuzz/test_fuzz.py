@@ -3,7 +3,6 @@
 A hundred and twenty here; 10^5 in the long run, in parts of a thousand that can go side by side::
 
     python -m pytest -m long tests/fuzz --numprocesses auto
-    python -m tests.fuzz 0 100000 out/found     # or these, with the files of each finding kept
 """
 
 from __future__ import annotations

@@ -10,15 +10,12 @@ from statistics import median
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from bench.suites.stock import LINES
 from cms.errors import InvalidOption
 from cms.problem.parts import Configuration
 from cms.problem.problem import Problem
-from instances.families import UnknownFamily, families, family, generate, suite
-from instances.families.suite import VARIANTS
+from instances.families import VARIANTS, UnknownFamily, families, family, generate, suite
 
 DOCUMENT = Path(__file__).resolve().parents[2] / "docs" / "reference" / "families.md"
 # Of the benchmark suites of those names, and in no list that published tables are of.
@@ -183,19 +180,3 @@ def test_the_suite_spreads_over_families_variants_and_sizes() -> None:
     seeds = {arguments["seed"] for _, arguments in listed}
     assert len(seeds) == 2000
     assert not seeds & {arguments["seed"] for _, arguments in suite(2000, 1000, seed=2)}
-
-
-@given(
-    st.integers(0, 60),
-    st.integers(1, 500),
-    st.integers(0, 2**40),
-    st.sampled_from([tuple(VARIANTS), ("sparse", "rounding")]),
-)
-def test_a_suite_of_any_length_keeps_to_its_sizes(
-    instances: int, largest: int, seed: int, names: tuple[str, ...]
-) -> None:
-    listed = list(suite(instances, largest, seed, names))
-    assert [name for name, _ in listed] == [names[at % len(names)] for at in range(instances)]
-    sizes: list[Any] = [arguments["n"] for _, arguments in listed]
-    assert all(1 <= n <= largest for n in sizes)
-    assert not sizes or max(sizes) == largest

@@ -45,9 +45,6 @@ def test_the_measured_rows_are_what_the_serving_layer_makes_of_their_limits() ->
         assert made == rows.supply[int(service.name.split("-")[0])].tolist()
 
 
-# -- demands, exponents ------------------------------------------------------------------------
-
-
 # -- fleets ------------------------------------------------------------------------------------
 
 

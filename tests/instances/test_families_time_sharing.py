@@ -15,7 +15,6 @@ from instances.families.time_sharing import (
     RATES,
     SHARES,
     larger_mix,
-    operating_points,
     random_mix,
     scenario_3,
 )
@@ -25,16 +24,20 @@ TABLE = Path(__file__).resolve().parents[2] / "instances" / "data" / "made_up_sh
 
 
 def test_the_file_is_what_the_family_says_and_within_the_noise_of_the_formula() -> None:
-    assert TABLE.read_text("utf-8") == operating_points()
-    steps = 0
+    rows, steps = ["model,device,profile,processes,batch,throughput_rps,latency_ms"], 0
     for curve in CURVES:
         for share in SHARES:
             for batch in BATCHES:
                 scaled = batch**curve.gamma * (100 / share) ** curve.delta
                 plain = (curve.c0 + curve.c1 * scaled) / 1000
-                assert abs(float(curve.length(batch, share)) / plain - 1) <= 0.1201
+                seconds = curve.length(batch, share)
+                assert abs(float(seconds) / plain - 1) <= 0.1201
+                rate, latency = round(batch / seconds * 1000) / 1000, float(seconds * 1000)
+                head = f"{curve.name},a100-80gb,mps:{share},1,{batch}"
+                rows.append(f"{head},{rate:.3f},{latency:.4f}")
             lengths = [curve.length(batch, share) for batch in BATCHES]
             steps += sum(high < low for low, high in pairwise(lengths))
+    assert TABLE.read_text("utf-8").splitlines() == rows
     assert steps == 4  # to a batch twice as large that takes less time, as the document says
 
 

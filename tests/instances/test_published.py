@@ -10,8 +10,7 @@ import pytest
 from cms import BlockPrices, Proof, Status, check, solve
 from cms.fleet.serving import ServingProblem
 from instances import published
-from instances.days import draw
-from instances.load_changes import before_and_after
+from instances.load_changes import before_and_after, draw
 
 SCENARIOS = ["S1", "S2", "S3", "S4", "S5", "S6"]
 SMALL = (1, 2, 3, 4, 7)

@@ -253,7 +253,7 @@ def read_monitor(path: StrPath) -> MonitorPreset:
     document = read_document(path, MONITOR)
     fields = document.object(_FIELDS, _BESIDE)
     seconds = fields["seconds"].object(_TIMES)
-    seen: set[str] = set()
+    seen: dict[str, object] = {}
     return MonitorPreset(
         fields["name"].name("monitor"),
         fields["source"].text(),
@@ -264,7 +264,7 @@ def read_monitor(path: StrPath) -> MonitorPreset:
     )
 
 
-def _metric(entry: Node, seen: set[str]) -> Metric:
+def _metric(entry: Node, seen: dict[str, object]) -> Metric:
     fields = entry.object(("name", "soft", "hard"), ("worse", "unit"))
     worse = fields["worse"].one_of(("high", "low")) if "worse" in fields else "high"
     return entry.build(

@@ -180,7 +180,7 @@ def simulation_from_json(document: Node | Mapping[str, Any]) -> Simulation:
         ),
         ("not_replayed",),
     )  # fmt: skip
-    names: set[str] = set()
+    names: dict[str, object] = {}
     found = Simulation(
         services=tuple(_service(entry, names) for entry in fields["services"].array()),
         arrivals=fields["arrivals"].text(),
@@ -205,7 +205,7 @@ def simulation_from_json(document: Node | Mapping[str, Any]) -> Simulation:
     return found
 
 
-def _service(node: Node, names: set[str]) -> ServiceResult:
+def _service(node: Node, names: dict[str, object]) -> ServiceResult:
     times = {f"{name}_ms": f"{name}_ns" for name in _TIMES}
     fields = node.object(("name", *_COUNTS, *times, *_NUMBERS, *_OTHERS))
     name = fields["name"].new_name("service", names)
