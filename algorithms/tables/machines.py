@@ -68,9 +68,8 @@ def maximal_contents(
                     if not descend(here + 1, left, still):
                         return False
             counts.pop(block, None)
-        types = zip(blocks, sizes, highs, strict=True)
-        if not free or all(size > room or counts.get(b, 0) == high for b, size, high in types):
-            found.append(dict(counts))
+        # It is maximal: were there room for one more, the last such type had returned above.
+        found.append(dict(counts))
         return len(found) <= most
 
     return found if descend(0, capacity, most_blocks) else None
