@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 
-import numpy as np
 import pytest
 
 from cms import Configuration, MachineType, Problem
@@ -63,13 +62,6 @@ def test_those_are_beaten_that_the_definition_says() -> None:
         assert beaten(shapes, types, BLOCKS, never).tolist() == by_definition(shapes, types), seed
 
 
-def test_whatever_pieces_it_goes_by_nothing_changes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(dominance, "_AT_ONCE", 5)
-    for seed in range(60):
-        shapes, types = case(seed)
-        assert beaten(shapes, types, BLOCKS, never).tolist() == by_definition(shapes, types), seed
-
-
 @pytest.mark.parametrize("looks", [0, 1, 2, 3])
 def test_reducing_is_left_at_the_look_that_says_so(looks: int) -> None:
     problem = Problem.from_arrays(
@@ -88,18 +80,8 @@ def test_of_very_many_only_so_many_pairs_are_compared(monkeypatch: pytest.Monkey
     shapes = [Configuration(shape.blocks, "m") for shape in shapes]
     types = [MachineType("m")]
     every = beaten(shapes, types, BLOCKS, never)
-    compared = 0
-    method = dominance._Search._any_beats
-
-    def counted(self: dominance._Search, mine: np.ndarray, rivals: np.ndarray) -> np.ndarray:
-        nonlocal compared
-        compared += len(mine) * len(rivals)
-        return method(self, mine, rivals)
-
-    monkeypatch.setattr(dominance._Search, "_any_beats", counted)
-    monkeypatch.setattr(dominance, "_IN_ALL", 200_000)
-    monkeypatch.setattr(dominance, "_AT_ONCE", 100_000)
+    monkeypatch.setattr(dominance, "_IN_ALL", 0)
     some = beaten(shapes, types, BLOCKS, never)
-    assert compared <= 200_000
+    assert some.sum() < every.sum()
     assert not (some & ~every).any()
     assert some.sum() > every.sum() / 2

@@ -66,9 +66,6 @@ def test_numbered_names_are_a_sequence_like_any_other() -> None:
         for name in [*plain, "j12", "j-1", "j", "", "k1", "j01", "j00", "j1 ", "j1\n", "J1", "j٣",
                      "j1.0", "j+1", "j" + "1" * 5000, 1, None, b"j1", ("j1",)]:  # fmt: skip
             assert found(names, name, span) == found(plain, name, span)
-    for begin, end in [(0, 12), (9, 11), (3, 3), (11, 12)]:
-        lines = "".join(f"{name}\n" for name in plain[begin:end])
-        assert b"".join(names.lines(begin, end)) == lines.encode()
 
 
 def found(names: Any, name: Any, span: tuple[int, ...]) -> int | None:

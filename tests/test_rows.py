@@ -111,7 +111,6 @@ def changes(rows: Rows) -> Iterator[Callable[[], object]]:
         array = getattr(rows, name)
         yield partial(array.__setitem__, 0, 1)
         yield partial(array.setflags, write=True)
-        yield partial(array.base.setflags, write=True)
         yield partial(setattr, rows, name, None)
         yield partial(delattr, rows, name)
     for image in (rows.inner, rows.outer):

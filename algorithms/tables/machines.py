@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import accumulate
+from operator import mul
 from typing import TYPE_CHECKING, NamedTuple
 
 from cms.knapsack.pricing import common_denominator
@@ -31,64 +33,46 @@ def maximal_contents(
     )
     if not blocks:
         return []
-    numbers, _ = common_denominator([shape.capacity, *(shape.sizes[block] for block in blocks)])
-    capacity, *sizes = numbers
+    capacity, *sizes = common_denominator(
+        [shape.capacity, *(shape.sizes[block] for block in blocks)]
+    )[0]
     highs = [highest[block] for block in blocks]
-    # What the types after each one take at most: room and slots.
-    after = [(0, 0)]
-    for size, high in zip(reversed(sizes[1:]), reversed(highs[1:]), strict=True):
-        after.insert(0, (after[0][0] + size * high, after[0][1] + high))
-    slots = shape.max_blocks
-    if after[0][0] + sizes[0] * highs[0] <= capacity and (slots is None or sum(highs) <= slots):
+    # What the types from each one on take at most: room and slots.
+    rooms = [*accumulate(map(mul, reversed(sizes), reversed(highs)), initial=0)][::-1]
+    slots = [*accumulate(reversed(highs), initial=0)][::-1]
+    most_blocks = slots[0] if shape.max_blocks is None else shape.max_blocks
+    if rooms[0] <= capacity and slots[0] <= most_blocks:
         return [dict(zip(blocks, highs, strict=True))] if most > 0 else None
     found: list[dict[str, int]] = []
     counts: dict[str, int] = {}
     steps = 0
 
-    def takes_more(here: int, number: int, room: int, slots: int | None) -> bool:
-        """Whether one more of a type fits, whatever the types after it take."""
-        left = room - number * sizes[here] - after[here][0]
-        free = slots is None or slots - number - after[here][1] >= 1
-        return number < highs[here] and left >= sizes[here] and free
-
-    def descend(at: int, room: int, slots: int | None) -> bool:
+    def descend(at: int, room: int, free: int) -> bool:
         # Types left out are a loop: the depth is the types in a machine, not the types there are.
         nonlocal steps
-        if len(counts) > _MOST_TYPES:
-            return False
         for here in range(at, len(blocks)):
+            if room < sizes[-1] or not free:
+                break
             steps += 1
-            if steps > _STEPS_A_CONTENT * most:
+            if steps > _STEPS_A_CONTENT * most or len(counts) > _MOST_TYPES:
                 return False
-            fits = min(highs[here], room // sizes[here])
-            fits = fits if slots is None else min(fits, slots)
-            if here + 1 == len(blocks):
-                # The last type is the smallest: filled up with it, the machine takes no more.
-                content = {**counts, blocks[here]: fits} if fits else dict(counts)
-                if is_full(content, room - fits * sizes[here], slots and slots - fits):
-                    found.append(content)
-                return len(found) <= most
-            for number in range(fits, 0, -1):
-                if takes_more(here, number, room, slots):
-                    counts.pop(blocks[here], None)
+            block, size, high = blocks[here], sizes[here], highs[here]
+            for number in range(min(high, room // size, free), -1, -1):
+                left, still = room - number * size, free - number
+                if number < high and left - rooms[here + 1] >= size and still > slots[here + 1]:
+                    # One more fits, whatever the types after it take.
+                    counts.pop(block, None)
                     return True
-                counts[blocks[here]] = number
-                left = None if slots is None else slots - number
-                if not descend(here + 1, room - number * sizes[here], left):
-                    return False
-            counts.pop(blocks[here], None)
-            if takes_more(here, 0, room, slots):
-                return True
-        return True
+                if number:
+                    counts[block] = number
+                    if not descend(here + 1, left, still):
+                        return False
+            counts.pop(block, None)
+        # It is maximal: were there room for one more, the last such type had returned above.
+        found.append(dict(counts))
+        return len(found) <= most
 
-    def is_full(content: Mapping[str, int], left: int, slots: int | None) -> bool:
-        """Whether there is use and room for no other block: types may be used up."""
-        if left < sizes[-1] or slots == 0:
-            return True
-        types = zip(blocks, sizes, highs, strict=True)
-        return all(size > left or content.get(block, 0) == high for block, size, high in types)
-
-    return found if descend(0, capacity, shape.max_blocks) else None
+    return found if descend(0, capacity, most_blocks) else None
 
 
 class Listing(NamedTuple):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
@@ -20,7 +21,6 @@ from .parts import (
     Job,
     MachineType,
     SizeBoundedConfigurations,
-    private_shape,
 )
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ def checked_configurations(
                 + ", ".join(names)
                 + nearest(name, names)
             )
-        shapes.append(private_shape(shape, name))
+        shapes.append(shape if shape.machine == name else replace(shape, machine=name))
     return types, tuple(shapes)
 
 

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..values.names import NumberedNames
 from .parts import AnyConfiguration, Configuration
 
 if TYPE_CHECKING:
@@ -82,9 +81,6 @@ def _title(title: str, problem: MachineProblem, **more: object) -> bytes:
 
 def _lines(names: Sequence[str], begin: int, end: int) -> Iterator[bytes]:
     """Iterate over some names in UTF-8, each followed by a line end, many at a time."""
-    if isinstance(names, NumberedNames):
-        yield from names.lines(begin, end)
-        return
     for start in range(begin, end, _ROWS_AT_ONCE):
         yield ("\n".join(names[start : min(start + _ROWS_AT_ONCE, end)]) + "\n").encode()
 

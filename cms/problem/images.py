@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from ..values.arrays import frozen_array
+from ..values.arrays import read_only
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -63,7 +63,7 @@ def images_of(
         useless = useless or bool((column > demand).any())
         np.maximum(largest, column, out=largest)
     if useless:
-        supply = frozen_array(np.minimum(supply, demand[:, None]))
+        supply = np.minimum(supply, demand[:, None])
         np.minimum(largest, demand, out=largest)
     shrink = np.flatnonzero(_is_long(demand, largest))
     if len(shrink):
@@ -73,10 +73,9 @@ def images_of(
         demand[shrink] //= common
         supply[shrink] //= common[:, None]
         largest[shrink] //= common
-        demand, supply = frozen_array(demand), frozen_array(supply)
         shrink = shrink[_is_long(demand[shrink], largest[shrink])]
     if not len(shrink) and not wide:
-        image = Image(demand, supply)
+        image = Image(read_only(demand), read_only(supply))
         return Images(image, image, frozenset())
     everything = len(shrink) + len(wide) <= FEW
     far = shrink if everything else shrink[demand[shrink] // _FAR > largest[shrink]]
@@ -100,7 +99,7 @@ def images_of(
         outer[0][j], outer[1][j] = _safe_outer(wanted >> down, [-(-f >> down) for f in cut])
         if down and (everything or wanted > most * _FAR):
             by_hand.add(j)
-    images = [Image(frozen_array(d), frozen_array(f)) for d, f in (inner, outer)]
+    images = [Image(read_only(d), read_only(f)) for d, f in (inner, outer)]
     return Images(images[0], images[1], frozenset(by_hand))
 
 

@@ -246,11 +246,3 @@ def held_blocks(shapes: Iterable[AnyConfiguration]) -> Iterator[Block]:
 
 def _machine(name: str | None) -> str | None:
     return None if name is None else checked_name(name, "machine type")
-
-
-def private_shape(shape: AnyConfiguration, machine: str | None = None) -> AnyConfiguration:
-    """Return an equal configuration, or set of them, without a part in common; on a given type."""
-    name = shape.machine if machine is None else machine
-    if isinstance(shape, Configuration):
-        return Configuration(shape.blocks, name)
-    return SizeBoundedConfigurations(shape.sizes, shape.capacity, name, shape.max_blocks)

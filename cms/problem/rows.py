@@ -19,8 +19,8 @@ from ..running.stopping import look, never
 from ..values.arrays import (
     decimal_rows,
     described,
-    frozen_array,
     number_array,
+    read_only,
     refuse_bad_numbers,
 )
 from ..values.frozen import FrozenMap, Immutable
@@ -74,27 +74,10 @@ class Rows(Immutable):
         denominators: NDArray[np.int64],
         wide: Mapping[int, Row],
     ) -> None:
-        self._fill(*map(frozen_array, (demands, supplies, denominators)), wide)
-
-    def _fill(self, *columns: Any) -> None:
-        *arrays, wide = columns
-        for name, values in zip(self.__slots__, [[], *arrays, FrozenMap(wide)], strict=True):
+        """Take arrays that nobody else writes to: they become read-only."""
+        columns = map(read_only, (demands, supplies, denominators))
+        for name, values in zip(self.__slots__, ([], *columns, FrozenMap(wide)), strict=True):
             object.__setattr__(self, name, values)
-
-    @classmethod
-    def owned(
-        cls,
-        demands: NDArray[np.int64],
-        supplies: NDArray[np.int64],
-        denominators: NDArray[np.int64],
-        wide: Mapping[int, Row],
-    ) -> Rows:
-        """Build from arrays that nobody else holds, or can write to, without a copy."""
-        rows, views = cls.__new__(cls), [each.view() for each in (demands, supplies, denominators)]
-        for view in views:
-            view.flags.writeable = False
-        rows._fill(*views, wide)
-        return rows
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self.demands, self.supplies, self.denominators, dict(self.wide))
@@ -171,10 +154,11 @@ class Rows(Immutable):
         for start in range(0, len(jobs), _ROWS):
             look(stopped)
             part = slice(start, start + _ROWS)
-            mine = part if everything else jobs[part]
-            demand, denominator = self.demands[mine].copy(), self.denominators[mine].copy()
+            mine = jobs[part]
+            demand, denominator = self.demands[mine], self.denominators[mine]
             supply = self.supplies[mine] if whole else self.supplies[mine][:, columns]
-            supply = np.minimum(supply, demand[:, None]) if cut else supply.copy()
+            if cut:
+                np.minimum(supply, demand[:, None], out=supply)
             # What is left may have a divisor in common with its denominator.
             at = np.flatnonzero(denominator > 1)
             common = np.gcd(demand[at], denominator[at])
@@ -194,7 +178,7 @@ class Rows(Immutable):
                 wide[to] = reduced(
                     Fraction(demanded, q), [Fraction(f, q) for f in chosen], f"job number {to}"
                 )
-        return Rows.owned(demands, supplies, denominators, {}).with_rows(wide)
+        return Rows(demands, supplies, denominators, {}).with_rows(wide)
 
     def with_rows(self, rows: Mapping[int, Row]) -> Rows:
         """Return the rows with some exchanged, whether or not these are wide."""
@@ -221,7 +205,7 @@ class Rows(Immutable):
         wide = {j - start: row for j, row in self.wide.items() if start <= j < stop}
         part = slice(start, stop)
         columns = self.demands[part], self.supplies[part], self.denominators[part]
-        return Rows.owned(*columns, wide)
+        return Rows(*columns, wide)
 
     @classmethod
     def joined(cls, parts: Sequence[Rows], n_blocks: int) -> Rows:
@@ -232,7 +216,7 @@ class Rows(Immutable):
             wide |= {first + j: row for j, row in part.wide.items()}
             first += len(part)
         none = np.zeros(0, dtype=np.int64)
-        return cls.owned(
+        return cls(
             np.concatenate([none, *(part.demands for part in parts)]),
             np.concatenate([none.reshape(0, n_blocks), *(part.supplies for part in parts)]),
             np.concatenate([none, *(part.denominators for part in parts)]),
@@ -269,7 +253,7 @@ class Rows(Immutable):
         """Build from one ``(demand, supply of every block)`` pair a job."""
         found = {j: reduced(*pair, _job(job_names, j)) for j, pair in enumerate(rows)}
         nothing = np.zeros((len(found), n_blocks + 2), dtype=np.int64)
-        return cls.owned(nothing[:, 0], nothing[:, 2:], nothing[:, 1], {}).with_rows(found)
+        return cls(nothing[:, 0], nothing[:, 2:], nothing[:, 1], {}).with_rows(found)
 
     @classmethod
     def from_arrays(
@@ -302,7 +286,7 @@ class Rows(Immutable):
             )
             return cls.from_fractions(rows, k, job_names)
         if "f" not in left.dtype.kind + right.dtype.kind:
-            integers = left.astype(np.int64, copy=False), right.astype(np.int64, copy=False)
+            integers = left.astype(np.int64), right.astype(np.int64)
             return cls(*integers, np.ones(n, dtype=np.int64), {})
         found, hard = decimal_rows(left, right), {}
         for j in found.hard:

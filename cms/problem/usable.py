@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import NamedTuple
 
 import numpy as np
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-from .parts import AnyConfiguration, Block, Configuration, MachineType
-
-#: Numbers that are compared at once.
-_AT_ONCE = 2**22
+from .parts import (
+    AnyConfiguration,
+    Block,
+    Configuration,
+    MachineType,
+    SizeBoundedConfigurations,
+)
 
 
 def usable_types(
@@ -39,73 +39,67 @@ def usable_types(
 
     Every optimum is a sum of costs of usable types; lower bounds are rounded up by them.
     """
-    contents: dict[str | None, list[_Content]] = {machine.name: [] for machine in machine_types}
-    if len(machine_types) == 1:
-        contents[None] = contents[machine_types[0].name]  # where there is one, none need be named
     serving = frozenset(blocks)
+    contents: dict[str | None, list[_Content]] = {machine.name: [] for machine in machine_types}
     for shape in configurations:
-        content = _Content(shape, serving)
-        if content.most:
-            contents[shape.machine].append(content)
-    typed = [(machine, contents[machine.name]) for machine in machine_types]
-    endless = [(machine.cost, own) for machine, own in typed if machine.limit is None]
-    return tuple(
-        machine
-        for machine, own in typed
-        if machine.limit != 0
-        and not _all_held(
-            own, [one for cost, many in endless if cost < machine.cost for one in many]
-        )
-    )
-
-
-class _Content:
-    """A configuration without the blocks that serve nobody or do not fit.
-
-    ``most`` are the blocks of each type that a machine can have if it has no others; positive.
-    """
-
-    def __init__(self, shape: AnyConfiguration, blocks: frozenset[Block]) -> None:
-        self._shape, self.is_listed = shape, isinstance(shape, Configuration)
         if isinstance(shape, Configuration):
             counts = dict(shape.blocks)
         else:
             counts = {block: shape.largest_count(block) for block in shape.sizes}
-        self.most = {b: count for b, count in counts.items() if count and b in blocks}
-
-    def holds(self, other: _Content) -> bool:
-        """Whether a machine of this kind has all blocks that any machine of the other has."""
-        if any(self.most.get(block, 0) < count for block, count in other.most.items()):
-            return False
-        mine, theirs = self._shape, other._shape
-        if isinstance(mine, Configuration):
-            return True
-        if isinstance(theirs, Configuration):
-            return mine.allows(other.most)
-        if mine.max_blocks is not None and (
-            theirs.max_blocks is None or theirs.max_blocks > mine.max_blocks
-        ):
-            return False
-        return all(
-            mine.capacity * theirs.sizes[block] >= theirs.capacity * mine.sizes[block]
-            for block in other.most
+        most = {block: n for block, n in counts.items() if n and block in serving}
+        if most:
+            contents[shape.machine].append(_Content(shape, most))
+    endless = [machine for machine in machine_types if machine.limit is None]
+    return tuple(
+        machine
+        for machine in machine_types
+        if machine.limit != 0
+        and not _all_held(
+            contents[machine.name],
+            [one for m in endless if m.cost < machine.cost for one in contents[m.name]],
         )
+    )
 
 
-def _table(contents: Sequence[_Content], blocks: Sequence[Block]) -> NDArray[Any]:
-    # Of counts that are too long for 64 bits numpy makes objects, and compares them as well.
-    counts = [one.most.get(block, 0) for one in contents for block in blocks]
-    return np.array(counts).reshape(len(contents), len(blocks))
+class _Content(NamedTuple):
+    """A configuration, and the blocks of each serving type that it has where it has no others."""
+
+    shape: AnyConfiguration
+    most: dict[Block, int]
+
+
+def _set_holds(mine: SizeBoundedConfigurations, other: _Content) -> bool:
+    """Whether a machine of a set has all blocks that any machine of the other has."""
+    theirs = other.shape
+    if isinstance(theirs, Configuration):
+        return mine.allows(other.most)
+    if mine.max_blocks is not None and (
+        theirs.max_blocks is None or theirs.max_blocks > mine.max_blocks
+    ):
+        return False
+    return all(
+        block in mine.sizes
+        and mine.capacity * theirs.sizes[block] >= theirs.capacity * mine.sizes[block]
+        for block in other.most
+    )
 
 
 def _all_held(contents: Sequence[_Content], rivals: Sequence[_Content]) -> bool:
-    """Whether each content is held by a rival; listed ones are compared all at once."""
-    sets, listed = ([r for r in rivals if r.is_listed is kind] for kind in (False, True))
-    left = [one for one in contents if not any(rival.holds(one) for rival in sets)]
+    """Whether each content is held by a rival."""
+    sets = [one.shape for one in rivals if isinstance(one.shape, SizeBoundedConfigurations)]
+    left = [one for one in contents if not any(_set_holds(rival, one) for rival in sets)]
+    if not left:
+        return True
     blocks = sorted({block for one in left for block in one.most})
-    own, theirs = (_table(many, blocks) for many in (left, listed))
-    some = max(1, _AT_ONCE // max(1, theirs.size))
+    # Of counts that are too long for 64 bits numpy makes objects, and compares them as well.
+    listed = np.array(
+        [
+            [one.most.get(block, 0) for block in blocks]
+            for one in rivals
+            if isinstance(one.shape, Configuration)
+        ]
+    ).reshape(-1, len(blocks))
     return all(
-        bool(np.all(np.any(np.all(own[start : start + some, None] <= theirs, axis=2), axis=1)))
-        for start in range(0, len(own), some)
+        bool((listed >= [one.most.get(block, 0) for block in blocks]).all(axis=1).any())
+        for one in left
     )

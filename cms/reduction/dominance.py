@@ -14,8 +14,6 @@ if TYPE_CHECKING:
 
     from ..problem.parts import Block, Configuration, MachineType
 
-#: Numbers that are compared at once.
-_AT_ONCE = 2**22
 #: Numbers that are compared in all, some tenths of a second's work: of very many configurations
 #: each is compared with the largest ones only.
 _IN_ALL = 2**28
@@ -40,17 +38,28 @@ def beaten(
     limited = np.array([m.limit is not None for m in machine_types])[machine]
     look(stopped)
     table = np.column_stack([_ranks(shapes, block_index), cheap])
+    strength = table.sum(axis=1)
     # Of equals the first stays, but one without a limit before one with.
     place = np.empty(len(table), dtype=np.int64)
     place[np.argsort(limited, kind="stable")] = np.arange(len(table))
-    search = _Search(table, place, stopped)
-    order = np.argsort(machine, kind="stable")
-    begins = np.flatnonzero(np.diff(machine[order], prepend=-1))
-    for mine in np.split(order, begins[1:]):
-        if limited[mine[0]] and len(mine) > 1:
-            search.compare(mine, mine)
-    search.compare(order, np.flatnonzero(~limited))
-    return search.gone
+    groups = [np.flatnonzero(machine == m) for m in np.unique(machine[limited])]
+    gone, left = np.zeros(len(table), dtype=np.bool_), _IN_ALL
+    for mine, rivals in [(m, m) for m in groups] + [
+        (np.arange(len(table)), np.flatnonzero(~limited))
+    ]:
+        # The strongest rivals first.
+        for rival in rivals[np.argsort(-strength[rivals], kind="stable")].tolist():
+            look(stopped)
+            if left < 0:
+                break
+            if gone[rival]:
+                continue
+            mine = mine[~gone[mine]]
+            rows = table[mine]
+            left -= rows.size
+            worse = (strength[mine] < strength[rival]) | (place[mine] > place[rival])
+            gone[mine[worse & (rows <= table[rival]).all(axis=1)]] = True
+    return gone
 
 
 def _ranks(shapes: Sequence[Configuration], block_index: Mapping[Block, int]) -> NDArray[np.int32]:
@@ -64,42 +73,3 @@ def _ranks(shapes: Sequence[Configuration], block_index: Mapping[Block, int]) ->
     ranks = np.unique(np.array(counts, dtype=kind), return_inverse=True)[1]
     table[np.repeat(np.arange(len(shapes)), sizes), blocks] = ranks.ravel() + 1
     return table
-
-
-class _Search:
-    """Compares rows; ``gone`` are those beaten so far."""
-
-    def __init__(
-        self, table: NDArray[np.int64], place: NDArray[np.int64], stopped: Callable[[], bool]
-    ) -> None:
-        self._columns, self._place = np.ascontiguousarray(table.T), place
-        self._strength = table.sum(axis=1)
-        self._stopped = stopped
-        self._left = _IN_ALL
-        self.gone = np.zeros(len(table), dtype=np.bool_)
-
-    def compare(self, mine: NDArray[np.int64], rivals: NDArray[np.int64]) -> None:
-        """Find those among ``mine`` that one of the rivals beats; the strongest rivals first."""
-        rivals = rivals[np.argsort(-self._strength[rivals], kind="stable")]
-        while len(rivals) and self._left > 0:
-            mine, rivals = mine[~self.gone[mine]], rivals[~self.gone[rivals]]
-            if not len(mine):
-                return
-            some = rivals[: max(1, _AT_ONCE // len(mine))]
-            rows = max(1, _AT_ONCE // max(1, len(some)))
-            for start in range(0, len(mine), rows):
-                look(self._stopped)
-                part = mine[start : start + rows]
-                self.gone[part[self._any_beats(part, some)]] = True
-            self._left -= len(mine) * len(some) * len(self._columns)
-            rivals = rivals[len(some) :]
-
-    def _any_beats(self, mine: NDArray[np.int64], rivals: NDArray[np.int64]) -> NDArray[np.bool_]:
-        beats = self._strength[rivals][None] > self._strength[mine][:, None]
-        beats |= self._place[rivals][None] < self._place[mine][:, None]
-        for column in self._columns:
-            own = column[mine]
-            if own.any():  # nobody has fewer blocks than none
-                beats &= column[rivals][None] >= own[:, None]
-        found: NDArray[np.bool_] = beats.any(axis=1)
-        return found

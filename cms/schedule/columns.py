@@ -52,7 +52,7 @@ def checked_columns(columns: Columns) -> Columns:
         if type(shape) is not Configuration:  # a subclass could say one thing now, another later
             raise InvalidSchedule(f"a configuration is {shape!r}; expected a Configuration")
     shapes = tuple(columns.configurations)
-    checked = Columns(blocks, _contents(columns.contents), shapes, *map(_frozen, arrays))
+    checked = Columns(blocks, _contents(columns.contents), shapes, *map(frozen_array, arrays))
     _refuse_misfits(checked)
     return checked
 
@@ -129,13 +129,3 @@ def refuse_outside(values: NDArray[Any], limit: int, what: str) -> None:
     """Raise InvalidSchedule if an index of something is below 0, or not below a limit."""
     if len(values) and not (0 <= int(values.min()) and int(values.max()) < limit):
         raise InvalidSchedule(f"a {what} index lies outside 0 ... {limit - 1}")
-
-
-def _frozen(values: NDArray[Any]) -> NDArray[Any]:
-    if values.dtype == object:
-        # Python integers cannot live in a bytes object, but a view of a read-only array cannot be
-        # made writeable either.
-        owner = values.copy()
-        owner.setflags(write=False)
-        return owner.view()
-    return frozen_array(values)

@@ -83,10 +83,15 @@ def roomy(values: NDArray[Any], times: int) -> NDArray[Any]:
     return values.astype(object) if most * times >= 2**62 else values
 
 
+def read_only(values: NDArray[Any]) -> NDArray[Any]:
+    """Make an array read-only; return a view of it that cannot be made writeable again."""
+    values.setflags(write=False)
+    return values.view()
+
+
 def frozen_array(values: NDArray[Any]) -> NDArray[Any]:
-    """Return a copy that nobody can make writeable again (it lives in a ``bytes`` object)."""
-    packed = np.frombuffer(values.tobytes(), dtype=values.dtype)
-    return packed.reshape(values.shape)
+    """Return a read-only copy."""
+    return read_only(values.copy())
 
 
 class DecimalRows(NamedTuple):

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, TypeVar, overload
-
-import numpy as np
 
 from ..errors import InvalidProblem
 
@@ -18,74 +17,37 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 # Comparing two texts takes time that grows with the product of their lengths, and more with bad
 # luck; a hint is worth a fraction of a second.
 _LONGEST_COMPARED, _MOST_COMPARED = 200, 500_000
-# Numbered names written at once: what that needs stays in the processor's cache.
-_NAMES_AT_ONCE = 2**14
 
 
+@dataclass(frozen=True, slots=True)
 class NumberedNames(Sequence[str]):
     """The names ``j0, j1, ...`` without a string a job."""
 
-    __slots__ = ("_n", "_prefix")
-
-    def __init__(self, prefix: str, n: int) -> None:
-        self._prefix, self._n = prefix, n
-
-    @property
-    def prefix(self) -> str:
-        """What stands before the number."""
-        return self._prefix
+    prefix: str
+    n: int
 
     def __len__(self) -> int:
-        return self._n
+        return self.n
 
     @overload
     def __getitem__(self, index: int) -> str: ...
     @overload
     def __getitem__(self, index: slice) -> Sequence[str]: ...
     def __getitem__(self, index: int | slice) -> str | Sequence[str]:
-        numbers = range(self._n)
+        numbers = range(self.n)
         if isinstance(index, slice):
-            return [f"{self._prefix}{number}" for number in numbers[index]]
-        return f"{self._prefix}{numbers[index]}"
+            return [f"{self.prefix}{number}" for number in numbers[index]]
+        return f"{self.prefix}{numbers[index]}"
 
     def index(self, name: object, start: int = 0, stop: int | None = None) -> int:
         """Return the position of a name; ValueError if it is not one of them."""
-        if isinstance(name, str) and name.startswith(self._prefix):
-            digits = name[len(self._prefix) :]
+        if isinstance(name, str) and name.startswith(self.prefix):
+            digits = name[len(self.prefix) :]
             if re.fullmatch(r"0|[1-9][0-9]{0,18}", digits, re.ASCII):
                 number = int(digits)
-                if number in range(self._n)[start:stop]:
+                if number in range(self.n)[start:stop]:
                     return number
-        raise ValueError(f"{name!r} is not one of {self._prefix}0 ... {self._prefix}{self._n - 1}")
-
-    def lines(self, begin: int = 0, end: int | None = None) -> Iterator[bytes]:
-        """Iterate over some names in UTF-8, each followed by a line end, many at a time."""
-        prefix = np.frombuffer(self._prefix.encode(), dtype=np.uint8)
-        last = self._n if end is None else min(end, self._n)
-        first, digits = begin, len(str(begin))
-        while first < last:
-            after = min(last, 10**digits)
-            for start in range(first, after, _NAMES_AT_ONCE):
-                numbers = np.arange(start, min(start + _NAMES_AT_ONCE, after))
-                text = np.empty((len(numbers), len(prefix) + digits + 1), dtype=np.uint8)
-                text[:, : len(prefix)] = prefix
-                text[:, -1] = ord("\n")
-                for place in range(digits):
-                    text[:, -2 - place] = ord("0") + numbers % 10
-                    numbers //= 10
-                yield text.tobytes()
-            first, digits = after, digits + 1
-
-    def __eq__(self, other: object) -> bool:
-        if isinstance(other, NumberedNames):
-            return (self._prefix, self._n) == (other._prefix, other._n)
-        return NotImplemented
-
-    def __hash__(self) -> int:
-        return hash((self._prefix, self._n))
-
-    def __repr__(self) -> str:
-        return f"NumberedNames({self._prefix!r}, {self._n})"
+        raise ValueError(f"{name!r} is not one of {self.prefix}0 ... {self.prefix}{self.n - 1}")
 
 
 def iterated(

@@ -210,7 +210,7 @@ class StoredShard(NamedTuple):
             raise _broken(self._path("wide"), what)
         if any(row.denominator < 1 for row in wide.values()):
             raise _broken(self._path("wide"), "a denominator is 0")
-        return Rows.owned(demands, supplies, denominators, wide)
+        return Rows(demands, supplies, denominators, wide)
 
     def row(self, job: int) -> Row:
         """Return a single job's row; jobs count from the first of the shard."""
