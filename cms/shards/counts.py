@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
-from math import prod
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
@@ -27,10 +26,6 @@ if TYPE_CHECKING:
 _ROWS = 2**15
 #: Jobs of a shard whose demand is not met that are told of.
 _MOST_TOLD = 1001
-#: Keys of rows up to this are looked up, and not sorted.
-_LISTED_KEYS = 2**18
-#: Odd multipliers of equal rows' equal sums, which may overflow.
-_HASHING = np.random.default_rng(0).integers(1, 2**62, 4096) * 2 + 1
 
 
 class Cut(Protocol):
@@ -61,18 +56,11 @@ class Coded(NamedTuple):
     @classmethod
     def of_table(cls, table: NDArray[Any]) -> Coded:
         """Find the different rows of a table."""
-        n, k = table.shape
-        if n and table.dtype.kind == "i" and 0 < k <= len(_HASHING) and int(table.min()) >= 0:
-            sizes = [int(column.max()) + 1 for column in table.T]
-            if (size := prod(sizes)) <= _LISTED_KEYS:
-                keys = table @ np.array([prod(sizes[:i]) for i in range(k)])
-                at = np.full(size, -1)
-                at[keys] = np.arange(n)  # a row of each key
-                there = np.flatnonzero(at >= 0)
-                number = np.zeros(size, dtype=np.int32)
-                number[there] = np.arange(len(there))
-                return cls(narrowest(number[keys]), table[at[there]])
-            sums = table.astype(np.int64, copy=False) @ _HASHING[:k]
+        k = table.shape[1]
+        if table.dtype.kind == "i":
+            # Odd multipliers, so that equal rows have equal sums, which may overflow.
+            odd = np.random.default_rng(0).integers(1, 2**62, k) * 2 + 1
+            sums = table.astype(np.int64, copy=False) @ odd
             _, first, which = np.unique(sums, return_index=True, return_inverse=True)
             if np.array_equal(table[first][which.ravel()], table):  # else rows have one sum
                 return cls(narrowest(which.ravel()), table[first])
