@@ -8,7 +8,7 @@ rounded, one more pass says what each job takes, as a small integer.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -51,12 +51,8 @@ class ShardedJobs:
             if isinstance(problem, Problem)
             else problem
         )
-        histogram, self.longest = np.zeros(64, dtype=np.int64), 0
-        found = self.in_shards.map(_sizes, what="looking at the jobs", kept=True, stopped=stopped)
-        for bits, longest in found:
-            histogram += bits
-            self.longest = max(self.longest, longest)
-        self.grid_bits = grid_bits_of(len(self), histogram.tolist())
+        histogram, self.longest = self._recalled(self._sizes, stopped)
+        self.grid_bits = grid_bits_of(len(self), histogram)
 
     def __len__(self) -> int:
         return self.in_shards.n_jobs
@@ -88,23 +84,36 @@ class ShardedJobs:
         """Let every job buy its cheapest option; see :meth:`Jobs.price`. None is kept."""
         del threads  # the engine has its own
         self.without(apart)
-        total = 0
-        loads = [[0] * len(prices) for _ in starts]
-        bounds = starts.tolist()
         try:
-            for part, groups in self.in_shards.map(
-                _priced,
-                lambda number: (list(prices), bounds),
-                what="pricing",
-                kept=True,
-                stopped=stopped,
-            ):
-                total += part
-                for group, load in groups:
-                    loads[group] = [a + b for a, b in zip(loads[group], load, strict=True)]
+            total, loads = self._recalled(self._priced, stopped, list(prices), starts.tolist())
         except Stopped:
             return None
         return Pass(total, loads, None)
+
+    def _recalled(self, ask: Callable[..., Any], stopped: Callable[[], bool], *asked: Any) -> Any:
+        """Return what a pass over all jobs found, perhaps in an earlier run."""
+        key = [ask.__name__, list(self.problem.blocks), *asked]
+        return self.in_shards.recall(key, lambda: ask(stopped, *asked))
+
+    def _sizes(self, stopped: Callable[[], bool]) -> tuple[list[int], int]:
+        """Return a histogram of the bits prices may have, and the bits of the longest demand."""
+        found = self.in_shards.map(_sizes, what="looking at the jobs", stopped=stopped)
+        histograms, longest = zip([[0] * 64, 0], *found, strict=True)
+        return [sum(bits) for bits in zip(*histograms, strict=True)], max(longest)
+
+    def _priced(
+        self, stopped: Callable[[], bool], prices: list[int], bounds: list[int]
+    ) -> tuple[int, list[list[int]]]:
+        """Return what all jobs pay, and what those of each group buy."""
+        total, loads = 0, [[0] * len(prices) for _ in bounds]
+        asked = prices, bounds
+        for part, groups in self.in_shards.map(
+            _priced, lambda number: asked, what="pricing", stopped=stopped
+        ):
+            total += part
+            for group, load in groups:
+                loads[group] = [a + b for a, b in zip(loads[group], load, strict=True)]
+        return total, loads
 
     def bought(
         self, starts: NDArray[np.int64], vectors: Sequence[Sequence[Sequence[int]]]

@@ -1,7 +1,7 @@
 """Shards, consecutive jobs that are kept together, and engines, which run functions on them.
 
 A function gets a :class:`Loaded` shard and arguments that a network can carry, as it can what the
-function returns. What a journal keeps is plain: whole numbers, texts, None, and lists of these.
+function returns.
 """
 
 from __future__ import annotations
@@ -139,7 +139,6 @@ class Work(NamedTuple):
     shards: Sequence[Shard]
     arguments: Arguments
     what: str
-    kept: bool = False
     stopped: Callable[[], bool] = never
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 
     from ..problem.rows import Row
 
+#: What says, or works out, what a pass over all jobs finds.
+Recall: TypeAlias = Callable[[Sequence[Any], Callable[[], Any]], Any]
+
 
 class ShardedProblem(MachineProblem):
     """A problem whose jobs need not fit into memory; immutable, hashable.
@@ -41,6 +44,9 @@ class ShardedProblem(MachineProblem):
         Consecutive jobs from the first on.
     engine : Engine, optional
         By default this process.
+    recall : callable, optional
+        Called with what a pass over all jobs is asked, in plain JSON, and a function that works it
+        out; by default it does so. A journal knows the answers that it has heard.
 
     Examples
     --------
@@ -53,13 +59,18 @@ class ShardedProblem(MachineProblem):
     (3, 2, True)
     """
 
-    __slots__ = ("engine", "head", "shards")
+    __slots__ = ("engine", "head", "recall", "shards")
     head: Problem
     shards: tuple[Shard, ...]
     engine: Engine
+    recall: Recall
 
     def __init__(
-        self, head: Problem, shards: Sequence[Shard], engine: Engine | None = None
+        self,
+        head: Problem,
+        shards: Sequence[Shard],
+        engine: Engine | None = None,
+        recall: Recall = lambda asked, work_out: work_out(),
     ) -> None:
         if head.n_jobs:
             raise InvalidProblem(f"the head has {head.n_jobs} jobs; expected none")
@@ -76,6 +87,7 @@ class ShardedProblem(MachineProblem):
         object.__setattr__(self, "head", head)
         object.__setattr__(self, "shards", tuple(shards))
         object.__setattr__(self, "engine", Here() if engine is None else engine)
+        object.__setattr__(self, "recall", recall)
 
     @classmethod
     def of(
@@ -98,13 +110,12 @@ class ShardedProblem(MachineProblem):
         arguments: Callable[[int], Sequence[Any]] = lambda number: (),
         *,
         what: str,
-        kept: bool = False,
         stopped: Callable[[], bool] = never,
     ) -> Iterator[Any]:
         """Yield what a function returns for each shard, in their order; see :class:`Work`."""
         waiting: dict[int, Any] = {}
         at = 0
-        work = Work(function, self.shards, arguments, what, kept, stopped)
+        work = Work(function, self.shards, arguments, what, stopped)
         for number, found in self.engine.map(work):
             waiting[number] = found
             while at in waiting:
@@ -127,7 +138,7 @@ class ShardedProblem(MachineProblem):
             Narrowed(each, tuple(columns), each.first, each.n_jobs, each.name)
             for each in self.shards
         ]
-        found = ShardedProblem(head, shards, self.engine)
+        found = ShardedProblem(head, shards, self.engine, self.recall)
         if "facts" in self._cache:
             found._cache["facts"] = self._cache["facts"].narrowed(columns)
         return found

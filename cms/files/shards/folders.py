@@ -199,9 +199,8 @@ def open_problem(
     problem = ShardedProblem(machines, shards, engine)
     if journal is None:
         return problem
-    where = Path(journal).absolute()
-    kept = Journal(problem.engine, where, problem.stated_sha256())
-    return ShardedProblem(machines, shards, kept)
+    known = Journal(Path(journal).absolute(), problem.stated_sha256())
+    return ShardedProblem(machines, shards, engine, known.recall)
 
 
 def _shard(entry: Node, folder: Path, number: int, first: int, n_blocks: int) -> StoredShard:
