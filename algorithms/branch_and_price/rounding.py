@@ -81,16 +81,16 @@ def rounded(
     vectors = [[search.vectors[number] for number, _ in shares] for shares in mixture.shares]
     taken = []
     for bought in jobs.bought(search.starts, vectors):
-        pieces = []
-        for group, first, passes in bought:
-            if len(passes) > 1:
-                tables = [each.table() for each in passes]
+        pieces: list[Coded] = []
+        for group, first, coded in bought:
+            if len(coded) > 1:
+                tables = [each.table() for each in coded]
                 ones = np.ones(len(tables[0]), dtype=np.int64)
                 kinds, options, _ = diffusion.deal(tables, weights[group], ones, first)
                 table = tables[0].astype(options.dtype)
                 table[kinds - first] = options
-                passes = [Coded.of_table(table)]
-            pieces += passes
+                coded = [Coded.of_table(table)]
+            pieces += coded
         taken.append(Coded.joined(pieces, n_blocks))
     boxed = np.array([box.kind for box in diffusion.boxes], dtype=np.int64)
     return Rounded(Taken.of(jobs, taken).without(boxed), tuple(diffusion.boxes))

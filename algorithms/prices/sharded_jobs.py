@@ -106,10 +106,8 @@ class ShardedJobs:
     ) -> tuple[int, list[list[int]]]:
         """Return what all jobs pay, and what those of each group buy."""
         total, loads = 0, [[0] * len(prices) for _ in bounds]
-        asked = prices, bounds
-        for part, groups in self.in_shards.map(
-            _priced, lambda number: asked, what="pricing", stopped=stopped
-        ):
+        found = self.in_shards.map(_priced, prices, bounds, what="pricing", stopped=stopped)
+        for part, groups in found:
             total += part
             for group, load in groups:
                 loads[group] = [a + b for a, b in zip(loads[group], load, strict=True)]
@@ -123,9 +121,7 @@ class ShardedJobs:
         Each group has the price vectors of the passes that it takes shares of.
         """
         asked = starts.tolist(), [[list(prices) for prices in many] for many in vectors]
-        return self.in_shards.map(
-            _bought, lambda number: asked, what="rounding", stopped=self._stopped
-        )
+        return self.in_shards.map(_bought, *asked, what="rounding", stopped=self._stopped)
 
 
 #: The door to jobs, whether or not there is a table of their options.

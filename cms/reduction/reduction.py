@@ -95,14 +95,13 @@ class Reduction:
         """
         origin = dict(self._origins)
         if not isinstance(schedule, Schedule):
-            from ..shards.counts import widened
             from ..shards.schedule import ShardedSchedule
 
             names = ((self.original.own(c), n) for c, n in schedule.machines.items())
             index = self.original.block_index
-            columns = tuple(index[block] for block in self.problem.blocks)
-            counts = widened(schedule.counts, columns, len(index))
-            return ShardedSchedule({origin.get(c, c): n for c, n in names}, counts)
+            columns = [index[block] for block in self.problem.blocks]
+            counts = (part.widened(columns, len(index)) for part in schedule.counts)
+            return ShardedSchedule({origin.get(c, c): n for c, n in names}, tuple(counts))
         columns = schedule.columns
         named = map(self.original.own, columns.configurations)
         return Schedule.from_columns(

@@ -17,7 +17,7 @@ from typing import Any
 from ..errors import ClusterError
 from ..running.code import code_digest
 from ..running.stopping import Stopped
-from .engine import Loaded, Narrowed, Shard, Watch, Work, nobody
+from .engine import Loaded, Shard, Watch, Work
 
 #: How long to ask for a scheduler before it counts as none.
 PATIENCE = "10s"
@@ -115,7 +115,7 @@ class Cluster:
     def __init__(self, client: Any) -> None:
         self._client = client
         self._held: dict[Shard, Any] = {}
-        self.watch: Watch = nobody
+        self.watch: Watch = lambda what, done, of: None
 
     def map(self, work: Work) -> Iterator[tuple[int, Any]]:
         """Yield what the function returns for each shard, as the workers are done."""
@@ -124,8 +124,8 @@ class Cluster:
         wait: Any = distributed.wait
         running = {
             self._client.submit(
-                _there, work.function, number, shard, self._rows(_whole(shard)),
-                tuple(work.arguments(number)), code_digest(), pure=False,
+                _there, work.function, number, shard, self._rows(shard),
+                tuple(work.arguments[number]), code_digest(), pure=False,
             ): number
             for number, shard in enumerate(work.shards)
         }  # fmt: skip
@@ -167,20 +167,13 @@ class Cluster:
         finally:
             if future.status != "finished":
                 # read anew by whoever asks next: a file may have been restored
-                self._held.pop(_whole(shard), None)
+                self._held.pop(shard, None)
 
     def _rows(self, shard: Shard) -> Any:
         """Return the future of a shard's rows, which some worker holds."""
         if shard not in self._held:
             self._held[shard] = self._client.submit(_read, shard, pure=False)
         return self._held[shard]
-
-
-def _whole(shard: Shard) -> Shard:
-    """Return the shard whose rows are held."""
-    while isinstance(shard, Narrowed):
-        shard = shard.shard
-    return shard
 
 
 def _read(shard: Shard) -> Any:

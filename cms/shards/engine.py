@@ -86,31 +86,6 @@ class MemoryShard(NamedTuple):
         return self.all_rows.row(self.first + job)
 
 
-class Narrowed(NamedTuple):
-    """A shard with fewer blocks, and supply cut at the demand; of its rows nobody states any."""
-
-    shard: Shard
-    columns: tuple[int, ...]
-    first: int
-    n_jobs: int
-    name: str
-    leaves: None = None
-
-    def read(self) -> Any:
-        """Bring the rows here."""
-        return self.shard.read()
-
-    def rows(self, narrow: Any) -> Rows:
-        """Return the rows of the blocks that are left."""
-        rows = self.shard.rows(narrow)
-        return rows.select(np.arange(len(rows)), self.columns, cut=True)
-
-    def row(self, job: int) -> Row:
-        """Return a single job's row."""
-        row = self.shard.row(job)
-        return row._replace(supply=tuple(min(row.supply[i], row.demand) for i in self.columns))
-
-
 def narrowest(values: NDArray[Any]) -> NDArray[Any]:
     """Return whole numbers below 2**63 in as few bytes as they need, little-endian."""
     low, high = int(values.min(initial=0)), int(values.max(initial=0))
@@ -123,21 +98,14 @@ def narrowest(values: NDArray[Any]) -> NDArray[Any]:
 
 #: Called with what is done, how many shards are through, and of how many.
 Watch = Callable[[str, int, int], object]
-#: A function's arguments for the shard of a number.
-Arguments = Callable[[int], Sequence[Any]]
-
-
-def nobody(what: str, done: int, of: int) -> None:
-    """Watch nothing."""
-    del what, done, of
 
 
 class Work(NamedTuple):
-    """What is to be done on shards."""
+    """What is to be done on shards: a function, with arguments of its own for each of them."""
 
     function: Callable[..., Any]
     shards: Sequence[Shard]
-    arguments: Arguments
+    arguments: Sequence[Sequence[Any]]
     what: str
     stopped: Callable[[], bool] = never
 
@@ -158,7 +126,7 @@ class Here:
 
     def __init__(self, threads: int | None = None) -> None:
         self.threads = threads
-        self.watch: Watch = nobody
+        self.watch: Watch = lambda what, done, of: None
 
     def map(self, work: Work) -> Iterator[tuple[int, Any]]:
         """Yield what the function returns for each shard, in their order."""
@@ -172,7 +140,7 @@ class Here:
                 rows = shard.rows(narrow)
                 del narrow
                 loaded = Loaded(number, shard.first, rows, self.threads, work.stopped)
-                found = work.function(loaded, *work.arguments(number))
+                found = work.function(loaded, *work.arguments[number])
                 del rows, loaded
                 look(work.stopped)
                 self.watch(work.what, number + 1, len(shards))

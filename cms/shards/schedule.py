@@ -151,19 +151,15 @@ class ShardedReferee(JobReferee):
         nothing = np.zeros((1, k), dtype=np.int64)
         cuts = counts or [Coded(np.zeros(each.n_jobs, dtype=np.int8), nothing) for each in shards]
         load = [0] * k
-        for part in problem.map(served, lambda at: (cuts[at],), what="checking the schedule"):
-            for where, has, needs in part.faults:
-                yield Violation("demand", where, has, needs)
-            load = [a + b for a, b in zip(load, part.load, strict=True)]
+        for given, faults in problem.map(served, own=cuts, what="checking the schedule"):
+            yield from (Violation("demand", *fault) for fault in faults)
+            load = [a + b for a, b in zip(load, given, strict=True)]
         for block, given in zip(problem.blocks, load, strict=True):
             have = sum(shape.blocks.get(block, 0) * n for shape, n in machines.items())
             if given > have:
-                yield Violation(
-                    "blocks",
-                    "the schedule",
-                    f"{shown(given)} blocks {block!r} given to jobs",
-                    f"at most the {shown(have)} of its machines",
-                )
+                has = f"{shown(given)} blocks {block!r} given to jobs"
+                needs = f"at most the {shown(have)} of its machines"
+                yield Violation("blocks", "the schedule", has, needs)
 
     def cost(self, schedule: Any) -> Fraction:
         """Return what all machines cost."""

@@ -200,7 +200,7 @@ def open_problem(
     if journal is None:
         return problem
     known = Journal(Path(journal).absolute(), problem.stated_sha256())
-    return ShardedProblem(machines, shards, engine, known.recall)
+    return ShardedProblem(machines, shards, engine, recall=known.recall)
 
 
 def _shard(entry: Node, folder: Path, number: int, first: int, n_blocks: int) -> StoredShard:
