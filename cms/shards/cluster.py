@@ -1,8 +1,7 @@
-"""Engines on a cluster of Dask's distributed scheduler, which places, spills and repeats the work.
+"""An engine on a cluster of Dask's distributed scheduler: rows are futures, tasks go to them.
 
-A shard's rows are a future that some worker holds, as narrow as its files; a task goes to where
-they are. A worker that dies takes neither with it for good: the scheduler has its tasks done and
-its shards read elsewhere.
+A worker that dies takes neither with it for good: the scheduler has its tasks done and its shards
+read elsewhere.
 """
 
 from __future__ import annotations
@@ -161,16 +160,15 @@ class Cluster:
         try:
             return future.result()
         except distributed.KilledWorker as fault:
-            raise ClusterError(
-                f"{what} at {shard.name} has killed several workers: {fault}"
-            ) from fault
+            told = f"{what} at {shard.name} has killed several workers: {fault}"
+            raise ClusterError(told) from fault
         finally:
             if future.status != "finished":
                 # read anew by whoever asks next: a file may have been restored
                 self._held.pop(shard, None)
 
     def _rows(self, shard: Shard) -> Any:
-        """Return the future of a shard's rows, which some worker holds."""
+        """Return the future of a shard's rows, which some worker holds, as narrow as its files."""
         if shard not in self._held:
             self._held[shard] = self._client.submit(_read, shard, pure=False)
         return self._held[shard]

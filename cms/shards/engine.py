@@ -6,8 +6,10 @@ function returns.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
@@ -23,32 +25,30 @@ if TYPE_CHECKING:
 SHARD = 2**20
 
 
-class Shard(Protocol):
-    """Consecutive jobs, counted from `first`; small itself, and picklable, wherever their rows are.
+@dataclass(frozen=True)
+class Shard(ABC):
+    """Consecutive jobs; small itself, and picklable, wherever their rows are.
 
     `name` is what errors call it. `leaves` are the digests of its leaves as whoever wrote it states
     them; None if nobody did.
     """
 
-    @property
-    def first(self) -> int: ...  # noqa: D102
-    @property
-    def n_jobs(self) -> int: ...  # noqa: D102
-    @property
-    def name(self) -> str: ...  # noqa: D102
-    @property
-    def leaves(self) -> Sequence[bytes] | None: ...  # noqa: D102
+    first: int
+    n_jobs: int
+    name: str
+    leaves: tuple[bytes, ...] | None
 
+    @abstractmethod
     def read(self) -> Any:
         """Bring its rows here, in as few bytes as they need: an argument of :meth:`rows`."""
 
+    @abstractmethod
     def rows(self, narrow: Any) -> Rows:
         """Return the exact rows, of what was read."""
-        ...
 
+    @abstractmethod
     def row(self, job: int) -> Row:
         """Return a single job's row; jobs count from the first of the shard."""
-        ...
 
 
 class Loaded(NamedTuple):
@@ -64,14 +64,11 @@ class Loaded(NamedTuple):
     stopped: Callable[[], bool] = never
 
 
-class MemoryShard(NamedTuple):
+@dataclass(frozen=True)
+class MemoryShard(Shard):
     """Consecutive jobs of rows that are in memory."""
 
     all_rows: Rows
-    first: int
-    n_jobs: int
-    name: str
-    leaves: None = None
 
     def read(self) -> None:
         """There is nothing to be brought."""

@@ -102,7 +102,7 @@ class ShardedProblem(MachineProblem):
         """Cut a problem in memory into shards of `size` jobs, which get other names."""
         rows, n = problem.rows, problem.n_jobs
         shards = [
-            MemoryShard(rows, at, min(size, n - at), f"the shard of job {at}")
+            MemoryShard(at, min(size, n - at), f"the shard of job {at}", None, rows)
             for at in range(0, n, size)
         ]
         return cls(problem.replace(rows=rows.part(0, 0), job_names=()), shards, engine)
