@@ -122,11 +122,8 @@ def busy_machines(
     for shape, number in machines.items():
         used = 0
         for block, each in shape.blocks.items():
-            mine = min(max(left.get(block, 0), 0), each * number)
-            used = max(used, -(-mine // each))
-        for block, each in shape.blocks.items():
-            if block in left:
-                left[block] -= each * number
+            used = max(used, -(-min(left.get(block, 0), each * number) // each))
+            left[block] = max(0, left.get(block, 0) - each * number)
         if used:
             found[shape] = used
     return found
@@ -160,7 +157,3 @@ class ShardedReferee(JobReferee):
                 has = f"{shown(given)} blocks {block!r} given to jobs"
                 needs = f"at most the {shown(have)} of its machines"
                 yield Violation("blocks", "the schedule", has, needs)
-
-    def cost(self, schedule: Any) -> Fraction:
-        """Return what all machines cost."""
-        return schedule.cost(self.problem)  # type: ignore[no-any-return]

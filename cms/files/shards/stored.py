@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import hashlib
+import math
 import os
 import re
 from collections.abc import Container, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
@@ -77,17 +79,17 @@ def read_bytes(path: Path, sha256: str) -> bytes:
 def read_array(path: Path, sha256: str, shape: tuple[int, ...]) -> NDArray[Any]:
     """Read an array of whole numbers >= 0 of a shape, which is written row by row."""
     data = BytesIO(read_bytes(path, sha256))
-    values: NDArray[Any] | None = None
-    try:
-        if data.getvalue().startswith(b"\x93NUMPY\1\0"):
-            values = np.load(data, allow_pickle=False)
-    except (ValueError, OSError, SyntaxError, TokenError, RecursionError, MemoryError):
-        pass
-    if values is None or data.read(1):
-        raise _broken(path, "is no array", ".npy, version 1.0")
-    if values.dtype.str not in _KINDS or values.shape != shape or not values.flags.c_contiguous:
-        what = f"holds {values.dtype.str} of shape {values.shape}"
+    version = found = kind = by_columns = None
+    with suppress(ValueError, SyntaxError, TokenError, RecursionError, MemoryError):
+        version = np.lib.format.read_magic(data)
+        found, by_columns, kind = np.lib.format.read_array_header_1_0(data)
+    numbers = data.getbuffer()[data.tell() :]
+    if version != (1, 0) or kind is None or len(numbers) != kind.itemsize * math.prod(shape):
+        raise _broken(path, f"is no array of shape {shape}", ".npy, version 1.0")
+    if kind.str not in _KINDS or found != shape or (by_columns and len(shape) > 1):
+        what = f"holds {kind.str} of shape {found}"
         raise _broken(path, what, f"signed little-endian integers of shape {shape} by rows")
+    values = np.frombuffer(numbers, kind).reshape(shape)
     if values.size and int(values.min()) < 0:
         raise FileError(str(path), f"holds the number {int(values.min())}", expected="numbers >= 0")
     return values
