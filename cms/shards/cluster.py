@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import CancelledError
 from contextlib import contextmanager
 from typing import Any
@@ -124,7 +124,7 @@ class Cluster:
         running = {
             self._client.submit(
                 _there, work.function, number, shard, self._rows(shard),
-                tuple(work.arguments[number]), code_digest(), pure=False,
+                work.columns, work.arguments[number], code_digest(), pure=False,
             ): number
             for number, shard in enumerate(work.shards)
         }  # fmt: skip
@@ -183,9 +183,10 @@ def _there(
     number: int,
     shard: Shard,
     narrow: Any,
-    arguments: tuple[Any, ...],
+    columns: Sequence[int] | None,
+    arguments: Sequence[Any],
     digest: str,
 ) -> Any:
     """Do on a worker what the engine here does in this process."""
     refuse_other_code({"here": digest})  # one that has joined since
-    return function(Loaded(number, shard.first, shard.rows(narrow), 1), *arguments)
+    return function(Loaded(number, shard.first, shard.rows(narrow, columns), 1), *arguments)

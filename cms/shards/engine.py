@@ -42,9 +42,14 @@ class Shard(ABC):
     def read(self) -> Any:
         """Bring its rows here, in as few bytes as they need: an argument of :meth:`rows`."""
 
+    def rows(self, narrow: Any, columns: Sequence[int] | None = None) -> Rows:
+        """Return the exact rows, of what was read; of some blocks with supply cut at the demand."""
+        rows = self.all_rows(narrow)
+        return rows if columns is None else rows.select(np.arange(len(rows)), columns, cut=True)
+
     @abstractmethod
-    def rows(self, narrow: Any) -> Rows:
-        """Return the exact rows, of what was read."""
+    def all_rows(self, narrow: Any) -> Rows:
+        """Return the exact rows of all blocks."""
 
     @abstractmethod
     def row(self, job: int) -> Row:
@@ -68,19 +73,19 @@ class Loaded(NamedTuple):
 class MemoryShard(Shard):
     """Consecutive jobs of rows that are in memory."""
 
-    all_rows: Rows
+    of: Rows
 
     def read(self) -> None:
         """There is nothing to be brought."""
 
-    def rows(self, narrow: None) -> Rows:
-        """Return the exact rows."""
+    def all_rows(self, narrow: None) -> Rows:
+        """Return the exact rows of all blocks."""
         del narrow
-        return self.all_rows.part(self.first, self.first + self.n_jobs)
+        return self.of.part(self.first, self.first + self.n_jobs)
 
     def row(self, job: int) -> Row:
         """Return a single job's row."""
-        return self.all_rows.row(self.first + job)
+        return self.of.row(self.first + job)
 
 
 def narrowest(values: NDArray[Any]) -> NDArray[Any]:
@@ -98,13 +103,17 @@ Watch = Callable[[str, int, int], object]
 
 
 class Work(NamedTuple):
-    """What is to be done on shards: a function, with arguments of its own for each of them."""
+    """What is to be done on shards: a function, with arguments of its own for each of them.
+
+    Of `columns` see :meth:`Shard.rows`.
+    """
 
     function: Callable[..., Any]
     shards: Sequence[Shard]
     arguments: Sequence[Sequence[Any]]
     what: str
     stopped: Callable[[], bool] = never
+    columns: Sequence[int] | None = None
 
 
 class Engine(Protocol):
@@ -134,7 +143,7 @@ class Here:
                 look(work.stopped)
                 narrow = ahead.pop().result()
                 ahead += [reader.submit(each) for each in read[number + 1 : number + 2]]
-                rows = shard.rows(narrow)
+                rows = shard.rows(narrow, work.columns)
                 del narrow
                 loaded = Loaded(number, shard.first, rows, self.threads, work.stopped)
                 found = work.function(loaded, *work.arguments[number])

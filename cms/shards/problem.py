@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -122,16 +121,13 @@ class ShardedProblem(MachineProblem):
 
         It gets the same arguments everywhere, and then the one of its `own` if there are any.
         """
-        if self.columns is not None:
-            function = partial(_with_columns, self.columns, function)
         one_by_one = [
             arguments if own is None else (*arguments, each) for each in own or self.shards
         ]
+        work = Work(function, self.shards, one_by_one, what, stopped, self.columns)
         waiting: dict[int, Any] = {}
         at = 0
-        for number, found in self.engine.map(
-            Work(function, self.shards, one_by_one, what, stopped)
-        ):
+        for number, found in self.engine.map(work):
             waiting[number] = found
             while at in waiting:
                 yield waiting.pop(at)
@@ -139,7 +135,7 @@ class ShardedProblem(MachineProblem):
 
     def load(self) -> Problem:
         """Return the same problem in memory: jobs of a problem that fits."""
-        parts = [_cut(shard.rows(shard.read()), self.columns) for shard in self.shards]
+        parts = [shard.rows(shard.read(), self.columns) for shard in self.shards]
         rows = Rows.joined(parts, len(self.blocks))
         machines = self.blocks, self.configurations, self.machine_types
         return Problem._rebuild(*machines, self.job_names, rows)
@@ -237,16 +233,6 @@ class ShardedProblem(MachineProblem):
 
 
 # -- what is asked of a shard ----------------------------------------------------------------------
-
-
-def _cut(rows: Rows, columns: Sequence[int] | None) -> Rows:
-    return rows if columns is None else rows.select(np.arange(len(rows)), columns, cut=True)
-
-
-def _with_columns(
-    columns: Sequence[int], function: Callable[..., Any], loaded: Loaded, *arguments: Any
-) -> Any:
-    return function(loaded._replace(rows=_cut(loaded.rows, columns)), *arguments)
 
 
 class _Facts(NamedTuple):

@@ -35,10 +35,7 @@ def written(place: Path, data: bytes) -> tuple[Path, str]:
     [
         (npy(np.asfortranarray(TABLE)), "integers of shape (3, 2) by rows"),
         (npy(TABLE) + b"x", "is no array"),
-        (
-            npy(TABLE).replace(b"(3, 2), }" + b" " * 10, b"(30000000000, 2), }"),
-            "is no array",
-        ),
+        (npy(TABLE).replace(b"(3, 2), }    ", b"(30000, 2), }"), "of shape (30000, 2)"),
         (npy(TABLE).replace(b"(3, 2), }", b"((((3, 2)"), "is no array"),
         (npy(TABLE.astype(">i8")), "holds >i8"),
         (npy(TABLE.astype(object)), "is no array"),

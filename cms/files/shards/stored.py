@@ -170,8 +170,8 @@ class StoredShard(Shard):
             found["wide"] = read_lines(self._path("wide"), sums["wide"], k + 2, jobs)
         return found
 
-    def rows(self, narrow: dict[str, Any]) -> Rows:
-        """Return the exact rows."""
+    def all_rows(self, narrow: dict[str, Any]) -> Rows:
+        """Return the exact rows of all blocks."""
         demands, supplies = (narrow[what].astype(np.int64) for what in ("demand.npy", "supply.npy"))
         wide = {
             j - self.first: Row(numbers[1], numbers[2:], numbers[0])
