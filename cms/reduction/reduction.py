@@ -99,8 +99,8 @@ class Reduction:
 
             names = ((self.original.own(c), n) for c, n in schedule.machines.items())
             index = self.original.block_index
-            columns = [index[block] for block in self.problem.blocks]
-            counts = (part.widened(columns, len(index)) for part in schedule.counts)
+            places = [index[block] for block in self.problem.blocks]
+            counts = (part.widened(places, len(index)) for part in schedule.counts)
             return ShardedSchedule({origin.get(c, c): n for c, n in names}, tuple(counts))
         columns = schedule.columns
         named = map(self.original.own, columns.configurations)
