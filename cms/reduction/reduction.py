@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any, cast, overload
 
 import numpy as np
 
@@ -29,6 +29,7 @@ from .replacement import NOTHING_REPLACED, Replacement, replaced
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from ..shards.counts import Coded
     from ..shards.problem import ShardedProblem
     from ..shards.schedule import ShardedSchedule
 
@@ -100,7 +101,7 @@ class Reduction:
             names = ((self.original.own(c), n) for c, n in schedule.machines.items())
             index = self.original.block_index
             places = [index[block] for block in self.problem.blocks]
-            counts = (part.widened(places, len(index)) for part in schedule.counts)
+            counts = (cast("Coded", each).widened(places, len(index)) for each in schedule.counts)
             return ShardedSchedule({origin.get(c, c): n for c, n in names}, tuple(counts))
         columns = schedule.columns
         named = map(self.original.own, columns.configurations)
