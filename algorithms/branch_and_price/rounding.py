@@ -10,7 +10,7 @@ do; such a job is left for the integer program, with a *box* around its mixture.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
 from itertools import accumulate
 from math import ceil, floor
@@ -19,9 +19,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from cms.knapsack.pricing import common_denominator
+from cms.shards.counts import Coded
 
-from ..prices.choices import AnyChoices, Choices, Taken, choices_of
-from ..prices.sharded_jobs import Pool, ShardedJobs
+from ..prices.choices import AnyChoices, Choices, Taken
+from ..prices.sharded_jobs import ShardedJobs
 from ..solvers.floats import near
 
 if TYPE_CHECKING:
@@ -57,10 +58,42 @@ def rounded(
     search: PriceSearch, mixture: Fractional, seed: int, *, most_boxes: int = MOST_BOXES
 ) -> Rounded:
     """Round a fractional schedule."""
-    diffusion = _Diffusion(len(search.region.blocks), seed, most_boxes)
-    if isinstance(search.jobs, ShardedJobs):
-        return _taken(search, search.jobs, mixture, diffusion)
-    return _Listed(search, diffusion).run(mixture)
+    jobs, n_blocks = search.jobs, len(search.region.blocks)
+    # Numbers of any size become floats in this unit.
+    diffusion = _Diffusion(n_blocks, seed, most_boxes, 2 ** max(0, jobs.longest - 60))
+    weights = [[weight for _, weight in shares] for shares in mixture.shares]
+    if not isinstance(jobs, ShardedJobs):
+        parts = []
+        for group, shares in enumerate(mixture.shares):
+            part = search.kinds_of_group(group)
+            passes = [search.options[number][part] for number, _ in shares]
+            parts.append(diffusion.deal(passes, weights[group], search.weights[part], part.start))
+        empty = np.zeros(0, dtype=np.int64)
+        kinds, options, counts = (
+            np.concatenate(each)
+            for each in zip(
+                (empty, empty.astype(np.int16).reshape(0, n_blocks), empty), *parts, strict=True
+            )
+        )
+        order = np.argsort(kinds, kind="stable")
+        choices = Choices(kinds[order], options[order], counts[order])
+        return Rounded(choices, tuple(diffusion.boxes))
+    vectors = [[search.vectors[number] for number, _ in shares] for shares in mixture.shares]
+    taken = []
+    for bought in jobs.bought(search.starts, vectors):
+        pieces: list[Coded] = []
+        for group, first, coded in bought:
+            if len(coded) > 1:
+                tables = [each.table() for each in coded]
+                ones = np.ones(len(tables[0]), dtype=np.int64)
+                kinds, options, _ = diffusion.deal(tables, weights[group], ones, first)
+                table = tables[0].astype(options.dtype)
+                table[kinds - first] = options
+                coded = [Coded.of_table(table)]
+            pieces += coded
+        taken.append(Coded.joined(pieces, n_blocks))
+    boxed = np.array([box.kind for box in diffusion.boxes], dtype=np.int64)
+    return Rounded(Taken.of(jobs, taken).without(boxed), tuple(diffusion.boxes))
 
 
 class _Split(NamedTuple):
@@ -68,21 +101,18 @@ class _Split(NamedTuple):
 
     ends: tuple[int, ...]
     own: list[tuple[int, int, tuple[int, ...]]]
-    boxed: list[int]
 
 
 class _Diffusion:
     """Splits pools one after the other; what the load lacks so far is carried on."""
 
-    def __init__(self, n_blocks: int, seed: int, most_boxes: int) -> None:
-        self.most_boxes = most_boxes
-        self.random = np.random.default_rng(seed)
+    def __init__(self, n_blocks: int, seed: int, most_boxes: int, unit: int) -> None:
+        self._most_boxes, self._unit = most_boxes, unit
+        self._random = np.random.default_rng(seed)
         self.boxes: list[Box] = []
         self._error = np.zeros(n_blocks)
-        # Numbers of any size become floats in this unit.
-        self.unit = 1
 
-    def split(
+    def _split(
         self,
         amount: int,
         differences: NDArray[Any],
@@ -95,12 +125,10 @@ class _Diffusion:
         parts = [weight * amount - whole for weight, whole in zip(weights, split, strict=True)]
         far = int((differences.max(axis=0) - differences.min(axis=0)).max()) > _FAR
         own: list[tuple[int, int, tuple[int, ...]]] = []
-        boxed: list[int] = []
-        if far and left and len(self.boxes) + left <= self.most_boxes:
+        if far and left and len(self.boxes) + left <= self._most_boxes:
             for kind, options in last(left):
-                boxed.append(kind)
                 self.boxes.append(Box(kind, *_box(options, [part / left for part in parts])))
-        elif far and not self.most_boxes and 0 < left <= MOST_BOXES:
+        elif far and not self._most_boxes and 0 < left <= MOST_BOXES:
             # Nothing is left to a program, and the jobs are few: their mixture, rounded up, costs
             # less than another option of theirs. Where the error is carried on, that costs more.
             for kind, options in last(left):
@@ -111,160 +139,79 @@ class _Diffusion:
                 own.append((kind, 1, tuple(mean)))
         elif left:
             # a unit beyond the floats divides whole numbers of Python, but none of numpy
-            vectors = (differences.astype(object) / self.unit).astype(np.float64)
+            vectors = (differences.astype(object) / self._unit).astype(np.float64)
             self._error += np.array([near(part) for part in parts]) @ vectors
             for _ in range(left):
                 at = int(np.argmin(((self._error - vectors) ** 2).sum(axis=1)))
                 split[at] += 1
                 self._error -= vectors[at]
-        return _Split(tuple(accumulate(split)), own, boxed)
+        return _Split(tuple(accumulate(split)), own)
 
+    def deal(
+        self,
+        passes: Sequence[NDArray[Any]],
+        weights: list[Fraction],
+        amounts: NDArray[np.int64],
+        first: int,
+    ) -> tuple[NDArray[np.int64], NDArray[Any], NDArray[np.int64]]:
+        """Return (kinds, options, counts) of consecutive kinds of a group, in any order.
 
-class _Listed:
-    """Rounds what a search with a table of options came to."""
-
-    def __init__(self, search: PriceSearch, diffusion: _Diffusion) -> None:
-        self._search, self._diffusion = search, diffusion
-        largest = max((int(options.max(initial=0)) for options in search.options), default=0)
-        diffusion.unit = 2 ** max(0, largest.bit_length() - 60)
-        self._kinds: list[NDArray[np.int64]] = []
-        self._options: list[NDArray[Any]] = []
-        self._counts: list[NDArray[np.int64]] = []
-
-    def run(self, mixture: Fractional) -> Rounded:
-        search = self._search
-        n = len(search.jobs)
-        numbers = np.zeros(n, dtype=np.int64)
-        for group, shares in enumerate(mixture.shares):
-            numbers[search.kinds_of_group(group)] = max(shares, key=lambda share: share[1])[0]
-        options = self._picked(numbers)
-        decided = np.ones(n, dtype=np.bool_)
-        for group, shares in enumerate(mixture.shares):
-            if len(shares) > 1:
-                decided[self._diffuse(group, shares)] = False
-        stay = np.flatnonzero(decided)
-        kinds = np.concatenate([stay, *self._kinds])
-        order = np.argsort(kinds, kind="stable")
-        taken = np.concatenate([options[stay], *self._options])[order]
-        counts = np.concatenate([search.weights[stay], *self._counts])[order]
-        return Rounded(Choices(kinds[order], taken, counts), tuple(self._diffusion.boxes))
-
-    def _picked(self, numbers: NDArray[np.int64]) -> NDArray[Any]:
-        """Return each kind's option in the pass of the given number."""
-        passes = self._search.options
-        wanted = np.unique(numbers).tolist()
-        if len(wanted) == 1:
-            only: NDArray[Any] = passes[wanted[0]]
-            return only
-        options: NDArray[Any] = passes[wanted[0]].astype(
-            np.result_type(*(passes[at].dtype for at in wanted))
-        )
-        for at in wanted[1:]:
-            mine = numbers == at
-            options[mine] = passes[at][mine]
-        return options
-
-    def _diffuse(self, group: int, shares: list[tuple[int, Fraction]]) -> NDArray[np.int64]:
-        """Decide the undecided kinds of one group; returns them."""
-        search = self._search
-        part = search.kinds_of_group(group)
-        stack = np.stack([search.options[number][part] for number, _ in shares], axis=1)
+        Each of `passes`, which have these weights, has an option of every kind; of those that
+        get a box, some jobs are missing.
+        """
+        kinds = first + np.arange(len(amounts))
+        if len(passes) == 1:
+            return kinds, passes[0], amounts
+        differ = np.flatnonzero(np.any([(p != passes[0]).any(axis=1) for p in passes[1:]], axis=0))
+        stack = np.stack([options[differ] for options in passes], axis=1)
         wide = stack if stack.dtype.kind == "O" else stack.astype(np.int64)
-        apart = wide - wide[:, :1]
-        differ: NDArray[np.int64] = np.flatnonzero(apart.any(axis=(1, 2)))
-        if not len(differ):
-            return differ
-        weights = [weight for _, weight in shares]
-        T, k = stack.shape[1:]
-        pools, member = _distinct(apart[differ].reshape(len(differ), T * k))
-        amounts = search.weights[part][differ]
+        pools, member = _distinct((wide - wide[:, :1]).reshape(len(differ), -1))
+        stay = np.ones(len(amounts), dtype=np.bool_)
+        stay[differ] = False
+        found = [(kinds[stay], passes[0][stay], amounts[stay])]
         order = np.argsort(member, kind="stable")
         ends = np.cumsum(np.bincount(member, minlength=len(pools)))
-        for at in self._diffusion.random.permutation(len(pools)).tolist():
+        for at in self._random.permutation(len(pools)).tolist():
             mine = order[(ends[at - 1] if at else 0) : ends[at]]
-            self._decide(
-                differ[mine] + part.start,
-                amounts[mine],
-                stack[differ[mine]],
-                pools[at].reshape(T, k),
-                weights,
-            )
-        decided: NDArray[np.int64] = differ + part.start
-        return decided
+            of = kinds[differ[mine]], amounts[differ[mine]], stack[mine]
+            found += self._decided(*of, pools[at].reshape(stack.shape[1:]), weights)
+        return tuple(map(np.concatenate, zip(*found, strict=True)))  # type: ignore[return-value]
 
-    def _decide(
+    def _decided(
         self,
         kinds: NDArray[np.int64],
         amounts: NDArray[np.int64],
         options: NDArray[Any],
         differences: NDArray[Any],
         weights: list[Fraction],
-    ) -> None:
+    ) -> Iterator[tuple[NDArray[np.int64], NDArray[Any], NDArray[np.int64]]]:
         """Split the kinds of one pool among their options."""
 
         def last(left: int) -> list[tuple[int, NDArray[Any]]]:
             at = np.repeat(np.arange(len(kinds)), amounts)[-left:].tolist()
             return [(int(kinds[number]), options[number]) for number in at]
 
-        found = self._diffusion.split(int(amounts.sum()), differences, weights, last)
+        found = self._split(int(amounts.sum()), differences, weights, last)
         for kind, count, chosen in found.own:
-            self._kinds.append(np.array([kind]))
-            self._counts.append(np.array([count]))
-            self._options.append(np.array([chosen], dtype=options.dtype))
+            option = np.array([chosen], dtype=options.dtype)
+            yield np.array([kind]), option, np.array([count])
         ends = np.cumsum(amounts)
         starts = ends - amounts
         first = 0
-        for option, after in enumerate(found.ends):
+        for option_at, after in enumerate(found.ends):
             number = np.minimum(ends, after) - np.maximum(starts, first)
             hit = number > 0
-            self._kinds.append(kinds[hit])
-            self._counts.append(number[hit])
-            self._options.append(options[hit, option])
+            yield kinds[hit], options[hit, option_at], number[hit]
             first = after
-
-
-def _taken(
-    search: PriceSearch, jobs: ShardedJobs, mixture: Fractional, diffusion: _Diffusion
-) -> Rounded:
-    """Round what a search without a table of options came to."""
-    dealt = jobs.take(
-        search.starts,
-        [[search.vectors[number] for number, _ in shares] for shares in mixture.shares],
-        [[weight for _, weight in shares] for shares in mixture.shares],
-    )
-    taken, pools = Taken(jobs, dealt.counts, dealt.total, {}, dealt.left), dealt.pools
-    largest = max((abs(n) for pool in pools for row in pool.differences for n in row), default=0)
-    diffusion.unit = 2 ** max(0, largest.bit_length() - 60)
-    rows: list[tuple[int, tuple[int, ...], int]] = []
-    for at in diffusion.random.permutation(len(pools)).tolist():
-        pool = pools[at]
-
-        def last(left: int, pool: Pool = pool) -> list[tuple[int, NDArray[Any]]]:
-            del left
-            return [(kind, np.array(options, dtype=object)) for kind, options in pool.left]
-
-        # as they are: numpy makes floats of numbers on both sides of 2**63
-        differences = np.array(pool.differences, dtype=object)
-        split = diffusion.split(pool.amount, differences, list(pool.weights), last)
-        rows += [(kind, option, 1) for kind, _, option in split.own]
-        if not split.own and not split.boxed:
-            more = np.diff(split.ends, prepend=0) - pool.given
-            passes = np.repeat(np.arange(len(more)), more.astype(np.int64)).tolist()
-            for (kind, options), chosen in zip(pool.left, passes, strict=True):
-                rows.append((kind, options[chosen], 1))
-    return Rounded(
-        taken.joined(choices_of(rows, len(search.region.blocks))), tuple(diffusion.boxes)
-    )
 
 
 def _distinct(table: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.int64]]:
     """Return the distinct rows, and which of them each row is."""
-    if table.dtype.kind != "O":
-        rows, which = np.unique(table, axis=0, return_inverse=True)
-        return rows, which.ravel()
-    found: dict[tuple[int, ...], int] = {}
-    numbers = [found.setdefault(tuple(row), len(found)) for row in table.tolist()]
-    return np.array(list(found), dtype=object), np.array(numbers, dtype=np.int64)
+    which, rows = Coded.of_table(table)
+    if table.dtype.kind == "O":
+        return rows, which
+    order = np.lexsort(rows.T[::-1])
+    return rows[order], np.argsort(order)[which]
 
 
 def _box(options: NDArray[Any], weights: list[Fraction]) -> tuple[tuple[int, ...], tuple[int, ...]]:

@@ -14,7 +14,7 @@ from cms.shards.schedule import ShardedSchedule, busy_machines
 from .jobs import Jobs
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from cms.problem.parts import Configuration
     from cms.shards.counts import Coded
 
-    from .sharded_jobs import AnyJobs, Option, ShardedJobs
+    from .sharded_jobs import AnyJobs, ShardedJobs
 
 
 class Choices(NamedTuple):
@@ -95,13 +95,22 @@ def block_totals(options: NDArray[Any], counts: NDArray[np.int64]) -> list[int]:
 
 
 class Taken(NamedTuple):
-    """What every job takes, as counts; ``own`` stands for some jobs in place, ``out`` are open."""
+    """What every job takes, by shards, and in all; those that are `out` take nothing so far."""
 
     jobs: ShardedJobs
     counts: tuple[Coded, ...]
     total: list[int]
-    own: Mapping[int, Option]
     out: frozenset[int] = frozenset()
+
+    @classmethod
+    def of(cls, jobs: ShardedJobs, counts: Sequence[Coded]) -> Taken:
+        """Add up what the jobs of all shards take."""
+        total = [0] * len(jobs.problem.blocks)
+        for part in counts:
+            times = np.bincount(part.codes, minlength=len(part.options))
+            mine = block_totals(part.options, times)
+            total = [a + b for a, b in zip(total, mine, strict=True)]
+        return cls(jobs, tuple(counts), total)
 
     def load(self) -> list[int]:
         """Return how many blocks of each type all jobs take together, exactly."""
@@ -109,22 +118,20 @@ class Taken(NamedTuple):
 
     def without(self, kinds: NDArray[np.int64]) -> Taken:
         """Leave some jobs out."""
-        gone = [kind for kind in kinds.tolist() if kind not in self.out]
-        total = list(self.total)
+        total, gone = self.total, set(kinds.tolist()) - self.out
         for kind in gone:
             number, shard = self.jobs.in_shards.place(kind)
             codes, options = self.counts[number]
-            option = self.own.get(kind) or options[codes[kind - shard.first]].tolist()
+            option = options[codes[kind - shard.first]].tolist()
             total = [a - b for a, b in zip(total, option, strict=True)]
-        return self._replace(total=total, out=self.out | set(gone))
+        return self._replace(total=total, out=self.out | gone)
 
     def joined(self, other: Choices) -> Taken:
         """Let jobs that were left out take what is said."""
-        columns = zip(other.kinds.tolist(), other.options.tolist(), strict=True)
-        chosen = {kind: tuple(option) for kind, option in columns}
+        chosen = dict(zip(other.kinds.tolist(), other.options.tolist(), strict=True))
         total = [a + b for a, b in zip(self.total, other.load(), strict=True)]
-        own = {**self.own, **chosen}
-        return self._replace(own=own, total=total, out=self.out - chosen.keys())
+        counts = with_own(self.counts, chosen, self.jobs.in_shards.shards)
+        return self._replace(counts=counts, total=total, out=self.out - chosen.keys())
 
     def schedule(
         self, jobs: AnyJobs, machines: Mapping[Configuration, int]
@@ -132,14 +139,11 @@ class Taken(NamedTuple):
         """Build the schedule with these machines; the machines that stay idle are left out."""
         if self.out:
             raise AssertionError(f"{len(self.out)} jobs are left out of a schedule")
-        del jobs  # its own
-        problem = self.jobs.problem
-        counts = with_own(self.counts, self.own, self.jobs.in_shards.shards)
+        problem = jobs.problem
         if not isinstance(problem, Problem):
             busy = busy_machines(machines, problem.blocks, self.total)
-            return ShardedSchedule(busy, counts)
-        none = np.zeros((0, len(problem.blocks)), dtype=np.int8)
-        table = np.concatenate([none, *(part.table() for part in counts)])
+            return ShardedSchedule(busy, self.counts)
+        table = np.concatenate([part.table() for part in self.counts])
         return schedule_of(problem, np.arange(len(table)), table, machines)
 
 

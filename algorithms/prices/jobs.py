@@ -77,7 +77,7 @@ class Jobs:
     def members(self, kind: int) -> NDArray[np.int64]:
         """Return the jobs of a kind, in order."""
         end = int(self._ends[kind])
-        return self.by_kind[end - int(self.weights[kind]) : end]
+        return self.by_kind[end - self.weight(kind) : end]
 
     def row(self, kind: int) -> Row:
         """Return the demand and supply of a kind."""

@@ -75,7 +75,7 @@ def _bare_pass(problem: ShardedProblem, solution: Solution) -> None:
     """Read every job once, and price it once, at the prices that the bound rests on."""
     leaf = next(solution.certificate.leaves())
     prices, _ = common_denominator([leaf.prices.get(b, Fraction(0)) for b in problem.blocks])
-    list(problem.map(_priced, lambda number: (prices,), what="a bare pass"))
+    list(problem.map(_priced, prices, what="a bare pass"))
 
 
 def _priced(loaded: Loaded, prices: list[int]) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any, cast, overload
 
 import numpy as np
 
@@ -29,6 +29,7 @@ from .replacement import NOTHING_REPLACED, Replacement, replaced
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from ..shards.counts import Coded
     from ..shards.problem import ShardedProblem
     from ..shards.schedule import ShardedSchedule
 
@@ -95,14 +96,13 @@ class Reduction:
         """
         origin = dict(self._origins)
         if not isinstance(schedule, Schedule):
-            from ..shards.counts import widened
             from ..shards.schedule import ShardedSchedule
 
             names = ((self.original.own(c), n) for c, n in schedule.machines.items())
             index = self.original.block_index
-            columns = tuple(index[block] for block in self.problem.blocks)
-            counts = widened(schedule.counts, columns, len(index))
-            return ShardedSchedule({origin.get(c, c): n for c, n in names}, counts)
+            places = [index[block] for block in self.problem.blocks]
+            counts = (cast("Coded", each).widened(places, len(index)) for each in schedule.counts)
+            return ShardedSchedule({origin.get(c, c): n for c, n in names}, tuple(counts))
         columns = schedule.columns
         named = map(self.original.own, columns.configurations)
         return Schedule.from_columns(

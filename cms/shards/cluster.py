@@ -1,15 +1,14 @@
-"""Engines on a cluster of Dask's distributed scheduler, which places, spills and repeats the work.
+"""An engine on a cluster of Dask's distributed scheduler: rows are futures, tasks go to them.
 
-A shard's rows are a future that some worker holds, as narrow as its files; a task goes to where
-they are. A worker that dies takes neither with it for good: the scheduler has its tasks done and
-its shards read elsewhere.
+A worker that dies takes neither with it for good: the scheduler has its tasks done and its shards
+read elsewhere.
 """
 
 from __future__ import annotations
 
 import logging
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import CancelledError
 from contextlib import contextmanager
 from typing import Any
@@ -17,7 +16,7 @@ from typing import Any
 from ..errors import ClusterError
 from ..running.code import code_digest
 from ..running.stopping import Stopped
-from .engine import Loaded, Narrowed, Shard, Watch, Work, nobody
+from .engine import Loaded, Shard, Watch, Work
 
 #: How long to ask for a scheduler before it counts as none.
 PATIENCE = "10s"
@@ -115,7 +114,7 @@ class Cluster:
     def __init__(self, client: Any) -> None:
         self._client = client
         self._held: dict[Shard, Any] = {}
-        self.watch: Watch = nobody
+        self.watch: Watch = lambda what, done, of: None
 
     def map(self, work: Work) -> Iterator[tuple[int, Any]]:
         """Yield what the function returns for each shard, as the workers are done."""
@@ -124,8 +123,8 @@ class Cluster:
         wait: Any = distributed.wait
         running = {
             self._client.submit(
-                _there, work.function, number, shard, self._rows(_whole(shard)),
-                tuple(work.arguments(number)), code_digest(), pure=False,
+                _there, work.function, number, shard, self._rows(shard),
+                work.columns, work.arguments[number], code_digest(), pure=False,
             ): number
             for number, shard in enumerate(work.shards)
         }  # fmt: skip
@@ -161,26 +160,18 @@ class Cluster:
         try:
             return future.result()
         except distributed.KilledWorker as fault:
-            raise ClusterError(
-                f"{what} at {shard.name} has killed several workers: {fault}"
-            ) from fault
+            told = f"{what} at {shard.name} has killed several workers: {fault}"
+            raise ClusterError(told) from fault
         finally:
             if future.status != "finished":
                 # read anew by whoever asks next: a file may have been restored
-                self._held.pop(_whole(shard), None)
+                self._held.pop(shard, None)
 
     def _rows(self, shard: Shard) -> Any:
-        """Return the future of a shard's rows, which some worker holds."""
+        """Return the future of a shard's rows, which some worker holds, as narrow as its files."""
         if shard not in self._held:
             self._held[shard] = self._client.submit(_read, shard, pure=False)
         return self._held[shard]
-
-
-def _whole(shard: Shard) -> Shard:
-    """Return the shard whose rows are held."""
-    while isinstance(shard, Narrowed):
-        shard = shard.shard
-    return shard
 
 
 def _read(shard: Shard) -> Any:
@@ -192,9 +183,10 @@ def _there(
     number: int,
     shard: Shard,
     narrow: Any,
-    arguments: tuple[Any, ...],
+    columns: Sequence[int] | None,
+    arguments: Sequence[Any],
     digest: str,
 ) -> Any:
     """Do on a worker what the engine here does in this process."""
     refuse_other_code({"here": digest})  # one that has joined since
-    return function(Loaded(number, shard.first, shard.rows(narrow), 1), *arguments)
+    return function(Loaded(number, shard.first, shard.rows(narrow, columns), 1), *arguments)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
-from math import prod
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
@@ -27,10 +26,6 @@ if TYPE_CHECKING:
 _ROWS = 2**15
 #: Jobs of a shard whose demand is not met that are told of.
 _MOST_TOLD = 1001
-#: Keys of rows up to this are looked up, and not sorted.
-_LISTED_KEYS = 2**18
-#: Odd multipliers of equal rows' equal sums, which may overflow.
-_HASHING = np.random.default_rng(0).integers(1, 2**62, 4096) * 2 + 1
 
 
 class Cut(Protocol):
@@ -61,18 +56,11 @@ class Coded(NamedTuple):
     @classmethod
     def of_table(cls, table: NDArray[Any]) -> Coded:
         """Find the different rows of a table."""
-        n, k = table.shape
-        if n and table.dtype.kind == "i" and 0 < k <= len(_HASHING) and int(table.min()) >= 0:
-            sizes = [int(column.max()) + 1 for column in table.T]
-            if (size := prod(sizes)) <= _LISTED_KEYS:
-                keys = table @ np.array([prod(sizes[:i]) for i in range(k)])
-                at = np.full(size, -1)
-                at[keys] = np.arange(n)  # a row of each key
-                there = np.flatnonzero(at >= 0)
-                number = np.zeros(size, dtype=np.int32)
-                number[there] = np.arange(len(there))
-                return cls(narrowest(number[keys]), table[at[there]])
-            sums = table.astype(np.int64, copy=False) @ _HASHING[:k]
+        k = table.shape[1]
+        if table.dtype.kind == "i":
+            # Odd multipliers, so that equal rows have equal sums, which may overflow.
+            odd = np.random.default_rng(0).integers(1, 2**62, k) * 2 + 1
+            sums = table.astype(np.int64, copy=False) @ odd
             _, first, which = np.unique(sums, return_index=True, return_inverse=True)
             if np.array_equal(table[first][which.ravel()], table):  # else rows have one sum
                 return cls(narrowest(which.ravel()), table[first])
@@ -98,13 +86,11 @@ class Coded(NamedTuple):
         found: NDArray[Any] = options[self.codes]
         return found
 
-    def with_own(self, own: Mapping[int, Sequence[int]]) -> Coded:
-        """Let some jobs take other options."""
-        k, n = self.options.shape[1], len(self.codes)
-        more = Coded.joined([self, Coded.of_table(_table([*own.values()], k))], k)
-        codes = more.codes[:n].copy()
-        codes[[*own]] = more.codes[n:]
-        return Coded(codes, more.options)
+    def widened(self, columns: Sequence[int], n_blocks: int) -> Coded:
+        """Return the same for a problem with more blocks, of which these are the columns."""
+        wide = np.zeros((len(self.options), n_blocks), dtype=self.options.dtype)
+        wide[:, list(columns)] = self.options
+        return Coded(self.codes, wide)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Coded) and np.array_equal(self.table(), other.table())
@@ -125,38 +111,26 @@ def with_own(
     """Let some jobs of all shards take other options."""
     parts = []
     for part, shard in zip(counts, shards, strict=True):
-        here = range(shard.first, shard.first + shard.n_jobs)
-        mine = {job - shard.first: own[job] for job in own if job in here}
-        parts.append(part.with_own(mine) if mine else part)
+        mine = {j - shard.first: own[j] for j in own if 0 <= j - shard.first < shard.n_jobs}
+        if mine:
+            n, k = len(part.codes), part.options.shape[1]
+            codes, options = Coded.joined([part, Coded.of_table(_table([*mine.values()], k))], k)
+            codes[[*mine]] = codes[n:]
+            part = Coded(codes[:n], options)
+        parts.append(part)
     return tuple(parts)
 
 
-def widened(counts: Iterable[Cut], columns: Sequence[int], n_blocks: int) -> tuple[Coded, ...]:
-    """Return counts in memory for a problem with more blocks, of which these are the columns."""
-    parts = []
-    for part in counts:
-        assert isinstance(part, Coded)
-        wide = np.zeros((len(part.options), n_blocks), dtype=part.options.dtype)
-        wide[:, list(columns)] = part.options
-        parts.append(Coded(part.codes, wide))
-    return tuple(parts)
-
-
-class Served(NamedTuple):
-    """What counts come to in a shard: blocks of each type, and faults as (where, has, needs)."""
-
-    load: list[int]
-    faults: list[tuple[str, str, str]]
-
-
-def served(loaded: Loaded, cut: Cut) -> Served:
-    """Check the counts of a shard in exact arithmetic."""
+def served(loaded: Loaded, cut: Cut) -> tuple[list[int], list[tuple[str, str, str]]]:
+    """Return a shard's blocks of each type, and the faults of its counts: where, has, needs."""
     rows, counts = loaded.rows, cut.table(loaded)
     n, k = len(rows), rows.n_blocks
-    refused = _refused(counts, (n, k))
-    if refused is not None:
-        where = f"shard {loaded.number}"
-        return Served([0] * k, [(where, refused, f"whole numbers >= 0 of shape ({n}, {k})")])
+    kind = counts.dtype.kind
+    whole = kind == "i" or (kind == "O" and all(type(number) is int for number in counts.flat))
+    if counts.shape != (n, k) or not whole or (counts.size and counts.min() < 0):
+        told = f"other counts of {counts.dtype} and shape {counts.shape}"
+        expected = f"whole numbers >= 0 of shape ({n}, {k})"
+        return [0] * k, [(f"shard {loaded.number}", told, expected)]
     by_hand = set(rows.wide)
     short: list[int] = []
     limit = SAFE // (2 * max(k, 1))
@@ -172,39 +146,20 @@ def served(loaded: Loaded, cut: Cut) -> Served:
         short += (start + np.flatnonzero((given < demands) & ~large)).tolist()
         by_hand.update((start + np.flatnonzero(large)).tolist())
     short += [j for j in by_hand if _given(rows.row(j).supply, counts[j]) < rows.row(j).demand]
-    told = []
+    faults = []
     for j in sorted(short)[:_MOST_TOLD]:
         row = rows.row(j)
         has = Fraction(_given(row.supply, counts[j]), row.denominator)
         needs = Fraction(row.demand, row.denominator)
         job = f"job 'j{loaded.first + j}'"
-        told.append((job, f"{shown(has)} of its demand served", shown(needs)))
-    return Served(column_sums(counts), told)
-
-
-def _refused(counts: NDArray[Any], shape: tuple[int, int]) -> str | None:
-    """Say what is there in the place of one whole number >= 0 for each job and block."""
-    if counts.shape != shape or counts.dtype.kind not in "iO":
-        return f"counts that are {counts.dtype} of shape {counts.shape}"
-    if counts.dtype.kind == "O":
-        bad = next((repr(number) for number in counts.flat if type(number) is not int), None)
-        if bad is not None:
-            return f"the count {bad}"
-    if counts.size and counts.min() < 0:
-        return f"the count {counts.min()}"
-    return None
+        faults.append((job, f"{shown(has)} of its demand served", shown(needs)))
+    return column_sums(counts), faults
 
 
 def column_sums(counts: NDArray[Any]) -> list[int]:
     """Add up whole numbers >= 0 of each column without overflow."""
-    if counts.dtype.kind == "O":
-        return [sum(int(number) for number in column) for column in counts.T]
-    if counts.dtype.itemsize < 8 or int(counts.max(initial=0)) < 2**31:
-        return list(counts.sum(axis=0, dtype=np.int64).tolist())
-    # In halves: so many numbers of 63 bits would not fit.
-    low = (counts & (2**31 - 1)).sum(axis=0, dtype=np.int64).tolist()
-    high = (counts >> 31).sum(axis=0, dtype=np.int64).tolist()
-    return [(h << 31) + part for h, part in zip(high, low, strict=True)]
+    fits = int(counts.max(initial=0)) * len(counts) < 2**63
+    return list(counts.sum(axis=0, dtype=np.int64 if fits else object).tolist())
 
 
 def _given(supply: Sequence[int], counts: NDArray[Any]) -> int:

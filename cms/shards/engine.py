@@ -1,13 +1,15 @@
 """Shards, consecutive jobs that are kept together, and engines, which run functions on them.
 
 A function gets a :class:`Loaded` shard and arguments that a network can carry, as it can what the
-function returns. What a journal keeps is plain: whole numbers, texts, None, and lists of these.
+function returns.
 """
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
@@ -23,32 +25,35 @@ if TYPE_CHECKING:
 SHARD = 2**20
 
 
-class Shard(Protocol):
-    """Consecutive jobs, counted from `first`; small itself, and picklable, wherever their rows are.
+@dataclass(frozen=True)
+class Shard(ABC):
+    """Consecutive jobs; small itself, and picklable, wherever their rows are.
 
     `name` is what errors call it. `leaves` are the digests of its leaves as whoever wrote it states
     them; None if nobody did.
     """
 
-    @property
-    def first(self) -> int: ...  # noqa: D102
-    @property
-    def n_jobs(self) -> int: ...  # noqa: D102
-    @property
-    def name(self) -> str: ...  # noqa: D102
-    @property
-    def leaves(self) -> Sequence[bytes] | None: ...  # noqa: D102
+    first: int
+    n_jobs: int
+    name: str
+    leaves: tuple[bytes, ...] | None
 
+    @abstractmethod
     def read(self) -> Any:
         """Bring its rows here, in as few bytes as they need: an argument of :meth:`rows`."""
 
-    def rows(self, narrow: Any) -> Rows:
-        """Return the exact rows, of what was read."""
-        ...
+    def rows(self, narrow: Any, columns: Sequence[int] | None = None) -> Rows:
+        """Return the exact rows, of what was read; of some blocks with supply cut at the demand."""
+        rows = self.all_rows(narrow)
+        return rows if columns is None else rows.select(np.arange(len(rows)), columns, cut=True)
 
+    @abstractmethod
+    def all_rows(self, narrow: Any) -> Rows:
+        """Return the exact rows of all blocks."""
+
+    @abstractmethod
     def row(self, job: int) -> Row:
         """Return a single job's row; jobs count from the first of the shard."""
-        ...
 
 
 class Loaded(NamedTuple):
@@ -64,51 +69,23 @@ class Loaded(NamedTuple):
     stopped: Callable[[], bool] = never
 
 
-class MemoryShard(NamedTuple):
+@dataclass(frozen=True)
+class MemoryShard(Shard):
     """Consecutive jobs of rows that are in memory."""
 
-    all_rows: Rows
-    first: int
-    n_jobs: int
-    name: str
-    leaves: None = None
+    of: Rows
 
     def read(self) -> None:
         """There is nothing to be brought."""
 
-    def rows(self, narrow: None) -> Rows:
-        """Return the exact rows."""
+    def all_rows(self, narrow: None) -> Rows:
+        """Return the exact rows of all blocks."""
         del narrow
-        return self.all_rows.part(self.first, self.first + self.n_jobs)
+        return self.of.part(self.first, self.first + self.n_jobs)
 
     def row(self, job: int) -> Row:
         """Return a single job's row."""
-        return self.all_rows.row(self.first + job)
-
-
-class Narrowed(NamedTuple):
-    """A shard with fewer blocks, and supply cut at the demand; of its rows nobody states any."""
-
-    shard: Shard
-    columns: tuple[int, ...]
-    first: int
-    n_jobs: int
-    name: str
-    leaves: None = None
-
-    def read(self) -> Any:
-        """Bring the rows here."""
-        return self.shard.read()
-
-    def rows(self, narrow: Any) -> Rows:
-        """Return the rows of the blocks that are left."""
-        rows = self.shard.rows(narrow)
-        return rows.select(np.arange(len(rows)), self.columns, cut=True)
-
-    def row(self, job: int) -> Row:
-        """Return a single job's row."""
-        row = self.shard.row(job)
-        return row._replace(supply=tuple(min(row.supply[i], row.demand) for i in self.columns))
+        return self.of.row(self.first + job)
 
 
 def narrowest(values: NDArray[Any]) -> NDArray[Any]:
@@ -123,24 +100,20 @@ def narrowest(values: NDArray[Any]) -> NDArray[Any]:
 
 #: Called with what is done, how many shards are through, and of how many.
 Watch = Callable[[str, int, int], object]
-#: A function's arguments for the shard of a number.
-Arguments = Callable[[int], Sequence[Any]]
-
-
-def nobody(what: str, done: int, of: int) -> None:
-    """Watch nothing."""
-    del what, done, of
 
 
 class Work(NamedTuple):
-    """What is to be done on shards."""
+    """What is to be done on shards: a function, with arguments of its own for each of them.
+
+    Of `columns` see :meth:`Shard.rows`.
+    """
 
     function: Callable[..., Any]
     shards: Sequence[Shard]
-    arguments: Arguments
+    arguments: Sequence[Sequence[Any]]
     what: str
-    kept: bool = False
     stopped: Callable[[], bool] = never
+    columns: Sequence[int] | None = None
 
 
 class Engine(Protocol):
@@ -159,7 +132,7 @@ class Here:
 
     def __init__(self, threads: int | None = None) -> None:
         self.threads = threads
-        self.watch: Watch = nobody
+        self.watch: Watch = lambda what, done, of: None
 
     def map(self, work: Work) -> Iterator[tuple[int, Any]]:
         """Yield what the function returns for each shard, in their order."""
@@ -170,10 +143,10 @@ class Here:
                 look(work.stopped)
                 narrow = ahead.pop().result()
                 ahead += [reader.submit(each) for each in read[number + 1 : number + 2]]
-                rows = shard.rows(narrow)
+                rows = shard.rows(narrow, work.columns)
                 del narrow
                 loaded = Loaded(number, shard.first, rows, self.threads, work.stopped)
-                found = work.function(loaded, *work.arguments(number))
+                found = work.function(loaded, *work.arguments[number])
                 del rows, loaded
                 look(work.stopped)
                 self.watch(work.what, number + 1, len(shards))

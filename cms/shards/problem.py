@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -17,12 +17,15 @@ from ..problem.problem import Problem
 from ..problem.rows import Rows
 from ..running.stopping import Stopped, never
 from ..values.names import NumberedNames
-from .engine import SHARD, Engine, Here, Loaded, MemoryShard, Narrowed, Shard, Work
+from .engine import SHARD, Engine, Here, Loaded, MemoryShard, Shard, Work
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ..problem.rows import Row
+
+#: What says, or works out, what a pass over all jobs finds.
+Recall: TypeAlias = Callable[[Sequence[Any], Callable[[], Any]], Any]
 
 
 class ShardedProblem(MachineProblem):
@@ -41,6 +44,11 @@ class ShardedProblem(MachineProblem):
         Consecutive jobs from the first on.
     engine : Engine, optional
         By default this process.
+    columns : tuple of int, optional
+        Where the head's blocks stand among those of the shards; supply is then cut at the demand.
+    recall : callable, optional
+        Called with what a pass over all jobs is asked, in plain JSON, and a function that works it
+        out; by default it does so. A journal knows the answers that it has heard.
 
     Examples
     --------
@@ -53,13 +61,20 @@ class ShardedProblem(MachineProblem):
     (3, 2, True)
     """
 
-    __slots__ = ("engine", "head", "shards")
+    __slots__ = ("columns", "engine", "head", "recall", "shards")
     head: Problem
     shards: tuple[Shard, ...]
     engine: Engine
+    columns: tuple[int, ...] | None
+    recall: Recall
 
     def __init__(
-        self, head: Problem, shards: Sequence[Shard], engine: Engine | None = None
+        self,
+        head: Problem,
+        shards: Sequence[Shard],
+        engine: Engine | None = None,
+        columns: tuple[int, ...] | None = None,
+        recall: Recall = lambda asked, work_out: work_out(),
     ) -> None:
         if head.n_jobs:
             raise InvalidProblem(f"the head has {head.n_jobs} jobs; expected none")
@@ -75,7 +90,9 @@ class ShardedProblem(MachineProblem):
         )
         object.__setattr__(self, "head", head)
         object.__setattr__(self, "shards", tuple(shards))
-        object.__setattr__(self, "engine", Here() if engine is None else engine)
+        object.__setattr__(self, "engine", engine or Here())
+        object.__setattr__(self, "columns", columns)
+        object.__setattr__(self, "recall", recall)
 
     @classmethod
     def of(
@@ -84,27 +101,32 @@ class ShardedProblem(MachineProblem):
         """Cut a problem in memory into shards of `size` jobs, which get other names."""
         rows, n = problem.rows, problem.n_jobs
         shards = [
-            MemoryShard(rows, at, min(size, n - at), f"the shard of job {at}")
+            MemoryShard(at, min(size, n - at), f"the shard of job {at}", None, rows)
             for at in range(0, n, size)
         ]
         return cls(problem.replace(rows=rows.part(0, 0), job_names=()), shards, engine)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return ShardedProblem, (self.head, self.shards)
+        return ShardedProblem, (self.head, self.shards, None, self.columns)
 
     def map(
         self,
         function: Callable[..., Any],
-        arguments: Callable[[int], Sequence[Any]] = lambda number: (),
-        *,
+        *arguments: Any,
         what: str,
-        kept: bool = False,
+        own: Sequence[Any] | None = None,
         stopped: Callable[[], bool] = never,
     ) -> Iterator[Any]:
-        """Yield what a function returns for each shard, in their order; see :class:`Work`."""
+        """Yield what a function returns for each shard, in their order; see :class:`Work`.
+
+        It gets the same arguments everywhere, and then the one of its `own` if there are any.
+        """
+        one_by_one = [
+            arguments if own is None else (*arguments, each) for each in own or self.shards
+        ]
+        work = Work(function, self.shards, one_by_one, what, stopped, self.columns)
         waiting: dict[int, Any] = {}
         at = 0
-        work = Work(function, self.shards, arguments, what, kept, stopped)
         for number, found in self.engine.map(work):
             waiting[number] = found
             while at in waiting:
@@ -113,7 +135,7 @@ class ShardedProblem(MachineProblem):
 
     def load(self) -> Problem:
         """Return the same problem in memory: jobs of a problem that fits."""
-        parts = [shard.rows(shard.read()) for shard in self.shards]
+        parts = [shard.rows(shard.read(), self.columns) for shard in self.shards]
         rows = Rows.joined(parts, len(self.blocks))
         machines = self.blocks, self.configurations, self.machine_types
         return Problem._rebuild(*machines, self.job_names, rows)
@@ -123,13 +145,15 @@ class ShardedProblem(MachineProblem):
 
         `columns` are the head's blocks among the blocks of this problem.
         """
-        shards = [
-            Narrowed(each, tuple(columns), each.first, each.n_jobs, each.name)
-            for each in self.shards
-        ]
-        found = ShardedProblem(head, shards, self.engine)
+        mine = range(len(self.blocks)) if self.columns is None else self.columns
+        within = tuple(mine[i] for i in columns)
+        found = ShardedProblem(head, self.shards, self.engine, within, self.recall)
         if "facts" in self._cache:
-            found._cache["facts"] = self._cache["facts"].narrowed(columns)
+            facts = self._cache["facts"]
+            found._cache["facts"] = facts._replace(
+                serving=[facts.serving[i] for i in columns],
+                useful=[facts.useful[i] for i in columns],
+            )
         return found
 
     def place(self, job: int) -> tuple[int, Shard]:
@@ -140,7 +164,10 @@ class ShardedProblem(MachineProblem):
     def row(self, job: int) -> Row:
         """Return a single job's row."""
         _, shard = self.place(job)
-        return shard.row(job - shard.first)
+        row = shard.row(job - shard.first)
+        if self.columns is None:
+            return row
+        return row._replace(supply=tuple(min(row.supply[i], row.demand) for i in self.columns))
 
     def serving_blocks(self, stopped: Callable[[], bool] = never) -> NDArray[np.bool_]:
         """Return which blocks serve some job that has a demand, one entry a block."""
@@ -155,8 +182,7 @@ class ShardedProblem(MachineProblem):
         """Whether every job wants nothing, or gets something from one of these blocks."""
         if self._facts(never).lost or len(set(blocks)) == len(self.blocks):
             return not self._facts(never).lost
-        asked = list(blocks)
-        return all(list(self.map(_servable, lambda at: (asked,), what="looking at the jobs")))
+        return all(self.map(_servable, list(blocks), what="looking at the jobs"))
 
     def useful_blocks(self) -> tuple[int, ...]:
         """Return how many blocks of each type all jobs could need."""
@@ -164,17 +190,19 @@ class ShardedProblem(MachineProblem):
 
     def _facts(self, stopped: Callable[[], bool]) -> _Facts:
         """Return what one look at all jobs says, at the first question."""
-        if "facts" not in self._cache:
-            parts = list(self.map(_looked_at, what="looking at the jobs", stopped=stopped))
-            k = range(len(self.blocks))
-            self._cache["facts"] = _Facts(
-                [any(part.serving[i] for part in parts) for i in k],
-                [sum(part.useful[i] for part in parts) for i in k],
-                wants=any(part.wants for part in parts),
-                lost=any(part.lost for part in parts),
+
+        def look() -> _Facts:
+            none = [False] * len(self.blocks), [0] * len(self.blocks), False, False
+            parts = self.map(_looked_at, what="looking at the jobs", stopped=stopped)
+            serving, useful, wants, lost = zip(none, *parts, strict=True)
+            return _Facts(
+                [any(each) for each in zip(*serving, strict=True)],
+                [sum(each) for each in zip(*useful, strict=True)],
+                any(wants),
+                any(lost),
             )
-        facts: _Facts = self._cache["facts"]
-        return facts
+
+        return self._cached("facts", look)
 
     def one_job_a_block(self) -> ShardedProblem:
         """Return this problem: every block serves one job."""
@@ -193,11 +221,11 @@ class ShardedProblem(MachineProblem):
         """Compute ``sha256`` from all jobs; see ``docs/reference/files.md``."""
         if any(shard.first % LEAF for shard in self.shards):
             return self.load().compute_sha256()  # only tests have such small shards
-        blocks, leaves = list(self.blocks), list[bytes]()
-        found = self.map(_leaves, lambda at: (blocks, self.n_jobs), what="computing the hash")
-        for shard, part in zip(self.shards, found, strict=True):
-            leaves += (mine := [bytes.fromhex(leaf) for leaf in part])
-            if shard.leaves is not None and list(shard.leaves) != mine:
+        leaves: list[bytes] = []
+        found = self.map(_leaves, list(self.blocks), self.n_jobs, what="computing the hash")
+        for shard, mine in zip(self.shards, found, strict=True):
+            leaves += mine
+            if shard.leaves is not None and self.columns is None and list(shard.leaves) != mine:
                 raise InvalidProblem(
                     f"{shard.name} has other jobs than its leaves' hashes say; pack it again"
                 )
@@ -214,11 +242,6 @@ class _Facts(NamedTuple):
     useful: list[int]
     wants: bool
     lost: bool
-
-    def narrowed(self, columns: Sequence[int]) -> _Facts:
-        """Return the same of some of the blocks."""
-        serving = [self.serving[i] for i in columns]
-        return self._replace(serving=serving, useful=[self.useful[i] for i in columns])
 
 
 def _looked_at(loaded: Loaded) -> _Facts:
@@ -243,21 +266,19 @@ def _(
     undisturbed: int,
 ) -> tuple[int, bool] | None:
     del undisturbed  # a shard is soon through
-    total, lost = 0, False
-
-    def own(number: int) -> tuple[list[int], dict[int, list[int]]]:
-        """The prices of a shard, jobs counted from its first one."""
-        shard = problem.shards[number]
-        mine = range(shard.first, shard.first + shard.n_jobs)
-        return list(prices), {j - shard.first: list(special[j]) for j in special if j in mine}
-
+    own = [
+        {j - each.first: list(special[j]) for j in special if 0 <= j - each.first < each.n_jobs}
+        for each in problem.shards
+    ]
     try:
-        watched = never if stopped is None else stopped
-        for part, unservable in problem.map(_paid, own, what="checking the bound", stopped=watched):
-            total, lost = total + part, lost or unservable
+        parts = [
+            *problem.map(
+                _paid, list(prices), own=own, what="checking the bound", stopped=stopped or never
+            )
+        ]
     except Stopped:
         return None
-    return total, lost
+    return sum(total for total, _ in parts), any(unservable for _, unservable in parts)
 
 
 def _paid(
@@ -269,6 +290,5 @@ def _paid(
     return None if found is None else (found.total, bool(found.unservable))
 
 
-def _leaves(loaded: Loaded, blocks: list[str], n_jobs: int) -> list[str]:
-    names = NumberedNames("j", n_jobs)
-    return [leaf.hex() for leaf in leaf_digests(names, loaded.rows, blocks, loaded.first)]
+def _leaves(loaded: Loaded, blocks: list[str], n_jobs: int) -> list[bytes]:
+    return [*leaf_digests(NumberedNames("j", n_jobs), loaded.rows, blocks, loaded.first)]

@@ -122,11 +122,8 @@ def busy_machines(
     for shape, number in machines.items():
         used = 0
         for block, each in shape.blocks.items():
-            mine = min(max(left.get(block, 0), 0), each * number)
-            used = max(used, -(-mine // each))
-        for block, each in shape.blocks.items():
-            if block in left:
-                left[block] -= each * number
+            used = max(used, -(-min(left.get(block, 0), each * number) // each))
+            left[block] = max(0, left.get(block, 0) - each * number)
         if used:
             found[shape] = used
     return found
@@ -151,20 +148,12 @@ class ShardedReferee(JobReferee):
         nothing = np.zeros((1, k), dtype=np.int64)
         cuts = counts or [Coded(np.zeros(each.n_jobs, dtype=np.int8), nothing) for each in shards]
         load = [0] * k
-        for part in problem.map(served, lambda at: (cuts[at],), what="checking the schedule"):
-            for where, has, needs in part.faults:
-                yield Violation("demand", where, has, needs)
-            load = [a + b for a, b in zip(load, part.load, strict=True)]
+        for given, faults in problem.map(served, own=cuts, what="checking the schedule"):
+            yield from (Violation("demand", *fault) for fault in faults)
+            load = [a + b for a, b in zip(load, given, strict=True)]
         for block, given in zip(problem.blocks, load, strict=True):
             have = sum(shape.blocks.get(block, 0) * n for shape, n in machines.items())
             if given > have:
-                yield Violation(
-                    "blocks",
-                    "the schedule",
-                    f"{shown(given)} blocks {block!r} given to jobs",
-                    f"at most the {shown(have)} of its machines",
-                )
-
-    def cost(self, schedule: Any) -> Fraction:
-        """Return what all machines cost."""
-        return schedule.cost(self.problem)  # type: ignore[no-any-return]
+                has = f"{shown(given)} blocks {block!r} given to jobs"
+                needs = f"at most the {shown(have)} of its machines"
+                yield Violation("blocks", "the schedule", has, needs)

@@ -100,7 +100,6 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
         {"demand": [-1], "1g": [1], "3g": [2]},
         "bad.parquet: row 0: demand of job 'j0' is -1",
     ),
-    "no number": ({"demand": ["many"], "1g": [1], "3g": [2]}, "'many'"),
     "not finite": (
         {"demand": [1.0], "1g": [float("inf")], "3g": [2]},
         "row 0: supply of block '1g' to job 'j0' is inf",

@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ import pytest
 
 from algorithms.prices import jobs
 from cms import FileError, open_problem, solve, write_solution
+from cms.shards.engine import Here, Work
 from tests.samples import so_many
 from tests.shards.folders import bytes_of, fleet
 
@@ -35,31 +37,37 @@ def told(folder: Path) -> dict[str, Any]:
     return {**files, "solution": document}
 
 
-def test_a_torn_or_spoiled_line_is_forgotten_and_another_problem_s_journal_refused(
-    tmp_path: Path,
-) -> None:
+class Counting(Here):
+    """Counts the passes that it prices."""
+
+    passes = 0
+
+    def map(self, work: Work) -> Iterator[tuple[int, Any]]:
+        self.passes += work.what == "pricing"
+        return super().map(work)
+
+
+def test_a_torn_line_is_forgotten_and_another_problem_s_journal_refused(tmp_path: Path) -> None:
     fleet(tmp_path / "fleet", 70_000)
-    one = open_problem(tmp_path / "fleet", journal=tmp_path / "run")
-    solve(one, time_limit=None)
-    path = tmp_path / "run" / "journal.jsonl"
-    whole = path.read_bytes()
-    path.write_bytes(whole[:-7])
-    two = open_problem(tmp_path / "fleet", journal=tmp_path / "run")
-    solve(two, time_limit=None)
-    engine: Any = two.engine
-    assert engine.worked_out == 1
-    assert path.read_bytes() == whole
-    lines = path.read_text().split("\n")
-    key, _, digest = json.loads(lines[2])
-    lines[2] = json.dumps([key, [7, []], digest])
-    path.write_text("\n".join(lines))
-    three = open_problem(tmp_path / "fleet", journal=tmp_path / "run")
-    solve(three, time_limit=None)
-    engine = three.engine
-    assert engine.worked_out == 1
+    path, passes, whole, code = tmp_path / "run" / "journal.jsonl", [], b"", b""
+    for change in ("", "a torn line", "other code"):
+        engine = Counting()
+        if change:
+            path.write_bytes(whole[:-7] if "torn" in change else whole.replace(code, b"0"))
+        problem = open_problem(tmp_path / "fleet", engine=engine, journal=tmp_path / "run")
+        solve(problem, time_limit=None)
+        passes.append(engine.passes)
+        whole = path.read_bytes()
+        code = json.loads(whole.split(b"\n")[0])["code"].encode()
+    assert passes == [passes[0], 1, passes[0]]
+    assert passes[0] == whole.count(b"\n") - 2 > 1
     fleet(tmp_path / "other", 65_000)
     with pytest.raises(FileError, match="is not the journal of this problem"):
         open_problem(tmp_path / "other", journal=tmp_path / "run")
+    path.write_bytes(b"[no JSON\n")
+    with pytest.raises(FileError, match="is not the journal of this problem"):
+        open_problem(tmp_path / "fleet", journal=tmp_path / "run")
+    assert path.read_bytes() == b"[no JSON\n"
 
 
 CLIENT = """

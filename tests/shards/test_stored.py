@@ -33,12 +33,13 @@ def written(place: Path, data: bytes) -> tuple[Path, str]:
 @pytest.mark.parametrize(
     ("data", "words"),
     [
-        (npy(np.asfortranarray(TABLE)), "by columns"),
-        (npy(TABLE) + b"x", "holds 49 bytes"),
-        (npy(TABLE).replace(b"(3, 2), }" + b" " * 18, b"(3000000000000000, 2), }   "), "of shape"),
+        (npy(np.asfortranarray(TABLE)), "integers of shape (3, 2) by rows"),
+        (npy(TABLE) + b"x", "is no array"),
+        (npy(TABLE).replace(b"(3, 2), }    ", b"(30000, 2), }"), "of shape (30000, 2)"),
         (npy(TABLE).replace(b"(3, 2), }", b"((((3, 2)"), "is no array"),
-        (npy(TABLE.astype(">i8")), "of >i8"),
-        (npy(TABLE.astype(object)), "of |O"),
+        (npy(TABLE.astype(">i8")), "holds >i8"),
+        (npy(TABLE.astype(object)), "is no array"),
+        (npy(TABLE).replace(b"Y\1", b"Y\2"), "is no array"),
         (npy(-TABLE), "holds the number -5"),
         (b"", "is no array"),
     ],

@@ -145,8 +145,7 @@ class _Names(Sequence[str]):
         return len(self._numbers)
 
     def __getitem__(self, index: Any) -> Any:
-        found = self._numbers[index]
-        return [f"j{j}" for j in found] if isinstance(index, slice) else f"j{found}"
+        return f"j{self._numbers[index]}"
 
 
 def open_problem(
@@ -199,19 +198,20 @@ def open_problem(
     problem = ShardedProblem(machines, shards, engine)
     if journal is None:
         return problem
-    where = Path(journal).absolute()
-    kept = Journal(problem.engine, where, problem.stated_sha256())
-    return ShardedProblem(machines, shards, kept)
+    known = Journal(Path(journal).absolute(), problem.stated_sha256())
+    return ShardedProblem(machines, shards, engine, recall=known.recall)
 
 
 def _shard(entry: Node, folder: Path, number: int, first: int, n_blocks: int) -> StoredShard:
+    leaf = Field(lambda node: bytes.fromhex(SHA256.read(node)), str)
     sums, others = stated_files(
         entry, number, _JOB_FILES, jobs=AT_LEAST_ONE, leaves=Field(lambda node: node, str)
     )
     n = others["jobs"]
-    leaves = [SHA256.read(leaf) for leaf in others["leaves"].array(length=-(-n // _LEAF))]
-    stated = tuple(bytes.fromhex(leaf) for leaf in leaves)
-    return StoredShard(str(folder), f"{number:06d}", first, n, n_blocks, sums, stated)
+    leaves = tuple(leaf.read(each) for each in others["leaves"].array(length=-(-n // _LEAF)))
+    file = f"{number:06d}"
+    name = f"shard {file} of {folder}"
+    return StoredShard(first, n, name, leaves, str(folder), file, n_blocks, sums)
 
 
 _COUNT_FILES = {"npy": SHA256, "wide": SHA256.or_else(None)}

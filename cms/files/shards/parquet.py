@@ -42,7 +42,7 @@ def parquet_chunks(
     wanted, jobs, paths = ["demand", *problem.blocks], 0, list(paths)
     for path in paths:  # what is wrong with the last file is told before hours of reading
         with _opened(path) as file:
-            _refuse_columns(path, list(file.schema_arrow.names), wanted)
+            _refuse_columns(path, file.schema_arrow.names, wanted)
     for path in paths:
         with _opened(path) as file:
             for chunk in _chunks(path, file, wanted, jobs):
@@ -95,10 +95,7 @@ def _numbers(
     """Return numbers >= 0, and those of texts: here the row and file of each are known."""
     suspects: Iterable[int] = range(len(values))
     if values.dtype.kind != "O":
-        good = values >= 0
-        if values.dtype.kind == "f":
-            good &= np.isfinite(values)
-        suspects = np.flatnonzero(~good)[:1].tolist()
+        suspects = np.flatnonzero(~((values >= 0) & np.isfinite(values)))[:1].tolist()
     for at in suspects:
         try:
             number = exact(values[at], described(f"j{job + at}", block))
@@ -178,19 +175,14 @@ def _side_by_side(columns: list[NDArray[Any]], n: int) -> NDArray[Any]:
     'f'
     >>> _side_by_side([np.array([2**60 + 1]), np.array([0.1])], 1).tolist()
     [[1152921504606846977, 0.1]]
-    >>> _side_by_side([np.array([2**60 + 1]), np.array([2**60 + 1], np.uint64)], 1).tolist()
-    [[1152921504606846977, 1152921504606846977]]
     """
-    if not columns:
-        return np.zeros((n, 0), dtype=np.int64)
     kinds = {column.dtype for column in columns}
     whole = [column for column in columns if column.dtype.kind in "iu"]
     most = max((int(column.max(initial=0)) for column in whole), default=0)
-    if len(kinds) == 1:
-        return np.stack(columns, axis=1)
     if len(whole) == len(columns) and most < 2**63:  # numpy would make floats of mixed signs
-        return np.stack([column.astype(np.int64) for column in columns], axis=1)
-    if all(k.kind in "iu" or k == np.float64 for k in kinds) and most <= _EXACT_FLOATS:
+        return np.array([column.astype(np.int64) for column in columns]).T.reshape(n, len(columns))
+    floats = kinds <= {column.dtype for column in whole} | {np.dtype(np.float64)}
+    if len(kinds) == 1 or (floats and most <= _EXACT_FLOATS):
         return np.stack(columns, axis=1)
     table = np.empty((n, len(columns)), dtype=object)
     for at, column in enumerate(columns):

@@ -7,16 +7,18 @@ import math
 import os
 import re
 from collections.abc import Container, Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
 from tokenize import TokenError
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ...errors import FileError
 from ...problem.rows import Row, Rows
-from ...shards.engine import narrowest
+from ...shards.engine import Shard, narrowest
 from ...values.numbers import LARGEST_DIGITS
 from ..fields import TEXT, Field, read_object
 from ..source import write_synced
@@ -48,8 +50,7 @@ def write_file(path: Path, data: bytes) -> str:
 def array_bytes(values: NDArray[Any]) -> bytes:
     """Return the bytes of an array's file, in as few bytes a number as there can be."""
     target = BytesIO()
-    narrow = np.ascontiguousarray(narrowest(values))
-    np.lib.format.write_array(target, narrow, version=(1, 0), allow_pickle=False)
+    np.save(target, np.ascontiguousarray(narrowest(values)))
     return target.getvalue()
 
 
@@ -78,18 +79,15 @@ def read_bytes(path: Path, sha256: str) -> bytes:
 def read_array(path: Path, sha256: str, shape: tuple[int, ...]) -> NDArray[Any]:
     """Read an array of whole numbers >= 0 of a shape, which is written row by row."""
     data = BytesIO(read_bytes(path, sha256))
-    try:
+    version = found = kind = by_columns = None
+    with suppress(ValueError, SyntaxError, TokenError, RecursionError, MemoryError):
         version = np.lib.format.read_magic(data)
         found, by_columns, kind = np.lib.format.read_array_header_1_0(data)
-    except (ValueError, SyntaxError, TokenError, RecursionError, MemoryError):
-        version, found, by_columns, kind = (0, 0), (), False, np.dtype("V")
-    if version != (1, 0):
-        raise _broken(path, "is no array", ".npy, version 1.0")
-    numbers, size = data.getbuffer()[data.tell() :], kind.itemsize * math.prod(shape)
-    by_columns = by_columns and len(shape) > 1
-    if kind.str not in _KINDS or found != shape or by_columns or len(numbers) != size:
-        order = "columns" if by_columns else "rows"
-        what = f"holds {len(numbers)} bytes of {kind.str} of shape {found} by {order}"
+    numbers = data.getbuffer()[data.tell() :]
+    if version != (1, 0) or kind is None or len(numbers) != kind.itemsize * math.prod(shape):
+        raise _broken(path, f"is no array of shape {shape}", ".npy, version 1.0")
+    if kind.str not in _KINDS or found != shape or (by_columns and len(shape) > 1):
+        what = f"holds {kind.str} of shape {found}"
         raise _broken(path, what, f"signed little-endian integers of shape {shape} by rows")
     values = np.frombuffer(numbers, kind).reshape(shape)
     if values.size and int(values.min()) < 0:
@@ -145,65 +143,46 @@ def stated_files(entry: Node, number: int, kinds: Mapping[str, Field], **others:
     return (stated, found) if others else stated
 
 
-class Narrow(NamedTuple):
-    """The rows of a shard as its files have them."""
-
-    demand: NDArray[Any]
-    supply: NDArray[Any]
-    denominator: NDArray[Any] | None
-    wide: Mapping[int, tuple[int, ...]]
-
-
-class StoredShard(NamedTuple):
+@dataclass(frozen=True)
+class StoredShard(Shard):
     """A shard in the files of a problem folder, whose names begin with `file`."""
 
     folder: str
     file: str
-    first: int
-    n_jobs: int
     n_blocks: int
     sha256: tuple[tuple[str, str], ...]
-    leaves: tuple[bytes, ...]
-
-    @property
-    def name(self) -> str:
-        """What errors call it."""
-        return f"shard {self.file} of {self.folder}"
 
     def _path(self, what: str) -> Path:
         return Path(self.folder, "jobs", f"{self.file}.{what}")
 
-    def read(self) -> Narrow:
+    def read(self) -> dict[str, Any]:
         """Read its files."""
-        sums, n = dict(self.sha256), self.n_jobs
+        sums, n, k = dict(self.sha256), self.n_jobs, self.n_blocks
         refuse_strangers(Path(self.folder, "jobs", self.file), sums, ("denominator.npy", "wide"))
-
-        def array(what: str, *shape: int) -> NDArray[Any]:
-            return read_array(self._path(what), sums[what], shape)
-
-        jobs, wide = range(self.first, self.first + n), dict[int, tuple[int, ...]]()
+        shapes = {"demand.npy": (n,), "supply.npy": (n, k), "denominator.npy": (n,)}
+        found: dict[str, Any] = {
+            what: read_array(self._path(what), sums[what], shape)
+            for what, shape in shapes.items()
+            if what in sums
+        }
         if "wide" in sums:
-            wide = read_lines(self._path("wide"), sums["wide"], self.n_blocks + 2, jobs)
-        return Narrow(
-            array("demand.npy", n),
-            array("supply.npy", n, self.n_blocks),
-            array("denominator.npy", n) if "denominator.npy" in sums else None,
-            wide,
-        )
+            jobs = range(self.first, self.first + n)
+            found["wide"] = read_lines(self._path("wide"), sums["wide"], k + 2, jobs)
+        return found
 
-    def rows(self, narrow: Narrow) -> Rows:
-        """Return the exact rows."""
-        demands, supplies = narrow.demand.astype(np.int64), narrow.supply.astype(np.int64)
+    def all_rows(self, narrow: dict[str, Any]) -> Rows:
+        """Return the exact rows of all blocks."""
+        demands, supplies = (narrow[what].astype(np.int64) for what in ("demand.npy", "supply.npy"))
         wide = {
             j - self.first: Row(numbers[1], numbers[2:], numbers[0])
-            for j, numbers in narrow.wide.items()
+            for j, numbers in narrow.get("wide", {}).items()
         }
         places = np.array(sorted(wide), dtype=np.int64)
-        if narrow.denominator is None:
+        if "denominator.npy" in narrow:
+            denominators = narrow["denominator.npy"].astype(np.int64)
+        else:
             denominators = np.ones(self.n_jobs, dtype=np.int64)
             denominators[places] = 0
-        else:
-            denominators = narrow.denominator.astype(np.int64)
         none = np.flatnonzero(denominators == 0)
         if not np.array_equal(none, places) or demands[places].any() or supplies[places].any():
             what = "its jobs are not those whose numbers are 0 in the arrays"
@@ -215,19 +194,17 @@ class StoredShard(NamedTuple):
     def row(self, job: int) -> Row:
         """Return a single job's row; jobs count from the first of the shard."""
         sums = dict(self.sha256)
-
-        def at(what: str) -> Any:
-            return np.load(self._path(f"{what}.npy"), mmap_mode="r")[job].tolist()
-
+        if "wide" in sums:
+            return self.rows(self.read()).row(job)
         try:
-            demand, supply = at("demand"), at("supply")
-            if "wide" in sums and not demand and not any(supply):
-                return self.rows(self.read()).row(job)
-            return Row(demand, tuple(supply), at("denominator") if "denominator.npy" in sums else 1)
-        except FileError:
-            raise
+            demand, supply, *denominator = (
+                np.load(self._path(what), mmap_mode="r")[job].tolist()
+                for what in ("demand.npy", "supply.npy", "denominator.npy")
+                if what in sums
+            )
         except (OSError, ValueError, IndexError) as fault:
             raise _broken(self.name, f"cannot be read: {fault}") from None
+        return Row(demand, tuple(supply), *denominator or (1,))
 
 
 def write_shard(folder: Path, file: str, first: int, rows: Rows) -> dict[str, str]:
