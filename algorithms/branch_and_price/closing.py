@@ -20,9 +20,10 @@ from ..prices.search import fractional
 from .dive import Dived
 from .diver import MOST_UNDECIDED, Diver
 from .neighbourhood import FIRST_RUNGS, Neighbourhood, Rung
+from .open_machines import filled
 from .program import Found, Task, close, every_block, every_option, schedule_of, solver_bound
 from .rounding import Rounded, rounded
-from .shapes import Shapes, covering, filled
+from .shapes import Shapes
 from .undecided import Undecided
 from .whole_fleets import MAX_KINDS, WholeFleets, alike
 
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
 
     from ..prices.search import PriceSearch
     from ..prices.sharded_jobs import AnyJobs
-    from .greedy_turn import GreedyTurn
+    from .run import GreedyTurn
 
 _LADDER = (
     Rung(60, 15, 200),
@@ -262,14 +263,13 @@ class Closing:
             yield from self._claim(shapes, answer.found, part)
 
     def _filled(
-        self, shapes: Shapes, start: Rounded, part: str, around: list[Fraction] | None = None
+        self, shapes: Shapes, start: Rounded, part: str, around: Sequence[Fraction] = ()
     ) -> Iterator[Claim]:
         """Cover a rounded solution without boxes with machines, at once and roughly."""
-        load = start.choices.load()
-        machines = filled(shapes, load, around or covering(shapes, load))
+        machines = filled(shapes, start.choices.load(), around)
         if machines is not None:
-            found = Found(shapes.cost(machines), machines, start.choices)
-            yield from self._claim(shapes, found, part)
+            schedule = start.choices.schedule(self._jobs, machines)
+            yield Named(self._reduction.restore(schedule), part)
 
     def _climb(
         self,

@@ -2,29 +2,37 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from contextlib import suppress
+from time import monotonic
+from typing import TYPE_CHECKING, Any, cast
 
+from cms.errors import UnsupportedProblem
 from cms.plugin.algorithm import Claim, Named
 from cms.problem.problem import Problem
 from cms.reduction.reduction import Reduction, reduce
 from cms.running.stopping import Stopped
-from cms.schedule.schedule import Schedule
+from cms.schedule.contents import Mix
+from cms.schedule.schedule import MachineGroup, Schedule
 
 from ..prices import jobs as jobs_module
 from ..prices.jobs import Jobs
 from ..prices.passes import certificate
 from ..prices.search import PriceSearch, ray
 from .first import first_schedule
-from .greedy_turn import GreedyTurn
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from cms.mixes.problem import TimeSharedProblem
     from cms.plugin.algorithm import Budget
     from cms.shards.problem import ShardedProblem
 
     from ..prices.sharded_jobs import AnyJobs
     from .closing import Closing
+
+#: Jobs times block types up to which greedy has a turn, the part of the time that is left that it
+#: may take, and the part after which it is not to be put off any longer.
+_MOST_BLOCKS, _TIME, _LATE = 20_000, 0.2, 0.1
 
 
 def claims(problem: Problem | ShardedProblem, budget: Budget) -> Iterator[Claim]:
@@ -47,6 +55,33 @@ def claims(problem: Problem | ShardedProblem, budget: Budget) -> Iterator[Claim]
         yield from _claims(reduction, _jobs_of(reduction.problem, budget), budget)
     except Stopped:
         return
+
+
+def claims_unshared(problem: TimeSharedProblem, budget: Budget) -> Iterator[Claim]:
+    """Yield the claims of the plain problem, with a mix of one job in the place of each job.
+
+    Certificates stay as they are: they are about blocks with one job.
+    """
+    mixes: dict[tuple[str, str], Mix] = {}
+    for block in problem.blocks:
+        for job, points in problem.usable_points(block).items():
+            best = max(points, key=lambda p: (p.amount / p.length, -p.amount))
+            mixes[block, job] = Mix({job: best.amount})
+    for claim in claims(problem.unshared(), budget):
+        if isinstance(claim, Named) and isinstance(claim.claim, Schedule):
+            claim = Named(_shared(claim.claim, mixes), claim.part)
+        yield claim
+
+
+def _shared(schedule: Schedule, mixes: dict[tuple[str, str], Mix]) -> Schedule:
+    return Schedule(
+        MachineGroup(
+            group.configuration,
+            {(block, mixes[block, job]): count for (block, job), count in group.assignment.items()},
+            group.count,
+        )
+        for group in schedule.groups
+    )
 
 
 def _jobs_of(problem: Problem | ShardedProblem, budget: Budget) -> AnyJobs:
@@ -82,3 +117,49 @@ def _claims(reduction: Reduction, jobs: AnyJobs, budget: Budget) -> Iterator[Cla
         yield from closing.claims_between_passes(search)
     if closing is not None:
         yield from closing.claims(search)
+
+
+class GreedyTurn:
+    """Greedy's turn, which comes once, and only where it takes little of the time."""
+
+    def __init__(self, reduction: Reduction, budget: Budget) -> None:
+        self._problem, self._budget = reduction.original, budget
+        small = reduction.problem
+        few = small.n_jobs * len(small.blocks) <= _MOST_BLOCKS
+        self._waits = few and isinstance(small, Problem)
+        self._late = (1 - _LATE) * budget.remaining()
+
+    def claims(self, *, if_late: bool = False) -> Iterator[Named]:
+        """Yield greedy's claims, unless it had its turn, or may still be put off."""
+        if not self._waits or (if_late and self._budget.remaining() >= self._late):
+            return
+        self._waits = False
+        from ..greedy import Greedy, GreedyOptions
+
+        greedy, options = Greedy(), GreedyOptions()
+        if greedy.support(self._problem, options):
+            # Numbers too far apart for it show in its run.
+            with suppress(UnsupportedProblem):
+                share = cast("Budget", _TimeShare(self._budget))
+                for claim in greedy.run(self._problem, options, share):
+                    yield Named(claim.claim, f"greedy: {claim.part}")
+
+
+class _TimeShare:
+    """A budget with a part of the time that is left of another one.
+
+    Native code in it ends by the limits it is given: ``on_stop`` calls when the other one ends.
+    """
+
+    def __init__(self, budget: Budget) -> None:
+        self._budget, self._end = budget, monotonic() + _TIME * budget.remaining()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._budget, name)
+
+    @property
+    def stopped(self) -> bool:
+        return self._budget.stopped or monotonic() >= self._end
+
+    def remaining(self) -> float:
+        return max(0.0, min(self._budget.remaining(), self._end - monotonic()))
