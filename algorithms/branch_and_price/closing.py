@@ -11,20 +11,18 @@ import numpy as np
 from cms.certificate.certificate import next_below, round_up
 from cms.plugin.algorithm import Claim, Named
 
-from ..prices.choices import AnyChoices, Choices, Taken
+from ..prices.choices import AnyChoices, Taken
 from ..prices.fraction import Fractional
 from ..prices.jobs import Jobs
 from ..prices.passes import certificate
 from ..prices.region import PricePoint, configuration_of
 from ..prices.search import fractional
-from .dive import Dived
-from .diver import MOST_UNDECIDED, Diver
+from .dive import MOST_UNDECIDED, Dived, Diver, Undecided
 from .neighbourhood import FIRST_RUNGS, Neighbourhood, Rung
 from .open_machines import filled
 from .program import Found, Task, close, every_block, every_option, schedule_of, solver_bound
 from .rounding import Rounded, rounded
 from .shapes import Shapes
-from .undecided import Undecided
 from .whole_fleets import MAX_KINDS, WholeFleets, alike
 
 if TYPE_CHECKING:
@@ -156,12 +154,7 @@ class Closing:
         start = Undecided.of(search, mixture) if self._jobs.listed else None
         if start is None or len(start.open) > MOST_UNDECIDED:
             whole = rounded(search, mixture, self._budget.seed, most_boxes=0).choices
-            # Without a table of options nothing is left open but the machines.
-            start = (
-                Undecided.none(whole)
-                if isinstance(whole, Choices)
-                else Undecided.of_blocks(whole.load())
-            )
+            start = Undecided.none(whole)
         taken = whole if isinstance(whole, Taken) else None
         for dived in diver.dives(start, self._least(search.best), self._cost, which):
             yield from self._cut(dived, "diving", taken)

@@ -12,12 +12,11 @@ from cms.certificate.certificate import next_below, round_up
 from ..prices.choices import choices_of
 from ..prices.fraction import Fractional
 from ..prices.region import configuration_of
-from .diver import MOST_UNDECIDED, Diver
+from .dive import MOST_UNDECIDED, Diver, Undecided
 from .neighbourhood import Neighbourhood, Rung
 from .program import Found, schedule_of
 from .rounding import Rounded
 from .shapes import Shapes
-from .undecided import Undecided
 from .whole_fleets import MAX_KINDS, WholeFleets, alike
 
 if TYPE_CHECKING:
@@ -30,10 +29,9 @@ if TYPE_CHECKING:
     from ..prices.jobs import Jobs
     from ..prices.region import PricePoint
     from ..prices.search import PriceSearch
-    from .dive import Dived
+    from .dive import Dived, Pick
     from .proof_tree import Node
     from .restricted_master import NodeSolution
-    from .undecided import Pick
 
 #: Fleets for which schedules are looked for, and dives for each.
 _MOST_FLEETS, _DIVES = 12, slice(6)

@@ -19,8 +19,8 @@ from cms.knapsack.pricing import common_denominator
 from ..prices.choices import choices_of
 from ..solvers.floats import near
 from ..solvers.linear import MixedProgram
+from .dive import Pick, Undecided
 from .options import NearOptions
-from .undecided import Pick, Undecided
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -31,8 +31,7 @@ if TYPE_CHECKING:
     from ..prices.jobs import Jobs
     from ..prices.region import Bounded, PricePoint, Region
     from ..prices.search import PriceSearch
-    from .dive import Dived
-    from .diver import Diver
+    from .dive import Dived, Diver
 
 #: Programs take so many kinds of jobs; these are alike if there are so many of a kind on average.
 MAX_KINDS, _ALIKE = 128, 8
