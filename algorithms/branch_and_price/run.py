@@ -113,10 +113,10 @@ def _claims(reduction: Reduction, jobs: AnyJobs, budget: Budget) -> Iterator[Cla
         if closing is None:
             from .closing import Closing  # most of the package, which proved schedules do not need
 
-            closing = Closing(reduction, jobs, budget, greedy)
-        yield from closing.claims_between_passes(search)
+            closing = Closing(reduction, search, budget, greedy)
+        yield from closing.claims_between_passes()
     if closing is not None:
-        yield from closing.claims(search)
+        yield from closing.claims()
 
 
 class GreedyTurn:
