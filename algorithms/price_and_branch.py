@@ -47,18 +47,16 @@ class PriceAndBranch:
     that was the optimum.
 
     **Running time.** About a dozen passes over the jobs, each linear in their number, and integer
-    programs of at most a few hundred jobs (the exact ones, of up to some ten thousand options, are
-    for small problems). Branching is exponential in the worst case and is limited to a number of
-    nodes; without a time limit a run ends when all of this is done.
+    programs of at most a few hundred jobs or ten thousand options. Branching is exponential in the
+    worst case and is limited to a number of nodes; without a time limit a run ends when all of this
+    is done.
 
     References
     ----------
-    The bound is that of Dantzig and Wolfe (1960, DOI 10.1287/opre.8.1.101), its dual in price space
-    as in ``docs/measured/performance.md``; certificates are described in
-    ``docs/reference/files.md`` and checked by ``proofs_checks/checker``. Diving follows Sadykov,
-    Vanderbeck, Pessoa, Tahiri and Uchoa (2019, DOI 10.1287/ijoc.2018.0822). Shared blocks are
-    those of Choi, Lee, Kim, Park, Kwon and Huh
-    (USENIX ATC 2022); the steps of their price functions are Chvatal-Gomory cuts of jobs' rows.
+    The bound is that of Dantzig and Wolfe (1960, DOI 10.1287/opre.8.1.101); certificates are those
+    of ``docs/reference/files.md``. Diving follows Sadykov, Vanderbeck, Pessoa, Tahiri and Uchoa
+    (2019, DOI 10.1287/ijoc.2018.0822), shared blocks Choi, Lee, Kim, Park, Kwon and Huh (USENIX ATC
+    2022); the steps of their price functions are Chvatal-Gomory cuts of jobs' rows.
 
     Examples
     --------

@@ -42,8 +42,6 @@ _LADDER = (
     Rung(300, 40, 1000),
     Rung(60, 400, 1000),
 )
-#: Where costs are fine the first ones do, if they find a schedule at all.
-_FINE_FIRST = (FIRST_RUNGS[:2], FIRST_RUNGS[:1], FIRST_RUNGS[2:])
 #: The ladder is climbed this often, with other free jobs each time.
 _CLIMBS = 4
 #: Dives before other programs, and after the first of these.
@@ -178,10 +176,8 @@ class Closing:
                 fewer = False
         given = self._jobs, region, self._point, shapes, mixture, self._random
         near = Neighbourhood(*given)
-        for rungs in _FINE_FIRST if fine else (FIRST_RUNGS,):
-            yield from self._climb(near, shapes, mixture, 0, rungs)
-            if self._cost is not None:
-                break
+        # Where costs are fine the first rungs do, if they find a schedule at all.
+        yield from self._climb(near, shapes, mixture, 0, FIRST_RUNGS[: 2 if fine else None])
         yield from self._wide(near, shapes)
         if fine:
             # Costs that differ by less than a machine are reached by few fleets, which branches
