@@ -127,42 +127,28 @@ class _Listed:
         self._search, self._diffusion = search, diffusion
         largest = max((int(options.max(initial=0)) for options in search.options), default=0)
         diffusion.unit = 2 ** max(0, largest.bit_length() - 60)
-        self._kinds: list[NDArray[np.int64]] = []
-        self._options: list[NDArray[Any]] = []
-        self._counts: list[NDArray[np.int64]] = []
+        self._parts: list[Choices] = []
 
     def run(self, mixture: Fractional) -> Rounded:
         search = self._search
         n = len(search.jobs)
-        numbers = np.zeros(n, dtype=np.int64)
+        numbers, decided = np.zeros(n, dtype=np.int64), np.ones(n, dtype=np.bool_)
         for group, shares in enumerate(mixture.shares):
             numbers[search.kinds_of_group(group)] = max(shares, key=lambda share: share[1])[0]
-        options = self._picked(numbers)
-        decided = np.ones(n, dtype=np.bool_)
-        for group, shares in enumerate(mixture.shares):
             if len(shares) > 1:
                 decided[self._diffuse(group, shares)] = False
-        stay = np.flatnonzero(decided)
-        kinds = np.concatenate([stay, *self._kinds])
-        order = np.argsort(kinds, kind="stable")
-        taken = np.concatenate([options[stay], *self._options])[order]
-        counts = np.concatenate([search.weights[stay], *self._counts])[order]
-        return Rounded(Choices(kinds[order], taken, counts), tuple(self._diffusion.boxes))
-
-    def _picked(self, numbers: NDArray[np.int64]) -> NDArray[Any]:
-        """Return each kind's option in the pass of the given number."""
-        passes = self._search.options
-        wanted = np.unique(numbers).tolist()
-        if len(wanted) == 1:
-            only: NDArray[Any] = passes[wanted[0]]
-            return only
-        options: NDArray[Any] = passes[wanted[0]].astype(
-            np.result_type(*(passes[at].dtype for at in wanted))
-        )
-        for at in wanted[1:]:
+        passes = np.unique(numbers).tolist()
+        kind = np.result_type(*(search.options[at].dtype for at in passes))
+        options = search.options[passes[0]].astype(kind)
+        for at in passes[1:]:
             mine = numbers == at
-            options[mine] = passes[at][mine]
-        return options
+            options[mine] = search.options[at][mine]
+        stay = np.flatnonzero(decided)
+        parts = [Choices(stay, options[stay], search.weights[stay]), *self._parts]
+        kinds, taken, counts = (np.concatenate(column) for column in zip(*parts, strict=True))
+        order = np.argsort(kinds, kind="stable")
+        choices = Choices(kinds[order], taken[order], counts[order])
+        return Rounded(choices, tuple(self._diffusion.boxes))
 
     def _diffuse(self, group: int, shares: list[tuple[int, Fraction]]) -> NDArray[np.int64]:
         """Decide the undecided kinds of one group; returns them."""
@@ -208,18 +194,15 @@ class _Listed:
 
         found = self._diffusion.split(int(amounts.sum()), differences, weights, last)
         for kind, count, chosen in found.own:
-            self._kinds.append(np.array([kind]))
-            self._counts.append(np.array([count]))
-            self._options.append(np.array([chosen], dtype=options.dtype))
+            option = np.array([chosen], dtype=options.dtype)
+            self._parts.append(Choices(np.array([kind]), option, np.array([count])))
         ends = np.cumsum(amounts)
         starts = ends - amounts
         first = 0
-        for option, after in enumerate(found.ends):
+        for at, after in enumerate(found.ends):
             number = np.minimum(ends, after) - np.maximum(starts, first)
             hit = number > 0
-            self._kinds.append(kinds[hit])
-            self._counts.append(number[hit])
-            self._options.append(options[hit, option])
+            self._parts.append(Choices(kinds[hit], options[hit, at], number[hit]))
             first = after
 
 

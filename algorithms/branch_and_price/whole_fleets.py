@@ -24,7 +24,7 @@ from ..prices.fraction import Fractional
 from ..prices.region import configuration_of
 from ..solvers.floats import near
 from ..solvers.linear import MixedProgram
-from .dive import MOST_UNDECIDED, Diver, Pick, Undecided
+from .dive import Diver, Pick, Undecided
 from .neighbourhood import Neighbourhood, Rung
 from .options import NearOptions
 from .program import Found, schedule_of
@@ -321,7 +321,7 @@ class NodeSchedules:
         self, node: Node, solution: NodeSolution, cost: Fraction | None, known: Iterable[Pick]
     ) -> Iterator[Schedule]:
         """Yield schedules that cost less and less: for each fleet once, and now and then."""
-        region, jobs = self._search.region, self._jobs
+        region = self._search.region
         machines = tuple(map(round, solution.totals[: len(region.costs)]))
         self._asked += 1
         least = sum((m * c for m, c in zip(machines, region.costs, strict=True)), Fraction(0))
@@ -331,17 +331,10 @@ class NodeSchedules:
         self._tried.add(machines)
         if not region.bounded:
             yield from self._near(node, solution, cost)
-        elif cost is not None and least >= cost:
-            return
-        elif self.fleets is not None:
+        elif self.fleets is not None and (cost is None or least < cost):
             self.fleets.options |= dict.fromkeys(known)
             found = self.fleets.of_fleet(machines)
             yield from map(self._schedule, self.fleets.cut(self._diver, found, cost))
-        else:
-            start = Undecided.of_amounts(solution.options, jobs)
-            if len(start.open) <= MOST_UNDECIDED:
-                fleet = Diver(jobs, region.of_fleet(dict(enumerate(machines))), self._budget)
-                yield from map(self._schedule, fleet.dives(start, least, cost, _DIVES))
 
     def _schedule(self, dived: Dived) -> Schedule:
         problem = self._jobs.problem
