@@ -139,11 +139,8 @@ class Dive:
         rows: dict[Row, None],
         start: Undecided,
         budget: Budget,
-        spare: int = 0,
     ) -> None:
         self._jobs, self._region, self._rows, self._budget = jobs, region, rows, budget
-        #: Whether it ended for want of machines.
-        self.short = False
         self._picked = dict(start.decided)
         self._kept: dict[Row, int] = {}
         self._cost = Fraction(0)
@@ -167,10 +164,8 @@ class Dive:
         # As many machines as there are blocks are always enough.
         most = _MOST_IN_FLOATS if start.open else sum(self._left)
         self._room = [None if limit is None or limit >= most else limit for limit in region.limits]
-        spare = spare if start.open else 0
         self._limits = [
-            None if room is None else self._program.row([], high=float(max(0, room - spare)))
-            for room in self._room
+            None if room is None else self._program.row([], high=float(room)) for room in self._room
         ]
         # What machines that cost nothing have is worth nothing.
         self._free = {
@@ -259,9 +254,6 @@ class Dive:
                     self._program.close(self._options.pop(pick), True)
         if not self._open:
             self._close_improper()
-            for row, room in zip(self._limits, self._room, strict=True):
-                if row is not None and room is not None:
-                    self._program.set_high(row, float(room))
         return sum(self._open.values()) < before
 
     def _keep(self, row: Row, number: int) -> bool:
@@ -348,8 +340,7 @@ class Dive:
             if not rounds or not (added or more):
                 break
         if any(x[at] > _GAIN for at in self._missing) and not self._open:
-            self.short = True
-            return None
+            return None  # for want of machines
         return self._machines, options, self._cost + self._at_least(prices, worth, paid)
 
     def _new_contents(
@@ -415,9 +406,6 @@ class Diver:
         self.used: dict[Row, None] = {}
         # How often the last dive chose: a dive that takes the second best later on is the same.
         self._choices = _DEPTH
-        # Machines of each limited type that deciding jobs leave alone, until there is a schedule:
-        # what is to be packed may need them.
-        self._spare = 0
 
     def dives(
         self, start: Undecided, target: Fraction, below: Fraction | None, which: slice
@@ -431,11 +419,8 @@ class Diver:
                 return
             if skips and skips[-1] >= self._choices:
                 continue
-            spare = self._spare if below is None else 0
-            dive = Dive(self._jobs, self._region, self._rows, start, self._budget, spare)
+            dive = Dive(self._jobs, self._region, self._rows, start, self._budget)
             found = dive.run(frozenset(skips), below)
-            if dive.short:
-                self._spare = max(1, 2 * self._spare)
             if found is not None:
                 self._choices = dive.steps
                 below = found.cost

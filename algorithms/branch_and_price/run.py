@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
-from time import monotonic
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING
 
-from cms.errors import UnsupportedProblem
 from cms.plugin.algorithm import Claim, Named
 from cms.problem.problem import Problem
 from cms.reduction.reduction import Reduction, reduce
@@ -29,10 +26,6 @@ if TYPE_CHECKING:
 
     from ..prices.sharded_jobs import AnyJobs
     from .closing import Closing
-
-#: Jobs times block types up to which greedy has a turn, the part of the time that is left that it
-#: may take, and the part after which it is not to be put off any longer.
-_MOST_BLOCKS, _TIME, _LATE = 20_000, 0.2, 0.1
 
 
 def claims(problem: Problem | ShardedProblem, budget: Budget) -> Iterator[Claim]:
@@ -100,7 +93,6 @@ def _jobs_of(problem: Problem | ShardedProblem, budget: Budget) -> AnyJobs:
 
 def _claims(reduction: Reduction, jobs: AnyJobs, budget: Budget) -> Iterator[Claim]:
     """Yield certificates and schedules of the user's problem."""
-    greedy = GreedyTurn(reduction, budget)
     if budget.best is None:
         no_way = ray(reduction, jobs, budget)
         if no_way is not None:
@@ -109,57 +101,10 @@ def _claims(reduction: Reduction, jobs: AnyJobs, budget: Budget) -> Iterator[Cla
     closing: Closing | None = None
     for point in search.run():
         yield certificate(reduction, search, point)
-        yield from greedy.claims(if_late=True)
         if closing is None:
             from .closing import Closing  # most of the package, which proved schedules do not need
 
-            closing = Closing(reduction, search, budget, greedy)
+            closing = Closing(reduction, search, budget)
         yield from closing.claims_between_passes()
     if closing is not None:
         yield from closing.claims()
-
-
-class GreedyTurn:
-    """Greedy's turn, which comes once, and only where it takes little of the time."""
-
-    def __init__(self, reduction: Reduction, budget: Budget) -> None:
-        self._problem, self._budget = reduction.original, budget
-        small = reduction.problem
-        few = small.n_jobs * len(small.blocks) <= _MOST_BLOCKS
-        self._waits = few and isinstance(small, Problem)
-        self._late = (1 - _LATE) * budget.remaining()
-
-    def claims(self, *, if_late: bool = False) -> Iterator[Named]:
-        """Yield greedy's claims, unless it had its turn, or may still be put off."""
-        if not self._waits or (if_late and self._budget.remaining() >= self._late):
-            return
-        self._waits = False
-        from ..greedy import Greedy, GreedyOptions
-
-        greedy, options = Greedy(), GreedyOptions()
-        if greedy.support(self._problem, options):
-            # Numbers too far apart for it show in its run.
-            with suppress(UnsupportedProblem):
-                share = cast("Budget", _TimeShare(self._budget))
-                for claim in greedy.run(self._problem, options, share):
-                    yield Named(claim.claim, f"greedy: {claim.part}")
-
-
-class _TimeShare:
-    """A budget with a part of the time that is left of another one.
-
-    Native code in it ends by the limits it is given: ``on_stop`` calls when the other one ends.
-    """
-
-    def __init__(self, budget: Budget) -> None:
-        self._budget, self._end = budget, monotonic() + _TIME * budget.remaining()
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._budget, name)
-
-    @property
-    def stopped(self) -> bool:
-        return self._budget.stopped or monotonic() >= self._end
-
-    def remaining(self) -> float:
-        return max(0.0, min(self._budget.remaining(), self._end - monotonic()))
