@@ -2,25 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from .price_and_branch import PriceAndBranch, PriceAndBranchOptions
 
-if TYPE_CHECKING:
-    from cms.plugin.algorithm import Budget, Claim, Support
-    from cms.plugin.guarantee import Guarantee
-
-    from .price_and_branch import Taken
-
 
 @dataclass(frozen=True)
-class AutoOptions:
+class AutoOptions(PriceAndBranchOptions):
     """``auto`` has no options: name a method to set its own."""
 
 
-class Auto:
+class Auto(PriceAndBranch):
     """Chooses the method: ``price_and_branch``, on every problem of either kind.
 
     The reference, ``cp_sat``, is not run beside it: ``price_and_branch`` asks CP-SAT itself where
@@ -41,19 +33,3 @@ class Auto:
 
     name = "auto"
     options_type = AutoOptions
-    takes = PriceAndBranch.takes
-
-    def __init__(self) -> None:
-        self._method, self._options = PriceAndBranch(), PriceAndBranchOptions()
-
-    def support(self, problem: Taken, options: AutoOptions) -> Support:
-        """Ask the method."""
-        return self._method.support(problem, self._options)
-
-    def guarantee(self, problem: Taken, options: AutoOptions) -> Guarantee | None:
-        """Ask the method."""
-        return self._method.guarantee(problem, self._options)
-
-    def run(self, problem: Taken, options: AutoOptions, budget: Budget) -> Iterator[Claim]:
-        """Yield the method's claims."""
-        return self._method.run(problem, self._options, budget)

@@ -15,6 +15,7 @@ from cms.plugin.algorithm import Named, Support
 from cms.reduction.reduction import Reduction, reduce
 from cms.values.fields import CheckedFields
 
+from .branch_and_price.open_machines import filled
 from .branch_and_price.program import (
     Found,
     Task,
@@ -26,7 +27,7 @@ from .branch_and_price.program import (
     solver_bound,
 )
 from .branch_and_price.rounding import rounded
-from .branch_and_price.shapes import Shapes, filled
+from .branch_and_price.shapes import Shapes
 from .prices.jobs import Jobs
 from .prices.passes import certificate
 from .prices.region import PricePoint
@@ -179,10 +180,11 @@ class _Reference:
             # Nothing so near the fractional machines, or numbers that no program can take.
             choices = rounded(search, mixture, budget.seed, most_boxes=0).choices
             machines = filled(shapes, choices.load(), around)
-            if machines is None:
-                return
-            found = Found(shapes.cost(machines), machines, choices)
-        yield self._schedule(shapes, found, "rounding")
+            if machines is not None:
+                schedule = choices.schedule(jobs, machines)
+                yield Named(self._reduction.restore(schedule), "rounding")
+        else:
+            yield self._schedule(shapes, found, "rounding")
 
     def _decide(self, shapes: Shapes, point: PricePoint) -> Iterator[Named]:
         """Look for anything better than the best schedule, until there is provably nothing."""

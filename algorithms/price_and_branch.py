@@ -26,36 +26,19 @@ class PriceAndBranchOptions:
 class PriceAndBranch:
     """Schedules proved optimal, from a dozen jobs to millions.
 
-    A first schedule comes at once, in a few passes over jobs and configurations. Of
-    blocks of size-bounded sets those go that smaller ones replace for every job: of shares with a
-    supply in proportion the smallest is left. Block prices follow: a cutting-plane method over one
-    price a block type, in which every pass over the jobs is one tiny knapsack a job. They certify
-    the lower bound, and the passes' weights make a fractional schedule. Rounding it by error
-    diffusion, with one small integer program over the machines and the few undecided jobs, mostly
-    meets the bound. Where it does not, greedy's schedules join in, as far as they come in a fifth
-    of the time that is left, for up to 20,000 jobs times block types. What gap is left is closed by
-    larger programs, the compact one first where it is small, then over dozens of jobs with all of
-    their options, then by branching on machines and blocks with prices at every leaf, so that the
-    proof is checked. Where that ends without a proof CP-SAT's word is asked, and what time is left
-    goes into better schedules.
+    A first schedule comes at once. Block prices follow, by a cutting-plane method in which every
+    pass over the jobs is one tiny knapsack a job; they certify the lower bound, and the passes'
+    weights make a fractional schedule, which is rounded by error diffusion. What gap is left is
+    closed by integer programs over a few dozen jobs, or all that can matter, by greedy's schedules,
+    where they come soon, and by branching on machines and blocks with prices at every leaf. Where
+    that ends without a proof CP-SAT's word is asked.
 
-    Where machines have size-bounded sets the schedule is dived for first: jobs that the fractional
-    solution leaves undecided decide in a linear program, which then loses blocks as machines are
-    kept; options and contents that fit what is left are priced anew after each step. Dives after
-    the first also list all contents that a cheap enough rest of the fleet can use, or keep machines
-    until these are few, and search through them. A set with thousands of maximal contents is never
-    listed as a whole: programs after that use the machines that prices and dives brought up. What
-    gap is left branches close on machines with so many blocks of some types; where they lead to
-    whole numbers of machines of each type, dives with all jobs open look for a schedule of just
-    these. Where jobs are of few kinds, an integer program chooses whole machines and whole jobs
-    after the first dives; contents may be in parts there, and are cut by dives.
-
-    Where blocks are shared in time, of a :class:`cms.TimeSharedProblem`, mixes take the place of
-    options. Columns join a linear program over mixes and machines until no mix is worth more than
-    its block, which an exact search decides; a price function a job then certifies the bound. An
-    integer program over the mixes of small reduced cost closes the gap, over all that can matter
-    where these can be listed, and dives find schedules for dozens of jobs. With one job a block it
-    is the method for plain problems.
+    Machines with size-bounded sets are dived for: jobs that the fractional solution leaves
+    undecided decide in a linear program, which then loses blocks as machines are kept, with options
+    and contents priced anew after each step. Where jobs are of few kinds an integer program chooses
+    whole machines and whole jobs first. Where blocks are shared in time, of a
+    :class:`cms.TimeSharedProblem`, mixes take the place of options, and a price function a job
+    certifies the bound; with one job a block it is the method for plain problems.
 
     Notes
     -----
@@ -64,18 +47,16 @@ class PriceAndBranch:
     that was the optimum.
 
     **Running time.** About a dozen passes over the jobs, each linear in their number, and integer
-    programs of at most a few hundred jobs (the exact ones, of up to some ten thousand options, are
-    for small problems). Branching is exponential in the worst case and is limited to a number of
-    nodes; without a time limit a run ends when all of this is done.
+    programs of at most a few hundred jobs or ten thousand options. Branching is exponential in the
+    worst case and is limited to a number of nodes; without a time limit a run ends when all of this
+    is done.
 
     References
     ----------
-    The bound is that of Dantzig and Wolfe (1960, DOI 10.1287/opre.8.1.101), its dual in price space
-    as in ``docs/measured/performance.md``; certificates are described in
-    ``docs/reference/files.md`` and checked by ``proofs_checks/checker``. Diving follows Sadykov,
-    Vanderbeck, Pessoa, Tahiri and Uchoa (2019, DOI 10.1287/ijoc.2018.0822). Shared blocks are
-    those of Choi, Lee, Kim, Park, Kwon and Huh
-    (USENIX ATC 2022); the steps of their price functions are Chvatal-Gomory cuts of jobs' rows.
+    The bound is that of Dantzig and Wolfe (1960, DOI 10.1287/opre.8.1.101); certificates are those
+    of ``docs/reference/files.md``. Diving follows Sadykov, Vanderbeck, Pessoa, Tahiri and Uchoa
+    (2019, DOI 10.1287/ijoc.2018.0822), shared blocks Choi, Lee, Kim, Park, Kwon and Huh (USENIX ATC
+    2022); the steps of their price functions are Chvatal-Gomory cuts of jobs' rows.
 
     Examples
     --------
@@ -113,7 +94,7 @@ class PriceAndBranch:
 
             yield from claims(given, budget)
         elif given.max_jobs == 1:
-            from .branch_and_price.unshared import claims_unshared
+            from .branch_and_price.run import claims_unshared
 
             yield from claims_unshared(given, budget)
         else:

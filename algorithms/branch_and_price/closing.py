@@ -2,28 +2,31 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import replace
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from time import monotonic
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
 from cms.certificate.certificate import next_below, round_up
+from cms.errors import UnsupportedProblem
 from cms.plugin.algorithm import Claim, Named
+from cms.problem.problem import Problem
 
-from ..prices.choices import AnyChoices, Choices, Taken
+from ..prices.choices import AnyChoices, Taken
 from ..prices.fraction import Fractional
 from ..prices.jobs import Jobs
 from ..prices.passes import certificate
-from ..prices.region import PricePoint, configuration_of
+from ..prices.region import configuration_of
 from ..prices.search import fractional
-from .dive import Dived
-from .diver import MOST_UNDECIDED, Diver
+from .dive import MOST_UNDECIDED, Dived, Diver, Undecided
 from .neighbourhood import FIRST_RUNGS, Neighbourhood, Rung
+from .open_machines import filled
 from .program import Found, Task, close, every_block, every_option, schedule_of, solver_bound
 from .rounding import Rounded, rounded
-from .shapes import Shapes, covering, filled
-from .undecided import Undecided
+from .shapes import Shapes
 from .whole_fleets import MAX_KINDS, WholeFleets, alike
 
 if TYPE_CHECKING:
@@ -32,9 +35,8 @@ if TYPE_CHECKING:
     from cms.plugin.algorithm import Budget
     from cms.reduction.reduction import Reduction
 
+    from ..prices.region import PricePoint
     from ..prices.search import PriceSearch
-    from ..prices.sharded_jobs import AnyJobs
-    from .greedy_turn import GreedyTurn
 
 _LADDER = (
     Rung(60, 15, 200),
@@ -43,8 +45,6 @@ _LADDER = (
     Rung(300, 40, 1000),
     Rung(60, 400, 1000),
 )
-#: Where costs are fine the first ones do, if they find a schedule at all.
-_FINE_FIRST = (FIRST_RUNGS[:2], FIRST_RUNGS[:1], FIRST_RUNGS[2:])
 #: The ladder is climbed this often, with other free jobs each time.
 _CLIMBS = 4
 #: Dives before other programs, and after the first of these.
@@ -70,158 +70,156 @@ _MOST_BLOCKS = 5_000
 #: ... and up to which it is tried first of all; SCIP's nodes then.
 _SMALL, _SMALL_NODES = 400, 2_000
 
+#: Jobs times block types up to which greedy has a turn, the part of the time that is left that it
+#: may take, and the part after which it is not to be put off any longer.
+_MOST_FOR_GREEDY, _TIME, _LATE = 20_000, 0.2, 0.1
+
 
 class Closing:
-    """Closes the gap between the prices of a run on a reduced problem and its schedules."""
+    """Closes the gap between the prices of a search on a reduced problem and its schedules."""
 
-    def __init__(
-        self, reduction: Reduction, jobs: AnyJobs, budget: Budget, greedy: GreedyTurn
-    ) -> None:
+    def __init__(self, reduction: Reduction, search: PriceSearch, budget: Budget) -> None:
         self._reduction, self._problem, self._budget = reduction, reduction.problem, budget
-        self._jobs, self._greedy = jobs, greedy
+        self._search, self._jobs = search, search.jobs
+        self._greedy = _GreedyTurn(reduction, budget)
         self._step = self._problem.cost_step
         self._random = np.random.default_rng(budget.seed)
-        self._diver: Diver | None = None
+        sets = self._problem.size_bounded_configurations
+        self._diver = Diver(self._jobs, search.region, budget) if sets else None
+        self._dived_early = False
         # The best answer of a program, to go on from.
         self._best: Found | None = None
         self._branched: set[bool] = set()
         self._compact_size = self._problem.n_jobs * len(self._problem.blocks)
 
-    def claims_between_passes(self, search: PriceSearch) -> Iterator[Claim]:
+    def claims_between_passes(self) -> Iterator[Claim]:
         """Yield schedules while a search goes on, where its end may be far."""
+        search = self._search
+        yield from self._greedy.claims(if_late=True)
         if not self._jobs.listed and search.passes == 1 and self._cost is None:
             # Cover what all buy at the first prices with machines: of very many jobs an answer.
             shapes = Shapes(self._problem, search.region.rows)
             alone = Fractional([[(0, Fraction(1))]] * search.n_groups, [])
             start = rounded(search, alone, self._budget.seed)
             yield from self._filled(shapes, start, "first prices")
-        sets = self._problem.size_bounded_configurations
-        if sets and self._diver is None and search.passes >= _PASSES_BEFORE_A_DIVE:
+        if self._diver and not self._dived_early and search.passes >= _PASSES_BEFORE_A_DIVE:
             # Prices may take long for their last digits, which a schedule does not need.
-            self._diver = Diver(self._jobs, search.region, self._budget)
-            yield from self._dived(self._diver, search, fractional(search), _ONE_DIVE)
+            self._dived_early = True
+            yield from self._dive(self._diver, fractional(search), _ONE_DIVE)
 
-    def claims(self, search: PriceSearch) -> Iterator[Claim]:
+    def claims(self) -> Iterator[Claim]:
         """Yield schedules and certificates from the end of a search on, the cheap means first."""
-        if search.best is None or self._met(search.best):
+        search, diver, seed = self._search, self._diver, self._budget.seed
+        if self._met():
             return
-        budget, diver = self._budget, self._diver
-        sets = self._problem.size_bounded_configurations
         mixture = fractional(search)
-        many = bool(sets) and isinstance(self._jobs, Jobs) and alike(self._jobs)
-        if sets:
-            diver = diver or Diver(self._jobs, search.region, budget)
-            yield from self._dived(diver, search, mixture, _ONE_DIVE if many else _FIRST_DIVES)
-            if many and self._cost is None:
-                yield from self._dived(diver, search, mixture, _FIRST_DIVES)
-            yield from self._greedy.claims(if_late=True)
-        else:
+        many = diver is not None and isinstance(self._jobs, Jobs) and alike(self._jobs)
+        if diver is None:
             shapes = Shapes(self._problem, search.region.rows)
-            start = rounded(search, mixture, budget.seed)
-            yield from self._first(shapes, start, mixture, "rounding")
-        if self._met(search.best):
+            yield from self._first(shapes, rounded(search, mixture, seed), mixture, "rounding")
+        else:
+            yield from self._dive(diver, mixture, _ONE_DIVE if many else _FIRST_DIVES)
+            if many and self._cost is None:
+                yield from self._dive(diver, mixture, _FIRST_DIVES)
+            yield from self._greedy.claims(if_late=True)
+        if self._met():
             return
         for point in search.refine():
             yield certificate(self._reduction, search, point)
             yield from self._greedy.claims(if_late=True)
-        if self._met(search.best):
+        if self._met():
             return
         mixture = fractional(search)
         if diver is not None:
             if not many and self._compact_size > _MIN_BLOCKS:
-                yield from self._whole_fleets(search, diver)
+                yield from self._whole_fleets(diver)
             if not many:
-                yield from self._dived(diver, search, mixture, _FIRST_DIVES)
+                yield from self._dive(diver, mixture, _FIRST_DIVES)
             elif self._cost is not None:
-                yield from self._tree(search, search.best)
-            if self._met(search.best):
+                yield from self._tree()
+            if self._met():
                 return
             shapes = Shapes(self._problem, [*search.region.rows, *diver.used])
-        start = rounded(search, mixture, budget.seed)
+        start = rounded(search, mixture, seed)
         yield from self._first(shapes, start, mixture, "rounding, refined")
         if self._best is None:
             # Boxes of very large numbers, perhaps.
-            start = rounded(search, mixture, budget.seed, most_boxes=0)
+            start = rounded(search, mixture, seed, most_boxes=0)
             yield from self._first(shapes, start, mixture, "rounding")
-        yield from self._close(search, shapes, search.best, mixture, diver)
+        yield from self._close(shapes, mixture)
 
-    def _dived(
-        self, diver: Diver, search: PriceSearch, mixture: Fractional, which: slice
-    ) -> Iterator[Claim]:
+    def _dive(self, diver: Diver, mixture: Fractional, which: slice) -> Iterator[Claim]:
         """Dive for schedules with any contents, not only those that prices brought up."""
-        if search.best is None:
-            return
         whole: AnyChoices | None = None
-        start = Undecided.of(search, mixture) if self._jobs.listed else None
+        start = Undecided.of(self._search, mixture) if self._jobs.listed else None
         if start is None or len(start.open) > MOST_UNDECIDED:
-            whole = rounded(search, mixture, self._budget.seed, most_boxes=0).choices
-            # Without a table of options nothing is left open but the machines.
-            start = (
-                Undecided.none(whole)
-                if isinstance(whole, Choices)
-                else Undecided.of_blocks(whole.load())
-            )
+            whole = rounded(self._search, mixture, self._budget.seed, most_boxes=0).choices
+            start = Undecided.none(whole)
         taken = whole if isinstance(whole, Taken) else None
-        for dived in diver.dives(start, self._least(search.best), self._cost, which):
-            yield from self._cut(dived, "diving", taken)
+        for dived in diver.dives(start, self._least, self._cost, which):
+            yield self._cut(dived, "diving", taken)
 
-    def _cut(self, dived: Dived, part: str, taken: Taken | None = None) -> Iterator[Claim]:
+    def _cut(self, dived: Dived, part: str, taken: Taken | None = None) -> Claim:
         machines = {configuration_of(self._problem, row): n for row, n in dived.machines.items()}
         schedule = (taken or dived.choices).schedule(self._jobs, machines)
-        yield Named(self._reduction.restore(schedule), part)
+        return Named(self._reduction.restore(schedule), part)
 
-    def _close(
-        self,
-        search: PriceSearch,
-        shapes: Shapes,
-        point: PricePoint,
-        mixture: Fractional,
-        diver: Diver | None,
-    ) -> Iterator[Claim]:
+    def _close(self, shapes: Shapes, mixture: Fractional) -> Iterator[Claim]:
         """Close the gap, by the cheap means first."""
-        if not self._met(point):
-            yield from self._greedy.claims()
-        fine = self._step < search.region.unit
-        fewer = bool(self._reduction.replacement.gone)
+        if self._met():
+            return
+        yield from self._greedy.claims()
+        region = self._search.region
+        fine, fewer = self._step < region.unit, bool(self._reduction.replacement.gone)
         small = self._jobs.listed and shapes.complete and self._compact_size <= _SMALL
-        if small and not self._met(point):
+        if small and not self._met():
             # All jobs and all blocks: what takes SCIP less than a first look at some of them.
-            compact = every_block(self._jobs, self._least(point), self._target)
+            compact = every_block(self._jobs, self._least, self._target)
             answer = close(shapes, self._jobs, compact, self._budget, nodes=_SMALL_NODES)
             yield from self._claim(shapes, answer.found, _part(compact))
             if fewer:
-                yield from self._tree(search, point, fewer=True)
-                yield from self._word(shapes, point)
+                yield from self._tree(fewer=True)
+                yield from self._word(shapes)
                 fewer = False
-        for rungs in _FINE_FIRST if fine else (FIRST_RUNGS,):
-            yield from self._climb(search, shapes, point, mixture, 0, rungs)
-            if self._cost is not None:
-                break
-        yield from self._wide(search, shapes, point, mixture)
+        given = self._jobs, region, self._point, shapes, mixture, self._random
+        near = Neighbourhood(*given)
+        # Where costs are fine the first rungs do, if they find a schedule at all.
+        yield from self._climb(near, shapes, mixture, 0, FIRST_RUNGS[: 2 if fine else None])
+        yield from self._wide(near, shapes)
         if fine:
             # Costs that differ by less than a machine are reached by few fleets, which branches
             # tell apart; no program finds what the fleet it has in sight cannot do.
             if self._cost is not None:
-                yield from self._tree(search, point, _FIRST_TREE_NODES, fewer=fewer)
-            yield from self._climb(search, shapes, point, mixture, 0, FIRST_RUNGS)
-        if diver is not None:
-            yield from self._dived(diver, search, mixture, _MORE_DIVES)
+                yield from self._tree(_FIRST_TREE_NODES, fewer=fewer)
+            yield from self._climb(near, shapes, mixture, 0, FIRST_RUNGS)
+        if self._diver is not None:
+            yield from self._dive(self._diver, mixture, _MORE_DIVES)
+        climbs = [self._climb(near, shapes, mixture, n + 1, _LADDER) for n in range(2 * _CLIMBS)]
         early = _CLIMBS if len(self._jobs) >= _CLIMB_FIRST else 0
-        for climb in range(1, 1 + early):
-            yield from self._climb(search, shapes, point, mixture, climb, _LADDER)
+        for climb in climbs[:early]:
+            yield from climb
         for less in (fewer, False):
-            yield from self._tree(search, point, fewer=less)
-        yield from self._word(shapes, point)
-        for climb in range(1 + early, 1 + early + _CLIMBS):
-            yield from self._climb(search, shapes, point, mixture, climb, _LADDER)
+            yield from self._tree(fewer=less)
+        yield from self._word(shapes)
+        for climb in climbs[early : early + _CLIMBS]:
+            yield from climb
 
-    def _least(self, point: PricePoint) -> Fraction:
-        return max(round_up(point.bound, self._step), self._budget.lower_bound)
+    @property
+    def _point(self) -> PricePoint:
+        if self._search.best is None:
+            raise AssertionError("a gap is closed where there are prices")
+        return self._search.best
 
-    def _met(self, point: PricePoint) -> bool:
+    @property
+    def _least(self) -> Fraction:
+        return max(round_up(self._point.bound, self._step), self._budget.lower_bound)
+
+    def _met(self) -> bool:
         """Whether there is nothing left to look for, or no time."""
         cost = self._cost
-        return self._budget.stopped or (cost is not None and cost <= self._least(point))
+        if self._budget.stopped or self._search.best is None:
+            return True
+        return cost is not None and cost <= self._least
 
     @property
     def _cost(self) -> Fraction | None:
@@ -250,80 +248,64 @@ class Closing:
         """Cover a rounded solution with machines; ``start`` may have numbers of any size."""
         around = shapes.around(mixture)
         task = Task(start.choices, {}, start.boxes, Fraction(0), None, around)
-        answer = close(shapes, self._jobs, task, self._budget, nodes=_FIRST_NODES)
-        if answer.found is None:
+        found = close(shapes, self._jobs, task, self._budget, nodes=_FIRST_NODES).found
+        if found is None:
             # Near the fractional machines there is nothing: look everywhere.
-            answer = close(
-                shapes, self._jobs, replace(task, around=None), self._budget, effort=_FIRST_EFFORT
-            )
-        if answer.found is None and not start.boxes:
+            task = replace(task, around=None)
+            found = close(shapes, self._jobs, task, self._budget, effort=_FIRST_EFFORT).found
+        if found is None and not start.boxes:
             yield from self._filled(shapes, start, part, around)
-        else:
-            yield from self._claim(shapes, answer.found, part)
+        yield from self._claim(shapes, found, part)
 
     def _filled(
-        self, shapes: Shapes, start: Rounded, part: str, around: list[Fraction] | None = None
+        self, shapes: Shapes, start: Rounded, part: str, around: Sequence[Fraction] = ()
     ) -> Iterator[Claim]:
         """Cover a rounded solution without boxes with machines, at once and roughly."""
-        load = start.choices.load()
-        machines = filled(shapes, load, around or covering(shapes, load))
+        machines = filled(shapes, start.choices.load(), around)
         if machines is not None:
-            found = Found(shapes.cost(machines), machines, start.choices)
-            yield from self._claim(shapes, found, part)
+            schedule = start.choices.schedule(self._jobs, machines)
+            yield Named(self._reduction.restore(schedule), part)
 
     def _climb(
         self,
-        search: PriceSearch,
+        near: Neighbourhood,
         shapes: Shapes,
-        point: PricePoint,
         mixture: Fractional,
         climb: int,
         ladder: Sequence[Rung],
     ) -> Iterator[Claim]:
         """Free a few dozen jobs, then more, until the bound is met (theory 6.6)."""
-        if not self._step:
+        if not self._step or self._met():
             return
-        neighbourhood = Neighbourhood(
-            self._jobs, search.region, point, shapes, mixture, self._random
-        )
-        start = rounded(search, mixture, self._budget.seed + climb)
+        start = rounded(self._search, mixture, self._budget.seed + climb)
         for number, rung in enumerate(ladder):
-            if self._met(point):
+            if self._met():
                 return
-            least, target = self._least(point), self._target
+            least, target = self._least, self._target
             origin = self._best if number % 2 and self._best is not None else start
-            found, free = neighbourhood.look(
-                rung, origin, least=least, target=target, budget=self._budget
-            )
+            found, free = near.look(rung, origin, least=least, target=target, budget=self._budget)
             yield from self._claim(shapes, found, f"{free} free kinds of jobs")
 
-    def _wide(
-        self, search: PriceSearch, shapes: Shapes, point: PricePoint, mixture: Fractional
-    ) -> Iterator[Claim]:
+    def _wide(self, near: Neighbourhood, shapes: Shapes) -> Iterator[Claim]:
         """Free all jobs, twice, for a schedule that meets the bound and no other."""
-        jobs = self._jobs
-        if not self._step or not jobs.listed or len(jobs) > _CLIMB_FIRST:
+        if not self._step or not self._jobs.listed or len(self._jobs) > _CLIMB_FIRST:
             return
-        given = jobs, search.region, point, shapes, mixture, self._random
-        neighbourhood = Neighbourhood(*given)
         for _ in range(2):
-            if self._met(point):
+            if self._met():
                 return
-            found = neighbourhood.look_widely(self._least(point), self._budget)
+            found = near.look_widely(self._least, self._budget)
             yield from self._claim(shapes, found, "all kinds of jobs free")
 
-    def _word(self, shapes: Shapes, point: PricePoint) -> Iterator[Claim]:
+    def _word(self, shapes: Shapes) -> Iterator[Claim]:
         """Let CP-SAT decide with all that can matter; finding nothing is a proof, on its word."""
-        cost, jobs = self._cost, self._jobs
-        if self._met(point) or not shapes.complete or (cost is not None and not self._step):
+        jobs, cost, task = self._jobs, self._cost, None
+        if self._met() or not (shapes.complete and jobs.listed) or (cost and not self._step):
             return
-        if not jobs.listed:
-            return
-        least, target, task = self._least(point), self._target, None
+        target = self._target
         if target is not None:
-            task = every_option(shapes, jobs, point, least, target, self._budget)
+            task = every_option(shapes, jobs, self._point, self._least, target, self._budget)
         if task is None and self._compact_size <= _MOST_BLOCKS:
-            task = every_block(jobs, least, target)
+            task = every_block(jobs, self._least, target)
         if task is None:
             return
         answer = close(shapes, jobs, task, self._budget, effort=_EXACT_EFFORT)
@@ -332,24 +314,17 @@ class Closing:
         if word is not None:
             yield Named(word, _part(task))
 
-    def _whole_fleets(self, search: PriceSearch, diver: Diver) -> Iterator[Claim]:
+    def _whole_fleets(self, diver: Diver) -> Iterator[Claim]:
         """Choose whole machines and whole jobs at once, and cut last."""
-        jobs, point, cost = self._jobs, search.best, self._cost
-        if point is None or not isinstance(jobs, Jobs) or len(jobs) > MAX_KINDS:
+        jobs, cost = self._jobs, self._cost
+        if not isinstance(jobs, Jobs) or len(jobs) > MAX_KINDS:
             return
         if jobs.longest <= _LONGEST and self._step and cost is not None:
-            programs = WholeFleets(search, point, jobs, self._budget)
-            for dived in programs.improve(diver, self._least(point), cost):
-                yield from self._cut(dived, "whole fleets")
+            programs = WholeFleets(self._search, self._point, jobs, self._budget)
+            for dived in programs.improve(diver, self._least, cost):
+                yield self._cut(dived, "whole fleets")
 
-    def _tree(
-        self,
-        search: PriceSearch,
-        point: PricePoint,
-        most: int = _TREE_NODES,
-        *,
-        fewer: bool = False,
-    ) -> Iterator[Claim]:
+    def _tree(self, most: int = _TREE_NODES, *, fewer: bool = False) -> Iterator[Claim]:
         """Branch, with prices at every leaf: a proof that is checked.
 
         With ``fewer`` blocks, without those that others replace, a node takes little time, but only
@@ -357,7 +332,7 @@ class Closing:
         """
         work = _TREE_WORK if most == _TREE_NODES else _FIRST_TREE_WORK
         nodes = min(most, work // max(1, len(self._jobs)))
-        if self._met(point) or nodes < 2 or not self._jobs.listed or fewer in self._branched:
+        if self._met() or nodes < 2 or not self._jobs.listed or fewer in self._branched:
             return
         if self._jobs.longest > _LONGEST:  # no tree has ended there yet
             return
@@ -365,17 +340,62 @@ class Closing:
             self._branched.add(fewer)
         from .tree import branch_and_price
 
-        claims = branch_and_price(
+        for claim in branch_and_price(
             self._reduction.original,
             self._budget,
             self._cost,
             node_limit=nodes,
             fewer=fewer,
-            known=(self._reduction, search),
-        )
-        for claim in claims:
+            known=(self._reduction, self._search),
+        ):
             yield Named(claim, "branching")
 
 
 def _part(task: Task) -> str:
     return "the compact program" if task.boxes else "all options that can matter"
+
+
+class _GreedyTurn:
+    """Greedy's turn, which comes once, and only where it takes little of the time."""
+
+    def __init__(self, reduction: Reduction, budget: Budget) -> None:
+        self._problem, self._budget = reduction.original, budget
+        small = reduction.problem
+        few = small.n_jobs * len(small.blocks) <= _MOST_FOR_GREEDY
+        self._waits = few and isinstance(small, Problem)
+        self._late = (1 - _LATE) * budget.remaining()
+
+    def claims(self, *, if_late: bool = False) -> Iterator[Named]:
+        """Yield greedy's claims, unless it had its turn, or may still be put off."""
+        if not self._waits or (if_late and self._budget.remaining() >= self._late):
+            return
+        self._waits = False
+        from ..greedy import Greedy, GreedyOptions
+
+        greedy, options = Greedy(), GreedyOptions()
+        if greedy.support(self._problem, options):
+            # Numbers too far apart for it show in its run.
+            with suppress(UnsupportedProblem):
+                share = cast("Budget", _TimeShare(self._budget))
+                for claim in greedy.run(self._problem, options, share):
+                    yield Named(claim.claim, f"greedy: {claim.part}")
+
+
+class _TimeShare:
+    """A budget with a part of the time that is left of another one.
+
+    Native code in it ends by the limits it is given: ``on_stop`` calls when the other one ends.
+    """
+
+    def __init__(self, budget: Budget) -> None:
+        self._budget, self._end = budget, monotonic() + _TIME * budget.remaining()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._budget, name)
+
+    @property
+    def stopped(self) -> bool:
+        return self._budget.stopped or monotonic() >= self._end
+
+    def remaining(self) -> float:
+        return max(0.0, min(self._budget.remaining(), self._end - monotonic()))

@@ -1,32 +1,44 @@
-"""One dive: a program that loses jobs as they decide, and blocks as machines are kept."""
+"""Schedules by diving: jobs decide one by one, then machines, and what is left is priced anew.
+
+The linear program behind the best prices mixes options of jobs and contents of machines. What it
+has whole jobs and machines of is kept, or else the option or the content it has most of; it is
+solved again for what is left, with options and contents priced for that. First the jobs decide, so
+that what they all take stays near what the bound is made of; then the machines for these blocks,
+which is cutting stock. A dive that does not end well is followed by others that once or twice took
+the second best (limited discrepancy search; Sadykov, Vanderbeck, Pessoa, Tahiri, Uchoa 2019, DOI
+10.1287/ijoc.2018.0822).
+"""
 
 from __future__ import annotations
 
 from fractions import Fraction
+from itertools import combinations
 from math import floor
 from operator import mul
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from cms.certificate.certificate import next_below
 from cms.knapsack.pricing import cheapest_option
 
-from ..prices.choices import Choices, choices_of
+from ..prices.choices import Choices, Taken, choices_of
 from ..prices.region import Row
 from ..solvers.floats import near
 from ..solvers.linear import LinearProgram
-from .covers import MOST_BLOCKS, Covered, cover
-from .undecided import Pick, Undecided
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from cms.plugin.algorithm import Budget
 
+    from ..prices.choices import AnyChoices
+    from ..prices.fraction import Fractional
     from ..prices.region import Region
+    from ..prices.search import PriceSearch
     from ..prices.sharded_jobs import AnyJobs
 
+#: A kind of jobs and one of its options.
+Pick = tuple[int, tuple[int, ...]]
 T = TypeVar("T", bound=tuple[Any, ...])
 
 #: Prices are whole multiples of so small a part of the cheapest machine's cost.
@@ -43,12 +55,10 @@ _NEARLY = 0.75
 #: ... and so is this part of the undecided jobs, or they would take a step each.
 _TOGETHER = 8
 #: Larger numbers of blocks are beyond what floats can count.
-MOST_IN_FLOATS = 2**40
+_MOST_IN_FLOATS = 2**40
 #: Machines that cost more, in the cheapest machines' cost, are left out: beside longer numbers GLOP
 #: may not return.
 _HIGHEST = 1e21
-#: All machines for what is left are looked through again once so few of the blocks are left.
-_FEWER = 0.8
 #: GLOP's parameters, tried in this order.
 _WAYS = (
     "max_number_of_iterations: 20000 use_dual_simplex: false use_preprocessing: false",
@@ -56,8 +66,59 @@ _WAYS = (
 )
 
 
-#: Machines for blocks: what they may cost, the blocks, and how many there may be of each type.
-LookedFor: TypeAlias = "tuple[Fraction, tuple[int, ...], tuple[int | None, ...]]"
+#: At which steps dives take the second best: at none, at each of the first, at each two of these.
+_DEPTH = 12
+_DISCREPANCIES = sorted(
+    ((), *((at,) for at in range(_DEPTH)), *combinations(range(_DEPTH), 2)),
+    key=lambda steps: (len(steps), sum(steps)),
+)
+#: More undecided kinds of jobs are rounded instead.
+MOST_UNDECIDED = 2_000
+
+
+class Undecided(NamedTuple):
+    """Jobs that have an option already, and options of the kinds that are still to choose."""
+
+    decided: Mapping[Pick, int]
+    open: Mapping[int, tuple[tuple[int, ...], ...]]
+
+    @classmethod
+    def of(cls, search: PriceSearch, mixture: Fractional) -> Undecided:
+        """Read off a fractional schedule which kinds it mixes options of."""
+        picks: dict[Pick, None] = {}
+        for group, shares in enumerate(mixture.shares):
+            part = search.kinds_of_group(group)
+            for number, _ in shares:
+                options = enumerate(search.options[number][part].tolist(), part.start)
+                picks.update(dict.fromkeys((kind, tuple(option)) for kind, option in options))
+        return cls.of_amounts(picks, search.jobs)
+
+    @classmethod
+    def of_amounts(cls, options: Iterable[Pick], jobs: AnyJobs) -> Undecided:
+        """Leave those kinds open that take several options."""
+        taken: dict[int, list[tuple[int, ...]]] = {}
+        for kind, option in options:
+            taken.setdefault(kind, []).append(option)
+        decided = {(k, each[0]): jobs.weight(k) for k, each in taken.items() if len(each) == 1}
+        return cls(decided, {k: tuple(each) for k, each in taken.items() if len(each) > 1})
+
+    @classmethod
+    def none(cls, choices: AnyChoices) -> Undecided:
+        """Leave nothing open but the machines; of choices that are not listed, for all blocks."""
+        if isinstance(choices, Taken):
+            return cls({(0, tuple(choices.load())): 1}, {})
+        columns = (choices.kinds.tolist(), choices.options.tolist(), choices.counts.tolist())
+        decided: dict[Pick, int] = {}
+        for kind, option, count in zip(*columns, strict=True):
+            decided[kind, tuple(option)] = decided.get((kind, tuple(option)), 0) + count
+        return cls(decided, {})
+
+    def most_blocks(self, jobs: AnyJobs) -> int:
+        """Return how many blocks all jobs together may take, at most."""
+        taken = sum(sum(option) * count for (_, option), count in self.decided.items())
+        for kind, options in self.open.items():
+            taken += max(map(sum, options)) * jobs.weight(kind)
+        return taken
 
 
 class Dived(NamedTuple):
@@ -78,13 +139,8 @@ class Dive:
         rows: dict[Row, None],
         start: Undecided,
         budget: Budget,
-        spare: int = 0,
-        looked_at: dict[LookedFor, Covered] | None = None,
     ) -> None:
-        self._looked_at = {} if looked_at is None else looked_at
         self._jobs, self._region, self._rows, self._budget = jobs, region, rows, budget
-        #: Whether it ended for want of machines.
-        self.short = False
         self._picked = dict(start.decided)
         self._kept: dict[Row, int] = {}
         self._cost = Fraction(0)
@@ -106,12 +162,10 @@ class Dive:
             for missing, left in zip(self._missing, self._left, strict=True)
         ]
         # As many machines as there are blocks are always enough.
-        most = MOST_IN_FLOATS if start.open else sum(self._left)
+        most = _MOST_IN_FLOATS if start.open else sum(self._left)
         self._room = [None if limit is None or limit >= most else limit for limit in region.limits]
-        spare = spare if start.open else 0
         self._limits = [
-            None if room is None else self._program.row([], high=float(max(0, room - spare)))
-            for room in self._room
+            None if room is None else self._program.row([], high=float(room)) for room in self._room
         ]
         # What machines that cost nothing have is worth nothing.
         self._free = {
@@ -127,9 +181,6 @@ class Dive:
         self._sets: list[Row] = []
         self._held: list[tuple[int, ...]] = []
         self._machines: dict[Row, float] = {}
-        # The first prices of blocks and the last ones; what contents of each type are worth then.
-        self._first: tuple[Sequence[int], Sequence[int]] | tuple[()] = ()
-        self._last: tuple[Sequence[int], Sequence[int]] = (), ()
         # The kinds that are to choose: how many jobs, their row, and variables of their options.
         self._open = {kind: jobs.weight(kind) for kind in start.open}
         self._choose = {
@@ -142,16 +193,9 @@ class Dive:
         for row in rows:
             self._add(row)
 
-    def run(
-        self, skips: frozenset[int], below: Fraction | None, target: Fraction | None = None
-    ) -> Dived | None:
-        """Dive; None if there is no end, or none that costs less than ``below``.
-
-        With a ``target``, all machines for what is left within that cost are looked through now and
-        then: the last ones must waste less than prices alone tell.
-        """
+    def run(self, skips: frozenset[int], below: Fraction | None) -> Dived | None:
+        """Dive; None if there is no end, or none that costs less than ``below``."""
         rounds = _FIRST_ROUNDS
-        blocks = _coverable(self._region)
         while self._open or any(self._left):
             solved = self._priced(rounds)
             rounds = _ROUNDS
@@ -166,14 +210,6 @@ class Dive:
                 if not self._decide(self._step(options, skips, len(self._open) // _TOGETHER)):
                     return None
                 continue
-            if target is not None and target >= least and sum(self._left) <= blocks:
-                blocks = int(sum(self._left) * _FEWER)
-                found = self._covered(target)
-                if found.machines is not None:
-                    break
-                step = self._jobs.problem.cost_step
-                if found.none and below is not None and next_below(below, step) <= target:
-                    return None
             taken = self._step(machines, skips, 0)
             kept = [self._keep(row, number) for row, number in taken.items()]
             if not any(kept):
@@ -184,38 +220,6 @@ class Dive:
         picks = [(kind, option, count) for (kind, option), count in self._picked.items()]
         choices = choices_of(picks, len(self._region.blocks))
         return Dived(self._cost, dict(self._kept), choices)
-
-    def _covered(self, target: Fraction) -> Covered:
-        """Keep machines for all that is left, if some are found within a cost."""
-        if not self._first:
-            self._first = self._last
-        key = target - self._cost, tuple(self._left), tuple(self._room)
-        if key not in self._looked_at:
-            # Where prices have not settled the first ones may still tell more.
-            told = (self._told(*each, target) for each in (self._last, self._first))
-            _, slack, prices, most = min(told)
-            there = self._region, self._left, prices, most, slack, self._room
-            self._looked_at[key] = cover(*there, self._budget)
-        found = self._looked_at[key]
-        for row, number in (found.machines or {}).items():
-            self._keep(row, number)
-        return found
-
-    def _told(
-        self, prices: Sequence[int], worth: Sequence[int], target: Fraction
-    ) -> tuple[Fraction, int, Sequence[int], list[int]]:
-        """Return what all further machines together may lack of what they can be worth.
-
-        As a part of a cost, and in these prices; the prices; and what contents of each machine type
-        are worth at most.
-        """
-        worth, scale = self._scaled(prices, worth)
-        costs = [int(cost * scale) for cost in self._region.costs]
-        allowed = list(map(max, costs, worth))
-        slack = int((target - self._cost) * scale) - sum(map(mul, prices, self._left))
-        for room, most, cost in zip(self._room, allowed, costs, strict=True):
-            slack += 0 if room is None else room * (most - cost)
-        return slack / scale, slack, prices, allowed
 
     def _step(self, values: Mapping[T, float], skips: frozenset[int], more: int) -> dict[T, int]:
         """Return what to keep: all that is whole, or else what there is most of."""
@@ -250,9 +254,6 @@ class Dive:
                     self._program.close(self._options.pop(pick), True)
         if not self._open:
             self._close_improper()
-            for row, room in zip(self._limits, self._room, strict=True):
-                if row is not None and room is not None:
-                    self._program.set_high(row, float(room))
         return sum(self._open.values()) < before
 
     def _keep(self, row: Row, number: int) -> bool:
@@ -336,12 +337,10 @@ class Dive:
             dual = {kind: answer.duals[row] for kind, row in self._choose.items()}
             more, worth = self._new_contents(prices, limits)
             added, paid = self._new_options(prices, dual)
-            self._last = prices, worth
             if not rounds or not (added or more):
                 break
         if any(x[at] > _GAIN for at in self._missing) and not self._open:
-            self.short = True
-            return None
+            return None  # for want of machines
         return self._machines, options, self._cost + self._at_least(prices, worth, paid)
 
     def _new_contents(
@@ -379,34 +378,55 @@ class Dive:
                     added |= self._add_option(kind, best.option)
         return added, paid
 
-    def _at_least(self, prices: Sequence[int], worth: Sequence[int], paid: int) -> Fraction:
+    def _at_least(self, prices: Sequence[int], worth: list[int], paid: int) -> Fraction:
         """Return what is left costs at least, by prices, exactly.
 
         No machine is worth more than it costs once prices are scaled to that; one of limited number
         may be, and its limit then counts as often as it is.
         """
-        worth, scale = self._scaled(prices, worth)
-        pairs = list(zip(worth, self._region.costs, self._room, strict=True))
-        value: int = sum(map(mul, prices, self._left)) + paid
-        least = value / scale
-        for held, cost, room in pairs:
+        for row in self._listed:
+            held = sum(map(mul, prices, self._wanted(row)))
+            worth[row.machine] = max(worth[row.machine], held)
+        each = list(zip(worth, self._region.costs, self._room, strict=True))
+        ratios = [held / cost for held, cost, room in each if room is None and cost]
+        scale = max([_GRID / self._region.unit, *ratios])
+        least = Fraction(sum(map(mul, prices, self._left)) + paid) / scale
+        for held, cost, room in each:
             if room is not None:
                 least -= room * max(Fraction(0), held / scale - cost)
         return least
 
-    def _scaled(self, prices: Sequence[int], worth: Sequence[int]) -> tuple[list[int], Fraction]:
-        """Return what machines are worth, listed ones too, and what a cost of 1 counts as."""
-        worth, costs = list(worth), self._region.costs
-        for row in self._listed:
-            held = sum(map(mul, prices, self._wanted(row)))
-            worth[row.machine] = max(worth[row.machine], held)
-        pairs = zip(worth, costs, self._room, strict=True)
-        ratios = [held / cost for held, cost, room in pairs if room is None and cost]
-        return worth, max([_GRID / self._region.unit, *ratios])
 
+class Diver:
+    """Dives of one problem; the contents that it comes across are kept."""
 
-def _coverable(region: Region) -> int:
-    """Return how many blocks at most all machines for them are looked through for."""
-    paid = all(region.costs[bounded.machine] for bounded in region.bounded)
-    listed = any(row.shape is not None for row in region.rows)
-    return MOST_BLOCKS if paid and not listed else 0
+    def __init__(self, jobs: AnyJobs, region: Region, budget: Budget) -> None:
+        self._jobs, self._region, self._budget = jobs, region, budget
+        self._rows: dict[Row, None] = {}
+        self.used: dict[Row, None] = {}
+        # How often the last dive chose: a dive that takes the second best later on is the same.
+        self._choices = _DEPTH
+
+    def dives(
+        self, start: Undecided, target: Fraction, below: Fraction | None, which: slice
+    ) -> Iterator[Dived]:
+        """Yield cheaper and cheaper schedules."""
+        if start.most_blocks(self._jobs) > _MOST_IN_FLOATS:
+            return
+        self._rows.update(dict.fromkeys(row for row in self._region.rows if any(row.counts)))
+        for skips in _DISCREPANCIES[which]:
+            if self._budget.stopped:
+                return
+            if skips and skips[-1] >= self._choices:
+                continue
+            dive = Dive(self._jobs, self._region, self._rows, start, self._budget)
+            found = dive.run(frozenset(skips), below)
+            if found is not None:
+                self._choices = dive.steps
+                below = found.cost
+                self.used.update(dict.fromkeys(found.machines))
+                yield found
+            if dive.least is None or dive.least > target:
+                return  # what is decided needs more than that, however machines are cut
+            if below is not None and below <= target:
+                return

@@ -84,7 +84,7 @@ class _Handing:
         for i in blocks:
             if load[i] > fleet.idle[i]:
                 taken = np.where(best == i, number, 0) + (last == i)
-                if taken.dtype.kind != "O" and _total(taken) >= 2**62:
+                if _total(taken) >= 2**62:
                     taken = taken.astype(object)
                 served &= (taken == 0) | (np.cumsum(taken) <= fleet.idle[i])
         same = best == last
@@ -99,29 +99,24 @@ class _Handing:
 
     def _choose(
         self, jobs: NDArray[np.int64], prices: Sequence[float]
-    ) -> tuple[NDArray[np.int64], NDArray[Any], NDArray[np.int64]]:
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
         """Let each job choose by itself: ``number`` blocks of type ``best`` and one ``last``.
 
         A job that nothing serves has -1 for types; slices of jobs may be left out once stopped.
         """
         rows, n = self._rows, len(jobs)
-        best, last = np.full(n, -1, dtype=np.int64), np.full(n, -1, dtype=np.int64)
-        number: NDArray[Any] = np.zeros(n, dtype=np.int64)
+        # What serves the image of a row of long numbers serves the row.
+        demands, supplies = rows.inner if rows.wide else (rows.demands, rows.supplies)
+        best, last = np.full((2, n), -1, dtype=np.int64)
+        number = np.zeros(n, dtype=np.int64)
         size = max(1, _ENTRIES_PER_LOOK // max(1, rows.n_blocks))
         for start in range(0, n, size):
             if self._stopped():
                 break
             part = slice(start, start + size)
             mine = jobs[part]
-            chosen = _choose_in_arrays(rows.demands[mine], rows.supplies[mine], prices)
+            chosen = _choose(demands[mine], supplies[mine], prices)
             best[part], number[part], last[part] = chosen
-        for at in np.flatnonzero(rows.is_wide[jobs]).tolist():
-            if self._stopped():
-                break
-            best[at], many, last[at] = _choose_by_hand(rows.wide[int(jobs[at])], prices)
-            if many >= 2**62:
-                number = number.astype(object)
-            number[at] = many
         return best, number, last
 
     def _serve_one_by_one(self, jobs: NDArray[np.int64]) -> bool:
@@ -167,10 +162,10 @@ class _Handing:
         return {i: number for i, number in taken.items() if number}
 
 
-def _choose_in_arrays(
+def _choose(
     demand: NDArray[np.int64], supply: NDArray[np.int64], prices: Sequence[float]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-    """Choose for rows in arrays: the best type, how many of it, and the last block's type."""
+    """Choose for rows: the best type, how many of it, and the last block's type."""
     n = len(demand)
     best, ratio = np.full(n, -1, dtype=np.int64), np.full(n, inf)
     gain = np.ones(n, dtype=np.int64)
@@ -190,18 +185,6 @@ def _choose_in_arrays(
     number[best < 0] = 0
     last[best < 0] = -1
     return best, number, last
-
-
-def _choose_by_hand(row: Row, prices: Sequence[float]) -> tuple[int, int, int]:
-    """Choose for one row of integers of any size."""
-    gains = {i: min(f, row.demand) for i, f in enumerate(row.supply) if f and prices[i] < inf}
-    if not row.demand or not gains:
-        return -1, 0, -1
-    most = max(gains.values())
-    best = min(gains, key=lambda i: prices[i] / max(_LEAST, gains[i] / most))
-    number = -(-row.demand // gains[best]) - 1
-    rest = row.demand - number * gains[best]
-    return best, number, min((i for i in gains if gains[i] >= rest), key=lambda i: prices[i])
 
 
 def _total(numbers: NDArray[Any]) -> int:

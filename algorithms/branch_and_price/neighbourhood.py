@@ -79,7 +79,9 @@ class Neighbourhood:
         slack = max(self._shapes.costs) if target is None else target - self._point.bound
         boxed = {box.kind for box in boxes}
         free: dict[int, list[tuple[int, ...]]] = {}
-        for kind in dict.fromkeys((*mixed, *self._drawn(rung.kinds))):
+        n = len(self._jobs)
+        drawn: list[int] = self._random.choice(n, min(rung.kinds, n), replace=False).tolist()
+        for kind in dict.fromkeys((*mixed, *drawn)):
             if budget.stopped:
                 return None, 0
             if kind not in boxed:
@@ -120,9 +122,3 @@ class Neighbourhood:
         usable = [cost <= slack for cost in self._reduced]
         task = Task(choices, free, (), target, target, usable=usable)
         return close(self._shapes, self._jobs, task, budget, nodes=_WIDE_NODES).found
-
-    def _drawn(self, most: int) -> list[int]:
-        """Draw kinds that become free, all equally likely and in any order."""
-        n = len(self._jobs)
-        drawn: list[int] = self._random.choice(n, min(most, n), replace=False).tolist()
-        return drawn

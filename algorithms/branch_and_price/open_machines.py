@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from math import inf
+from math import floor, inf
+from operator import ge
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from cms.knapsack.pricing import common_denominator
 from cms.problem.parts import Configuration, SizeBoundedConfigurations
+from cms.running.stopping import never
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from cms.problem.problem import Problem
+    from cms.problem.machine_problem import MachineProblem
+
+    from .shapes import Shapes
 
 #: Larger numbers count as this where floats rank what to take next; what is counted is exact.
 _CAP = 10**200
@@ -30,7 +34,7 @@ _MAX_ROUNDS = 1_000
 class Fleet:
     """Machines that are open, machines that may still be, and the blocks nobody has yet."""
 
-    def __init__(self, problem: Problem, stopped: Callable[[], bool]) -> None:
+    def __init__(self, problem: MachineProblem, stopped: Callable[[], bool]) -> None:
         self._stopped, self._blocks = stopped, problem.blocks
         types = problem.machine_types
         self._names = [machine.name for machine in types]
@@ -100,9 +104,9 @@ class Fleet:
             if number <= 0:
                 break
             if self._room[m] != 0:
-                number -= content[i] * self._open(m, content, -(-number // content[i]))
+                number -= content[i] * self.open(m, content, -(-number // content[i]))
 
-    def _open(self, m: int, content: Mapping[int, int], number: int) -> int:
+    def open(self, m: int, content: Mapping[int, int], number: int) -> int:
         """Open machines, as far as their limit goes; return how many."""
         room = self._room[m]
         if room is not None:
@@ -134,7 +138,7 @@ class Fleet:
             if not any(missing) or score < 0:
                 return True
             useful = [(missing[i], n) for i, n in content.items() if missing[i] > 0]
-            self._open(m, content, max(1, min(left // n for left, n in useful)))
+            self.open(m, content, max(1, min(left // n for left, n in useful)))
         for i, need in enumerate(load):
             self._add(i, need - self.idle[i])
         return True
@@ -150,6 +154,20 @@ class Fleet:
         score[full[self._type] | ~useful] = -1.0
         at = int(np.argmax(score))
         return float(score[at]), *self._listed[at]
+
+
+def filled(
+    shapes: Shapes, load: Sequence[int], around: Sequence[Fraction] = ()
+) -> dict[Configuration, int] | None:
+    """Return enough machines for blocks of any number; None if none within the limits are found.
+
+    Those ``around`` which there are to be, rounded down, come first.
+    """
+    fleet = Fleet(shapes.problem, never)
+    for m, counts, number in zip(shapes.types, shapes.counts, around, strict=False):
+        fleet.open(m, {i: n for i, n in enumerate(counts) if n}, floor(number))
+    fleet.pack(load)
+    return fleet.machines if all(map(ge, fleet.idle, load)) else None
 
 
 class _Set(NamedTuple):

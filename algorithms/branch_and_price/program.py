@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from fractions import Fraction
 from math import floor
 from typing import TYPE_CHECKING, NamedTuple, overload
@@ -84,144 +84,125 @@ class Task:
     usable: Sequence[bool] | None = None
     outer: bool = False
 
-    @property
-    def size(self) -> int:
-        """How many variables there are for jobs."""
-        options = sum(len(options) for options in self.free.values())
-        return options + sum(len(box.highs) for box in self.boxes)
 
-
-@dataclass
 class _Model:
-    """A program being built, with the variables that its answer is read from."""
+    """A program for a task, with the variables that its answer is read from."""
 
-    shapes: Shapes
-    jobs: AnyJobs
-    task: Task
-    program: Program = field(default_factory=Program)
-    lows: list[int] = field(default_factory=list)
-    machines: MachineVariables = field(init=False)
-    picks: list[tuple[int, list[int]]] = field(default_factory=list)
-    inside: list[tuple[Box, list[int | None]]] = field(default_factory=list)
-    # For each block type: the terms of what free jobs take, and what is taken for certain.
-    loads: list[list[tuple[int, int]]] = field(default_factory=list)
-    shortened: bool = False
-
-    def build(self) -> None:
-        task, k = self.task, len(self.shapes.problem.blocks)
+    def __init__(self, shapes: Shapes, jobs: AnyJobs, task: Task) -> None:
+        self._shapes, self._jobs, self._task = shapes, jobs, task
+        self.program, self.shortened = Program(), False
+        self._picks: list[tuple[int, list[int]]] = []
+        self._inside: list[tuple[Box, list[int | None]]] = []
         load = task.fixed.load()
         for box in task.boxes:
             load = [a + b for a, b in zip(load, box.lows, strict=True)]
-        highs = self._highs(load)
-        held = [
-            sum(high * n for high, n in zip(highs, column, strict=True))
-            for column in zip(*self.shapes.counts, strict=True)
-        ] or [0] * k
-        self.loads = [[] for _ in range(k)]
+        lows, highs = self._reach(load)
+        held = [0] * len(load)
+        for high, counts in zip(highs, shapes.counts, strict=True):
+            held = [before + high * n for before, n in zip(held, counts, strict=True)]
+        # For each block type the terms of what free jobs take.
+        self._loads: list[list[tuple[int, int]]] = [[] for _ in load]
         for kind in sorted(task.free):
             self._add_free(kind, task.free[kind])
         for box in task.boxes:
             self._add_box(box, held)
-        self.machines = MachineVariables(self.shapes, self.program, self.lows, highs)
-        terms = self.machines.keep_cost(task.least, task.target)
+        self._machines = MachineVariables(shapes, self.program, lows, highs)
+        terms = self._machines.keep_cost(task.least, task.target)
         if terms and (task.target is None or task.target > task.least):
             self.program.minimise(terms)
-        for i in range(k):
-            short = load[i] - self.machines.have(i)
-            most = short + sum(-factor * self.program.high(v) for v, factor in self.loads[i])
+        for i, loads in enumerate(self._loads):
+            short = load[i] - self._machines.have(i)
+            most = short + sum(-factor * self.program.high(v) for v, factor in loads)
             # More blocks than can be short need not be told apart.
-            of_machines = self.machines.held(i, enough=max(1, most))
-            self.program.at_least(terms_of([*of_machines, *self.loads[i]]), short)
+            of_machines = self._machines.held(i, enough=max(1, most))
+            self.program.at_least(terms_of([*of_machines, *loads]), short)
 
     def _add_free(self, kind: int, options: Sequence[Option]) -> None:
-        weight = self.jobs.weight(kind)
+        weight = self._jobs.weight(kind)
         z = [self.program.variable(weight) for _ in options]
         self.program.equals(dict.fromkeys(z, 1), weight)
-        self.picks.append((kind, z))
+        self._picks.append((kind, z))
         for variable, option in zip(z, options, strict=True):
             for i, blocks in enumerate(option):
                 if blocks:
-                    self.loads[i].append((variable, -blocks))
+                    self._loads[i].append((variable, -blocks))
 
     def _add_box(self, box: Box, held: Sequence[int]) -> None:
         """Add a job that takes blocks between its bounds: of too many no more than there can be."""
-        row = self.jobs.row(box.kind)
+        row = self._jobs.row(box.kind)
         # The least blocks may serve all but little of a demand of many digits.
         served = sum(f * low for f, low in zip(row.supply, box.lows, strict=True))
         row = row._replace(demand=max(0, row.demand - served))
         self.shortened = self.shortened or row.demand > _SHORT
-        row = shortened(row, outer=self.task.outer)
+        row = shortened(row, outer=self._task.outer)
         spread = [high - low for low, high in zip(box.lows, box.highs, strict=True)]
         y = [
             self.program.variable(most if most < LARGEST else min(most, there)) if f else None
             for most, there, f in zip(spread, held, row.supply, strict=True)
         ]
-        self.inside.append((box, y))
+        self._inside.append((box, y))
         terms = {v: f for v, f in zip(y, row.supply, strict=True) if v is not None}
         if row.demand:
             self.program.at_least(terms, row.demand)
         for i, variable in enumerate(y):
             if variable is not None:
-                self.loads[i].append((variable, -1))
+                self._loads[i].append((variable, -1))
 
-    def _highs(self, load: Sequence[int]) -> list[int]:
-        """Set the least numbers of machines and return the largest."""
-        task, shapes = self.task, self.shapes
+    def _reach(self, load: Sequence[int]) -> tuple[list[int], list[int]]:
+        """Return the least numbers of machines and the largest."""
+        task, shapes = self._task, self._shapes
         if task.around is None:
             most = sum(load) + sum(sum(box.highs) for box in task.boxes)
             for kind, options in task.free.items():
-                most += self.jobs.weight(kind) * max(map(sum, options), default=0)
-            self.lows = [0] * len(shapes)
+                most += self._jobs.weight(kind) * max(map(sum, options), default=0)
+            lows = [0] * len(shapes)
             highs = [
                 min(most, floor(task.target / cost)) if task.target is not None and cost else most
                 for cost in shapes.costs
             ]
         else:
-            self.lows = [max(0, floor(x) - REACH) for x in task.around]
+            lows = [max(0, floor(x) - REACH) for x in task.around]
             highs = [floor(x) + REACH for x in task.around]
-        if task.usable is not None:
-            for c, use in enumerate(task.usable):
-                if not use:
-                    self.lows[c] = highs[c] = 0
-        within_limits(shapes, self.lows, highs, LARGEST)
-        return highs
+        for c, use in enumerate(task.usable or ()):
+            if not use:
+                lows[c] = highs[c] = 0
+        within_limits(shapes, lows, highs, LARGEST)
+        return lows, highs
 
     def read(self, values: Sequence[int] | None) -> Found | None:
         """Turn the variables' values into machines and choices, if these serve the jobs."""
-        if values is None or (self.shortened and self.task.outer):
+        if values is None or (self.shortened and self._task.outer):
             return None
-        machines = self.machines.numbers(values)
+        machines = self._machines.numbers(values)
         rows = [
             (kind, option, values[variable])
-            for kind, z in self.picks
-            for variable, option in zip(z, self.task.free[kind], strict=True)
+            for kind, z in self._picks
+            for variable, option in zip(z, self._task.free[kind], strict=True)
         ]
-        for box, y in self.inside:
+        for box, y in self._inside:
             taken = tuple(
                 low + (0 if variable is None else values[variable])
                 for low, variable in zip(box.lows, y, strict=True)
             )
             rows.append((box.kind, taken, 1))
-        choices = self.task.fixed.joined(choices_of(rows, len(self.shapes.problem.blocks)))
-        return Found(self.shapes.cost(machines), machines, choices)
+        choices = self._task.fixed.joined(choices_of(rows, len(self._shapes.problem.blocks)))
+        return Found(self._shapes.cost(machines), machines, choices)
 
     def answer(self, outcome: Outcome) -> Answer:
         """Turn CP-SAT's outcome into words about the task."""
-        task, bound = self.task, None
+        task, bound = self._task, None
         if outcome.bound is not None and (task.target is None or task.target > task.least):
-            bound = max(task.least, self.machines.cost_of(outcome.bound))
+            bound = max(task.least, self._machines.cost_of(outcome.bound))
         exact = task.outer or not self.shortened
         return Answer(outcome.status, self.read(outcome.values), bound, exact)
 
 
 def _built(shapes: Shapes, jobs: AnyJobs, task: Task) -> _Model | None:
     """Build a task's program; None if its numbers leave the solver's range."""
-    model = _Model(shapes, jobs, task)
     try:
-        model.build()
+        return _Model(shapes, jobs, task)
     except TooLarge:
         return None
-    return model
 
 
 def close(
@@ -234,21 +215,16 @@ def close(
     effort: float = 0.0,
     settings: Settings | None = None,
 ) -> Answer:
-    """Decide a task, within limits."""
+    """Decide a task: SCIP within a number of nodes, or CP-SAT within its deterministic time."""
     model = _built(shapes, jobs, task)
     if model is None:
         return Answer("too large", None, exact=False)
-    found = None
     if nodes:
         hint = model.program.search(budget, nodes=nodes, cuts=len(shapes) <= _MOST_CUT)
         found = model.read(hint.values)
-        if not effort or (found is not None and found.cost <= task.least):
-            status = "unknown" if found is None else "feasible"
-            return Answer(status, found, None, not model.shortened)
-    answer = model.answer(model.program.solve(budget, settings or Settings(), effort=effort))
-    if found is not None and (answer.found is None or found.cost <= answer.found.cost):
-        answer = answer._replace(found=found)
-    return answer
+        status = "unknown" if found is None else "feasible"
+        return Answer(status, found, None, not model.shortened)
+    return model.answer(model.program.solve(budget, settings or Settings(), effort=effort))
 
 
 def improvements(

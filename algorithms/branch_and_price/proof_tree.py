@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -81,47 +81,37 @@ class Node:
                 yield node
 
 
-class _Part(NamedTuple):
-    """A leaf or a branch; ``depths`` are those of the branches that some leaf makes use of."""
-
-    bound: Fraction
-    depths: frozenset[int]
-    node: Node
-    sides: tuple[_Part, ...] = ()
-
-
 def build_certificate(given: Reduction, root: Node, *, free_machines: bool) -> Certificate:
     """Write the tree of a :func:`branchable` problem as a certificate of the original one."""
-    return _certificate(given, _part(root), (), free_machines)
+
+    def write(node: Node, depths: tuple[int, ...]) -> Certificate:
+        """Write a node; ``depths`` are those of the branches kept above it."""
+        vector, at = node.point.vector, len(node.path)
+        if node.children:
+            condition = node.children[0].path[at]
+            sides = (write(child, (*depths, at)) for child in node.children)
+            return Branch(condition.quantity, condition.value, *sides)
+        region = Region(given.problem, node.path, free_machines=free_machines)
+        worth = node.point.bound - region.constant(vector)
+        leaf = given.restore_prices(region.leaf(vector), worth)
+        multipliers = [vector.multipliers[depth] for depth in depths]
+        return BlockPrices(leaf.prices, leaf.limit_prices, multipliers, leaf.proper)
+
+    return write(_pruned(root)[1], ())
 
 
-def _part(node: Node) -> _Part:
+def _pruned(node: Node) -> tuple[Fraction, Node, frozenset[int]]:
+    """Return the bound of a tree, the tree without useless branches, and which a leaf makes use of.
+
+    These are depths, of the branches above.
+    """
     if not node.children:
         used = {at for at, value in enumerate(node.point.vector.multipliers) if value}
-        return _Part(node.point.bound, frozenset(used), node)
-    depth, sides = len(node.path), tuple(map(_part, node.children))
+        return node.point.bound, node, frozenset(used)
+    depth, sides = len(node.path), [*map(_pruned, node.children)]
     # A side that makes no use of the branch holds without it, for both.
-    alone = [part for part in sides if depth not in part.depths]
+    alone = [side for side in sides if depth not in side[2]]
     if alone:
-        return max(alone, key=lambda part: part.bound)
-    depths = sides[0].depths | sides[1].depths
-    return _Part(min(part.bound for part in sides), depths - {depth}, node, sides)
-
-
-def _certificate(
-    given: Reduction, part: _Part, depths: tuple[int, ...], free_machines: bool
-) -> Certificate:
-    """Write a part; ``depths`` are those of the branches kept above it."""
-    node = part.node
-    if part.sides:
-        condition, inner = node.children[0].path[-1], (*depths, len(node.path))
-        sides = (_certificate(given, side, inner, free_machines) for side in part.sides)
-        return Branch(condition.quantity, condition.value, *sides)
-    region, vector = (
-        Region(given.problem, node.path, free_machines=free_machines),
-        node.point.vector,
-    )
-    worth = node.point.bound - region.constant(vector)
-    leaf = given.restore_prices(region.leaf(vector), worth)
-    multipliers = [vector.multipliers[depth] for depth in depths]
-    return BlockPrices(leaf.prices, leaf.limit_prices, multipliers, leaf.proper)
+        return max(alone, key=lambda side: side[0])
+    bounds, children, depths = zip(*sides, strict=True)
+    return min(bounds), Node(node.path, node.point, children), depths[0].union(*depths) - {depth}

@@ -1,4 +1,4 @@
-"""The restricted master problem at the nodes of a branch-and-price tree.
+"""The restricted master problem at the nodes of a branch-and-price tree, and what it has in part.
 
 Columns are options of kinds of jobs and contents of machines, shared by all nodes. Nodes differ in
 a few bounds, so the simplex method goes on from where it ended. While columns are missing the value
@@ -7,11 +7,13 @@ is no lower bound; :meth:`RestrictedMaster.certify` prices, and either proves on
 
 from __future__ import annotations
 
-from math import floor
+from itertools import product
+from math import ceil, floor, gcd
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from cms.certificate.conditions import Condition
 from cms.certificate.quantity import (
     BlocksOf,
     BlocksOfJob,
@@ -19,6 +21,7 @@ from cms.certificate.quantity import (
     MachinesOfType,
     MachinesWith,
 )
+from cms.problem.parts import Configuration
 
 from ..prices.passes import Passes
 from ..prices.region import PricePoint, Row
@@ -26,18 +29,17 @@ from ..solvers.floats import near
 from ..solvers.linear import LinearProgram
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from fractions import Fraction
 
     from numpy.typing import NDArray
 
-    from cms.certificate.conditions import Condition
     from cms.certificate.quantity import Quantity
     from cms.plugin.algorithm import Budget
 
     from ..prices.jobs import Jobs
     from ..prices.region import Region
-    from .undecided import Pick
+    from .dive import Pick
 
 #: Prices are multiples of so small a part of the cheapest machine's cost, and less than the
 #: program's by so much that no machine is worth more than it costs: then their digits stay few.
@@ -53,6 +55,14 @@ _INFINITY = float("inf")
 #: What is added costs so much less, in the region's unit, than what there is.
 _GAIN = 1e-8
 _NOTHING = 1e-9
+#: Nearer to an integer than this counts as one where branches are chosen; nothing is proved by it.
+NEAR = 1e-5
+#: So many sums, of units down to so small a part of a machine, and about a cost step at least.
+_SUMS, _MOST_PARTS, _MOST_WEIGHT, _FINEST = 12, 8, 1_000, 0.9
+#: Blocks of a type that tell machines apart: so many, of the contents that are used most in part.
+_FEW_OF_A_TYPE, _MOST_CONTENTS = 64, 40
+#: Blocks of single jobs that are looked at.
+_MOST_JOBS = 40
 
 
 class NodeSolution(NamedTuple):
@@ -94,7 +104,8 @@ class RestrictedMaster:
         self._contents: dict[Row, int] = {}
         self.quantities: list[Quantity] = [MachinesOfType(name) for name in region.names]
         self.quantities += map(BlocksOf, region.blocks)
-        # How much of each quantity a content has.
+        # How much of each quantity a content has; a region with branches on all of them knows.
+        self._counting = region.below([Condition(each, 1, 0) for each in self.quantities])
         self._counts: NDArray[np.float64] = np.zeros((0, len(self.quantities)))
         self._rows = {
             m: program.row([], high=_INFINITY if limit is None else float(limit))
@@ -127,36 +138,27 @@ class RestrictedMaster:
             problem, index = self._jobs.problem, self._region.problem.block_index
             kind = int(self._jobs.kind_of[problem.job_index(quantity.job)])
             self._of_jobs[at] = kind, index[quantity.block]
-        column = [[self._count(quantity, row)] for row in self._contents]
-        self._counts = np.hstack([self._counts, np.array(column, dtype=np.float64)])
+        self._counting = self._region.below([Condition(each, 1, 0) for each in self.quantities])
+        column = np.array(self._count(quantity, self._contents), dtype=np.float64)
+        self._counts = np.column_stack([self._counts, column])
         return at
 
     def total(self, quantity: Quantity, solution: NodeSolution) -> float:
         """Return how much of a quantity of configurations a solution has."""
-        return sum(x * self._count(quantity, row) for row, x in solution.contents.items())
+        counts = self._count(quantity, solution.contents)
+        return sum(x * n for x, n in zip(solution.contents.values(), counts, strict=True))
 
-    def _count(self, quantity: Quantity, row: Row) -> int:
-        """Return how much of a quantity a machine has."""
-        region = self._region
-        name = region.names[row.machine]
-        if isinstance(quantity, MachinesOfType):
-            return quantity.weights.get(name, 0)
-        if isinstance(quantity, MachinesOf):
-            return int(row.shape == quantity.configuration)
-        if isinstance(quantity, MachinesWith):
-            held = dict(zip(region.blocks, row.counts, strict=True))
-            least = quantity.content.blocks.items()
-            return int(quantity.content.machine == name and all(held[b] >= n for b, n in least))
-        if isinstance(quantity, BlocksOfJob):
-            return 0
-        raise AssertionError(f"no branch is on {quantity!r}")
+    def _count(self, quantity: Quantity, rows: Iterable[Row]) -> list[int]:
+        """Return how much of a quantity machines have."""
+        region = self._region.below([Condition(quantity, 1, 0)])
+        return [sum(n for _, n in region.row_terms(row)) for row in rows]
 
     def _counts_of(self, row: Row) -> NDArray[np.float64]:
         """Return how much of each quantity a machine has."""
-        one = [int(m == row.machine) for m in range(len(self._costs))]
-        more = self.quantities[len(one) + len(row.counts) :]
-        counts = [*one, *row.counts, *(self._count(quantity, row) for quantity in more)]
-        return np.array(counts, dtype=np.float64)
+        counts = np.zeros(len(self.quantities))
+        for at, n in self._counting.row_terms(row):
+            counts[at] = n
+        return counts
 
     def add_content(self, row: Row) -> bool:
         """Add a content; say whether it is new."""
@@ -276,3 +278,62 @@ class RestrictedMaster:
             if mine and dual:
                 found[max(mine, key=lambda n: sign * path[n].value)] = abs(dual)
         return found
+
+
+def is_whole(value: float) -> bool:
+    """Whether a number is near an integer."""
+    return abs(value - round(value)) <= NEAR
+
+
+def find_sums(
+    amounts: Sequence[float], worth: Sequence[float], step: float, gap: float
+) -> list[list[int]]:
+    """List weights of machine types by which these are ``worth`` as much; the best sums first.
+
+    A cut of Chvátal and Gomory is a branch on such a sum, of which one side is empty: where all
+    machines of which there may be more are worth a whole number of parts of one, costs are too.
+    ``amounts`` are how many machines there are, and bounds are to rise by ``gap``.
+    """
+    found: dict[tuple[int, ...], float] = {}
+    for m, parts in product(range(len(worth)), range(1, _MOST_PARTS + 1)):
+        unit = worth[m] / parts
+        if is_whole(amounts[m]) or unit < _FINEST * step:
+            continue
+        weights = tuple(round(each / unit) for each in worth)
+        if gcd(*weights) != 1 or sum(map(bool, weights)) < 2:
+            continue
+        if min(weights) < 0 or max(weights) > _MOST_WEIGHT:
+            continue
+        total = sum(n * amount for n, amount in zip(weights, amounts, strict=True))
+        found[weights] = min(unit * (ceil(total - NEAR) - total), gap)
+    best = sorted(found, key=lambda weights: (-found[weights], weights))
+    return [[*weights] for weights in best[:_SUMS]]
+
+
+def find_contents(region: Region, solution: NodeSolution) -> Iterator[Quantity]:
+    """Yield machines with some content, for where totals tell nothing: most used in part first."""
+    mixed = [(x, row) for row, x in solution.contents.items() if not is_whole(x)]
+    for _, row in sorted(mixed, key=lambda pair: -pair[0])[:_MOST_CONTENTS]:
+        if row.shape is not None:
+            if not any(region.problem.sets_with(row.shape)):
+                yield MachinesOf(row.shape)
+            continue
+        for i, count in enumerate(row.counts):
+            for n in range(max(1, count + 1 - _FEW_OF_A_TYPE), count + 1):
+                content = Configuration({region.blocks[i]: n}, region.names[row.machine])
+                yield MachinesWith(content)
+
+
+def find_jobs(jobs: Jobs, region: Region, solution: NodeSolution) -> dict[BlocksOfJob, float]:
+    """Return blocks that a job without equals has in part, those worth most first."""
+    means: dict[tuple[int, int], float] = {}
+    for (kind, option), x in solution.options.items():
+        for i, n in enumerate(option) if jobs.weight(kind) == 1 else ():
+            means[kind, i] = means.get((kind, i), 0.0) + x * n
+    mixed = [at for at, x in means.items() if not is_whole(x)]
+    mixed.sort(key=lambda at: (-solution.prices[at[1]] * abs(means[at] - round(means[at])), at))
+    names = jobs.problem.job_names
+    return {
+        BlocksOfJob(region.blocks[i], names[int(jobs.members(kind)[0])]): means[kind, i]
+        for kind, i in mixed[:_MOST_JOBS]
+    }

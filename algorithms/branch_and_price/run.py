@@ -8,18 +8,19 @@ from cms.plugin.algorithm import Claim, Named
 from cms.problem.problem import Problem
 from cms.reduction.reduction import Reduction, reduce
 from cms.running.stopping import Stopped
-from cms.schedule.schedule import Schedule
+from cms.schedule.contents import Mix
+from cms.schedule.schedule import MachineGroup, Schedule
 
 from ..prices import jobs as jobs_module
 from ..prices.jobs import Jobs
 from ..prices.passes import certificate
 from ..prices.search import PriceSearch, ray
 from .first import first_schedule
-from .greedy_turn import GreedyTurn
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from cms.mixes.problem import TimeSharedProblem
     from cms.plugin.algorithm import Budget
     from cms.shards.problem import ShardedProblem
 
@@ -49,6 +50,33 @@ def claims(problem: Problem | ShardedProblem, budget: Budget) -> Iterator[Claim]
         return
 
 
+def claims_unshared(problem: TimeSharedProblem, budget: Budget) -> Iterator[Claim]:
+    """Yield the claims of the plain problem, with a mix of one job in the place of each job.
+
+    Certificates stay as they are: they are about blocks with one job.
+    """
+    mixes: dict[tuple[str, str], Mix] = {}
+    for block in problem.blocks:
+        for job, points in problem.usable_points(block).items():
+            best = max(points, key=lambda p: (p.amount / p.length, -p.amount))
+            mixes[block, job] = Mix({job: best.amount})
+    for claim in claims(problem.unshared(), budget):
+        if isinstance(claim, Named) and isinstance(claim.claim, Schedule):
+            claim = Named(_shared(claim.claim, mixes), claim.part)
+        yield claim
+
+
+def _shared(schedule: Schedule, mixes: dict[tuple[str, str], Mix]) -> Schedule:
+    return Schedule(
+        MachineGroup(
+            group.configuration,
+            {(block, mixes[block, job]): count for (block, job), count in group.assignment.items()},
+            group.count,
+        )
+        for group in schedule.groups
+    )
+
+
 def _jobs_of(problem: Problem | ShardedProblem, budget: Budget) -> AnyJobs:
     """Return the jobs of a reduced problem: with a table of options, or, if that is long, without.
 
@@ -65,7 +93,6 @@ def _jobs_of(problem: Problem | ShardedProblem, budget: Budget) -> AnyJobs:
 
 def _claims(reduction: Reduction, jobs: AnyJobs, budget: Budget) -> Iterator[Claim]:
     """Yield certificates and schedules of the user's problem."""
-    greedy = GreedyTurn(reduction, budget)
     if budget.best is None:
         no_way = ray(reduction, jobs, budget)
         if no_way is not None:
@@ -74,11 +101,10 @@ def _claims(reduction: Reduction, jobs: AnyJobs, budget: Budget) -> Iterator[Cla
     closing: Closing | None = None
     for point in search.run():
         yield certificate(reduction, search, point)
-        yield from greedy.claims(if_late=True)
         if closing is None:
             from .closing import Closing  # most of the package, which proved schedules do not need
 
-            closing = Closing(reduction, jobs, budget, greedy)
-        yield from closing.claims_between_passes(search)
+            closing = Closing(reduction, search, budget)
+        yield from closing.claims_between_passes()
     if closing is not None:
-        yield from closing.claims(search)
+        yield from closing.claims()

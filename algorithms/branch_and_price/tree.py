@@ -23,11 +23,17 @@ from ..prices.jobs import Jobs, listed
 from ..prices.master import block_sizes
 from ..prices.search import PriceSearch
 from ..solvers.floats import near
-from .branching import find_contents, find_jobs, find_sums, is_whole
-from .node_schedules import NodeSchedules
 from .options import NearOptions
 from .proof_tree import Node, branchable, build_certificate, is_branchable
-from .restricted_master import NodeSolution, RestrictedMaster
+from .restricted_master import (
+    NodeSolution,
+    RestrictedMaster,
+    find_contents,
+    find_jobs,
+    find_sums,
+    is_whole,
+)
+from .whole_fleets import NodeSchedules
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -126,16 +132,11 @@ class _Tree:
         self._jobs = jobs = listed(search.jobs)
         self._master = RestrictedMaster(jobs, self._region, budget)
         self._schedules = NodeSchedules(given, jobs, search, root.point, budget)
-        free_types = {
-            m
-            for m, (c, limit) in enumerate(
-                zip(self._region.costs, self._region.limits, strict=True)
-            )
-            if not c and limit is None
-        }
         types, fewer = len(self._region.costs), bool(given.replacement.gone)
         # Machines that cost nothing can be rounded up, and their blocks with them.
-        skipped = {types + i for i in self._region.free()} | free_types
+        skipped = {types + i for i in self._region.free()}
+        pairs = zip(self._region.costs, self._region.limits, strict=True)
+        skipped |= {m for m, (cost, limit) in enumerate(pairs) if not cost and limit is None}
         last = types if fewer else types + len(self._region.blocks)
         self._branchable = [at for at in range(last) if at not in skipped]
         self._types, self._sums, self._with_contents = types, 0, not fewer
@@ -169,7 +170,7 @@ class _Tree:
             if self._is_closed(node.node):
                 continue
             whole = not any(at < self._types for at in self._fractional(node))
-            if whole or node.steps > self._in_steps(node.node.point.bound):
+            if whole or node.steps > ceil(node.node.point.bound / self._step):
                 priced = self._price(node)
                 if priced is None:
                     continue
@@ -178,7 +179,8 @@ class _Tree:
                     continue
                 node = priced
             if whole:
-                for schedule in self._near(node):
+                given = node.node, node.solution, self._cost, self._master.options
+                for schedule in self._schedules.find(*given):
                     yield schedule
                     if self._free:
                         return
@@ -211,10 +213,6 @@ class _Tree:
             if node.node.point.bound <= told < node.steps * self._step:
                 self._price(node)
 
-    def _near(self, node: _Open) -> Iterator[Schedule]:
-        given = node.node, node.solution, self._cost, self._master.options
-        return self._schedules.find(*given)
-
     def _certificates(self, told: Fraction, *, last: bool = False) -> Iterator[Certificate]:
         """Yield the certificate of the tree, if it says more than was told."""
         free, bound = self._free, self._bound
@@ -239,9 +237,6 @@ class _Tree:
 
     def _is_beyond(self, value: float) -> bool:
         return value > near((self._cutoff + self._step * Fraction(_MARGIN)) / self._unit)
-
-    def _in_steps(self, bound: Fraction) -> int:
-        return ceil(bound / self._step)
 
     def _solve(self, node: Node, quantities: tuple[int, ...]) -> _Open | None:
         """Solve the program at a node; None if the solver failed."""

@@ -3,7 +3,8 @@
 Where many jobs are alike and many machines are cut at will, a fractional packing into whole
 machines nearly always is as good as a whole one: how many machines of each type there are, and how
 many jobs of a kind take which option, is all that is hard. That is a program of a few hundred whole
-numbers, which SCIP solves (theory 6.6).
+numbers, which SCIP solves (theory 6.6). Below branches that settle the numbers of machines it
+finds what all jobs take; where no machine is cut at will, a neighbourhood search does.
 """
 
 from __future__ import annotations
@@ -13,26 +14,37 @@ from fractions import Fraction
 from math import floor, gcd
 from typing import TYPE_CHECKING, NamedTuple
 
-from cms.certificate.certificate import next_below
+import numpy as np
+
+from cms.certificate.certificate import next_below, round_up
 from cms.knapsack.pricing import common_denominator
 
 from ..prices.choices import choices_of
+from ..prices.fraction import Fractional
+from ..prices.region import configuration_of
 from ..solvers.floats import near
 from ..solvers.linear import MixedProgram
+from .dive import Diver, Pick, Undecided
+from .neighbourhood import Neighbourhood, Rung
 from .options import NearOptions
-from .undecided import Pick, Undecided
+from .program import Found, schedule_of
+from .rounding import Rounded
+from .shapes import Shapes
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from cms.plugin.algorithm import Budget
+    from cms.reduction.reduction import Reduction
+    from cms.schedule.schedule import Schedule
 
     from ..prices.choices import Choices
     from ..prices.jobs import Jobs
     from ..prices.region import Bounded, PricePoint, Region
     from ..prices.search import PriceSearch
     from .dive import Dived
-    from .diver import Diver
+    from .proof_tree import Node
+    from .restricted_master import NodeSolution
 
 #: Programs take so many kinds of jobs; these are alike if there are so many of a kind on average.
 MAX_KINDS, _ALIKE = 128, 8
@@ -56,14 +68,13 @@ _NODES, _DIVES = 300, slice(6)
 
 
 class WholeFleet(NamedTuple):
-    """How many machines of each type, what every job takes, and what it all costs.
+    """How many machines of each type, and what every job takes.
 
     Contents may be in parts, and, where that was allowed, jobs: then there are no choices.
     """
 
     machines: tuple[int, ...]
     choices: Choices | None
-    cost: Fraction
 
 
 class WholeFleets:
@@ -95,7 +106,8 @@ class WholeFleets:
         if found is not None and found.choices is None:
             found = self.of_fleet(found.machines)
         if found is not None and found.choices is not None:
-            yield from diver.dives(Undecided.none(found.choices), found.cost, cost, _DIVES)
+            start = Undecided.none(found.choices)
+            yield from diver.dives(start, self.cost(found.machines), cost, _DIVES)
 
     def of_fleet(self, machines: Sequence[int]) -> WholeFleet | None:
         """Choose for machines of which the number of each type is known."""
@@ -156,16 +168,15 @@ class WholeFleets:
         if values is None:
             return None
         found = tuple(round(values[at]) for at in bought)
-        cost = self.cost(found)
         if not whole_jobs:
-            return WholeFleet(found, None, cost)
+            return WholeFleet(found, None)
         taken = [(kind, option, round(values[at])) for (kind, option), at in picks.items()]
         counts = [0] * len(jobs)
         for kind, _, number in taken:
             counts[kind] += number
         if counts != weights:
             return None  # there are more of them than floats can count
-        return WholeFleet(found, choices_of(taken, len(region.blocks)), cost)
+        return WholeFleet(found, choices_of(taken, len(region.blocks)))
 
     def cost(self, machines: Sequence[int]) -> Fraction:
         """Return what so many machines of each type cost."""
@@ -273,3 +284,96 @@ def _add_paths(
         (levels.setdefault(start, []) if start else machines).append((variable, -1.0))
     for terms in levels.values():
         program.row(terms, low=0.0)
+
+
+#: Fleets for which schedules are looked for.
+_MOST_FLEETS = 12
+#: One node in so many is tried though its fleet was; what is tried.
+_TRY_EVERY = 8
+_RUNGS = (Rung(40, 15, 100), Rung(60, 15, 100), Rung(30, 12, 50))
+
+
+class NodeSchedules:
+    """Looks for schedules where branches have settled how many machines of each type there are.
+
+    What jobs take at a node's prices then fits together as it never did at the root.
+    """
+
+    def __init__(
+        self, given: Reduction, jobs: Jobs, search: PriceSearch, point: PricePoint, budget: Budget
+    ) -> None:
+        self._given, self._jobs, self._search, self._budget = given, jobs, search, budget
+        self._diver = Diver(jobs, search.region, budget)
+        self._random = np.random.default_rng(budget.seed)
+        self._tried: set[tuple[int, ...]] = set()
+        self._asked = 0
+        few = len(jobs) <= MAX_KINDS and jobs.problem.cost_step > 0 and search.region.bounded
+        self.fleets = WholeFleets(search, point, jobs, budget) if few else None
+
+    def first(self, point: PricePoint, cost: Fraction | None) -> Iterator[Schedule]:
+        """Yield schedules of whole fleets, where jobs are alike and sets are cut at will."""
+        if cost is not None and self.fleets is not None and alike(self._jobs):
+            least = round_up(point.bound, self._jobs.problem.cost_step)
+            for dived in self.fleets.improve(self._diver, least, cost):
+                yield self._schedule(dived)
+
+    def find(
+        self, node: Node, solution: NodeSolution, cost: Fraction | None, known: Iterable[Pick]
+    ) -> Iterator[Schedule]:
+        """Yield schedules that cost less and less: for each fleet once, and now and then."""
+        region = self._search.region
+        machines = tuple(map(round, solution.totals[: len(region.costs)]))
+        self._asked += 1
+        least = sum((m * c for m, c in zip(machines, region.costs, strict=True)), Fraction(0))
+        again = not region.bounded and not self._asked % _TRY_EVERY
+        if not again and (machines in self._tried or len(self._tried) >= _MOST_FLEETS):
+            return
+        self._tried.add(machines)
+        if not region.bounded:
+            yield from self._near(node, solution, cost)
+        elif self.fleets is not None and (cost is None or least < cost):
+            self.fleets.options |= dict.fromkeys(known)
+            found = self.fleets.of_fleet(machines)
+            yield from map(self._schedule, self.fleets.cut(self._diver, found, cost))
+
+    def _schedule(self, dived: Dived) -> Schedule:
+        problem = self._jobs.problem
+        machines = {configuration_of(problem, row): n for row, n in dived.machines.items()}
+        return self._given.restore(dived.choices.schedule(self._jobs, machines))
+
+    def _near(
+        self, node: Node, solution: NodeSolution, cost: Fraction | None
+    ) -> Iterator[Schedule]:
+        """Free the kinds that the solution mixes options of, and some others."""
+        jobs, region, point = self._jobs, self._search.region.below(node.path), node.point
+        shapes = Shapes(jobs.problem, region.rows)
+        machines = [(row, Fraction(x)) for row, x in solution.contents.items()]
+        given = point, shapes, Fractional([], machines), self._random
+        neighbourhood = Neighbourhood(jobs, region, *given)
+        most: dict[int, tuple[float, tuple[int, ...]]] = {}
+        for (kind, option), x in solution.options.items():
+            most[kind] = max(most.get(kind, (0.0, ())), (x, option))
+        rows = [(kind, option, jobs.weight(kind)) for kind, (_, option) in sorted(most.items())]
+        origin: Rounded | Found = Rounded(choices_of(rows, len(region.blocks)), ())
+        mixed = Undecided.of_amounts(solution.options, jobs).open
+        failed = number = 0
+        while failed < len(_RUNGS) and not self._budget.stopped:
+            target = None if cost is None else next_below(cost, shapes.step)
+            if target is not None and target < point.bound:
+                break
+            if target is not None and not number % len(_RUNGS):
+                # Few options and machines are left for a schedule that costs no more than this
+                # fleet at its best, and programs of few are quick.
+                target = min(target, round_up(point.bound, shapes.step))
+            found, _ = neighbourhood.look(
+                _RUNGS[number % len(_RUNGS)],
+                origin,
+                least=point.bound,
+                target=target,
+                budget=self._budget,
+                mixed=mixed,
+            )
+            number, failed = number + 1, failed + 1
+            if found is not None:
+                origin, mixed, cost, failed = found, {}, found.cost, 0
+                yield self._given.restore(schedule_of(shapes, jobs, found))

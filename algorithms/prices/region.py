@@ -164,15 +164,6 @@ class Region:
         found._branch(path)
         return found
 
-    def of_fleet(self, fleet: Mapping[int, int]) -> Region:
-        """Return the region of no more machines than a fleet has; free types keep their limits."""
-        found = self.below(())
-        found.limits = [
-            fleet.get(m, 0) if cost else limit
-            for m, (cost, limit) in enumerate(zip(self.costs, self.limits, strict=True))
-        ]
-        return found
-
     def _branch(self, path: Sequence[Condition]) -> None:
         """Set what each branch counts."""
         problem, index = self.problem, self.problem.block_index

@@ -9,9 +9,7 @@ from typing import cast
 
 import pytest
 
-from algorithms.branch_and_price.dive import Dive, Dived
-from algorithms.branch_and_price.diver import Diver
-from algorithms.branch_and_price.undecided import Undecided
+from algorithms.branch_and_price.dive import Dive, Dived, Diver, Undecided
 from algorithms.prices.jobs import Jobs
 from algorithms.prices.region import Region, configuration_of
 from algorithms.prices.search import PriceSearch, fractional
@@ -42,7 +40,9 @@ def needs(load: Sequence[int], problem: Problem) -> Problem:
 
 def first_dive(region: Region, load: Sequence[int]) -> Dive:
     jobs = Jobs(cast("Problem", region.problem))
-    return Dive(jobs, region, dict.fromkeys(region.rows), Undecided.of_blocks(load), Unlimited())
+    return Dive(
+        jobs, region, dict.fromkeys(region.rows), Undecided({(0, tuple(load)): 1}, {}), Unlimited()
+    )
 
 
 def diver_of(region: Region, budget: Budget | None = None) -> Diver:
@@ -52,7 +52,7 @@ def diver_of(region: Region, budget: Budget | None = None) -> Diver:
 def dives(
     diver: Diver, load: Sequence[int], target: int | Fraction, below: Fraction | None = None
 ) -> Iterator[Dived]:
-    return diver.dives(Undecided.of_blocks(load), Fraction(target), below, slice(40))
+    return diver.dives(Undecided({(0, tuple(load)): 1}, {}), Fraction(target), below, slice(40))
 
 
 def refuse_what_holds_too_little(

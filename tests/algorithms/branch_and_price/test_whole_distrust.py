@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from algorithms.branch_and_price import shapes as covering
 from algorithms.branch_and_price.restricted_master import NodeSolution, RestrictedMaster
 from algorithms.prices.master import Master, Proposal
 from algorithms.solvers.integer import Outcome, Program, TooLarge
@@ -81,7 +80,6 @@ FAULTS: dict[str, list[tuple[Any, str, Any]]] = {
     "no linear programs": [
         (Master, "solve", fails),
         (RestrictedMaster, "solve", fails),
-        (covering, "covering", fails),
     ],
     "nonsense below branches": [(RestrictedMaster, "solve", dear)],
     "linear programs fail now and then": [(Master, "solve", now_and_then)],
