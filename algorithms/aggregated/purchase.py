@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from cms.errors import UnsupportedProblem
+from cms.knapsack.kinds import kinds
 from cms.knapsack.pricing import common_denominator
 from cms.running.stopping import Stopped, look, never
 
@@ -253,7 +254,11 @@ class Purchase:
         self, tables: Tables, columns: Sequence[Column], budget: Budget | None = None
     ) -> None:
         look_at(budget)
-        self._order, self._starts, self._sizes = _equal(tables, budget)
+        stopped = never if budget is None else lambda: budget.stopped
+        _, self._sizes, kind_of = kinds(tables.problem.rows, stopped)
+        # The jobs, equal ones together.
+        self._order = np.argsort(kind_of, kind="stable")
+        self._starts = np.cumsum(self._sizes) - self._sizes
         first = self._order[self._starts]
         self._demands = tables.demands
         self._tables = replace(
@@ -310,8 +315,7 @@ class Purchase:
         """Return the blocks of all jobs: equal ones take what there is for them in turn."""
         main = np.empty(len(self._order), dtype=np.int64)
         blocks = Blocks(main, {})
-        group = np.repeat(np.argsort(self._starts), self._sizes[np.argsort(self._starts)])
-        main[self._order] = found.main[group]
+        main[self._order] = np.repeat(found.main, self._sizes)
         for j, shares in found.shares.items():
             start, size = int(self._starts[j]), int(self._sizes[j])
             members = self._order[start : start + size]
@@ -328,32 +332,6 @@ class Purchase:
                         own = blocks.shares.setdefault(int(members[at]), {})
                         own[i] = part * demand / gives
         return blocks
-
-
-def _equal(
-    tables: Tables, budget: Budget | None
-) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-    """Group equal jobs: all jobs in order, where each group starts there, and its size."""
-    columns = [tables.demands, *tables.supply.T]
-    if tables.supply.dtype == object:
-        keys = np.array([hash(row) for row in zip(*columns, strict=True)], dtype=np.int64)
-    else:
-        # Sums that wrap around: unequal jobs may have equal ones, and then are merely apart.
-        factors = np.random.default_rng(0).integers(1, 2**62, len(columns)) * 2 + 1
-        keys = np.zeros(tables.n, dtype=np.int64)
-        for column, factor in zip(columns, factors, strict=True):
-            keys += column * factor
-    look_at(budget)
-    order = np.argsort(keys, kind="stable")
-    new = np.ones(tables.n, dtype=bool)
-    new[1:] = False
-    for column in columns:
-        look_at(budget)
-        new[1:] |= column[order[1:]] != column[order[:-1]]
-    starts = np.flatnonzero(new)
-    sizes = np.diff(starts, append=tables.n)
-    first = np.argsort(order[starts])
-    return order, starts[first], sizes[first]
 
 
 def total_of_quotients(

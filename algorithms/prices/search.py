@@ -24,7 +24,7 @@ from cms.values.numbers import has_too_many_digits
 
 from ..solvers.floats import near, recognised
 from .jobs import GROUPS, MOST_SINGLE, listed, ranges
-from .master import MOST_BLOCKS, Cut, Master, Proposal, block_sizes
+from .master import MOST_BLOCKS, Cut, ExactMaster, Master, Proposal, block_sizes
 from .passes import Passes, certificate
 from .region import PricePoint, Region, Row, Share, Vector
 
@@ -36,7 +36,6 @@ if TYPE_CHECKING:
     from cms.plugin.algorithm import Budget, Named
     from cms.reduction.reduction import Reduction
 
-    from .exact_master import ExactMaster
     from .fraction import Fractional
     from .sharded_jobs import AnyJobs
 
@@ -228,8 +227,6 @@ class PriceSearch(Passes):
         master = self._master
         if not isinstance(master, Master) or self.best is None:
             return False
-        from .exact_master import ExactMaster
-
         if self._vertex:
             if len(self.coarse):
                 return False

@@ -18,10 +18,9 @@ import numpy as np
 from cms.certificate.certificate import BlockPrices
 
 from ..solvers.simplex import cheapest
-from .exact_master import cheapest_holder
 from .fraction import Fractional
 from .jobs import Jobs, listed
-from .master import MOST_BLOCKS
+from .master import MOST_BLOCKS, cheapest_holder
 from .region import Region, configuration_of
 from .search import PriceSearch, fractional
 

@@ -40,7 +40,7 @@ def drawn(kind: str, seed: int) -> Tables:
             demand = d * rng.randint(1, 3) + rng.choice([-1, 0, 1])
             supply = {b: rng.choice([0, d, 2 * d, d - 1, d + 1]) for b in blocks}
         supply[rng.choice(blocks)] = d if kind == "hair" else 1
-        jobs.append(Job(f"j{j}", demand, supply))
+        jobs.append(Job(f"j{j}", demand, {b: min(demand, f) for b, f in supply.items()}))
     shapes: list[dict[str, int]] = [{b: 1} for b in blocks]
     for _ in range(rng.randint(0, 4)):
         counts = {b: one_of("blocks", [0, 1, 10**7, 10**9], [0, 1, 2, 3]) for b in blocks}

@@ -7,8 +7,7 @@ from fractions import Fraction
 
 import pytest
 
-from algorithms.prices.exact_master import ExactMaster
-from algorithms.prices.master import Cut, Master
+from algorithms.prices.master import Cut, ExactMaster, Master
 from algorithms.prices.region import Region
 from algorithms.prices.search import PriceSearch, fractional
 from algorithms.prices.vertex import solve_dantzig_wolfe
