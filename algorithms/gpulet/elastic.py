@@ -41,12 +41,9 @@ class Elastic:
 
     def __init__(self, hosting: Hosting, shares: Shares, options: GpuletOptions) -> None:
         self._hosting, self._shares, self._options = hosting, shares, options
-        jobs = enumerate(hosting.problem.jobs)
-        order = sorted(
-            ((job.demand * job.limit, -at, job) for at, job in jobs if job.demand),
-            key=lambda entry: entry[:2],
-        )
-        self.demands = {job.name: job.demand for _, _, job in order}
+        jobs = [job for job in reversed(hosting.problem.jobs) if job.demand]
+        jobs.sort(key=lambda job: job.demand * job.limit)
+        self.demands = {job.name: job.demand for job in jobs}
         self.requests = list[Request]()
         for job, demand in self.demands.items():
             self.requests += self._asked(job, demand)
@@ -108,13 +105,12 @@ class Elastic:
         job, rest = request.job, request.rate
         if gpus.best_fit(request.share, {job: rest}, uncut_first=self._options.uncut_first):
             return Fraction(0)
-        for _, loaded in gpus.all_free():
+        for loaded in gpus.free():
             most = self._hosting.saturated[job].get(loaded.block)
             if most is None:
                 continue
             part = min(rest, most)
-            loaded.hosted = self._hosting.host(loaded.block, {job: part})
-            gpus.occupy(loaded)
+            gpus.serve(loaded, {job: part})
             rest -= part
             if not rest:
                 return rest

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from itertools import chain
+from math import inf
 from typing import TYPE_CHECKING, NamedTuple
 
 from cms.plugin.algorithm import Support
@@ -39,8 +41,7 @@ class Shares(NamedTuple):
         blocks: dict[int, str] = {}
         for shape in problem.listed_configurations:
             for block in shape.blocks:
-                share = share_of(block)
-                if share is not None:
+                if share := share_of(block):
                     cuts.setdefault(share, shape)
                     blocks.setdefault(share, block)
         return cls(dict(sorted(blocks.items())), cuts)
@@ -100,49 +101,20 @@ def _refusal(problem: TimeSharedProblem) -> str | None:
 class Gpus:
     """Some GPUs: which shares are free and which are occupied; as many as needed by default."""
 
-    def __init__(self, hosting: Hosting, shares: Shares, number: int | None = None) -> None:
-        self._hosting, self._shares, self._left = hosting, shares, number
+    def __init__(self, hosting: Hosting, shares: Shares, number: float = inf) -> None:
+        self._hosting, self._shares, self._uncut = hosting, shares, number
         self.machines: list[Machine] = []
+        self._sizes = {block: share for share, block in shares.blocks.items()}
         self._free: dict[int, list[Loaded]] = {share: [] for share in shares.blocks}
         self._occupied: dict[int, list[Loaded]] = {share: [] for share in shares.blocks}
 
-    @property
-    def uncut(self) -> bool:
-        """Whether a GPU is left that is not cut yet."""
-        return self._left is None or self._left > 0
-
-    def free(self, least: int = 0) -> Iterator[tuple[int, Loaded]]:
-        """Iterate over one free block of each share of at least some size, smallest first."""
-        for share, blocks in self._free.items():
-            if share >= least and blocks:
-                yield share, blocks[0]
-
-    def all_free(self) -> list[tuple[int, Loaded]]:
+    def free(self) -> list[Loaded]:
         """Return all free blocks, largest first."""
-        shares = reversed(self._free.items())
-        return [(share, loaded) for share, blocks in shares for loaded in blocks]
+        return [loaded for blocks in reversed(self._free.values()) for loaded in blocks]
 
     def occupied(self) -> Iterator[Loaded]:
         """Iterate over the blocks that serve somebody, smallest first."""
-        for blocks in self._occupied.values():
-            yield from blocks
-
-    def cut(self, share: int) -> Loaded:
-        """Cut an uncut GPU so that it has such a share; return this, free."""
-        if self._left is not None:
-            self._left -= 1
-        machine = Machine(self._shares.cuts[share])
-        self.machines.append(machine)
-        for loaded in machine.blocks:
-            self._free[_size(loaded)].append(loaded)
-        return self._free[share][-1]
-
-    def occupy(self, loaded: Loaded) -> None:
-        """Move a free block to those that serve somebody."""
-        share = _size(loaded)
-        blocks = self._free[share]
-        del blocks[next(at for at, other in enumerate(blocks) if other is loaded)]
-        self._occupied[share].append(loaded)
+        return chain.from_iterable(self._occupied.values())
 
     def best_fit(self, share: int, rates: Rates, *, uncut_first: bool = False) -> bool:
         """Have a block of at least some size serve some rates, the one that leaves least.
@@ -150,22 +122,23 @@ class Gpus:
         With ``uncut_first`` a GPU is cut though a free block would do. False if there is no such
         block, and no GPU to cut.
         """
-        if not (uncut_first and self.uncut) and any(
-            self._serves(loaded, rates) for _, loaded in self.free(share)
-        ):
+        free = (blocks[0] for size, blocks in self._free.items() if size >= share and blocks)
+        if not (uncut_first and self._uncut) and any(self.serve(each, rates) for each in free):
             return True
-        return self.uncut and self._serves(self.cut(share), rates)
+        if not self._uncut:
+            return False
+        self._uncut -= 1
+        self.machines.append(Machine(self._shares.cuts[share]))
+        for loaded in self.machines[-1].blocks:
+            self._free[self._sizes[loaded.block]].append(loaded)
+        return self.serve(self._free[share][-1], rates)
 
-    def _serves(self, loaded: Loaded, rates: Rates) -> bool:
+    def serve(self, loaded: Loaded, rates: Rates) -> bool:
         """Have a free block serve some rates, if it can; whether it does."""
         loaded.hosted = self._hosting.host(loaded.block, rates)
         if loaded.hosted is None:
             return False
-        self.occupy(loaded)
+        share = self._sizes[loaded.block]
+        self._free[share].remove(loaded)
+        self._occupied[share].append(loaded)
         return True
-
-
-def _size(loaded: Loaded) -> int:
-    share = share_of(loaded.block)
-    assert share is not None  # in_pairs has seen to it
-    return share
