@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 
 import cms
-from algorithms.gpulet.elastic import Elastic, Request
-from algorithms.gpulet.gpus import Shares
+from algorithms.gpulet.elastic import Elastic, Request, Shares
 from algorithms.gpulet.options import GpuletOptions
 from algorithms.mixes.hosting import Hosting
 from cms import Configuration, TimeSharedProblem
