@@ -104,6 +104,15 @@ def test_what_no_free_share_can_take_is_spread_and_the_rest_shares_in_time() -> 
     }
 
 
+def test_what_is_spread_goes_to_the_largest_free_share_first() -> None:
+    rates = {20: 30, 60: 150, 80: 155, 100: 300}
+    problem = serving(("a", 1, {40: 5}), ("b", 1, {80: 5}), ("y", 160, rates))
+    assert placed(elastic(problem), 2) == [
+        {20: {"y": 10}, 80: {"b": 1}},
+        {40: {"a": 1}, 60: {"y": 150}},
+    ]
+
+
 def test_time_is_shared_on_the_smallest_share_that_can() -> None:
     """y and x have a share each; z fits beside either, and goes to that of 40."""
     problem = serving(("z", 3, {40: 6, 60: 9}), ("x", 2, {40: 6}), ("y", 1, {60: 9}))
