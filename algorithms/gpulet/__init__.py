@@ -12,8 +12,7 @@ from cms.plugin.algorithm import Named, Support
 
 from ..mixes.hosting import Hosting
 from ..mixes.machines import Saturated, least_cost, schedule_of
-from .elastic import Elastic, guided, guided_requests
-from .gpus import WHOLE, Shares, in_pairs
+from .elastic import WHOLE, Elastic, Shares, guided, guided_requests, in_pairs
 from .options import GpuletOptions, PublishedOptions
 from .sbp import SquishyBinPacking
 

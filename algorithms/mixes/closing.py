@@ -1,27 +1,32 @@
-"""Schedules from the mixes in sight."""
+"""Schedules from the mixes in sight: how many of each, and of machines, serve all jobs.
+
+An integer program says so. Shares of demands are rounded down to whole parts, so that every
+solution is a schedule.
+"""
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from math import ceil, floor, lcm
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from cms.certificate.certificate import next_below
+from cms.schedule.schedule import Schedule
 
+from ..branch_and_price.program import MachineVariables, within_limits
 from ..branch_and_price.shapes import Shapes
 from ..solvers.floats import near
-from ..solvers.integer import TooLarge
-from .program import Found, MixProgram, Rules, schedule_of
+from ..solvers.integer import LARGEST, Hint, Program, Settings, TooLarge, terms_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
     from cms.plugin.algorithm import Budget
-    from cms.schedule.schedule import Schedule
 
-    from .columns import Column, Columns
+    from .columns import Column, Columns, Step
     from .knapsack import Prices
     from .prices import PriceSearch
 
@@ -31,6 +36,12 @@ _MOST_MIXES = 1_000
 _NODES, _EFFORT = 200, 0.5
 #: With more jobs a program takes longer by itself: dives come first, and SCIP has fewer nodes.
 FEW_JOBS, _FEWER_NODES = 12, 30
+#: Parts of a demand: a multiple of all numbers to 20, as equal shares are the usual tie.
+_PARTS = 232_792_560
+#: Common denominators up to here are taken as they are, so that nothing is rounded.
+_SHORT = 2**28
+#: The largest share of a demand has at least so many parts.
+_FINE = 10**6
 
 
 def cheaper_schedule(search: PriceSearch, budget: Budget, cost: Fraction | None) -> Schedule | None:
@@ -40,25 +51,21 @@ def cheaper_schedule(search: PriceSearch, budget: Budget, cost: Fraction | None)
         return None
     shapes, listed = Shapes(columns.problem, search.region.rows), _cheapest(search)
     target = None if cost is None else next_below(cost, step)
-    rules = Rules(search.least, target, () if point is None else tuple(point.steps))
+    steps = () if point is None else tuple(point.steps)
+    mixes = [columns.listed[number] for number in listed]
     try:
-        program = MixProgram([columns.listed[number] for number in listed], shapes, rules)
+        program = MixProgram(mixes, shapes, search.least, target, steps)
     except TooLarge:
         return None
-    found = _solution(program, budget, few=len(columns.jobs) <= FEW_JOBS)
+    few = len(columns.jobs) <= FEW_JOBS
+    found, hint = program.search(budget, nodes=_NODES if few else _FEWER_NODES, cuts=few)
+    if found is None and not hint.ended and not budget.stopped:
+        found = program.solve(budget, effort=_EFFORT)
     if found is None:
         return None
     counts = tidied(columns, dict(zip(listed, found.mixes, strict=True)))
     mixes = [columns.listed[number] for number in counts]
     return schedule_of(shapes, mixes, found._replace(mixes=tuple(counts.values())))
-
-
-def _solution(program: MixProgram, budget: Budget, *, few: bool) -> Found | None:
-    """Ask SCIP, then CP-SAT: only if SCIP did not come to an end."""
-    found, hint = program.search(budget, nodes=_NODES if few else _FEWER_NODES, cuts=few)
-    if found is None and not hint.ended and not budget.stopped:
-        found = program.solve(budget, effort=_EFFORT)
-    return found
 
 
 def _cheapest(search: PriceSearch) -> list[int]:
@@ -109,3 +116,96 @@ def tidied(columns: Columns, counts: Mapping[int, int]) -> dict[int, int]:
             for other, more in columns.listed[smaller].shares:
                 served[other] += without * (more - old[other])
     return {number: count for number, count in left.items() if count}
+
+
+class Found(NamedTuple):
+    """A solution: how many machines of each configuration, and of each mix."""
+
+    cost: Fraction
+    machines: tuple[int, ...]
+    mixes: tuple[int, ...]
+
+
+class MixProgram:
+    """An integer program over some mixes; TooLarge if the numbers leave the solver's range.
+
+    ``least`` is a lower bound on the cost, ``target`` the highest cost of interest; ``steps`` are
+    cuts of the jobs' rows.
+    """
+
+    def __init__(
+        self,
+        columns: Sequence[Column],
+        shapes: Shapes,
+        least: Fraction,
+        target: Fraction | None,
+        steps: Iterable[Step] = (),
+    ) -> None:
+        self._columns, self._shapes, self._program = columns, shapes, Program()
+        self._mixes = [self._program.variable(column.most) for column in columns]
+        jobs: dict[int, list[tuple[int, Fraction]]] = {}
+        for number, column in enumerate(columns):
+            for job, share in column.shares:
+                jobs.setdefault(job, []).append((number, share))
+        for listed in jobs.values():
+            self._serve_job(listed)
+        for step in steps:
+            terms = {self._mixes[n]: step.count(share) for n, share in jobs.get(step.job, ())}
+            self._program.at_least(terms, ceil(step.times))
+        self._add_machines(least, target)
+
+    def _serve_job(self, listed: Sequence[tuple[int, Fraction]]) -> None:
+        parts = lcm(*(share.denominator for _, share in listed))
+        if parts > _SHORT:
+            parts = _PARTS
+            while parts * max(share for _, share in listed) < _FINE:
+                parts *= 2
+        terms = {self._mixes[number]: floor(share * parts) for number, share in listed}
+        self._program.at_least({v: n for v, n in terms.items() if n}, parts)
+
+    def _add_machines(self, least: Fraction, target: Fraction | None) -> None:
+        """Add the machines that hold the mixes, and the cost."""
+        shapes, program = self._shapes, self._program
+        lows = [0] * len(shapes)
+        most = sum(map(program.high, self._mixes))
+        highs = [
+            min(most, floor(target / cost)) if target is not None and cost else most
+            for cost in shapes.costs
+        ]
+        within_limits(shapes, lows, highs, LARGEST)
+        self._machines = machines = MachineVariables(shapes, program, lows, highs)
+        terms = machines.keep_cost(least, target)
+        if terms and (target is None or target > least):
+            program.minimise(terms)
+        for i in range(len(shapes.problem.blocks)):
+            mine = [v for v, c in zip(self._mixes, self._columns, strict=True) if c.block == i]
+            held = machines.held(i, enough=max(1, sum(map(program.high, mine))))
+            program.at_least(terms_of([*held, *((v, -1) for v in mine)]), 0)
+
+    def search(self, budget: Budget, *, nodes: int, cuts: bool = True) -> tuple[Found | None, Hint]:
+        """Look for a good solution with SCIP; there may be none, and that proves nothing."""
+        hint = self._program.search(budget, nodes=nodes, cuts=cuts)
+        return self.read(hint.values), hint
+
+    def solve(self, budget: Budget, *, effort: float) -> Found | None:
+        """Ask CP-SAT, for so much of its deterministic time (about seconds)."""
+        return self.read(self._program.solve(budget, Settings(), effort=effort).values)
+
+    def read(self, values: Sequence[int] | None) -> Found | None:
+        """Turn the variables' values into machines and mixes, if these serve the jobs."""
+        if values is None:
+            return None
+        machines = self._machines.numbers(values)
+        mixes = tuple(values[v] for v in self._mixes)
+        return Found(self._shapes.cost(machines), machines, mixes)
+
+
+def schedule_of(shapes: Shapes, columns: Sequence[Column], found: Found) -> Schedule:
+    """Build the schedule of a solution."""
+    totals = {shapes.shapes[c]: number for c, number in enumerate(found.machines) if number}
+    given = {
+        (shapes.problem.blocks[column.block], column.mix): number
+        for column, number in zip(columns, found.mixes, strict=True)
+        if number
+    }
+    return Schedule.from_counts(shapes.problem, totals, given)

@@ -8,9 +8,9 @@ from math import ceil
 from typing import TYPE_CHECKING, NamedTuple
 
 from cms.certificate.certificate import round_up
+from cms.mixes.dearest import charges_of, offers_of, price_mix
 from cms.mixes.functions import PriceFunction
 from cms.mixes.prices import MixPrices
-from cms.mixes.pricing import charges_of, offers_of, price_mix
 
 from ..solvers.floats import recognised
 from .master import Cuts, Master, Point

@@ -8,16 +8,20 @@ is left out, and complete mixes are evaluated exactly: so the answer is exact.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from fractions import Fraction
 from typing import NamedTuple
 
+from ..certificate.quantity import BlocksOfJob, Quantity
+from ..problem.parts import Block
 from ..running.stopping import look, never
 from ..schedule.contents import Mix
 from ..values.numbers import common_step
 from .dive import Dive, Undecided
+from .functions import PriceFunction
 from .listed import ListedMixes
 from .offers import Offer, Pick, amounts, is_admitted, worth_of
+from .problem import TimeSharedProblem
 from .relaxation import Cell, Interval, Relaxation
 
 #: Intervals and partial mixes after which a search is given up: about a minute's work.
@@ -26,6 +30,7 @@ NODE_LIMIT = 10_000_000
 _NARROW, _NARROWEST = 20, 160
 #: Partial mixes of an interval, at first, after which others have their turn; then more and more.
 _FIRST_EFFORT, _MORE_EFFORT = 100, 4
+_NOTHING = PriceFunction()
 
 
 class Priced(NamedTuple):
@@ -66,6 +71,56 @@ def dearest_mix(
         return Search((), decided=True, nodes=0)
     jobs = min(most_jobs or len(offers), len(offers))
     return _Searching(offers, above, jobs, node_limit, stopped).run(listed)
+
+
+def charges_of(block: Block, counted: Iterable[tuple[Quantity, Fraction]]) -> dict[str, Fraction]:
+    """Add up what mixes on a block are worth more for having a job.
+
+    ``counted`` is what branches are on, with sign times multiplier.
+    """
+    charges: dict[str, Fraction] = {}
+    for quantity, worth in counted:
+        if isinstance(quantity, BlocksOfJob) and quantity.block == block and worth:
+            charges[quantity.job] = charges.get(quantity.job, Fraction(0)) + worth
+    return charges
+
+
+def offers_of(
+    problem: TimeSharedProblem,
+    block: Block,
+    functions: Mapping[str, PriceFunction],
+    charges: Mapping[str, Fraction],
+) -> list[Offer]:
+    """Return what jobs offer on a type of block, but for those that no dearest mix needs."""
+    offers = (
+        offer._replace(
+            function=functions.get(name, _NOTHING) if offer.demand else _NOTHING,
+            charge=charges.get(name, Fraction(0)),
+        )
+        for name, offer in problem.unpaid_offers(block).items()
+    )
+    return [offer for offer in offers if offer.pays]
+
+
+def price_mix(
+    problem: TimeSharedProblem,
+    block: Block,
+    functions: Mapping[str, PriceFunction],
+    charges: Mapping[str, Fraction],
+    *,
+    above: Fraction,
+    node_limit: int = NODE_LIMIT,
+    stopped: Callable[[], bool] = never,
+) -> Search:
+    """Find the dearest mix on a type of block as :func:`.dearest_mix` does."""
+    return dearest_mix(
+        offers_of(problem, block, functions, charges),
+        above=above,
+        most_jobs=problem.max_jobs,
+        node_limit=node_limit,
+        stopped=stopped,
+        listed=problem.listed_mixes(block),
+    )
 
 
 class _Searching:

@@ -19,9 +19,8 @@ from ..errors import InvalidCertificate
 from ..problem.parts import Block
 from ..problem.rows import reduced
 from ..values.frozen import FrozenMap
-from .dearest import NODE_LIMIT
+from .dearest import NODE_LIMIT, price_mix
 from .prices import MixPrices
-from .pricing import price_mix
 from .problem import TimeSharedProblem
 
 

@@ -16,9 +16,8 @@ from ..schedule.contents import shown_content
 from ..values.frozen import FrozenMap
 from ..values.names import checked_names, nearest
 from ..values.numbers import Number, shown
-from .dearest import NODE_LIMIT
+from .dearest import NODE_LIMIT, charges_of, price_mix
 from .functions import PriceFunction, functions_table
-from .pricing import charges_of, price_mix
 from .problem import TimeSharedProblem
 
 

@@ -6,6 +6,7 @@ import hashlib
 import json
 from collections.abc import Callable, Iterable, Mapping
 from fractions import Fraction
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -121,9 +122,12 @@ class TimeSharedProblem(MachineProblem):
         put(self, "max_jobs", most)
         self.unshared()  # rates of more digits than a problem may have are refused at once
 
+    def _parts(self) -> dict[str, Any]:
+        names = "configurations", "jobs", "machine_types", "blocks", "rule", "max_jobs"
+        return {name: getattr(self, name) for name in names}
+
     def __reduce__(self) -> tuple[Any, ...]:
-        parts = self.configurations, self.machine_types, self.jobs
-        return _made_of, (self.blocks, self.rule, self.max_jobs, *parts)
+        return partial(TimeSharedProblem, **self._parts()), ()
 
     def replace(
         self,
@@ -133,14 +137,9 @@ class TimeSharedProblem(MachineProblem):
         jobs: Iterable[TimeSharedJob] | None = None,
     ) -> TimeSharedProblem:
         """Return a problem with some parts exchanged; blocks keep their order."""
-        return _made_of(
-            self.blocks,
-            self.rule,
-            self.max_jobs,
-            self.configurations if configurations is None else configurations,
-            self.machine_types if machine_types is None else machine_types,
-            self.jobs if jobs is None else jobs,
-        )
+        new = {"configurations": configurations, "machine_types": machine_types, "jobs": jobs}
+        given = {name: part for name, part in new.items() if part is not None}
+        return TimeSharedProblem(**{**self._parts(), **given})
 
     def job(self, name: str) -> TimeSharedJob:
         """Return a job by name; KeyError if there is none such."""
@@ -281,24 +280,6 @@ class TimeSharedProblem(MachineProblem):
             text = json.dumps(numbers, ensure_ascii=True, separators=(",", ":"), sort_keys=True)
             found.update(f"{text}\n".encode())
         return found.hexdigest()
-
-
-def _made_of(
-    blocks: Iterable[Block],
-    rule: FrameRule,
-    max_jobs: int | None,
-    configurations: Iterable[AnyConfiguration],
-    machine_types: Iterable[MachineType],
-    jobs: Iterable[TimeSharedJob],
-) -> TimeSharedProblem:
-    return TimeSharedProblem(
-        configurations=configurations,
-        jobs=jobs,
-        machine_types=machine_types,
-        blocks=blocks,
-        rule=rule,
-        max_jobs=max_jobs,
-    )
 
 
 def measured(job: TimeSharedJob, block: Block) -> str:

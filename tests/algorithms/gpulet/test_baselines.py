@@ -6,8 +6,7 @@ from fractions import Fraction
 from typing import Any
 
 import cms
-from algorithms.gpulet.elastic import guided_requests
-from algorithms.gpulet.gpus import Shares
+from algorithms.gpulet.elastic import Shares, guided_requests
 from algorithms.gpulet.sbp import Duty, SquishyBinPacking
 from algorithms.mixes.hosting import Hosting
 from cms import Configuration, Point, TimeSharedProblem

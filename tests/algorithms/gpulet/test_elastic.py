@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 
 import cms
-from algorithms.gpulet.elastic import Elastic, Request
-from algorithms.gpulet.gpus import Shares
+from algorithms.gpulet.elastic import Elastic, Request, Shares
 from algorithms.gpulet.options import GpuletOptions
 from algorithms.mixes.hosting import Hosting
 from cms import Configuration, TimeSharedProblem
@@ -105,18 +104,22 @@ def test_what_no_free_share_can_take_is_spread_and_the_rest_shares_in_time() -> 
     }
 
 
+def test_gpus_are_added_until_all_fits_and_the_largest_free_share_is_taken_first() -> None:
+    problem = serving(*((name, 6, {40: 6, 60: 6}) for name in "abcde"))
+    assert [placed(elastic(problem), number) is None for number in (1, 2, 3)] == [True, True, False]
+    assert cms.solve(problem, "gpulet").machine_count == 3
+    rates = {20: 30, 60: 150, 80: 155, 100: 300}
+    problem = serving(("a", 1, {40: 5}), ("b", 1, {80: 5}), ("y", 160, rates))
+    both = [{20: {"y": 10}, 80: {"b": 1}}, {40: {"a": 1}, 60: {"y": 150}}]
+    assert placed(elastic(problem), 2) == both
+
+
 def test_time_is_shared_on_the_smallest_share_that_can() -> None:
     """y and x have a share each; z fits beside either, and goes to that of 40."""
     problem = serving(("z", 3, {40: 6, 60: 9}), ("x", 2, {40: 6}), ("y", 1, {60: 9}))
     assert placed(elastic(problem), 1) == [{40: {"x": 2, "z": 3}, 60: {"y": 1}}]
     problem = serving(("z", 4, {40: 6, 60: 9}), ("x", 3, {40: 6}), ("y", 1, {60: 9}))
     assert placed(elastic(problem), 1) == [{40: {"x": 3}, 60: {"y": 1, "z": 4}}]
-
-
-def test_the_number_of_gpus_is_searched_upwards_until_it_succeeds() -> None:
-    problem = serving(*((name, 6, {40: 6, 60: 6}) for name in "abcde"))
-    assert [placed(elastic(problem), number) is None for number in (1, 2, 3)] == [True, True, False]
-    assert cms.solve(problem, "gpulet").machine_count == 3
 
 
 @pytest.mark.parametrize(

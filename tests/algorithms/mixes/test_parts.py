@@ -10,14 +10,13 @@ import numpy as np
 import pytest
 
 from algorithms.branch_and_price.shapes import Shapes
-from algorithms.mixes.closing import cheaper_schedule
+from algorithms.mixes.closing import MixProgram, cheaper_schedule, schedule_of
 from algorithms.mixes.columns import Columns, Step
 from algorithms.mixes.dive import Diver
 from algorithms.mixes.hosting import Hosting
 from algorithms.mixes.knapsack import Prices
 from algorithms.mixes.master import Cuts, Point
 from algorithms.mixes.prices import PriceSearch
-from algorithms.mixes.program import MixProgram, Rules, schedule_of
 from algorithms.prices.region import Region
 from algorithms.solvers.integer import Hint
 from bench.time_sharing.hosting import require_hosting
@@ -25,8 +24,8 @@ from cms import Configuration, TimeSharedJob, TimeSharedProblem, check, solve
 from cms.certificate.conditions import Condition
 from cms.certificate.quantity import BlocksOfJob
 from cms.mixes import problem as problems
+from cms.mixes.dearest import price_mix
 from cms.mixes.functions import PriceFunction
-from cms.mixes.pricing import price_mix
 from cms.solving.driver import RunBudget
 from cms.solving.ledger import Ledger
 from instances.families.time_sharing import random_mix
@@ -165,7 +164,7 @@ def test_shares_a_hair_short_of_a_demand_are_found_for_what_they_are() -> None:
         columns.add_alone()
         shapes = Shapes(problem, Region(problem).rows)
         budget = unlimited(problem)
-        inner = MixProgram(columns.listed, shapes, Rules(Fraction(0), None))
+        inner = MixProgram(columns.listed, shapes, Fraction(0), None)
         found = inner.solve(budget, effort=1.0)
         assert found is not None
         assert found.cost == needed
