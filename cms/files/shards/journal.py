@@ -14,7 +14,7 @@ from typing import Any
 
 from ...errors import FileError
 from ...running.code import code_digest
-from ..source import replace_file
+from ..source import beside, rename, write_synced
 
 
 class Journal:
@@ -30,7 +30,9 @@ class Journal:
             folder.mkdir(exist_ok=True)
             there = self._path.read_bytes() if self._path.exists() else b""
             lines = [head | {"code": code_digest()}, *self._read(there, head)]
-            replace_file(self._path, b"".join(_line(each) for each in lines))
+            with beside(self._path) as new:
+                write_synced(new, b"".join(map(_line, lines)))
+                rename(new, self._path)
 
     def _read(self, data: bytes, head: Mapping[str, Any]) -> Iterator[list[Any]]:
         """Yield the entries of this code's journal up to one that was torn."""
