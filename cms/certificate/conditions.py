@@ -21,7 +21,6 @@ from .quantity import BlocksOf, BlocksOfJob, MachinesOf, MachinesOfType, Machine
 
 if TYPE_CHECKING:
     from ..problem.machine_problem import MachineProblem
-    from .certificate import Leaf
 
 
 #: How many blocks the branches on machines with some content may name on a leaf's path, those of
@@ -44,7 +43,7 @@ class Worth(NamedTuple):
     unservable: bool
 
 
-def refuse_misfits(problem: MachineProblem, leaf: Leaf, path: tuple[Condition, ...]) -> None:
+def refuse_misfits(problem: MachineProblem, leaf: Any, path: tuple[Condition, ...]) -> None:
     """Raise InvalidCertificate if a leaf speaks of what the problem or the path does not have."""
     _refuse_names(leaf.prices, problem.blocks, "block")
     known = [machine.name for machine in problem.machine_types]
@@ -71,7 +70,7 @@ def refuse_misfits(problem: MachineProblem, leaf: Leaf, path: tuple[Condition, .
                 )
 
 
-def refuse_breaches(problem: MachineProblem, leaf: Leaf, path: tuple[Condition, ...]) -> bool:
+def refuse_breaches(problem: MachineProblem, leaf: Any, path: tuple[Condition, ...]) -> bool:
     """Raise InvalidCertificate if a machine is worth more than it costs.
 
     Returns whether none would be worth more if all costs were 0.
@@ -170,7 +169,7 @@ def _named(problem: MachineProblem, shape: AnyConfiguration) -> str:
 
 
 def prices_of_jobs(
-    problem: MachineProblem, leaf: Leaf, path: tuple[Condition, ...]
+    problem: MachineProblem, leaf: Any, path: tuple[Condition, ...]
 ) -> tuple[list[Fraction], dict[int, list[Fraction]]]:
     """Return the prices every job pays, and those of jobs with a branch of their own."""
     general = [leaf.prices.get(block, Fraction(0)) for block in problem.blocks]
