@@ -14,14 +14,18 @@ or in one call, with a report to print: :func:`check_algorithm`. Checks that a l
 say so in ``since``, so that an upgrade explains itself.
 """
 
-from .suite import (
-    CHECKS,
-    Check,
-    CheckResult,
-    ConformanceError,
-    ConformanceReport,
-    check_algorithm,
-)
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from itertools import islice
+from typing import Any, NamedTuple
+
+from ..errors import CmsError
+from ..plugin.algorithm import Algorithm
+from ..plugin.registry import NamedProblem
+from ..values.frozen import FrozenMap
+from . import checks
+from .checks import Faults, Laboratory
 
 __all__ = [
     "CHECKS",
@@ -31,3 +35,125 @@ __all__ = [
     "ConformanceReport",
     "check_algorithm",
 ]
+
+#: Faults a report spells out for each check.
+_SPELLED_OUT = 5
+
+
+class ConformanceError(AssertionError):
+    """An algorithm fails a check of the conformance suite; the message names the check."""
+
+
+class CheckResult(NamedTuple):
+    """How one check went; ``detail`` holds the first few faults."""
+
+    name: str
+    passed: bool
+    detail: str
+
+
+class Check(NamedTuple):
+    """One check of the suite; call it with an algorithm, as a pytest test does.
+
+    Attributes
+    ----------
+    name : str
+    since : str
+        The version of configurable-machines that added it.
+    faults : callable
+        From a laboratory to the faults found, as texts; its docstring is the promise.
+    """
+
+    name: str
+    since: str
+    faults: Callable[[Laboratory], Faults]
+
+    def __call__(
+        self,
+        algorithm: str | Algorithm,
+        problems: Sequence[NamedProblem] | None = None,
+        **settings: Any,
+    ) -> None:
+        """Raise ConformanceError if the algorithm fails; arguments as of `check_algorithm`."""
+        result = self.result(Laboratory(algorithm, problems, **settings))
+        if not result.passed:
+            raise ConformanceError(f"{self.name}: {result.detail}. {self.faults.__doc__}")
+
+    def result(self, laboratory: Laboratory) -> CheckResult:
+        """Run the check and say how it went."""
+        try:
+            found = list(islice(self.faults(laboratory), _SPELLED_OUT))
+        except CmsError as fault:
+            found = [str(fault)]
+        return CheckResult(self.name, not found, "; ".join(found))
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class ConformanceReport(NamedTuple):
+    """How all checks went; print it."""
+
+    algorithm: str
+    results: tuple[CheckResult, ...]
+
+    @property
+    def ok(self) -> bool:
+        """Whether every check passed."""
+        return not self.failed
+
+    @property
+    def failed(self) -> tuple[str, ...]:
+        """The names of the checks that failed."""
+        return tuple(result.name for result in self.results if not result.passed)
+
+    def __str__(self) -> str:
+        lines = [f"conformance of {self.algorithm!r}"]
+        for name, passed, detail in self.results:
+            lines.append(f"{name:<13}  {'passed' if passed else 'FAILED: ' + detail}")
+        return "\n".join(lines)
+
+
+def check_algorithm(
+    algorithm: str | Algorithm,
+    problems: Sequence[NamedProblem] | None = None,
+    *,
+    seeds: Sequence[int] = (0, 1),
+    time_limit: float = 10.0,
+    options: Mapping[str, object] = FrozenMap(),
+) -> ConformanceReport:
+    """Run every check on an algorithm.
+
+    Parameters
+    ----------
+    algorithm : str or Algorithm
+        A name is looked up in the registry; an object counts as a third party's.
+    problems : sequence of NamedProblem, optional
+        By default the edge problems of the kinds it takes.
+    seeds : sequence of int, default (0, 1)
+    time_limit : float, default 10
+        Seconds for each run that is not about time; a run this cuts short is not held to be
+        reproducible.
+    options : Mapping[str, object], optional
+
+    Examples
+    --------
+    >>> from cms.testing import check_algorithm
+    >>> report = check_algorithm("auto")  # doctest: +SKIP
+    >>> print(report)  # doctest: +SKIP
+    """
+    laboratory = Laboratory(
+        algorithm, problems, seeds=seeds, time_limit=time_limit, options=options
+    )
+    results = tuple(each.result(laboratory) for each in CHECKS)
+    return ConformanceReport(laboratory.algorithm.name, results)
+
+
+#: The checks, in the order of the report.
+CHECKS = tuple(
+    Check(name, "0.1.0", getattr(checks, f"faults_in_{name}"))
+    for name in (
+        *("takes", "support", "options", "claims", "schedules", "bounds", "inputs", "clock"),
+        *("reproducible", "cancels", "edge_problems", "guarantee"),
+    )
+)

@@ -1,27 +1,118 @@
-"""What the conformance suite looks for, one function a check."""
+"""What the conformance suite looks for, one function a check, and the runs that it watches."""
 
 from __future__ import annotations
 
+import pickle
 import sys
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
+import time
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import closing, suppress
 from itertools import pairwise, takewhile
 from typing import Any, TypeAlias
 
-from ..errors import GuaranteeBreached, InvalidCertificate, InvalidOption
-from ..plugin.algorithm import SolverBound, Support, kinds_taken
+from ..errors import CmsError, GuaranteeBreached, InvalidCertificate, InvalidOption
+from ..plugin.algorithm import Algorithm, Budget, Claim, Named, SolverBound, Support, kinds_taken
 from ..plugin.guarantee import Guarantee, Verdict, judge
 from ..plugin.registry import NamedProblem, algorithm_of, option_fields, read_options
-from ..referee.kinds import AnyProblem, check, referee_of
-from ..solving.solution import StopReason
+from ..referee.kinds import AnyProblem, AnySchedule, check, referee_of
+from ..running.stopping import GRACE_SECONDS
+from ..solving.driver import Arguments
+from ..solving.solution import Solution, StopReason
+from ..solving.solve import run_checked
 from ..values.frozen import FrozenMap
 from ..values.numbers import shown
-from .edge_problems import CROWDS, EDGE_PROBLEMS
-from .observation import Observation, observe
-from .time_shared_edges import TIME_SHARED_CROWDS, TIME_SHARED_EDGE_PROBLEMS
+from .edge_problems import CROWDS, EDGE_PROBLEMS, TIME_SHARED_EDGE_PROBLEMS
 
 Faults: TypeAlias = Iterator[str]
+
+#: Times the grace that one asleep may take to end: a busy machine makes one at work wait as well.
+_ASLEEP = 20
+
+
+class Observation:
+    """One run through the driver, on a copy of a problem; there it stands for the algorithm.
+
+    ``claims`` are all, whether they held or not; ``refusal`` is why the driver gave no
+    ``solution``, ``raised`` what the algorithm itself raised; ``changed`` names the inputs that are
+    no longer what they were. ``late`` says whether it worked for more than half a second after it
+    was stopped, by the process's own clock, or slept on. ``on_start`` and ``on_claim`` are called
+    when the run begins, and before each claim is handed over.
+    """
+
+    def __init__(
+        self,
+        algorithm: Algorithm,
+        trusted: bool,
+        problem: AnyProblem,
+        *,
+        on_start: Callable[[], object] = lambda: None,
+        on_claim: Callable[[], object] = lambda: None,
+        start: AnySchedule | None = None,
+        **arguments: Any,
+    ) -> None:
+        self.name, self.options_type = algorithm.name, algorithm.options_type
+        self.takes = kinds_taken(algorithm)
+        self.support, self.guarantee = algorithm.support, algorithm.guarantee
+        self._algorithm, self._on_start, self._on_claim = algorithm, on_start, on_claim
+        self._stopped_at: tuple[float, float] | None = None
+        self.problem, self.seed = problem, arguments.get("seed", 0)
+        self.claims: list[Any] = []
+        self.changed: list[str] = []
+        self.solution: Solution | None = None
+        self.refusal: CmsError | None = None
+        self.raised: BaseException | None = None
+        self.late = False
+        inputs = pickle.loads(pickle.dumps((problem, start)))
+        before = [pickle.dumps(given) for given in inputs]
+        try:
+            how = Arguments(start=inputs[1], **arguments)
+            self.solution = run_checked(self, trusted, inputs[0], how)
+        except CmsError as fault:
+            self.refusal = fault
+        for what, given, kept in zip(("problem", "start schedule"), inputs, before, strict=True):
+            if pickle.dumps(given) != kept:
+                self.changed.append(what)
+
+    def run(self, problem: AnyProblem, options: Any, budget: Budget) -> Iterator[Claim]:
+        """Pass on what the algorithm claims."""
+
+        def claims() -> Generator[Claim]:
+            yield from self._algorithm.run(problem, options, budget)
+
+        before = repr(options)
+        self._on_start()
+        with budget.on_stop(self._stop):
+            try:
+                with closing(claims()) as found:
+                    for claim in found:
+                        self.claims.append(claim.claim if type(claim) is Named else claim)
+                        self._on_claim()
+                        yield claim
+            except GeneratorExit:
+                raise
+            except BaseException as fault:
+                self.raised = fault
+                raise
+            finally:
+                if self._stopped_at is not None:
+                    work, seconds = self._stopped_at
+                    self.late = (
+                        time.process_time() - work > GRACE_SECONDS
+                        or time.monotonic() - seconds > _ASLEEP * GRACE_SECONDS
+                    )
+                if repr(options) != before:
+                    self.changed.append("options")
+
+    def _stop(self) -> None:
+        if self._stopped_at is None:
+            self._stopped_at = time.process_time(), time.monotonic()
+
+    @property
+    def known_types(self) -> tuple[type, ...]:
+        """The types of claims about its problem."""
+        referee = referee_of(self.problem)
+        return (referee.schedules, *referee.certificates, SolverBound)
 
 
 class Laboratory:
@@ -43,15 +134,14 @@ class Laboratory:
     ) -> None:
         self.algorithm, self.trusted = algorithm_of(algorithm)
         self.kinds = kinds_taken(self.algorithm)
-        bring = (getattr(referee_of.dispatch(kind), "edge_problems", None) for kind in self.kinds)
-        brought = [both() for both in bring if both is not None]  # small problems, and large ones
-        small = [named for pair in brought for named in pair[0]]
-        large = [named for pair in brought for named in pair[1]]
+        small, large = [*EDGE_PROBLEMS, *TIME_SHARED_EDGE_PROBLEMS], [*CROWDS]
+        for kind in self.kinds:
+            bring = getattr(referee_of.dispatch(kind), "edge_problems", tuple)
+            for known, more in zip((small, large), bring(), strict=False):
+                known += more
         if problems is None:
-            every = (*EDGE_PROBLEMS, *TIME_SHARED_EDGE_PROBLEMS, *small)
-            problems = [named for named in every if isinstance(named.make(), self.kinds)]
-        self.problems = tuple(problems)
-        self.crowds = (*CROWDS, *TIME_SHARED_CROWDS, *large)
+            problems = [named for named in small if isinstance(named.make(), self.kinds)]
+        self.problems, self.crowds = tuple(problems), tuple(large)
         self.seeds, self.time_limit, self.options = tuple(seeds), time_limit, options
         self._runs: dict[tuple[str, int], Observation] = {}
 
@@ -87,8 +177,8 @@ class Laboratory:
 
     def watch(self, problem: AnyProblem, **arguments: Any) -> Observation:
         """Watch a run of its own."""
-        arguments = {"time_limit": self.time_limit, **arguments}
-        return observe(self.algorithm, self.trusted, problem, options=self.options, **arguments)
+        arguments = {"time_limit": self.time_limit, "options": self.options, **arguments}
+        return Observation(self.algorithm, self.trusted, problem, **arguments)
 
 
 def faults_in_takes(laboratory: Laboratory) -> Faults:
@@ -141,7 +231,7 @@ def faults_in_options(laboratory: Laboratory) -> Faults:
 def faults_in_claims(laboratory: Laboratory) -> Faults:
     """Only the types of claims there are, and a solver's word from the trusted only."""
     for _, where, seen, claim in laboratory.claims():
-        if type(claim) not in _known_types(seen):
+        if type(claim) not in seen.known_types:
             yield f"{where}: an object of type {type(claim).__name__!r}"
         elif isinstance(claim, SolverBound) and not laboratory.trusted:
             yield f"{where}: {claim!r}, a solver's word of a third party"
@@ -227,7 +317,7 @@ def faults_in_reproducible(laboratory: Laboratory) -> Faults:
         # two in a row, so that what alternates between runs is found out
         others = [laboratory.watch(seen.problem, seed=seen.seed) for _ in range(2)]
         claims = [
-            [claim if type(claim) in _known_types(run) else repr(claim) for claim in run.claims]
+            [claim if type(claim) in run.known_types else repr(claim) for claim in run.claims]
             for run in (seen, *others)
             if run.solution is None or run.solution.stop_reason is not StopReason.TIME_LIMIT
         ]
@@ -290,11 +380,6 @@ def faults_in_guarantee(laboratory: Laboratory) -> Faults:
                     f"{where}: cost {shown(solution.cost)} at an optimum of {shown(optimum)} "
                     f"breaches {promised}"
                 )
-
-
-def _known_types(seen: Observation) -> tuple[type, ...]:
-    referee = referee_of(seen.problem)
-    return (referee.schedules, *referee.certificates, SolverBound)
 
 
 def _said(fault: BaseException) -> str:

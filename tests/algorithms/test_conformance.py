@@ -8,11 +8,10 @@ from typing import Any
 
 import pytest
 
-from cms.plugin.registry import NamedProblem, algorithms
+from cms.plugin.registry import algorithms
 from cms.testing import check_algorithm
 from cms.testing.checks import Laboratory
 from cms.testing.edge_problems import CROWDS, EDGE_PROBLEMS
-from cms.testing.time_shared_edges import TIME_SHARED_CROWDS
 from tests.samples import few, so_many
 
 #: What else runs than by default.
@@ -30,19 +29,14 @@ NAMES = [
 ]
 
 
-def _once(*crowds: NamedProblem) -> tuple[NamedProblem, ...]:
-    """The same, made once for all algorithms."""
-    return tuple(replace(named, make=cache(named.make)) for named in crowds)
-
-
-CROWD, TIME_SHARED_CROWD = _once(CROWDS[1]), _once(*TIME_SHARED_CROWDS)
+#: Made once for all algorithms.
+CROWD = tuple(replace(CROWDS[at], make=cache(CROWDS[at].make)) for at in (1, 3))
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_every_installed_algorithm_conforms(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """On an eighth of the problems, not the same for all, and in one crowd; on all of a few."""
     monkeypatch.setattr("cms.testing.checks.CROWDS", CROWD)
-    monkeypatch.setattr("cms.testing.checks.TIME_SHARED_CROWDS", TIME_SHARED_CROWD)
     problems = Laboratory(name).problems
     if len(problems) > 20:
         problems = problems[algorithms().index(name) % 8 :: 8]

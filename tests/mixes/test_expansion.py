@@ -12,7 +12,7 @@ from cms.errors import UnsupportedProblem
 from cms.plugin.algorithm import kinds_taken
 from cms.plugin.registry import load_algorithm
 from cms.referee.kinds import referee_of
-from cms.testing.time_shared_edges import TIME_SHARED_EDGE_PROBLEMS
+from cms.testing.edge_problems import TIME_SHARED_EDGE_PROBLEMS
 from tests.oracle import optimum
 from tests.references.mixes import expanded, time_shared_toy
 from tests.samples import few, refusal

@@ -12,7 +12,7 @@ import cms
 from algorithms.mixes.hosting import Hosting
 from algorithms.mixes.machines import Saturated, least_cost
 from cms import Configuration, MachineType, Status, TimeSharedJob, TimeSharedProblem, check
-from cms.testing.time_shared_edges import TIME_SHARED_EDGE_PROBLEMS
+from cms.testing.edge_problems import TIME_SHARED_EDGE_PROBLEMS
 from instances.families.time_sharing import pairs, scenario_3
 
 #: All of them, with their options for short runs.
