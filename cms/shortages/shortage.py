@@ -132,12 +132,12 @@ def shortage(
     started = time.monotonic()
     if not isinstance(problem, Problem):
         raise InvalidOption(f"problem is {problem!r}; expected a cms.Problem")
-    limits = Arguments(time_limit=time_limit, seed=seed, threads=threads, cancel=cancel).limits
+    how = Arguments(time_limit=time_limit, seed=seed, threads=threads, cancel=cancel)
     known = _known(problem, solution)
     lost = unservable_jobs(problem)
     rest = without_unservable_jobs(problem)
     with CtrlC() as interrupt:
-        asking = Asking(method, seed, threads, started + limits.seconds, interrupt, limits.cancel)
+        asking = Asking(method, seed, threads, started + how.seconds, interrupt, cancel)
         known = None if lost else known  # that a job is lost says nothing about the others
         machines = fewest_machines(rest, asking, known)
         demand = largest_share(rest, asking, machines, known)
@@ -332,11 +332,11 @@ def growth(
         raise InvalidOption(f"problem is {problem!r}; expected a cms.Problem")
     if faults := check(problem, schedule):
         raise InvalidSchedule(f"the schedule to grow on is not valid: {faults[0]}")
-    limits = Arguments(time_limit=time_limit, seed=seed, threads=threads, cancel=cancel).limits
+    how = Arguments(time_limit=time_limit, seed=seed, threads=threads, cancel=cancel)
     used = machines_used(problem, schedule)
     there = with_types(problem, lambda it: MachineType(it.name, it.cost, used[it.name]))
     with CtrlC() as interrupt:
-        asking = Asking(method, seed, threads, started + limits.seconds, interrupt, limits.cancel)
+        asking = Asking(method, seed, threads, started + how.seconds, interrupt, cancel)
         found = most_growth(
             there, asking, schedule, certificate or BlockPrices(), schedule.cost(problem)
         )

@@ -12,10 +12,9 @@ import os
 import threading
 import time
 from collections.abc import Callable, Generator, Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from contextlib import contextmanager, suppress
 from fractions import Fraction
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 from ..errors import AlgorithmError, ClusterError, FileError, InvalidOption, UnsupportedProblem
 from ..plugin.algorithm import Algorithm
@@ -39,17 +38,8 @@ class CancelEvent(Protocol):
         """Whether the run is to end."""
 
 
-class Limits(NamedTuple):
-    """When to stop, besides at a proof."""
-
-    seconds: float
-    gap: Fraction
-    cancel: CancelEvent | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Arguments:
-    """The arguments of :func:`cms.solve` that say how to run; ``cores`` are the threads.
+    """The arguments of :func:`cms.solve` that say how to run, checked.
 
     Examples
     --------
@@ -59,39 +49,38 @@ class Arguments:
     cms.errors.InvalidOption: seed is -1; expected a whole number >= 0
     """
 
-    options: Mapping[str, object] = FrozenMap()
-    time_limit: float | None = 60.0
-    gap: Number = 0
-    seed: int = 0
-    threads: int | None = None
-    start: AnySchedule | None = None
-    cancel: CancelEvent | None = None
-    on_improvement: Callable[[Incumbent], object] | None = None
-    limits: Limits = field(init=False)
-    cores: int = field(init=False)
-
-    def __post_init__(self) -> None:
-        put = object.__setattr__
-        gap = exact(self.gap, "gap", error=InvalidOption)
-        put(self, "limits", Limits(_seconds(self.time_limit), gap, self.cancel))
-        put(self, "seed", whole(self.seed, "seed", least=0, error=InvalidOption))
-        threads = available_cores() if self.threads is None else self.threads
-        put(self, "cores", whole(threads, "threads", least=1, error=InvalidOption))
-        report, cancel = self.on_improvement, self.cancel
-        if report is not None and not callable(report):
-            raise InvalidOption(f"on_improvement is {report!r}; expected a function")
+    def __init__(
+        self,
+        *,
+        options: Mapping[str, object] = FrozenMap(),
+        time_limit: float | None = 60.0,
+        gap: Number = 0,
+        seed: int = 0,
+        threads: int | None = None,
+        start: AnySchedule | None = None,
+        cancel: CancelEvent | None = None,
+        on_improvement: Callable[[Incumbent], object] | None = None,
+    ) -> None:
+        self.options, self.start, self.cancel = options, start, cancel
+        self.seconds = _seconds(time_limit)
+        self.gap = exact(gap, "gap", error=InvalidOption)
+        self.seed = whole(seed, "seed", least=0, error=InvalidOption)
+        threads = available_cores() if threads is None else threads
+        self.threads = whole(threads, "threads", least=1, error=InvalidOption)
+        self.on_improvement = on_improvement or (lambda line: None)
+        if not callable(self.on_improvement):
+            raise InvalidOption(f"on_improvement is {on_improvement!r}; expected a function")
         if cancel is not None and not callable(getattr(cancel, "is_set", None)):
             raise InvalidOption(f"cancel is {shown_object(cancel)}; expected a threading.Event")
 
 
 def _seconds(time_limit: object) -> float:
     given: Any = math.inf if time_limit is None else time_limit
-    try:
-        # Compared before it becomes a float, which has no room for every number.
-        far = not isinstance(given, bool | str) and bool(given > LONGEST_TIME_LIMIT)
-        seconds = math.inf if far else math.nan if isinstance(given, bool | str) else float(given)
-    except (TypeError, ValueError, ArithmeticError):  # a decimal's NaN refuses to be compared
-        seconds = math.nan
+    seconds = math.nan
+    with suppress(TypeError, ValueError, ArithmeticError):  # a decimal's NaN is not compared
+        if not isinstance(given, bool | str):
+            # Compared before it becomes a float, which has no room for every number.
+            seconds = math.inf if given > LONGEST_TIME_LIMIT else float(given)
     if not seconds >= 0:
         raise InvalidOption(
             f"time_limit is {shown_object(time_limit)}; expected seconds >= 0, or None for no limit"
@@ -185,25 +174,22 @@ class Driver:
     """One run of an algorithm, from its first claim to the reason why it ended."""
 
     def __init__(
-        self,
-        ledger: Ledger,
-        budget: RunBudget,
-        limits: Limits,
-        interrupt: CtrlC,
-        on_improvement: Callable[[Incumbent], object],
+        self, ledger: Ledger, budget: RunBudget, arguments: Arguments, interrupt: CtrlC
     ) -> None:
-        self._ledger, self._budget = ledger, budget
-        self._limits, self._interrupt = limits, interrupt
-        self._on_improvement = on_improvement
-        self._watchdog = Watchdog(self._left, budget.stop)
-        self.has_run = False
+        self._ledger, self._budget, self._arguments = ledger, budget, arguments
+        self._interrupt = interrupt
+        self._watchdog = Watchdog(
+            lambda: 0.0 if self.interrupted else budget.remaining(), budget.stop
+        )
 
-    def run(self, algorithm: Algorithm, problem: AnyProblem, options: Any) -> StopReason:
-        """Run to the end and return why it ended."""
-        reason = self.reason_to_stop()
-        if reason is not None:
-            return reason
-        self.has_run = True
+    def run(
+        self,
+        algorithm: Algorithm,
+        problem: AnyProblem,
+        options: Any,
+        report: Callable[[Incumbent], object],
+    ) -> StopReason:
+        """Run to the end, report each improvement, and return why it ended."""
 
         def claims() -> Generator[Any]:
             with blaming(algorithm):
@@ -211,7 +197,7 @@ class Driver:
 
         with self._watchdog:
             try:
-                reason = self._hear(algorithm, claims())
+                reason = self._hear(algorithm, claims(), report)
             except KeyboardInterrupt:
                 if self._interrupt.pressed:  # the second press
                     raise
@@ -226,7 +212,7 @@ class Driver:
     @property
     def interrupted(self) -> bool:
         """Whether the caller wants the run to end."""
-        cancel = self._limits.cancel
+        cancel = self._arguments.cancel
         pressed = self._interrupt.pressed or self._watchdog.pressed
         return pressed or (cancel is not None and cancel.is_set())
 
@@ -235,22 +221,21 @@ class Driver:
         known = self._ledger.known
         if self._ledger.proved:
             return StopReason.PROVED
-        if known.cost is not None and known.cost - known.lower_bound <= self._limits.gap:
+        if known.cost is not None and known.cost - known.lower_bound <= self._arguments.gap:
             return StopReason.GAP
         if self.interrupted:
             return StopReason.INTERRUPTED
         return StopReason.TIME_LIMIT if self._budget.remaining() <= 0 else None
 
-    def _left(self) -> float:
-        return 0.0 if self.interrupted else self._budget.remaining()
-
-    def _hear(self, algorithm: Algorithm, claims: Generator[Any]) -> StopReason:
+    def _hear(
+        self, algorithm: Algorithm, claims: Generator[Any], report: Callable[[Incumbent], object]
+    ) -> StopReason:
         """Check every claim, until one leaves nothing to search for or the grace is over."""
         try:
             for claim in claims:
                 line = self._ledger.hear(claim, stopped=self._budget.grace_is_over)
                 if line is not None:
-                    self._on_improvement(line)
+                    report(line)
                 reason = self.reason_to_stop()
                 if reason in (StopReason.PROVED, StopReason.GAP):
                     return reason

@@ -63,13 +63,12 @@ job 'x' has 0 of its demand served, needs 3
         self._problem, self._algorithm = problem, algorithm
         self._trusted, self._clock = trusted, clock
         self._referee = referee_of(problem)
-        first = self._referee.first()
-        self.known = Known(None, None, first.certificate, first.bound, None, Proof.NONE, ())
-        if first.infeasible:
-            self._accept("trivial", self.known._replace(infeasible=Proof.CHECKED))
-        elif first.schedule is not None:
-            cost = self._referee.cost(first.schedule)
-            self._accept("trivial", self.known._replace(best=first.schedule, cost=cost))
+        certificate, bound, infeasible, schedule = self._referee.first()
+        self.known = Known(None, None, certificate, bound, None, Proof.NONE, ())
+        if infeasible:
+            self._accept("trivial", infeasible=Proof.CHECKED)
+        elif schedule is not None:
+            self._accept("trivial", best=schedule, cost=self._referee.cost(schedule))
 
     @property
     def proved(self) -> bool:
@@ -97,8 +96,7 @@ job 'x' has 0 of its demand served, needs 3
         if faults:
             raise InvalidSchedule(f"start is not valid: {faults}")
         if self.known.cost is None:
-            cost = self._referee.cost(schedule)
-            self._accept("start", self.known._replace(best=schedule, cost=cost))
+            self._accept("start", best=schedule, cost=self._referee.cost(schedule))
 
     def bound_roughly(self, stopped: Callable[[], bool]) -> Iterator[Incumbent]:
         """Put a bound by rough certificates beside a schedule that has none, and no solver's word.
@@ -113,8 +111,8 @@ job 'x' has 0 of its demand served, needs 3
         with suppress(Stopped):
             for certificate in rough_certificates(self._problem, stopped):
                 found = self._certificate(certificate, stopped)
-                if found is not None:
-                    yield self._accept("rough prices", found)
+                if found:
+                    yield self._accept("rough prices", **found)
 
     def hear(self, claim: Any, *, stopped: Callable[[], bool] = never) -> Incumbent | None:
         """Check a claim; if it improves something, keep it and return the history's new line.
@@ -147,93 +145,77 @@ job 'x' has 0 of its demand served, needs 3
                 f"claims an object of type {type(claim).__name__!r} that cannot be checked: "
                 f"{type(fault).__name__}: {fault}"
             ) from fault
-        return None if found is None else self._accept(source + part, found)
+        return self._accept(source + part, **found) if found else None
 
-    def _accept(self, source: str, found: Known) -> Incumbent:
+    def _accept(self, source: str, **found: Any) -> Incumbent:
         """Let a checked claim count, and add its line to the history."""
-        before = self.known
-        previous = (before.history[-1] if before.history else before).lower_bound
-        bound = max(previous, found.lower_bound)
-        line = Incumbent(self._clock(), found.cost, bound, found.claimed_bound, source)
-        self.known = found._replace(history=(*found.history, line))
+        known = self.known
+        history, bound = known.history, (known.history or [known])[-1].lower_bound
+        known = known._replace(**found)
+        self._refuse_contradictions(known)
+        # The solution's bound is its certificate's; along the history none may fall.
+        bound = max(bound, known.lower_bound)
+        line = Incumbent(self._clock(), known.cost, bound, known.claimed_bound, source)
+        self.known = known._replace(history=(*history, line))
         return line
 
-    def _schedule(self, schedule: Any) -> Known | None:
-        known = self.known
+    def _schedule(self, schedule: Any) -> dict[str, Any]:
         try:
             cost = self._referee.cost(schedule)
         except InvalidSchedule as fault:
             raise self._refusal(f"claims a schedule that is not valid: {fault}") from fault
-        if known.cost is not None and cost >= known.cost:
-            return None
-        claim = f"claims a schedule of cost {shown(cost)}"
+        if self.known.cost is not None and cost >= self.known.cost:
+            return {}
         faults = _listed(self._referee.faults(schedule))
         if faults:
-            raise self._refusal(f"{claim} that is not valid: {faults}")
-        if known.infeasible is Proof.SOLVER:
             raise self._refusal(
-                f"{claim}, which is valid, after its solver's word that there is none"
+                f"claims a schedule of cost {shown(cost)} that is not valid: {faults}"
             )
-        if known.claimed_bound is not None and cost < known.claimed_bound:
-            raise self._refusal(
-                f"{claim}, which is valid, below the bound {shown(known.claimed_bound)} "
-                "its solver gave its word for"
-            )
-        self._refuse_contradiction(cost, known.lower_bound)
-        return known._replace(best=schedule, cost=cost)
+        return {"best": schedule, "cost": cost}
 
-    def _certificate(self, certificate: Any, stopped: Callable[[], bool]) -> Known | None:
-        known = self.known
+    def _certificate(self, certificate: Any, stopped: Callable[[], bool]) -> dict[str, Any]:
         try:
             _refuse_others(certificate, self._referee.certificates)
             proved = certificate.judged(self._problem, stopped=stopped, undisturbed=_PASS)
         except InvalidCertificate as fault:
             raise self._refusal(f"claims a certificate that does not hold: {fault}") from fault
         if proved is None:
-            return None
+            return {}
         bound = round_up(proved.value, self._referee.step)
-        if self._referee.limited and known.cost is None and proved.infeasible:
-            # The solution's bound is its certificate's; along the history none may fall.
-            known = known._replace(infeasible=Proof.CHECKED)
-        elif bound <= known.lower_bound:
-            return None
-        self._refuse_contradiction(known.cost, bound)
-        return known._replace(certificate=certificate, lower_bound=bound)
+        found = {"certificate": certificate, "lower_bound": bound}
+        if self._referee.limited and self.known.cost is None and proved.infeasible:
+            return {**found, "infeasible": Proof.CHECKED}
+        return found if bound > self.known.lower_bound else {}
 
-    def _solver_bound(self, claim: SolverBound) -> Known | None:
-        known, words = self.known, f"claims by the word of {claim.solver}"
+    def _solver_bound(self, claim: SolverBound) -> dict[str, Any]:
+        known = self.known
         if not self._trusted:
             raise self._refusal(
                 f"claims {claim!r}; a solver's word is accepted from the algorithms of "
                 "configurable-machines only, others prove their bounds with a certificate"
             )
         if claim.value is None:
-            if known.cost is not None:
-                raise self._refusal(
-                    f"{words} that there is no schedule; a valid one costs {shown(known.cost)}"
-                )
-            if known.infeasible is not Proof.NONE:
-                return None
-            return known._replace(infeasible=Proof.SOLVER)
+            return {} if known.infeasible is not Proof.NONE else {"infeasible": Proof.SOLVER}
         bound = round_up(claim.value, self._referee.step)
-        if known.cost is not None and known.cost < bound:
-            raise self._refusal(
-                f"{words} that no schedule costs less than {shown(bound)}; a valid one costs "
-                f"{shown(known.cost)}"
-            )
-        if bound <= max(known.claimed_bound or Fraction(0), known.lower_bound):
-            return None
-        return known._replace(claimed_bound=bound)
+        better = bound > max(known.claimed_bound or Fraction(0), known.lower_bound)
+        return {"claimed_bound": bound} if better else {}
 
     def _refusal(self, message: str) -> AlgorithmError:
         return AlgorithmError(self._algorithm, message)
 
-    def _refuse_contradiction(self, cost: Fraction | None, bound: Fraction) -> None:
-        if cost is not None and cost < bound:
+    def _refuse_contradictions(self, known: Known) -> None:
+        if known.cost is None:
+            return
+        valid, word = f"a valid schedule costs {shown(known.cost)}", "by its solver's word"
+        if known.infeasible is Proof.SOLVER:
+            raise self._refusal(f"{valid}, and {word} there is none")
+        if known.claimed_bound is not None and known.cost < known.claimed_bound:
+            least = shown(known.claimed_bound)
+            raise self._refusal(f"{valid}, and {word} none costs less than {least}")
+        if known.cost < known.lower_bound:
             raise self._refusal(
-                f"a schedule of cost {shown(cost)} and a bound of {shown(bound)} both passed their "
-                "checks, which is impossible: please report this problem as a fault of "
-                "configurable-machines"
+                f"{valid}, and a bound of {shown(known.lower_bound)} passed its check as well, "
+                "which is impossible: please report this as a fault of configurable-machines"
             )
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Mapping
-from fractions import Fraction
 from typing import Any
 
 from ..errors import AlgorithmError, GuaranteeBreached, InvalidOption, UnsupportedProblem
@@ -18,17 +17,15 @@ from ..running.stopping import GRACE_SECONDS
 from ..values.frozen import FrozenMap
 from ..values.numbers import Number, shown, shown_object
 from .driver import Arguments, CancelEvent, Driver, RunBudget, blaming
-from .ledger import Ledger
+from .ledger import Known, Ledger
 from .solution import Incumbent, Proof, Solution, StopReason
-
-_NO_OPTIONS: Mapping[str, object] = FrozenMap()
 
 
 def solve(
     problem: AnyProblem,
     method: str | Algorithm = "auto",
     *,
-    options: Mapping[str, object] = _NO_OPTIONS,
+    options: Mapping[str, object] = FrozenMap(),
     time_limit: float | None = 60.0,
     gap: Number = 0,
     seed: int = 0,
@@ -131,7 +128,7 @@ def run_checked(
     started = time.monotonic()
     referee = referee_of(problem)
     arguments = Arguments() if arguments is None else arguments
-    limits, start, name = arguments.limits, arguments.start, algorithm.name
+    start, name = arguments.start, algorithm.name
     options = read_options(algorithm, arguments.options)
     if start is not None and type(start) is not referee.schedules:
         raise InvalidOption(f"start is {start!r}; expected {referee.schedules.__name__}")
@@ -144,15 +141,22 @@ def run_checked(
         ledger = Ledger(problem, name, trusted=trusted, clock=lambda: time.monotonic() - started)
         if start is not None:
             ledger.start_from(start)
-        report, ended = _listeners(problem, name, arguments)
+        report, log_end = arguments.on_improvement, None
+        if logging.getLogger("cms").isEnabledFor(logging.INFO):
+            from .words import run_log
+
+            report, log_end = run_log(problem, name, arguments)
         for line in ledger.known.history:
             report(line)
-        end = started + limits.seconds
-        budget = RunBudget(ledger, arguments.seed, arguments.cores, end)
-        driver = Driver(ledger, budget, limits, interrupt, report)
+        end = started + arguments.seconds
+        budget = RunBudget(ledger, arguments.seed, arguments.threads, end)
+        driver = Driver(ledger, budget, arguments, interrupt)
         # At the end, a large problem's digest would come after the time limit.
         sha256 = problem.sha256
-        reason = driver.run(algorithm, problem, options)
+        reason = driver.reason_to_stop()
+        has_run = reason is None
+        if reason is None:
+            reason = driver.run(algorithm, problem, options, report)
         if reason is not StopReason.INTERRUPTED:
             for line in ledger.bound_roughly(
                 lambda: time.monotonic() > end + GRACE_SECONDS or driver.interrupted
@@ -161,9 +165,10 @@ def run_checked(
             if ledger.proved:
                 reason = StopReason.PROVED
         verdict = None
-        if driver.has_run and reason in (StopReason.FINISHED, StopReason.PROVED):
+        if has_run and reason in (StopReason.FINISHED, StopReason.PROVED):
             guarantee = _answer(algorithm, "guarantee", problem, options, Guarantee)
-            verdict = _verdict(name, guarantee, ledger, referee)
+            if guarantee is not None:
+                verdict = _verdict(name, guarantee, ledger.known, referee)
         status, proof = ledger.verdict
         best, cost, certificate, lower_bound, claimed_bound, _, history = ledger.known
         schedule: Any = referee.schedules() if best is None else best
@@ -182,27 +187,17 @@ def run_checked(
             history=history,
             problem_sha256=sha256,
         )
-        ended(solution)
+        if log_end is not None:
+            log_end(solution)
         return solution
-
-
-def _listeners(
-    problem: AnyProblem, method: str, arguments: Arguments
-) -> tuple[Callable[[Incumbent], object], Callable[[Solution], object]]:
-    """Return what to call with each improvement, and with the solution."""
-    if logging.getLogger("cms").isEnabledFor(logging.INFO):
-        from .words import run_log
-
-        return run_log(problem, method, arguments)
-    return arguments.on_improvement or (lambda line: None), lambda solution: None
 
 
 def _refuse_other_kinds(algorithm: Algorithm, problem: AnyProblem) -> None:
     if not is_taken(algorithm, problem):
-        kinds = kinds_taken(algorithm)
+        kinds = " or ".join(kind.__name__ for kind in kinds_taken(algorithm))
         raise UnsupportedProblem(
-            f"method {algorithm.name!r} takes {' or '.join(kind.__name__ for kind in kinds)}; this "
-            f"problem is of type {type(problem).__name__}"
+            f"method {algorithm.name!r} takes {kinds}; this problem is of type "
+            f"{type(problem).__name__}"
             + ("; if it fits into memory, solve problem.load()" if hasattr(problem, "load") else "")
         )
 
@@ -214,21 +209,17 @@ def _answer(
     with blaming(algorithm, f"{question}() raised"):
         answer = getattr(algorithm, question)(problem, options)
     if type(answer) is not expected and not (answer is None and expected is Guarantee):
-        raise AlgorithmError(
-            algorithm.name,
-            f"{question}() returned {shown_object(answer)}; expected a {expected.__name__}",
-        )
+        words = f"{question}() returned {shown_object(answer)}; expected a {expected.__name__}"
+        raise AlgorithmError(algorithm.name, words)
     return answer
 
 
 def _verdict(
-    name: str, guarantee: Guarantee | None, ledger: Ledger, referee: Referee
+    name: str, guarantee: Guarantee, known: Known, referee: Referee
 ) -> GuaranteeVerdict | None:
-    known = ledger.known
-    if guarantee is None or known.infeasible is not Proof.NONE:
-        return None
-    if known.cost is None:
-        if referee.limited:
+    cost = known.cost
+    if cost is None:
+        if known.infeasible is not Proof.NONE or referee.limited:
             return None  # there may be no schedule
         raise GuaranteeBreached(
             name,
@@ -236,14 +227,11 @@ def _verdict(
             f"{guarantee.theorem} guarantees one ({guarantee})",
         )
     # Every reference is at most the optimum, hence at most what any valid schedule costs.
-    verdict = judge(
-        guarantee, cost=known.cost, lower_bound=known.lower_bound, upper_value=known.cost
-    )
+    verdict = judge(guarantee, cost=cost, lower_bound=known.lower_bound, upper_value=cost)
     if verdict.verdict is Verdict.BREACHED:
         raise GuaranteeBreached(
             name,
-            f"finished with a schedule of cost {shown(known.cost)}, above the "
-            f"{shown(guarantee.allows(Fraction(known.cost)))} that {guarantee.theorem} "
-            f"guarantees ({guarantee})",
+            f"finished with a schedule of cost {shown(cost)}, above the "
+            f"{shown(guarantee.allows(cost))} that {guarantee.theorem} guarantees ({guarantee})",
         )
     return verdict

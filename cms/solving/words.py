@@ -16,9 +16,6 @@ if TYPE_CHECKING:
     from .driver import Arguments
     from .solution import Incumbent, Solution
 
-#: What a run says here, at level INFO, ``logging`` drops until a program asks for it.
-LOGGER = logging.getLogger("cms")
-
 
 def verdict(solution: Solution, machine: str = "machine") -> str:
     """Say what was found and proved: ``12 GPUs, proved >= 12: optimal, proof checked``."""
@@ -106,25 +103,21 @@ def run_log(
 
     The former passes improvements on to the caller's own ``on_improvement``.
     """
-    pass_on = arguments.on_improvement or (lambda line: None)
+    log, sizes, until = logging.getLogger("cms").info, type(problem).__name__, "no time limit"
+    if isinstance(problem, MachineProblem):
+        jobs, types = count(len(problem.job_names), "job"), problem.machine_types
+        blocks = count(len(problem.blocks), "block")
+        sizes = f"{jobs}, {blocks}, {count(len(types), 'machine type')}"
+    if arguments.seconds < math.inf:
+        until = f"time limit {arguments.seconds:g} s"
+    log("%s: %s, %s, seed %d", printable(method), sizes, until, arguments.seed)
+    log("%s", log_head())
 
     def improved(line: Incumbent) -> None:
-        LOGGER.info("%s", log_line(line, line.seconds))
-        pass_on(line)
+        log("%s", log_line(line, line.seconds))
+        arguments.on_improvement(line)
 
     def ended(solution: Solution) -> None:
-        LOGGER.info("%s (%s)", verdict(solution), circumstances(solution))
+        log("%s (%s)", verdict(solution), circumstances(solution))
 
-    seconds = arguments.limits.seconds
-    until = "no time limit" if math.isinf(seconds) else f"time limit {seconds:g} s"
-    sizes, seed = _sizes(problem), arguments.seed
-    LOGGER.info("%s: %s, %s, seed %d", printable(method), sizes, until, seed)
-    LOGGER.info("%s", log_head())
     return improved, ended
-
-
-def _sizes(problem: AnyProblem) -> str:
-    if not isinstance(problem, MachineProblem):
-        return type(problem).__name__
-    blocks, types = count(len(problem.blocks), "block"), problem.machine_types
-    return f"{count(len(problem.job_names), 'job')}, {blocks}, {count(len(types), 'machine type')}"

@@ -23,7 +23,7 @@ from ..values.numbers import Number
 
 
 def edge(
-    name: str, title: str, make: Callable[[], Any], optimum: Number | None = None
+    name: str, title: str, make: Callable[[], Any], optimum: int | str | None = None
 ) -> NamedProblem:
     """Name a small problem of some kind, with its optimum; without one there is no schedule."""
     return NamedProblem(
@@ -38,7 +38,7 @@ def edge(
 
 def _edge(
     words: str,
-    optimum: Number | None,
+    optimum: int | str | None,
     configurations: Any,
     jobs: Sequence[tuple[Any, ...]],
     kind: type[Any] = Problem,
@@ -61,7 +61,7 @@ _shared = partial(_edge, kind=TimeSharedProblem)
 
 def _whole(
     words: str,
-    optimum: Number | None,
+    optimum: int | str | None,
     jobs: Sequence[tuple[Number, Number, Sequence[tuple[Number, Number]]]],
     limit: int | None = None,
     cost: int = 1,

@@ -104,7 +104,7 @@ def rightsize(
     """
     started = time.monotonic()
     serving = plan.unshared(_WANTED)
-    limits = Arguments(time_limit=time_limit, seed=seed, threads=threads, cancel=cancel).limits
+    how = Arguments(time_limit=time_limit, seed=seed, threads=threads, cancel=cancel)
     if plan.solution.cost is None:
         raise UnsupportedProblem(
             f"{_WANTED} takes plans with a schedule, and this one has none; 'cms plan' says what "
@@ -120,7 +120,7 @@ def rightsize(
     wanted = None if to is None else _wanted(to, plan.solution.cost)
     posing = Posing(serving, points, load_curves)
     with CtrlC() as interrupt:
-        asking = Asking("auto", seed, threads, started + limits.seconds, interrupt, limits.cancel)
+        asking = Asking("auto", seed, threads, started + how.seconds, interrupt, cancel)
         base, better = _base(posing, plan.solution, wanted, asking)
         found, unasked = list[Relaxation](), dict[str, None]()
         asked = [] if base.cost <= base.target else [*questions(base, chosen, asking, unasked)]
