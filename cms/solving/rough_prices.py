@@ -1,8 +1,7 @@
 """Block prices from one look at the jobs: a checked bound beside a schedule that came without any.
 
-A heuristic has no bound. Nobody can judge its schedule then, and "at least 0" helps no one; so at
-the end of a run whose bound is still 0 these prices are tried, at the cost of two passes over the
-jobs. They are a guess that is made to hold; what they prove is computed exactly, as for all prices.
+A heuristic has no bound. So at the end of a run whose bound is still 0 these prices are tried, at
+the cost of two passes over the jobs; what they prove is computed exactly, as for all prices.
 """
 
 from __future__ import annotations
@@ -10,14 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from fractions import Fraction
 from functools import singledispatch
-from math import ceil
 from typing import Any
 
 import numpy as np
 
 from ..certificate.certificate import BlockPrices
 from ..certificate.conditions import most_worth
-from ..problem.parts import Configuration
+from ..problem.parts import held_blocks
 from ..problem.problem import Problem
 from ..running.stopping import look, never
 
@@ -39,11 +37,10 @@ def rough_prices(
 ) -> tuple[BlockPrices, BlockPrices]:
     """Price a block by what it gives the jobs, compared with their best blocks or their demands.
 
-    The first prices weigh a block by its share of the best block's supply, where a job counts by
-    the number of best blocks that it needs: good where demands are large. The second weigh it by
-    the share of a job's demand that it covers, where every job counts alike. Either are scaled so
-    that the machine with the most valuable content is worth just its cost; blocks on machines that
-    cost nothing have price 0.
+    The first weigh a block by its share of the best block's supply, and a job by the number of best
+    blocks that it needs: good where demands are large. The second weigh a block by the share of a
+    job's demand that it covers. Either are scaled so that the most valuable machine is worth just
+    its cost; blocks on machines that cost nothing have price 0.
 
     Examples
     --------
@@ -78,24 +75,14 @@ def _scaled(
         for block, weight in zip(problem.blocks, weights, strict=True)
     }
     costs: dict[str | None, Fraction] = {m.name: m.cost for m in problem.machine_types}
-    for shape in problem.configurations:
-        if not costs[shape.machine]:
-            worth |= dict.fromkeys(
-                shape.blocks if isinstance(shape, Configuration) else shape.sizes, 0
-            )
-    exact = {block: Fraction(number) for block, number in worth.items()}
-    fullest = dict.fromkeys(costs, 0)
+    free = [shape for shape in problem.configurations if not costs[shape.machine]]
+    worth |= dict.fromkeys(held_blocks(free), 0)
+    fullest: dict[str | None, Fraction | int] = dict.fromkeys(costs, 0)
     for number, shape in enumerate(problem.configurations):
         if not number % _AT_ONCE:
             look(stopped)
-        if isinstance(shape, Configuration):
-            value = sum([worth[block] * n for block, n in shape.blocks.items()])
-        else:
-            value = ceil(most_worth(shape, exact))
-        fullest[shape.machine] = max(fullest[shape.machine], value)
-    scale = max(
-        (value / costs[name] for name, value in fullest.items() if costs[name]), default=Fraction(0)
-    )
+        fullest[shape.machine] = max(fullest[shape.machine], most_worth(shape, worth))
+    scale = max([value / costs[name] for name, value in fullest.items() if costs[name]], default=0)
     if not scale:
         return BlockPrices()
-    return BlockPrices({block: value / scale for block, value in exact.items() if value})
+    return BlockPrices({block: value / scale for block, value in worth.items() if value})
