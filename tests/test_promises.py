@@ -31,7 +31,7 @@ def problem_of(name: str) -> cms.Problem:
     instance = load_instance(name)
     if isinstance(instance, cms.NamedProblem):
         return instance.make()  # type: ignore[no-any-return]
-    return instance.as_problem().problem  # type: ignore[attr-defined, no-any-return]
+    return instance.as_problem().problem  # type: ignore[no-any-return]
 
 
 @cache
@@ -57,7 +57,7 @@ def test_what_a_solution_says_holds(name: str, method: str) -> None:
         word = (solution.lower_bound, solution.claimed_bound)[solution.proof is cms.Proof.SOLVER]
         assert solution.proof is not cms.Proof.NONE
         assert word == solution.cost
-    known = load_instance(name).optimum  # type: ignore[attr-defined]
+    known = load_instance(name).optimum
     if method == "auto":
         assert solution.cost == known
         assert solution.status is (cms.Status.OPTIMAL, cms.Status.INFEASIBLE)[known is None]

@@ -121,9 +121,9 @@ def report(
 
 def _rows(asked: _Asked) -> tuple[Page, list[Violation]]:
     """Let those who write such rows make a page of them, or say what is wrong."""
-    from cms.plugin.registry import load_report
+    from cms.plugin.registry import load_function
 
-    found: tuple[Page, list[Violation]] = load_report(_ROWS.removeprefix("."))(
+    found: tuple[Page, list[Violation]] = load_function("cms.reports", _ROWS.removeprefix("."))(
         asked.file, asked.title
     )
     return found

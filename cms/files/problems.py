@@ -13,7 +13,7 @@ from ..errors import InvalidOption
 from ..mixes.frames import FrameRule
 from ..mixes.model import TimeSharedJob
 from ..mixes.problem import TimeSharedProblem
-from ..plugin.registry import load_program_writer
+from ..plugin.registry import load_function
 from ..problem.machine_problem import MachineProblem
 from ..problem.parts import (
     DEFAULT_MACHINE,
@@ -203,7 +203,7 @@ def write_program(problem: MachineProblem, path: StrPath) -> Any:
     Written(program='compact', variables=2, rows=2, step=Fraction(1, 1))
     """
     path = Path(path)
-    return load_program_writer(path.suffix.removeprefix(".").lower())(problem, path)
+    return load_function("cms.programs", path.suffix[1:].lower())(problem, path)
 
 
 def problem_to_json(problem: MachineProblem) -> dict[str, Any]:

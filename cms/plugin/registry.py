@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, cast, runtime_checkable
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..errors import AlgorithmError, CmsError, InvalidOption, UnknownMethod
 from ..values.frozen import FrozenMap
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 
 #: The distribution whose algorithms are trusted: solver bounds are believed from it alone.
 OWN_DISTRIBUTION = "configurable-machines"
-_ALGORITHMS, _INSTANCES = "cms.algorithms", "cms.instances"
 _REFUSALS = TypeError, ValueError, ArithmeticError
 _MEMBERS = "name, options_type, support, guarantee and run (cms.Algorithm)"
 
@@ -44,21 +43,13 @@ class UnknownInstance(CmsError, ValueError):
     """No instance of this name is installed; the message lists those that are."""
 
 
-@runtime_checkable
-class NamedInstance(Protocol):
-    """What every entry of the group ``cms.instances`` has: a name, and what is known of it."""
-
-    @property
-    def name(self) -> str:
-        """The name it is registered under."""
-
-    @property
-    def title(self) -> str:
-        """One line that says what it is."""
-
-    @property
-    def source(self) -> str:
-        """Where it and its known values come from."""
+#: What the entries of each group are called, and the error for a name that is not installed.
+_GROUPS: dict[str, tuple[str, type[CmsError]]] = {
+    "cms.algorithms": ("method", UnknownMethod),
+    "cms.instances": ("instance", UnknownInstance),
+    "cms.reports": ("report of files that end in", UnknownInstance),
+    "cms.programs": ("writer of programs that end in", UnknownInstance),
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,18 +71,16 @@ class NamedProblem:
     Examples
     --------
     >>> from cms import Configuration, Job, Problem
+    >>> halves = Configuration({"half": 2})
     >>> pair = NamedProblem(
     ...     name="pair",
     ...     title="two jobs on the halves of a machine",
     ...     source="by hand",
-    ...     make=lambda: Problem(
-    ...         configurations=Configuration({"half": 2}),
-    ...         jobs=[Job("a", 1, {"half": 1}), Job("b", 1, {"half": 1})],
-    ...     ),
+    ...     make=lambda: Problem(configurations=halves, jobs=[Job("a", 2, {"half": 1})]),
     ...     optimum=Fraction(1),
     ... )
     >>> pair.make()
-    Problem(2 jobs, 1 blocks, 1 configurations, 1 machine types)
+    Problem(1 jobs, 1 blocks, 1 configurations, 1 machine types)
     """
 
     name: str
@@ -121,7 +110,7 @@ def algorithms() -> tuple[str, ...]:
     >>> "auto" in algorithms()
     True
     """
-    return tuple(sorted(_entries(_ALGORITHMS)))
+    return tuple(sorted(_entries("cms.algorithms")))
 
 
 def instances() -> tuple[str, ...]:
@@ -132,13 +121,12 @@ def instances() -> tuple[str, ...]:
     >>> "S5" in instances()
     True
     """
-    return tuple(sorted(_entries(_INSTANCES)))
+    return tuple(sorted(_entries("cms.instances")))
 
 
 def load_algorithm(name: str) -> tuple[Algorithm, bool]:
     """Return a new object of an algorithm, and whether it is of our own distribution."""
-    entry = _entry(_ALGORITHMS, name, "method", UnknownMethod)
-    loaded = _load(entry)
+    loaded, entry = _load("cms.algorithms", name)
     try:
         algorithm = loaded() if isinstance(loaded, type) else loaded
     except Exception as fault:
@@ -161,8 +149,9 @@ def algorithm_of(method: object) -> tuple[Algorithm, bool]:
     if isinstance(method, str):
         return load_algorithm(method)
     name = getattr(method, "name", None)
-    named = isinstance(name, str) and name != ""
-    if isinstance(method, type) or not isinstance(method, Algorithm) or not named:
+    if isinstance(method, type) or not (
+        isinstance(method, Algorithm) and name and type(name) is str
+    ):
         hint = "; give an object, not its class" if isinstance(method, type) else ""
         raise InvalidOption(
             f"method is {method!r}; expected the name of an algorithm or an object with {_MEMBERS}"
@@ -171,7 +160,7 @@ def algorithm_of(method: object) -> tuple[Algorithm, bool]:
     return method, False
 
 
-def load_instance(name: str) -> NamedInstance:
+def load_instance(name: str) -> Any:
     """Return a named instance: a :class:`NamedProblem`, or a scenario of the serving layer.
 
     Raises
@@ -186,31 +175,26 @@ def load_instance(name: str) -> NamedInstance:
     >>> load_instance("non-irup").optimum
     Fraction(3, 1)
     """
-    entry = _entry(_INSTANCES, name, "instance", UnknownInstance)
-    loaded = _load(entry)
-    if isinstance(loaded, type) or not isinstance(loaded, NamedInstance):
+    loaded, entry = _load("cms.instances", name)
+    told = all(hasattr(loaded, what) for what in ("name", "title", "source"))
+    if isinstance(loaded, type) or not told:
         raise PluginError(
             f"{_described(entry)} is {loaded!r}; expected an object with name, title and source"
         )
     return loaded
 
 
-def load_report(ending: str) -> Callable[[Path, str], Any]:
-    """Return what makes a page of a file of some ending, given the file and the page's title."""
-    return _function("cms.reports", ending, "report of files that end in")
+def load_function(group: str, ending: str) -> Callable[..., Any]:
+    """Return the function of a group that is for files of some ending.
 
-
-def load_program_writer(ending: str) -> Callable[[Any, Path], Any]:
-    """Return what writes a problem's integer program to a file of some ending."""
-    return _function("cms.programs", ending, "writer of programs that end in")
-
-
-def _function(group: str, ending: str, what: str) -> Callable[..., Any]:
-    entry = _entry(group, ending, what, UnknownInstance)
-    loaded = _load(entry)
+    Of ``cms.reports`` it makes a page, given the file and the page's title; of ``cms.programs`` it
+    writes a problem's integer program to a path.
+    """
+    loaded, entry = _load(group, ending)
     if not callable(loaded):
         raise PluginError(f"{_described(entry)} is {loaded!r}; expected a function")
-    return cast("Callable[..., Any]", loaded)
+    found: Callable[..., Any] = loaded
+    return found
 
 
 def algorithm_details() -> tuple[AlgorithmDetails, ...]:
@@ -219,7 +203,7 @@ def algorithm_details() -> tuple[AlgorithmDetails, ...]:
     One that cannot be loaded is left out, with a RuntimeWarning that names its distribution.
     """
     found = []
-    for name, (entry, *_) in sorted(_entries(_ALGORITHMS).items()):
+    for name, (entry, *_) in sorted(_entries("cms.algorithms").items()):
         try:
             algorithm, trusted = load_algorithm(name)
             options = option_fields(algorithm)
@@ -243,8 +227,10 @@ def _entries(group: str) -> dict[str, list[EntryPoint]]:
     return by_name
 
 
-def _entry(group: str, name: str, what: str, unknown: type[CmsError]) -> EntryPoint:
+def _load(group: str, name: str) -> tuple[Any, EntryPoint]:
+    """Load the entry of a name; refuse a name of none or of two, and one that cannot be loaded."""
     entries = _entries(group)
+    what, unknown = _GROUPS[group]
     if name not in entries:
         if not any(_distribution(e) == OWN_DISTRIBUTION for es in entries.values() for e in es):
             raise unknown(
@@ -255,21 +241,17 @@ def _entry(group: str, name: str, what: str, unknown: type[CmsError]) -> EntryPo
             f"{what} {name!r} is unknown{nearest(str(name), entries)}; installed are "
             + ", ".join(sorted(entries))
         )
-    found = entries[name]
-    if len(found) > 1:
-        providers = " and ".join(sorted(_distribution(entry) for entry in found))
+    entry, *others = entries[name]
+    if others:
+        providers = " and ".join(sorted(map(_distribution, entries[name])))
         raise PluginError(
-            f"{what} {name!r} is offered by {len(found)} distributions, {providers}; uninstall all "
-            "but one"
+            f"{what} {name!r} is offered by {len(entries[name])} distributions, {providers}; "
+            "uninstall all but one"
         )
-    return found[0]
-
-
-def _load(entry: EntryPoint) -> object:
     try:
         if _distribution(entry) == OWN_DISTRIBUTION:
             refuse_shadow(entry.module.partition(".")[0])
-        return cast("object", entry.load())
+        return entry.load(), entry
     except Exception as fault:
         words = str(fault) if isinstance(fault, PluginError) else _said(fault)
         raise PluginError(f"{_described(entry)} cannot be loaded: {words}") from fault
@@ -321,7 +303,7 @@ def _name(distribution: Distribution) -> str:
 
 
 def _described(entry: EntryPoint) -> str:
-    kind = "algorithm" if entry.group == _ALGORITHMS else "instance"
+    kind = "algorithm" if entry.group == "cms.algorithms" else "instance"
     return f"{kind} {entry.name!r} ({entry.value}, of distribution {_distribution(entry)})"
 
 
@@ -344,14 +326,22 @@ def read_options(algorithm: Algorithm, given: Mapping[str, object]) -> Any:
                 f"method {name!r} has no option {option!r}{nearest(str(option), fields)}; it has "
                 f"{known or 'none'}"
             )
+
+    def is_refused(option: str) -> bool:
+        try:
+            kind(**{option: given[option]})
+        except _REFUSALS:
+            return True
+        return False
+
     try:
         return kind(**given)
     except InvalidOption:
         raise
     except _REFUSALS as fault:
-        culprits = [option for option, value in given.items() if _refused(kind, option, value)]
         # none by itself: the values are refused together
-        shown = ", ".join(f"{key} = {given[key]!r}" for key in culprits or given)
+        culprits = list(filter(is_refused, given)) or given
+        shown = ", ".join(f"{key} = {given[key]!r}" for key in culprits)
         raise InvalidOption(f"method {name!r}, option {shown}: {fault}") from fault
 
 
@@ -370,11 +360,3 @@ def option_fields(algorithm: Algorithm) -> dict[str, object]:
         raise AlgorithmError(algorithm.name, f"{words} needs a default for every option") from fault
     settable = [field.name for field in dataclasses.fields(kind) if field.init]
     return {name: getattr(defaults, name) for name in settable}
-
-
-def _refused(kind: Any, option: str, value: object) -> bool:
-    try:
-        kind(**{option: value})
-    except _REFUSALS:
-        return True
-    return False
