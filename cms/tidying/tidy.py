@@ -1,16 +1,22 @@
 """The tidier of the schedules that cost the same: a second stage after the proof.
 
-A *layout* is a configuration and what its blocks are given to; a schedule has a group of machines
-for each. How many machines take each configuration and how many blocks each content gets stay as
-they are, so that the cost, and what every job gets, stay too.
+First fewer *layouts*: a layout is a configuration and what its blocks are given to, and a schedule
+has a group of machines for each. How many machines take each configuration and how many blocks each
+job gets of a type stay as they are, so that the cost, and what every job gets, stay too.
+
+Then more even head-room. A job's *share* is what its blocks give over its demand. In a step all
+machines of one group give one block to the job of the least share from another job, perhaps in
+exchange for one in another group, wherever no share falls to the least one. So shares rise from the
+least on, until no such step is left. Idle blocks stay idle.
 """
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import replace
-from typing import TypeAlias
+from fractions import Fraction
+from typing import Any, TypeAlias
 
 from ..errors import InvalidOption
 from ..problem.machine_problem import MachineProblem
@@ -21,20 +27,14 @@ from ..schedule.contents import Content
 from ..schedule.schedule import MachineGroup, Schedule
 from ..shards.problem import ShardedProblem
 from ..solving.solution import Solution
-from .evening import evened
+from ..values.frozen import FrozenMap
 
-#: Divisions of what is left, after which the search is given up: some tenths of a second.
-EFFORT = 600_000
+#: Divisions of what is left, and steps that are weighed, after which each stage is given up: some
+#: tenths of a second.
+MAX_DIVISIONS, MAX_STEPS = 600_000, 20_000
 
-#: What is left of each type of block: of contents, and None for idle ones.
-_Left: TypeAlias = dict[Block, Counter[Content | None]]
-_Worth: TypeAlias = Callable[[Configuration, int, int], int]
-#: How good it is to repeat a configuration so often, of so many machines: each is tried.
-_WORTHS: tuple[_Worth, ...] = (
-    lambda shape, times, there: times,
-    lambda shape, times, there: times * sum(shape.blocks.values()),
-    lambda shape, times, there: times * 1000 // there,
-)
+#: One or two blocks that change hands: in which group, which block, from whom, to whom.
+_Step: TypeAlias = tuple[tuple[int, int, int, int], ...]
 
 
 def tidy(problem: MachineProblem, solution: Solution) -> Solution:
@@ -84,9 +84,9 @@ def tidy(problem: MachineProblem, solution: Solution) -> Solution:
         raise InvalidOption("solution is of another problem; give the answer to this one")
     if solution.cost is None or isinstance(problem, ShardedProblem):
         return solution
-    schedule = fewer_layouts(solution.schedule)
+    schedule = merge_layouts(solution.schedule)
     if isinstance(problem, Problem):
-        schedule = evened(problem, schedule)
+        schedule = even_shares(problem, schedule)
     if schedule is solution.schedule:
         return solution
     if faults := check(problem, schedule):
@@ -96,126 +96,155 @@ def tidy(problem: MachineProblem, solution: Solution) -> Solution:
     return replace(solution, schedule=schedule)
 
 
-class _TooLong(Exception):
-    """The effort was spent, or there are as many layouts as are known to do."""
-
-
-def fewer_layouts(schedule: Schedule, *, effort: int = EFFORT) -> Schedule:
-    """Regroup a schedule so that it has fewer different machines, if that is found."""
-    best = len(schedule.groups)
-    budget = _Budget(effort)
-    found: list[MachineGroup] | None = None
-    if best > effort // 400:  # to read them all would take as long
+def merge_layouts(schedule: Schedule, *, effort: int = MAX_DIVISIONS) -> Schedule:
+    """Regroup a schedule into fewer layouts, if they are found: the most frequent one first."""
+    if len(schedule.groups) > effort // 400:  # to read them all would take as long
         return schedule
-    machines, left = _totals(schedule)
-    for worth in _WORTHS:
-        try:
-            found = _search(machines, left, worth, best, budget)
-            best = len(found)
-        except _TooLong:
-            if budget.left < 0:
-                break
-    if found is None:
-        return schedule
-    order = {shape: at for at, shape in enumerate(machines)}
-    return Schedule(sorted(found, key=lambda group: (order[group.configuration], -group.count)))
-
-
-class _Budget:
-    """Effort that is left."""
-
-    def __init__(self, left: int) -> None:
-        self.left = left
-
-    def spend(self, effort: int) -> None:
-        self.left -= effort
-        if self.left < 0:
-            raise _TooLong
-
-
-def _totals(schedule: Schedule) -> tuple[dict[Configuration, int], _Left]:
-    machines = Counter[Configuration]()
-    left: defaultdict[Block, Counter[Content | None]] = defaultdict(Counter)
-    for group in schedule.groups:
-        machines[group.configuration] += group.count
-        idle = dict(group.configuration.blocks)
-        for (block, content), count in group.assignment.items():
-            left[block][content] += count * group.count
-            idle[block] -= count
-        for block, count in idle.items():
-            left[block][None] += count * group.count
-    return {shape: count for shape, count in machines.items() if count}, dict(left)
-
-
-def _search(
-    machines: Mapping[Configuration, int], left: _Left, worth: _Worth, fewest: int, budget: _Budget
-) -> list[MachineGroup]:
-    """Take the layout that is worth most, again and again; fewer than ``fewest`` of them."""
-    there = dict(machines)
-    left = {block: own.copy() for block, own in left.items()}
+    blocks = _Blocks(schedule, effort)
+    there = {shape: count for shape, count in blocks.machines.items() if count}
+    order = {shape: at for at, shape in enumerate(there)}
     times = dict(there)  # how often a layout of each configuration can be repeated, at most
     found: list[MachineGroup] = []
     while there:
-        if len(found) + len(there) >= fewest:
-            raise _TooLong
+        if len(found) + len(there) >= len(schedule.groups):
+            return schedule
         for shape, count in there.items():
-            times[shape] = _most(shape, min(times[shape], count), left, budget)
-        shape = max(there, key=lambda shape: worth(shape, times[shape], there[shape]))
-        often = times[shape]
-        taken = dict(_taken(shape, often, left))
-        for (block, content), count in taken.items():
-            rest = left[block].pop(content) - count * often
-            if rest:
-                left[block][content] = rest
-        given = {
-            (block, content): count
-            for (block, content), count in taken.items()
-            if content is not None
-        }
-        found.append(MachineGroup(shape, given, often))
-        there[shape] -= often
+            times[shape] = blocks.most_repeats(shape, min(times[shape], count))
+            if blocks.effort < 0:
+                return schedule
+        shape = max(there, key=lambda shape: times[shape])
+        found.append(MachineGroup(shape, blocks.take(shape, times[shape]), times[shape]))
+        there[shape] -= times[shape]
         if not there[shape]:
             del there[shape]
-    return found
+    return Schedule(sorted(found, key=lambda group: (order[group.configuration], -group.count)))
 
 
-def _most(shape: Configuration, most: int, left: _Left, budget: _Budget) -> int:
-    """Return how many machines of a configuration can be alike, of at most so many."""
+class _Blocks:
+    """A schedule's machines of each configuration, and what each type of block is given to."""
 
-    def possible(times: int) -> bool:
+    def __init__(self, schedule: Schedule, effort: int) -> None:
+        self.effort = effort
+        self.machines = Counter[Configuration]()
+        #: What is left of each type of block: of contents, and None for idle ones.
+        self._left: defaultdict[Block, Counter[Content | None]] = defaultdict(Counter)
+        for group in schedule.groups:
+            self.machines[group.configuration] += group.count
+            idle = Counter(group.configuration.blocks)
+            for (block, content), count in group.assignment.items():
+                self._left[block][content] += count * group.count
+                idle[block] -= count
+            for block, count in idle.items():
+                self._left[block][None] += count * group.count
+
+    def most_repeats(self, shape: Configuration, most: int) -> int:
+        """Return how many machines of a configuration can be alike, of at most so many."""
+        if self._can_repeat(shape, most):
+            return most
+        low, high = 1, most  # one machine can always be filled: blocks are never short
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (middle, high) if self._can_repeat(shape, middle) else (low, middle)
+        return low
+
+    def _can_repeat(self, shape: Configuration, times: int) -> bool:
         for block, count in shape.blocks.items():
-            budget.spend(len(left[block]))
-            if sum(there // times for there in left[block].values()) < count:
+            self.effort -= len(self._left[block])
+            if sum(there // times for there in self._left[block].values()) < count:
                 return False
         return True
 
-    if possible(most):
-        return most
-    low, high = 1, most  # one machine can always be filled: blocks are never short
-    while high - low > 1:
-        middle = (low + high) // 2
-        if possible(middle):
-            low = middle
-        else:
-            high = middle
-    return low
+    def take(self, shape: Configuration, times: int) -> dict[tuple[Block, Content], int]:
+        """Fill machines alike, before all with what is then used up, and with few contents."""
+        given: dict[tuple[Block, Content], int] = {}
+        for block, room in shape.blocks.items():
+            left, rest = self._left[block], room
 
+            def rank(content: Content | None, left: Any = left, room: int = room) -> Any:
+                often, over = divmod(left[content], times)
+                return over != 0 or often > room, -often, content is None
 
-def _taken(
-    shape: Configuration, often: int, left: _Left
-) -> Iterator[tuple[tuple[Block, Content | None], int]]:
-    """Fill one machine, before all with what is then used up, and with few different contents."""
-    for block, room in shape.blocks.items():
-        rest = room
-        for content, count in sorted(
-            left[block].items(),
-            key=lambda entry: (
-                entry[1] % often != 0 or entry[1] // often > room,
-                -(entry[1] // often),
-                entry[0] is None,
-            ),
-        ):
-            here = min(rest, count // often)
-            if here:
-                yield (block, content), here
+            for content in sorted(left, key=rank):
+                here = min(rest, left[content] // times)
+                left[content] -= here * times
+                if not left[content]:
+                    del left[content]
+                if here and content is not None:
+                    given[block, content] = here
                 rest -= here
+        return given
+
+
+def even_shares(problem: Problem, schedule: Schedule, *, effort: int = MAX_STEPS) -> Schedule:
+    """Lift the least share of the jobs with the machines that are there."""
+    size = len(schedule.columns.entry_count) + len(schedule.groups)
+    if size * len(problem.blocks) > effort or problem.n_jobs > effort:
+        return schedule
+    rows = [problem.rows.row(j) for j in range(problem.n_jobs)]
+    wanting = [j for j, row in enumerate(rows) if row.demand]
+    groups = list(schedule.groups)
+    #: Of each group: by block and job, how many on one machine.
+    given = [
+        Counter(
+            {
+                (problem.block_index[block], problem.job_index(job)): count
+                for (block, job), count in group.assignment.items()
+            }
+        )
+        for group in groups
+    ]
+    got = Counter[int]()
+    for group, own in zip(groups, given, strict=True):
+        for (block, job), count in own.items():
+            got[job] += count * group.count * rows[job].supply[block]
+
+    def share(job: int, more: int = 0) -> Fraction:
+        return Fraction(got[job] + more, rows[job].demand)
+
+    def steps(to: int) -> Iterator[_Step]:
+        """Iterate over the blocks that a job could be given, and those it could give for them."""
+        mine = [(at, block) for at, own in enumerate(given) for block, job in own if job == to]
+        for at, own in enumerate(given):
+            for block, of in own:
+                if of != to and rows[to].supply[block]:
+                    first = at, block, of, to
+                    yield (first,)
+                    for other, its_block in mine:
+                        if rows[of].supply[its_block]:
+                            yield first, (other, its_block, to, of)
+
+    def changes(step: _Step) -> Counter[int]:
+        found = Counter[int]()
+        for at, block, of, to in step:
+            found[to] += groups[at].count * rows[to].supply[block]
+            found[of] -= groups[at].count * rows[of].supply[block]
+        return found
+
+    changed = False
+    while wanting:
+        neediest = min(wanting, key=share)
+        best, least = None, share(neediest)
+        for step in steps(neediest):
+            effort -= 1
+            if effort < 0:
+                break
+            more = changes(step).items()
+            reached = min(share(job, amount) for job, amount in more if rows[job].demand)
+            if reached > least:
+                best, least = step, reached
+        if best is None or effort < 0:
+            break
+        got.update(changes(best))
+        for at, block, of, to in best:
+            given[at][block, to] += 1
+            given[at][block, of] -= 1
+            given[at] = +given[at]
+        changed = True
+    if not changed:
+        return schedule
+    blocks, names = problem.blocks, problem.job_names
+    counts = Counter[tuple[Configuration, FrozenMap[tuple[Block, str], int]]]()
+    for group, own in zip(groups, given, strict=True):
+        named = {(blocks[block], names[job]): count for (block, job), count in sorted(own.items())}
+        counts[group.configuration, FrozenMap(named)] += group.count
+    return Schedule(MachineGroup(*layout, count) for layout, count in counts.items())

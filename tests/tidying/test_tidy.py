@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from fractions import Fraction
 from itertools import product
 from typing import Any
 
@@ -24,21 +25,29 @@ from cms import (
 )
 from cms.fleet import Scenario
 from cms.shortages.variants import PARTS, at_share
-from cms.tidying.evening import evened, least_share
-from cms.tidying.tidy import fewer_layouts
+from cms.tidying.tidy import even_shares, merge_layouts
 from tests.property.problems import problems, share
 from tests.samples import PAIR, halves, refusal
 
 
 def used(schedule: Schedule) -> tuple[Counter[Configuration], Counter[tuple[str, Any]]]:
     """The machines of each configuration, and the blocks of each content."""
-    machines: Counter[Configuration] = Counter()
-    blocks: Counter[tuple[str, Any]] = Counter()
+    machines, blocks = Counter[Configuration](), Counter[tuple[str, Any]]()
     for group in schedule.groups:
         machines[group.configuration] += group.count
         for pair, count in group.assignment.items():
             blocks[pair] += count * group.count
     return machines, blocks
+
+
+def least_share(problem: Problem, schedule: Schedule) -> Fraction | None:
+    """The least of what the jobs get over what they demand; None if none demands any."""
+    rows = {name: problem.rows.row(at) for at, name in enumerate(problem.job_names)}
+    got = Counter[str]()
+    for (block, job), count in used(schedule)[1].items():
+        got[job] += count * rows[job].supply[problem.block_index[block]]
+    shares = [Fraction(got[job], row.demand) for job, row in rows.items() if row.demand]
+    return min(shares, default=None)
 
 
 def require_tidy(problem: Problem, solution: Solution) -> Solution:
@@ -86,7 +95,7 @@ def published(name: str) -> Problem:
 
 
 @pytest.mark.parametrize(("name", "times", "most"), [("S5", 1, 8), ("S6", 1, 9), ("S5", 1000, 17)])
-def test_published_plans_have_fewer_layouts(name: str, times: int, most: int) -> None:
+def test_published_plans_have_merge_layouts(name: str, times: int, most: int) -> None:
     """As measured: 10, 15 and 23 before."""
     problem = at_share(published(name), times * PARTS)
     solution = solve(problem, time_limit=None, threads=1)
@@ -113,17 +122,17 @@ def test_the_fewest_layouts_of_two_jobs_on_pairs_are_found() -> None:
         machines = -(-(x + y) // 2)
         given_blocks = {("half", name): n for name, n in zip(names, (x, y), strict=True) if n}
         schedule = Schedule.from_counts(halves(*names), {PAIR: machines}, given_blocks)
-        assert len(fewer_layouts(schedule).groups) == fewest_by_enumeration((x, y), machines)
+        assert len(merge_layouts(schedule).groups) == fewest_by_enumeration((x, y), machines)
 
 
 def test_what_would_take_long_is_left_as_it_is() -> None:
     names = [f"j{number}" for number in range(40)]
     problem = halves(*names, demand=7)
     solution = solve(problem, time_limit=None)
-    assert fewer_layouts(solution.schedule, effort=50) is solution.schedule
-    assert evened(problem, solution.schedule, effort=10) is solution.schedule
+    assert merge_layouts(solution.schedule, effort=50) is solution.schedule
+    assert even_shares(problem, solution.schedule, effort=10) is solution.schedule
     many = Schedule(MachineGroup(PAIR, {("half", name): 2}, 1) for name in names)
-    assert fewer_layouts(many, effort=400 * len(names) - 1) is many
+    assert merge_layouts(many, effort=400 * len(names) - 1) is many
 
 
 def uneven() -> tuple[Problem, Schedule]:
@@ -139,7 +148,7 @@ def uneven() -> tuple[Problem, Schedule]:
 def test_blocks_change_hands_until_no_step_lifts_the_least_share() -> None:
     problem, schedule = uneven()
     assert least_share(problem, schedule) == 1
-    even = evened(problem, schedule)
+    even = even_shares(problem, schedule)
     # x had 15 and y 3: of 18 in use the nearest to half that two machines at a time can reach
     assert least_share(problem, even) == 3
     assert {job: n for (_, job), n in used(even)[1].items()} == {"x": 9, "y": 9}
