@@ -72,8 +72,7 @@ if TYPE_CHECKING:
     )
     from .problem.problem import Problem
     from .reduction.reduction import Reduction, reduce
-    from .referee.kinds import First, Referee, check, referee_of
-    from .referee.machines import MachineReferee
+    from .referee.kinds import First, MachineReferee, Referee, check, referee_of
     from .schedule.contents import Mix
     from .schedule.faults import Violation
     from .schedule.schedule import Excerpt, MachineGroup, Schedule
@@ -127,8 +126,7 @@ _NAMES = {
     "problem.parts": "Block Configuration DemandFunction Job MachineType SizeBoundedConfigurations",
     "problem.problem": "Problem",
     "reduction.reduction": "Reduction reduce",
-    "referee.kinds": "First Referee check referee_of",
-    "referee.machines": "MachineReferee",
+    "referee.kinds": "First MachineReferee Referee check referee_of",
     "schedule.contents": "Mix",
     "schedule.faults": "Violation",
     "schedule.schedule": "Excerpt MachineGroup Schedule",

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from ..certificate.certificate import BlockPrices, Branch, first_certificate, round_up
 from ..errors import InvalidSchedule
 from ..problem.parts import Block
-from ..referee.kinds import First
-from ..referee.machines import JobReferee, MachineReferee
+from ..referee.kinds import First, JobReferee, MachineReferee
 from ..schedule.contents import Mix, shown_content
 from ..schedule.faults import Violation
 from ..values.frozen import FrozenMap

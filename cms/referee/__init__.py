@@ -2,9 +2,3 @@
 
 Imports ``certificate`` and what stands before it.
 """
-
-from ..problem.problem import Problem
-from .kinds import referee_of
-from .machines import JobReferee
-
-referee_of.register(Problem, JobReferee)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..problem.parts import Configuration
-from ..referee.machines import JobReferee
+from ..referee.kinds import JobReferee
 from ..schedule.faults import Violation, machine_faults
 from ..schedule.schedule import Excerpt, MachineGroup, Schedule, machine_cost
 from ..values.frozen import FrozenMap
