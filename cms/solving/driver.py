@@ -19,9 +19,8 @@ from typing import Any, Protocol
 from ..errors import AlgorithmError, ClusterError, FileError, InvalidOption, UnsupportedProblem
 from ..plugin.algorithm import Algorithm
 from ..referee.kinds import AnyProblem, AnySchedule
-from ..running.interrupt import CtrlC
+from ..running.interrupt import CtrlC, Watchdog
 from ..running.stopping import GRACE_SECONDS, Stopped
-from ..running.watchdog import Watchdog
 from ..values.frozen import FrozenMap
 from ..values.numbers import Number, exact, shown_object, whole
 from .ledger import Ledger

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from ...errors import AlgorithmError
-from ...running.watchdog import Watchdog
+from ...running.interrupt import Watchdog
 
 __all__ = ["Found", "Limits", "Program", "Row", "best_transport"]
 
