@@ -19,7 +19,9 @@ Examples
 (3, 'optimal', 'checked')
 """
 
+import ast
 from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -106,39 +108,13 @@ __all__ += ["CmsError", "ClusterError", "InvalidProblem", "InvalidSchedule", "In
 __all__ += ["InvalidOption", "UnknownMethod", "UnsupportedProblem", "AlgorithmError"]
 __all__ += ["GuaranteeBreached", "FileError"]
 
-#: Where the names are defined; each is loaded when it is first used.
-_NAMES = {
-    "certificate.certificate": "BlockPrices Branch Certificate Leaf Proved",
-    "certificate.quantity": "BlocksOf BlocksOfJob MachinesOf MachinesOfType MachinesWith",
-    "errors": "AlgorithmError ClusterError CmsError FileError GuaranteeBreached InvalidCertificate "
-    "InvalidOption InvalidProblem InvalidSchedule UnknownMethod UnsupportedProblem",
-    "files": "open_problem pack read_problem read_solution "
-    "write_problem write_program write_solution",
-    "mixes.frames": "Frame FrameRule",
-    "mixes.functions": "PriceFunction",
-    "mixes.model": "Point TimeSharedJob",
-    "mixes.prices": "MixPrices",
-    "mixes.problem": "TimeSharedProblem",
-    "plugin.algorithm": "Algorithm Budget Claim Named SolverBound Support",
-    "plugin.guarantee": "Guarantee GuaranteeVerdict Reference Verdict",
-    "plugin.registry": "NamedProblem algorithms instances load_instance",
-    "problem.machine_problem": "MachineProblem",
-    "problem.parts": "Block Configuration DemandFunction Job MachineType SizeBoundedConfigurations",
-    "problem.problem": "Problem",
-    "reduction.reduction": "Reduction reduce",
-    "referee.kinds": "First MachineReferee Referee check referee_of",
-    "schedule.contents": "Mix",
-    "schedule.faults": "Violation",
-    "schedule.schedule": "Excerpt MachineGroup Schedule",
-    "shortages.shortage": "Growth Shortage growth shortage",
-    "shards.cluster": "cluster",
-    "shards.problem": "ShardedProblem",
-    "shards.schedule": "ShardedSchedule",
-    "solving.solution": "Incumbent Proof Solution Status StopReason",
-    "solving.solve": "solve",
-    "tidying.tidy": "tidy",
+#: Where each name is defined, as it stands above; each module is loaded when it is first used.
+_HOME = {
+    alias.name: each.module
+    for each in ast.walk(ast.parse(Path(__file__).read_text("utf-8")))
+    if isinstance(each, ast.ImportFrom) and each.level
+    for alias in each.names
 }
-_HOME = {name: home for home, names in _NAMES.items() for name in names.split()}
 
 
 def __getattr__(name: str) -> object:

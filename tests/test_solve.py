@@ -228,9 +228,8 @@ def test_a_question_that_fails_or_is_answered_with_junk_names_the_algorithm() ->
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        ({"time_limit": float("nan")}, "time_limit is nan; expected seconds >= 0"),
-        ({"time_limit": -1}, "time_limit is -1"),
-        ({"time_limit": -(10**5000)}, "time_limit is about -1.000e5000"),
+        ({"time_limit": float("nan")}, "time_limit is nan; expected a finite number"),
+        ({"time_limit": -1}, "time_limit is -1; expected a number >= 0"),
         ({"gap": -1}, "gap is -1; expected a number >= 0"),
         ({"seed": -1}, "seed is -1; expected a whole number >= 0"),
         ({"threads": 0}, "threads is 0; expected a whole number >= 1"),

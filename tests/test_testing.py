@@ -27,8 +27,8 @@ def test_a_minimal_good_plugin_passes(check: Check) -> None:
 @pytest.mark.parametrize(
     ("bad", "reason", "words"),
     [
-        (plugins.LiesAboutASchedule, "schedules", "of its demand served"),
-        (plugins.LiesAboutABound, "bounds", "more than its machine's cost"),
+        (plugins.LiesAboutASchedule, "claims", "of its demand served"),
+        (plugins.LiesAboutABound, "claims", "more than its machine's cost"),
         (plugins.ChangesItsInput, "inputs", "the problem has changed"),
         (plugins.IgnoresTheClock, "clock", "still at work"),
         (plugins.IsNotReproducible, "reproducible", "two runs differ from claim 1 on"),
@@ -53,8 +53,8 @@ def test_a_bad_plugin_fails_for_the_named_reason_only(
 
 
 def test_a_check_used_as_a_test_raises_with_its_name_and_promise() -> None:
-    check = next(check for check in CHECKS if check.name == "schedules")
-    with pytest.raises(ConformanceError, match=r"^schedules: .*served"):
+    check = next(check for check in CHECKS if check.name == "claims")
+    with pytest.raises(ConformanceError, match=r"^claims: .*served"):
         check(plugins.LiesAboutASchedule(), EDGE_PROBLEMS[:4])
     report = check_algorithm(OneByOne(), EDGE_PROBLEMS[:1], options={"choose": "worst"})
     assert "expected 'cheapest' or 'first'" in str(report)

@@ -12,7 +12,7 @@ import os
 import threading
 import time
 from collections.abc import Callable, Generator, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from fractions import Fraction
 from typing import Any, Protocol
 
@@ -27,7 +27,7 @@ from .ledger import Ledger
 from .solution import Incumbent, StopReason
 
 #: A time limit beyond this many seconds, some thirty years, is none: solvers count in small units.
-LONGEST_TIME_LIMIT = 1e9
+LONGEST_TIME_LIMIT = 10**9
 
 
 class CancelEvent(Protocol):
@@ -61,7 +61,10 @@ class Arguments:
         on_improvement: Callable[[Incumbent], object] | None = None,
     ) -> None:
         self.options, self.start, self.cancel = options, start, cancel
-        self.seconds = _seconds(time_limit)
+        self.seconds = math.inf
+        if time_limit is not None and time_limit != math.inf:
+            seconds = exact(time_limit, "time_limit", error=InvalidOption)
+            self.seconds = math.inf if seconds > LONGEST_TIME_LIMIT else float(seconds)
         self.gap = exact(gap, "gap", error=InvalidOption)
         self.seed = whole(seed, "seed", least=0, error=InvalidOption)
         threads = available_cores() if threads is None else threads
@@ -71,20 +74,6 @@ class Arguments:
             raise InvalidOption(f"on_improvement is {on_improvement!r}; expected a function")
         if cancel is not None and not callable(getattr(cancel, "is_set", None)):
             raise InvalidOption(f"cancel is {shown_object(cancel)}; expected a threading.Event")
-
-
-def _seconds(time_limit: object) -> float:
-    given: Any = math.inf if time_limit is None else time_limit
-    seconds = math.nan
-    with suppress(TypeError, ValueError, ArithmeticError):  # a decimal's NaN is not compared
-        if not isinstance(given, bool | str):
-            # Compared before it becomes a float, which has no room for every number.
-            seconds = math.inf if given > LONGEST_TIME_LIMIT else float(given)
-    if not seconds >= 0:
-        raise InvalidOption(
-            f"time_limit is {shown_object(time_limit)}; expected seconds >= 0, or None for no limit"
-        )
-    return seconds
 
 
 def available_cores() -> int:

@@ -153,7 +153,7 @@ def check_algorithm(
 CHECKS = tuple(
     Check(name, "0.1.0", getattr(checks, f"faults_in_{name}"))
     for name in (
-        *("takes", "support", "options", "claims", "schedules", "bounds", "inputs", "clock"),
-        *("reproducible", "cancels", "edge_problems", "guarantee"),
+        *("support", "options", "claims", "inputs", "clock", "reproducible", "cancels"),
+        *("edge_problems", "guarantee"),
     )
 )

@@ -108,12 +108,6 @@ class Observation:
         if self._stopped_at is None:
             self._stopped_at = time.process_time(), time.monotonic()
 
-    @property
-    def known_types(self) -> tuple[type, ...]:
-        """The types of claims about its problem."""
-        referee = referee_of(self.problem)
-        return (referee.schedules, *referee.certificates, SolverBound)
-
 
 class Laboratory:
     """An algorithm on the bench: the problems to try it on, and the runs already watched.
@@ -169,32 +163,23 @@ class Laboratory:
                     self._runs[key] = self.watch(problem, seed=seed)
                 yield named, f"{named.name}, seed {seed}", self._runs[key]
 
-    def claims(self) -> Iterator[tuple[NamedProblem, str, Observation, Any]]:
-        """Iterate over what was claimed in these runs."""
-        for named, where, seen in self.runs():
-            for claim in seen.claims:
-                yield named, where, seen, claim
-
     def watch(self, problem: AnyProblem, **arguments: Any) -> Observation:
         """Watch a run of its own."""
         arguments = {"time_limit": self.time_limit, "options": self.options, **arguments}
         return Observation(self.algorithm, self.trusted, problem, **arguments)
 
 
-def faults_in_takes(laboratory: Laboratory) -> Faults:
-    """The classes of problems it takes have referees."""
+def faults_in_support(laboratory: Laboratory) -> Faults:
+    """Refusals have reasons, answers do not change, nothing is raised, and its kinds are known."""
     for kind in laboratory.kinds:
         if referee_of.dispatch(kind) is referee_of.dispatch(object):
             yield f"it takes {kind.__name__}, for which no referee is registered"
-
-
-def faults_in_support(laboratory: Laboratory) -> Faults:
-    """Refusals have reasons, answers do not change, and nothing is raised."""
-    given = ((named.name, named.make()) for named in (*laboratory.problems, *laboratory.crowds))
-    problems: dict[str, Any] = {n: made for n, made in given if isinstance(made, laboratory.kinds)}
-    if not any(laboratory.supports(problem) for problem in problems.values()):
-        yield f"it takes none of the {len(problems)} problems, so nothing can be said of it"
-    for name, problem in problems.items():
+    given = [(named.name, named.make()) for named in (*laboratory.problems, *laboratory.crowds)]
+    if not any(laboratory.supports(problem) for _, problem in given):
+        yield f"it takes none of the {len(given)} problems, so nothing can be said of it"
+    for name, problem in given:
+        if not isinstance(problem, laboratory.kinds):
+            continue
         try:
             first, second = (
                 laboratory.algorithm.support(problem, laboratory.chosen()) for _ in range(2)
@@ -229,33 +214,25 @@ def faults_in_options(laboratory: Laboratory) -> Faults:
 
 
 def faults_in_claims(laboratory: Laboratory) -> Faults:
-    """Only the types of claims there are, and a solver's word from the trusted only."""
-    for _, where, seen, claim in laboratory.claims():
-        if type(claim) not in seen.known_types:
-            yield f"{where}: an object of type {type(claim).__name__!r}"
-        elif isinstance(claim, SolverBound) and not laboratory.trusted:
-            yield f"{where}: {claim!r}, a solver's word of a third party"
-
-
-def faults_in_schedules(laboratory: Laboratory) -> Faults:
-    """Every schedule, even one that would not improve anything, is valid."""
-    for _, where, seen, claim in laboratory.claims():
-        if type(claim) is referee_of(seen.problem).schedules:
-            for violation in check(seen.problem, claim)[:1]:
-                yield f"{where}: {claim!r}: {violation}"
-
-
-def faults_in_bounds(laboratory: Laboratory) -> Faults:
-    """Every certificate holds, and no solver's word is above a known optimum."""
-    for named, where, seen, claim in laboratory.claims():
-        if type(claim) in referee_of(seen.problem).certificates:
-            try:
-                claim.judged(seen.problem)
-            except InvalidCertificate as fault:
-                yield f"{where}: {fault}"
-        elif isinstance(claim, SolverBound) and not named.infeasible:
-            if claim.value is None:
-                yield f"{where}: {claim.solver} claims that there is no schedule"
+    """Claims are of the known types and hold, even where they would not improve anything."""
+    for named, where, seen in laboratory.runs():
+        referee = referee_of(seen.problem)
+        for claim in seen.claims:
+            if type(claim) is referee.schedules:
+                for violation in check(seen.problem, claim)[:1]:
+                    yield f"{where}: {claim!r}: {violation}"
+            elif type(claim) in referee.certificates:
+                try:
+                    claim.judged(seen.problem)
+                except InvalidCertificate as fault:
+                    yield f"{where}: {fault}"
+            elif type(claim) is not SolverBound:
+                yield f"{where}: an object of type {type(claim).__name__!r}"
+            elif not laboratory.trusted:
+                yield f"{where}: {claim!r}, a solver's word of a third party"
+            elif claim.value is None:
+                if not named.infeasible:
+                    yield f"{where}: {claim.solver} claims that there is no schedule"
             elif named.optimum is not None and claim.value > named.optimum:
                 yield (
                     f"{where}: {claim.solver} claims a bound of {shown(claim.value)}, "
@@ -317,7 +294,7 @@ def faults_in_reproducible(laboratory: Laboratory) -> Faults:
         # two in a row, so that what alternates between runs is found out
         others = [laboratory.watch(seen.problem, seed=seen.seed) for _ in range(2)]
         claims = [
-            [claim if type(claim) in run.known_types else repr(claim) for claim in run.claims]
+            run.claims
             for run in (seen, *others)
             if run.solution is None or run.solution.stop_reason is not StopReason.TIME_LIMIT
         ]
@@ -325,10 +302,8 @@ def faults_in_reproducible(laboratory: Laboratory) -> Faults:
             if first != second:
                 pairs = zip(first, second, strict=False)
                 same = len(list(takewhile(lambda pair: pair[0] == pair[1], pairs)))
-                yield (
-                    f"{where}: two runs differ from claim {same + 1} on "
-                    f"({len(first)} and {len(second)} claims)"
-                )
+                counts = f"({len(first)} and {len(second)} claims)"
+                yield f"{where}: two runs differ from claim {same + 1} on {counts}"
                 break
 
 
