@@ -16,10 +16,7 @@ def cut(text: str) -> str:
 
 
 class CmsError(Exception):
-    """Base class of every error this package raises on purpose.
-
-    Its text is of a length that can be read: the middle of a longer one is left out.
-    """
+    """Base class of every error this package raises on purpose; its text is cut to a screen."""
 
     def __str__(self) -> str:
         return cut(super().__str__())
@@ -56,12 +53,10 @@ class ClusterError(CmsError, RuntimeError):
 class AlgorithmError(CmsError, RuntimeError):
     """An algorithm made a claim that does not hold, or failed while it ran.
 
-    Parameters
+    Attributes
     ----------
-    algorithm : str
-        The algorithm's name.
-    message : str
-        What it claimed or did, and why that is refused.
+    algorithm, message : str
+        Its name; what it claimed or did, and why that is refused.
 
     Examples
     --------
@@ -116,8 +111,7 @@ class FileError(CmsError, ValueError):
         self.expected, self.fix = expected and cut(expected), fix and cut(fix)
 
     def __str__(self) -> str:
-        where = ":".join(
-            str(part) for part in (self.path, self.line, self.column) if part is not None
-        )
+        place = self.path, self.line, self.column
+        where = ":".join(str(part) for part in place if part is not None)
         expected = f", expected {self.expected}" if self.expected else ""
         return cut(f"{where}: {self.what}{expected}" + (f"; {self.fix}" if self.fix else ""))

@@ -30,14 +30,7 @@ class SolverBound:
     """A solver's word: no schedule costs less than this. It is believed, and marked as such.
 
     Accepted from the algorithms of this distribution only; a third party proves its bounds with a
-    :class:`cms.Certificate`.
-
-    Parameters
-    ----------
-    value : number or None
-        The bound; None means that the solver found the problem infeasible.
-    solver : str
-        Whose word it is.
+    :class:`cms.Certificate`. A value of None means that the solver found the problem infeasible.
 
     Examples
     --------
@@ -58,13 +51,7 @@ class SolverBound:
 
 @dataclass(frozen=True, slots=True)
 class Named:
-    """A claim with a word on which part of the algorithm it comes from, for the history.
-
-    Parameters
-    ----------
-    claim : Schedule, ShardedSchedule, Certificate or SolverBound
-    part : str
-        A few words, at most 100 letters on one line: "block prices, 7 passes".
+    """A claim and the part of the algorithm it comes from, for the history: at most 100 letters.
 
     Examples
     --------
@@ -87,13 +74,7 @@ Claim: TypeAlias = "Schedule | ShardedSchedule | Certificate | SolverBound | Nam
 
 @dataclass(frozen=True, slots=True)
 class Support:
-    """Whether an algorithm can take a problem; true or false like the answer.
-
-    Parameters
-    ----------
-    ok : bool
-    reason : str
-        Why not; a refusal without a reason is a ValueError.
+    """Whether an algorithm can take a problem; a refusal without a reason is a ValueError.
 
     Examples
     --------

@@ -33,16 +33,8 @@ P = TypeVar("P", bound=MachineProblem)
 class First(NamedTuple):
     """What is certain of a problem before any work; it is believed, as the referee is.
 
-    Attributes
-    ----------
-    certificate : object
-        Of one of the referee's ``certificates``; holds for this problem.
-    bound : Fraction
-        The certificate's, rounded up to the costs' step.
-    infeasible : bool
-        Whether the certificate shows that there is no schedule.
-    schedule : AnySchedule or None
-        One that is optimal, where that takes no search.
+    A certificate that holds, its bound rounded up to the costs' step, whether it shows that there
+    is no schedule, and an optimal schedule where that takes no search.
     """
 
     certificate: Any
@@ -108,12 +100,7 @@ class Referee(Protocol):
 
 @singledispatch
 def referee_of(problem: Any) -> Referee:
-    """Return the referee of a problem.
-
-    Raises
-    ------
-    InvalidOption
-        If no kind of problem is registered for its type.
+    """Return the referee of a problem; InvalidOption if none is registered for its type.
 
     Examples
     --------

@@ -30,34 +30,27 @@ def faults_of(problem: MachineProblem, solution: Solution) -> Iterator[Violation
         needs = f"{problem.sha256[:16]}..., the SHA-256 of this problem"
         yield Violation("problem", "the solution", has, needs)
         return
-    if solution.cost is not None:
+    cost = solution.cost
+    if cost is not None:
         violations = check(problem, solution.schedule)
         yield from violations
-        if not violations and (cost := solution.schedule.cost(problem)) != solution.cost:
-            needs = f"{shown(solution.cost)}, as the solution says"
-            yield Violation("cost", "the schedule", f"the cost {shown(cost)}", needs)
-    yield from _bound_faults(problem, solution)
-
-
-def _bound_faults(problem: MachineProblem, solution: Solution) -> Iterator[Violation]:
-    """What does not follow from the certificate; what is stated counts, not what could be."""
+        if not violations and (found := solution.schedule.cost(problem)) != cost:
+            needs = f"{shown(cost)}, as the solution says"
+            yield Violation("cost", "the schedule", f"the cost {shown(found)}", needs)
     whose, bound = "the certificate", solution.lower_bound
     try:
-        found = solution.certificate.judged(problem)
+        judged = solution.certificate.judged(problem)
     except InvalidCertificate as breach:
         yield Violation("certificate", whose, f"a breach: {breach}", "none")
         return
-    assert found is not None  # nobody stops it
-    if found.infeasible:
+    assert judged is not None  # nobody stops it
+    if judged.infeasible:
         # that no schedule was found is true then as well, if less than could be said
-        if solution.cost is not None:
-            has, needs = (
-                f"the status {solution.status.value}",
-                "infeasible, which its certificate proves",
-            )
-            yield Violation("status", "the solution", has, needs)
+        if cost is not None:
+            needs = "infeasible, which its certificate proves"
+            yield Violation("status", "the solution", f"the status {solution.status.value}", needs)
         return
-    proved = round_up(found.value, problem.cost_step)
+    proved = round_up(judged.value, problem.cost_step)
     if bound > proved:
         needs = f"{shown(bound)}, as the solution says"
         yield Violation("bound", whose, f"a bound of {shown(proved)}", needs)
@@ -67,11 +60,11 @@ def _bound_faults(problem: MachineProblem, solution: Solution) -> Iterator[Viola
         yield Violation("history", "the history", has, needs)
     if (solution.status, solution.proof) == ("infeasible", "checked"):
         yield Violation("proof", whose, "a bound alone", "a proof of infeasibility")
-    if solution.status == "optimal" and solution.cost is not None:
+    if solution.status == "optimal" and cost is not None:
         whose = "the lower bound"
         if solution.proof != "checked":
             bound = round_up(solution.claimed_bound or Fraction(0), problem.cost_step)
             whose = "the solver's bound"
-        if bound != solution.cost:
-            needs = f"{shown(solution.cost)}, the cost of the schedule that is said to be optimal"
+        if bound != cost:
+            needs = f"{shown(cost)}, the cost of the schedule that is said to be optimal"
             yield Violation("proof", whose, f"the value {shown(bound)}", needs)

@@ -8,7 +8,7 @@ from enum import StrEnum
 from fractions import Fraction
 from typing import TYPE_CHECKING, NamedTuple
 
-from ..schedule.schedule import Schedule
+from ..schedule.schedule import Excerpt, Schedule
 from ..values.numbers import shown
 from ..values.views import Record, Tabular, Viewed
 
@@ -137,18 +137,7 @@ class Solution(Viewed, Tabular):
         return f"Solution({self.status.value}: {found}, {bound}, proof {self.proof.value})"
 
     def __str__(self) -> str:
-        facts = list(_facts(self))
-        width = max(len(name) for name, _ in facts)
-        lines = [f"{name:<{width}}  {value}" for name, value in facts]
-        head, rows, rest = self.schedule.excerpt(GROUPS_SHOWN)
-        if rows:
-            lines.append("")
-            widths = [max(map(len, column)) for column in zip(head, *rows, strict=True)]
-            for first, *others in (head, *rows):
-                cells = first.rjust(widths[0]), *map(str.ljust, others, widths[1:])
-                lines.append("  ".join(cells).rstrip())
-            lines += [rest] if rest else []
-        return "\n".join(lines)
+        return printed(_facts(self), self.schedule.excerpt(GROUPS_SHOWN))
 
     def _tables(self) -> Mapping[str, Iterable[Record]]:
         tables = {"history": (line._asdict() for line in self.history)}
@@ -164,13 +153,24 @@ class Solution(Viewed, Tabular):
                 yield {**machine, "block": block, "job": str(content), "blocks": blocks}
 
 
+def printed(facts: Iterable[tuple[str, str]], excerpt: Excerpt) -> str:
+    """Lay out what a run found, line by line, and the first rows of its schedule below."""
+    facts, (head, rows, rest) = list(facts), excerpt
+    width = max(len(name) for name, _ in facts)
+    lines = [f"{name:<{width}}  {value}" for name, value in facts]
+    if rows:
+        lines.append("")
+        widths = [max(map(len, column)) for column in zip(head, *rows, strict=True)]
+        for first, *others in (head, *rows):
+            cells = first.rjust(widths[0]), *map(str.ljust, others, widths[1:])
+            lines.append("  ".join(cells).rstrip())
+        lines += [rest] if rest else []
+    return "\n".join(lines)
+
+
 def _facts(solution: Solution) -> Iterator[tuple[str, str]]:
-    proof = {
-        Proof.CHECKED: " (checked proof)",
-        Proof.SOLVER: " (on a solver's word)",
-        Proof.NONE: "",
-    }[solution.proof]
-    yield "status", f"{solution.status.replace('_', ' ')}{proof}"
+    proof = {"checked": " (checked proof)", "solver": " (on a solver's word)", "none": ""}
+    yield "status", solution.status.replace("_", " ") + proof[solution.proof]
     if solution.cost is not None:
         if solution.machine_count is not None:
             yield "machines", shown(solution.machine_count)
@@ -179,14 +179,12 @@ def _facts(solution: Solution) -> Iterator[tuple[str, str]]:
     if solution.claimed_bound is not None:
         yield "claimed bound", f"{shown(solution.claimed_bound)} (a solver's word)"
     if solution.gap is not None and solution.relative_gap is not None:
-        percent = f" ({_percent(solution.relative_gap)})" if solution.gap else ""
-        yield "gap", f"{shown(solution.gap)}{percent}"
+        share = solution.relative_gap
+        # A bound read from a file may be far below 0, where no float reaches.
+        near = abs(share) < 10**6
+        percent = f"{float(share):.2%}" if near else f"{shown(round(100 * share))}%"
+        yield "gap", shown(solution.gap) + (f" ({percent})" if solution.gap else "")
     if solution.guarantee is not None:
         yield "guarantee", str(solution.guarantee)
     why = solution.stop_reason.replace("_", " ")
     yield "method", f"{solution.method}, {solution.seconds:.2f} s, ended: {why}"
-
-
-def _percent(share: Fraction) -> str:
-    # A bound read from a file may be far below 0, where no float reaches.
-    return f"{float(share):.2%}" if abs(share) < 10**6 else f"{shown(round(100 * share))}%"

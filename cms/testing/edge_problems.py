@@ -201,12 +201,6 @@ TIME_SHARED_EDGE_PROBLEMS = (
     _whole("time_shared_shared: two jobs in turn on one block", 1, [_EIGHT] * 2),
     _whole("time_shared_unshared: two that may not share: 2", 2, [_EIGHT] * 2, max_jobs=1),
     _whole(
-        "time_shared_capped: three jobs that fit into a frame of 3, but two may share: 2 machines",
-        2,
-        [(2, 4, [(8, 1)])] * 3,
-        max_jobs=2,
-    ),
-    _whole(
         "time_shared_at_the_limit: a frame of 3 keeps limits of 4 and 5 exactly",
         1,
         [("8/3", 4, [(8, 1)]), ("8/3", 5, [(8, 2)])],
@@ -227,11 +221,6 @@ TIME_SHARED_EDGE_PROBLEMS = (
         2,
         [("4.000000001", 3, [(8, 1)]), _EIGHT],
     ),
-    _whole(
-        "time_shared_odd_points: a larger batch that is quicker, and one that is too slow",
-        1,
-        [(4, 3, [(1, 2), (8, 1), (64, 3)]), _EIGHT],
-    ),
     _shared(
         "time_shared_split: 12 and 4: one share gives 8 to the first alone, the other 4 to each: 1",
         1,
@@ -243,11 +232,6 @@ TIME_SHARED_EDGE_PROBLEMS = (
         1,
         SizeBoundedConfigurations({"half": 50}, capacity=100, max_blocks=2),
         [(4, 3, {"half": [(8, 1)]})] * 4,
-    ),
-    _whole(
-        "time_shared_huge_demand: 10^12 at 7 a second: the quotient rounded up",
-        142_857_142_858,
-        [(10**12, 2, [(7, 1)])],
     ),
     _shared(
         "time_shared_fractional_costs: 5 jobs, two to a block: 3 blocks, two for 3/4, one for 1/2",

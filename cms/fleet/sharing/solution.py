@@ -7,7 +7,15 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import NamedTuple
 
-from ...solving.solution import GROUPS_SHOWN, Incumbent, Proof, Solution, Status, StopReason
+from ...solving.solution import (
+    GROUPS_SHOWN,
+    Incumbent,
+    Proof,
+    Solution,
+    Status,
+    StopReason,
+    printed,
+)
 from ...values.numbers import shown
 from .certificate import AssignmentPrices
 from .classes import FULL_WEIGHT
@@ -83,18 +91,7 @@ class SharingSolution:
         return Fraction(self.gap, self.upper_bound) if self.upper_bound else Fraction(0)
 
     def __str__(self) -> str:
-        facts = list(self._facts())
-        width = max(len(name) for name, _ in facts)
-        lines = [f"{name:<{width}}  {said}" for name, said in facts]
-        head, rows, rest = self.plan.excerpt(GROUPS_SHOWN)
-        if rows:
-            widths = [max(map(len, column)) for column in zip(head, *rows, strict=True)]
-            lines.append("")
-            for first, *others in (head, *rows):
-                cells = first.rjust(widths[0]), *map(str.ljust, others, widths[1:])
-                lines.append("  ".join(cells).rstrip())
-            lines += [rest] if rest else []
-        return "\n".join(lines)
+        return printed(self._facts(), self.plan.excerpt(GROUPS_SHOWN))
 
     def _facts(self) -> Iterator[tuple[str, str]]:
         yield "status", self.status + (" (checked proof)" if self.proof is Proof.CHECKED else "")
