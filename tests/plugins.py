@@ -8,13 +8,13 @@ from __future__ import annotations
 import hashlib
 import math
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar
 
 from cms.certificate.certificate import BlockPrices
-from cms.plugin.algorithm import Budget, Claim, SolverBound, Support
+from cms.plugin.algorithm import Budget, Claim, Support
 from cms.plugin.guarantee import Guarantee
 from cms.problem.parts import Configuration, SizeBoundedConfigurations
 from cms.problem.problem import Problem
@@ -99,75 +99,31 @@ class OneByOne:
                         yield block, each, Configuration({block: each}, shape.machine), cost
 
 
-class LiesAboutASchedule(OneByOne):
-    """Leaves out a group of machines."""
+def saying(more: Callable[[Problem], list[Any]], served: bool = True) -> type[OneByOne]:
+    """An algorithm that claims more after its schedule, or in place of it."""
 
-    name = "lies_about_a_schedule"
+    class SaysMore(OneByOne):
+        name = "says_more"
 
-    def run(self, problem: Problem, options: OneByOneOptions, budget: Budget) -> Iterator[Claim]:
-        schedule = self.schedule(problem, options, budget)
-        if schedule is not None:
-            yield Schedule(schedule.groups[1:])
+        def run(self, problem: Problem, options: Any, budget: Budget) -> Iterator[Claim]:
+            if served:
+                yield from super().run(problem, options, budget)
+            yield from more(problem)
 
-
-class _GoesOn(OneByOne):
-    """Does something more after its schedule."""
-
-    def run(self, problem: Problem, options: OneByOneOptions, budget: Budget) -> Iterator[Claim]:
-        yield from super().run(problem, options, budget)
-        yield from self.more(problem, budget)
-
-    def more(self, problem: Problem, budget: Budget) -> Any:
-        raise NotImplementedError
+    return SaysMore
 
 
-class LiesAboutABound(_GoesOn):
-    """Puts a price on blocks that no machine's cost covers."""
-
-    name = "lies_about_a_bound"
-
-    def more(self, problem: Problem, budget: Budget) -> Any:
-        return [BlockPrices(dict.fromkeys(problem.blocks, 10**6))]
+def count_in_eight_bytes(problem: Problem) -> list[Any]:
+    for job in range(problem.n_jobs):
+        problem.rows.row(job).demand.to_bytes(8, "little")
+    return []
 
 
-class YieldsJunk(_GoesOn):
-    """Claims a number."""
-
-    name = "yields_junk"
-
-    def more(self, problem: Problem, budget: Budget) -> Any:
-        return [3]
-
-
-class GivesItsWord(_GoesOn):
-    """Claims a solver's bound, which a third party cannot."""
-
-    name = "gives_its_word"
-
-    def more(self, problem: Problem, budget: Budget) -> Any:
-        return [SolverBound(0, "oracle")]
-
-
-class Breaks(_GoesOn):
-    """Believes that every demand fits into eight bytes."""
-
-    name = "breaks"
-
-    def more(self, problem: Problem, budget: Budget) -> Any:
-        for job in range(problem.n_jobs):
-            problem.rows.row(job).demand.to_bytes(8, "little")
-        return []
-
-
-class ChangesItsInput(_GoesOn):
-    """Changes the jobs' names in place, because that was handy."""
-
-    name = "changes_its_input"
-
-    def more(self, problem: Problem, budget: Budget) -> Any:
-        names = tuple(f"{name}!" for name in problem.job_names)
-        object.__setattr__(problem, "job_names", names)
-        return []
+def rename_the_jobs(problem: Problem) -> list[Any]:
+    """Change the problem in place, because that was handy."""
+    names = tuple(f"{name}!" for name in problem.job_names)
+    object.__setattr__(problem, "job_names", names)
+    return []
 
 
 class IgnoresTheClock(OneByOne):

@@ -116,21 +116,9 @@ def test_two_providers_of_one_name_are_both_named(install: Install) -> None:
         load_algorithm("auto")
     with pytest.warns(RuntimeWarning, match="'auto' is offered by 2 distributions.*left out"):
         details = algorithm_details()
-    assert "auto" not in {line.name for line in details}
-
-
-def test_a_broken_plugin_breaks_nobody_else(install: Install) -> None:
-    install(
-        "broken-dist",
-        {"cms.algorithms": {"wreck": "wreck_plugin:Wreck"}},
-        wreck_plugin="import a_module_that_is_not_there",
-    )
-    with pytest.warns(RuntimeWarning, match="'wreck' .*of distribution broken-dist.*left out"):
-        details = algorithm_details()
-    assert "wreck" not in {line.name for line in details}
-    assert "auto" in {line.name for line in details}
-    with pytest.raises(PluginError, match="broken-dist.*ModuleNotFoundError: No module named"):
-        load_algorithm("wreck")
+    names = {line.name for line in details}
+    assert "auto" not in names
+    assert "cp_sat" in names
 
 
 @pytest.mark.parametrize(
@@ -141,6 +129,7 @@ def test_a_broken_plugin_breaks_nobody_else(install: Install) -> None:
         ("acme_plugin:Number", "expected a class with name, options_type"),
         ("acme_plugin:eight", "expected a class with name, options_type"),
         ("acme_plugin:Missing", "cannot be loaded: AttributeError"),
+        ("a_module_that_is_not_there:It", "cannot be loaded: ModuleNotFoundError"),
     ],
 )
 def test_an_entry_that_is_no_algorithm_is_refused(install: Install, entry: str, words: str) -> None:

@@ -17,19 +17,16 @@ from cms.errors import (
     InvalidOption,
     UnsupportedProblem,
 )
-from cms.fleet.sharing.edge_problems import posed
-from cms.mixes.model import TimeSharedJob
-from cms.mixes.problem import TimeSharedProblem
-from cms.plugin.algorithm import Budget, Claim, SolverBound, Support, kinds_taken
+from cms.plugin.algorithm import Budget, Claim, SolverBound, Support
 from cms.plugin.guarantee import Guarantee, Verdict
-from cms.plugin.registry import algorithm_of, algorithms, read_options
-from cms.problem.parts import Configuration, Job, MachineType, SizeBoundedConfigurations
+from cms.plugin.registry import algorithms
+from cms.problem.parts import Configuration, Job, MachineType
 from cms.problem.problem import Problem
-from cms.referee.kinds import AnyProblem
 from cms.schedule.schedule import MachineGroup, Schedule
 from cms.solving.driver import Arguments
 from cms.solving.solution import Proof, Status, StopReason
 from cms.solving.solve import run_checked, solve
+from cms.testing.checks import Laboratory
 from tests.plugins import OneByOne
 from tests.scripted import HALF, PAIR, QUARTER, Scripted, blocks, serving, solved, told
 
@@ -277,33 +274,13 @@ SHORT: list[Any] = [0, 5e-324, 1e-300]
 @pytest.mark.parametrize("method", algorithms())
 def test_a_time_limit_may_be_of_any_size(method: str) -> None:
     """Solvers count milliseconds in 63 bits, and threads have a longest wait."""
-    fitting = [problem for problem in (blocks(7), SIZED, TURNS, PAIRS) if supports(method, problem)]
-    assert fitting
+    laboratory = Laboratory(method)
+    wanting = [named.make() for named in laboratory.problems[::-1] if named.optimum]
+    problem = next(problem for problem in wanting if laboratory.supports(problem))
     for limits in (LONG, SHORT):
         for limit in limits:
-            reason = solve(fitting[0], method, time_limit=limit).stop_reason
+            reason = solve(problem, method, time_limit=limit).stop_reason
             assert (reason is StopReason.TIME_LIMIT) == (limits is SHORT)
-
-
-SIZED = Problem(
-    configurations=SizeBoundedConfigurations({"b": 1, "c": 2}, 3),
-    jobs=[Job("x", 4, {"b": 1, "c": 3})],
-)
-
-
-TURNS = TimeSharedProblem(
-    configurations=Configuration({"100": 1}),
-    jobs=[TimeSharedJob("x", 4, 2, {"100": [(1, 1)]})],
-)
-
-
-PAIRS = posed([1, 2], [2, 2], [[5, 4], [4, 1]])
-
-
-def supports(method: str, problem: AnyProblem) -> bool:
-    algorithm, _ = algorithm_of(method)
-    takes = isinstance(problem, kinds_taken(algorithm))
-    return takes and algorithm.support(problem, read_options(algorithm, {})).ok
 
 
 # --- guarantees -----------------------------------------------------------------------------------

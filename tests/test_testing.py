@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import pytest
 
-from cms.plugin.algorithm import Support
+from cms.certificate.certificate import BlockPrices
+from cms.plugin.algorithm import SolverBound, Support
+from cms.schedule.schedule import Schedule
 from cms.testing import CHECKS, Check, ConformanceError, check_algorithm
 from cms.testing.edge_problems import CROWDS, EDGE_PROBLEMS
 from tests import plugins
-from tests.plugins import OneByOne
+from tests.plugins import OneByOne, count_in_eight_bytes, rename_the_jobs, saying
 from tests.samples import so_many
+
+IDLE = saying(lambda problem: [Schedule()], served=False)
+DEAR = saying(lambda problem: [BlockPrices(dict.fromkeys(problem.blocks, 10**6))])
 
 
 class TakesNothing(OneByOne):
@@ -27,14 +32,14 @@ def test_a_minimal_good_plugin_passes(check: Check) -> None:
 @pytest.mark.parametrize(
     ("bad", "reason", "words"),
     [
-        (plugins.LiesAboutASchedule, "claims", "of its demand served"),
-        (plugins.LiesAboutABound, "claims", "more than its machine's cost"),
-        (plugins.ChangesItsInput, "inputs", "the problem has changed"),
+        (IDLE, "claims", "of its demand served"),
+        (DEAR, "claims", "more than its machine's cost"),
+        (saying(rename_the_jobs), "inputs", "the problem has changed"),
         (plugins.IgnoresTheClock, "clock", "still at work"),
         (plugins.IsNotReproducible, "reproducible", "two runs differ from claim 1 on"),
-        (plugins.YieldsJunk, "claims", "type 'int'"),
-        (plugins.GivesItsWord, "claims", "a solver's word of a third party"),
-        (plugins.Breaks, "edge_problems", "OverflowError"),
+        (saying(lambda problem: [3]), "claims", "type 'int'"),
+        (saying(lambda problem: [SolverBound(0, "oracle")]), "claims", "word of a third party"),
+        (saying(count_in_eight_bytes), "edge_problems", "OverflowError"),
         (plugins.PromisesTooMuch, "guarantee", "Wishful Thinking"),
         (plugins.TakesAnyOption, "options", "does not mention 'choose'"),
         (plugins.LeavesACancel, "cancels", "no such solver"),
@@ -55,6 +60,6 @@ def test_a_bad_plugin_fails_for_the_named_reason_only(
 def test_a_check_used_as_a_test_raises_with_its_name_and_promise() -> None:
     check = next(check for check in CHECKS if check.name == "claims")
     with pytest.raises(ConformanceError, match=r"^claims: .*served"):
-        check(plugins.LiesAboutASchedule(), EDGE_PROBLEMS[:4])
+        check(IDLE(), EDGE_PROBLEMS[:4])
     report = check_algorithm(OneByOne(), EDGE_PROBLEMS[:1], options={"choose": "worst"})
     assert "expected 'cheapest' or 'first'" in str(report)
