@@ -77,18 +77,7 @@ class GuaranteeBreached(AlgorithmError):
 
 
 class FileError(CmsError, ValueError):
-    """Something in a file is not as expected.
-
-    Parameters
-    ----------
-    path : str or Path
-        The file.
-    what : str
-        What was found.
-    line, column : int, optional
-        Where, counted from 1.
-    expected, fix : str, optional
-        What was expected there, and what to do.
+    """Something in a file is not as expected: where, what was found, and what to do about it.
 
     Examples
     --------

@@ -99,10 +99,7 @@ class GuaranteeVerdict(NamedTuple):
 def judge(
     guarantee: Guarantee, *, cost: Fraction, lower_bound: Fraction, upper_value: Fraction
 ) -> GuaranteeVerdict:
-    """Compare a finished run's cost with its guarantee.
-
-    ``lower_bound`` is checked; ``upper_value`` is anything known to be at least the reference's
-    value, such as the cost of any valid schedule.
+    """Compare a finished run's cost with its guarantee; the reference is at most ``upper_value``.
 
     Examples
     --------

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 #: The distribution whose algorithms are trusted: solver bounds are believed from it alone.
 OWN_DISTRIBUTION = "configurable-machines"
 _REFUSALS = TypeError, ValueError, ArithmeticError
+_TOLD = "name", "title", "source"
 _MEMBERS = "name, options_type, support, guarantee and run (cms.Algorithm)"
 
 
@@ -62,9 +63,8 @@ class NamedProblem:
     make : callable
         Builds the problem, a :class:`cms.Problem` or one of another kind.
     optimum : Fraction or None
-        The least cost; None if the problem is infeasible or nobody knows.
+        The least cost, if there is a schedule and it is known.
     infeasible : bool
-        Whether it is known that no schedule exists.
     bounds : Mapping[str, Fraction]
         Known values of other quantities, such as ``{"LP_DW": Fraction(259, 132)}``.
 
@@ -142,10 +142,7 @@ def load_algorithm(name: str) -> tuple[Algorithm, bool]:
 
 
 def algorithm_of(method: object) -> tuple[Algorithm, bool]:
-    """Return the algorithm a caller means by a name or an object, and whether it is trusted.
-
-    An object counts as a third party's, whoever made it.
-    """
+    """Return the algorithm a name or an object means, and whether it is trusted: no object is."""
     if isinstance(method, str):
         return load_algorithm(method)
     name = getattr(method, "name", None)
@@ -176,8 +173,7 @@ def load_instance(name: str) -> Any:
     Fraction(3, 1)
     """
     loaded, entry = _load("cms.instances", name)
-    told = all(hasattr(loaded, what) for what in ("name", "title", "source"))
-    if isinstance(loaded, type) or not told:
+    if isinstance(loaded, type) or not all(hasattr(loaded, what) for what in _TOLD):
         raise PluginError(
             f"{_described(entry)} is {loaded!r}; expected an object with name, title and source"
         )
@@ -185,11 +181,7 @@ def load_instance(name: str) -> Any:
 
 
 def load_function(group: str, ending: str) -> Callable[..., Any]:
-    """Return the function of a group that is for files of some ending.
-
-    Of ``cms.reports`` it makes a page, given the file and the page's title; of ``cms.programs`` it
-    writes a problem's integer program to a path.
-    """
+    """Return the function of ``cms.reports`` or ``cms.programs`` for files of some ending."""
     loaded, entry = _load(group, ending)
     if not callable(loaded):
         raise PluginError(f"{_described(entry)} is {loaded!r}; expected a function")
@@ -258,10 +250,7 @@ def _load(group: str, name: str) -> tuple[Any, EntryPoint]:
 
 
 def refuse_shadow(top: str) -> None:
-    """Refuse what is not our own top-level package of a name, before any of it runs.
-
-    Something may stand before ours on Python's path, or pip have written over it.
-    """
+    """Refuse a top-level package that hides ours on Python's path, before any of it runs."""
     place, cms = _place(top), _place(__name__.partition(".")[0])
     if place is None or cms is None:
         raise PluginError(f"there is no {top!r}; reinstall {OWN_DISTRIBUTION}")

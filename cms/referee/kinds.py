@@ -119,19 +119,8 @@ def check(problem: AnyProblem, schedule: AnySchedule) -> tuple[Violation, ...]:
     allows, gives blocks (at least 1 an entry) of known types to known jobs without using more than
     the configuration has, keeps every machine type's limit, and meets every job's demand.
 
-    Parameters
-    ----------
-    problem : Problem
-        Or one of another kind; a schedule of another kind is valid if its referee says so.
-    schedule : Schedule
-
-    Returns
-    -------
-    tuple of Violation
-
-    Notes
-    -----
-    Linear in jobs and entries of the schedule, independent of the number of machines.
+    A schedule of another kind of problem is valid if its referee says so. The effort is linear in
+    jobs and entries of the schedule, independent of the number of machines.
 
     Examples
     --------

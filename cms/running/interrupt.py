@@ -34,10 +34,9 @@ class Interrupted(BaseException):  # no KeyboardInterrupt: Typer would take that
 class CtrlC:
     """While entered, a first Ctrl-C is only noted; a second one raises KeyboardInterrupt.
 
-    Python delivers signals to the main thread, and a handler of somebody else's is not a library's
-    to replace: in another thread, or where SIGINT is not handled by Python's default, entering does
-    nothing. A program may ``take_over`` any handler. The first press sets ``pressed``, and
-    ``cancel``, which is what ``solve(cancel=...)`` takes.
+    In a thread other than the main one, or where SIGINT is not handled by Python's default,
+    entering does nothing; a program may ``take_over`` any handler. The first press sets ``pressed``
+    and ``cancel``, which is what ``solve(cancel=...)`` takes.
     """
 
     #: What a press raises in a block that it may abort.

@@ -233,6 +233,6 @@ class Driver:
         except Stopped:  # perhaps a moment early, where nothing would come of going on
             return self.reason_to_stop() or StopReason.TIME_LIMIT
         finally:
-            with blaming(algorithm):
+            with blaming(algorithm, "has a cancel that raised"):
                 self._budget.stop()
             claims.close()

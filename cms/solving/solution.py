@@ -80,13 +80,11 @@ class Solution(Viewed, Tabular):
         it; otherwise ``NONE``.
     stop_reason : StopReason
     method : str
-        The algorithm's name.
     seconds : float
         Wall-clock time of the whole call.
     schedule : Schedule
         Checked exactly; empty for ``NO_SCHEDULE`` and ``INFEASIBLE``.
     cost : Fraction or None
-        The schedule's; None if there is none.
     certificate : Certificate
         Proves ``lower_bound``; at worst the trivial one, of bound 0.
     lower_bound : Fraction
@@ -97,7 +95,6 @@ class Solution(Viewed, Tabular):
         What the algorithm promised and whether it kept it, after a run that was not cut short.
     history : tuple of Incumbent
     problem_sha256 : str
-        The problem all this is about.
     """
 
     status: Status
@@ -146,11 +143,10 @@ class Solution(Viewed, Tabular):
 
     def _groups(self) -> Iterator[Record]:
         for number, group in enumerate(self.schedule.groups):
-            machine = {
-                "group": number, "machines": group.count, "machine": group.configuration.machine,
-            }  # fmt: skip
+            machine = group.configuration.machine
+            own = {"group": number, "machines": group.count, "machine": machine}
             for (block, content), blocks in group.assignment.items():
-                yield {**machine, "block": block, "job": str(content), "blocks": blocks}
+                yield {**own, "block": block, "job": str(content), "blocks": blocks}
 
 
 def printed(facts: Iterable[tuple[str, str]], excerpt: Excerpt) -> str:

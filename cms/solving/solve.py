@@ -48,18 +48,16 @@ def solve(
     options : Mapping[str, object], optional
         The method's own options, by name.
     time_limit : float or None, default 60
-        Seconds, for the whole call; None, and anything above a billion, means no limit. With our
-        own methods, and up to a million jobs, the answer comes at most half a second later. A third
-        party's method that does not heed its budget delays the answer.
+        Seconds, for the whole call; None means no limit. With our own methods, and up to a million
+        jobs, the answer comes at most half a second later; a third party's may delay it.
     gap : number, default 0
         Stop when cost less lower bound is at most this; absolute, in the unit of the costs.
     seed : int, default 0
         >= 0. The same seed, options, threads and version give the same history, but for the
         seconds, if no time limit cuts the run short.
     threads : int, optional
-        >= 1; by default the cores this process may use. They bound compiled pricing; how many
-        workers a solver inside a method has is the method's own option. A problem in a folder is
-        priced by its engine (:func:`cms.open_problem`), which has threads of its own.
+        >= 1; by default the cores this process may use. They bound compiled pricing; a solver's
+        workers are the method's own option, the threads for a problem in a folder its engine's.
     start : Schedule, optional
         A valid schedule to improve on.
     cancel : threading.Event, optional

@@ -46,16 +46,7 @@ class CheckResult(NamedTuple):
 
 
 class Check(NamedTuple):
-    """One check of the suite; call it with an algorithm, as a pytest test does.
-
-    Attributes
-    ----------
-    name : str
-    since : str
-        The version of configurable-machines that added it.
-    faults : callable
-        From a laboratory to the faults found, as texts; its docstring is the promise.
-    """
+    """One check of the suite, since a version; call it with an algorithm, as a pytest test does."""
 
     name: str
     since: str

@@ -33,10 +33,10 @@ class Observation:
     """One run through the driver, on a copy of a problem; there it stands for the algorithm.
 
     ``claims`` are all, whether they held or not; ``refusal`` is why the driver gave no
-    ``solution``, ``raised`` what the algorithm itself raised; ``changed`` names the inputs that are
-    no longer what they were. ``late`` says whether it worked for more than half a second after it
-    was stopped, by the process's own clock, or slept on. ``on_start`` and ``on_claim`` are called
-    when the run begins, and before each claim is handed over.
+    ``solution``; ``changed`` names the inputs that are no longer what they were. ``late`` says
+    whether it worked for more than half a second after it was stopped, by the process's own clock,
+    or slept on. ``on_start`` and ``on_claim`` are called when the run begins, and before each claim
+    is handed over.
     """
 
     def __init__(
@@ -60,7 +60,6 @@ class Observation:
         self.changed: list[str] = []
         self.solution: Solution | None = None
         self.refusal: CmsError | None = None
-        self.raised: BaseException | None = None
         self.late = False
         inputs = pickle.loads(pickle.dumps((problem, start)))
         before = [pickle.dumps(given) for given in inputs]
@@ -81,27 +80,21 @@ class Observation:
 
         before = repr(options)
         self._on_start()
-        with budget.on_stop(self._stop):
-            try:
-                with closing(claims()) as found:
-                    for claim in found:
-                        self.claims.append(claim.claim if type(claim) is Named else claim)
-                        self._on_claim()
-                        yield claim
-            except GeneratorExit:
-                raise
-            except BaseException as fault:
-                self.raised = fault
-                raise
-            finally:
-                if self._stopped_at is not None:
-                    work, seconds = self._stopped_at
-                    self.late = (
-                        time.process_time() - work > GRACE_SECONDS
-                        or time.monotonic() - seconds > _ASLEEP * GRACE_SECONDS
-                    )
-                if repr(options) != before:
-                    self.changed.append("options")
+        try:
+            with budget.on_stop(self._stop), closing(claims()) as found:
+                for claim in found:
+                    self.claims.append(claim.claim if type(claim) is Named else claim)
+                    self._on_claim()
+                    yield claim
+        finally:
+            if self._stopped_at is not None:
+                work, seconds = self._stopped_at
+                self.late = (
+                    time.process_time() - work > GRACE_SECONDS
+                    or time.monotonic() - seconds > _ASLEEP * GRACE_SECONDS
+                )
+            if repr(options) != before:
+                self.changed.append("options")
 
     def _stop(self) -> None:
         if self._stopped_at is None:
@@ -314,8 +307,9 @@ def faults_in_cancels(laboratory: Laboratory) -> Faults:
 def faults_in_edge_problems(laboratory: Laboratory) -> Faults:
     """It raises nothing on any problem it says it can take."""
     for _, where, seen in laboratory.runs():
-        if seen.raised is not None:
-            yield f"{where}: raised {_said(seen.raised)}"
+        refusal = seen.refusal  # the driver's own are about claims and guarantees
+        if refusal and getattr(refusal, "message", "raised").startswith("raised"):
+            yield f"{where}: {refusal}"
 
 
 def faults_in_guarantee(laboratory: Laboratory) -> Faults:

@@ -40,21 +40,11 @@ _Step: TypeAlias = tuple[tuple[int, int, int, int], ...]
 def tidy(problem: MachineProblem, solution: Solution) -> Solution:
     """Prefer few different machines, then even head-room, among schedules of the same cost.
 
-    Both stages are heuristics that end after a fixed effort, counted in steps, not seconds: some
-    tenths of a second at most. Schedules of many thousand entries, or in shards, are returned as
-    they are. :func:`cms.growth` says with a proof how much all demands can grow together.
-
-    Parameters
-    ----------
-    problem : Problem, TimeSharedProblem or ShardedProblem
-    solution : Solution
-        Of the problem.
-
-    Returns
-    -------
-    Solution
-        The same but for its schedule: as many machines of each configuration in no more groups; the
-        least share of a demand that is met no lower.
+    The solution that is returned is the same but for its schedule: as many machines of each
+    configuration in no more groups, and the least share of a demand that is met no lower. Both
+    stages are heuristics that end after a fixed effort, counted in steps, not seconds: some tenths
+    of a second at most. Schedules of many thousand entries, or in shards, are returned as they are.
+    :func:`cms.growth` says with a proof how much all demands can grow together.
 
     Raises
     ------
@@ -63,10 +53,9 @@ def tidy(problem: MachineProblem, solution: Solution) -> Solution:
 
     References
     ----------
-    Fewest layouts are fewest patterns in cutting stock: McDiarmid, "Pattern minimisation in cutting
-    stock problems", Discrete Applied Mathematics 98, 1999, shows how hard that is; to repeat a
-    pattern as often as possible is the heuristic of Haessler, "Controlling cutting pattern changes
-    in one-dimensional trim problems", Operations Research 23, 1975.
+    Fewest layouts are fewest patterns in cutting stock, which is hard (McDiarmid, Discrete Applied
+    Mathematics 98, 1999); to repeat a pattern as often as possible is the heuristic of Haessler,
+    Operations Research 23, 1975.
 
     Examples
     --------
@@ -184,18 +173,12 @@ def even_shares(problem: Problem, schedule: Schedule, *, effort: int = MAX_STEPS
     wanting = [j for j, row in enumerate(rows) if row.demand]
     groups = list(schedule.groups)
     #: Of each group: by block and job, how many on one machine.
-    given = [
-        Counter(
-            {
-                (problem.block_index[block], problem.job_index(job)): count
-                for (block, job), count in group.assignment.items()
-            }
-        )
-        for group in groups
-    ]
+    given = [Counter[tuple[int, int]]() for _ in groups]
     got = Counter[int]()
     for group, own in zip(groups, given, strict=True):
-        for (block, job), count in own.items():
+        for (name, its_job), count in group.assignment.items():
+            block, job = problem.block_index[name], problem.job_index(its_job)
+            own[block, job] = count
             got[job] += count * group.count * rows[job].supply[block]
 
     def share(job: int, more: int = 0) -> Fraction:
