@@ -99,16 +99,7 @@ class GuaranteeVerdict(NamedTuple):
 def judge(
     guarantee: Guarantee, *, cost: Fraction, lower_bound: Fraction, upper_value: Fraction
 ) -> GuaranteeVerdict:
-    """Compare a finished run's cost with its guarantee; the reference is at most ``upper_value``.
-
-    Examples
-    --------
-    >>> twice = Guarantee(2, 0, "OPT", "Theorem A")
-    >>> str(
-    ...     judge(twice, cost=Fraction(6), lower_bound=Fraction(2), upper_value=Fraction(6)).verdict
-    ... )
-    'open'
-    """
+    """Compare a finished run's cost with its guarantee, its reference being <= ``upper_value``."""
     verdict = Verdict.OPEN
     if cost > guarantee.allows(upper_value):
         verdict = Verdict.BREACHED

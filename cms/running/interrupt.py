@@ -96,8 +96,8 @@ class CommandCtrlC(CtrlC):
     """Ctrl-C in one of our commands: it tells what it does, and a second press leaves at once.
 
     While input is being read (:meth:`abortable`) a press raises :class:`Interrupted`; at every
-    other moment it only sets :attr:`cancel`, so that imports, checks and printing are never torn
-    apart: the driver sees the event and returns the best checked solution.
+    other moment it only sets :attr:`cancel`, so that nothing is torn apart: the driver sees the
+    event and returns the best checked solution.
     """
 
     abort = Interrupted
@@ -137,13 +137,6 @@ class Watchdog:
     to end; ``stop`` then, again and again until the block is left, since a solver that has not
     quite begun misses a call. ``fault`` is what one of them raised last, ``pressed`` whether SIGINT
     came while the block ran in the main thread.
-
-    Examples
-    --------
-    >>> over = threading.Event()
-    >>> with Watchdog(lambda: 0.0, over.set):
-    ...     over.wait()
-    True
     """
 
     def __init__(self, left: Callable[[], float], stop: Callable[[], object]) -> None:

@@ -38,15 +38,7 @@ class CancelEvent(Protocol):
 
 
 class Arguments:
-    """The arguments of :func:`cms.solve` that say how to run, checked.
-
-    Examples
-    --------
-    >>> Arguments(seed=-1)
-    Traceback (most recent call last):
-        ...
-    cms.errors.InvalidOption: seed is -1; expected a whole number >= 0
-    """
+    """The arguments of :func:`cms.solve` that say how to run, checked."""
 
     def __init__(
         self,

@@ -40,19 +40,6 @@ class Ledger:
 
     ``algorithm`` is whose claims they are, for the errors; ``trusted``, whether a solver's word is
     accepted from it; ``clock`` returns the seconds since the call of ``solve``.
-
-    Examples
-    --------
-    >>> from cms import BlockPrices, Configuration, Job, Problem, Schedule
-    >>> problem = Problem(configurations=Configuration({"b": 2}), jobs=[Job("x", 3, {"b": 1})])
-    >>> ledger = Ledger(problem, "demo", trusted=False, clock=lambda: 0.0)
-    >>> ledger.hear(BlockPrices({"b": "1/2"})).lower_bound
-    Fraction(2, 1)
-    >>> ledger.hear(Schedule())
-    Traceback (most recent call last):
-        ...
-    cms.errors.AlgorithmError: algorithm 'demo': claims a schedule of cost 0 that is not valid: \
-job 'x' has 0 of its demand served, needs 3
     """
 
     known: Known

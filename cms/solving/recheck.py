@@ -15,16 +15,7 @@ from .solution import Solution
 
 
 def faults_of(problem: MachineProblem, solution: Solution) -> Iterator[Violation]:
-    """List everything a solution says that does not hold.
-
-    Examples
-    --------
-    >>> from dataclasses import replace
-    >>> from cms import Configuration, Job, Problem, solve
-    >>> problem = Problem(configurations=Configuration({"b": 2}), jobs=[Job("x", 3, {"b": 1})])
-    >>> [fault.kind for fault in faults_of(problem, replace(solve(problem), lower_bound=3))]
-    ['bound', 'proof']
-    """
+    """List everything a solution says that does not hold."""
     if solution.problem_sha256 != problem.sha256:
         has = f"the problem SHA-256 {solution.problem_sha256[:16]}..."
         needs = f"{problem.sha256[:16]}..., the SHA-256 of this problem"

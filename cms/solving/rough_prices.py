@@ -41,17 +41,6 @@ def rough_prices(
     blocks that it needs: good where demands are large. The second weigh a block by the share of a
     job's demand that it covers. Either are scaled so that the most valuable machine is worth just
     its cost; blocks on machines that cost nothing have price 0.
-
-    Examples
-    --------
-    >>> from cms.problem.parts import Configuration, Job
-    >>> from cms.problem.problem import Problem
-    >>> problem = Problem(
-    ...     configurations=[Configuration({"7g": 1}), Configuration({"1g": 7})],
-    ...     jobs=[Job("bert", 1200, {"1g": 100, "7g": 800}), Job("vgg", 900, {"7g": 500})],
-    ... )
-    >>> [round(float(prices.bound(problem)), 2) for prices in rough_prices(problem)]
-    [2.68, 2.82]
     """
     rows = problem.rows
     demand, supply = rows.outer if rows.is_wide.any() else (rows.demands, rows.supplies)

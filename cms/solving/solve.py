@@ -132,7 +132,13 @@ def run_checked(
         raise InvalidOption(f"start is {start!r}; expected {referee.schedules.__name__}")
 
     with CtrlC() as interrupt:
-        _refuse_other_kinds(algorithm, problem)
+        if not is_taken(algorithm, problem):
+            kinds = " or ".join(kind.__name__ for kind in kinds_taken(algorithm))
+            hint = "; if it fits into memory, solve problem.load()"
+            raise UnsupportedProblem(
+                f"method {name!r} takes {kinds}; this problem is of type {type(problem).__name__}"
+                + (hint if hasattr(problem, "load") else "")
+            )
         support = _answer(algorithm, "support", problem, options, Support)
         if not support.ok:
             raise UnsupportedProblem(f"method {name!r} cannot take this problem: {support.reason}")
@@ -188,16 +194,6 @@ def run_checked(
         if log_end is not None:
             log_end(solution)
         return solution
-
-
-def _refuse_other_kinds(algorithm: Algorithm, problem: AnyProblem) -> None:
-    if not is_taken(algorithm, problem):
-        kinds = " or ".join(kind.__name__ for kind in kinds_taken(algorithm))
-        raise UnsupportedProblem(
-            f"method {algorithm.name!r} takes {kinds}; this problem is of type "
-            f"{type(problem).__name__}"
-            + ("; if it fits into memory, solve problem.load()" if hasattr(problem, "load") else "")
-        )
 
 
 def _answer(

@@ -63,13 +63,7 @@ def circumstances(solution: Solution) -> str:
 
 
 def log_head(what: str = "best") -> str:
-    """Name the columns of a log; ``what`` is counted or paid.
-
-    Examples
-    --------
-    >>> log_head("GPUs")
-    '     time        GPUs       bound       gap  last by'
-    """
+    """Name the columns of a log; ``what`` is counted or paid."""
     return f"{'time':>9}  {what:>10}  {'bound':>10}  {'gap':>8}  last by"
 
 

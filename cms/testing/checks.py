@@ -133,12 +133,9 @@ class Laboratory:
 
     def supports(self, problem: AnyProblem) -> bool:
         """Whether the algorithm says that it can take a problem."""
-        options = self.chosen()
+        options, is_taken = self.chosen(), isinstance(problem, self.kinds)
         with suppress(Exception):  # what it raises is the matter of the check "support"
-            return (
-                isinstance(problem, self.kinds)
-                and self.algorithm.support(problem, options).ok is True
-            )
+            return is_taken and self.algorithm.support(problem, options).ok is True
         return False
 
     def chosen(self) -> Any:
