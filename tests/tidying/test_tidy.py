@@ -153,6 +153,11 @@ def test_blocks_change_hands_until_no_step_lifts_the_least_share() -> None:
     assert least_share(problem, even) == 3
     assert {job: n for (_, job), n in used(even)[1].items()} == {"x": 9, "y": 9}
     assert not check(problem, even)
+    # to exchange the two jobs' blocks of two machines lifts nobody
+    both = {("1g", "x"): 3, ("1g", "y"): 3}
+    six, seven = Configuration({"1g": 6}), Configuration({"1g": 7})
+    level = Schedule([MachineGroup(six, both, 1), MachineGroup(seven, both, 1)])
+    assert even_shares(problem, level) is level
 
 
 def test_the_answer_to_another_problem_is_not_tidied() -> None:
