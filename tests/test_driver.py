@@ -116,7 +116,7 @@ def test_a_check_is_given_up_when_the_grace_is_over(monkeypatch: pytest.MonkeyPa
 
     def run(problem: Problem, budget: Budget) -> Iterator[Claim]:
         yield serving(8, 6)
-        monkeypatch.setattr("cms.certificate.leaf_proofs.price_jobs", slow)
+        monkeypatch.setattr("cms.certificate.certificate.price_jobs", slow)
         yield QUARTER
 
     Clock(0.05).rule(monkeypatch)
