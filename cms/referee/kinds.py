@@ -5,8 +5,6 @@ kind. A new kind brings these four classes, each as small as the protocols here,
 referee for its class of problems::
 
     referee_of.register(MyProblem, MyReferee)
-
-CONTRIBUTING.md says more.
 """
 
 from __future__ import annotations
