@@ -27,8 +27,8 @@ FEW = so_many(2, 4)
 def test_the_bare_algorithm_claims_one_schedule_within_the_guarantee(family: str, way: str) -> None:
     for case in cases(family, FEW):
         seen = watch(case.problem, plain=True, exact=way, epsilon="1/4")
-        assert seen.refusal is None, case.name
-        if not seen.started:
+        assert seen.solution is not None, case.name
+        if [line.source for line in seen.solution.history] == ["trivial"]:
             continue  # nothing to do, or a proof at a glance
         assert len(seen.claims) == len(schedules(seen)) == 1, case.name
         cost = schedules(seen)[0].cost(case.problem)
