@@ -147,13 +147,9 @@ def test_every_named_instance_is_registered_under_its_own_name() -> None:
     instances = registered("cms.instances")
     assert {name: thing.name for name, thing in instances.items()} == {n: n for n in instances}
     kinds = tuple({type(thing) for thing in instances.values()})
-    written = {
-        thing.name
-        for module in modules()
-        if module.split(".")[0] == "instances"
-        for thing in vars(importlib.import_module(module)).values()
-        if isinstance(thing, kinds)
-    }
+    homes = [vars(importlib.import_module(m)) for m in modules() if m.split(".")[0] == "instances"]
+    things = [each for h in homes for each in (*h.values(), *h.get("PROBLEMS", {}).values())]
+    written = {thing.name for thing in things if isinstance(thing, kinds)}
     assert written == set(instances)
 
 
