@@ -11,8 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from algorithms.mig_serving.candidates import count_patterns, patterns
-from algorithms.mig_serving.services import Filled, Services
+from algorithms.mig_serving.fast import Filled, Services, count_patterns, patterns
 from cms import Configuration, Job, MachineType, Problem
 from tests.algorithms.mig_serving.parts import PROBLEMS, assert_legal, parts
 
