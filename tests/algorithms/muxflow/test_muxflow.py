@@ -10,8 +10,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from algorithms.muxflow.plans import counts_of, parted, spread_of
-from algorithms.muxflow.prices import exchanges, longest_paths
+from algorithms.muxflow.plans import counts_of, exchanges, longest_paths, parted
 from algorithms.solvers import transport
 from cms import Proof, Status, StopReason, UnsupportedProblem
 from cms.fleet.sharing import (
@@ -77,8 +76,8 @@ def test_prices_prove_every_optimal_plan_and_no_other(problem: SharingProblem) -
     assert proved(problem, share(problem)) == best == best_value(problem)
     for plan in plans:
         places = problem.online_index, problem.offline_index
-        spread = spread_of([(places[0][o], places[1][f], n) for o, f, n in plan])
-        gains = exchanges(problem.weights, spread, counts, never)
+        pairs = {(places[0][o], places[1][f]): n for o, f, n in plan}
+        gains = exchanges(problem.weights, pairs, counts, never)
         found, is_proved = longest_paths(gains, never)
         assert is_proved == (problem.value(plan) == best)
         prices = AssignmentPrices.of_offline(problem, found.tolist())
