@@ -102,12 +102,12 @@ FAULTS: dict[str, tuple[Any, str, Any]] = {
     "costs begin a step too high": (
         CompactProgram,
         "_pay",
-        lambda self, least, most: _pay(self, least + 1, most),
+        lambda self, costs, least, most: _pay(self, costs, least + 1, most),
     ),
     "costs end a step too low": (
         CompactProgram,
         "_pay",
-        lambda self, least, most: _pay(self, least, most - 3),
+        lambda self, costs, least, most: _pay(self, costs, least, most - 3),
     ),
 }
 
