@@ -20,7 +20,7 @@ import pytest
 import algorithms.aggregated.program as aggregated
 import algorithms.aggregated.pseudoforest as pseudoforest
 import algorithms.aggregated.tidy as tidy
-import algorithms.conic.integer_program as content_program
+import algorithms.conic.run as content_program
 import algorithms.greedy.inner as inner
 import algorithms.greedy.opening as opening
 import algorithms.greedy.promises as promises
