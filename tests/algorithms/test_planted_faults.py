@@ -71,8 +71,8 @@ def opens_once_more(s: Any) -> int:
     return _true_apply(s) + 1
 
 
-def takes_the_worse_direction(self: Any) -> float:
-    return -_true_potential(self)
+def takes_the_worse_direction(self: Any, parts: Any) -> float:
+    return -_true_potential(self, parts)
 
 
 def gives_to_the_first(blocks: Any, bids: Any, budgets: Any) -> Any:
