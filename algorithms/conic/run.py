@@ -6,8 +6,10 @@ options of jobs cost at block prices, and so how many blocks can matter.
 
 from __future__ import annotations
 
+from collections import Counter
 from contextlib import closing
 from fractions import Fraction
+from itertools import pairwise
 from math import ceil
 from operator import mul
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
@@ -227,76 +229,79 @@ class ContentProgram:
 
     def __init__(
         self,
-        demands: Sequence[Demand],
+        given: Prepared,
         windows: Sequence[Window],
         columns: Mapping[Content, int],
         least: int,
         most: int,
-        polygon: Polygon | None = None,
     ) -> None:
+        self._given, self._windows, self._columns = given, windows, columns
         self.program = program = Program()
-        self._windows, self._columns = windows, columns
         self._machines = [program.variable(number) for number in columns.values()]
-        self._used: list[int] = []
-        self._held: list[list[int]] = []
-        if polygon is not None:
-            for _ in range(SLOTS):
-                self._used.append(program.variable(1))
-                self._held.append([program.variable(number) for number in polygon.highest])
-            self._bound_slots(polygon)
+        slots = () if given.polygon is None else range(SLOTS)
+        self._slots = [
+            (program.variable(1), [program.variable(number) for number in given.highest])
+            for _ in slots
+        ]
+        if given.polygon is not None:
+            self._bound_slots(given.polygon)
         self._taken = [
             [program.variable(high - low) for low, high in zip(*window, strict=True)]
             for window in windows
         ]
-        for i in range(len(demands[0].supply)):
-            self._supply(i)
-        for demand, window, taken in zip(demands, windows, self._taken, strict=True):
-            missing = demand.demand - sum(map(mul, demand.supply, window[0]))
+        # Of each type the machines have at least as many blocks as the jobs take.
+        for i in range(len(given.highest)):
+            terms = [(x, content[i]) for x, content in zip(self._machines, columns, strict=True)]
+            terms += [(held[i], 1) for _, held in self._slots]
+            terms += [(taken[i], -1) for taken in self._taken]
+            program.at_least(terms_of(terms), sum(low[i] for low, _ in windows))
+        for demand, (low, _), taken in zip(given.demands, windows, self._taken, strict=True):
+            missing = demand.demand - sum(map(mul, demand.supply, low))
             if missing > 0:
                 program.at_least(terms_of(zip(taken, demand.supply, strict=True)), missing)
-        total = dict.fromkeys([*self._machines, *self._used], 1)
+        total = dict.fromkeys([*self._machines, *(used for used, _ in self._slots)], 1)
         program.at_least(total, least)
         program.at_most(total, most)
         if most > least:
             program.minimise(total)
 
-    def _supply(self, i: int) -> None:
-        """Of each type the machines have at least as many blocks as the jobs take."""
-        columns = zip(self._machines, (content[i] for content in self._columns), strict=True)
-        held = ((variables[i], 1) for variables in self._held)
-        taken = ((variables[i], -1) for variables in self._taken)
-        self.program.at_least(
-            terms_of([*columns, *held, *taken]), sum(low[i] for low, _ in self._windows)
-        )
-
     def _bound_slots(self, polygon: Polygon) -> None:
         """A slot in use fits on a machine, one that is not is empty; the largest come first."""
-        program = self.program
-        for held, used in zip(self._held, self._used, strict=True):
+        for used, held in self._slots:
             for normal, most in polygon.sides:
                 terms = [*zip(held, normal, strict=True), (used, -most)]
-                program.at_most(terms_of(terms), 0)
+                self.program.at_most(terms_of(terms), 0)
         size = polygon.rows[0].normal
         smaller = tuple(-entry for entry in size)
-        for at in range(1, len(self._held)):
-            pair = [*self._held[at - 1], *self._held[at]]
-            program.at_least(terms_of(zip(pair, (*size, *smaller), strict=True)), 0)
-            program.at_least({self._used[at - 1]: 1, self._used[at]: -1}, 0)
+        for (used, held), (after, less) in pairwise(self._slots):
+            pairs = zip([*held, *less], (*size, *smaller), strict=True)
+            self.program.at_least(terms_of(pairs), 0)
+            self.program.at_least({used: 1, after: -1}, 0)
 
-    def read(self, values: Sequence[int]) -> tuple[dict[Content, int], list[Content]]:
-        """Turn the variables' values into machines by content and the blocks that each job gets."""
+    def schedule(self, values: Sequence[int]) -> Schedule:
+        """Build the schedule of the reduced problem that the variables' values say."""
         pairs = zip(self._columns, self._machines, strict=True)
-        machines = {content: values[x] for content, x in pairs if values[x]}
-        for used, held in zip(self._used, self._held, strict=True):
+        machines = Counter({content: values[x] for content, x in pairs if values[x]})
+        for used, held in self._slots:
             content = tuple(values[variable] for variable in held)
             # On the way to its best solution the solver may open a slot for nothing.
             if values[used] and any(content):
-                machines[content] = machines.get(content, 0) + 1
-        given = [
-            tuple(low + values[variable] for low, variable in zip(window[0], taken, strict=True))
-            for window, taken in zip(self._windows, self._taken, strict=True)
-        ]
-        return machines, given
+                machines[content] += 1
+        given, small = self._given, self._given.reduction.problem
+        blocks = {
+            (block, demand.name): number
+            for demand, (low, _), taken in zip(
+                given.demands, self._windows, self._taken, strict=True
+            )
+            for block, least, variable in zip(small.blocks, low, taken, strict=True)
+            if (number := least + values[variable])
+        }
+        name = given.machine.name
+        shapes = {
+            Configuration(dict(zip(small.blocks, content, strict=True)), name): number
+            for content, number in machines.items()
+        }
+        return Schedule.from_counts(small, shapes, blocks)
 
 
 class Run:
@@ -304,44 +309,40 @@ class Run:
 
     def __init__(self, given: Prepared, plain: bool, budget: Budget) -> None:
         self._given, self._plain, self._budget = given, plain, budget
-        self._small = given.reduction.problem
-        self._name, self._cost = given.machine.name, given.machine.cost
-        self._limit = given.machine.limit
+        self._small, self._restore = given.reduction.problem, given.reduction.restore
 
     def claims(self) -> Iterator[Named]:
         """Yield claims about the problem the user gave."""
         if self._plain:
             yield from self._decide(None)
             return
+        machine = self._given.machine
+        name, cost, limit = machine.name, machine.cost, machine.limit
         # Machines of cost 1 without a limit; what follows for the others is a matter of scale.
-        unit = self._small.replace(machine_types=[MachineType(self._name)])
+        unit = self._small.replace(machine_types=[MachineType(name)])
         solution = solve_dantzig_wolfe(unit, self._budget)
         if solution is None:
             return
-        prices = [solution.leaf.prices.get(block, Fraction(0)) for block in unit.blocks]
-        known = price_jobs(self._given.demands, prices)
-        yield from self._certify(known, solution.leaf)
-        machines, blocks = rounded(solution)
-        if self._limit is None or sum(machines.values()) <= self._limit:
-            schedule = Schedule.from_counts(self._small, machines, blocks)
-            yield Named(self._given.reduction.restore(schedule), "rounding (Theorem B)")
-        yield from self._decide(known)
-
-    def _certify(self, known: Priced, leaf: BlockPrices) -> Iterator[Named]:
-        """Prove a bound on the cost and, if that is above the limit, that there is no schedule."""
-        reduction = self._given.reduction
-        table = dict(zip(self._small.blocks, known.prices, strict=True))
-        scaled = {block: price * self._cost for block, price in table.items()}
-        prices = BlockPrices(scaled, proper=leaf.proper)
-        yield Named(reduction.restore_prices(prices, known.bound * self._cost), "block prices")
-        if self._limit is not None and known.bound > self._limit:
+        table = {block: solution.leaf.prices.get(block, Fraction(0)) for block in unit.blocks}
+        known = price_jobs(self._given.demands, [*table.values()])
+        proper, restored = solution.leaf.proper, self._given.reduction.restore_prices
+        scaled = {block: price * cost for block, price in table.items()}
+        yield Named(
+            restored(BlockPrices(scaled, proper=proper), known.bound * cost), "block prices"
+        )
+        if limit is not None and known.bound > limit:
             # With machines of cost 0 the price of the limit alone pays for the blocks.
-            ray = BlockPrices(table, {self._name: 1}, proper=leaf.proper)
-            yield Named(reduction.restore_prices(ray, known.bound), "ray")
+            ray = BlockPrices(table, {name: 1}, proper=proper)
+            yield Named(restored(ray, known.bound), "ray")
+        machines, blocks = rounded(solution)
+        if limit is None or sum(machines.values()) <= limit:
+            schedule = Schedule.from_counts(self._small, machines, blocks)
+            yield Named(self._restore(schedule), "rounding (Theorem B)")
+        yield from self._decide(known)
 
     def _decide(self, known: Priced | None) -> Iterator[Named]:
         """Let SCIP look for a schedule of few machines; then CP-SAT decides."""
-        given = self._given
+        given, decided = self._given, True
         part = f"integer program, {len(given.contents)} columns"
         least = 1 if known is None else max(1, ceil(known.bound))
         for nodes in (0,) if self._plain else (_NODES, 0):
@@ -349,29 +350,26 @@ class Run:
             upper = None if best is None else best.machine_count
             if self._budget.stopped or (upper is not None and upper <= least):
                 return  # the prices prove the best schedule optimal
-            limits = given.simple, None if upper is None else upper - 1, self._limit
+            limits = given.simple, None if upper is None else upper - 1, given.machine.limit
             most = min(number for number in limits if number is not None)
             model = self._program(least, most, known)
-            if model is not None and nodes:
+            if model is None:
+                break
+            if nodes:
                 hint = model.program.search(self._budget, nodes=nodes).values
                 if hint is not None:
-                    better = given.reduction.restore(self._read(*model.read(hint)))
-                    yield Named(better, f"{part}, by SCIP")
+                    yield Named(self._restore(model.schedule(hint)), f"{part}, by SCIP")
                 continue
-            decided = model is None
-            if model is not None:
-                with closing(model.program.improvements(self._budget, Settings())) as items:
-                    for item in items:
-                        if isinstance(item, Outcome):
-                            decided = item.status in ("optimal", "infeasible")
-                        else:
-                            schedule = given.reduction.restore(self._read(*model.read(item)))
-                            yield Named(schedule, part)
+            with closing(model.program.improvements(self._budget, Settings())) as items:
+                for item in items:
+                    if isinstance(item, Outcome):
+                        decided = item.status in ("optimal", "infeasible")
+                    else:
+                        yield Named(self._restore(model.schedule(item)), part)
+        if decided and not self._plain:
             best = self._budget.best
-            if decided and not self._plain:
-                cost = None if best is None else best.machine_count * self._cost
-                yield Named(SolverBound(cost, "CP-SAT"), part)
-            return
+            cost = None if best is None else best.machine_count * given.machine.cost
+            yield Named(SolverBound(cost, "CP-SAT"), part)
 
     def _program(self, least: int, most: int, known: Priced | None) -> ContentProgram | None:
         """Build the program; None if so few machines lack the worth or the blocks of some job."""
@@ -379,26 +377,11 @@ class Run:
         windows = find_windows(given.demands, given.highest, most, known)
         if most < least or windows is None:
             return None
-        columns = limit_columns(given.contents, most, known)
         try:
-            return ContentProgram(given.demands, windows, columns, least, most, given.polygon)
+            columns = limit_columns(given.contents, most, known)
+            return ContentProgram(given, windows, columns, least, most)
         except TooLarge:
             raise UnsupportedProblem(
                 "numbers of the integer program are too large for CP-SAT's 63 bits; "
                 "take the method price_and_branch"
             ) from None
-
-    def _read(self, contents: dict[Content, int], blocks: list[Content]) -> Schedule:
-        """Build a schedule of the reduced problem."""
-        names = self._small.blocks
-        machines = {
-            Configuration(dict(zip(names, content, strict=True)), self._name): number
-            for content, number in contents.items()
-        }
-        given = {
-            (name, demand.name): number
-            for demand, numbers in zip(self._given.demands, blocks, strict=True)
-            for name, number in zip(names, numbers, strict=True)
-            if number
-        }
-        return Schedule.from_counts(self._small, machines, given)

@@ -29,17 +29,17 @@ if TYPE_CHECKING:
 
     from ..aggregated.pseudoforest import Edge
 
+    Floats = NDArray[np.float64]
+    Whole = NDArray[np.int64]
+
 _NOISE = 1e-9
 #: Nodes of the exact search between two looks at the clock.
 _NODES = 1_000
 
 
 def exact(
-    blocks: Sequence[int],
-    bids: NDArray[np.float64],
-    budgets: NDArray[np.float64],
-    budget: Budget | None = None,
-) -> NDArray[np.int64]:
+    blocks: Sequence[int], bids: Floats, budgets: Floats, budget: Budget | None = None
+) -> Whole:
     """Find the best allocation, shape (k, m), by depth-first search; factor 1."""
     k, m = bids.shape
     # Types of large bids first: they decide most. Within a type, jobs of large bids first.
@@ -87,11 +87,8 @@ def exact(
 
 
 def assignment(
-    blocks: Sequence[int],
-    bids: NDArray[np.float64],
-    budgets: NDArray[np.float64],
-    budget: Budget | None = None,
-) -> NDArray[np.float64]:
+    blocks: Sequence[int], bids: Floats, budgets: Floats, budget: Budget | None = None
+) -> Floats:
     """Solve the assignment linear program: blocks in parts, each job paying within its budget.
 
     All 0 if stopped. Its integrality gap is 3/4 (Chakrabarty and Goel, SIAM J. Comput. 2010; see
@@ -146,15 +143,13 @@ def _exactly(
     return [] if exactly is None else [float(price * scale) for price in exactly.prices]
 
 
-def _settled(parts: NDArray[np.float64]) -> NDArray[np.float64]:
+def _settled(parts: Floats) -> Floats:
     """Make parts that are whole but for noise exactly whole."""
     nearest = np.rint(parts)
     return np.where(np.abs(parts - nearest) < _NOISE, nearest, parts)
 
 
-def _divided(
-    parts: NDArray[np.float64], blocks: Sequence[int]
-) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
+def _divided(parts: Floats, blocks: Sequence[int]) -> tuple[Whole, Whole, Floats]:
     """Return whole blocks, how many of each type are left, and the parts that want those."""
     whole = np.floor(parts)
     # Large counts would leave floats no digits for the parts: these are rounded by themselves.
@@ -170,22 +165,14 @@ def _divided(
 
 
 def independent(
-    blocks: Sequence[int],
-    bids: NDArray[np.float64],
-    budgets: NDArray[np.float64],
-    budget: Budget | None = None,
-) -> NDArray[np.int64]:
+    blocks: Sequence[int], bids: Floats, budgets: Floats, budget: Budget | None = None
+) -> Whole:
     """Round the assignment program block by block; factor 1 - 1/e.
 
-    Jobs get the whole parts of what the program gives them. Every other block of type i goes to job
-    j with probability (its part of these blocks), independently of the others. Of what a job pays
-    at most, block b then brings the part Z_b in [0, 1], and
-
-        E min(1, sum Z_b)  >=  1 - prod (1 - E Z_b)  >=  (1 - 1/e) min(1, sum E Z_b).
-
-    The product is linear in every single draw. So instead of drawing, each block in turn goes where
-    it lowers the weighted products most: no more of them is left than drawing leaves on average
-    (the method of conditional expectations).
+    Drawn by its part, independently of the others, block b brings the part Z_b of what a job pays
+    at most, and ``E min(1, sum Z_b) >= 1 - prod (1 - E Z_b) >= (1 - 1/e) min(1, sum E Z_b)``.
+    Instead of drawing, each block in turn goes where it lowers the weighted products most: no more
+    of them is left than on average (conditional expectations).
     """
     given, left, rest = _divided(assignment(blocks, bids, budgets, budget), blocks)
     each = np.minimum(1.0, bids / budgets)
@@ -210,11 +197,8 @@ def independent(
 
 
 def dependent(
-    blocks: Sequence[int],
-    bids: NDArray[np.float64],
-    budgets: NDArray[np.float64],
-    budget: Budget | None = None,
-) -> NDArray[np.int64]:
+    blocks: Sequence[int], bids: Floats, budgets: Floats, budget: Budget | None = None
+) -> Whole:
     """Round the assignment program along paths; factor 3/4. See :class:`PathRounding`."""
     given, left, rest = _divided(assignment(blocks, bids, budgets, budget), blocks)
     rounding = PathRounding(bids, budgets, (given * bids).sum(axis=0))
@@ -227,15 +211,12 @@ def dependent(
 class PathRounding:
     """Rounds parts of blocks to whole ones along cycles and paths, keeping 3/4 of their worth.
 
-    Blocks are in parts, feasible for the assignment program; ``already`` is what others, which are
-    whole, are worth to each job. An edge (block type, job) is open while its part is not whole. The
-    rounding keeps every type's total within its next whole number and moves along one cycle or path
-    of open edges at a time, such that every job in between keeps what it is given in all, in bids.
-
-    * A cycle is opened by changing all of its edges so that all jobs, and all types but one, keep
-      their totals; of two directions the one that lowers that type's total is free. Nobody loses.
-    * A path from one end of a tree to another can be changed in two directions. Drawn in proportion
-      to the other's length neither changes anything on average.
+    Parts are feasible for the assignment program; ``already`` is what other blocks are worth to
+    each job. An edge (block type, job) is open while its part is not whole. A move along a cycle or
+    path of open edges keeps what every job in between is given in all, in bids, and every type's
+    total within its next whole number. On a cycle the direction that lowers the total of the one
+    type where it begins costs nobody anything. On a path from one end of a tree to another two
+    directions, drawn in proportion to the other's length, change nothing on average.
 
     A job that is an end has a single open edge, of part z and bid b, beside whole blocks worth L;
     it was given T = L + b z <= budget B in all. Rounded up with probability z it has
@@ -246,17 +227,10 @@ class PathRounding:
     roundings is Srinivasan's, APPROX 2008, doi:10.1007/978-3-540-85363-3_20).
     """
 
-    def __init__(
-        self,
-        bids: NDArray[np.float64],
-        budgets: NDArray[np.float64],
-        already: NDArray[np.float64],
-    ) -> None:
+    def __init__(self, bids: Floats, budgets: Floats, already: Floats) -> None:
         self._bids, self._budgets, self._already = bids, budgets, already
 
-    def rounded(
-        self, parts: NDArray[np.float64], budget: Budget | None = None
-    ) -> NDArray[np.float64]:
+    def rounded(self, parts: Floats, budget: Budget | None = None) -> Floats:
         """Return whole blocks, as floats; if stopped, parts are rounded down."""
         parts = _settled(parts)
         while (parts != np.rint(parts)).any():
@@ -277,7 +251,7 @@ class PathRounding:
             parts = max(moved, key=self.potential)
         return parts
 
-    def potential(self, parts: NDArray[np.float64]) -> float:
+    def potential(self, parts: Floats) -> float:
         """Return what the rounding of the parts is worth at least."""
         opened = parts != np.rint(parts)
         worth = self._already + (parts * self._bids).sum(axis=0)
@@ -302,7 +276,7 @@ class PathRounding:
         return changes
 
 
-def _moved(parts: NDArray[np.float64], changes: dict[Edge, float]) -> NDArray[np.float64]:
+def _moved(parts: Floats, changes: dict[Edge, float]) -> Floats:
     """Change parts until the first of them is whole."""
     steps = []
     for edge, change in changes.items():

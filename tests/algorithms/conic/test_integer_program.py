@@ -42,10 +42,10 @@ def best(
     if most < least or windows is None:
         return None
     columns = limit_columns(contents, most, known)
-    model = ContentProgram(given.demands, windows, columns, least, most, given.polygon)
+    model = ContentProgram(given, windows, columns, least, most)
     outcome = model.program.solve(Unlimited(), Settings())
     assert outcome.status in ("optimal", "infeasible")
-    return None if outcome.values is None else sum(model.read(outcome.values)[0].values())
+    return None if outcome.values is None else model.schedule(outcome.values).machine_count
 
 
 def ready(problem: Problem, route: str = "cells") -> Prepared:
