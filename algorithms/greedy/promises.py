@@ -5,6 +5,7 @@ from __future__ import annotations
 from decimal import ROUND_CEILING, Context, Decimal
 from fractions import Fraction
 from math import ceil, log
+from operator import mul
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -146,19 +147,12 @@ def rough_prices(tables: Tables) -> list[Fraction]:
 
     All prices are then lowered alike until no machine is worth more than it costs.
     """
-    prices: list[Fraction] = []
-    for i in range(tables.k):
-        each = [c / row[i] for c, row in zip(tables.costs, tables.counts, strict=True) if row[i]]
-        prices.append(min(each, default=Fraction(0)))
-    worth = max(
-        (
-            sum((p * a for p, a in zip(prices, row, strict=True)), Fraction(0)) / cost
-            for row, cost in zip(tables.counts, tables.costs, strict=True)
-            if cost
-        ),
-        default=Fraction(1),
-    )
-    return [price / max(worth, Fraction(1)) for price in prices]
+    pairs = [*zip(tables.costs, tables.counts, strict=True)]
+    cheapest = ((cost / row[i] for cost, row in pairs if row[i]) for i in range(tables.k))
+    prices = [min(each, default=Fraction(0)) for each in cheapest]
+    worth = (sum(map(mul, prices, row), Fraction(0)) / cost for cost, row in pairs if cost)
+    most = max(worth, default=Fraction(1))
+    return [price / max(most, Fraction(1)) for price in prices]
 
 
 def rough_value(tables: Tables) -> Fraction:

@@ -193,8 +193,10 @@ class _Run:
         best, cost = rounding, highest
         for found in way.run(budget):
             if found is not None:
-                schedule = self._reduction.restore(fleet.schedule(found))
-                best, cost = Named(schedule, way.name), fleet.price(found)
+                best, cost = (
+                    Named(self._reduction.restore(found), way.name),
+                    found.cost(self._small),
+                )
             if found is None and not plain:
                 yield Named(SolverBound(cost, way.name), "exact part")
             elif found is None or not plain:

@@ -14,7 +14,7 @@ from __future__ import annotations
 from contextlib import closing
 from heapq import heappop, heappush
 from math import ceil, prod
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -53,13 +53,6 @@ MAX_LAST = 2**40
 _NEVER, _NONE = 2**61, -(2**61)
 
 
-class FleetFound(NamedTuple):
-    """Machines of each configuration, and the blocks of each type given to each job."""
-
-    machines: Sequence[int]
-    given: Sequence[Sequence[int]]
-
-
 class Fleet:
     """A reduced problem without limits, with all its configurations listed.
 
@@ -79,17 +72,13 @@ class Fleet:
         self.demands = demands_of(problem)
         self.useful = [sum(d.enough[i] for d in self.demands) for i in range(len(problem.blocks))]
 
-    def price(self, found: FleetFound) -> Fraction:
-        """Return what machines cost."""
-        return self.step * sum(x * y for x, y in zip(found.machines, self.steps, strict=True))
-
-    def schedule(self, found: FleetFound) -> Schedule:
-        """Build a schedule of the reduced problem."""
-        machines = {shape: x for shape, x in zip(self.shapes, found.machines, strict=True) if x}
-        given = np.array(found.given, dtype=object)
-        jobs, blocks = np.nonzero(given)
-        columns = jobs, blocks, given[jobs, blocks]
-        return Schedule.from_counts(self.problem, machines, columns).without_idle_machines()
+    def schedule(self, machines: Sequence[int], given: Sequence[Sequence[int]]) -> Schedule:
+        """Build a schedule of machines of each shape, and blocks of each type for each job."""
+        opened = {shape: x for shape, x in zip(self.shapes, machines, strict=True) if x}
+        numbers = np.array(given, dtype=object)
+        jobs, blocks = np.nonzero(numbers)
+        columns = jobs, blocks, numbers[jobs, blocks]
+        return Schedule.from_counts(self.problem, opened, columns).without_idle_machines()
 
 
 class DynamicProgram:
@@ -189,7 +178,7 @@ class DynamicProgram:
 
         yield from descend(0, demand)
 
-    def run(self, budget: Budget) -> Iterator[FleetFound | None]:
+    def run(self, budget: Budget) -> Iterator[Schedule | None]:
         """Yield the cheapest schedule, if there is any, and None at last; nothing if stopped."""
         needs = [np.zeros(self._shape, dtype=np.int64)]
         for options in self._options:
@@ -202,7 +191,8 @@ class DynamicProgram:
             hits = np.flatnonzero(needs[-1] <= tables[cost])
             if cost >= self._least and len(hits):
                 cell = tuple(int(at) for at in np.unravel_index(int(hits[0]), self._shape))
-                yield FleetFound(self._machines(tables, cost, cell), self._given(needs, cell))
+                machines = self._machines(tables, cost, cell)
+                yield self._fleet.schedule(machines, self._given(needs, cell))
                 break
         yield None
 
@@ -287,7 +277,7 @@ class CompactProgram:
     name = "CP-SAT"
 
     def __init__(self, fleet: Fleet, lowest: Fraction, highest: Fraction) -> None:
-        self._program = program = Program()
+        self._fleet, self._program = fleet, (program := Program())
         least, most = ceil(lowest / fleet.step), ceil(highest / fleet.step) - 1
         everything = sum(fleet.useful)
         try:
@@ -316,12 +306,12 @@ class CompactProgram:
         self._program.at_most(costs, most)
         self._program.minimise(costs)
 
-    def run(self, budget: Budget) -> Iterator[FleetFound | None]:
+    def run(self, budget: Budget) -> Iterator[Schedule | None]:
         """Yield better and better schedules, and None at last if there are no better ones."""
         with closing(self._program.improvements(budget, Settings())) as items:
             for item in items:
                 if not isinstance(item, Outcome):
                     given = [[item[y] for y in blocks] for blocks in self._blocks]
-                    yield FleetFound([item[x] for x in self._machines], given)
+                    yield self._fleet.schedule([item[x] for x in self._machines], given)
                 elif item.status in ("optimal", "infeasible"):
                     yield None

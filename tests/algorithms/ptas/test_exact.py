@@ -31,10 +31,8 @@ def searched(way: Any, problem: Problem, lowest: Any, highest: Any) -> list[Frac
     *found, last = way(fleet, Fraction(lowest), Fraction(highest)).run(Unlimited())
     assert last is None
     for one in found:
-        schedule = reduction.restore(fleet.schedule(one))
-        assert not check(problem, schedule)
-        assert schedule.cost(problem) == fleet.price(one)
-    return [fleet.price(one) for one in found]
+        assert not check(problem, reduction.restore(one))
+    return [one.cost(reduction.problem) for one in found]
 
 
 @pytest.mark.parametrize("way", WAYS)
