@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 import subprocess
 from typing import Any
 
@@ -84,32 +83,6 @@ def test_prices_prove_every_optimal_plan_and_no_other(problem: SharingProblem) -
         assert prices.upper_bound(problem) >= best
         if is_proved:
             assert prices.upper_bound(problem) == best
-
-
-@st.composite
-def posings(draw: st.DrawFn) -> tuple[list[int], list[int], list[list[int]]]:
-    count = st.integers(0, 9)
-    rows, columns = (draw(st.lists(count, min_size=1, max_size=5)) for _ in range(2))
-    return rows, columns, [[draw(st.integers(-1, 12)) for _ in columns] for _ in rows]
-
-
-@given(posings(), st.randoms(use_true_random=False), st.integers(1, 1000))
-def test_order_splits_and_worthless_workloads_change_nothing_and_weights_scale(
-    parts: tuple[list[int], list[int], list[list[int]]], rng: random.Random, factor: int
-) -> None:
-    rows, columns, weights = parts
-    value = share(posed(rows, columns, weights)).value
-    part = rng.randint(0, rows[0])
-    rows, weights = [part, rows[0] - part, *rows[1:]], [weights[0], *weights]
-    columns, weights = [*columns, 7], [[*row, at % 2 - 1] for at, row in enumerate(weights)]
-    i, j = list(range(len(rows))), list(range(len(columns)))
-    rng.shuffle(i)
-    rng.shuffle(j)
-    scaled = [[w * factor if w > 0 else w for w in row] for row in weights]
-    moved = posed(
-        [rows[a] for a in i], [columns[b] for b in j], [[scaled[a][b] for b in j] for a in i]
-    )
-    assert share(moved).value == factor * value
 
 
 # --- options --------------------------------------------------------------------------------------
