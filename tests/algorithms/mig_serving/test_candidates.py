@@ -95,11 +95,11 @@ def test_the_best_machine_is_the_best_of_all(
     assert scores == pytest.approx(sorted(scores, reverse=True), rel=1e-12)
 
 
-def test_in_the_last_mile_one_job_more_is_mixed() -> None:
+def test_in_the_last_mile_one_job_more_is_mixed_and_scores_are_capped() -> None:
     jobs = [Job(name, 101, {"b": 10}) for name in "wxyz"]
     candidates = parts(Problem(configurations=Configuration({"b": 4}), jobs=jobs)).candidates
-    for missing, mixed in ((11, 3), (10, 4)):
-        [best] = candidates.top([0, 1, 2, 3], [missing] * 4, keep=1)
+    for missing, capped, mixed in ((11, True, 3), (11, False, 1), (10, True, 4), (10, False, 4)):
+        [best] = candidates.top([0, 1, 2, 3], [missing] * 4, keep=1, capped=capped)
         assert len(best.gives) == mixed
 
 
