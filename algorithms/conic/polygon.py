@@ -1,25 +1,20 @@
 """The contents of a machine with two block types: a polygon's integer points and their hull.
 
-A polygon may hold 10^10 integer points; the convex hull of these has a few dozen corners, and they
-are found in a number of steps that grows with the logarithm of the numbers only, by walking around,
-from corner to corner. Each edge is the first direction, turning left, in which a lattice point of
-the polygon lies; it is found by Euclid's steps in the tree of Stern and Brocot.
-
-Two facts are used throughout, for a convex K that contains the lattice point p.
+A polygon may hold 10^10 integer points; the convex hull of these has a few dozen corners, found by
+walking around in a number of steps that grows with the logarithm of the numbers. Each edge is the
+first direction, turning left, in which a lattice point of the polygon K lies, by Euclid's steps in
+the tree of Stern and Brocot. For p in K two facts are used throughout.
 
 * Let d, e be lattice vectors of determinant 1, p + d outside K and p + e in K. If p + d + e is
-  outside, it is so by a constraint that p + e keeps; d then moves against this constraint, and no
-  p + a d + b (d + e) with a >= 0, b >= 1 is in K. So of all directions between d and e only those
-  between d + e and e are left.
-* If p and p + c are in K for a lattice vector c, and any lattice point of K lies beside the line
-  through them, then K has one on the very next lattice line: the triangle over the segment has a
-  width of 1 - 1/h there if the point is on the h-th line, and its ends are multiples of 1/h.
+  outside, it is so by a constraint that p + e keeps, and d moves against it: of all directions
+  between d and e only those between d + e and e are left.
+* If p and p + c are in K and any lattice point of K lies beside the line through them, then K has
+  one on the very next lattice line: on the h-th line, the triangle over the segment has a width of
+  1 - 1/h there, and its ends are multiples of 1/h.
 
-**Corners and two more are enough.** Blocks that N machines have in all lie in a triangle between
-the empty machine and two neighbouring corners v, w, times N: they are a v + b w. Take the whole
-parts of a and b as machines v and w; what is left is a lattice point of the polygon, or of its
-double, and there it is the sum of two lattice points of the polygon, as of every lattice polygon,
-which has a triangulation into triangles without further lattice points (theory 5).
+**Corners and two more are enough.** Blocks that N machines have in all are a v + b w for
+neighbouring corners v, w. The whole parts of a and b are machines v and w; what is left is a
+lattice point of the polygon, or of its double, and then the sum of two (theory 5).
 """
 
 from __future__ import annotations

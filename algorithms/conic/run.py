@@ -1,41 +1,43 @@
-"""Which problems ``conic`` takes, and a run: prices, a rounding, and the integer program."""
+"""Which problems ``conic`` takes, and a run: prices, a rounding, and the integer program.
+
+The program is over contents of machines and a few free ones. What limits its variables are what the
+options of jobs cost at block prices, and so how many blocks can matter.
+"""
 
 from __future__ import annotations
 
+from collections import Counter
 from contextlib import closing
 from fractions import Fraction
+from itertools import pairwise
 from math import ceil
-from typing import TYPE_CHECKING, NamedTuple
+from operator import mul
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from cms.certificate.certificate import BlockPrices
 from cms.errors import UnsupportedProblem
+from cms.knapsack.pricing import cheapest_option, common_denominator
 from cms.plugin.algorithm import Named, SolverBound, Support
 from cms.problem.parts import Configuration, MachineType, SizeBoundedConfigurations
 from cms.reduction.reduction import Reduction, reduce
 from cms.schedule.schedule import Schedule
 
 from ..prices.vertex import rounded, solve_dantzig_wolfe
-from ..solvers.integer import Outcome, Settings, TooLarge
+from ..solvers.integer import Outcome, Program, Settings, TooLarge, terms_of
 from ..tables.integers import Demand, demands_of
 from ..tables.machines import listed
-from .integer_program import (
-    ContentProgram,
-    Priced,
-    Window,
-    find_windows,
-    limit_columns,
-    price_jobs,
-)
 from .polygon import Polygon, read_polygon
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from cms.plugin.algorithm import Budget
     from cms.problem.problem import Problem
 
-    from .integer_program import Content
-
+#: How many blocks of each type.
+Content: TypeAlias = tuple[int, ...]
+#: The least and the most blocks of each type that a job may take.
+Window: TypeAlias = tuple[Content, Content]
 #: The program has a variable for every job and block type: the theory's O(1) of both.
 MAX_JOBS, MAX_BLOCKS = 100, 8
 #: Maximal configurations of a list: the theory's O(1), where there is no polygon. A MIG device has
@@ -46,6 +48,8 @@ MAX_LISTED = 100
 MAX_MAXIMAL = 5_000
 #: Nodes of SCIP's search: with thousands of columns it finds schedules sooner than CP-SAT.
 _NODES = 1_000
+#: Free machines, each with a content of its own, beside the corners of a polygon.
+SLOTS = 2
 
 
 class Prepared(NamedTuple):
@@ -135,112 +139,249 @@ def _list_points(small: Problem) -> tuple[Content, ...] | str:
     )
 
 
+class Priced(NamedTuple):
+    """Block prices, what the cheapest option of each job costs at least, and the sum of that.
+
+    No machine is worth more than 1, so that no schedule has fewer machines than ``bound``.
+    """
+
+    prices: tuple[Fraction, ...]
+    cheapest: tuple[Fraction, ...]
+    bound: Fraction
+
+
+def price_jobs(demands: Sequence[Demand], prices: Sequence[Fraction]) -> Priced:
+    """Price every job; each is served by some block."""
+    whole, denominator = common_denominator(prices)
+    found = (cheapest_option(whole, demand.supply, demand.demand) for demand in demands)
+    cheapest = tuple(Fraction(option.value, denominator) for option in found if option is not None)
+    assert len(cheapest) == len(demands)
+    return Priced(tuple(prices), cheapest, sum(cheapest, Fraction(0)))
+
+
+def find_windows(
+    demands: Sequence[Demand], highest: Content, most: int, known: Priced | None
+) -> list[Window] | None:
+    """Return windows that hold the blocks of all jobs in some schedule of ``most`` machines.
+
+    None if there is none. ``highest`` are the most blocks of each type that a machine has. Of a
+    schedule one keeps, for every job, an option without superfluous blocks; that is a schedule too.
+    Then a job takes no more blocks of a type than serve it alone, nor than all machines have. With
+    prices (theory 6.7) an option o costs at most ``cheapest + slack``, with the slack ``most -
+    bound``. Let r be the least price for a unit of the job's demand; as ``prices . o >= r demand +
+    sum_i (price_i - r f_i) o_i``, this limits o_i of every type that is dearer than r a unit. What
+    all other types cannot serve is the least number of a type; it fixes the large part of a huge
+    demand.
+    """
+    windows = []
+    for j, demand in enumerate(demands):
+        high = [
+            min(enough, most * each) for enough, each in zip(demand.enough, highest, strict=True)
+        ]
+        if known is not None:
+            useful = [i for i, f in enumerate(demand.supply) if f]
+            rate = min(known.prices[i] / demand.supply[i] for i in useful)
+            spare = known.cheapest[j] + most - known.bound - rate * demand.demand
+            for i in useful:
+                more = known.prices[i] - rate * demand.supply[i]
+                if more > 0:
+                    high[i] = min(high[i], max(0, spare // more))
+        missing = demand.demand - sum(map(mul, demand.supply, high))
+        low = [
+            max(0, -(-(missing + f * number) // f)) if f else 0
+            for f, number in zip(demand.supply, high, strict=True)
+        ]
+        if missing > 0:
+            return None
+        windows.append((tuple(low), tuple(high)))
+    return windows
+
+
+def limit_columns(
+    contents: Sequence[Content], machines: int, known: Priced | None
+) -> dict[Content, int]:
+    """Return the columns that a schedule of at most ``machines`` machines may use, and how often.
+
+    With prices the reduced costs ``1 - prices . content`` of its machines add up to at most
+    ``machines - bound`` (theory 6.7). Machines exchanged for others with the same blocks in
+    all keep this sum.
+    """
+    columns = {}
+    for content in contents:
+        most = machines
+        if known is not None:
+            pairs = zip(known.prices, content, strict=True)
+            worth = sum((price * number for price, number in pairs), Fraction(0))
+            if worth < 1:
+                most = min(most, int((machines - known.bound) // (1 - worth)))
+        if most > 0 and any(content):
+            columns[content] = most
+    return columns
+
+
+class ContentProgram:
+    """The program for schedules of ``least`` to ``most`` machines, for CP-SAT.
+
+    Variables: the machines of each column, at most so many; the contents of slots, within the
+    polygon if there is one; the blocks of each job, whose window is not empty. Slots come by
+    falling size; else their order would multiply the schedules. Raises TooLarge.
+    """
+
+    def __init__(
+        self,
+        given: Prepared,
+        windows: Sequence[Window],
+        columns: Mapping[Content, int],
+        least: int,
+        most: int,
+    ) -> None:
+        self._given, self._windows, self._columns = given, windows, columns
+        self.program = program = Program()
+        self._machines = [program.variable(number) for number in columns.values()]
+        slots = () if given.polygon is None else range(SLOTS)
+        self._slots = [
+            (program.variable(1), [program.variable(number) for number in given.highest])
+            for _ in slots
+        ]
+        if given.polygon is not None:
+            self._bound_slots(given.polygon)
+        self._taken = [
+            [program.variable(high - low) for low, high in zip(*window, strict=True)]
+            for window in windows
+        ]
+        # Of each type the machines have at least as many blocks as the jobs take.
+        for i in range(len(given.highest)):
+            terms = [(x, content[i]) for x, content in zip(self._machines, columns, strict=True)]
+            terms += [(held[i], 1) for _, held in self._slots]
+            terms += [(taken[i], -1) for taken in self._taken]
+            program.at_least(terms_of(terms), sum(low[i] for low, _ in windows))
+        for demand, (low, _), taken in zip(given.demands, windows, self._taken, strict=True):
+            missing = demand.demand - sum(map(mul, demand.supply, low))
+            if missing > 0:
+                program.at_least(terms_of(zip(taken, demand.supply, strict=True)), missing)
+        total = dict.fromkeys([*self._machines, *(used for used, _ in self._slots)], 1)
+        program.at_least(total, least)
+        program.at_most(total, most)
+        if most > least:
+            program.minimise(total)
+
+    def _bound_slots(self, polygon: Polygon) -> None:
+        """A slot in use fits on a machine, one that is not is empty; the largest come first."""
+        for used, held in self._slots:
+            for normal, most in polygon.sides:
+                terms = [*zip(held, normal, strict=True), (used, -most)]
+                self.program.at_most(terms_of(terms), 0)
+        size = polygon.rows[0].normal
+        smaller = tuple(-entry for entry in size)
+        for (used, held), (after, less) in pairwise(self._slots):
+            pairs = zip([*held, *less], (*size, *smaller), strict=True)
+            self.program.at_least(terms_of(pairs), 0)
+            self.program.at_least({used: 1, after: -1}, 0)
+
+    def schedule(self, values: Sequence[int]) -> Schedule:
+        """Build the schedule of the reduced problem that the variables' values say."""
+        pairs = zip(self._columns, self._machines, strict=True)
+        machines = Counter({content: values[x] for content, x in pairs if values[x]})
+        for used, held in self._slots:
+            content = tuple(values[variable] for variable in held)
+            # On the way to its best solution the solver may open a slot for nothing.
+            if values[used] and any(content):
+                machines[content] += 1
+        given, small = self._given, self._given.reduction.problem
+        blocks = {
+            (block, demand.name): number
+            for demand, (low, _), taken in zip(
+                given.demands, self._windows, self._taken, strict=True
+            )
+            for block, least, variable in zip(small.blocks, low, taken, strict=True)
+            if (number := least + values[variable])
+        }
+        name = given.machine.name
+        shapes = {
+            Configuration(dict(zip(small.blocks, content, strict=True)), name): number
+            for content, number in machines.items()
+        }
+        return Schedule.from_counts(small, shapes, blocks)
+
+
 class Run:
     """A run on a prepared problem; ``plain``, it yields only the integer program's schedules."""
 
     def __init__(self, given: Prepared, plain: bool, budget: Budget) -> None:
         self._given, self._plain, self._budget = given, plain, budget
-        self._small = given.reduction.problem
-        self._name, self._cost = given.machine.name, given.machine.cost
-        self._limit = given.machine.limit
+        self._small, self._restore = given.reduction.problem, given.reduction.restore
 
     def claims(self) -> Iterator[Named]:
         """Yield claims about the problem the user gave."""
         if self._plain:
             yield from self._decide(None)
             return
+        machine = self._given.machine
+        name, cost, limit = machine.name, machine.cost, machine.limit
         # Machines of cost 1 without a limit; what follows for the others is a matter of scale.
-        unit = self._small.replace(machine_types=[MachineType(self._name)])
+        unit = self._small.replace(machine_types=[MachineType(name)])
         solution = solve_dantzig_wolfe(unit, self._budget)
         if solution is None:
             return
-        prices = [solution.leaf.prices.get(block, Fraction(0)) for block in unit.blocks]
-        known = price_jobs(self._given.demands, prices)
-        yield from self._certify(known, solution.leaf)
+        table = {block: solution.leaf.prices.get(block, Fraction(0)) for block in unit.blocks}
+        known = price_jobs(self._given.demands, [*table.values()])
+        proper, restored = solution.leaf.proper, self._given.reduction.restore_prices
+        scaled = {block: price * cost for block, price in table.items()}
+        yield Named(
+            restored(BlockPrices(scaled, proper=proper), known.bound * cost), "block prices"
+        )
+        if limit is not None and known.bound > limit:
+            # With machines of cost 0 the price of the limit alone pays for the blocks.
+            ray = BlockPrices(table, {name: 1}, proper=proper)
+            yield Named(restored(ray, known.bound), "ray")
         machines, blocks = rounded(solution)
-        if self._limit is None or sum(machines.values()) <= self._limit:
+        if limit is None or sum(machines.values()) <= limit:
             schedule = Schedule.from_counts(self._small, machines, blocks)
-            yield Named(self._given.reduction.restore(schedule), "rounding (Theorem B)")
+            yield Named(self._restore(schedule), "rounding (Theorem B)")
         yield from self._decide(known)
 
-    def _certify(self, known: Priced, leaf: BlockPrices) -> Iterator[Named]:
-        """Prove a bound on the cost and, if that is above the limit, that there is no schedule."""
-        reduction = self._given.reduction
-        table = dict(zip(self._small.blocks, known.prices, strict=True))
-        scaled = {block: price * self._cost for block, price in table.items()}
-        prices = BlockPrices(scaled, proper=leaf.proper)
-        yield Named(reduction.restore_prices(prices, known.bound * self._cost), "block prices")
-        if self._limit is not None and known.bound > self._limit:
-            # With machines of cost 0 the price of the limit alone pays for the blocks.
-            ray = BlockPrices(table, {self._name: 1}, proper=leaf.proper)
-            yield Named(reduction.restore_prices(ray, known.bound), "ray")
-
-    def _decide(self, known: Priced | None, *, searched: bool = False) -> Iterator[Named]:
-        """Let SCIP look for a schedule of few machines, if not done; then CP-SAT decides."""
-        upper = self._upper()
+    def _decide(self, known: Priced | None) -> Iterator[Named]:
+        """Let SCIP look for a schedule of few machines; then CP-SAT decides."""
+        given, decided = self._given, True
+        part = f"integer program, {len(given.contents)} columns"
         least = 1 if known is None else max(1, ceil(known.bound))
-        if upper is not None and upper <= least:
-            return  # the prices prove the best schedule optimal
-        if self._budget.stopped:
-            return
-        part = f"integer program, {len(self._given.contents)} columns"
+        for nodes in (0,) if self._plain else (_NODES, 0):
+            best = None if self._plain else self._budget.best
+            upper = None if best is None else best.machine_count
+            if self._budget.stopped or (upper is not None and upper <= least):
+                return  # the prices prove the best schedule optimal
+            limits = given.simple, None if upper is None else upper - 1, given.machine.limit
+            most = min(number for number in limits if number is not None)
+            model = self._program(least, most, known)
+            if model is None:
+                break
+            if nodes:
+                hint = model.program.search(self._budget, nodes=nodes).values
+                if hint is not None:
+                    yield Named(self._restore(model.schedule(hint)), f"{part}, by SCIP")
+                continue
+            with closing(model.program.improvements(self._budget, Settings())) as items:
+                for item in items:
+                    if isinstance(item, Outcome):
+                        decided = item.status in ("optimal", "infeasible")
+                    else:
+                        yield Named(self._restore(model.schedule(item)), part)
+        if decided and not self._plain:
+            best = self._budget.best
+            cost = None if best is None else best.machine_count * given.machine.cost
+            yield Named(SolverBound(cost, "CP-SAT"), part)
+
+    def _program(self, least: int, most: int, known: Priced | None) -> ContentProgram | None:
+        """Build the program; None if so few machines lack the worth or the blocks of some job."""
         given = self._given
-        most = given.simple if upper is None else min(given.simple, upper - 1)
-        if self._limit is not None:
-            most = min(most, self._limit)
         windows = find_windows(given.demands, given.highest, most, known)
-        if most < least or not all(map(Window.is_open, windows)):
-            # So few machines have not the worth of all options, or not the blocks of some job.
-            yield from self._conclude(None, part)
-            return
-        columns = limit_columns(given.contents, most, known)
+        if most < least or windows is None:
+            return None
         try:
-            model = ContentProgram(given.demands, windows, columns, least, most, given.polygon)
+            columns = limit_columns(given.contents, most, known)
+            return ContentProgram(given, windows, columns, least, most)
         except TooLarge:
             raise UnsupportedProblem(
                 "numbers of the integer program are too large for CP-SAT's 63 bits; "
                 "take the method price_and_branch"
             ) from None
-        if not self._plain and not searched:
-            hint = model.program.search(self._budget, nodes=_NODES).values
-            if hint is not None:
-                better = given.reduction.restore(self._read(*model.read(hint)))
-                yield Named(better, f"{part}, by SCIP")
-            yield from self._decide(known, searched=True)
-            return
-        with closing(model.program.improvements(self._budget, Settings())) as items:
-            for item in items:
-                values = item.values if isinstance(item, Outcome) else item
-                schedule = None if values is None else self._read(*model.read(values))
-                if schedule is not None:
-                    yield Named(given.reduction.restore(schedule), part)
-                if isinstance(item, Outcome) and item.status in ("optimal", "infeasible"):
-                    yield from self._conclude(schedule, part)
-
-    def _upper(self) -> int | None:
-        """How many machines the best schedule has."""
-        best = None if self._plain else self._budget.best
-        return None if best is None else best.machine_count
-
-    def _conclude(self, found: Schedule | None, part: str) -> Iterator[Named]:
-        """Say what follows where the program is decided; ``found`` is its best."""
-        if self._plain:
-            return
-        count = self._upper() if found is None else found.machine_count
-        cost = None if count is None else count * self._cost
-        yield Named(SolverBound(cost, "CP-SAT"), part)
-
-    def _read(self, contents: dict[Content, int], blocks: list[Content]) -> Schedule:
-        """Build a schedule of the reduced problem."""
-        names = self._small.blocks
-        machines = {
-            Configuration(dict(zip(names, content, strict=True)), self._name): number
-            for content, number in contents.items()
-        }
-        given = {
-            (name, demand.name): number
-            for demand, numbers in zip(self._given.demands, blocks, strict=True)
-            for name, number in zip(names, numbers, strict=True)
-            if number
-        }
-        return Schedule.from_counts(self._small, machines, given)

@@ -177,8 +177,7 @@ class Greedy:
         """Yield the schedules of the variant's parts, and prices that prove a bound."""
         with suppress(Stopped):
             reduction = reduce(problem, lambda: budget.stopped, fewer=True)
-            tables = Tables.of(reduction.problem, budget=budget)
-            yield from _Run(reduction, tables, options, budget).claims()
+            yield from _claims(reduction, options, budget)
 
 
 class _Part(NamedTuple):
@@ -203,16 +202,7 @@ class _Part(NamedTuple):
         return cls(variant, inner, delta)
 
     def guarantee(self, tables: Tables) -> Guarantee | None:
-        if not promises.floats_suffice(tables, self.delta):
-            return None
-        if self.variant == "units":
-            return promises.by_units(tables, self.inner)
-        stated = promises.inflated if self.variant == "inflated" else promises.alone
-        return stated(tables, self.inner, self.delta)
-
-    @property
-    def weights(self) -> str:
-        return "demands" if self.variant == "inflated" else self.variant
+        return promises.of(tables, *self)
 
 
 def _most_blocks(tables: Tables) -> int:
@@ -238,73 +228,61 @@ def _with_program(tables: Tables) -> bool:
 
 def _strongest(tables: Tables, options: GreedyOptions) -> Guarantee | None:
     """Return the strongest statement about the parts that "best" may run."""
-    statements = []
-    if not tables.vast:
-        # These need the full list of contents, which vast sets lack.
-        variants = ("units", "inflated", "alone") if _small(tables) else ("units", "inflated")
-        parts = (_Part.of(variant, tables, options) for variant in variants)
-        stated = [part.guarantee(tables) for part in parts]
-        statements = [each for each in stated if each is not None]
+    # Greedy's own need the full list of contents, which vast sets lack.
+    variants = [] if tables.vast else ["units", "inflated", *["alone"] * _small(tables)]
+    stated = [_Part.of(variant, tables, options).guarantee(tables) for variant in variants]
     if _with_program(tables):
-        statements += [guarantee_of_doubled(tables), guarantee_of_one_block_each(tables)]
-    if not statements:
-        return None
-    return promises.strongest(statements, promises.rough_value(tables))
+        stated += [guarantee_of_doubled(tables), guarantee_of_one_block_each(tables)]
+    value = promises.rough_value(tables)
+    known = (each for each in stated if each is not None)
+    return min(known, key=lambda each: (each.allows(value), each.theorem), default=None)
 
 
-class _Run:
-    """A run on a reduced problem."""
+def _parts(tables: Tables, options: GreedyOptions) -> list[_Part]:
+    """List the greedy runs of the variant."""
+    if options.variant != "best":
+        return [_Part.of(options.variant, tables, options)]
+    # Without inflation demands have no factor, but often the best schedule.
+    parts = [_Part.of(each, tables, options) for each in ("units", "demands", "inflated")]
+    if _small(tables):
+        alone = _Part.of("alone", tables, options)
+        if (stated := alone.guarantee(tables)) and _strongest(tables, options) == stated:
+            parts.append(alone)
+    return parts
 
-    def __init__(
-        self, reduction: Reduction, tables: Tables, options: GreedyOptions, budget: Budget
-    ) -> None:
-        self._reduction, self._tables = reduction, tables
-        self._options, self._budget = options, budget
 
-    def claims(self) -> Iterator[Named]:
-        tables, options, budget = self._tables, self._options, self._budget
-        if tables.unservable:
-            return  # the driver knows that there is no schedule
-        vertex = None
-        if tables.vast:
-            # The contents that the program needs are those to go on with.
-            tables, vertex = solved(tables, budget)
-        elif options.variant == "best" and _with_program(tables):
-            with suppress(Stopped):
-                vertex = Aggregated(tables, budget).solve(budget)
-        if not options.plain:
-            # A bound even without the program, so that the guarantee can be judged.
-            rough = promises.rough_prices(tables), "rough prices"
-            priced = rough if vertex is None else (vertex.prices, "dual prices")
-            proof = certificate(self._reduction, *priced)
-            if proof is not None:
-                yield proof
-        answers = Answers(self._reduction, tables, budget, plain=options.plain)
-        known: Fraction | None = None
-        if vertex is not None:
-            for theorem, rounding in (("T-2", doubled), ("T-add", one_block_each)):
-                counts = rounding(vertex, tables, budget)
-                yield answers.named(counts, f"aggregated program, {theorem}")
-                cost = tables.cost(counts[0])
-                known = cost if known is None else min(known, cost)
-        for part in self._parts(tables):
-            run = Opening(tables, part.inner, part.weights, part.delta, budget)
-            # What costs more than is known already can be left unfinished (theory 2.4).
-            opened = run.finish(known)
-            if opened is not None:
-                yield answers.named(opened, f"{part.variant}, {part.inner} inside")
-                known = tables.cost(opened[0]) if known is None else known
-        yield from answers.fewer()
-
-    def _parts(self, tables: Tables) -> list[_Part]:
-        """List the greedy runs of the variant."""
-        options = self._options
-        variants = [options.variant]
-        # Without inflation demands have no factor, but often the best schedule.
-        if options.variant == "best":
-            variants = ["units", "demands", "inflated"]
-            if _small(tables):
-                alone = _Part.of("alone", tables, options).guarantee(tables)
-                if alone is not None and _strongest(tables, options) == alone:
-                    variants.append("alone")
-        return [_Part.of(each, tables, options) for each in variants]
+def _claims(reduction: Reduction, options: GreedyOptions, budget: Budget) -> Iterator[Named]:
+    """Yield the claims of a run on a reduced problem. Raises Stopped."""
+    tables = Tables.of(reduction.problem, budget=budget)
+    if tables.unservable:
+        return  # the driver knows that there is no schedule
+    vertex = None
+    if tables.vast:
+        # The contents that the program needs are those to go on with.
+        tables, vertex = solved(tables, budget)
+    elif options.variant == "best" and _with_program(tables):
+        with suppress(Stopped):
+            vertex = Aggregated(tables, budget).solve(budget)
+    if not options.plain:
+        # A bound even without the program, so that the guarantee can be judged.
+        rough = promises.rough_prices(tables), "rough prices"
+        proof = certificate(reduction, *(rough if vertex is None else (vertex.prices,)))
+        if proof is not None:
+            yield proof
+    answers = Answers(reduction, tables, budget, plain=options.plain)
+    known: Fraction | None = None
+    if vertex is not None:
+        for theorem, rounding in (("T-2", doubled), ("T-add", one_block_each)):
+            counts = rounding(vertex, tables, budget)
+            yield answers.named(counts, f"aggregated program, {theorem}")
+            cost = tables.cost(counts[0])
+            known = cost if known is None else min(known, cost)
+    for variant, inner, delta in _parts(tables, options):
+        weights = "demands" if variant == "inflated" else variant
+        run = Opening(tables, inner, weights, delta, budget)
+        # What costs more than is known already can be left unfinished (theory 2.4).
+        opened = run.finish(known)
+        if opened is not None:
+            yield answers.named(opened, f"{variant}, {inner} inside")
+            known = tables.cost(opened[0]) if known is None else known
+    yield from answers.fewer()

@@ -8,6 +8,7 @@ are the other three. Once the run's budget has ended, they return whatever is kn
 from __future__ import annotations
 
 import itertools
+from collections import Counter
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
@@ -28,79 +29,66 @@ if TYPE_CHECKING:
 
     from ..aggregated.pseudoforest import Edge
 
+    Floats = NDArray[np.float64]
+    Whole = NDArray[np.int64]
+
 _NOISE = 1e-9
 #: Nodes of the exact search between two looks at the clock.
 _NODES = 1_000
 
 
 def exact(
-    blocks: Sequence[int],
-    bids: NDArray[np.float64],
-    budgets: NDArray[np.float64],
-    budget: Budget | None = None,
-) -> NDArray[np.int64]:
+    blocks: Sequence[int], bids: Floats, budgets: Floats, budget: Budget | None = None
+) -> Whole:
     """Find the best allocation, shape (k, m), by depth-first search; factor 1."""
     k, m = bids.shape
     # Types of large bids first: they decide most. Within a type, jobs of large bids first.
-    order = sorted((i for i in range(k) if blocks[i]), key=lambda i: -bids[i].max(initial=0))
-    rows = [bids[i].tolist() for i in order]
+    order = sorted(range(k), key=lambda i: -bids[i].max(initial=0))
+    units = [i for i in order for _ in range(blocks[i])]
+    rest = [Counter(units[at:]).items() for at in range(len(units))]
+    rows, left = bids.tolist(), budgets.tolist()
     ranked = [sorted(range(m), key=lambda j, row=row: -row[j]) for row in rows]  # type: ignore[misc]
-    numbers = [blocks[i] for i in order]
-    left = budgets.tolist()
-    given = [[0] * m for _ in order]
+    given = [[0] * m for _ in rows]
     best_value, best = -1.0, [row[:] for row in given]
     nodes, ended = 0, False
 
-    def most(at: int, number: int) -> float:
-        """What the blocks left can add at most: each as if it were the only one."""
-        total = 0.0
-        for later in range(at, len(order)):
-            row, count = rows[later], number if later == at else numbers[later]
-            if count:
-                total += count * max(map(min, row, left), default=0.0)
-        return total
-
-    def descend(at: int, number: int, start: int, value: float) -> None:
-        """Give the next of ``number`` blocks of a type to a job ranked ``start`` or later."""
+    def descend(at: int, start: int, value: float) -> None:
+        """Give the next block to a job that its type ranks ``start`` or later."""
         nonlocal best_value, best, nodes, ended
         nodes += 1
         if value > best_value:
             best_value, best = value, [row[:] for row in given]
-        while at < len(order) and not number:
-            at += 1
-            start, number = 0, numbers[at] if at < len(order) else 0
-        if at >= len(order) or value + most(at, number) <= best_value * (1 + 1e-15):
+        if at == len(units):
+            return
+        # What the blocks left can add at most: each as if it were the only one.
+        most = sum(count * max(map(min, rows[i], left), default=0.0) for i, count in rest[at])
+        if value + most <= best_value * (1 + 1e-15):
             return
         if ended or (not nodes % _NODES and budget is not None and budget.stopped):
             ended = True
             return
-        row, ranks = rows[at], ranked[at]
+        i = units[at]
+        again = at + 1 < len(units) and units[at + 1] == i
         for rank in range(start, m):
-            j = ranks[rank]
-            gain = min(row[j], left[j])
+            j = ranked[i][rank]
+            gain = min(rows[i][j], left[j])
             if gain <= 0:
                 continue
-            given[at][j] += 1
+            given[i][j] += 1
             left[j] -= gain
-            descend(at, number - 1, rank, value + gain)
+            descend(at + 1, rank if again else 0, value + gain)
             left[j] += gain
-            given[at][j] -= 1
+            given[i][j] -= 1
         # Or no further block of this type.
-        descend(at + 1, numbers[at + 1] if at + 1 < len(order) else 0, 0, value)
+        descend(at + units[at:].count(i), 0, value)
 
-    descend(0, numbers[0] if order else 0, 0, 0.0)
-    result = np.zeros((k, m), dtype=np.int64)
-    for i, row in zip(order, best, strict=True):
-        result[i] = row
-    return result
+    descend(0, 0, 0.0)
+    return np.array(best, dtype=np.int64).reshape(k, m)
 
 
 def assignment(
-    blocks: Sequence[int],
-    bids: NDArray[np.float64],
-    budgets: NDArray[np.float64],
-    budget: Budget | None = None,
-) -> NDArray[np.float64]:
+    blocks: Sequence[int], bids: Floats, budgets: Floats, budget: Budget | None = None
+) -> Floats:
     """Solve the assignment linear program: blocks in parts, each job paying within its budget.
 
     All 0 if stopped. Its integrality gap is 3/4 (Chakrabarty and Goel, SIAM J. Comput. 2010; see
@@ -109,42 +97,41 @@ def assignment(
     k, m = bids.shape
     pairs = [(i, j) for i in range(k) if blocks[i] for j in range(m) if bids[i, j] > 0]
     # The variables are parts of the most that a job can use: floats between 0 and 1.
-    most = {(i, j): min(float(blocks[i]), float(budgets[j]) / float(bids[i, j])) for i, j in pairs}
-    worth = {pair: most[pair] * float(bids[pair]) for pair in pairs}
-    scale = max(worth.values(), default=1.0)
-    # A row a type and a row a job: parts of what there is of it, which add up to at most 1.
-    rows: dict[tuple[str, int], dict[Edge, float]] = {}
-    for i, j in pairs:
-        rows.setdefault(("type", i), {})[i, j] = most[i, j] / float(blocks[i])
-        rows.setdefault(("job", j), {})[i, j] = worth[i, j] / float(budgets[j])
-    gains = {pair: worth[pair] / scale for pair in pairs}
+    most = [min(float(blocks[i]), float(budgets[j]) / float(bids[i, j])) for i, j in pairs]
+    worth = [number * float(bids[pair]) for number, pair in zip(most, pairs, strict=True)]
+    gains = [each / max(worth) for each in worth]
+    # A row a job and a row a type: parts of what there is of it, which add up to at most 1.
+    rows: dict[tuple[str, int], dict[int, float]] = {}
+    for at, (i, j) in enumerate(pairs):
+        rows.setdefault(("job", j), {})[at] = worth[at] / float(budgets[j])
+        rows.setdefault(("type", i), {})[at] = most[at] / float(blocks[i])
     limits = [terms for _, terms in sorted(rows.items())]
+    program = LinearProgram()
+    for gain in gains:
+        program.variable(-gain)  # minimising what is lost is maximising what is gained
+    for terms in limits:
+        program.row([(at, -part) for at, part in terms.items()], low=-1.0)
+    answer = program.solve(budget)
+    values = _exactly(gains, limits, budget) if answer is None else answer.values
     parts = np.zeros((k, m))
-    for pair, part in _most_gained(gains, limits, budget).items():
-        parts[pair] = max(0.0, part) * most[pair]
-    nearest = np.rint(parts)
-    parts = np.where(np.abs(parts - nearest) < _NOISE, nearest, parts)
+    for pair, part, number in zip(pairs, values, most, strict=False):
+        parts[pair] = max(0.0, part) * number
+    parts = _settled(parts)
     # Within the solver's tolerance a type may give more than there is.
     over = parts.sum(axis=1) / np.maximum(1.0, np.array(blocks, dtype=float))
     return np.asarray(parts / np.maximum(1.0, over)[:, None])
 
 
-def _most_gained(
-    gains: dict[Edge, float], limits: Sequence[dict[Edge, float]], budget: Budget | None
-) -> dict[Edge, float]:
-    """Choose parts of which each limit's terms add up to at most 1; none if stopped."""
-    program = LinearProgram()
-    # Minimising what is lost is maximising what is gained.
-    number = {pair: program.variable(-gain) for pair, gain in gains.items()}
-    for terms in limits:
-        program.row([(number[pair], -part) for pair, part in terms.items()], low=-1.0)
-    answer = program.solve(budget)
-    if answer is not None:
-        return {pair: answer.values[at] for pair, at in number.items()}
-    # Numbers too far apart for floats: the parts are the prices of the dual program, which exact
-    # numbers, in a common step, solve from the start that its costs of 1 give.
-    parts = [Fraction(terms.get(pair, 0)) for pair in gains for terms in limits]
-    numbers, scale = common_denominator([*parts, *map(Fraction, gains.values())])
+def _exactly(
+    gains: Sequence[float], limits: Sequence[dict[int, float]], budget: Budget | None
+) -> list[float]:
+    """Solve the assignment program where numbers are too far apart for floats; [] if stopped.
+
+    The parts are the prices of the dual program, which exact numbers, in a common step, solve from
+    the start that its costs of 1 give.
+    """
+    parts = [Fraction(terms.get(at, 0)) for at in range(len(gains)) for terms in limits]
+    numbers, scale = common_denominator([*parts, *map(Fraction, gains)])
     size = len(limits)
     exactly = cheapest(
         [Fraction(1)] * size,
@@ -153,13 +140,16 @@ def _most_gained(
         stopped=lambda: budget is not None and budget.stopped,
     )
     # A row that was scaled up has a price that is as much lower.
-    prices = [] if exactly is None else exactly.prices
-    return {pair: float(price * scale) for pair, price in zip(gains, prices, strict=False)}
+    return [] if exactly is None else [float(price * scale) for price in exactly.prices]
 
 
-def _divided(
-    parts: NDArray[np.float64], blocks: Sequence[int]
-) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
+def _settled(parts: Floats) -> Floats:
+    """Make parts that are whole but for noise exactly whole."""
+    nearest = np.rint(parts)
+    return np.where(np.abs(parts - nearest) < _NOISE, nearest, parts)
+
+
+def _divided(parts: Floats, blocks: Sequence[int]) -> tuple[Whole, Whole, Floats]:
     """Return whole blocks, how many of each type are left, and the parts that want those."""
     whole = np.floor(parts)
     # Large counts would leave floats no digits for the parts: these are rounded by themselves.
@@ -175,22 +165,14 @@ def _divided(
 
 
 def independent(
-    blocks: Sequence[int],
-    bids: NDArray[np.float64],
-    budgets: NDArray[np.float64],
-    budget: Budget | None = None,
-) -> NDArray[np.int64]:
+    blocks: Sequence[int], bids: Floats, budgets: Floats, budget: Budget | None = None
+) -> Whole:
     """Round the assignment program block by block; factor 1 - 1/e.
 
-    Jobs get the whole parts of what the program gives them. Every other block of type i goes to job
-    j with probability (its part of these blocks), independently of the others. Of what a job pays
-    at most, block b then brings the part Z_b in [0, 1], and
-
-        E min(1, sum Z_b)  >=  1 - prod (1 - E Z_b)  >=  (1 - 1/e) min(1, sum E Z_b).
-
-    The product is linear in every single draw. So instead of drawing, each block in turn goes where
-    it lowers the weighted products most: no more of them is left than drawing leaves on average
-    (the method of conditional expectations).
+    Drawn by its part, independently of the others, block b brings the part Z_b of what a job pays
+    at most, and ``E min(1, sum Z_b) >= 1 - prod (1 - E Z_b) >= (1 - 1/e) min(1, sum E Z_b)``.
+    Instead of drawing, each block in turn goes where it lowers the weighted products most: no more
+    of them is left than on average (conditional expectations).
     """
     given, left, rest = _divided(assignment(blocks, bids, budgets, budget), blocks)
     each = np.minimum(1.0, bids / budgets)
@@ -215,15 +197,12 @@ def independent(
 
 
 def dependent(
-    blocks: Sequence[int],
-    bids: NDArray[np.float64],
-    budgets: NDArray[np.float64],
-    budget: Budget | None = None,
-) -> NDArray[np.int64]:
+    blocks: Sequence[int], bids: Floats, budgets: Floats, budget: Budget | None = None
+) -> Whole:
     """Round the assignment program along paths; factor 3/4. See :class:`PathRounding`."""
     given, left, rest = _divided(assignment(blocks, bids, budgets, budget), blocks)
-    rounding = PathRounding(rest, bids, budgets, (given * bids).sum(axis=0))
-    rounded = np.floor(rounding.rounded(budget) + 0.5).astype(np.int64)
+    rounding = PathRounding(bids, budgets, (given * bids).sum(axis=0))
+    rounded = np.floor(rounding.rounded(rest, budget) + 0.5).astype(np.int64)
     if (rounded.sum(axis=1) > left).any():
         raise AssertionError(f"more blocks given than the {left.tolist()} there are")
     return given + rounded
@@ -232,15 +211,12 @@ def dependent(
 class PathRounding:
     """Rounds parts of blocks to whole ones along cycles and paths, keeping 3/4 of their worth.
 
-    Blocks are in parts, feasible for the assignment program; ``already`` is what others, which are
-    whole, are worth to each job. An edge (block type, job) is open while its part is not whole. The
-    rounding keeps every type's total within its next whole number and moves along one cycle or path
-    of open edges at a time, such that every job in between keeps what it is given in all, in bids.
-
-    * A cycle is opened by changing all of its edges so that all jobs, and all types but one, keep
-      their totals; of two directions the one that lowers that type's total is free. Nobody loses.
-    * A path from one end of a tree to another can be changed in two directions. Drawn in proportion
-      to the other's length neither changes anything on average.
+    Parts are feasible for the assignment program; ``already`` is what other blocks are worth to
+    each job. An edge (block type, job) is open while its part is not whole. A move along a cycle or
+    path of open edges keeps what every job in between is given in all, in bids, and every type's
+    total within its next whole number. On a cycle the direction that lowers the total of the one
+    type where it begins costs nobody anything. On a path from one end of a tree to another two
+    directions, drawn in proportion to the other's length, change nothing on average.
 
     A job that is an end has a single open edge, of part z and bid b, beside whole blocks worth L;
     it was given T = L + b z <= budget B in all. Rounded up with probability z it has
@@ -251,52 +227,37 @@ class PathRounding:
     roundings is Srinivasan's, APPROX 2008, doi:10.1007/978-3-540-85363-3_20).
     """
 
-    def __init__(
-        self,
-        parts: NDArray[np.float64],
-        bids: NDArray[np.float64],
-        budgets: NDArray[np.float64],
-        already: NDArray[np.float64] | None = None,
-    ) -> None:
-        self._parts, self._bids, self._budgets = parts.copy(), bids, budgets
-        self._already = np.zeros(bids.shape[1]) if already is None else already
+    def __init__(self, bids: Floats, budgets: Floats, already: Floats) -> None:
+        self._bids, self._budgets, self._already = bids, budgets, already
 
-    def rounded(self, budget: Budget | None = None) -> NDArray[np.float64]:
+    def rounded(self, parts: Floats, budget: Budget | None = None) -> Floats:
         """Return whole blocks, as floats; if stopped, parts are rounded down."""
-        while True:
-            edges = self._open()
-            if not edges:
-                return self._parts
+        parts = _settled(parts)
+        while (parts != np.rint(parts)).any():
             if budget is not None and budget.stopped:
-                return np.floor(self._parts)
-            graph = bipartite_graph(edges)
+                return np.floor(parts)
+            opened = np.argwhere(parts != np.rint(parts)).tolist()
+            graph = bipartite_graph((i, j) for i, j in opened)
             cycle = _cycle(graph)
-            if cycle is not None:
-                self._move(self._around(cycle))
-                continue
-            changes = self._along(_path(graph))
-            before, results = self._parts, []
-            for sign in (1.0, -1.0):
-                self._parts = before.copy()
-                self._move({edge: sign * change for edge, change in changes.items()})
-                results.append((self.potential(), self._parts))
-            self._parts = max(results, key=lambda result: result[0])[1]
+            changes = self._along(cycle or _path(graph))
+            signs: tuple[float, ...] = (1.0, -1.0)
+            if cycle:
+                # The total of the type where the cycle begins must not rise.
+                signs = signs[1:] if changes[cycle[0]] + changes[cycle[-1]] > 0 else signs[:1]
+            moved = [
+                _moved(parts, {edge: sign * change for edge, change in changes.items()})
+                for sign in signs
+            ]
+            parts = max(moved, key=self.potential)
+        return parts
 
-    def _open(self) -> list[Edge]:
-        parts = self._parts
-        nearest = np.rint(parts)
-        # Whole but for noise: exactly whole from here on.
-        np.copyto(parts, nearest, where=np.abs(parts - nearest) < _NOISE)
-        return [(int(i), int(j)) for i, j in zip(*np.nonzero(parts != nearest), strict=True)]
-
-    def potential(self) -> float:
+    def potential(self, parts: Floats) -> float:
         """Return what the rounding of the parts is worth at least."""
-        self._open()
-        opened = self._parts != np.rint(self._parts)
-        worth = self._already + (self._parts * self._bids).sum(axis=0)
+        opened = parts != np.rint(parts)
+        worth = self._already + (parts * self._bids).sum(axis=0)
         # Of a job with one open edge, or with none: the edge's part and bid.
         at = opened.argmax(axis=0), np.arange(opened.shape[1])
-        z, bids = self._parts[at] - np.floor(self._parts[at]), self._bids[at]
+        z, bids = parts[at] - np.floor(parts[at]), self._bids[at]
         low = worth - z * bids
         single = np.minimum(self._budgets, low) * (1 - z)
         single += np.minimum(self._budgets, low + bids) * z
@@ -314,22 +275,19 @@ class PathRounding:
                 changes[following] = -change * float(self._bids[edge] / self._bids[following])
         return changes
 
-    def _around(self, cycle: Sequence[Edge]) -> dict[Edge, float]:
-        """Return changes around a cycle, from a type on, that lower or keep this type's total."""
-        changes = self._along(cycle)
-        total = changes[cycle[0]] + changes[cycle[-1]]
-        return {edge: -change for edge, change in changes.items()} if total > 0 else changes
 
-    def _move(self, changes: dict[Edge, float]) -> None:
-        """Change parts until the first of them is whole."""
-        steps = []
-        for edge, change in changes.items():
-            part = float(self._parts[edge])
-            if change:
-                goal = np.floor(part) + 1 if change > 0 else np.ceil(part) - 1
-                steps.append((goal - part) / change)
-        for edge, change in changes.items():
-            self._parts[edge] += min(steps) * change
+def _moved(parts: Floats, changes: dict[Edge, float]) -> Floats:
+    """Change parts until the first of them is whole."""
+    steps = []
+    for edge, change in changes.items():
+        part = float(parts[edge])
+        if change:
+            goal = np.floor(part) + 1 if change > 0 else np.ceil(part) - 1
+            steps.append((goal - part) / change)
+    parts = parts.copy()
+    for edge, change in changes.items():
+        parts[edge] += min(steps) * change
+    return _settled(parts)
 
 
 def _edges_of(nodes: Sequence[tuple[str, int]]) -> list[Edge]:
@@ -337,15 +295,12 @@ def _edges_of(nodes: Sequence[tuple[str, int]]) -> list[Edge]:
     return [(one[1], other[1]) for one, other in pairs]
 
 
-def _cycle(graph: Any) -> list[Edge] | None:
-    """Return the edges of a cycle, from one of its types on; None if there is none."""
+def _cycle(graph: Any) -> list[Edge]:
+    """Return the edges of a cycle, from one of its types on; none if there is none."""
     import networkx as nx
 
-    basis = nx.cycle_basis(graph)
-    if not basis:
-        return None
-    nodes = basis[0]
-    start = next(at for at, node in enumerate(nodes) if node[0] == "type")
+    nodes = next(iter(nx.cycle_basis(graph)), [])
+    start = 1 if nodes and nodes[0][0] != "type" else 0
     return _edges_of([*nodes[start:], *nodes[: start + 1]])
 
 

@@ -71,11 +71,9 @@ class Opening:
             [min(count, most * number) for count, number in zip(row, numbers, strict=True)]
             for row, numbers in zip(tables.counts, usable(tables), strict=True)
         ]
-        size = 1
-        while size < n:
-            size *= 2
-        leaves = np.full(2 * size, -1)
-        leaves[size : size + n] = np.arange(n)
+        self._size = 1 << max(0, n - 1).bit_length()
+        leaves = np.full(2 * self._size, -1)
+        leaves[self._size : self._size + n] = np.arange(n)
         picks = max(1, min(max((sum(row) for row in tables.counts), default=0), n * k + n + k))
         dearest = max(tables.costs, default=Fraction(0)) or Fraction(1)
         self._numbers: dict[str, Any] = {
@@ -96,7 +94,6 @@ class Opening:
             "gained": np.zeros(picks, dtype=np.int64),
             "tally": [n, 0],
         }
-        self._size = size
 
     def finish(self, most: Fraction | None = None) -> Counts | None:
         """Open machines until all jobs are met; None if dearer than ``most``. Raises Stopped.
@@ -130,7 +127,8 @@ class Opening:
                 # The clock says how often it is looked at, and nothing else.
                 began = perf_counter()
                 stuck = advance(state, number) < 0
-                number = _more_or_fewer(number, perf_counter() - began)
+                quick = perf_counter() - began < _CLOCK_SECONDS
+                number = min(2 * number, _MAX_STEPS) if quick else max(1, number // 2)
             if stuck:
                 raise AssertionError("no machine serves any job that is not met yet")
             if most is not None and tables.cost(list(map(int, state.machines))) > most:
@@ -151,10 +149,9 @@ class Opening:
         if tables.n < _COMPILED_JOBS:
             work = tables.n * tables.k * tables.c
             return work >= _COMPILED_WORK and seconds > _COMPILATION_SECONDS
-        if "numba" not in sys.modules and seconds < _LOADING_SECONDS:
-            while True:
-                look_at(budget)
-                sleep(_CLOCK_SECONDS / 2)
+        while "numba" not in sys.modules and seconds < _LOADING_SECONDS:
+            look_at(budget)
+            sleep(_CLOCK_SECONDS / 2)
         return True
 
     def _open_one(self) -> bool:
@@ -163,17 +160,16 @@ class Opening:
         It looks at the clock between two configurations: with a hundred block types a step takes
         seconds.
         """
-        state = self._state
+        state, picks = self._state, []
         fill = steps.fill if self._inner == "greedy" else self._filled()
-        first, chosen, best, picks = steps.top(state), -1, 0.0, []
-        if first < 0:
-            return False
-        for c in (first, *range(first), *range(first + 1, self._tables.c)):
+        chosen, best = -1, 0.0
+        bounds = [steps.bound(state, c) for c in range(self._tables.c)]
+        for c in sorted(range(len(bounds)), key=lambda c: -bounds[c]):
             look_at(self._budget)
-            if steps.bound(state, c) < best:
-                continue
+            if bounds[c] < best or not bounds[c]:
+                break
             gained = steps.rate(fill(state, c), state.costs[c])
-            if gained > 0 and steps.better(c, gained, chosen, best):
+            if gained > best or (gained == best > 0 and c < chosen):
                 chosen, best, picks = c, gained, state.picks[: 3 * state.tally[1]]
         if chosen >= 0:
             state.picks[: len(picks)] = picks
@@ -216,31 +212,24 @@ def _divisors(tables: Tables, weights: str, whole: int, largest: int, budget: Bu
     if largest * max([1, *map(max, tables.counts)]) * tables.k >= _FITS:
         kind = object
     table = np.array(tables.counts, dtype=kind).T
-    paid = [c for c, cost in enumerate(costs) if cost]
-    free = [c for c, cost in enumerate(costs) if not cost]
-    cheapest = min((costs[c] for c in paid), default=1)
+    cheapest = min(filter(None, costs), default=1)
     per_cost = np.array(
-        [Fraction(cheapest, costs[c]) for c in paid], dtype=object if kind is object else float
+        [Fraction(cheapest, cost) if cost else 0 for cost in costs],
+        dtype=object if kind is object else float,
     )
     found = []
-    for j, (demand, supply) in enumerate(zip(tables.demands, tables.supply, strict=True)):
-        if not j % _ROWS:
-            look_at(budget)
-        amounts = np.minimum(demand, supply.astype(kind) @ table)
-        if any(amounts[free]):
-            # Machines that cost nothing come before all others: the weight does not matter.
-            found.append(unit * int(demand))
-            continue
-        at = int(np.argmax(amounts[paid] * per_cost))
-        found.append(unit * int(amounts[paid[at]]) * (_GRID * dearest // costs[paid[at]]))
+    for first in range(0, tables.n, _ROWS):
+        look_at(budget)
+        demands = tables.demands[first : first + _ROWS].astype(kind)
+        amounts = np.minimum(demands[:, None], tables.supply[first : first + _ROWS] @ table)
+        best = np.argmax(amounts * per_cost, axis=1).tolist()
+        for demand, row, at in zip(demands.tolist(), amounts.tolist(), best, strict=True):
+            if any(amount for amount, cost in zip(row, costs, strict=True) if not cost):
+                # Machines that cost nothing come before all others: the weight does not matter.
+                found.append(unit * demand)
+            else:
+                found.append(unit * row[at] * (_GRID * dearest // costs[at]))
     return found
-
-
-def _more_or_fewer(number: int, seconds: float) -> int:
-    """Return how many steps to do at once after so many took so long."""
-    if seconds < _CLOCK_SECONDS:
-        return min(2 * number, _MAX_STEPS)
-    return max(1, number // 2) if seconds > 2 * _CLOCK_SECONDS else number
 
 
 def _candidates(bids: NDArray[np.float64], blocks: Sequence[int]) -> NDArray[np.int64]:

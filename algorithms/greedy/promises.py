@@ -5,6 +5,7 @@ from __future__ import annotations
 from decimal import ROUND_CEILING, Context, Decimal
 from fractions import Fraction
 from math import ceil, log
+from operator import mul
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -14,8 +15,6 @@ from cms.plugin.guarantee import Guarantee
 from ..tables.integers import least_pay
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from ..tables.integers import Tables
 
 #: What each inner method guarantees, as a rational not above it (1 - 1/e is 0.6321...).
@@ -95,31 +94,29 @@ def alone_factor(few: int, delta: Fraction) -> Fraction:
     return rounded_up((1 + delta) * (1 + log_above(few / min(Fraction(1), delta))))
 
 
-def by_units(tables: Tables, inner: str) -> Guarantee:
-    """State G-int, with the most that one machine can gain in units of demand."""
-    best = [int(column.max(initial=0)) for column in tables.supply.T]
-    largest = max((_most_units(tables, row, best) for row in tables.counts), default=0)
-    factor = max(Fraction(1), _by_inner(harmonic_above(largest), inner))
-    return Guarantee(factor, 0, "OPT", "G-int, theory 2.2")
-
-
-def inflated(tables: Tables, inner: str, delta: Fraction) -> Guarantee:
-    """State G-real; the last machine comes on top."""
-    factor = _by_inner(inflated_factor(tables.n, delta), inner)
-    return Guarantee(factor, tables.dearest(1), "OPT", "G-real, theory 2.2")
-
-
-def alone(tables: Tables, inner: str, delta: Fraction) -> Guarantee:
-    """State G-alone."""
-    factor = _by_inner(alone_factor(served_at_once(tables), delta), inner)
-    return Guarantee(factor, 0, "OPT", "G-alone, methods/algorithms")
-
-
-def floats_suffice(tables: Tables, delta: Fraction) -> bool:
-    """Whether floats tell gains of one unit apart, as the factors need."""
+def of(tables: Tables, variant: str, inner: str, delta: Fraction) -> Guarantee | None:
+    """State G-int, G-real or G-alone; None where floats do not tell gains of one unit apart."""
     paid = [cost for cost in tables.costs if cost] or [Fraction(1)]
     largest = int(tables.demands.max(initial=0)) * (delta.numerator + delta.denominator)
-    return (largest * ceil(max(paid) / min(paid))).bit_length() <= _FLOAT_BITS
+    if (largest * ceil(max(paid) / min(paid))).bit_length() > _FLOAT_BITS:
+        return None
+    term: Fraction | int = 0
+    if variant == "units":
+        # The most that one machine can gain in units of demand.
+        best = [int(column.max(initial=0)) for column in tables.supply.T]
+        factor = harmonic_above(
+            max((_most_units(tables, row, best) for row in tables.counts), default=0)
+        )
+        theorem = "G-int, theory 2.2"
+    elif variant == "inflated":
+        # The last machine comes on top.
+        factor, term = inflated_factor(tables.n, delta), tables.dearest(1)
+        theorem = "G-real, theory 2.2"
+    else:
+        factor = alone_factor(served_at_once(tables), delta)
+        theorem = "G-alone, methods/algorithms"
+    factor = rounded_up(factor / FACTORS[inner] * (1 + _MISSED[inner]))
+    return Guarantee(max(Fraction(1), factor), term, "OPT", theorem)
 
 
 def served_at_once(tables: Tables) -> int:
@@ -131,10 +128,6 @@ def usable(tables: Tables) -> list[list[int]]:
     """Return the blocks of each configuration, of no type more than all jobs together can use."""
     most = tables.problem.useful_blocks()
     return [list(map(min, row, most)) for row in tables.counts]
-
-
-def _by_inner(factor: Fraction, inner: str) -> Fraction:
-    return rounded_up(factor / FACTORS[inner] * (1 + _MISSED[inner]))
 
 
 def _most_units(tables: Tables, row: list[int], best: list[int]) -> int:
@@ -149,29 +142,17 @@ def _most_units(tables: Tables, row: list[int], best: list[int]) -> int:
     return min(by_block, int(by_job.sum()))
 
 
-def strongest(statements: Sequence[Guarantee], value: Fraction) -> Guarantee:
-    """Choose the statement that allows least if the reference had this value."""
-    return min(statements, key=lambda statement: (statement.allows(value), statement.theorem))
-
-
 def rough_prices(tables: Tables) -> list[Fraction]:
     """Price every block as if the machine that it fills most cheaply were full of it.
 
     All prices are then lowered alike until no machine is worth more than it costs.
     """
-    prices: list[Fraction] = []
-    for i in range(tables.k):
-        each = [c / row[i] for c, row in zip(tables.costs, tables.counts, strict=True) if row[i]]
-        prices.append(min(each, default=Fraction(0)))
-    worth = max(
-        (
-            sum((p * a for p, a in zip(prices, row, strict=True)), Fraction(0)) / cost
-            for row, cost in zip(tables.counts, tables.costs, strict=True)
-            if cost
-        ),
-        default=Fraction(1),
-    )
-    return [price / max(worth, Fraction(1)) for price in prices]
+    pairs = [*zip(tables.costs, tables.counts, strict=True)]
+    cheapest = ((cost / row[i] for cost, row in pairs if row[i]) for i in range(tables.k))
+    prices = [min(each, default=Fraction(0)) for each in cheapest]
+    worth = (sum(map(mul, prices, row), Fraction(0)) / cost for cost, row in pairs if cost)
+    most = max(worth, default=Fraction(1))
+    return [price / max(most, Fraction(1)) for price in prices]
 
 
 def rough_value(tables: Tables) -> Fraction:

@@ -16,8 +16,7 @@ from typing import Any, NamedTuple
 _LEAST_GAIN = 1e-300
 # In this order, so that each finds those it calls compiled already.
 _COMPILED = (
-    "worth", "refresh", "fill", "rate", "bound", "top", "better", "choose", "apply", "start",
-    "advance",
+    "worth", "refresh", "fill", "rate", "bound", "choose", "apply", "start", "advance",
 )  # fmt: skip
 
 
@@ -126,32 +125,21 @@ def bound(s: State, c: int) -> float:
     return rate(most, s.costs[c]) * (1.0 + 1e-12)
 
 
-def top(s: State) -> int:
-    """Return the configuration that could gain most for its cost; -1 if none gains anything."""
-    found, highest = -1, 0.0
-    for c in range(len(s.costs)):
-        could = bound(s, c)
-        if could > highest:
-            found, highest = c, could
-    return found
-
-
-def better(c: int, gained: float, chosen: int, best: float) -> bool:
-    """Whether a configuration's rate is better than that of the one chosen; of equals the first."""
-    return chosen < 0 or gained > best or (gained == best and c < chosen)
-
-
 def choose(s: State) -> int:
     """Return the configuration whose filling gains most for its cost, the first of equal ones."""
     # The one that could gain most first: it rules most of the others out.
-    first = top(s)
+    first, highest = -1, 0.0
+    for c in range(len(s.costs)):
+        could = bound(s, c)
+        if could > highest:
+            first, highest = c, could
     if first < 0:
         return -1
     chosen, best = first, rate(fill(s, first), s.costs[first])
     for c in range(len(s.costs)):
         if c != first and bound(s, c) >= best:
             gained = rate(fill(s, c), s.costs[c])
-            if better(c, gained, chosen, best):
+            if gained > best or (gained == best and c < chosen):
                 chosen, best = c, gained
     return chosen
 
@@ -162,7 +150,7 @@ def apply(s: State) -> int:
     for at in range(picks):
         i, j, number = s.picks[3 * at], s.picks[3 * at + 1], s.picks[3 * at + 2]
         s.amount[j] += number * s.supply[j * s.k + i]
-    copies, needed, open_jobs, first = 1, 0, 0, True
+    copies, needed, open_jobs = -1, 0, 0
     for at in range(picks):
         j = s.picks[3 * at + 1]
         amount = s.amount[j]
@@ -170,8 +158,8 @@ def apply(s: State) -> int:
             continue  # seen at an earlier pick
         s.amount[j] = -amount
         same = s.residual[j] // amount
-        if first or same < copies:
-            copies, first = same, False
+        if copies < 0 or same < copies:
+            copies = same
         if s.residual[j] > s.done[j]:
             open_jobs += 1
             needed = max(needed, (s.residual[j] - s.done[j] + amount - 1) // amount)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -16,8 +17,17 @@ from cms.values.fields import CheckedFields
 from cms.values.numbers import shown
 
 from ..solvers.transport import fits
-from .plans import best_plan, claim_plan, claim_prices, counts_of, filled, pairs_by_weight, parted
-from .prices import prices_of, rough_prices
+from .plans import (
+    best_plan,
+    claim_plan,
+    claim_prices,
+    counts_of,
+    filled,
+    pairs_by_weight,
+    parted,
+    prices_of,
+    rough_prices,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -133,15 +143,11 @@ def _claims(problem: SharingProblem, options: MuxFlowOptions, budget: Budget) ->
         yield claim_plan(problem, greedy, "greedy by weight")
         prices = rough_prices(weights, greedy, counts, stopped)
         yield claim_prices(problem, prices, "prices of the greedy plan")
-    plans, found = [], []
+    whole, found = Counter[tuple[int, int]](), []
     for side in sides:
-        plans.append(best_plan(weights, side, budget))
-        found.append(prices_of(weights, plans[-1], side, stopped))
-    whole = plans[0]._replace(
-        row=np.concatenate([plan.row for plan in plans]),
-        column=np.concatenate([plan.column for plan in plans]),
-        amount=[n for plan in plans for n in plan.amount],
-    )
+        plan = best_plan(weights, side, budget)
+        whole.update(plan)
+        found.append(prices_of(weights, plan, side, stopped))
     yield claim_plan(problem, whole, words)
     middle = np.sort(np.stack(found), axis=0)[(len(found) - 1) // 2]
     yield claim_prices(problem, middle, f"prices of the {words}")

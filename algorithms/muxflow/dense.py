@@ -15,8 +15,7 @@ from cms.running.stopping import Stopped
 from cms.values.numbers import shown
 
 from .baselines import NoOptions
-from .plans import best_plan, claim_plan, claim_prices, counts_of, spread_of
-from .prices import prices_of
+from .plans import best_plan, claim_plan, claim_prices, counts_of, prices_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -80,10 +79,7 @@ class SharingDense:
         single = problem.weights[of_row][:, of_column]
         with suppress(Stopped):
             units = best_plan(single, ([1] * len(of_row), [1] * len(of_column)), budget)
-            counts = Counter(
-                zip(of_row[units.row].tolist(), of_column[units.column].tolist(), strict=True)
-            )
-            plan = spread_of([(i, j, n) for (i, j), n in counts.items()])
+            plan = dict(Counter((int(of_row[i]), int(of_column[j])) for i, j in units))
             yield claim_plan(problem, plan, "flow of single GPUs")
             prices = prices_of(problem.weights, plan, classes, lambda: budget.stopped)
             yield claim_prices(problem, prices, "prices of the flow")

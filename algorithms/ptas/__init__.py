@@ -30,8 +30,12 @@ if TYPE_CHECKING:
 
     from ..prices.vertex import BasicSolution
 
-#: Ways to the optimum in the exact part.
-_WAYS = ("auto", "dynamic", "program")
+#: Ways to the optimum in the exact part, one after the other.
+_WAYS: dict[str, tuple[type[DynamicProgram | CompactProgram], ...]] = {
+    "auto": (DynamicProgram, CompactProgram),
+    "dynamic": (DynamicProgram,),
+    "program": (CompactProgram,),
+}
 
 
 @dataclass(frozen=True)
@@ -174,44 +178,29 @@ class _Run:
             if plain:
                 yield rounding
             return
-        fleet = Fleet(self._small)
-        try:
-            way, name = self._way(fleet, lowest, highest, enough=enough)
-        except UnsupportedProblem as fault:
+        fleet, refusals = Fleet(self._small), []
+        for kind in _WAYS[self._options.exact][: 1 if enough else None]:
+            try:
+                way = kind(fleet, lowest, highest)
+                break
+            except UnsupportedProblem as fault:
+                refusals.append(str(fault))
+        else:
             if enough:
                 return
-            raise UnsupportedProblem(
-                f"{fault}; take a larger epsilon, or the method price_and_branch"
-            ) from None
+            advice = "take a larger epsilon, or the method price_and_branch"
+            raise UnsupportedProblem("; ".join([*refusals, advice]))
         best, cost = rounding, highest
         for found in way.run(budget):
             if found is not None:
-                better = self._reduction.restore(fleet.schedule(found))
-                best, cost = Named(better, name), fleet.price(found)
-                if not plain:
-                    yield best
-            elif plain:
+                best, cost = (
+                    Named(self._reduction.restore(found), way.name),
+                    found.cost(self._small),
+                )
+            if found is None and not plain:
+                yield Named(SolverBound(cost, way.name), "exact part")
+            elif found is None or not plain:
                 yield best
-            else:
-                yield Named(SolverBound(cost, name), "exact part")
-
-    def _way(
-        self, fleet: Fleet, lowest: Fraction, highest: Fraction, *, enough: bool
-    ) -> tuple[DynamicProgram | CompactProgram, str]:
-        """Choose a way to the optimum; an error says that there is none."""
-        exact = self._options.exact
-        refusal = ""
-        if exact != "program":
-            try:
-                return DynamicProgram(fleet, lowest, highest), "dynamic program"
-            except UnsupportedProblem as fault:
-                if exact == "dynamic" or enough:
-                    raise
-                refusal = f"{fault}; "
-        try:
-            return CompactProgram(fleet, lowest, highest), "CP-SAT"
-        except UnsupportedProblem as fault:
-            raise UnsupportedProblem(f"{refusal}{fault}") from None
 
 
 def additive_loss_in_steps(problem: Problem) -> Fraction:

@@ -14,7 +14,7 @@ from __future__ import annotations
 from contextlib import closing
 from heapq import heappop, heappush
 from math import ceil, prod
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -53,13 +53,6 @@ MAX_LAST = 2**40
 _NEVER, _NONE = 2**61, -(2**61)
 
 
-class FleetFound(NamedTuple):
-    """Machines of each configuration, and the blocks of each type given to each job."""
-
-    machines: Sequence[int]
-    given: Sequence[Sequence[int]]
-
-
 class Fleet:
     """A reduced problem without limits, with all its configurations listed.
 
@@ -69,12 +62,7 @@ class Fleet:
 
     def __init__(self, problem: Problem) -> None:
         self.problem = problem
-        self.shapes, left_out = listed(problem, MAX_SHAPES)
-        if left_out:
-            raise UnsupportedProblem(
-                f"a size-bounded set has more than {MAX_SHAPES} maximal configurations, which are "
-                "listed one by one here"
-            )
+        self.shapes = listed(problem, MAX_SHAPES).shapes
         self.counts = [
             tuple(shape.blocks.get(block, 0) for block in problem.blocks) for shape in self.shapes
         ]
@@ -84,17 +72,13 @@ class Fleet:
         self.demands = demands_of(problem)
         self.useful = [sum(d.enough[i] for d in self.demands) for i in range(len(problem.blocks))]
 
-    def price(self, found: FleetFound) -> Fraction:
-        """Return what machines cost."""
-        return self.step * sum(x * y for x, y in zip(found.machines, self.steps, strict=True))
-
-    def schedule(self, found: FleetFound) -> Schedule:
-        """Build a schedule of the reduced problem."""
-        machines = {shape: x for shape, x in zip(self.shapes, found.machines, strict=True) if x}
-        given = np.array(found.given, dtype=object)
-        jobs, blocks = np.nonzero(given)
-        columns = jobs, blocks, given[jobs, blocks]
-        return Schedule.from_counts(self.problem, machines, columns).without_idle_machines()
+    def schedule(self, machines: Sequence[int], given: Sequence[Sequence[int]]) -> Schedule:
+        """Build a schedule of machines of each shape, and blocks of each type for each job."""
+        opened = {shape: x for shape, x in zip(self.shapes, machines, strict=True) if x}
+        numbers = np.array(given, dtype=object)
+        jobs, blocks = np.nonzero(numbers)
+        columns = jobs, blocks, numbers[jobs, blocks]
+        return Schedule.from_counts(self.problem, opened, columns).without_idle_machines()
 
 
 class DynamicProgram:
@@ -103,11 +87,16 @@ class DynamicProgram:
     Every job can be served. Raises UnsupportedProblem if the tables would be too large.
     """
 
+    name = "dynamic program"
+
     def __init__(self, fleet: Fleet, lowest: Fraction, highest: Fraction) -> None:
         self._fleet = fleet
         # The costs of interest, in steps.
         self._least = ceil(lowest / fleet.step)
         self._most = ceil(highest / fleet.step) - 1
+        # The types that machines of no cost have.
+        every = [*zip(fleet.steps, fleet.counts, strict=True)]
+        self._free = {i for steps, counts in every if not steps for i, n in enumerate(counts) if n}
         k = len(fleet.useful)
         self._caps = [self._cap(i) for i in range(k)]
         # The type of the largest range needs no axis of its own, nor do types that are not used. An
@@ -141,16 +130,11 @@ class DynamicProgram:
     def _cap(self, block: int) -> int:
         """Return how many blocks of a type are useful, and can be had at the costs of interest."""
         fleet = self._fleet
-        if block in self._find_free():
+        if block in self._free:
             return fleet.useful[block]
         shapes = zip(fleet.steps, fleet.counts, strict=True)
         had = (held[block] * max(0, self._most) // steps for steps, held in shapes if steps)
         return min(fleet.useful[block], max(had, default=0))
-
-    def _find_free(self) -> set[int]:
-        """Return the types that machines of no cost have."""
-        shapes = zip(self._fleet.steps, self._fleet.counts, strict=True)
-        return {i for steps, counts in shapes if not steps for i, n in enumerate(counts) if n}
 
     def _list_costs(self, most: int) -> list[int]:
         """List the costs (in steps) that fleets of paid machines have, if they are so few.
@@ -194,7 +178,7 @@ class DynamicProgram:
 
         yield from descend(0, demand)
 
-    def run(self, budget: Budget) -> Iterator[FleetFound | None]:
+    def run(self, budget: Budget) -> Iterator[Schedule | None]:
         """Yield the cheapest schedule, if there is any, and None at last; nothing if stopped."""
         needs = [np.zeros(self._shape, dtype=np.int64)]
         for options in self._options:
@@ -207,7 +191,8 @@ class DynamicProgram:
             hits = np.flatnonzero(needs[-1] <= tables[cost])
             if cost >= self._least and len(hits):
                 cell = tuple(int(at) for at in np.unravel_index(int(hits[0]), self._shape))
-                yield FleetFound(self._machines(tables, cost, cell), self._given(needs, cell))
+                machines = self._machines(tables, cost, cell)
+                yield self._fleet.schedule(machines, self._given(needs, cell))
                 break
         yield None
 
@@ -226,7 +211,7 @@ class DynamicProgram:
         """Tabulate the most blocks of the last type that machines of a cost have."""
         table = np.full(self._shape, _NONE, dtype=np.int64)
         if not cost:  # machines that cost nothing have all that is useful of their types
-            free, caps = self._find_free(), self._caps
+            free, caps = self._free, self._caps
             ends = (slice(0, caps[i] * (i in free) + 1) for i in self._axes)
             table[slice(None), *ends] = caps[self._last] if self._last in free else 0
         for steps, counts in zip(self._fleet.steps, self._fleet.counts, strict=True):
@@ -289,50 +274,44 @@ class CompactProgram:
     Raises UnsupportedProblem if numbers leave the solver's range.
     """
 
+    name = "CP-SAT"
+
     def __init__(self, fleet: Fleet, lowest: Fraction, highest: Fraction) -> None:
-        self._fleet, self._program = fleet, Program()
+        self._fleet, self._program = fleet, (program := Program())
+        least, most = ceil(lowest / fleet.step), ceil(highest / fleet.step) - 1
+        everything = sum(fleet.useful)
         try:
-            self._serve(ceil(highest / fleet.step) - 1)
-            self._pay(ceil(lowest / fleet.step), ceil(highest / fleet.step) - 1)
+            # Machines that cost as much as the known schedule by themselves do not take part.
+            self._machines = [
+                program.variable(min(everything, max(0, most // steps)) if steps else everything)
+                for steps in fleet.steps
+            ]
+            self._blocks = [[program.variable(n) for n in job.enough] for job in fleet.demands]
+            for job, blocks in zip(fleet.demands, self._blocks, strict=True):
+                program.at_least(terms_of(zip(blocks, job.supply, strict=True)), job.demand)
+            for i, held in enumerate(zip(*fleet.counts, strict=True)):
+                taken = ((blocks[i], -1) for blocks in self._blocks)
+                pairs = zip(self._machines, held, strict=True)
+                program.at_least(terms_of([*pairs, *taken]), 0)
+            self._pay(terms_of(zip(self._machines, fleet.steps, strict=True)), least, most)
         except TooLarge:
             raise UnsupportedProblem(
                 "demands, or costs in their common step, would be numbers beyond 2**60 in the "
                 "integer program"
             ) from None
 
-    def _serve(self, most: int) -> None:
-        """State that every job is served, by blocks that machines have."""
-        fleet, program = self._fleet, self._program
-        everything = sum(fleet.useful)
-        # Machines that cost as much as the known schedule by themselves do not take part.
-        self._machines = [
-            program.variable(min(everything, max(0, most // steps)) if steps else everything)
-            for steps in fleet.steps
-        ]
-        self._blocks = [[program.variable(n) for n in demand.enough] for demand in fleet.demands]
-        for demand, blocks in zip(fleet.demands, self._blocks, strict=True):
-            program.at_least(terms_of(zip(blocks, demand.supply, strict=True)), demand.demand)
-        for i in range(len(fleet.useful)):
-            held = zip(self._machines, (counts[i] for counts in fleet.counts), strict=True)
-            taken = ((blocks[i], -1) for blocks in self._blocks)
-            program.at_least(terms_of([*held, *taken]), 0)
-
-    def _pay(self, least: int, most: int) -> None:
-        """State what machines cost, in steps."""
-        costs = terms_of(zip(self._machines, self._fleet.steps, strict=True))
+    def _pay(self, costs: dict[int, int], least: int, most: int) -> None:
+        """Keep what machines cost, in steps, between two numbers, and as low as can be."""
         self._program.at_least(costs, least)
         self._program.at_most(costs, most)
         self._program.minimise(costs)
 
-    def run(self, budget: Budget) -> Iterator[FleetFound | None]:
+    def run(self, budget: Budget) -> Iterator[Schedule | None]:
         """Yield better and better schedules, and None at last if there are no better ones."""
         with closing(self._program.improvements(budget, Settings())) as items:
             for item in items:
                 if not isinstance(item, Outcome):
-                    yield self._read(item)
+                    given = [[item[y] for y in blocks] for blocks in self._blocks]
+                    yield self._fleet.schedule([item[x] for x in self._machines], given)
                 elif item.status in ("optimal", "infeasible"):
                     yield None
-
-    def _read(self, values: Sequence[int]) -> FleetFound:
-        given = [[values[y] for y in blocks] for blocks in self._blocks]
-        return FleetFound([values[x] for x in self._machines], given)

@@ -20,7 +20,7 @@ import pytest
 import algorithms.aggregated.program as aggregated
 import algorithms.aggregated.pseudoforest as pseudoforest
 import algorithms.aggregated.tidy as tidy
-import algorithms.conic.integer_program as content_program
+import algorithms.conic.run as content_program
 import algorithms.greedy.inner as inner
 import algorithms.greedy.opening as opening
 import algorithms.greedy.promises as promises
@@ -36,7 +36,7 @@ from proofs_checks import theorems
 from tests.algorithms import test_guarantees
 from tests.algorithms.aggregated import test_aggregated, test_pseudoforest
 from tests.algorithms.conic import test_polygon
-from tests.algorithms.greedy import test_greedy, test_inner, test_promises
+from tests.algorithms.greedy import test_inner, test_opening, test_promises
 from tests.algorithms.lp_rounding import test_lp_rounding
 from tests.instances import test_hard_algorithms
 from tests.references.faults import stop_at_a_failure
@@ -71,8 +71,8 @@ def opens_once_more(s: Any) -> int:
     return _true_apply(s) + 1
 
 
-def takes_the_worse_direction(self: Any) -> float:
-    return -_true_potential(self)
+def takes_the_worse_direction(self: Any, parts: Any) -> float:
+    return -_true_potential(self, parts)
 
 
 def gives_to_the_first(blocks: Any, bids: Any, budgets: Any) -> Any:
@@ -140,7 +140,7 @@ def traps_by_item_greedy() -> None:
 
 
 def costs() -> None:
-    test_greedy.test_costs_decide_between_machines()
+    test_opening.test_costs_decide_between_machines()
 
 
 #: What is replaced, where, and the check that has to notice it.
@@ -249,13 +249,7 @@ FAULTS: list[tuple[str, Any, str, Any, Check]] = [
         any_support,
         theorem("few_configurations", 1),
     ),
-    (
-        "A' takes T-2 always",
-        lp_rounding,
-        "_switch",
-        never_few,
-        theorem("few_configurations", 1),
-    ),
+    ("A' takes T-2 always", lp_rounding, "_switch", never_few, theorem("few_configurations", 1)),
     (
         "the dynamic program starts one step late",
         DynamicProgram,
@@ -291,13 +285,7 @@ FAULTS: list[tuple[str, Any, str, Any, Check]] = [
         takes_one_more,
         theorem("theorem_b", 1),
     ),
-    (
-        "conic has no free machines",
-        content_program,
-        "SLOTS",
-        0,
-        theorem("structure_theorem", 1),
-    ),
+    ("conic has no free machines", content_program, "SLOTS", 0, theorem("structure_theorem", 1)),
     (
         "conic leaves every second corner out",
         Polygon,

@@ -9,17 +9,17 @@ from math import ceil
 
 import pytest
 
-import algorithms.conic.integer_program
-from algorithms.conic.integer_program import (
+import algorithms.conic.run
+from algorithms.conic.run import (
     Content,
     ContentProgram,
+    Prepared,
     Priced,
-    Window,
     find_windows,
     limit_columns,
+    prepare,
     price_jobs,
 )
-from algorithms.conic.run import Prepared, prepare
 from algorithms.solvers.integer import Settings
 from cms import Problem
 from instances import hard
@@ -39,13 +39,13 @@ def best(
     most = given.simple if most is None else most
     windows = find_windows(given.demands, given.highest, most, known)
     least = 1 if known is None else ceil(known.bound)
-    if most < least or not all(map(Window.is_open, windows)):
+    if most < least or windows is None:
         return None
     columns = limit_columns(contents, most, known)
-    model = ContentProgram(given.demands, windows, columns, least, most, given.polygon)
+    model = ContentProgram(given, windows, columns, least, most)
     outcome = model.program.solve(Unlimited(), Settings())
     assert outcome.status in ("optimal", "infeasible")
-    return None if outcome.values is None else sum(model.read(outcome.values)[0].values())
+    return None if outcome.values is None else model.schedule(outcome.values).machine_count
 
 
 def ready(problem: Problem, route: str = "cells") -> Prepared:
@@ -61,9 +61,9 @@ def test_the_value_falls_with_slots_to_the_optimum(
     rng = random.Random(f"value {seed}")
     problem = hard.packing((5, 3), 22, (rng.randint(1, 9), rng.randint(1, 9)))
     given, values = ready(problem), list[int | None]()
-    assert algorithms.conic.integer_program.SLOTS == 2
+    assert algorithms.conic.run.SLOTS == 2
     for slots in range(3):
-        monkeypatch.setattr(algorithms.conic.integer_program, "SLOTS", slots)
+        monkeypatch.setattr(algorithms.conic.run, "SLOTS", slots)
         values.append(best(given, given.contents))
     assert None not in values
     assert values == sorted(values, key=lambda value: -(value or 0))

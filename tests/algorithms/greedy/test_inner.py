@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import itertools
 import random
+from typing import Any
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from algorithms.greedy.inner import INNER, assignment
+from algorithms.greedy.inner import INNER, PathRounding, assignment
 from algorithms.greedy.promises import FACTORS
 from algorithms.solvers.linear import LinearProgram
 from tests.samples import so_many
@@ -27,7 +28,7 @@ def case(rng: random.Random) -> tuple[list[int], Floats, Floats]:
     return blocks, np.minimum(bids, budgets), budgets
 
 
-def worth(given: NDArray[np.int64], bids: Floats, budgets: Floats) -> float:
+def worth(given: NDArray[Any], bids: Floats, budgets: Floats) -> float:
     return float(np.minimum((given * bids).sum(axis=0), budgets).sum())
 
 
@@ -74,3 +75,13 @@ def test_a_method_keeps_its_factor_and_gives_no_block_twice(method: str, zeros: 
         best = brute_force(blocks, bids, budgets)
         less = 1e-5 if zeros else 1e-9
         assert worth(given, bids, budgets) >= float(FACTORS[method]) * best * (1 - less)
+
+
+def test_rounding_along_cycles_and_paths_keeps_totals_and_three_quarters() -> None:
+    rng = np.random.default_rng(5)
+    for _ in range(60):
+        parts, bids = rng.uniform(0.05, 0.95, (3, 3)), rng.uniform(0.2, 3, (3, 3))
+        budgets = np.maximum((parts * bids).sum(axis=0), bids.max(axis=0))
+        rounded = PathRounding(bids, budgets, np.zeros(3)).rounded(parts)
+        assert (rounded.sum(axis=1) <= np.ceil(parts.sum(axis=1))).all()
+        assert worth(rounded, bids, budgets) >= 0.75 * worth(parts, bids, budgets)

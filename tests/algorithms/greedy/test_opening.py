@@ -9,15 +9,20 @@ from typing import Any
 import numpy as np
 import pytest
 
+from algorithms.greedy import opening
 from algorithms.greedy.inner import INNER
 from algorithms.greedy.opening import Opening
 from algorithms.tables.integers import Tables
-from cms import Configuration, Job, Problem
+from cms import Configuration, Job, MachineType, Problem, solve
+from cms.reduction.reduction import reduce
 from cms.running.stopping import Stopped
+from instances.families import generate
 from proofs_checks.g_alone import alone
 from proofs_checks.greedy import Inner, best_pair_first, by_trying_all, run, schedule
 from proofs_checks.tiny import Tiny
 from tests.samples import so_many
+
+PLAIN = {"variant": "units", "inner": "exact", "plain": True}
 
 
 class Ends:
@@ -45,7 +50,7 @@ class Ends:
 @pytest.mark.parametrize("inner", ["greedy", *sorted(INNER)])
 def test_the_clock_is_looked_at_between_two_configurations(inner: str) -> None:
     shapes = [Configuration({f"b{i}": 1, f"b{i + 1}": 1}) for i in range(30)]
-    jobs = [Job(f"j{j}", 7, {f"b{i}": 1 + (i * j) % 3 for i in range(31)}) for j in range(4)]
+    jobs = [Job(f"j{j}", 7, {f"b{i}": 1 for i in range(31)}) for j in range(4)]
     built = Tables.of(Problem(configurations=shapes, jobs=jobs))
     budget = Ends(30)
     run = Opening(built, inner, "demands", budget=budget)
@@ -99,3 +104,26 @@ def test_machines_are_those_of_the_plain_greedy_one_by_one(
         opened = Opening(built, name, weights, delta).finish()
         assert opened is not None
         assert opened[0] == schedule(tiny, run(tiny, weigh[weights], targets, inner))[0], seed
+
+
+def test_the_compiled_loop_does_what_the_plain_one_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    problem = reduce(generate("real-rows", n=400, seed=2, m=5)).problem
+    tables = Tables.of(problem)
+    plain = Opening(tables, "greedy", "demands", Fraction(1, 7)).finish()
+    monkeypatch.setattr(opening, "_COMPILED_JOBS", 1)
+    found = Opening(tables, "greedy", "demands", Fraction(1, 7)).finish()
+    assert plain is not None
+    assert found is not None
+    assert found[0] == plain[0]
+    assert (found[1] == plain[1]).all()
+
+
+def test_costs_decide_between_machines() -> None:
+    jobs = [Job("x", 4, {"a": 1})]
+    shapes = [Configuration({"a": 2}, "dear"), Configuration({"a": 1}, "cheap")]
+    for cheap, cost in ((2, 6), (1, 4)):
+        types = [MachineType("dear", 3), MachineType("cheap", cheap)]
+        problem = Problem(configurations=shapes, machine_types=types, jobs=jobs)
+        assert solve(problem, "greedy", options=PLAIN).cost == cost
+        item = {**PLAIN, "inner": "greedy"}
+        assert solve(problem, "greedy", options=item).cost == cost

@@ -8,11 +8,8 @@ from typing import NamedTuple
 
 from hypothesis import strategies as st
 
-from algorithms.mig_serving.candidates import Candidates
-from algorithms.mig_serving.genetic import Genetic
-from algorithms.mig_serving.options import MigServingOptions
-from algorithms.mig_serving.services import Filled, Services
-from algorithms.mig_serving.tree_search import TreeSearch
+from algorithms.mig_serving.fast import Candidates, Filled, Services
+from algorithms.mig_serving.search import Genetic, MigServingOptions, TreeSearch
 from algorithms.tables.integers import Tables
 from cms import Problem, reduce
 from tests.property.problems import LISTED, problems

@@ -11,9 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from algorithms.mig_serving.candidates import count_patterns, patterns
-from algorithms.mig_serving.services import Filled, Services
-from cms import Configuration, Job, MachineType, Problem
+from algorithms.mig_serving.fast import Filled, Services, count_patterns, patterns
+from cms import Configuration, Job, Problem
 from tests.algorithms.mig_serving.parts import PROBLEMS, assert_legal, parts
 
 SHAPES = st.integers(1, 3).flatmap(
@@ -96,32 +95,12 @@ def test_the_best_machine_is_the_best_of_all(
     assert scores == pytest.approx(sorted(scores, reverse=True), rel=1e-12)
 
 
-def test_plain_scores_give_a_small_job_the_whole_machine() -> None:
-    jobs = [Job("x", 1, {"b": 1}), Job("y", 1, {"b": 1}), Job("z", 40, {"b": 1})]
-    services, candidates, *_ = parts(Problem(configurations=Configuration({"b": 3}), jobs=jobs))
-    [plain] = candidates.top([0, 1, 2], services.needs, keep=1, capped=False)
-    [capped] = candidates.top([0, 1, 2], services.needs, keep=1, capped=True)
-    assert plain.blocks == ((0, 0, 3),)
-    assert capped.blocks == ((0, 0, 1), (0, 1, 1), (0, 2, 1))
-
-
-def test_in_the_last_mile_one_job_more_is_mixed() -> None:
+def test_in_the_last_mile_one_job_more_is_mixed_and_scores_are_capped() -> None:
     jobs = [Job(name, 101, {"b": 10}) for name in "wxyz"]
     candidates = parts(Problem(configurations=Configuration({"b": 4}), jobs=jobs)).candidates
-    for missing, mixed in ((11, 3), (10, 4)):
-        [best] = candidates.top([0, 1, 2, 3], [missing] * 4, keep=1)
+    for missing, capped, mixed in ((11, True, 3), (11, False, 1), (10, True, 4), (10, False, 4)):
+        [best] = candidates.top([0, 1, 2, 3], [missing] * 4, keep=1, capped=capped)
         assert len(best.gives) == mixed
-
-
-def test_dear_machines_must_be_worth_it() -> None:
-    problem = Problem(
-        configurations=[Configuration({"b": 2}, "cheap"), Configuration({"b": 3}, "dear")],
-        machine_types=[MachineType("cheap", 1), MachineType("dear", 2)],
-        jobs=[Job("x", 30, {"b": 1})],
-    )
-    services, candidates, *_ = parts(problem)
-    [best] = candidates.top([0], services.needs, keep=1)
-    assert services.tables.shapes[best.shape].machine == "cheap"
 
 
 @given(st.integers(7, 40), st.integers(0, 5), st.booleans())

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import algorithms.mig_serving.genetic as genetic
-from algorithms.mig_serving.genetic import Deployment
-from algorithms.mig_serving.services import Filled, Services
+import algorithms.mig_serving.search as genetic
+from algorithms.mig_serving.fast import Filled, Services
+from algorithms.mig_serving.search import Deployment
 from cms import Configuration, Job, Problem
 from instances.families import generate
 from tests.algorithms.mig_serving.parts import PROBLEMS, Parts, assert_legal, assert_serves, parts

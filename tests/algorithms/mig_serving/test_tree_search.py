@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from algorithms.mig_serving.services import Filled, Services
-from algorithms.mig_serving.tree_search import Path, _Node
+from algorithms.mig_serving.fast import Filled, Services
+from algorithms.mig_serving.search import Path, _Node
 from cms import Problem
 from instances.families import generate
 from tests.algorithms.mig_serving.parts import PROBLEMS, Parts, parts

@@ -31,10 +31,8 @@ def searched(way: Any, problem: Problem, lowest: Any, highest: Any) -> list[Frac
     *found, last = way(fleet, Fraction(lowest), Fraction(highest)).run(Unlimited())
     assert last is None
     for one in found:
-        schedule = reduction.restore(fleet.schedule(one))
-        assert not check(problem, schedule)
-        assert schedule.cost(problem) == fleet.price(one)
-    return [fleet.price(one) for one in found]
+        assert not check(problem, reduction.restore(one))
+    return [one.cost(reduction.problem) for one in found]
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -102,12 +100,12 @@ FAULTS: dict[str, tuple[Any, str, Any]] = {
     "costs begin a step too high": (
         CompactProgram,
         "_pay",
-        lambda self, least, most: _pay(self, least + 1, most),
+        lambda self, costs, least, most: _pay(self, costs, least + 1, most),
     ),
     "costs end a step too low": (
         CompactProgram,
         "_pay",
-        lambda self, least, most: _pay(self, least, most - 3),
+        lambda self, costs, least, most: _pay(self, costs, least, most - 3),
     ),
 }
 

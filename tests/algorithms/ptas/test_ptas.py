@@ -9,17 +9,38 @@ import pytest
 
 import algorithms.ptas
 from algorithms.prices.vertex import rounded
-from cms import (
-    SolverBound,
-    UnsupportedProblem,
-)
+from algorithms.ptas import Ptas
+from cms import Problem, Schedule, Solution, SolverBound, UnsupportedProblem
+from cms.solving.driver import Arguments
+from cms.solving.solve import run_checked
+from cms.testing.observation import Observation, observe
 from instances import hard
 from tests.algorithms.prices.parts import cases
-from tests.algorithms.ptas.parts import run, schedules, sources, watch
 from tests.families import FAMILIES
 from tests.samples import no_round_up, so_many, spread
 
 FEW = so_many(2, 4)
+
+
+def run(problem: Problem, **options: Any) -> Solution:
+    """Solve a problem; the solver's word counts."""
+    arguments = Arguments(options=options, time_limit=None, threads=1)
+    return run_checked(Ptas(), True, problem, arguments)
+
+
+def watch(problem: Problem, **options: Any) -> Observation:
+    """Solve a problem and note every claim."""
+    return observe(Ptas(), True, problem, options=options, time_limit=None, threads=1)
+
+
+def schedules(seen: Observation) -> list[Schedule]:
+    """The schedules a run claimed."""
+    return [claim for claim in seen.claims if isinstance(claim, Schedule)]
+
+
+def sources(solution: Solution) -> list[str]:
+    """Which parts of the run improved something."""
+    return [line.source for line in solution.history]
 
 
 @pytest.mark.parametrize("way", ["auto", "dynamic", "program"])
