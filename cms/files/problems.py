@@ -28,8 +28,7 @@ from ..shards.problem import ShardedProblem
 from ..values.numbers import shown
 from . import fields as f
 from .claims import no_block
-from .documents import check_head, head, read_document
-from .layout import number_to_json, write_document
+from .documents import check_head, head, number_to_json, read_document, write_document
 from .node import Node
 from .source import StrPath
 
