@@ -13,8 +13,7 @@ from ..values.names import checked_names, nearest
 from ..values.numbers import format_exact, shown
 from .json_text import locate
 from .numerals import NUMBER_FORMS, number_hint, number_in
-from .source import Source, Told
-from .wording import one_of, quoted, shortened
+from .source import Source, Told, one_of, quoted, shortened
 
 P = ParamSpec("P")
 T = TypeVar("T")

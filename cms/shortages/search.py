@@ -109,7 +109,10 @@ def fewest_machines(problem: Problem, asking: Asking, solution: Solution | None 
     schedule = larger.restore(answer.schedule)
     # A schedule that is not the best may leave machines within the limits unused.
     more = beyond_limits(problem, schedule)
-    _refuse_invalid(problem, schedule, more)
+    # A translated schedule is checked once more; what it has beyond the limits was counted.
+    unlimited = with_types(problem, lambda it: MachineType(it.name, it.cost))
+    if faults := check(unlimited, schedule):
+        raise AssertionError(f"a checked schedule does not hold when translated: {faults[0]}")
     proof = Proof.CHECKED if sum(more.values()) == at_least else answer.proof
     return Machines(more, schedule, at_least, proof, certificate)
 
@@ -273,15 +276,3 @@ class _ShareSearch:
         else:
             self.untried = min(self.untried, parts)
             self.gave_up |= solution.stop_reason is StopReason.TIME_LIMIT
-
-
-def _refuse_invalid(problem: Problem, schedule: Schedule, more: FrozenMap[str, int]) -> None:
-    """Check a translated schedule once more, on the user's problem with its limits raised."""
-
-    def raised(machine: MachineType) -> MachineType:
-        more_of_it = more.get(machine.name, 0)
-        limit = None if machine.limit is None else machine.limit + more_of_it
-        return MachineType(machine.name, machine.cost, limit)
-
-    if faults := check(with_types(problem, raised), schedule):
-        raise AssertionError(f"a checked schedule does not hold when translated: {faults[0]}")

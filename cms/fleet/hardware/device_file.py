@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping
 
 from ...files.node import Node
-from ...files.wording import shortened
+from ...files.source import shortened
 from .device import Gpu
 from .enumeration import MOST_SETS, LayoutCounts
 from .profile import Evidence, Profile
