@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 #: {(block, content): number of blocks} on one machine, or for a whole schedule. A problem's
 #: contents are all jobs or all mixes, and who reads them knows which.
 Assignment: TypeAlias = Mapping[tuple[Block, Any], int]
+_STRANGE = "which the problem does not have"
 
 
 def checked_pair(pair: object, what: str) -> tuple[Block, Content]:
@@ -152,7 +153,19 @@ def _given(
     """Return contents, blocks and counts > 0 of all entries, sorted by content."""
     parts: Any = given
     if isinstance(given, Mapping):
-        triples = [_triple(problem, place, pair, count) for pair, count in given.items()]
+        triples = []
+        for pair, count in given.items():
+            block, content = checked_pair(pair, "a key of given")
+            what = f"number of blocks {block!r} given to {shown_content(content)}"
+            if block not in problem.block_index:
+                hint = nearest(block, problem.blocks)
+                raise InvalidSchedule(f"given names the block {block!r}, {_STRANGE}{hint}")
+            try:
+                j = place(content)
+            except KeyError:
+                raise InvalidSchedule(f"given names the job {content!r}, {_STRANGE}") from None
+            amount = whole(count, what, least=0, error=InvalidSchedule)
+            triples.append((j, problem.block_index[block], amount))
         parts = tuple(zip(*triples, strict=True)) if triples else ((), (), ())
     if not (isinstance(parts, tuple | list) and len(parts) == 3):
         raise InvalidSchedule(
@@ -178,22 +191,3 @@ def _given(
         order = np.argsort(jobs, kind="stable")
         jobs, blocks, amounts = jobs[order], blocks[order], amounts[order]
     return jobs, blocks, amounts
-
-
-def _triple(
-    problem: MachineProblem, place: Callable[[Any], int], pair: object, count: object
-) -> tuple[int, int, int]:
-    block, content = checked_pair(pair, "a key of given")
-    what = f"number of blocks {block!r} given to {shown_content(content)}"
-    if block not in problem.block_index:
-        raise InvalidSchedule(
-            f"given names the block {block!r}, which the problem does not have"
-            + nearest(block, problem.blocks)
-        )
-    try:
-        j = place(content)
-    except KeyError:
-        raise InvalidSchedule(
-            f"given names the job {content!r}, which the problem does not have"
-        ) from None
-    return j, problem.block_index[block], whole(count, what, least=0, error=InvalidSchedule)
