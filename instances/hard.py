@@ -6,12 +6,6 @@ Each is registered under its name with what is known of it: ``optimum`` and, und
 options). ``tests/instances`` recomputes every number.
 
 *Identity* below means: one job a block type, which no other type serves, and one block gives it 1.
-
-Examples
---------
->>> from instances import hard
->>> hard.NON_IRUP.optimum, hard.NON_IRUP.bounds["LP_DW"]
-(Fraction(3, 1), Fraction(259, 132))
 """
 
 from __future__ import annotations

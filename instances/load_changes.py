@@ -1,10 +1,8 @@
 """Fleets whose load changes: the services of S1 to S6 at two moments, and days of daily waves.
 
-The pool is every service of the published scenarios with its own latency limit, 61 in all. For two
-moments, rates are those of the scenarios, times a random factor each, scaled to a fleet of about so
-many GPUs; at the second moment each is multiplied by another random factor. So two plans can be
-made, and a deployment of the one become one of the other. On days policies of planning again are
-tried. All are seeded, and rates are rounded to tenths of an item per second.
+For two moments, rates are those of the scenarios, times a random factor each, scaled to a fleet of
+about so many GPUs; at the second moment each is multiplied by another random factor. All are
+seeded, and rates are rounded to tenths of an item per second.
 """
 
 from __future__ import annotations

@@ -5,12 +5,6 @@ ParvaGPU: Efficient Spatial GPU Sharing for Large-Scale DNN Inference in Cloud E
 artifact MunQ-Lee/ParvaGPU_SC24 (MIT; the notice is in ``THIRD_PARTY.md``). Its latency rule and at
 most 3 processes in an instance. The optima are proved: each is the exact bound LP_DW below, rounded
 up, and is reached.
-
-Examples
---------
->>> from instances import published
->>> print(published.S3.title, published.S3.optimum, published.S3.bounds["LP_DW"])
-11 models, 8716 items/s in all 5 30/7
 """
 
 from __future__ import annotations

@@ -1,11 +1,4 @@
-"""Small problems on which arithmetic, costs, limits or infeasibility go wrong first.
-
-Examples
---------
->>> from instances import small
->>> small.THREE_THIRDS.optimum
-Fraction(1, 1)
-"""
+"""Small problems on which arithmetic, costs, limits or infeasibility go wrong first."""
 
 from __future__ import annotations
 

@@ -204,7 +204,7 @@ def _manifests(base: list[Path] | None) -> Iterator[Source]:
 
 
 def _files(exports: Mapping[str, Export], meant: Deployment) -> dict[str, str]:
-    from cms.files.layout import document_text
+    from cms.files.documents import document_text
     from cms.fleet.deployment import deployment_to_json
 
     files = {

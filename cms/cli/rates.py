@@ -180,7 +180,7 @@ def folder_files(tick: Tick, asked: Asked) -> dict[str, str]:
     Who goes on gets a folder, too, without steps: what an earlier tick wrote there has been done,
     and must not stay to be run again.
     """
-    from cms.files.layout import document_text
+    from cms.files.documents import document_text
     from cms.fleet.deployment.transition.folder import FolderOptions, folder_of
     from cms.fleet.reconciling import tick_to_json
 

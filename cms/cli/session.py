@@ -134,7 +134,7 @@ class Session:
 
     def print_json(self, make: Callable[[], Mapping[str, Any]]) -> None:
         """Make a document and write it to stdout, exactly as ``--output`` writes it to a file."""
-        from cms.files.layout import document_text
+        from cms.files.documents import document_text
 
         self.print_text(document_text(make, "<stdout>"))
 
@@ -168,7 +168,7 @@ class Session:
         """Make a document and write it to the file of ``--output``, if there is one."""
         if path is None:
             return
-        from cms.files.layout import write_document
+        from cms.files.documents import write_document
 
         write_document(make, path)
 
@@ -365,7 +365,7 @@ def report_error(error: BaseException | str, code: int, *, as_json: bool, kind: 
         for name in ("path", "line", "column", "expected", "fix", "algorithm"):
             if (value := getattr(error, name, None)) is not None:
                 about[name] = value
-        from cms.files.layout import json_line
+        from cms.files.documents import json_line
 
         text = json_line({"error": about, "exit_code": code})
     else:

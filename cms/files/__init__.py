@@ -5,9 +5,8 @@ errors get the form ``file:line:column: what, expected what; fix``.
 """
 
 from .claims import certificate_from_json, schedule_from_json, schedule_to_json
-from .documents import check_head
+from .documents import check_head, lay_out, number_to_json, write_document
 from .json_text import parse_json
-from .layout import lay_out, number_to_json, write_document
 from .node import Node
 from .problems import (
     problem_from_json,

@@ -1,33 +1,43 @@
-"""The head every document of ours has: what it holds, and by which schema."""
+"""Our JSON documents: the head that says what each holds and by which schema, and their layout.
+
+A document is for people and for ``diff`` too: it has one job, configuration or group a line. Its
+layout is a function of the document alone, so that equal documents are equal files.
+"""
 
 from __future__ import annotations
 
 import json
 import os
+from collections.abc import Callable, Mapping
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 from ..errors import FileError
 from ..values.names import nearest
+from ..values.numbers import LARGEST_DIGITS, has_too_many_digits, json_number, shown
 from .json_text import parse_json
 from .node import Node
-from .source import StrPath, read_source
+from .source import StrPath, read_source, write_bytes
 
 #: The schema that this version writes, and the newest it reads.
 SCHEMA = 1
-#: What a document of each format holds; a layer adds its own with :func:`register_format`.
+#: What a document of each format holds.
 FORMATS = {
     "cms-problem": "a problem",
     "cms-solution": "a solution",
     "cms-plan": "a plan",
     "cms-problem-folder": "a problem in a folder",
     "cms-solution-folder": "a solution in a folder",
+    "cms-deployment": "a deployment",
+    "cms-transition": "a transition",
+    "cms-simulation": "a simulation",
+    "cms-sharing-problem": "a problem of sharing",
+    "cms-sharing-solution": "a solution of a problem of sharing",
+    "cms-shared-day": "a simulated day of shared GPUs",
+    "cms-monitor": "thresholds and times of a monitor",
+    "cms-predictor": "a predictor of what workloads do to each other",
 }
-
-
-def register_format(kind: str, holds: str) -> None:
-    """Make a format known that a layer above reads and writes, and what such a document is."""
-    FORMATS[kind] = holds
 
 
 def head(kind: str) -> dict[str, Any]:
@@ -63,12 +73,12 @@ def check_head(node: Node, kind: str) -> None:
     found = node.at("format")
     if found.value != kind:
         known = FORMATS.get(found.value) if isinstance(found.value, str) else None
-        shown = found.shown + (f" ({known})" if known else "")
+        seen = found.shown + (f" ({known})" if known else "")
         hint = "" if known else nearest(found.value, FORMATS, lead="")
         if known and found.value.endswith("-folder"):
             hint = "give the folder that it is in"
         raise found.error(
-            f"{found.label} is {shown}", expected=json.dumps(kind) + f" ({FORMATS[kind]})", fix=hint
+            f"{found.label} is {seen}", expected=json.dumps(kind) + f" ({FORMATS[kind]})", fix=hint
         )
     if "schema" not in node.value:
         raise node.error(f'{node.label} has no "schema"', expected=f'"schema": {SCHEMA}')
@@ -78,3 +88,75 @@ def check_head(node: Node, kind: str) -> None:
             f"at most {SCHEMA}",
             "a newer version of configurable-machines wrote this file; install it to read it",
         )
+
+
+def number_to_json(value: Fraction | int) -> int | str:
+    """Write a number exactly: an integer as a JSON integer, anything else as text."""
+    if has_too_many_digits(value):
+        raise FileError(
+            "<document>",
+            f"the document cannot be written: it has the number {shown(value)}",
+            expected=f"numbers of at most {LARGEST_DIGITS} digits, as readers take them",
+            fix="choose a larger unit",
+        )
+    return json_number(value)
+
+
+def lay_out(document: Any) -> str:
+    """Turn a document into text, one entry of every list of objects a line."""
+    return "".join([*_lines(document, ""), "\n"])
+
+
+def write_document(make: Callable[[], Mapping[str, Any]], path: StrPath) -> None:
+    """Make a document and write it to a file, or to standard output if the path is ``-``."""
+    write_bytes(document_text(make, os.fspath(path)).encode(), path)
+
+
+def document_text(make: Callable[[], Mapping[str, Any]], name: str) -> str:
+    """Make a document and lay it out, for a file so called."""
+    try:
+        text = lay_out(make())
+        text.encode()
+    except FileError as fault:
+        what, expected, fix = fault.what, fault.expected, fault.fix
+        raise FileError(name, what, expected=expected, fix=fix) from None
+    except RecursionError:
+        raise FileError(name, "the document is nested too deeply to be written") from None
+    except ValueError as fault:  # half of a surrogate pair in a text; too many digits of a count
+        raise FileError(name, f"the document cannot be written: {fault}") from None
+    return text
+
+
+def _lines(value: Any, indent: str) -> list[str]:
+    if indent and not _is_spread(value):
+        return [json_line(value)]
+    inner = f"{indent}  "
+    if isinstance(value, dict):
+        opening, closing = "{", "}"
+        parts = [[json_line(key), ": ", *_lines(item, inner)] for key, item in value.items()]
+    else:
+        opening, closing = "[", "]"
+        parts = [[json_line(item)] for item in value]
+    pieces = [opening]
+    for number, part in enumerate(parts):
+        pieces += [",\n" if number else "\n", inner, *part]
+    return [*pieces, "\n", indent, closing]
+
+
+def _is_spread(value: Any) -> bool:
+    """Whether a value takes several lines: a list of objects, and what has one in it."""
+    if isinstance(value, list):
+        return bool(value) and isinstance(value[0], dict)
+    return isinstance(value, dict) and any(_is_spread(item) for item in value.values())
+
+
+def json_line(value: Any) -> str:
+    """Write a value on one line, which no terminal obeys: what steers one is an escape."""
+    text = json.dumps(value, ensure_ascii=False, allow_nan=False)
+    if text.isprintable():
+        return text
+    # Halves of surrogate pairs stay, and are refused: no reader takes them.
+    return "".join(
+        char if char.isprintable() or "\ud800" <= char <= "\udfff" else json.dumps(char)[1:-1]
+        for char in text
+    )

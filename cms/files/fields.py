@@ -12,7 +12,7 @@ from enum import Enum
 from fractions import Fraction
 from typing import Any, NamedTuple
 
-from .layout import number_to_json
+from .documents import number_to_json
 from .node import Node
 
 _REQUIRED = object()
@@ -84,7 +84,7 @@ def choice(kind: type[Enum]) -> Field:
 def nullable(field: Field) -> Field:
     """Declare a value or null."""
     return Field(
-        lambda node: None if node.value is None else field.read(node),
+        lambda node: node.or_null(field.read),
         lambda value: None if value is None else field.write(value),
     )
 

@@ -17,8 +17,7 @@ from typing import Any, NoReturn
 from ..errors import FileError
 from ..values.numbers import LARGEST_DIGITS, parse_exact
 from .csv_records import is_table
-from .source import Source
-from .wording import quoted
+from .source import Source, quoted
 
 _BLANK = re.compile(r"[ \t\n\r]*")
 _TOKEN = re.compile(

@@ -13,8 +13,7 @@ from ..values.names import checked_names, nearest
 from ..values.numbers import format_exact, shown
 from .json_text import locate
 from .numerals import NUMBER_FORMS, number_hint, number_in
-from .source import Source, Told
-from .wording import one_of, quoted, shortened
+from .source import Source, Told, one_of, quoted, shortened
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -175,10 +174,6 @@ class Node:
             raise self.wrong("a text")
         return self.value
 
-    def text_or_null(self) -> str | None:
-        """Read a text, or None from null."""
-        return None if self.value is None else self.text()
-
     def name(self, kind: str) -> str:
         """Read the name of a job, block or machine type."""
         text = self.text()
@@ -187,10 +182,6 @@ class Node:
         except InvalidProblem as fault:
             raise self.error(f"{self.label}: {fault}") from None
         return text
-
-    def name_or_null(self, kind: str) -> str | None:
-        """Read a name, or None from null."""
-        return None if self.value is None else self.name(kind)
 
     def new_name(self, kind: str, seen: dict[str, Any]) -> str:
         """Read a name that may not be among those seen before, and remember it."""
@@ -242,13 +233,9 @@ class Node:
             raise self.wrong(f"a whole number{least}", fix)
         return value
 
-    def integer_or_null(self, minimum: int | None = 0) -> int | None:
-        """Read a whole number, or None from null."""
-        return None if self.value is None else self.integer(minimum)
-
-    def number_or_null(self, minimum: int | None = 0) -> Fraction | None:
-        """Read a number, or None from null."""
-        return None if self.value is None else self.number(minimum)
+    def or_null(self, read: Callable[[Node], T]) -> T | None:
+        """Read a value by a method, or None from null."""
+        return None if self.value is None else read(self)
 
     def number(self, minimum: int | None = 0) -> Fraction:
         """Read a number exactly: a JSON number or a text such as ``"12.5"`` or ``"1/3"``."""

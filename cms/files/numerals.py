@@ -12,7 +12,7 @@ import re
 from fractions import Fraction
 
 from ..values.numbers import LARGEST_DIGITS, parse_exact
-from .wording import shortened
+from .source import shortened
 
 NUMBER_FORMS = 'a number such as 12, "12.5" or "1/3"'
 _COUNTED_DIGITS = 18

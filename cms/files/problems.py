@@ -28,8 +28,7 @@ from ..shards.problem import ShardedProblem
 from ..values.numbers import shown
 from . import fields as f
 from .claims import no_block
-from .documents import check_head, head, read_document
-from .layout import number_to_json, write_document
+from .documents import check_head, head, number_to_json, read_document, write_document
 from .node import Node
 from .source import StrPath
 
@@ -137,6 +136,12 @@ def read_problem(path: StrPath) -> Problem | TimeSharedProblem:
     ------
     FileError
         ``file:line:column: what, expected what; fix``, for whatever is wrong with the file.
+
+    Examples
+    --------
+    >>> read_problem("none.json")
+    Traceback (most recent call last):
+    cms.errors.FileError: none.json: there is no such file
     """
     return problem_from_json(read_document(path, "cms-problem"))
 

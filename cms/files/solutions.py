@@ -18,8 +18,14 @@ from ..solving.solution import Incumbent, Proof, Solution, Status, StopReason
 from ..values.numbers import shown
 from . import fields as f
 from .claims import certificate_from_json, machines_to_json, schedule_from_json, schedule_to_json
-from .documents import check_head, head, read_document, read_folder_document
-from .layout import number_to_json, write_document
+from .documents import (
+    check_head,
+    head,
+    number_to_json,
+    read_document,
+    read_folder_document,
+    write_document,
+)
 from .node import Node
 from .shards.folders import sharded_schedule_from_json, write_solution_folder
 from .source import StrPath
@@ -78,6 +84,12 @@ def read_solution(path: StrPath) -> Solution:
     ------
     FileError
         ``file:line:column: what, expected what; fix``; also if its parts contradict each other.
+
+    Examples
+    --------
+    >>> read_solution("none.json")
+    Traceback (most recent call last):
+    cms.errors.FileError: none.json: there is no such file
     """
     folder = Path(os.fspath(path))
     if str(path) == "-" or not folder.is_dir():

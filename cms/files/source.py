@@ -1,15 +1,17 @@
-"""A text file as it was read: its name for errors, its text, and lines and columns in it."""
+"""A text file as it was read, the places in it, and how errors show what stands there."""
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
 import stat
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 from typing import TextIO, TypeAlias, TypedDict, Unpack
 
@@ -275,3 +277,32 @@ def sync_folder(folder: Path) -> None:
             os.fsync(number)
         finally:
             os.close(number)
+
+
+# -- what a file holds is shown quoted, printable on any terminal, and not too long --------------
+
+
+def quoted(text: str) -> str:
+    """Show a text in double quotes, as JSON has it."""
+    # A terminal may not be able to print half of a surrogate pair, or may obey a control character.
+    return shortened(json.dumps(text, ensure_ascii=not text.isprintable()))
+
+
+def plain(name: str) -> str:
+    """Show a name without quotes, unless it has characters that cannot be printed."""
+    return shortened(name) if name.isprintable() else quoted(name)
+
+
+def shortened(text: str, longest: int = 60) -> str:
+    """Cut a text off that is longer than so many characters, and say how long it is."""
+    if len(text) <= longest:
+        return text
+    return f"{text[: longest * 2 // 3]}... ({len(text)} characters)"
+
+
+def one_of(names: Iterable[str]) -> str:
+    """Word what was expected where only some names are allowed."""
+    known = [plain(name) for name in islice(names, 9)]
+    if not known:
+        return "none: there are no names to choose from"
+    return f"one of {', '.join(known[:8])}{', ...' if len(known) > 8 else ''}"

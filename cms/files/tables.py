@@ -22,8 +22,7 @@ from ..values.names import nearest
 from ..values.numbers import format_exact
 from .csv_records import DELIMITERS, bare, cell_offset, delimiter_of, folded, records
 from .numerals import is_missing, number_hint, number_in, readings
-from .source import Source, StrPath, Told, read_source
-from .wording import plain, quoted, shortened
+from .source import Source, StrPath, Told, plain, quoted, read_source, shortened
 
 T = TypeVar("T")
 

@@ -116,13 +116,9 @@ def _refuse_misfits(columns: Columns) -> None:
             "configuration and count a group, one block, content and count an entry, and "
             "entry_start rising from 0 to the number of entries"
         )
-    indices = [
-        ("configuration", columns.group_configuration, len(columns.configurations)),
-        ("block", columns.entry_block, len(columns.blocks)),
-        ("content", columns.entry_content, len(columns.contents)),
-    ]
-    for what, values, limit in indices:
-        refuse_outside(values, limit, what)
+    refuse_outside(columns.group_configuration, len(columns.configurations), "configuration")
+    refuse_outside(columns.entry_block, len(columns.blocks), "block")
+    refuse_outside(columns.entry_content, len(columns.contents), "content")
 
 
 def refuse_outside(values: NDArray[Any], limit: int, what: str) -> None:

@@ -294,33 +294,25 @@ def _columns_of(groups: Iterable[MachineGroup]) -> Columns:
     blocks: dict[Block, int] = {}
     contents: dict[Content, int] = {}
     configurations: dict[Configuration, int] = {}
-    machines: list[tuple[int, int]] = []
-    starts = [0]
-    entries: list[tuple[int, int, int]] = []
+    arrays: tuple[list[int], ...] = [], [], [0], [], [], []
+    shapes, counts, starts, entry_blocks, entry_contents, amounts = arrays
     given = iterated(groups, "groups", "a sequence of MachineGroup objects", InvalidSchedule)
     for number, group in enumerate(given):
         configuration, assignment, count = _parts(number, group)
-        shape = configurations.setdefault(configuration, len(configurations))
-        many = whole(count, f"group {number}: its count", error=InvalidSchedule)
-        machines.append((shape, many))
+        shapes.append(configurations.setdefault(configuration, len(configurations)))
+        counts.append(whole(count, f"group {number}: its count", error=InvalidSchedule))
         for pair, blocks_given in assignment.items():
             block, content = checked_pair(pair, f"group {number}: a key of its assignment")
             what = f"group {number}: blocks {block!r} for {shown_content(content)}"
-            amount = whole(blocks_given, what, error=InvalidSchedule)
-            i = blocks.setdefault(block, len(blocks))
-            j = contents.setdefault(content, len(contents))
-            entries.append((i, j, amount))
-        starts.append(len(entries))
+            amounts.append(whole(blocks_given, what, error=InvalidSchedule))
+            entry_blocks.append(blocks.setdefault(block, len(blocks)))
+            entry_contents.append(contents.setdefault(content, len(contents)))
+        starts.append(len(amounts))
     return Columns(
         tuple(blocks),
         tuple(contents),
         tuple(configurations),
-        whole_array([shape for shape, _ in machines], "configurations"),
-        whole_array([count for _, count in machines], "counts"),
-        whole_array(starts, "starts"),
-        whole_array([i for i, _, _ in entries], "blocks"),
-        whole_array([j for _, j, _ in entries], "contents"),
-        whole_array([amount for _, _, amount in entries], "amounts"),
+        *(whole_array(each, "a column") for each in arrays),
     )
 
 

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 #: {(block, content): number of blocks} on one machine, or for a whole schedule. A problem's
 #: contents are all jobs or all mixes, and who reads them knows which.
 Assignment: TypeAlias = Mapping[tuple[Block, Any], int]
+_STRANGE = "which the problem does not have"
 
 
 def checked_pair(pair: object, what: str) -> tuple[Block, Content]:
@@ -58,11 +59,20 @@ def sweep(
     widest = max((max(c.blocks.values()) for c in configurations), default=1)
     kind: Any = object if sum(counts) * widest >= 2**62 else np.int64
     starts = np.array([0, *accumulate(counts)], dtype=kind)
-    runs = [
-        run
-        for i in range(len(problem.blocks))
-        if (run := _run(problem, i, configurations, counts, where, blocks, amounts, kind))
-    ]
+    runs = []
+    for i, name in enumerate(problem.blocks):
+        if not len(mine := np.flatnonzero(blocks == i)):
+            continue
+        widths = [configuration.blocks.get(name, 0) for configuration in configurations]
+        begins = [0, *accumulate(w * x for w, x in zip(widths, counts, strict=True))]
+        own = roomy(amounts[mine], len(mine))
+        ends = np.cumsum(own)
+        if ends[-1] > begins[-1]:
+            raise InvalidSchedule(
+                f"{ends[-1]} blocks {name!r} are given to jobs, the machines have {begins[-1]}"
+            )
+        line = np.array(widths, dtype=kind), np.array(begins, dtype=kind)
+        runs.append(_Run(i, *line, where[mine], ends.astype(kind), own.astype(kind)))
     # Wherever a run of one content's blocks ends, in a machine or after it, a group may end.
     bounds = [starts]
     for run in runs:
@@ -75,10 +85,10 @@ def sweep(
     entries: list[list[NDArray[Any]]] = [[np.zeros(0, dtype=np.int64)] for _ in range(4)]
     for run in runs:
         groups = np.flatnonzero(run.widths[segment])
-        own = segment[groups]
-        width = run.widths[own]
+        at_home = segment[groups]
+        width = run.widths[at_home]
         # The blocks on the first machine of each group, as they are counted along the line.
-        low = run.begins[own] + (cuts[groups] - starts[own]) * width
+        low = run.begins[at_home] + (cuts[groups] - starts[at_home]) * width
         high = low + width
         first = np.searchsorted(low, run.ends - run.amounts, side="right") - 1
         many = np.searchsorted(low, run.ends, side="left") - first
@@ -119,32 +129,6 @@ class _Run(NamedTuple):
     amounts: NDArray[Any]
 
 
-def _run(
-    problem: MachineProblem,
-    i: int,
-    configurations: Sequence[Configuration],
-    counts: Sequence[int],
-    contents: NDArray[Any],
-    blocks: NDArray[Any],
-    amounts: NDArray[Any],
-    kind: Any,
-) -> _Run | None:
-    """Hand the blocks of one type out; None if nobody gets any."""
-    mine, block = np.flatnonzero(blocks == i), problem.blocks[i]
-    if not len(mine):
-        return None
-    widths = [configuration.blocks.get(block, 0) for configuration in configurations]
-    begins = [0, *accumulate(w * x for w, x in zip(widths, counts, strict=True))]
-    own = roomy(amounts[mine], len(mine))
-    ends = np.cumsum(own)
-    if ends[-1] > begins[-1]:
-        raise InvalidSchedule(
-            f"{ends[-1]} blocks {block!r} are given to jobs, the machines have {begins[-1]}"
-        )
-    line = np.array(widths, dtype=kind), np.array(begins, dtype=kind)
-    return _Run(i, *line, contents[mine], ends.astype(kind), own.astype(kind))
-
-
 def _machines(machines: Mapping[Configuration, int]) -> tuple[list[Configuration], list[int]]:
     if not isinstance(machines, Mapping):
         raise InvalidSchedule(f"machines is {machines!r}; expected {{configuration: count}}")
@@ -169,7 +153,19 @@ def _given(
     """Return contents, blocks and counts > 0 of all entries, sorted by content."""
     parts: Any = given
     if isinstance(given, Mapping):
-        triples = [_triple(problem, place, pair, count) for pair, count in given.items()]
+        triples = []
+        for pair, count in given.items():
+            block, content = checked_pair(pair, "a key of given")
+            what = f"number of blocks {block!r} given to {shown_content(content)}"
+            if block not in problem.block_index:
+                hint = nearest(block, problem.blocks)
+                raise InvalidSchedule(f"given names the block {block!r}, {_STRANGE}{hint}")
+            try:
+                j = place(content)
+            except KeyError:
+                raise InvalidSchedule(f"given names the job {content!r}, {_STRANGE}") from None
+            amount = whole(count, what, least=0, error=InvalidSchedule)
+            triples.append((j, problem.block_index[block], amount))
         parts = tuple(zip(*triples, strict=True)) if triples else ((), (), ())
     if not (isinstance(parts, tuple | list) and len(parts) == 3):
         raise InvalidSchedule(
@@ -195,22 +191,3 @@ def _given(
         order = np.argsort(jobs, kind="stable")
         jobs, blocks, amounts = jobs[order], blocks[order], amounts[order]
     return jobs, blocks, amounts
-
-
-def _triple(
-    problem: MachineProblem, place: Callable[[Any], int], pair: object, count: object
-) -> tuple[int, int, int]:
-    block, content = checked_pair(pair, "a key of given")
-    what = f"number of blocks {block!r} given to {shown_content(content)}"
-    if block not in problem.block_index:
-        raise InvalidSchedule(
-            f"given names the block {block!r}, which the problem does not have"
-            + nearest(block, problem.blocks)
-        )
-    try:
-        j = place(content)
-    except KeyError:
-        raise InvalidSchedule(
-            f"given names the job {content!r}, which the problem does not have"
-        ) from None
-    return j, problem.block_index[block], whole(count, what, least=0, error=InvalidSchedule)

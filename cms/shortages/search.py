@@ -109,7 +109,10 @@ def fewest_machines(problem: Problem, asking: Asking, solution: Solution | None 
     schedule = larger.restore(answer.schedule)
     # A schedule that is not the best may leave machines within the limits unused.
     more = beyond_limits(problem, schedule)
-    _refuse_invalid(problem, schedule, more)
+    # A translated schedule is checked once more; what it has beyond the limits was counted.
+    unlimited = with_types(problem, lambda it: MachineType(it.name, it.cost))
+    if faults := check(unlimited, schedule):
+        raise AssertionError(f"a checked schedule does not hold when translated: {faults[0]}")
     proof = Proof.CHECKED if sum(more.values()) == at_least else answer.proof
     return Machines(more, schedule, at_least, proof, certificate)
 
@@ -145,7 +148,7 @@ def most_growth(
     if not problem.rows.wants.any():
         return None
     search = _ShareSearch(problem, asking, met=PARTS, least=PARTS, end=_UNKNOWN, schedule=schedule)
-    search.bound(certificate, cost)
+    search.lower(search.end, certificate, lambda asked: asked, cost)
     search.grow()
     search.run()
     return search.demand
@@ -210,19 +213,6 @@ class _ShareSearch:
             if self.met == before or self.asking.over:
                 break
 
-    def bound(self, certificate: Certificate, cost: Fraction) -> None:
-        """Find what a certificate's bound, which grows with the demands, proves to be too much."""
-        parts = self.met
-        while 2 * parts < self.end and not self.asking.over:
-            parts *= 2
-            more = at_share(self.problem, parts)
-            found = certificate.judged(more, stopped=lambda: self.asking.over)
-            if found is None or found.value <= 0:
-                return
-            if found.value > cost:
-                self.lower(parts, certificate, lambda asked: asked, cost)
-                return
-
     def grow(self) -> None:
         """Double the share until one is too much, if none is known to be."""
         while self.untried == self.end and 2 * self.met < self.end and not self.asking.over:
@@ -243,18 +233,20 @@ class _ShareSearch:
         asked: Callable[[Problem], Problem],
         most: Fraction | int = 0,
     ) -> None:
-        """Take note that a certificate proves a share impossible; find the smallest one it does."""
-        if parts >= self.proved:
-            return
-        self.proved = parts
-        self.untried = min(self.untried, parts)
+        """Find the smallest share that a certificate proves impossible, which it does of `parts`.
 
-        low, high = self.met, parts  # what is proved at one share is proved at all larger ones
+        What is proved at one share is proved at all larger ones. Of the end, of which nothing is
+        known, shares are doubled until the certificate's bound, if it grows at all, is too high.
+        """
+        if self.proved <= parts < self.end:
+            return
+        low, high = self.met, parts
         while high - low > 1 and not self.asking.over:
-            middle = (low + high) // 2
+            unknown = 2 * low < high == self.end
+            middle = 2 * low if unknown else (low + high) // 2
             smaller = asked(at_share(self.problem, middle))
             found = certificate.judged(smaller, stopped=lambda: self.asking.over)
-            if found is None:
+            if found is None or (unknown and found.value <= 0):
                 break
             low, high = (low, middle) if found.value > most else (middle, high)
         self.proved = high
@@ -273,15 +265,3 @@ class _ShareSearch:
         else:
             self.untried = min(self.untried, parts)
             self.gave_up |= solution.stop_reason is StopReason.TIME_LIMIT
-
-
-def _refuse_invalid(problem: Problem, schedule: Schedule, more: FrozenMap[str, int]) -> None:
-    """Check a translated schedule once more, on the user's problem with its limits raised."""
-
-    def raised(machine: MachineType) -> MachineType:
-        more_of_it = more.get(machine.name, 0)
-        limit = None if machine.limit is None else machine.limit + more_of_it
-        return MachineType(machine.name, machine.cost, limit)
-
-    if faults := check(with_types(problem, raised), schedule):
-        raise AssertionError(f"a checked schedule does not hold when translated: {faults[0]}")

@@ -183,16 +183,10 @@ def suite(
             raise InvalidOption(
                 f"there is no family {name!r} in the selection; it has {', '.join(VARIANTS)}"
             )
-    return _listed(count, most, rng, names)
-
-
-def _listed(
-    count: int, largest: int, rng: np.random.Generator, names: Sequence[str]
-) -> Iterator[tuple[str, dict[str, object]]]:
     for at in range(count):
         turn, which = divmod(at, len(names))
         name = names[which]
         last = (count - 1 - which) // len(names)
-        n = round(largest ** (turn / last)) if last else largest
+        n = round(most ** (turn / last)) if last else most
         parameters = VARIANTS[name][turn % len(VARIANTS[name])]
         yield name, {"n": n, "seed": int(rng.integers(2**32)), **parameters}

@@ -114,11 +114,8 @@ def mixed_fleet_infeasible(rng: Rng, n: int, *, types: int) -> Problem:
     """Fleets that fall short of the demands by a few per cent, on all GPU types together.
 
     Prices prove it: with w_t the worth of GPU type t and a block of s slices priced at w_t s / 7,
-    the jobs' cheapest fractional options are worth more than all machines; the certificate has a
-    limit price for every type. The limits follow what the jobs would buy of each type at these
-    prices, so that no prices prove much more. Demands are doubled until the fleet has about 10
-    machines a type. Every job by itself could be served (if n >= 2): a demand too large for that is
-    cut, and the shortage is then smaller.
+    the jobs' cheapest fractional options are worth more than all machines. The limits follow what
+    the jobs would buy of each type at these prices, so that no prices prove much more.
     """
     whole(n, "n of family 'mixed-fleet-infeasible'", least=1, error=InvalidOption)
     fleet = _draw(rng, n, types, Fraction(1, 2), Fraction(30))
@@ -238,15 +235,7 @@ _BARRED = 0.25
 def cluster_fleet(
     rng: Rng, n: int, *, kinds: int, types: int, blocks: int, serving: str, limits: str, m: Fraction
 ) -> Problem:
-    """Jobs of few kinds, hundreds of each, on several GPU types cut into equal shares.
-
-    GPU types' speeds are spread evenly over the logarithm from 0.5 to 6, with noise; a kind is
-    faster or slower on a type by a factor of its own, and some types it cannot use. The number of
-    jobs of a kind is in proportion to lognormal weights. Each GPU type is cut into the
-    ``blocks // types``-th parts, and a block has one part or several. A job of ``"pods"`` is one
-    share that is large enough, on any type; of ``"rates"`` it may have several, which give a
-    throughput that grows more slowly than their size.
-    """
+    """Jobs of few kinds, hundreds of each, on several GPU types cut into equal shares."""
     parts = blocks // types
     speeds = 0.5 * 12 ** np.linspace(0, 1, types) * rng.uniform(0.85, 1.15, types)
     costs = draw_costs(rng, speeds, Fraction(1, 10))

@@ -96,10 +96,7 @@ def _draw_rows(rng: Rng, count: int) -> Integers:
 
 @family(1, m=LOAD)
 def real_rows(rng: Rng, n: int, *, m: Fraction) -> Problem:
-    """Eleven models on an A100, each job with a log-uniform latency limit and a demand of its own.
-
-    The supply of a profile is the best throughput at a latency below 0.45 times the limit.
-    """
+    """Eleven models on an A100, each job with a latency limit and a demand of its own."""
 
     def draw(count: int) -> tuple[Integers, Integers]:
         supply = measured_rows().supply[_draw_rows(rng, count)]
@@ -121,13 +118,7 @@ def measured_shares(rng: Rng, n: int, *, step: Fraction, m: Fraction) -> Problem
 
 @family(22, m=LOAD, compute=integer(5, 1, 50), memory=integer(5, 1, _MEMORY // 2))
 def memory_shares(rng: Rng, n: int, *, compute: int, memory: int, m: Fraction) -> Problem:
-    """The jobs of ``measured-shares`` with a need of memory, on A100s cut by compute and memory.
-
-    A block is so many per cent of the compute and so many GB of the 80. A machine of the model has
-    one capacity: a block takes of it the larger of its two shares, so that neither runs out; of the
-    pairs of one size only the one with most of both is there. A job gets nothing from a block with
-    less memory than it needs, which is 1 to 8 steps.
-    """
+    """The jobs of ``measured-shares`` with a need of memory, on A100s cut by compute and memory."""
     # a per cent of the compute is 4 units, a GB is 5: both are 400 in all
     percent, gb = 4 * compute, 5 * memory
     marks = sorted({*range(percent, 401, percent), *range(gb, 401, gb)})

@@ -3,9 +3,6 @@
 A model of either kind has a sensitivity, an aggressiveness and, offline, a demand for SMs; what a
 pair does to each other follows from these, times noise. Nothing here was measured, and no model has
 these names.
-
-These are :class:`cms.fleet.SharingProblem`, of a kind of its own, hence not among those that
-:func:`instances.families.generate` draws.
 """
 
 from __future__ import annotations

@@ -38,11 +38,7 @@ def _stock(sizes: Integers, pieces: Integers, capacity: int, machine: str) -> Pr
 
 @family(16)
 def stock_triplets(rng: Rng, n: int) -> Problem:
-    """Bin packing with bins of 1000 that three items fill exactly: n/3 bins, rounded up.
-
-    No item is below a quarter of a bin or above a half, so that every bin of a schedule without
-    waste holds three. Where 3 does not divide n, the last triplet lacks items.
-    """
+    """Bin packing with bins of 1000 that three items fill exactly: n/3 bins, rounded up."""
     count = -(-n // 3)
     first = rng.integers(380, 490, count, endpoint=True)
     second = rng.integers(250, (1000 - first) // 2, endpoint=True)
@@ -71,10 +67,7 @@ def _range(low: Fraction, high: Fraction) -> tuple[int, int]:
 
 @family(18, low=real("0.01", above=0, most=1), high=_HIGH, demand=integer(10, 1, 10**6))
 def stock_cutgen(rng: Rng, n: int, *, low: Fraction, high: Fraction, demand: int) -> Problem:
-    """Cutting stock as CUTGEN1 draws it: n lengths and n times ``demand`` pieces in all.
-
-    The pieces are shared out in proportion to uniform numbers, each length having one at least.
-    """
+    """Cutting stock as CUTGEN1 draws it: n lengths and n times ``demand`` pieces in all."""
     lengths = _lengths(rng, n, *_range(low, high))
     shares = rng.random(n)
     shares *= n * demand / max(shares.sum(), np.finfo(float).tiny)
@@ -83,11 +76,7 @@ def stock_cutgen(rng: Rng, n: int, *, low: Fraction, high: Fraction, demand: int
 
 @family(19, low=real("0.1", above=0, most=1), high=_HIGH)
 def stock_residual(rng: Rng, n: int, *, low: Fraction, high: Fraction) -> Problem:
-    """Cutting stock of few pieces a length that fill their machines but for a few units.
-
-    Each length is wanted 1 to 3 times; the last job's pieces are as long as it takes for
-    the sum of all to be a whole number of machines, but for less than a unit a piece of that job.
-    """
+    """Cutting stock of few pieces a length that fill their machines but for a few units."""
     shortest, longest = _range(low, high)
     lengths = _lengths(rng, n, shortest, longest)
     wanted = rng.integers(1, 3, n, endpoint=True)
@@ -102,11 +91,7 @@ def stock_residual(rng: Rng, n: int, *, low: Fraction, high: Fraction) -> Proble
 
 @family(20, miss=integer(3, 0, _LEAST_DIVISOR // 5))
 def stock_divisible(rng: Rng, n: int, *, miss: int) -> Problem:
-    """Cutting stock of 10,080 whose sizes divide each other, or miss that by a few units.
-
-    First fit in the order of decreasing sizes is optimal for such sizes; with `miss` a size is up
-    to so many units larger or smaller, and a machine that was full is not, or has no room.
-    """
+    """Cutting stock of 10,080 whose sizes divide each other, or miss that by a few units."""
     chain = _DIVISIBLE // np.cumprod(rng.permutation(_FACTORS))
     sizes = rng.choice(chain[chain >= _LEAST_DIVISOR], n)
     sizes += rng.integers(-miss, miss, n, endpoint=True)

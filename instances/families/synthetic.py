@@ -51,10 +51,7 @@ def sparse(rng: Rng, n: int, *, largest: int, m: Fraction) -> Problem:
 
 @family(4, m=LOAD)
 def near_ties(rng: Rng, n: int, *, m: Fraction) -> Problem:
-    """Supply in proportion to size but for one part in 10^3 to 10^6, each job's own order of it.
-
-    So at 10^6 small blocks tie exactly, and large ones are off by one unit.
-    """
+    """Supply in proportion to size but for one part in 10^3 to 10^6, each job's own order of it."""
     machines = mig()
 
     def supply(count: int) -> Integers:
@@ -93,10 +90,7 @@ def _curved(rng: Rng, n: int, exponents: tuple[float, float], m: Fraction) -> Pr
 def random_configurations(
     rng: Rng, n: int, *, k: int, configurations: int, largest: int, m: Fraction
 ) -> Problem:
-    """Random lists of configurations of 1 to 8 blocks, with arbitrary integer tables.
-
-    Some configurations may beat or equal others; every block type occurs in one.
-    """
+    """Random lists of configurations of 1 to 8 blocks, with arbitrary integer tables."""
     counts = np.zeros((configurations, k), dtype=np.int64)
     for row in counts:
         types = rng.permutation(k)[: rng.integers(1, min(k, 4), endpoint=True)]
@@ -112,10 +106,7 @@ def random_configurations(
 
 @family(12, low=integer(6, 0, 17), high=integer(12, "low", 18, more=1))
 def huge_demands(rng: Rng, n: int, *, low: int, high: int) -> Problem:
-    """Demands over many orders of magnitude, up to millions of machines a job.
-
-    The decade of a demand is uniform, and so is the demand within its decade.
-    """
+    """Demands over many orders of magnitude, up to millions of machines a job."""
     machines = mig()
 
     def draw(count: int) -> tuple[Integers, Integers]:
@@ -146,12 +137,7 @@ def equal_jobs(rng: Rng, n: int, *, kinds: int, m: Fraction) -> Problem:
 
 @family(15, rates=choice("normal", "lognormal"), m=real(4, above=0, most=10**6))
 def mig_serving(rng: Rng, n: int, *, rates: str, m: Fraction) -> Problem:
-    """Models of very different speed, with required rates drawn independently of it.
-
-    Of the kind of the workloads of MIG-serving (arXiv:2109.11067), of which are the setting and
-    that sub- and super-linear models are both common; the figures are ours. Every model fits the
-    smallest instance, or the baseline of smallest instances alone would have no schedule.
-    """
+    """Models of very different speed, with required rates drawn independently of it."""
     machines = mig()
     # the middle model is linear: m sevenths of a whole GPU are what m slices give it
     middle = _SPEED * float(m)
@@ -175,12 +161,7 @@ _SHARES = {"m": LOAD, "step": integer(5, 1, 50), "floor": integer(50, "step", 10
 
 @family(9, **_SHARES)
 def size_bounded(rng: Rng, n: int, *, step: int, floor: int, m: Fraction) -> Problem:
-    """GPUs shared under MPS in steps of 5 %, say: k = 20, capacity 100.
-
-    A share s of a GPU gives a job T (1 + c) s / (s + c): increasing, concave, T for the whole GPU,
-    with a T from 10^4 to 10^5 and a c from 0.1 to 10, both log-uniform and the job's own. Half of
-    the jobs are too slow on small shares: below a share of their own these give nothing.
-    """
+    """GPUs shared under MPS in steps of 5 %, say: k = 20, capacity 100."""
     machines = mps("gpu", step)
 
     def supply(count: int) -> Integers:
@@ -193,11 +174,7 @@ def size_bounded(rng: Rng, n: int, *, step: int, floor: int, m: Fraction) -> Pro
 def size_bounded_mixed(
     rng: Rng, n: int, *, step: int, floor: int, mig_cost: Fraction, m: Fraction
 ) -> Problem:
-    """GPUs shared under MPS beside GPUs cut up by MIG: k = 25, say.
-
-    What a MIG instance gives is the share's curve at its sevenths of a GPU times a factor of the
-    job's own for each profile, uniform from 0.9 to 1.3: isolation against interference.
-    """
+    """GPUs shared under MPS beside GPUs cut up by MIG: k = 25, say."""
     listed = mig()._replace(machine_types=(MachineType(A100, cost=mig_cost),))
     machines = joined([mps(f"{A100}-mps", step), listed])
 
@@ -235,13 +212,7 @@ def _shared(rng: Rng, step: int, floor: int, most: Floats, bend: Floats) -> Inte
 
 @family(24, types=integer(3, 1, 10), step=integer(2, 1, 50))
 def few_jobs_many_shares(rng: Rng, n: int, *, types: int, step: int) -> Problem:
-    """Machine types cut into many shares, for few jobs: hundreds of block types to choose from.
-
-    A share s of a machine gives a job s times its rate there: the machine type's speed, uniform
-    from 1 to 12, times the job's own rate, lognormal around e, times noise. A cost is the speed to
-    the power of 0.85, up to a quarter more or a fifth less. A job needs 1 to 8 times its own rate,
-    parts of machines. Numbers are in units of 1/1000.
-    """
+    """Machine types cut into many shares, for few jobs: hundreds of block types to choose from."""
     speeds = np.sort(rng.uniform(1, 12, types)).tolist()
     costs = [f"{speed**0.85 * rng.uniform(0.8, 1.25):.2f}" for speed in speeds]
     shares = np.arange(step, 101, step)

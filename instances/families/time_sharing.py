@@ -1,13 +1,6 @@
 """Services that share GPUs in time: made-up tables of batches and shares, and mixes of models.
 
-A length in seconds is ``(c0 + c1 b^gamma (100/p)^delta) / 1000`` for a batch of b on p per cent of
-a GPU, times noise: every entry by itself is up to 12 % shorter or longer. So throughput grows more
-slowly or faster than the share (delta below or above 1) and than the batch (gamma), and now and
-then a larger batch or a smaller share is the faster one, as in measured tables. Nothing here was
-measured, and no model has these names.
-
-These are :class:`cms.TimeSharedProblem`, of a kind of its own, hence not among those that
-:func:`instances.families.generate` draws.
+Nothing here was measured, and no model has these names; ``docs/reference/families.md`` says more.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ import algorithms.prices.search
 import cms.knapsack.pricing
 from cms import Problem, Proof, Solution, Status, check, solve
 from cms.files import problem_to_json, solution_to_json
-from cms.files.layout import lay_out
+from cms.files.documents import lay_out
 from proofs_checks.checker import check_solution, parse_document
 from tests.families import FAMILIES, instance
 from tests.oracle import optimum

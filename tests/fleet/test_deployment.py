@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from cms import load_instance, solve
 from cms.errors import FileError, InvalidProblem
-from cms.files.layout import lay_out
+from cms.files.documents import lay_out
 from cms.fleet import Plan, gpu
 from cms.fleet.deployment import (
     Deployment,

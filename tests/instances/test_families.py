@@ -159,7 +159,7 @@ def test_an_unknown_family_and_a_suite_of_nonsense_are_refused() -> None:
     wrong: list[Any] = [(-1, 5, 1), (5, 0, 1), (5, 5, "x"), (5, 5, 1, ["sparse", "dense"])]
     for arguments in wrong:
         with pytest.raises(InvalidOption):
-            suite(*arguments)
+            list(suite(*arguments))
 
 
 # -- the suite ---------------------------------------------------------------------------------

@@ -9,20 +9,16 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from bench.rules import RULES
-from cms import BlockPrices, Job, MachineType, Proof, Status, check, solve
+from cms import BlockPrices, MachineType, Proof, Status, check, solve
 from cms.fleet.serving import Service, as_problem
 from cms.problem.problem import Problem
 from instances import published
 from instances.families import generate
-from instances.families.fleets import machines_for
 from instances.families.machines import mig
 from instances.families.measured import measured_rows
-from tests.references.programs import integer_program
 from tests.samples import few, so_many
 
 POINTS = [point for point in published.S1.operating_points if point.processes <= 3]
@@ -72,17 +68,6 @@ def test_tight_limits_can_serve_and_ample_ones_are_twice_as_many(
         solution = solve(tight, time_limit=None, gap=1000)
         assert solution.status in (Status.OPTIMAL, Status.FEASIBLE)
         assert not check(tight, solution.schedule)
-
-
-@given(st.lists(st.integers(0, 9), min_size=5, max_size=5))
-def test_the_plain_packing_takes_at_least_the_fewest_machines_and_few_more(
-    blocks: list[int],
-) -> None:
-    names, shapes, types, *_ = mig()
-    jobs = [Job(name, n, {name: 1}) for name, n in zip(names, blocks, strict=True)]
-    least = integer_program(Problem(configurations=shapes, jobs=jobs, machine_types=types))
-    assert least is not None
-    assert least <= machines_for(np.array(blocks), mig()) <= 1.2 * least + 2
 
 
 def held(problem: Problem) -> NDArray[np.int64]:

@@ -6,7 +6,6 @@ instances, which floats cannot hold, are shown by a schedule and a certificate i
 
 from __future__ import annotations
 
-import itertools
 from fractions import Fraction
 
 import pytest
@@ -16,7 +15,6 @@ from cms.schedule.schedule import Schedule
 from instances import hard, small
 from tests.references.named import EVERY, HUGE
 from tests.references.programs import Arrays, compact, integer_program, lp_dw, lp_star
-from tests.samples import few
 
 ORDINARY = sorted(EVERY.keys() - HUGE)
 
@@ -44,16 +42,6 @@ def test_the_lower_bounds_have_the_known_values(name: str) -> None:
 def test_the_bound_without_truncation_is_a_tenth() -> None:
     arrays = Arrays(hard.NO_TRUNCATION_GAP.make())
     assert compact(arrays, arrays.supply, (False, False)) == pytest.approx(0.1)
-
-
-@pytest.mark.parametrize(
-    "total", few(12, [*range(9, 55, 4), *(n for n in range(9, 55) if n % 4 != 1)])
-)
-def test_a_listed_sum_is_reached_iff_three_machines_suffice(total: int) -> None:
-    listed = (3, 7, 11, 18)
-    sums = {sum(three) for three in itertools.combinations_with_replacement(listed, 3)}
-    found = integer_program(hard.two_numbers(20, listed, 3, total))
-    assert (found == 3) == (total in sums)
 
 
 def test_the_huge_demand_is_met_by_groups_and_proved_by_a_price() -> None:

@@ -14,7 +14,7 @@ from jsonschema import Draft202012Validator
 from referencing import Registry, Resource
 
 import cms
-from cms.files.layout import lay_out
+from cms.files.documents import lay_out
 from cms.files.problems import problem_to_json
 from cms.files.solutions import solution_to_json
 from cms.fleet import gpu

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cms.errors import FileError
-from cms.files.layout import lay_out
+from cms.files.documents import lay_out
 from cms.fleet.deployment.transition import (
     Transition,
     check_transition,

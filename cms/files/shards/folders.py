@@ -20,10 +20,9 @@ from ...shards.schedule import ShardedSchedule
 from ...values.arrays import number_array
 from ...values.names import NumberedNames
 from ..claims import machines_from_json, machines_to_json
-from ..documents import check_head, head, read_folder_document
+from ..documents import check_head, head, read_folder_document, write_document
 from ..fields import AT_LEAST_ONE, COUNT, SHA256, Field
 from ..folders import new_folder
-from ..layout import write_document
 from ..node import Node
 from ..problems import problem_from_json, problem_to_json
 from .journal import Journal

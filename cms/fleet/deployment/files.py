@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ...errors import CmsError
-from ...files.documents import check_head, head, read_document, register_format
-from ...files.layout import write_document
+from ...files.documents import check_head, head, read_document, write_document
 from ...files.node import Node
 from ...files.source import StrPath
 from ..serving.part_files import device_to_json, service_to_json
@@ -18,8 +17,6 @@ from .model import Deployment
 from .node_files import node_from_json, node_to_json, point_names, points_to_json, read_parts
 
 __all__ = ["deployment_from_json", "deployment_to_json", "read_deployment", "write_deployment"]
-
-register_format("cms-deployment", "a deployment")
 
 
 def write_deployment(deployment: Deployment, path: StrPath) -> None:

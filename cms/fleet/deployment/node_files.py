@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple, TypeVar
 
 from ...errors import InvalidProblem
-from ...files.layout import number_to_json
+from ...files.documents import number_to_json
 from ...files.node import Node
 from ...values.frozen import FrozenMap
 from ..hardware import Gpu
@@ -214,7 +214,7 @@ def _works(
         if point.model not in models:
             raise fields["model"].wrong(" or ".join(sorted(models)), "it is its service's model")
         supply = fields["supply_rps"].number()
-        fields["evidence"].text_or_null()
+        fields["evidence"].or_null(Node.text)
         if rule is not None:
             why = f"by the rule {rule.name!r}"
             granted = rule.supply(service, point)
@@ -252,7 +252,7 @@ def node_from_json(node: Node, parts: Parts) -> FleetNode:
         when = seen.object(("at", "from"))
         sources = tuple(entry.text() for entry in when["from"].array())
         observed = Observation(when["at"].text(), sources)
-    driver = fields["driver"].text_or_null()
+    driver = fields["driver"].or_null(Node.text)
     if driver is not None:
         try:
             driver_branch(driver)
@@ -282,7 +282,7 @@ def _gpu(node: Node, name: str, parts: Parts) -> FleetGpu:
 
 
 def _uuid(node: Node) -> str | None:
-    uuid = node.text_or_null()
+    uuid = node.or_null(Node.text)
     if uuid is not None and not UUID.fullmatch(uuid):
         raise node.wrong("a UUID as nvidia-smi -L prints it (GPU-..., MIG-...), or null")
     return uuid
@@ -300,11 +300,11 @@ def instance_from_json(node: Node, works: Mapping[str, Work]) -> Instance:
     point = fields["point"]
     return Instance(
         fields["profile"].text(),
-        fields["start"].integer_or_null(minimum=0),
+        fields["start"].or_null(Node.integer),
         None if point.value is None else works[point.one_of(works)],
-        fields["owner"].name_or_null("owner"),
+        fields["owner"].or_null(lambda it: it.name("owner")),
         State(fields["state"].one_of([each.value for each in State])),
-        fields["gpu_instance"].integer_or_null(minimum=0),
+        fields["gpu_instance"].or_null(Node.integer),
         _uuid(fields["uuid"]),
         fields["is_guessed"].boolean(),
     )

@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping
 
 from ...files.node import Node
-from ...files.wording import shortened
+from ...files.source import shortened
 from .device import Gpu
 from .enumeration import MOST_SETS, LayoutCounts
 from .profile import Evidence, Profile
@@ -24,6 +24,7 @@ MOST_SLICES, MOST_PROFILES = 16, 50
 _KEY = re.compile(r"[a-z0-9]+([.-][a-z0-9]+)*", re.ASCII)
 _PCI = re.compile(r"0x[0-9A-Fa-f]{8}(:0x[0-9A-Fa-f]{8})?", re.ASCII)
 _DRIVER = re.compile(r"R?[0-9]{1,8}(\..*)?", re.ASCII)
+_NULL = Node(None)
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
 _NAME = re.compile(
     r"(?:(?P<c>[1-9]\d*)c\.)?(?P<g>[1-9]\d*)g\.[1-9]\d*gb"
@@ -115,15 +116,15 @@ def _profile(node: Node, compute_slices: int, memory_slices: int) -> Profile:
     return Profile(
         name=fields["name"].text(),
         family=fields["family"].text(),
-        id=_or_null(fields["id"]),
+        id=fields["id"].or_null(Node.integer),
         compute=compute,
         memory=memory,
         starts=_starts(fields["starts"], memory, memory_slices),
         max=_whole(fields["max"], 1),
-        sms=_or_null(fields["sms"], 1),
-        memory_mib=_or_null(fields["memory_mib"], 1),
+        sms=fields["sms"].or_null(lambda it: it.integer(1)),
+        memory_mib=fields["memory_mib"].or_null(lambda it: it.integer(1)),
         attributes=attributes,
-        since_driver=_driver_or_null(fields.get("since_driver")),
+        since_driver=fields.get("since_driver", _NULL).or_null(_driver),
         other_names=tuple(
             _matching(entry, _NAME, _NAME_FORM)
             for entry in (fields["other_names"].array() if "other_names" in fields else ())
@@ -133,7 +134,7 @@ def _profile(node: Node, compute_slices: int, memory_slices: int) -> Profile:
 
 
 def _named_since(fields: Mapping[str, Node]) -> str | None:
-    since = _text_or_null(fields.get("named_since"))
+    since = fields.get("named_since", _NULL).or_null(_filled)
     if since is not None and not ("other_names" in fields and list(fields["other_names"].array())):
         raise fields["named_since"].error(
             f"{fields['named_since'].label} is {since!r}, and what drivers before it call the "
@@ -263,15 +264,14 @@ def _check_geometry(node: Node, gpu: Gpu) -> None:
 
 def _evidence(node: Node) -> Evidence:
     fields = node.object(("fields", "evidence", "source"), ("driver", "date"))
-    date = fields.get("date")
     return Evidence(
         fields=_texts(fields["fields"]),
         evidence=fields["evidence"].one_of(_EVIDENCE),
         source=_filled(fields["source"]),
-        driver=_text_or_null(fields.get("driver")),
-        date=None
-        if date is None or date.value is None
-        else _matching(date, _DATE, "a date such as 2026-11-01"),
+        driver=fields.get("driver", _NULL).or_null(_filled),
+        date=fields.get("date", _NULL).or_null(
+            lambda it: _matching(it, _DATE, "a date such as 2026-11-01")
+        ),
     )
 
 
@@ -289,23 +289,13 @@ def _whole(node: Node, least: int, most: int | None = None) -> int:
     return value
 
 
-def _or_null(node: Node, least: int = 0) -> int | None:
-    return None if node.value is None else node.integer(least)
-
-
 def _filled(node: Node) -> str:
     if not node.text().strip():
         raise node.error(f"{node.label} is empty", expected="a text")
     return node.text()
 
 
-def _text_or_null(node: Node | None) -> str | None:
-    return None if node is None or node.value is None else _filled(node)
-
-
-def _driver_or_null(node: Node | None) -> str | None:
-    if node is None or node.value is None:
-        return None
+def _driver(node: Node) -> str:
     return _matching(node, _DRIVER, 'a driver or its branch, such as "R525"')
 
 

@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import Any
 
 from ...errors import CmsError, InvalidOption
-from ...files.layout import number_to_json
+from ...files.documents import number_to_json
 from ...values.names import nearest
 from ..deployment import Deployment, Mode
 from ..deployment.transition import Durations

@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import Any, Protocol, runtime_checkable
 
 from ...errors import InvalidOption, InvalidProblem
-from ...files.layout import number_to_json
+from ...files.documents import number_to_json
 from ...values.names import nearest
 from ...values.numbers import Number, exact, shown
 from .courses import Courses

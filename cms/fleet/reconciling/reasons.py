@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from ...files.layout import number_to_json
+from ...files.documents import number_to_json
 from ...values.numbers import shown
 from ..deployment.transition import transition_to_json
 from .changing import gpus_at_work

@@ -9,8 +9,8 @@ from fractions import Fraction
 from typing import NamedTuple
 
 from ...files.numerals import number_in
+from ...files.source import plain, shortened
 from ...files.tables import Cell, TableRow
-from ...files.wording import plain, shortened
 
 __all__ = ["Clock", "Moment", "NoTime", "OneClock", "moment_of"]
 

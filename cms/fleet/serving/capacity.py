@@ -9,7 +9,7 @@ from fractions import Fraction
 from typing import Any
 
 from ...errors import InvalidOption
-from ...files.layout import number_to_json
+from ...files.documents import number_to_json
 from ...values.frozen import FrozenMap
 from ...values.numbers import shown
 from ...values.words import short

@@ -13,7 +13,7 @@ from fractions import Fraction
 from typing import Any
 
 from ...errors import InvalidOption
-from ...files.layout import number_to_json
+from ...files.documents import number_to_json
 from ...files.source import StrPath
 from ...files.tables import read_table
 from ...values.frozen import FrozenMap

@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 
 from ...errors import InvalidProblem
 from ...files.csv_records import csv_text
-from ...files.layout import number_to_json
+from ...files.documents import number_to_json
 from ...files.source import StrPath
 from ...files.tables import read_table
 from ...values.numbers import Number, exact, format_exact

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from ...errors import CmsError
-from ...files.layout import number_to_json
+from ...files.documents import number_to_json
 from ...files.node import Node
 from ...files.problems import problem_from_json, problem_to_json
 from ...files.solutions import solution_from_json, solution_to_json

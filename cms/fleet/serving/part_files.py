@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import Any
 
 from ...errors import CmsError
-from ...files.layout import number_to_json
+from ...files.documents import number_to_json
 from ...files.node import Node
 from ..hardware import Evidence, Gpu, Profile
 from ..hardware.device_file import SCHEMA as DEVICE_SCHEMA
@@ -72,10 +72,10 @@ def service_from_json(node: Node, fields: Mapping[str, Node]) -> Service:
             fields["name"].text(),
             fields["model"].text(),
             fields["rate_rps"].number(),
-            fields["latency_limit_ms"].number_or_null(),
+            fields["latency_limit_ms"].or_null(Node.number),
             None if allowed.value is None else [entry.text() for entry in allowed.array()],
             {name: entry.text() for name, entry in fields["extra"].entries()},
-            late_share=fields["late_share"].number_or_null(),
+            late_share=fields["late_share"].or_null(Node.number),
             queue=None if queue.value is None else queue.one_of(QUEUES),
         )
     except CmsError as fault:

@@ -182,7 +182,7 @@ def _alone(
         points=points,
         warnings=tuple(entry.text() for entry in fields["warnings"].array()),
         unservable=_unservable(fields["unservable"]),
-        max_processes=fields["max_processes"].integer_or_null(minimum=1),
+        max_processes=fields["max_processes"].or_null(lambda it: it.integer(1)),
         fills=fills,
         rate_margin=margin,
     )
@@ -215,7 +215,7 @@ def _shared(
         points=points_from_json(fields["operating_points"], problem),
         warnings=tuple(entry.text() for entry in fields["warnings"].array()),
         unservable=_unservable(fields["unservable"]),
-        max_processes=fields["max_processes"].integer_or_null(minimum=1),
+        max_processes=fields["max_processes"].or_null(lambda it: it.integer(1)),
         rate_margin=fields["rate_margin"].number(),
     )
     refuse_other_rates(fields, serving)

@@ -10,8 +10,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...files.documents import head
-from ...files.layout import number_to_json, write_document
+from ...files.documents import head, number_to_json, write_document
 from ...files.problems import problem_to_json
 from ...files.solutions import solution_to_json
 from ...files.source import StrPath

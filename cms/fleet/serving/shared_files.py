@@ -7,7 +7,7 @@ from fractions import Fraction
 from typing import Any
 
 from ...errors import CmsError
-from ...files.layout import number_to_json
+from ...files.documents import number_to_json
 from ...files.node import Node
 from ...files.numerals import is_whole
 from ...mixes.frames import FrameRule
@@ -65,7 +65,7 @@ def sharing_from_json(node: Node) -> TimeSharing:
     fields["kind"].one_of(["time"])
     return TimeSharing(
         fields["rule"].one_of([rule.value for rule in FrameRule]),
-        fields["max_services"].integer_or_null(minimum=1),
+        fields["max_services"].or_null(lambda it: it.integer(1)),
         fields["splits"].one_of(SPLITS),
         None if fields["headroom"].value is None else _headroom(fields["headroom"]),
     )

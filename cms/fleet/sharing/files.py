@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from ...files.documents import check_head, head, read_document, register_format
-from ...files.layout import number_to_json, write_document
+from ...files.documents import check_head, head, number_to_json, read_document, write_document
 from ...files.node import Node
 from ...files.source import StrPath
 from ...solving.solution import Proof, Status, StopReason
@@ -17,9 +16,6 @@ from .problem import FORBIDDEN, SharingProblem
 from .solution import SharingIncumbent, SharingSolution
 
 PROBLEM, SOLUTION = "cms-sharing-problem", "cms-sharing-solution"
-register_format(PROBLEM, "a problem of sharing")
-register_format(SOLUTION, "a solution of a problem of sharing")
-
 _ONLINE = (
     *("name", "count", "device", "sm_activity", "memory_mib", "memory_total_mib", "model"),
     *("slowdown_limit", "running", "weights"),
@@ -241,10 +237,10 @@ def _online(entry: Node, parts: Mapping[str, Node]) -> OnlineClass:
         count=parts["count"].integer(),
         sm_activity=parts["sm_activity"].number(),
         memory_mib=parts["memory_mib"].number(),
-        memory_total_mib=parts["memory_total_mib"].number_or_null(),
+        memory_total_mib=parts["memory_total_mib"].or_null(Node.number),
         model=parts["model"].text(),
-        slowdown_limit=parts["slowdown_limit"].number_or_null(),
-        running=parts["running"].name_or_null("offline class"),
+        slowdown_limit=parts["slowdown_limit"].or_null(Node.number),
+        running=parts["running"].or_null(lambda it: it.name("offline class")),
         name=parts["name"].name("online class"),
     )
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Literal, cast
 
 from ...errors import InvalidOption, InvalidProblem
-from ...files.documents import read_document, register_format
+from ...files.documents import read_document
 from ...files.node import Node
 from ...files.source import StrPath
 from ...values.names import checked_name, nearest
@@ -17,7 +17,6 @@ from ...values.numbers import Number, exact, shown
 from .monitor import SIGNALS, MonitorTimes, Signal
 
 MONITOR = "cms-monitor"
-register_format(MONITOR, "thresholds and times of a monitor")
 _FIELDS = ("format", "schema", "name", "source", "seconds", "metrics")
 # What a system goes by beside its monitor.
 _BESIDE = ("predictor", "interval_minutes")

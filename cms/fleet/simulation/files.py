@@ -10,8 +10,7 @@ from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any
 
-from ...files.documents import check_head, head, read_document, register_format
-from ...files.layout import number_to_json, write_document
+from ...files.documents import check_head, head, number_to_json, read_document, write_document
 from ...files.node import Node
 from ...files.source import StrPath
 from .model import SECOND
@@ -19,8 +18,6 @@ from .result import Recovery, ServiceResult, Simulation, Timeline
 from .statistics import Interval, Verdict
 
 __all__ = ["read_simulation", "simulation_from_json", "simulation_to_json", "write_simulation"]
-
-register_format("cms-simulation", "a simulation")
 
 _MILLISECOND = 10**6
 _COUNTS = ("instances", "requests", "late", "lost", "retried", "deepest_queue")
@@ -187,8 +184,8 @@ def simulation_from_json(document: Node | Mapping[str, Any]) -> Simulation:
         routing=fields["routing"].text(),
         seed=fields["seed"].integer(),
         rate=fields["rate"].number(),
-        seconds=fields["seconds"].number_or_null(),
-        requests=fields["requests"].integer_or_null(minimum=1),
+        seconds=fields["seconds"].or_null(Node.number),
+        requests=fields["requests"].or_null(lambda it: it.integer(1)),
         on_failure=fields["on_failure"].one_of(("retry", "lose")),
         events=tuple(entry.text() for entry in fields["events"].array()),
         rule=fields["rule"].text(),
@@ -222,7 +219,7 @@ def _service(node: Node, names: dict[str, object]) -> ServiceResult:
     return ServiceResult(
         name=name,
         limit_ns=None if limit.value is None else _nanoseconds(limit),
-        load=fields["load"].number_or_null(),
+        load=fields["load"].or_null(Node.number),
         interval=Interval(low, high),
         verdict=Verdict(verdict),
         overloaded=_truth(fields["overloaded"]),
@@ -239,7 +236,7 @@ def _recovery(node: Node) -> Recovery:
     return Recovery(
         fields["event"].integer(),
         fields["seconds"].number(),
-        fields["back_after_seconds"].number_or_null(),
+        fields["back_after_seconds"].or_null(Node.number),
     )
 
 

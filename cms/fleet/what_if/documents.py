@@ -5,7 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import Any
 
-from ...files.layout import number_to_json
+from ...files.documents import number_to_json
 from .explaining import Alternative, BlockChoices, Explanation
 from .least import Outcome
 from .relaxations import Relaxation, Rightsizing, What

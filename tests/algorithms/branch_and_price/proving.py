@@ -16,7 +16,7 @@ from cms import (
     solve,
 )
 from cms.files import problem_to_json, solution_to_json
-from cms.files.layout import lay_out
+from cms.files.documents import lay_out
 from proofs_checks.checker import check_solution, parse_document
 
 

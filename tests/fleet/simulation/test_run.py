@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 from cms.errors import FileError, InvalidOption
-from cms.files.layout import document_text
+from cms.files.documents import document_text
 from cms.fleet.report.simulation import simulation_report
 from cms.fleet.serving import OperatingPoint, Plan, Service, as_problem
 from cms.fleet.simulation import (

@@ -11,7 +11,7 @@ import pytest
 
 from bench.sharing_figures.day import day_figure, measured
 from cms.errors import InvalidOption, InvalidSchedule
-from cms.files.layout import document_text
+from cms.files.documents import document_text
 from cms.fleet.sharing import (
     MeasuredPair,
     MonitorState,

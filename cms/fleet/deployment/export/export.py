@@ -8,8 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import NoReturn, Protocol
 
 from ....errors import InvalidProblem
-from ....files.source import Source
-from ....files.wording import quoted
+from ....files.source import Source, quoted
 from ....values.frozen import FrozenMap
 from ..instance import Instance, Mode
 from ..model import Deployment, FleetGpu

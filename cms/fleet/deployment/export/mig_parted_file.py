@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from ....errors import CmsError, FileError, InvalidProblem
 from ....files.node import Node
-from ....files.source import Source
-from ....files.wording import quoted
+from ....files.source import Source, quoted
 from ....files.yaml_text import read_yaml_or_json
 from ....values.frozen import FrozenMap
 from ..instance import Instance, Mode, Seen

@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ....errors import CmsError
-from ....files.documents import check_head, head, read_document, register_format
-from ....files.layout import number_to_json, write_document
+from ....files.documents import check_head, head, number_to_json, read_document, write_document
 from ....files.node import Node
 from ....files.source import StrPath
 from ....values.frozen import FrozenMap
@@ -33,7 +32,6 @@ from .proof_files import kept_from_json, kept_to_json, spare_from_json, spare_to
 
 __all__ = ["read_transition", "transition_from_json", "transition_to_json", "write_transition"]
 
-register_format("cms-transition", "a transition")
 
 #: What is said of each number of restarts where what runs was put together.
 _COMPACTED = (

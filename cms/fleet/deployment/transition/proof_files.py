@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any, TypeAlias
 
-from ....files.layout import number_to_json
+from ....files.documents import number_to_json
 from ....files.node import Node
 from ....solving.solution import Proof
 from ....values.frozen import FrozenMap

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ....files.documents import check_head, head, read_document, register_format
-from ....files.layout import number_to_json, write_document
+from ....files.documents import check_head, head, number_to_json, read_document, write_document
 from ....files.node import Node
 from ....files.source import StrPath
 from ..profiles import Profiles
@@ -24,8 +23,6 @@ if TYPE_CHECKING:
     from ..profiles import Value
 
 PREDICTOR = "cms-predictor"
-register_format(PREDICTOR, "a predictor of what workloads do to each other")
-
 _FIELDS = (
     *("format", "schema", "model", "seed", "level", "online", "offline", "devices", "shares"),
     *("throughput_widths", "speed_widths", "features", "profiles", "throughput", "speed"),
@@ -161,7 +158,7 @@ def _profiles(node: Node) -> Profiles:
 
 def _value(node: Node) -> Value:
     if node.value is None or isinstance(node.value, str):
-        return node.text_or_null()
+        return node.or_null(Node.text)
     if isinstance(node.value, list):
         (one,) = node.array(1)
         return one.number(None)

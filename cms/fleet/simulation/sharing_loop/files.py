@@ -7,8 +7,7 @@ from dataclasses import fields
 from fractions import Fraction
 from typing import Any
 
-from ....files.documents import check_head, head, read_document, register_format
-from ....files.layout import number_to_json, write_document
+from ....files.documents import check_head, head, number_to_json, read_document, write_document
 from ....files.node import Node
 from ....files.source import StrPath
 from .latency import SampledGpu
@@ -19,8 +18,6 @@ from .terms import Terms
 __all__ = ["read_shared_day", "shared_day_from_json", "shared_day_to_json", "write_shared_day"]
 
 FORMAT = "cms-shared-day"
-register_format(FORMAT, "a simulated day of shared GPUs")
-
 _TERMS = tuple(each.name for each in fields(Terms))
 _WHOLE_TERMS = ("hours", "interval", "stay", "dead_band", "restart", "waiting_scale", "sample")
 _HOURS = ("gpu_hours", "shared_gpu_hours", "over_gpu_hours", "throughput")
@@ -167,7 +164,7 @@ def _policy_of(node: Node) -> PlayedPolicy:
     numbers: dict[str, Any] = {name: parts[name].number() for name in (*_HOURS, *_SLOWDOWNS)}
     numbers |= {name: parts[name].integer() for name in _COUNTS}
     became: dict[str, Any] = {name: jobs[name].integer() for name in _JOB_COUNTS}
-    became |= {name: jobs[name].number_or_null() for name in _JOB_TIMES}
+    became |= {name: jobs[name].or_null(Node.number) for name in _JOB_TIMES}
     return PlayedPolicy(
         name=parts["name"].one_of(list(POLICIES)),
         **numbers,

@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any, Protocol
 
 from .....errors import InvalidOption, InvalidProblem, UnsupportedProblem
-from .....files.layout import document_text, number_to_json
+from .....files.documents import document_text, number_to_json
 from .....values.names import nearest
 from ...export.export import ExportOptions, by_driver, refuse_unnumbered
 from ...files import deployment_to_json
