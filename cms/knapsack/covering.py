@@ -15,8 +15,8 @@ from __future__ import annotations
 from typing import Any
 
 #: What :func:`search` returns in place of a value: no block can serve the job; its numbers are too
-#: large for int64; its lists are too long for the scratch memory.
-UNSERVABLE, TOO_LARGE, TOO_LONG = -1, -2, -3
+#: large for int64.
+UNSERVABLE, TOO_LARGE = -1, -2
 #: What becomes of a row: it is to be priced, or its value is the minimum, or a lower bound on it.
 PENDING, EXACT, INEXACT = 0, 1, 2
 # The rows of scratch memory: price, gain (what one block satisfies) and index of the types that no
@@ -26,9 +26,8 @@ _FRONT_PRICE, _FRONT_GAIN, _FRONT_KIND = 0, 1, 2
 _PRICE, _GAIN, _KIND, _LOWEST, _START = 3, 4, 5, 6, 7
 #: How many rows of scratch memory :func:`search` needs, each of k integers.
 WORK_ROWS = 8
-#: Entries of the lists at first, where memory is taken as needed, and at most: beyond, the value is
-#: only a lower bound.
-SHORT_LIST, LONGEST_LIST = 2**6, 2**18
+#: Entries of the lists at most: beyond, the value is only a lower bound.
+LONGEST_LIST = 2**18
 #: Of a demand of more blocks of the best type, what every search would buy is bought first.
 MANY_BLOCKS = 2**10
 # Up to this, products of two supplies fit into 62 bits.
@@ -87,11 +86,11 @@ def search(
 ) -> tuple[Any, bool, int]:
     """Search for one job's cheapest option, which ``option`` receives.
 
-    ``order`` has the types by price; ``work`` (WORK_ROWS rows) and ``lists`` (three rows of equally
-    many) are scratch memory. ``room`` is the largest integer whose product with every price fits
-    into 62 bits in compiled code, -1 in plain.
+    ``order`` has the types by price; ``work`` (WORK_ROWS rows) and ``lists`` (three of LONGEST_LIST
+    integers, dicts in plain code) are scratch memory. ``room`` is the largest integer whose product
+    with every price fits into 62 bits in compiled code, -1 in plain.
 
-    Returns the minimum, or a proven lower bound on it, or UNSERVABLE, TOO_LARGE or TOO_LONG; then
+    Returns the minimum, or a proven lower bound on it, or UNSERVABLE or TOO_LARGE; then
     whether it is the minimum and the option's price; and the effort, in entries of lists.
     """
     for i in range(len(option)):
@@ -120,8 +119,6 @@ def search(
     if m > 1:
         value, exact, effort = by_lists(m, left, value, option, work, lists[0], lists[1], lists[2])
         if not exact:
-            if len(lists[0]) < LONGEST_LIST:
-                return TOO_LONG, True, effort
             # The option is a good one; what is proved is the price at the best ratio.
             lower = -(-left * price[0] // gain[0])
             value, exact = lower, lower >= value
@@ -248,7 +245,7 @@ def by_lists(
         c = -(-left // g0) - 1
     r, s, begin, end = left - c * g0, c * p0, 0, 0
     while c >= 0 and r * p <= (value - 1 - s) * g:
-        if end == len(rest):
+        if end == LONGEST_LIST:
             settled = False
             break
         rest[end], spent[end], came[end] = r, s, c
@@ -288,7 +285,7 @@ def by_lists(
                 break
             if r >= least or r * p > (value - 1 - s) * g:
                 continue
-            if new == len(rest):
+            if new == LONGEST_LIST:
                 settled = False
                 break
             least = r
