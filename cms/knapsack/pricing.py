@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cache
 from math import lcm
+from operator import mul
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -21,11 +22,10 @@ import numpy as np
 from ..problem.images import SAFE
 from . import covering
 from .covering import (
-    EXACT,
-    INEXACT,
     LONGEST_LIST,
     MANY_BLOCKS,
     PENDING,
+    PRICED,
     TOO_LARGE,
     UNSERVABLE,
     WORK_ROWS,
@@ -69,14 +69,13 @@ class Pricing(NamedTuple):
 
     ``total`` is the sum of the values times the rows' weights, ``load`` the blocks of each type
     that the jobs would buy, a supergradient of it; ``options``, (n, k), if asked for, are Python
-    integers where one is larger than int64. Of ``inexact`` rows the value is only a lower bound.
+    integers where one is larger than int64.
     """
 
     total: int
     load: tuple[int, ...]
     unservable: tuple[int, ...]
     options: NDArray[Any] | None
-    inexact: int = 0
 
 
 def cheapest_option(prices: Sequence[int], supply: Sequence[int], demand: int) -> Cheapest | None:
@@ -105,9 +104,10 @@ def _cheapest(
     option = [0] * len(prices)
     # Of hundreds of types few may serve a job.
     order = sorted(filter(supply.__getitem__, range(len(supply))), key=prices.__getitem__)
-    value, exact, effort = search(prices, supply, demand, order, option, *scratch, -1)
-    found = None if value == UNSERVABLE else Cheapest(value, tuple(option), exact)
-    return found, effort
+    value, effort = search(prices, supply, demand, order, option, *scratch, -1)
+    if value == UNSERVABLE:
+        return None, effort
+    return Cheapest(value, tuple(option), value == sum(map(mul, prices, option))), effort
 
 
 def price_jobs(
@@ -214,12 +214,12 @@ class _Tally:
 
     def pricing(self) -> Pricing:
         unservable = tuple(np.flatnonzero(self.state == UNSERVABLE).tolist())
-        inexact, options = int((self.state == INEXACT).sum()), self.options
+        options = self.options
         if options is not None and self.long:
             options = options.astype(object)
             for j, option in self.long.items():
                 options[j] = option
-        return Pricing(self.total, tuple(self.load), unservable, options, inexact)
+        return Pricing(self.total, tuple(self.load), unservable, options)
 
     def price_plain(self, jobs: Iterable[int], patience: float = float("inf")) -> None:
         """Price jobs one by one, until patience ends."""
@@ -234,7 +234,7 @@ class _Tally:
             if found is None:
                 self.state[j] = UNSERVABLE
                 continue
-            self.state[j] = EXACT if found.exact else INEXACT
+            self.state[j] = PRICED
             self._add(int(self.weights[j]), found.value, found.option)
             if max(found.option, default=0) >= 2**63:
                 self.long[j] = found.option
