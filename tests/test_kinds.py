@@ -43,6 +43,7 @@ numbers = st.integers(0, 4) | st.sampled_from([2**31, 2**53, 2**53 + 1, 2**62 + 
 )
 @example([(2**53, [2**52, 1]), (2**53 + 1, [2**52, 1])], None, random.Random(1))  # as floats
 @example([(2**40, [1, 1]), (2**40, [1 + 2**24, 1]), (10**30, [1, 1])], 0, random.Random(1))
+@example([(0, [0, 0]), (10**30, [1, 1])], 0, random.Random(1))  # wide: 0 in the arrays
 def test_jobs_are_of_one_kind_exactly_if_their_rows_are_equal(
     drawn: list[Line], same_hash: int | None, rng: random.Random
 ) -> None:
