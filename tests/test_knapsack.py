@@ -16,7 +16,6 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 import cms.knapsack.covering
-import cms.knapsack.pricing
 from cms.knapsack.pricing import cheapest_option
 from proofs_checks.checker import cheapest_option as second_opinion
 from tests.samples import so_many
@@ -118,9 +117,7 @@ def test_where_memory_for_lists_ends_the_value_is_a_bound_and_the_option_serves(
 ) -> None:
     rng, loose, number = random.Random(1), 0, so_many(20, 80)
     for entries in (1, 2, 5, 40):
-        monkeypatch.setattr(cms.knapsack.pricing, "SHORT_LIST", 1)
-        for module in (cms.knapsack.pricing, cms.knapsack.covering):
-            monkeypatch.setattr(module, "LONGEST_LIST", entries)
+        monkeypatch.setattr(cms.knapsack.covering, "LONGEST_LIST", entries)
         for _ in range(number):
             supply = [rng.randint(50, 99) for _ in range(6)]
             prices = [f * 100 + rng.randint(-9, 9) for f in supply]

@@ -11,10 +11,7 @@ from typing import Any
 
 from hypothesis import given
 
-from cms.problem.parts import (
-    Configuration,
-    DemandFunction,
-)
+from cms.problem.parts import Configuration, DemandFunction
 from cms.problem.problem import Problem
 from tests.files.documents import problems
 from tests.samples import mig, mig_from_arrays
@@ -73,3 +70,10 @@ def sha256_by_definition(problem: Problem) -> str:
 def test_the_hash_is_taken_over_the_bytes_that_the_documents_define(problem: Problem) -> None:
     assert problem.sha256 == sha256_by_definition(problem)
     assert problem.compute_sha256() == problem.sha256
+
+
+def test_numbered_names_are_hashed_as_any_others() -> None:
+    for n in (1_000, 66_001):  # in a leaf, and in two
+        parts: dict[str, Any] = {"demands": [1] * n, "supply": [[2]] * n, "configurations": [[1]]}
+        named = Problem.from_arrays(**parts, job_names=[f"j{j}" for j in range(n)])
+        assert Problem.from_arrays(**parts).sha256 == named.sha256

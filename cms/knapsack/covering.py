@@ -15,10 +15,10 @@ from __future__ import annotations
 from typing import Any
 
 #: What :func:`search` returns in place of a value: no block can serve the job; its numbers are too
-#: large for int64; its lists are too long for the scratch memory.
-UNSERVABLE, TOO_LARGE, TOO_LONG = -1, -2, -3
-#: What becomes of a row: it is to be priced, or its value is the minimum, or a lower bound on it.
-PENDING, EXACT, INEXACT = 0, 1, 2
+#: large for int64.
+UNSERVABLE, TOO_LARGE = -1, -2
+#: What becomes of a row otherwise: it is to be priced, or it has been.
+PENDING, PRICED = 0, 1
 # The rows of scratch memory: price, gain (what one block satisfies) and index of the types that no
 # cheaper one beats, by price; the same of those a cheaper option may contain, by ratio, with the
 # lowest price from each on; and where the list of each type starts.
@@ -26,9 +26,8 @@ _FRONT_PRICE, _FRONT_GAIN, _FRONT_KIND = 0, 1, 2
 _PRICE, _GAIN, _KIND, _LOWEST, _START = 3, 4, 5, 6, 7
 #: How many rows of scratch memory :func:`search` needs, each of k integers.
 WORK_ROWS = 8
-#: Entries of the lists at first, where memory is taken as needed, and at most: beyond, the value is
-#: only a lower bound.
-SHORT_LIST, LONGEST_LIST = 2**6, 2**18
+#: Entries of the lists at most: beyond, the value is only a lower bound.
+LONGEST_LIST = 2**18
 #: Of a demand of more blocks of the best type, what every search would buy is bought first.
 MANY_BLOCKS = 2**10
 # Up to this, products of two supplies fit into 62 bits.
@@ -67,16 +66,13 @@ def search_rows(
     for j in range(start, len(demand)):
         if state[j] != PENDING:
             continue
-        value, exact, more = search(
-            prices, supply[j], demand[j], order, options[j], work, lists, room
-        )
+        value, more = search(prices, supply[j], demand[j], order, options[j], work, lists, room)
         effort += more
         if value < 0:
             state[j] = value
             options[j] = 0
         else:
-            values[j] = value
-            state[j] = EXACT if exact else INEXACT
+            values[j], state[j] = value, PRICED
         if effort > patience:
             return j + 1, effort
     return len(demand), effort
@@ -84,49 +80,48 @@ def search_rows(
 
 def search(
     prices: Any, supply: Any, demand: Any, order: Any, option: Any, work: Any, lists: Any, room: Any
-) -> tuple[Any, bool, int]:
+) -> tuple[Any, int]:
     """Search for one job's cheapest option, which ``option`` receives.
 
-    ``order`` has the types by price; ``work`` (WORK_ROWS rows) and ``lists`` (three rows of equally
-    many) are scratch memory. ``room`` is the largest integer whose product with every price fits
-    into 62 bits in compiled code, -1 in plain.
+    ``order`` has the types by price; ``work`` (WORK_ROWS rows) and ``lists`` (three of LONGEST_LIST
+    integers, dicts in plain code) are scratch memory. ``room`` is the largest integer whose product
+    with every price fits into 62 bits in compiled code, -1 in plain.
 
-    Returns the minimum, or a proven lower bound on it, or UNSERVABLE, TOO_LARGE or TOO_LONG; then
-    whether it is the minimum and the option's price; and the effort, in entries of lists.
+    Returns the minimum, or a proven lower bound on it, which is less than the option's price, or
+    UNSERVABLE or TOO_LARGE; and the effort, in entries of lists.
     """
     for i in range(len(option)):
         option[i] = 0
     if demand <= 0:
-        return demand - demand, True, 1
+        return demand - demand, 1
     many = undominated(prices, supply, demand, order, work)
     if many == 0:
-        return UNSERVABLE, True, 1
+        return UNSERVABLE, 1
     front_gain = work[_FRONT_GAIN]
     most = front_gain[many - 1]
     if room >= 0 and most > room:
-        return TOO_LARGE, True, 1
+        return TOO_LARGE, 1
     best = best_ratio(many, work)
     base, left = demand - demand, demand
     if demand > MANY_BLOCKS * front_gain[best]:
         if room >= 0 and most >= _LARGEST_SUPPLY:
-            return TOO_LARGE, True, 1
+            return TOO_LARGE, 1
         base = bought_at_once(many, best, demand, work)
         left = demand - base * front_gain[best]
     if room >= 0 and (left > room - most or base > room):
-        return TOO_LARGE, True, 1
+        return TOO_LARGE, 1
     value, m = useful(many, best, left, option, work)
     price, gain, kind = work[_PRICE], work[_GAIN], work[_KIND]
-    exact, effort = True, 1
+    effort = 1
     if m > 1:
-        value, exact, effort = by_lists(m, left, value, option, work, lists[0], lists[1], lists[2])
-        if not exact:
-            if len(lists[0]) < LONGEST_LIST:
-                return TOO_LONG, True, effort
+        value, settled, effort = by_lists(
+            m, left, value, option, work, lists[0], lists[1], lists[2]
+        )
+        if not settled:
             # The option is a good one; what is proved is the price at the best ratio.
-            lower = -(-left * price[0] // gain[0])
-            value, exact = lower, lower >= value
+            value = -(-left * price[0] // gain[0])
     option[kind[0]] += base
-    return value + base * price[0], exact, effort
+    return value + base * price[0], effort
 
 
 def undominated(prices: Any, supply: Any, demand: Any, order: Any, work: Any) -> int:
@@ -248,7 +243,7 @@ def by_lists(
         c = -(-left // g0) - 1
     r, s, begin, end = left - c * g0, c * p0, 0, 0
     while c >= 0 and r * p <= (value - 1 - s) * g:
-        if end == len(rest):
+        if end == LONGEST_LIST:
             settled = False
             break
         rest[end], spent[end], came[end] = r, s, c
@@ -288,7 +283,7 @@ def by_lists(
                 break
             if r >= least or r * p > (value - 1 - s) * g:
                 continue
-            if new == len(rest):
+            if new == LONGEST_LIST:
                 settled = False
                 break
             least = r

@@ -10,9 +10,11 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cache
 from math import lcm
+from operator import mul
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -20,14 +22,11 @@ import numpy as np
 from ..problem.images import SAFE
 from . import covering
 from .covering import (
-    EXACT,
-    INEXACT,
     LONGEST_LIST,
     MANY_BLOCKS,
     PENDING,
-    SHORT_LIST,
+    PRICED,
     TOO_LARGE,
-    TOO_LONG,
     UNSERVABLE,
     WORK_ROWS,
     search,
@@ -70,14 +69,13 @@ class Pricing(NamedTuple):
 
     ``total`` is the sum of the values times the rows' weights, ``load`` the blocks of each type
     that the jobs would buy, a supergradient of it; ``options``, (n, k), if asked for, are Python
-    integers where one is larger than int64. Of ``inexact`` rows the value is only a lower bound.
+    integers where one is larger than int64.
     """
 
     total: int
     load: tuple[int, ...]
     unservable: tuple[int, ...]
     options: NDArray[Any] | None
-    inexact: int = 0
 
 
 def cheapest_option(prices: Sequence[int], supply: Sequence[int], demand: int) -> Cheapest | None:
@@ -91,32 +89,25 @@ def cheapest_option(prices: Sequence[int], supply: Sequence[int], demand: int) -
     >>> cheapest_option([1, 3, 7], [90, 310, 800], 1200)
     Cheapest(value=11, option=(1, 1, 1), exact=True)
     """
-    return _PlainSearch(prices).cheapest(supply, demand)
+    return _cheapest(prices, supply, demand, _scratch(len(prices)))[0]
 
 
-class _PlainSearch:
-    """The search at one price vector, on Python integers."""
+def _scratch(k: int) -> tuple[Any, Any]:
+    """Return scratch memory for plain searches."""
+    return [[0] * k for _ in range(WORK_ROWS)], ({}, {}, {})
 
-    def __init__(self, prices: Sequence[int]) -> None:
-        self.prices, k = list(prices), len(prices)
-        self._order = sorted(range(k), key=self.prices.__getitem__)
-        self._work = [[0] * k for _ in range(WORK_ROWS)]
-        self._lists = [[0] * SHORT_LIST for _ in range(3)]
-        self.effort = 0
 
-    def cheapest(self, supply: Sequence[int], demand: int) -> Cheapest | None:
-        option = [0] * len(self.prices)
-        # Of hundreds of types few may serve a job.
-        order = [i for i in self._order if supply[i]]
-        while True:
-            value, exact, effort = search(
-                self.prices, supply, demand, order, option, self._work, self._lists, -1
-            )
-            self.effort += effort
-            if value != TOO_LONG:
-                return None if value == UNSERVABLE else Cheapest(value, tuple(option), exact)
-            longer = min(8 * len(self._lists[0]), LONGEST_LIST)
-            self._lists = [[0] * longer for _ in range(3)]
+def _cheapest(
+    prices: Sequence[int], supply: Sequence[int], demand: int, scratch: tuple[Any, Any]
+) -> tuple[Cheapest | None, int]:
+    """Find the cheapest option on Python integers; return what it took as well."""
+    option = [0] * len(prices)
+    # Of hundreds of types few may serve a job.
+    order = sorted(filter(supply.__getitem__, range(len(supply))), key=prices.__getitem__)
+    value, effort = search(prices, supply, demand, order, option, *scratch, -1)
+    if value == UNSERVABLE:
+        return None, effort
+    return Cheapest(value, tuple(option), value == sum(map(mul, prices, option))), effort
 
 
 def price_jobs(
@@ -143,7 +134,17 @@ def price_jobs(
     ``undisturbed`` (a hundred times as much in compiled code); None is returned if it says so.
     """
     n = len(rows)
-    tally = _Tally(rows, prices, weights, want_options, special or {}, stopped, undisturbed)
+    tally = _Tally(
+        rows,
+        prices,
+        np.ones(n, dtype=np.int64) if weights is None else weights,
+        special or {},
+        stopped,
+        undisturbed,
+        np.zeros((n, rows.n_blocks), dtype=np.int64) if want_options else None,
+        np.full(n, PENDING, dtype=np.int8),
+        [0] * rows.n_blocks,
+    )
     if compiled is None:
         least = min(_LOADED_FROM, COMPILED_FROM) if _kernel.cache_info().currsize else COMPILED_FROM
         compiled = n >= least or n * rows.n_blocks >= _COMPILED_SUPPLY
@@ -194,74 +195,67 @@ def price_bits(histogram: Sequence[int]) -> int:
     return (SAFE - 1).bit_length()
 
 
+@dataclass(slots=True)
 class _Tally:
     """Adds up what jobs buy; ``state`` says what became of each row."""
 
-    def __init__(
-        self,
-        rows: Rows,
-        prices: Sequence[int],
-        weights: NDArray[np.int64] | None,
-        want_options: bool,
-        special: Mapping[int, Sequence[int]],
-        is_stopped: Callable[[], bool] | None,
-        undisturbed: int,
-    ) -> None:
-        n, k = len(rows), rows.n_blocks
-        self._rows, self._prices, self._special = rows, prices, special
-        self._weights = np.ones(n, dtype=np.int64) if weights is None else weights
-        self._is_stopped, self._undisturbed = is_stopped, undisturbed
-        self._total, self._load = 0, [0] * k
-        self._options = np.zeros((n, k), dtype=np.int64) if want_options else None
-        self._long: dict[int, tuple[int, ...]] = {}  # options that int64 does not hold
-        self.state = np.full(n, PENDING, dtype=np.int8)
-        self.stopped = False
+    rows: Rows
+    prices: Sequence[int]
+    weights: NDArray[np.int64]
+    special: Mapping[int, Sequence[int]]
+    is_stopped: Callable[[], bool] | None
+    undisturbed: int
+    options: NDArray[np.int64] | None
+    state: NDArray[np.int8]
+    load: list[int]
+    total: int = 0
+    stopped: bool = False
+    long: dict[int, tuple[int, ...]] = field(default_factory=dict)  # what int64 does not hold
 
     def pricing(self) -> Pricing:
         unservable = tuple(np.flatnonzero(self.state == UNSERVABLE).tolist())
-        inexact, options = int((self.state == INEXACT).sum()), self._options
-        if options is not None and self._long:
+        options = self.options
+        if options is not None and self.long:
             options = options.astype(object)
-            for j, option in self._long.items():
+            for j, option in self.long.items():
                 options[j] = option
-        return Pricing(self._total, tuple(self._load), unservable, options, inexact)
+        return Pricing(self.total, tuple(self.load), unservable, options)
 
     def price_plain(self, jobs: Iterable[int], patience: float = float("inf")) -> None:
         """Price jobs one by one, until patience ends."""
-        plain, effort = _PlainSearch(self._prices), 0
+        effort, scratch = 0, _scratch(len(self.prices))
         for j in jobs:
             if effort > patience or self._stops(effort):
                 return
-            row = self._rows.row(j)
-            search_one = _PlainSearch(self._special[j]) if j in self._special else plain
-            before = search_one.effort
-            found = search_one.cheapest(row.supply, row.demand)
-            effort += search_one.effort - before
+            row = self.rows.row(j)
+            prices = self.special.get(j, self.prices)
+            found, more = _cheapest(prices, row.supply, row.demand, scratch)
+            effort += more
             if found is None:
                 self.state[j] = UNSERVABLE
                 continue
-            self.state[j] = EXACT if found.exact else INEXACT
-            self._add(int(self._weights[j]), found.value, found.option)
+            self.state[j] = PRICED
+            self._add(int(self.weights[j]), found.value, found.option)
             if max(found.option, default=0) >= 2**63:
-                self._long[j] = found.option
-            elif self._options is not None:
-                self._options[j] = found.option
+                self.long[j] = found.option
+            elif self.options is not None:
+                self.options[j] = found.option
 
     def _add(self, weight: int, value: int, option: Iterable[int]) -> None:
-        self._total += weight * value
-        self._load = [a + weight * b for a, b in zip(self._load, option, strict=True)]
+        self.total += weight * value
+        self.load = [a + weight * b for a, b in zip(self.load, option, strict=True)]
 
     def price_compiled(self, threads: int | None) -> None:
         """Price all pending jobs whose numbers are small enough; others become TOO_LARGE."""
-        rows, n, k, kernel = self._rows, len(self._rows), self._rows.n_blocks, _kernel()
+        rows, n, k, kernel = self.rows, len(self.rows), self.rows.n_blocks, _kernel()
         demand, supply = rows.outer
         by_hand = np.zeros(n, dtype=bool)
         # Where few rows had to shrink none of them are priced by their images.
-        by_hand[[*rows.far, *self._special]] = True
+        by_hand[[*rows.far, *self.special]] = True
         self.state[by_hand & (self.state == PENDING)] = TOO_LARGE
-        prices = np.array([min(price, SAFE - 1) for price in self._prices], dtype=np.int64)
+        prices = np.array([min(price, SAFE - 1) for price in self.prices], dtype=np.int64)
         order = np.argsort(prices, kind="stable")
-        room = (SAFE - 1) // max(1, *self._prices)
+        room = (SAFE - 1) // max(1, *self.prices)
         starts = iter(range(0, n, _SHARD))
 
         def work_off() -> list[tuple[int, list[int]]]:
@@ -275,7 +269,7 @@ class _Tally:
             for start in starts:
                 part = slice(start, min(start + _SHARD, n))
                 size, state = part.stop - start, self.state[part]
-                options = mine[:size] if self._options is None else self._options[part]
+                options = mine[:size] if self.options is None else self.options[part]
                 pending, at = state == PENDING, 0
                 while at < size:
                     if self._stops(effort // _QUICKER):
@@ -286,7 +280,7 @@ class _Tally:
                     )  # fmt: skip
                     effort += more
                 self._refuse_unserved(part, pending, options)
-                weights = np.where(pending & (state > PENDING), self._weights[part], 0)
+                weights = np.where(pending & (state > PENDING), self.weights[part], 0)
                 load = _weighted_sums(weights, options)
                 found.append((_weighted_sums(weights, values[:size, None])[0], load))
             return found
@@ -299,7 +293,7 @@ class _Tally:
         self, part: slice, pending: NDArray[np.bool_], options: NDArray[np.int64]
     ) -> None:
         """Mark the rows whose image's option does not serve themselves as too large."""
-        rows, state = self._rows, self.state[part]
+        rows, state = self.rows, self.state[part]
         if rows.inner is rows.outer:
             return
         # Most serve the inner image too, which is enough. Counts are cut so that no sum overflows.
@@ -313,8 +307,8 @@ class _Tally:
                 state[place], options[place] = TOO_LARGE, 0
 
     def _stops(self, effort: int) -> bool:
-        if self._is_stopped is not None and effort >= self._undisturbed and not self.stopped:
-            self.stopped = self._is_stopped()
+        if self.is_stopped is not None and effort >= self.undisturbed and not self.stopped:
+            self.stopped = self.is_stopped()
         return self.stopped
 
 
