@@ -27,7 +27,7 @@ from ..solvers.floats import near
 from ..solvers.linear import LinearProgram
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from cms.plugin.algorithm import Budget
 
@@ -85,21 +85,14 @@ class Undecided(NamedTuple):
     @classmethod
     def of(cls, search: PriceSearch, mixture: Fractional) -> Undecided:
         """Read off a fractional schedule which kinds it mixes options of."""
-        picks: dict[Pick, None] = {}
+        jobs = search.jobs
+        taken: dict[int, dict[tuple[int, ...], None]] = {}
         for group, shares in enumerate(mixture.shares):
             part = search.kinds_of_group(group)
             for number, _ in shares:
-                options = enumerate(search.options[number][part].tolist(), part.start)
-                picks.update(dict.fromkeys((kind, tuple(option)) for kind, option in options))
-        return cls.of_amounts(picks, search.jobs)
-
-    @classmethod
-    def of_amounts(cls, options: Iterable[Pick], jobs: AnyJobs) -> Undecided:
-        """Leave those kinds open that take several options."""
-        taken: dict[int, list[tuple[int, ...]]] = {}
-        for kind, option in options:
-            taken.setdefault(kind, []).append(option)
-        decided = {(k, each[0]): jobs.weight(k) for k, each in taken.items() if len(each) == 1}
+                for kind, option in enumerate(search.options[number][part].tolist(), part.start):
+                    taken.setdefault(kind, {})[tuple(option)] = None
+        decided = {(k, next(iter(o))): jobs.weight(k) for k, o in taken.items() if len(o) == 1}
         return cls(decided, {k: tuple(each) for k, each in taken.items() if len(each) > 1})
 
     @classmethod

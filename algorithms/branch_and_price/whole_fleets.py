@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections import Counter
 from fractions import Fraction
 from math import floor, gcd
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 import numpy as np
 
@@ -355,7 +355,7 @@ class NodeSchedules:
             most[kind] = max(most.get(kind, (0.0, ())), (x, option))
         rows = [(kind, option, jobs.weight(kind)) for kind, (_, option) in sorted(most.items())]
         origin: Rounded | Found = Rounded(choices_of(rows, len(region.blocks)), ())
-        mixed = Undecided.of_amounts(solution.options, jobs).open
+        mixed = [kind for kind, n in Counter(k for k, _ in solution.options).items() if n > 1]
         failed = number = 0
         while failed < len(_RUNGS) and not self._budget.stopped:
             target = None if cost is None else next_below(cost, shapes.step)
@@ -375,5 +375,5 @@ class NodeSchedules:
             )
             number, failed = number + 1, failed + 1
             if found is not None:
-                origin, mixed, cost, failed = found, {}, found.cost, 0
-                yield self._given.restore(schedule_of(shapes, jobs, found))
+                origin, mixed, cost, failed = found, [], found.cost, 0
+                yield cast("Schedule", self._given.restore(schedule_of(shapes, jobs, found)))
