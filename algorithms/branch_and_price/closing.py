@@ -21,11 +21,11 @@ from ..prices.jobs import Jobs
 from ..prices.passes import certificate
 from ..prices.region import configuration_of
 from ..prices.search import fractional
-from .dive import MOST_UNDECIDED, Dived, Diver, Undecided
+from .dive import MOST_UNDECIDED, Dived, Diver
 from .neighbourhood import FIRST_RUNGS, Neighbourhood, Rung
 from .open_machines import filled
 from .program import Found, Task, close, every_block, every_option, schedule_of, solver_bound
-from .rounding import Rounded, rounded
+from .rounding import Rounded, Undecided, rounded
 from .shapes import Shapes
 from .whole_fleets import MAX_KINDS, WholeFleets, alike
 

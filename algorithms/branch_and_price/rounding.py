@@ -23,13 +23,14 @@ from ..prices.sharded_jobs import ShardedJobs
 from ..solvers.floats import near
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from fractions import Fraction
 
     from numpy.typing import NDArray
 
     from ..prices.fraction import Fractional
     from ..prices.search import PriceSearch
+    from ..prices.sharded_jobs import AnyJobs
 
 #: Options that differ by more blocks of a type are far apart.
 _FAR = 3
@@ -37,6 +38,46 @@ _FAR = 3
 _WIDTH = 12
 #: Boxes are for few jobs; the others are rounded.
 MOST_BOXES = 12
+#: A kind of jobs and one of its options.
+Pick = tuple[int, tuple[int, ...]]
+
+
+class Undecided(NamedTuple):
+    """Jobs that have an option already, and options of the kinds that are still to choose."""
+
+    decided: Mapping[Pick, int]
+    open: Mapping[int, tuple[tuple[int, ...], ...]]
+
+    @classmethod
+    def of(cls, search: PriceSearch, mixture: Fractional) -> Undecided:
+        """Read off a fractional schedule which kinds it mixes options of."""
+        jobs = search.jobs
+        taken: dict[int, dict[tuple[int, ...], None]] = {}
+        for group, shares in enumerate(mixture.shares):
+            part = search.kinds_of_group(group)
+            for number, _ in shares:
+                for kind, option in enumerate(search.options[number][part].tolist(), part.start):
+                    taken.setdefault(kind, {})[tuple(option)] = None
+        decided = {(k, next(iter(o))): jobs.weight(k) for k, o in taken.items() if len(o) == 1}
+        return cls(decided, {k: tuple(each) for k, each in taken.items() if len(each) > 1})
+
+    @classmethod
+    def none(cls, choices: AnyChoices) -> Undecided:
+        """Leave nothing open but the machines; of choices that are not listed, for all blocks."""
+        if isinstance(choices, Taken):
+            return cls({(0, tuple(choices.load())): 1}, {})
+        columns = (choices.kinds.tolist(), choices.options.tolist(), choices.counts.tolist())
+        decided: dict[Pick, int] = {}
+        for kind, option, count in zip(*columns, strict=True):
+            decided[kind, tuple(option)] = decided.get((kind, tuple(option)), 0) + count
+        return cls(decided, {})
+
+    def most_blocks(self, jobs: AnyJobs) -> int:
+        """Return how many blocks all jobs together may take, at most."""
+        taken = sum(sum(option) * count for (_, option), count in self.decided.items())
+        for kind, options in self.open.items():
+            taken += max(map(sum, options)) * jobs.weight(kind)
+        return taken
 
 
 class Box(NamedTuple):

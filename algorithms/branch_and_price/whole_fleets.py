@@ -24,11 +24,11 @@ from ..prices.fraction import Fractional
 from ..prices.region import configuration_of
 from ..solvers.floats import near
 from ..solvers.linear import MixedProgram
-from .dive import Diver, Pick, Undecided
+from .dive import Diver
 from .neighbourhood import Neighbourhood, Rung
 from .options import NearOptions
 from .program import Found, schedule_of
-from .rounding import Rounded
+from .rounding import Pick, Rounded, Undecided
 from .shapes import Shapes
 
 if TYPE_CHECKING:
