@@ -190,49 +190,18 @@ def _list_options(search: PriceSearch, point: PricePoint, jobs: Jobs) -> list[Pi
     Of hundreds of jobs some take what costs a little more, for how all that is taken adds up to
     whole machines (theory 6.7).
     """
-    step, near, smaller = jobs.problem.cost_step, NearOptions(jobs, point), _smaller(search.region)
+    step, near = jobs.problem.cost_step, NearOptions(jobs, point)
     found: list[Pick] = []
     ranked: list[tuple[int, Pick]] = []
     for kind in range(len(jobs)):
         taken = [*dict.fromkeys(tuple(passed[kind].tolist()) for passed in search.options)]
-        each = _smallest(near.some(kind, _STEPS * step, _LISTED), smaller)[:_EACH]
-        found += [(kind, option) for option in (*each, *_smallest(taken, smaller))]
-        wide = _smallest(near.some(kind, _WIDE_STEPS * step, _WIDE_LISTED), smaller)
+        each = near.some(kind, _STEPS * step, _LISTED)[:_EACH]
+        found += [(kind, option) for option in (*each, *taken)]
+        wide = near.some(kind, _WIDE_STEPS * step, _WIDE_LISTED)
         priced = [(near.price(option), option) for option in wide]
         least = min(price for price, _ in priced)
         ranked += [(price - least, (kind, option)) for price, option in priced]
     return [*found, *(pick for _, pick in sorted(ranked)[:_WIDE])]
-
-
-def _smallest(
-    options: Sequence[tuple[int, ...]], smaller: dict[int, list[int]]
-) -> list[tuple[int, ...]]:
-    """Leave out options of a kind that are others with a larger block in a block's place."""
-    known = set(options)
-
-    def shrinks(option: tuple[int, ...]) -> bool:
-        for i, n in enumerate(option):
-            for j in smaller.get(i, ()) if n else ():
-                other = list(option)
-                other[i] -= 1
-                other[j] += 1
-                if tuple(other) in known:
-                    return True
-        return False
-
-    return [option for option in options if not shrinks(option)]
-
-
-def _smaller(region: Region) -> dict[int, list[int]]:
-    """Find for each block the smaller ones of its set, where both are in no other configuration."""
-    sets = Counter(i for bounded in region.bounded for i in bounded.columns)
-    sets.update(i for row in region.rows if row.shape for i, n in enumerate(row.counts) if n)
-    found: dict[int, list[int]] = {}
-    for bounded in region.bounded:
-        sizes = {i: bounded.shape.sizes[region.blocks[i]] for i in bounded.columns if sets[i] == 1}
-        for i, size in sizes.items():
-            found[i] = [j for j, other in sizes.items() if other < size]
-    return found
 
 
 class _Arc(NamedTuple):
