@@ -21,11 +21,11 @@ from ..prices.jobs import Jobs
 from ..prices.passes import certificate
 from ..prices.region import configuration_of
 from ..prices.search import fractional
-from .dive import MOST_UNDECIDED, Dived, Diver, Undecided
+from .dive import MOST_UNDECIDED, Dived, Diver
 from .neighbourhood import FIRST_RUNGS, Neighbourhood, Rung
 from .open_machines import filled
 from .program import Found, Task, close, every_block, every_option, schedule_of, solver_bound
-from .rounding import Rounded, rounded
+from .rounding import Rounded, Undecided, rounded
 from .shapes import Shapes
 from .whole_fleets import MAX_KINDS, WholeFleets, alike
 
@@ -185,7 +185,6 @@ class Closing:
         near = Neighbourhood(*given)
         # Where costs are fine the first rungs do, if they find a schedule at all.
         yield from self._climb(near, shapes, mixture, 0, FIRST_RUNGS[: 2 if fine else None])
-        yield from self._wide(near, shapes)
         if fine:
             # Costs that differ by less than a machine are reached by few fleets, which branches
             # tell apart; no program finds what the fleet it has in sight cannot do.
@@ -285,16 +284,6 @@ class Closing:
             origin = self._best if number % 2 and self._best is not None else start
             found, free = near.look(rung, origin, least=least, target=target, budget=self._budget)
             yield from self._claim(shapes, found, f"{free} free kinds of jobs")
-
-    def _wide(self, near: Neighbourhood, shapes: Shapes) -> Iterator[Claim]:
-        """Free all jobs, twice, for a schedule that meets the bound and no other."""
-        if not self._step or not self._jobs.listed or len(self._jobs) > _CLIMB_FIRST:
-            return
-        for _ in range(2):
-            if self._met():
-                return
-            found = near.look_widely(self._least, self._budget)
-            yield from self._claim(shapes, found, "all kinds of jobs free")
 
     def _word(self, shapes: Shapes) -> Iterator[Claim]:
         """Let CP-SAT decide with all that can matter; finding nothing is a proof, on its word."""

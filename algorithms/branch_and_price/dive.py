@@ -21,24 +21,21 @@ import numpy as np
 
 from cms.knapsack.pricing import cheapest_option
 
-from ..prices.choices import Choices, Taken, choices_of
+from ..prices.choices import Choices, choices_of
 from ..prices.region import Row
 from ..solvers.floats import near
 from ..solvers.linear import LinearProgram
+from .covers import cover
+from .rounding import Pick, Undecided
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from cms.plugin.algorithm import Budget
 
-    from ..prices.choices import AnyChoices
-    from ..prices.fraction import Fractional
     from ..prices.region import Region
-    from ..prices.search import PriceSearch
     from ..prices.sharded_jobs import AnyJobs
 
-#: A kind of jobs and one of its options.
-Pick = tuple[int, tuple[int, ...]]
 T = TypeVar("T", bound=tuple[Any, ...])
 
 #: Prices are whole multiples of so small a part of the cheapest machine's cost.
@@ -72,53 +69,10 @@ _DISCREPANCIES = sorted(
     ((), *((at,) for at in range(_DEPTH)), *combinations(range(_DEPTH), 2)),
     key=lambda steps: (len(steps), sum(steps)),
 )
+#: Machines for no more blocks are looked through, again once so few of them are left.
+_MOST_BLOCKS, _FEWER = 500, 0.8
 #: More undecided kinds of jobs are rounded instead.
 MOST_UNDECIDED = 2_000
-
-
-class Undecided(NamedTuple):
-    """Jobs that have an option already, and options of the kinds that are still to choose."""
-
-    decided: Mapping[Pick, int]
-    open: Mapping[int, tuple[tuple[int, ...], ...]]
-
-    @classmethod
-    def of(cls, search: PriceSearch, mixture: Fractional) -> Undecided:
-        """Read off a fractional schedule which kinds it mixes options of."""
-        picks: dict[Pick, None] = {}
-        for group, shares in enumerate(mixture.shares):
-            part = search.kinds_of_group(group)
-            for number, _ in shares:
-                options = enumerate(search.options[number][part].tolist(), part.start)
-                picks.update(dict.fromkeys((kind, tuple(option)) for kind, option in options))
-        return cls.of_amounts(picks, search.jobs)
-
-    @classmethod
-    def of_amounts(cls, options: Iterable[Pick], jobs: AnyJobs) -> Undecided:
-        """Leave those kinds open that take several options."""
-        taken: dict[int, list[tuple[int, ...]]] = {}
-        for kind, option in options:
-            taken.setdefault(kind, []).append(option)
-        decided = {(k, each[0]): jobs.weight(k) for k, each in taken.items() if len(each) == 1}
-        return cls(decided, {k: tuple(each) for k, each in taken.items() if len(each) > 1})
-
-    @classmethod
-    def none(cls, choices: AnyChoices) -> Undecided:
-        """Leave nothing open but the machines; of choices that are not listed, for all blocks."""
-        if isinstance(choices, Taken):
-            return cls({(0, tuple(choices.load())): 1}, {})
-        columns = (choices.kinds.tolist(), choices.options.tolist(), choices.counts.tolist())
-        decided: dict[Pick, int] = {}
-        for kind, option, count in zip(*columns, strict=True):
-            decided[kind, tuple(option)] = decided.get((kind, tuple(option)), 0) + count
-        return cls(decided, {})
-
-    def most_blocks(self, jobs: AnyJobs) -> int:
-        """Return how many blocks all jobs together may take, at most."""
-        taken = sum(sum(option) * count for (_, option), count in self.decided.items())
-        for kind, options in self.open.items():
-            taken += max(map(sum, options)) * jobs.weight(kind)
-        return taken
 
 
 class Dived(NamedTuple):
@@ -181,6 +135,8 @@ class Dive:
         self._sets: list[Row] = []
         self._held: list[tuple[int, ...]] = []
         self._machines: dict[Row, float] = {}
+        # The last prices of blocks, and what contents of each type are worth then.
+        self._last: tuple[Sequence[int], Sequence[int]] = (), ()
         # The kinds that are to choose: how many jobs, their row, and variables of their options.
         self._open = {kind: jobs.weight(kind) for kind in start.open}
         self._choose = {
@@ -193,9 +149,17 @@ class Dive:
         for row in rows:
             self._add(row)
 
-    def run(self, skips: frozenset[int], below: Fraction | None) -> Dived | None:
-        """Dive; None if there is no end, or none that costs less than ``below``."""
-        rounds = _FIRST_ROUNDS
+    def run(
+        self, skips: frozenset[int], below: Fraction | None, target: Fraction | None = None
+    ) -> Dived | None:
+        """Dive; None if there is no end, or none that costs less than ``below``.
+
+        With a ``target``, all machines for what is left within that cost are looked through now and
+        then: the last ones must waste less than prices alone tell.
+        """
+        rounds, region = _FIRST_ROUNDS, self._region
+        paid = all(region.costs[bounded.machine] for bounded in region.bounded)
+        blocks = _MOST_BLOCKS if paid and not self._listed else 0
         while self._open or any(self._left):
             solved = self._priced(rounds)
             rounds = _ROUNDS
@@ -210,6 +174,10 @@ class Dive:
                 if not self._decide(self._step(options, skips, len(self._open) // _TOGETHER)):
                     return None
                 continue
+            if target is not None and target >= least and sum(self._left) <= blocks:
+                blocks = int(sum(self._left) * _FEWER)
+                if self._covered(target):
+                    break
             taken = self._step(machines, skips, 0)
             kept = [self._keep(row, number) for row, number in taken.items()]
             if not any(kept):
@@ -220,6 +188,21 @@ class Dive:
         picks = [(kind, option, count) for (kind, option), count in self._picked.items()]
         choices = choices_of(picks, len(self._region.blocks))
         return Dived(self._cost, dict(self._kept), choices)
+
+    def _covered(self, target: Fraction) -> bool:
+        """Keep machines for all that is left, if some are found within a cost."""
+        prices, worth = self._last
+        worth, scale = self._scaled(prices, worth)
+        costs = [int(cost * scale) for cost in self._region.costs]
+        allowed = list(map(max, costs, worth))
+        slack = int((target - self._cost) * scale) - sum(map(mul, prices, self._left))
+        for room, most, cost in zip(self._room, allowed, costs, strict=True):
+            slack += 0 if room is None else room * (most - cost)
+        there = self._region, self._left, prices, allowed, slack, self._room
+        found = cover(*there, self._budget)
+        for row in found or ():
+            self._keep(row, 1)
+        return found is not None
 
     def _step(self, values: Mapping[T, float], skips: frozenset[int], more: int) -> dict[T, int]:
         """Return what to keep: all that is whole, or else what there is most of."""
@@ -336,6 +319,7 @@ class Dive:
             limits = [0.0 if at is None else max(0.0, -answer.duals[at]) for at in self._limits]
             dual = {kind: answer.duals[row] for kind, row in self._choose.items()}
             more, worth = self._new_contents(prices, limits)
+            self._last = prices, worth
             added, paid = self._new_options(prices, dual)
             if not rounds or not (added or more):
                 break
@@ -378,23 +362,28 @@ class Dive:
                     added |= self._add_option(kind, best.option)
         return added, paid
 
-    def _at_least(self, prices: Sequence[int], worth: list[int], paid: int) -> Fraction:
+    def _at_least(self, prices: Sequence[int], worth: Sequence[int], paid: int) -> Fraction:
         """Return what is left costs at least, by prices, exactly.
 
         No machine is worth more than it costs once prices are scaled to that; one of limited number
         may be, and its limit then counts as often as it is.
         """
-        for row in self._listed:
-            held = sum(map(mul, prices, self._wanted(row)))
-            worth[row.machine] = max(worth[row.machine], held)
-        each = list(zip(worth, self._region.costs, self._room, strict=True))
-        ratios = [held / cost for held, cost, room in each if room is None and cost]
-        scale = max([_GRID / self._region.unit, *ratios])
+        worth, scale = self._scaled(prices, worth)
         least = Fraction(sum(map(mul, prices, self._left)) + paid) / scale
-        for held, cost, room in each:
+        for held, cost, room in zip(worth, self._region.costs, self._room, strict=True):
             if room is not None:
                 least -= room * max(Fraction(0), held / scale - cost)
         return least
+
+    def _scaled(self, prices: Sequence[int], worth: Sequence[int]) -> tuple[list[int], Fraction]:
+        """Return what machines are worth, listed ones too, and what a cost of 1 counts as."""
+        worth, costs = list(worth), self._region.costs
+        for row in self._listed:
+            held = sum(map(mul, prices, self._wanted(row)))
+            worth[row.machine] = max(worth[row.machine], held)
+        pairs = zip(worth, costs, self._room, strict=True)
+        ratios = [held / cost for held, cost, room in pairs if room is None and cost]
+        return worth, max([_GRID / self._region.unit, *ratios])
 
 
 class Diver:
@@ -420,7 +409,7 @@ class Diver:
             if skips and skips[-1] >= self._choices:
                 continue
             dive = Dive(self._jobs, self._region, self._rows, start, self._budget)
-            found = dive.run(frozenset(skips), below)
+            found = dive.run(frozenset(skips), below, target if skips else None)
             if found is not None:
                 self._choices = dive.steps
                 below = found.cost

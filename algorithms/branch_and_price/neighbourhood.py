@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from ..prices.choices import choices_of
 from .options import NearOptions
 from .program import Found, Task, close
 
@@ -33,11 +32,6 @@ class Rung(NamedTuple):
 
 #: What is tried before branching.
 FIRST_RUNGS = (Rung(60, 15, 100), Rung(40, 12, 50), Rung(60, 15, 100), Rung(200, 20, 300))
-
-
-#: Options beyond the cheapest of each kind that all kinds choose among together, out of so many of
-#: each; SCIP's nodes.
-_WIDE, _WIDE_EACH, _WIDE_NODES = 5_000, 40, 100
 
 
 class Neighbourhood:
@@ -97,28 +91,3 @@ class Neighbourhood:
         )
         answer = close(self._shapes, self._jobs, task, budget, nodes=rung.nodes)
         return answer.found, len(free)
-
-    def look_widely(self, target: Fraction, budget: Budget) -> Found | None:
-        """Let all kinds choose, each among few options, for a schedule of just this cost.
-
-        What is left to find is how all that is taken adds up to whole machines. Of many jobs a few
-        must move, which ones nobody knows beforehand; programs of thousands of options that differ
-        little in cost are solved in a second or two.
-        """
-        slack, kinds = target - self._point.bound, len(self._jobs)
-        order: list[tuple[int, int, float, int]] = []
-        listed: list[list[tuple[int, ...]]] = []
-        for kind, chance in enumerate(self._random.random(kinds).tolist()):
-            if budget.stopped:
-                return None
-            found = self._near.some(kind, slack, _WIDE_EACH)
-            priced = sorted((self._near.price(option), option) for option in found)
-            listed.append([option for _, option in priced])
-            more = enumerate(priced[1:], 1)
-            order += [(price - priced[0][0], at, chance, kind) for at, (price, _) in more]
-        free = {kind: listed[kind][: at + 1] for _, at, _, kind in sorted(order)[:_WIDE]}
-        fixed = [(k, listed[k][0], self._jobs.weight(k)) for k in range(kinds) if k not in free]
-        choices = choices_of(fixed, len(self._jobs.problem.blocks))
-        usable = [cost <= slack for cost in self._reduced]
-        task = Task(choices, free, (), target, target, usable=usable)
-        return close(self._shapes, self._jobs, task, budget, nodes=_WIDE_NODES).found

@@ -5,13 +5,14 @@ from __future__ import annotations
 from fractions import Fraction
 from math import floor, inf
 from operator import ge
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from cms.knapsack.pricing import common_denominator
 from cms.problem.parts import Configuration, SizeBoundedConfigurations
 from cms.running.stopping import never
+
+from ..prices.region import Bounded
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -45,7 +46,7 @@ class Fleet:
         self.machines: dict[Configuration, int] = {}
         self.idle = [0] * len(self._blocks)
         index = problem.block_index
-        self._sets: list[_Set] = []
+        self._sets: list[Bounded] = []
         # Of listed configurations: their type and contents, and all their numbers of blocks.
         self._listed: list[tuple[int, dict[int, int]]] = []
         entries: list[tuple[int, int, float]] = []
@@ -54,7 +55,7 @@ class Fleet:
                 break
             m = self._names.index(shape.machine or "")
             if isinstance(shape, SizeBoundedConfigurations):
-                self._sets.append(_read_set(shape, m, index))
+                self._sets.append(Bounded.of(problem, shape, m, proper=False))
                 continue
             content = {index[block]: n for block, n in shape.blocks.items()}
             entries += [(len(self._listed), i, float(min(n, _CAP))) for i, n in content.items()]
@@ -78,8 +79,9 @@ class Fleet:
             costs[[room == 0 for room in self._room]] = inf
         np.minimum.at(best, self._block, costs[self._type[self._shape]] / self._count)
         for each in self._sets:
-            for i, most in each.most.items():
-                best[i] = min(best[i], costs[each.machine] / min(most, _CAP))
+            for i, most in zip(each.columns, each.most, strict=True):
+                if most:
+                    best[i] = min(best[i], costs[each.machine] / min(most, _CAP))
         return list(best.tolist())
 
     def take(self, i: int, number: int) -> int:
@@ -97,7 +99,8 @@ class Fleet:
             holders += [
                 (self._costs[each.machine] / min(most, _CAP), each.machine, {i: most})
                 for each in self._sets
-                if (most := each.most.get(i, 0))
+                for at, most in zip(each.columns, each.most, strict=True)
+                if at == i and most
             ]
             self._found[i] = sorted(holders, key=lambda holder: holder[0])
         for _, m, content in self._found[i]:
@@ -131,7 +134,7 @@ class Fleet:
                 return False
             found = [self._best_listed(missing)] if self._listed else []
             for each in self._sets:
-                if self._room[each.machine] != 0 and (content := each.fill(missing)):
+                if self._room[each.machine] != 0 and (content := _filling(each, missing)):
                     gain = sum(float(self._worth[i]) * min(n, _CAP) for i, n in content.items())
                     found.append((gain / self._costs[each.machine], each.machine, content))
             score, m, content = max(found, key=lambda each: each[0], default=(-1.0, 0, {}))
@@ -170,34 +173,15 @@ def filled(
     return fleet.machines if all(map(ge, fleet.idle, load)) else None
 
 
-class _Set(NamedTuple):
-    """A size-bounded set: sizes, the largest first, and how many blocks fill a machine."""
-
-    machine: int
-    capacity: int
-    slots: int | None
-    sizes: dict[int, int]
-    most: dict[int, int]
-
-    def fill(self, missing: Sequence[int]) -> dict[int, int]:
-        """Fill a machine with missing blocks, the largest first."""
-        left, slots, found = self.capacity, self.slots, {}
-        for i, size in self.sizes.items():
-            fits = min(missing[i], left // size)
-            if slots is not None:
-                fits = min(fits, slots)
-                slots -= fits
-            if fits > 0:
-                found[i] = fits
-                left -= fits * size
-        return found
-
-
-def _read_set(shape: SizeBoundedConfigurations, m: int, index: Mapping[str, int]) -> _Set:
-    most = {index[block]: n for block in shape.sizes if (n := shape.largest_count(block))}
-    blocks = [block for block in shape.sizes if index[block] in most]
-    capacity, *sizes = common_denominator(
-        [shape.capacity, *(shape.sizes[block] for block in blocks)]
-    )[0]
-    by_size = sorted(zip(sizes, blocks, strict=True), key=lambda pair: -pair[0])
-    return _Set(m, capacity, shape.max_blocks, {index[b]: size for size, b in by_size}, most)
+def _filling(bounded: Bounded, missing: Sequence[int]) -> dict[int, int]:
+    """Fill a machine of a set with missing blocks, the largest first."""
+    left, slots = bounded.packing.room, bounded.packing.slots
+    found: dict[int, int] = {}
+    sizes = zip(bounded.packing.weights, bounded.columns, strict=True)
+    for size, i in sorted(sizes, key=lambda each: -each[0]):
+        fits = min(missing[i], left // size, missing[i] if slots is None else slots)
+        if fits > 0:
+            found[i] = fits
+            left -= fits * size
+            slots = None if slots is None else slots - fits
+    return found

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
     from ..prices.jobs import Jobs
     from ..prices.region import Region
-    from .dive import Pick
+    from .rounding import Pick
 
 #: Prices are multiples of so small a part of the cheapest machine's cost, and less than the
 #: program's by so much that no machine is worth more than it costs: then their digits stay few.

@@ -10,15 +10,12 @@ do; such a job is left for the integer program, with a *box* around its mixture.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from fractions import Fraction
 from itertools import accumulate
 from math import ceil, floor
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from cms.knapsack.pricing import common_denominator
 from cms.shards.counts import Coded
 
 from ..prices.choices import AnyChoices, Choices, Taken
@@ -26,10 +23,14 @@ from ..prices.sharded_jobs import ShardedJobs
 from ..solvers.floats import near
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from fractions import Fraction
+
     from numpy.typing import NDArray
 
     from ..prices.fraction import Fractional
     from ..prices.search import PriceSearch
+    from ..prices.sharded_jobs import AnyJobs
 
 #: Options that differ by more blocks of a type are far apart.
 _FAR = 3
@@ -37,6 +38,46 @@ _FAR = 3
 _WIDTH = 12
 #: Boxes are for few jobs; the others are rounded.
 MOST_BOXES = 12
+#: A kind of jobs and one of its options.
+Pick = tuple[int, tuple[int, ...]]
+
+
+class Undecided(NamedTuple):
+    """Jobs that have an option already, and options of the kinds that are still to choose."""
+
+    decided: Mapping[Pick, int]
+    open: Mapping[int, tuple[tuple[int, ...], ...]]
+
+    @classmethod
+    def of(cls, search: PriceSearch, mixture: Fractional) -> Undecided:
+        """Read off a fractional schedule which kinds it mixes options of."""
+        jobs = search.jobs
+        taken: dict[int, dict[tuple[int, ...], None]] = {}
+        for group, shares in enumerate(mixture.shares):
+            part = search.kinds_of_group(group)
+            for number, _ in shares:
+                for kind, option in enumerate(search.options[number][part].tolist(), part.start):
+                    taken.setdefault(kind, {})[tuple(option)] = None
+        decided = {(k, next(iter(o))): jobs.weight(k) for k, o in taken.items() if len(o) == 1}
+        return cls(decided, {k: tuple(each) for k, each in taken.items() if len(each) > 1})
+
+    @classmethod
+    def none(cls, choices: AnyChoices) -> Undecided:
+        """Leave nothing open but the machines; of choices that are not listed, for all blocks."""
+        if isinstance(choices, Taken):
+            return cls({(0, tuple(choices.load())): 1}, {})
+        columns = (choices.kinds.tolist(), choices.options.tolist(), choices.counts.tolist())
+        decided: dict[Pick, int] = {}
+        for kind, option, count in zip(*columns, strict=True):
+            decided[kind, tuple(option)] = decided.get((kind, tuple(option)), 0) + count
+        return cls(decided, {})
+
+    def most_blocks(self, jobs: AnyJobs) -> int:
+        """Return how many blocks all jobs together may take, at most."""
+        taken = sum(sum(option) * count for (_, option), count in self.decided.items())
+        for kind, options in self.open.items():
+            taken += max(map(sum, options)) * jobs.weight(kind)
+        return taken
 
 
 class Box(NamedTuple):
@@ -96,13 +137,6 @@ def rounded(
     return Rounded(Taken.of(jobs, taken).without(boxed), tuple(diffusion.boxes))
 
 
-class _Split(NamedTuple):
-    """How a pool's jobs are split, in their order."""
-
-    ends: tuple[int, ...]
-    own: list[tuple[int, int, tuple[int, ...]]]
-
-
 class _Diffusion:
     """Splits pools one after the other; what the load lacks so far is carried on."""
 
@@ -111,41 +145,6 @@ class _Diffusion:
         self._random = np.random.default_rng(seed)
         self.boxes: list[Box] = []
         self._error = np.zeros(n_blocks)
-
-    def _split(
-        self,
-        amount: int,
-        differences: NDArray[Any],
-        weights: list[Fraction],
-        last: Callable[[int], list[tuple[int, NDArray[Any]]]],
-    ) -> _Split:
-        """Split a pool: whole parts first, then one by one, erring least."""
-        split = [floor(weight * amount) for weight in weights]
-        left = amount - sum(split)
-        parts = [weight * amount - whole for weight, whole in zip(weights, split, strict=True)]
-        far = int((differences.max(axis=0) - differences.min(axis=0)).max()) > _FAR
-        own: list[tuple[int, int, tuple[int, ...]]] = []
-        if far and left and len(self.boxes) + left <= self._most_boxes:
-            for kind, options in last(left):
-                self.boxes.append(Box(kind, *_box(options, [part / left for part in parts])))
-        elif far and not self._most_boxes and 0 < left <= MOST_BOXES:
-            # Nothing is left to a program, and the jobs are few: their mixture, rounded up, costs
-            # less than another option of theirs. Where the error is carried on, that costs more.
-            for kind, options in last(left):
-                mean = (
-                    ceil(sum(p * int(n) for p, n in zip(parts, column, strict=True)) / left)
-                    for column in options.T
-                )
-                own.append((kind, 1, tuple(mean)))
-        elif left:
-            # a unit beyond the floats divides whole numbers of Python, but none of numpy
-            vectors = (differences.astype(object) / self._unit).astype(np.float64)
-            self._error += np.array([near(part) for part in parts]) @ vectors
-            for _ in range(left):
-                at = int(np.argmin(((self._error - vectors) ** 2).sum(axis=1)))
-                split[at] += 1
-                self._error -= vectors[at]
-        return _Split(tuple(accumulate(split)), own)
 
     def deal(
         self,
@@ -165,7 +164,7 @@ class _Diffusion:
         differ = np.flatnonzero(np.any([(p != passes[0]).any(axis=1) for p in passes[1:]], axis=0))
         stack = np.stack([options[differ] for options in passes], axis=1)
         wide = stack if stack.dtype.kind == "O" else stack.astype(np.int64)
-        pools, member = _distinct((wide - wide[:, :1]).reshape(len(differ), -1))
+        member, pools = Coded.of_table((wide - wide[:, :1]).reshape(len(differ), -1))
         stay = np.ones(len(amounts), dtype=np.bool_)
         stay[differ] = False
         found = [(kinds[stay], passes[0][stay], amounts[stay])]
@@ -185,40 +184,43 @@ class _Diffusion:
         differences: NDArray[Any],
         weights: list[Fraction],
     ) -> Iterator[tuple[NDArray[np.int64], NDArray[Any], NDArray[np.int64]]]:
-        """Split the kinds of one pool among their options."""
-
-        def last(left: int) -> list[tuple[int, NDArray[Any]]]:
-            at = np.repeat(np.arange(len(kinds)), amounts)[-left:].tolist()
-            return [(int(kinds[number]), options[number]) for number in at]
-
-        found = self._split(int(amounts.sum()), differences, weights, last)
-        for kind, count, chosen in found.own:
-            option = np.array([chosen], dtype=options.dtype)
-            yield np.array([kind]), option, np.array([count])
+        """Split the kinds of one pool: whole parts first, then job by job, erring least."""
+        amount = int(amounts.sum())
+        split = [floor(weight * amount) for weight in weights]
+        left = amount - sum(split)
+        parts = [weight * amount - whole for weight, whole in zip(weights, split, strict=True)]
+        far = int((differences.max(axis=0) - differences.min(axis=0)).max()) > _FAR
+        boxed = far and len(self.boxes) + left <= self._most_boxes
+        # Where nothing is left to a program, and the jobs are few, their mixture, rounded up, costs
+        # less than another option of theirs. Where the error is carried on, that costs more.
+        mixed = far and not self._most_boxes and left <= MOST_BOXES
+        if left and (boxed or mixed):
+            for at in np.repeat(np.arange(len(kinds)), amounts)[-left:].tolist():
+                mean = [
+                    sum(p * int(n) for p, n in zip(parts, column, strict=True)) / left
+                    for column in options[at].T
+                ]
+                if boxed:
+                    near_to = [floor(blocks) for blocks in mean]
+                    lows = tuple(max(0, blocks - _WIDTH) for blocks in near_to)
+                    highs = tuple(blocks + _WIDTH for blocks in near_to)
+                    self.boxes.append(Box(int(kinds[at]), lows, highs))
+                else:
+                    option = np.array([[*map(ceil, mean)]], dtype=options.dtype)
+                    yield kinds[at : at + 1], option, np.ones(1, dtype=np.int64)
+        elif left:
+            # a unit beyond the floats divides whole numbers of Python, but none of numpy
+            vectors = (differences.astype(object) / self._unit).astype(np.float64)
+            self._error += np.array([near(part) for part in parts]) @ vectors
+            for _ in range(left):
+                chosen = int(np.argmin(((self._error - vectors) ** 2).sum(axis=1)))
+                split[chosen] += 1
+                self._error -= vectors[chosen]
         ends = np.cumsum(amounts)
         starts = ends - amounts
         first = 0
-        for option_at, after in enumerate(found.ends):
+        for option_at, after in enumerate(accumulate(split)):
             number = np.minimum(ends, after) - np.maximum(starts, first)
             hit = number > 0
             yield kinds[hit], options[hit, option_at], number[hit]
             first = after
-
-
-def _distinct(table: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.int64]]:
-    """Return the distinct rows, and which of them each row is."""
-    which, rows = Coded.of_table(table)
-    if table.dtype.kind == "O":
-        return rows, which
-    order = np.lexsort(rows.T[::-1])
-    return rows[order], np.argsort(order)[which]
-
-
-def _box(options: NDArray[Any], weights: list[Fraction]) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Return the bounds of a box around a mixture of options."""
-    scaled, denominator = common_denominator(weights)
-    mean = [
-        sum(w * int(blocks) for w, blocks in zip(scaled, column, strict=True)) // denominator
-        for column in options.T
-    ]
-    return tuple(max(0, m - _WIDTH) for m in mean), tuple(m + _WIDTH for m in mean)

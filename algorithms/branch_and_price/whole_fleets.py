@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections import Counter
 from fractions import Fraction
 from math import floor, gcd
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 import numpy as np
 
@@ -24,11 +24,11 @@ from ..prices.fraction import Fractional
 from ..prices.region import configuration_of
 from ..solvers.floats import near
 from ..solvers.linear import MixedProgram
-from .dive import Diver, Pick, Undecided
+from .dive import Diver
 from .neighbourhood import Neighbourhood, Rung
 from .options import NearOptions
 from .program import Found, schedule_of
-from .rounding import Rounded
+from .rounding import Pick, Rounded, Undecided
 from .shapes import Shapes
 
 if TYPE_CHECKING:
@@ -190,49 +190,18 @@ def _list_options(search: PriceSearch, point: PricePoint, jobs: Jobs) -> list[Pi
     Of hundreds of jobs some take what costs a little more, for how all that is taken adds up to
     whole machines (theory 6.7).
     """
-    step, near, smaller = jobs.problem.cost_step, NearOptions(jobs, point), _smaller(search.region)
+    step, near = jobs.problem.cost_step, NearOptions(jobs, point)
     found: list[Pick] = []
     ranked: list[tuple[int, Pick]] = []
     for kind in range(len(jobs)):
         taken = [*dict.fromkeys(tuple(passed[kind].tolist()) for passed in search.options)]
-        each = _smallest(near.some(kind, _STEPS * step, _LISTED), smaller)[:_EACH]
-        found += [(kind, option) for option in (*each, *_smallest(taken, smaller))]
-        wide = _smallest(near.some(kind, _WIDE_STEPS * step, _WIDE_LISTED), smaller)
+        each = near.some(kind, _STEPS * step, _LISTED)[:_EACH]
+        found += [(kind, option) for option in (*each, *taken)]
+        wide = near.some(kind, _WIDE_STEPS * step, _WIDE_LISTED)
         priced = [(near.price(option), option) for option in wide]
         least = min(price for price, _ in priced)
         ranked += [(price - least, (kind, option)) for price, option in priced]
     return [*found, *(pick for _, pick in sorted(ranked)[:_WIDE])]
-
-
-def _smallest(
-    options: Sequence[tuple[int, ...]], smaller: dict[int, list[int]]
-) -> list[tuple[int, ...]]:
-    """Leave out options of a kind that are others with a larger block in a block's place."""
-    known = set(options)
-
-    def shrinks(option: tuple[int, ...]) -> bool:
-        for i, n in enumerate(option):
-            for j in smaller.get(i, ()) if n else ():
-                other = list(option)
-                other[i] -= 1
-                other[j] += 1
-                if tuple(other) in known:
-                    return True
-        return False
-
-    return [option for option in options if not shrinks(option)]
-
-
-def _smaller(region: Region) -> dict[int, list[int]]:
-    """Find for each block the smaller ones of its set, where both are in no other configuration."""
-    sets = Counter(i for bounded in region.bounded for i in bounded.columns)
-    sets.update(i for row in region.rows if row.shape for i, n in enumerate(row.counts) if n)
-    found: dict[int, list[int]] = {}
-    for bounded in region.bounded:
-        sizes = {i: bounded.shape.sizes[region.blocks[i]] for i in bounded.columns if sets[i] == 1}
-        for i, size in sizes.items():
-            found[i] = [j for j, other in sizes.items() if other < size]
-    return found
 
 
 class _Arc(NamedTuple):
@@ -355,7 +324,7 @@ class NodeSchedules:
             most[kind] = max(most.get(kind, (0.0, ())), (x, option))
         rows = [(kind, option, jobs.weight(kind)) for kind, (_, option) in sorted(most.items())]
         origin: Rounded | Found = Rounded(choices_of(rows, len(region.blocks)), ())
-        mixed = Undecided.of_amounts(solution.options, jobs).open
+        mixed = [kind for kind, n in Counter(k for k, _ in solution.options).items() if n > 1]
         failed = number = 0
         while failed < len(_RUNGS) and not self._budget.stopped:
             target = None if cost is None else next_below(cost, shapes.step)
@@ -375,5 +344,5 @@ class NodeSchedules:
             )
             number, failed = number + 1, failed + 1
             if found is not None:
-                origin, mixed, cost, failed = found, {}, found.cost, 0
-                yield self._given.restore(schedule_of(shapes, jobs, found))
+                origin, mixed, cost, failed = found, [], found.cost, 0
+                yield cast("Schedule", self._given.restore(schedule_of(shapes, jobs, found)))

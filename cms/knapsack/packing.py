@@ -109,6 +109,49 @@ class Packing:
             content[i] = number
         return Found(coin * value, coin * ceiling, content)
 
+    def list_contents(
+        self, worth: Sequence[int], most: Sequence[int], least: int, limit: int, patience: int
+    ) -> tuple[list[tuple[int, ...]], bool]:
+        """List the contents that are worth no less than ``least``, empty machines left out.
+
+        It ends beyond ``limit`` contents, or ``patience`` types looked at; returns whether it did
+        not. No worth is negative.
+        """
+        fits = list(map(min, self.most, most))
+        order = self.best_first(worth, (i for i, number in enumerate(fits) if number > 0))
+        prices, weights, counts = ([of[i] for i in order] for of in (worth, self.weights, fits))
+        volumes, values = ([0, *accumulate(map(mul, of, counts))] for of in (weights, prices))
+        dearest = list(accumulate(reversed(prices), max))[::-1]
+        found: list[tuple[int, ...]] = []
+        content = [0] * len(fits)
+        steps = 0
+
+        def descend(at: int, left: int, free: int, value: int) -> bool:
+            # Types left out are a loop: the depth is the types in a machine, not those there are.
+            nonlocal steps
+            for here in range(at, len(order)):
+                more = at_most(prices, weights, volumes, values, here, left)
+                if value + min(more, free * dearest[here]) < least:
+                    return True
+                steps += 1
+                if steps > patience:
+                    return False
+                for number in range(min(counts[here], left // weights[here], free), 0, -1):
+                    content[order[here]] = number
+                    more, behind = value + number * prices[here], left - number * weights[here]
+                    if not descend(here + 1, behind, free - number, more):
+                        return False
+                    if more >= least:
+                        # Deeper types are 0 again: the content is this and what stands above.
+                        found.append(tuple(content))
+                        if len(found) > limit:
+                            return False
+                content[order[here]] = 0
+            return True
+
+        complete = descend(0, self.room, sum(fits) if self.slots is None else self.slots, 0)
+        return found, complete
+
 
 def _search(
     worth: list[int],

@@ -9,7 +9,8 @@ from typing import cast
 
 import pytest
 
-from algorithms.branch_and_price.dive import Dive, Dived, Diver, Undecided
+from algorithms.branch_and_price.dive import Dive, Dived, Diver
+from algorithms.branch_and_price.rounding import Undecided
 from algorithms.prices.jobs import Jobs
 from algorithms.prices.region import Region, configuration_of
 from algorithms.prices.search import PriceSearch, fractional
