@@ -194,11 +194,11 @@ class _Run:
         for found in way.run(budget):
             if found is not None:
                 best, cost = (
-                    Named(self._reduction.restore(found), way.name),
+                    Named(self._reduction.restore(found), way.solver),
                     found.cost(self._small),
                 )
             if found is None and not plain:
-                yield Named(SolverBound(cost, way.name), "exact part")
+                yield Named(SolverBound(cost, way.solver), "exact part")
             elif found is None or not plain:
                 yield best
 

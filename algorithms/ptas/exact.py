@@ -87,7 +87,7 @@ class DynamicProgram:
     Every job can be served. Raises UnsupportedProblem if the tables would be too large.
     """
 
-    name = "dynamic program"
+    solver = "dynamic program"
 
     def __init__(self, fleet: Fleet, lowest: Fraction, highest: Fraction) -> None:
         self._fleet = fleet
@@ -274,7 +274,7 @@ class CompactProgram:
     Raises UnsupportedProblem if numbers leave the solver's range.
     """
 
-    name = "CP-SAT"
+    solver = "CP-SAT"
 
     def __init__(self, fleet: Fleet, lowest: Fraction, highest: Fraction) -> None:
         self._fleet, self._program = fleet, (program := Program())

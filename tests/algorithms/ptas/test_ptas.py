@@ -13,7 +13,7 @@ from algorithms.ptas import Ptas
 from cms import Problem, Schedule, Solution, SolverBound, UnsupportedProblem
 from cms.solving.driver import Arguments
 from cms.solving.solve import run_checked
-from cms.testing.observation import Observation, observe
+from cms.testing.checks import Observation
 from instances import hard
 from tests.algorithms.prices.parts import cases
 from tests.families import FAMILIES
@@ -30,7 +30,7 @@ def run(problem: Problem, **options: Any) -> Solution:
 
 def watch(problem: Problem, **options: Any) -> Observation:
     """Solve a problem and note every claim."""
-    return observe(Ptas(), True, problem, options=options, time_limit=None, threads=1)
+    return Observation(Ptas(), True, problem, options=options, time_limit=None, threads=1)
 
 
 def schedules(seen: Observation) -> list[Schedule]:
