@@ -15,7 +15,6 @@ from cms.errors import UnsupportedProblem
 from cms.plugin.algorithm import Claim, Named
 from cms.problem.problem import Problem
 
-from ..prices.choices import AnyChoices, Taken
 from ..prices.fraction import Fractional
 from ..prices.jobs import Jobs
 from ..prices.passes import certificate
@@ -150,18 +149,16 @@ class Closing:
 
     def _dive(self, diver: Diver, mixture: Fractional, which: slice) -> Iterator[Claim]:
         """Dive for schedules with any contents, not only those that prices brought up."""
-        whole: AnyChoices | None = None
         start = Undecided.of(self._search, mixture) if self._jobs.listed else None
         if start is None or len(start.open) > MOST_UNDECIDED:
             whole = rounded(self._search, mixture, self._budget.seed, most_boxes=0).choices
-            start = Undecided.none(whole)
-        taken = whole if isinstance(whole, Taken) else None
+            start = Undecided(whole, {})
         for dived in diver.dives(start, self._least, self._cost, which):
-            yield self._cut(dived, "diving", taken)
+            yield self._cut(dived, "diving")
 
-    def _cut(self, dived: Dived, part: str, taken: Taken | None = None) -> Claim:
+    def _cut(self, dived: Dived, part: str) -> Claim:
         machines = {configuration_of(self._problem, row): n for row, n in dived.machines.items()}
-        schedule = (taken or dived.choices).schedule(self._jobs, machines)
+        schedule = dived.choices.schedule(self._jobs, machines)
         return Named(self._reduction.restore(schedule), part)
 
     def _close(self, shapes: Shapes, mixture: Fractional) -> Iterator[Claim]:

@@ -21,7 +21,7 @@ import numpy as np
 
 from cms.knapsack.pricing import cheapest_option
 
-from ..prices.choices import Choices, Taken, choices_of
+from ..prices.choices import choices_of
 from ..prices.region import Row
 from ..solvers.floats import near
 from ..solvers.linear import LinearProgram
@@ -77,9 +77,9 @@ MOST_UNDECIDED = 2_000
 
 
 class Undecided(NamedTuple):
-    """Jobs that have an option already, and options of the kinds that are still to choose."""
+    """What jobs take that have an option already, and options of the kinds still to choose."""
 
-    decided: Mapping[Pick, int]
+    decided: AnyChoices
     open: Mapping[int, tuple[tuple[int, ...], ...]]
 
     @classmethod
@@ -99,26 +99,14 @@ class Undecided(NamedTuple):
         taken: dict[int, list[tuple[int, ...]]] = {}
         for kind, option in options:
             taken.setdefault(kind, []).append(option)
-        decided = {(k, each[0]): jobs.weight(k) for k, each in taken.items() if len(each) == 1}
-        return cls(decided, {k: tuple(each) for k, each in taken.items() if len(each) > 1})
-
-    @classmethod
-    def none(cls, choices: AnyChoices) -> Undecided:
-        """Leave nothing open but the machines; of choices that are not listed, for all blocks."""
-        if isinstance(choices, Taken):
-            return cls({(0, tuple(choices.load())): 1}, {})
-        columns = (choices.kinds.tolist(), choices.options.tolist(), choices.counts.tolist())
-        decided: dict[Pick, int] = {}
-        for kind, option, count in zip(*columns, strict=True):
-            decided[kind, tuple(option)] = decided.get((kind, tuple(option)), 0) + count
-        return cls(decided, {})
+        decided = [(k, each[0], jobs.weight(k)) for k, each in taken.items() if len(each) == 1]
+        several = {k: tuple(each) for k, each in taken.items() if len(each) > 1}
+        return cls(choices_of(decided, len(jobs.problem.blocks)), several)
 
     def most_blocks(self, jobs: AnyJobs) -> int:
         """Return how many blocks all jobs together may take, at most."""
-        taken = sum(sum(option) * count for (_, option), count in self.decided.items())
-        for kind, options in self.open.items():
-            taken += max(map(sum, options)) * jobs.weight(kind)
-        return taken
+        each = (max(map(sum, options)) * jobs.weight(kind) for kind, options in self.open.items())
+        return sum(self.decided.load()) + sum(each)
 
 
 class Dived(NamedTuple):
@@ -126,7 +114,7 @@ class Dived(NamedTuple):
 
     cost: Fraction
     machines: Mapping[Row, int]
-    choices: Choices
+    choices: AnyChoices
 
 
 class Dive:
@@ -141,22 +129,19 @@ class Dive:
         budget: Budget,
     ) -> None:
         self._jobs, self._region, self._rows, self._budget = jobs, region, rows, budget
-        self._picked = dict(start.decided)
+        self._decided = start.decided
+        self._picked: dict[Pick, int] = {}
         self._kept: dict[Row, int] = {}
         self._cost = Fraction(0)
         self._costs = [near(cost / region.unit) for cost in region.costs]
         self.steps = 0
         self.least: Fraction | None = None
-        k = len(region.blocks)
         #: Blocks that are needed and on no machine yet.
-        self._left = [0] * k
-        for (_, option), count in start.decided.items():
-            for i, n in enumerate(option):
-                self._left[i] += n * count
+        self._left = start.decided.load()
         self._program = LinearProgram()
         # What no machine holds has a price at which any machine is better.
         dear = 100.0 * max([1.0, *(cost for cost in self._costs if cost <= _HIGHEST)])
-        self._missing = [self._program.variable(dear) for _ in range(k)]
+        self._missing = [self._program.variable(dear) for _ in self._left]
         self._needs = [
             self._program.row([(missing, 1.0)], low=float(left))
             for missing, left in zip(self._missing, self._left, strict=True)
@@ -218,7 +203,7 @@ class Dive:
         if below is not None and self._cost >= below:
             return None
         picks = [(kind, option, count) for (kind, option), count in self._picked.items()]
-        choices = choices_of(picks, len(self._region.blocks))
+        choices = self._decided.joined(choices_of(picks, len(self._region.blocks)))
         return Dived(self._cost, dict(self._kept), choices)
 
     def _step(self, values: Mapping[T, float], skips: frozenset[int], more: int) -> dict[T, int]:

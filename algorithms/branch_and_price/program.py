@@ -12,7 +12,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from fractions import Fraction
 from math import floor
-from typing import TYPE_CHECKING, NamedTuple, overload
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cms.plugin.algorithm import SolverBound
 
@@ -25,12 +25,9 @@ from .rounding import Box
 if TYPE_CHECKING:
     from cms.plugin.algorithm import Budget
     from cms.problem.rows import Row
-    from cms.schedule.schedule import Schedule
-    from cms.shards.schedule import ShardedSchedule
 
-    from ..prices.jobs import Jobs
     from ..prices.region import PricePoint
-    from ..prices.sharded_jobs import AnyJobs, ShardedJobs
+    from ..prices.sharded_jobs import AnyJobs
     from .shapes import Shapes
 
 #: Options of all kinds of jobs together, and of a single kind, beyond which they are not listed ...
@@ -249,11 +246,7 @@ def improvements(
                     yield found
 
 
-@overload
-def schedule_of(shapes: Shapes, jobs: Jobs, found: Found) -> Schedule: ...
-@overload
-def schedule_of(shapes: Shapes, jobs: ShardedJobs, found: Found) -> Schedule | ShardedSchedule: ...
-def schedule_of(shapes: Shapes, jobs: AnyJobs, found: Found) -> Schedule | ShardedSchedule:
+def schedule_of(shapes: Shapes, jobs: AnyJobs, found: Found) -> Any:
     """Build the schedule of an answer."""
     totals = {shapes.shapes[c]: number for c, number in enumerate(found.machines) if number}
     return found.choices.schedule(jobs, totals)

@@ -133,9 +133,7 @@ class Taken(NamedTuple):
         counts = with_own(self.counts, chosen, self.jobs.in_shards.shards)
         return self._replace(counts=counts, total=total, out=self.out - chosen.keys())
 
-    def schedule(
-        self, jobs: AnyJobs, machines: Mapping[Configuration, int]
-    ) -> Schedule | ShardedSchedule:
+    def schedule(self, jobs: AnyJobs, machines: Mapping[Configuration, int]) -> Any:
         """Build the schedule with these machines; the machines that stay idle are left out."""
         if self.out:
             raise AssertionError(f"{len(self.out)} jobs are left out of a schedule")

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
+from math import prod
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 
 #: Rows looked at together: what that needs stays in the processor's cache.
 _ROWS = 2**15
+#: Rows of so few possible kinds are told apart by a number, without sorting.
+_LISTED = 2**18
 #: Jobs of a shard whose demand is not met that are told of.
 _MOST_TOLD = 1001
 
@@ -58,6 +61,12 @@ class Coded(NamedTuple):
         """Find the different rows of a table."""
         k = table.shape[1]
         if table.dtype.kind == "i":
+            sizes = (table.max(axis=0, initial=0).astype(np.int64) + 1).tolist()
+            if table.size and prod(sizes) <= _LISTED and int(table.min()) >= 0:
+                keys = np.ravel_multi_index(tuple(table.T), sizes)
+                there = np.bincount(keys, minlength=prod(sizes)) > 0
+                options = np.unravel_index(np.flatnonzero(there), sizes)
+                return cls(narrowest(np.cumsum(there)[keys] - 1), np.stack(options, axis=1))
             # Odd multipliers, so that equal rows have equal sums, which may overflow.
             odd = np.random.default_rng(0).integers(1, 2**62, k) * 2 + 1
             sums = table.astype(np.int64, copy=False) @ odd
