@@ -16,7 +16,6 @@ from cms.plugin.algorithm import Claim, Named
 from cms.problem.problem import Problem
 
 from ..prices.fraction import Fractional
-from ..prices.jobs import Jobs
 from ..prices.passes import certificate
 from ..prices.region import configuration_of
 from ..prices.search import fractional
@@ -112,7 +111,7 @@ class Closing:
         if self._met():
             return
         mixture = fractional(search)
-        many = diver is not None and isinstance(self._jobs, Jobs) and alike(self._jobs)
+        many = diver is not None and self._jobs.listed and alike(self._jobs)
         if diver is None:
             shapes = Shapes(self._problem, search.region.rows)
             yield from self._first(shapes, rounded(search, mixture, seed), mixture, "rounding")
@@ -314,7 +313,7 @@ class Closing:
     def _whole_fleets(self, diver: Diver) -> Iterator[Claim]:
         """Choose whole machines and whole jobs at once, and cut last."""
         jobs, cost = self._jobs, self._cost
-        if not isinstance(jobs, Jobs) or len(jobs) > MAX_KINDS:
+        if not jobs.listed or len(jobs) > MAX_KINDS:
             return
         if jobs.longest <= _LONGEST and self._step and cost is not None:
             programs = WholeFleets(self._search, self._point, jobs, self._budget)

@@ -33,9 +33,9 @@ if TYPE_CHECKING:
 
     from ..prices.choices import AnyChoices
     from ..prices.fraction import Fractional
+    from ..prices.jobs import Jobs
     from ..prices.region import Region
     from ..prices.search import PriceSearch
-    from ..prices.sharded_jobs import AnyJobs
 
 #: A kind of jobs and one of its options.
 Pick = tuple[int, tuple[int, ...]]
@@ -94,7 +94,7 @@ class Undecided(NamedTuple):
         return cls.of_amounts(picks, search.jobs)
 
     @classmethod
-    def of_amounts(cls, options: Iterable[Pick], jobs: AnyJobs) -> Undecided:
+    def of_amounts(cls, options: Iterable[Pick], jobs: Jobs) -> Undecided:
         """Leave those kinds open that take several options."""
         taken: dict[int, list[tuple[int, ...]]] = {}
         for kind, option in options:
@@ -103,7 +103,7 @@ class Undecided(NamedTuple):
         several = {k: tuple(each) for k, each in taken.items() if len(each) > 1}
         return cls(choices_of(decided, len(jobs.problem.blocks)), several)
 
-    def most_blocks(self, jobs: AnyJobs) -> int:
+    def most_blocks(self, jobs: Jobs) -> int:
         """Return how many blocks all jobs together may take, at most."""
         each = (max(map(sum, options)) * jobs.weight(kind) for kind, options in self.open.items())
         return sum(self.decided.load()) + sum(each)
@@ -122,7 +122,7 @@ class Dive:
 
     def __init__(
         self,
-        jobs: AnyJobs,
+        jobs: Jobs,
         region: Region,
         rows: dict[Row, None],
         start: Undecided,
@@ -385,7 +385,7 @@ class Dive:
 class Diver:
     """Dives of one problem; the contents that it comes across are kept."""
 
-    def __init__(self, jobs: AnyJobs, region: Region, budget: Budget) -> None:
+    def __init__(self, jobs: Jobs, region: Region, budget: Budget) -> None:
         self._jobs, self._region, self._budget = jobs, region, budget
         self._rows: dict[Row, None] = {}
         self.used: dict[Row, None] = {}

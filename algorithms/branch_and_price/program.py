@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from cms.plugin.algorithm import Budget
     from cms.problem.rows import Row
 
+    from ..prices.jobs import Jobs
     from ..prices.region import PricePoint
-    from ..prices.sharded_jobs import AnyJobs
     from .shapes import Shapes
 
 #: Options of all kinds of jobs together, and of a single kind, beyond which they are not listed ...
@@ -85,7 +85,7 @@ class Task:
 class _Model:
     """A program for a task, with the variables that its answer is read from."""
 
-    def __init__(self, shapes: Shapes, jobs: AnyJobs, task: Task) -> None:
+    def __init__(self, shapes: Shapes, jobs: Jobs, task: Task) -> None:
         self._shapes, self._jobs, self._task = shapes, jobs, task
         self.program, self.shortened = Program(), False
         self._picks: list[tuple[int, list[int]]] = []
@@ -194,7 +194,7 @@ class _Model:
         return Answer(outcome.status, self.read(outcome.values), bound, exact)
 
 
-def _built(shapes: Shapes, jobs: AnyJobs, task: Task) -> _Model | None:
+def _built(shapes: Shapes, jobs: Jobs, task: Task) -> _Model | None:
     """Build a task's program; None if its numbers leave the solver's range."""
     try:
         return _Model(shapes, jobs, task)
@@ -204,7 +204,7 @@ def _built(shapes: Shapes, jobs: AnyJobs, task: Task) -> _Model | None:
 
 def close(
     shapes: Shapes,
-    jobs: AnyJobs,
+    jobs: Jobs,
     task: Task,
     budget: Budget,
     *,
@@ -225,7 +225,7 @@ def close(
 
 
 def improvements(
-    shapes: Shapes, jobs: AnyJobs, task: Task, budget: Budget, settings: Settings
+    shapes: Shapes, jobs: Jobs, task: Task, budget: Budget, settings: Settings
 ) -> Generator[Found | Answer, None, None]:
     """Decide a task with CP-SAT alone, without limits but the budget's.
 
@@ -246,7 +246,7 @@ def improvements(
                     yield found
 
 
-def schedule_of(shapes: Shapes, jobs: AnyJobs, found: Found) -> Any:
+def schedule_of(shapes: Shapes, jobs: Jobs, found: Found) -> Any:
     """Build the schedule of an answer."""
     totals = {shapes.shapes[c]: number for c, number in enumerate(found.machines) if number}
     return found.choices.schedule(jobs, totals)
@@ -334,7 +334,7 @@ def within_limits(shapes: Shapes, lows: Sequence[int], highs: list[int], largest
 
 def every_option(
     shapes: Shapes,
-    jobs: AnyJobs,
+    jobs: Jobs,
     point: PricePoint,
     least: Fraction,
     target: Fraction,
@@ -364,7 +364,7 @@ def every_option(
 
 
 def every_block(
-    jobs: AnyJobs, least: Fraction, target: Fraction | None, *, outer: bool = False
+    jobs: Jobs, least: Fraction, target: Fraction | None, *, outer: bool = False
 ) -> Task:
     """Choose blocks for every job and machines: the compact program (theory 1.2)."""
     boxes: list[Box] = []

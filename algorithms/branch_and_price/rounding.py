@@ -85,7 +85,7 @@ def rounded(
         for group, first, coded in bought:
             if len(coded) > 1:
                 tables = [each.table() for each in coded]
-                ones = np.ones(len(tables[0]), dtype=np.int64)
+                ones = search.weights[first : first + len(tables[0])]
                 kinds, options, _ = diffusion.deal(tables, weights[group], ones, first)
                 table = tables[0].astype(options.dtype)
                 table[kinds - first] = options

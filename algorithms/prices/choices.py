@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from cms.problem.parts import Configuration
     from cms.shards.counts import Coded
 
-    from .sharded_jobs import AnyJobs, ShardedJobs
+    from .sharded_jobs import ShardedJobs
 
 
 class Choices(NamedTuple):
@@ -48,10 +48,8 @@ class Choices(NamedTuple):
         options = np.concatenate([self.options, other.options])[order]
         return Choices(kinds[order], options, np.concatenate([self.counts, other.counts])[order])
 
-    def schedule(self, jobs: AnyJobs, machines: Mapping[Configuration, int]) -> Schedule:
+    def schedule(self, jobs: Jobs, machines: Mapping[Configuration, int]) -> Schedule:
         """Build the schedule with these machines; the machines that stay idle are left out."""
-        if not isinstance(jobs, Jobs):
-            raise AssertionError("choices are listed, the jobs are not")
         taken = np.repeat(self.options, self.counts, axis=0)
         return schedule_of(jobs.problem, jobs.by_kind, taken, machines)
 
@@ -133,7 +131,7 @@ class Taken(NamedTuple):
         counts = with_own(self.counts, chosen, self.jobs.in_shards.shards)
         return self._replace(counts=counts, total=total, out=self.out - chosen.keys())
 
-    def schedule(self, jobs: AnyJobs, machines: Mapping[Configuration, int]) -> Any:
+    def schedule(self, jobs: Jobs, machines: Mapping[Configuration, int]) -> Any:
         """Build the schedule with these machines; the machines that stay idle are left out."""
         if self.out:
             raise AssertionError(f"{len(self.out)} jobs are left out of a schedule")

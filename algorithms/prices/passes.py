@@ -9,7 +9,6 @@ import numpy as np
 from cms.knapsack.pricing import cheapest_option
 from cms.plugin.algorithm import Named
 
-from .jobs import listed
 from .region import PricePoint
 
 if TYPE_CHECKING:
@@ -20,8 +19,8 @@ if TYPE_CHECKING:
     from cms.plugin.algorithm import Budget
     from cms.reduction.reduction import Reduction
 
+    from .jobs import Jobs
     from .region import Region
-    from .sharded_jobs import AnyJobs
 
 
 class Passes:
@@ -33,7 +32,7 @@ class Passes:
     """
 
     def __init__(
-        self, jobs: AnyJobs, budget: Budget, starts: NDArray[np.int64], region: Region
+        self, jobs: Jobs, budget: Budget, starts: NDArray[np.int64], region: Region
     ) -> None:
         self.jobs, self._budget, self.region = jobs, budget, region
         self.starts = starts
@@ -78,7 +77,7 @@ class Passes:
         total = bought.total
         own_options = []
         for job in region.own_priced:
-            row = listed(jobs).problem.rows.row(job)
+            row = jobs.problem.rows.row(job)
             own = region.prices_of_job(job, prices, multipliers)
             found = cheapest_option(own, row.supply, row.demand)
             if found is None:
