@@ -8,7 +8,7 @@ import numpy as np
 
 from cms.problem.problem import Problem
 from cms.schedule.schedule import Schedule
-from cms.shards.counts import with_own
+from cms.shards.counts import table_of, with_own
 from cms.shards.schedule import ShardedSchedule, busy_machines
 
 from .jobs import Jobs
@@ -58,10 +58,7 @@ def choices_of(rows: list[tuple[int, tuple[int, ...], int]], n_blocks: int) -> C
     """Build choices from (kind, option, count) rows, in any order."""
     rows = sorted((kind, option, count) for kind, option, count in rows if count)
     kinds = np.array([kind for kind, _, _ in rows], dtype=np.int64)
-    largest = max((blocks for _, option, _ in rows for blocks in option), default=0)
-    options = np.array(
-        [option for _, option, _ in rows], dtype=np.int64 if largest < 2**62 else object
-    ).reshape(len(rows), n_blocks)
+    options = table_of([option for _, option, _ in rows], n_blocks)
     return Choices(kinds, options, np.array([count for _, _, count in rows], dtype=np.int64))
 
 

@@ -50,7 +50,7 @@ class Coded(NamedTuple):
     --------
     >>> coded = Coded.of_table(np.array([[2, 0], [0, 1], [2, 0]]))
     >>> coded.codes.tolist(), coded.options.tolist(), coded.table().tolist()
-    ([0, 1, 0], [[2, 0], [0, 1]], [[2, 0], [0, 1], [2, 0]])
+    ([1, 0, 1], [[0, 1], [2, 0]], [[2, 0], [0, 1], [2, 0]])
     """
 
     codes: NDArray[Any]
@@ -87,7 +87,7 @@ class Coded(NamedTuple):
             rows = map(tuple, part.options.tolist())
             mine = np.array([number.setdefault(row, len(number)) for row in rows], dtype=np.int64)
             codes.append(narrowest(mine)[part.codes])
-        return cls(narrowest(np.concatenate(codes)), _table([*number], k))
+        return cls(narrowest(np.concatenate(codes)), table_of([*number], k))
 
     def table(self, loaded: Loaded | None = None) -> NDArray[Any]:
         """Return the blocks of each type for each job."""
@@ -108,7 +108,8 @@ class Coded(NamedTuple):
         return hash(self.codes.shape)
 
 
-def _table(rows: list[Any], k: int) -> NDArray[Any]:
+def table_of(rows: Sequence[Sequence[int]], k: int) -> NDArray[Any]:
+    """Return rows of k whole numbers as one array, however long they are."""
     largest = max((max(row, default=0) for row in rows), default=0)
     kind = np.int64 if largest < 2**63 else object
     return np.array(rows, dtype=kind).reshape(len(rows), k)
@@ -123,7 +124,7 @@ def with_own(
         mine = {j - shard.first: own[j] for j in own if 0 <= j - shard.first < shard.n_jobs}
         if mine:
             n, k = len(part.codes), part.options.shape[1]
-            codes, options = Coded.joined([part, Coded.of_table(_table([*mine.values()], k))], k)
+            codes, options = Coded.joined([part, Coded.of_table(table_of([*mine.values()], k))], k)
             codes[[*mine]] = codes[n:]
             part = Coded(codes[:n], options)
         parts.append(part)

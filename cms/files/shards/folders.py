@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -121,7 +121,7 @@ def _shards(
     held = first = 0
     for demands, supply in chunks:
         wanted = number_array(demands, "demands")
-        names = _Names(first, len(wanted) if wanted.ndim else 0)
+        names = NumberedNames("j", first + (len(wanted) if wanted.ndim else 0), first)
         rows = Rows.from_arrays(wanted, supply, names, problem.blocks)
         first += len(rows)
         while held + len(rows) >= size:
@@ -133,19 +133,6 @@ def _shards(
             held += len(rows)
     if held:
         yield Rows.joined(waiting, len(problem.blocks))
-
-
-class _Names(Sequence[str]):
-    """The names of a chunk's jobs, for errors: counted from the first job of all."""
-
-    def __init__(self, first: int, n: int) -> None:
-        self._numbers = range(first, first + n)
-
-    def __len__(self) -> int:
-        return len(self._numbers)
-
-    def __getitem__(self, index: Any) -> Any:
-        return f"j{self._numbers[index]}"
 
 
 def open_problem(
