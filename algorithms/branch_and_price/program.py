@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cms.plugin.algorithm import SolverBound
 
-from ..prices.choices import AnyChoices, choices_of, no_choices
+from ..prices.choices import AnyChoices, choices_of
 from ..prices.region import Region
 from ..solvers.integer import LARGEST, Outcome, Program, Settings, TooLarge, terms_of
 from .options import NearOptions
@@ -360,7 +360,7 @@ def every_option(
         if total > most:
             return None
     usable = [cost <= slack for cost in shapes.reduced_costs(point.vector, Region(jobs.problem))]
-    return Task(no_choices(jobs.problem), free, (), least, target, usable=usable)
+    return Task(choices_of([], len(jobs.problem.blocks)), free, (), least, target, usable=usable)
 
 
 def every_block(
@@ -374,7 +374,7 @@ def every_block(
             row = shortened(row)  # with less supply a job may need more blocks
         highs = tuple(-(-row.demand // f) if f else 0 for f in row.supply)
         boxes += [Box(kind, (0,) * len(highs), highs)] * jobs.weight(kind)
-    return Task(no_choices(jobs.problem), {}, boxes, least, target, outer=outer)
+    return Task(choices_of([], len(jobs.problem.blocks)), {}, boxes, least, target, outer=outer)
 
 
 def solver_bound(answer: Answer, task: Task, step: Fraction) -> SolverBound | None:

@@ -62,11 +62,6 @@ def choices_of(rows: list[tuple[int, tuple[int, ...], int]], n_blocks: int) -> C
     return Choices(kinds, options, np.array([count for _, _, count in rows], dtype=np.int64))
 
 
-def no_choices(problem: MachineProblem) -> Choices:
-    """Return the choices of nobody."""
-    return choices_of([], len(problem.blocks))
-
-
 def schedule_of(
     problem: MachineProblem,
     jobs: NDArray[np.int64],

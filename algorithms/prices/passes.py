@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from cms.knapsack.pricing import cheapest_option
 from cms.plugin.algorithm import Named
+from cms.values.arrays import narrowest
 
 from .region import PricePoint
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    import numpy as np
     from numpy.typing import NDArray
 
     from cms.plugin.algorithm import Budget
@@ -73,7 +73,7 @@ class Passes:
         if bought.options is None:
             self.vectors.append(tuple(prices))
         else:
-            self.options.append(shortened(bought.options))
+            self.options.append(narrowest(bought.options))
         total = bought.total
         own_options = []
         for job in region.own_priced:
@@ -111,12 +111,3 @@ def certificate(reduction: Reduction, search: Passes, point: PricePoint) -> Name
     prices = reduction.restore_prices(search.region.leaf(point.vector), worth)
     what = "ray" if search.region.free_machines else "block prices"
     return Named(prices, f"{what}, {search.passes} pass{'' if search.passes == 1 else 'es'}")
-
-
-def shortened(options: NDArray[Any]) -> NDArray[Any]:
-    """Keep options in as few bytes as they need: a search remembers those of every pass."""
-    largest = int(options.max(initial=0))
-    for kind in (np.int16, np.int32):
-        if largest <= np.iinfo(kind).max:
-            return options.astype(kind)
-    return options

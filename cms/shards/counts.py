@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
 import numpy as np
 
 from ..problem.images import SAFE
+from ..values.arrays import narrowest
 from ..values.numbers import shown
-from .engine import narrowest
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

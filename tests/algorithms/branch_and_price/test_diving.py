@@ -10,7 +10,7 @@ from typing import cast
 import pytest
 
 from algorithms.branch_and_price.dive import Dive, Dived, Diver, Undecided
-from algorithms.prices.choices import Choices, choices_of, no_choices
+from algorithms.prices.choices import Choices, choices_of
 from algorithms.prices.jobs import Jobs
 from algorithms.prices.region import Region, configuration_of
 from algorithms.prices.search import PriceSearch, fractional
@@ -207,7 +207,8 @@ def test_jobs_that_have_not_decided_take_options_that_serve_them() -> None:
         options = [
             tuple({tuple(o[kind].tolist()) for o in search.options}) for kind in range(len(jobs))
         ]
-        start = Undecided(no_choices(problem), dict(enumerate(options))) if seed % 2 else read
+        nothing = choices_of([], len(problem.blocks))
+        start = Undecided(nothing, dict(enumerate(options))) if seed % 2 else read
         mixtures += len(start.open)
         dive = Dive(jobs, search.region, dict.fromkeys(search.region.rows), start, Unlimited())
         dived = dive.run(frozenset(), None)
