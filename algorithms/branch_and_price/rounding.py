@@ -165,7 +165,7 @@ class _Diffusion:
         differ = np.flatnonzero(np.any([(p != passes[0]).any(axis=1) for p in passes[1:]], axis=0))
         stack = np.stack([options[differ] for options in passes], axis=1)
         wide = stack if stack.dtype.kind == "O" else stack.astype(np.int64)
-        pools, member = _distinct((wide - wide[:, :1]).reshape(len(differ), -1))
+        member, pools = Coded.of_table((wide - wide[:, :1]).reshape(len(differ), -1))
         stay = np.ones(len(amounts), dtype=np.bool_)
         stay[differ] = False
         found = [(kinds[stay], passes[0][stay], amounts[stay])]
@@ -203,15 +203,6 @@ class _Diffusion:
             hit = number > 0
             yield kinds[hit], options[hit, option_at], number[hit]
             first = after
-
-
-def _distinct(table: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.int64]]:
-    """Return the distinct rows, and which of them each row is."""
-    which, rows = Coded.of_table(table)
-    if table.dtype.kind == "O":
-        return rows, which
-    order = np.lexsort(rows.T[::-1])
-    return rows[order], np.argsort(order)[which]
 
 
 def _box(options: NDArray[Any], weights: list[Fraction]) -> tuple[tuple[int, ...], tuple[int, ...]]:

@@ -58,10 +58,10 @@ class Coded(NamedTuple):
 
     @classmethod
     def of_table(cls, table: NDArray[Any]) -> Coded:
-        """Find the different rows of a table."""
+        """Find the different rows of a table, in their order but where numbers are very long."""
         k = table.shape[1]
         if table.dtype.kind == "i":
-            sizes = (table.max(axis=0, initial=0).astype(np.int64) + 1).tolist()
+            sizes = [most + 1 for most in table.max(axis=0, initial=0).tolist()]
             if table.size and prod(sizes) <= _LISTED and int(table.min()) >= 0:
                 keys = np.ravel_multi_index(tuple(table.T), sizes)
                 there = np.bincount(keys, minlength=prod(sizes)) > 0
@@ -72,7 +72,8 @@ class Coded(NamedTuple):
             sums = table.astype(np.int64, copy=False) @ odd
             _, first, which = np.unique(sums, return_index=True, return_inverse=True)
             if np.array_equal(table[first][which.ravel()], table):  # else rows have one sum
-                return cls(narrowest(which.ravel()), table[first])
+                order = np.lexsort(table[first].T[::-1]) if k else first
+                return cls(narrowest(np.argsort(order)[which.ravel()]), table[first][order])
         numbers: dict[tuple[int, ...], int] = {}
         listed = [numbers.setdefault(tuple(row), len(numbers)) for row in table.tolist()]
         codes = np.array(listed, dtype=np.int64)

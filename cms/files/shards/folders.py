@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from ...errors import FileError, InvalidOption, InvalidProblem
-from ...problem.digest import leaf_digests
+from ...problem.digest import LEAF, leaf_digests
 from ...problem.parts import Configuration
 from ...problem.problem import Problem
 from ...problem.rows import Rows
@@ -45,8 +45,7 @@ if TYPE_CHECKING:
     from ...shards.engine import Engine, Loaded
     from ..source import StrPath
 
-#: Shards begin where leaves do.
-_LEAF, _LARGEST_SHARD = 2**16, 2**30
+_LARGEST_SHARD = 2**30
 _MACHINES = ("blocks", "machine_types", "configurations")
 _JOB_FILES = {
     "demand.npy": SHA256,
@@ -96,8 +95,8 @@ def pack(
         raise InvalidProblem(f"the head is {problem!r}; expected a cms.Problem without jobs")
     if problem.n_jobs:
         raise InvalidProblem(f"the head has {problem.n_jobs} jobs; expected none, they come after")
-    if type(size) is not int or size % _LEAF or not 0 < size <= _LARGEST_SHARD:
-        raise InvalidProblem(f"size is {size!r}; expected a multiple of {_LEAF} up to 2**30")
+    if type(size) is not int or size % LEAF or not 0 < size <= _LARGEST_SHARD:
+        raise InvalidProblem(f"size is {size!r}; expected a multiple of {LEAF} up to 2**30")
     with new_folder(path, "jobs") as aside:
         shards, first = [], 0
         for number, rows in enumerate(_shards(problem, chunks, size)):
@@ -169,8 +168,8 @@ def open_problem(
     assert isinstance(machines, Problem)
     jobs = fields["jobs"].object(("count", "in_a_shard", "shards"))
     size = jobs["in_a_shard"].integer(minimum=1)
-    if size % _LEAF or size > _LARGEST_SHARD:
-        raise jobs["in_a_shard"].wrong(f"a multiple of {_LEAF} up to 2**30")
+    if size % LEAF or size > _LARGEST_SHARD:
+        raise jobs["in_a_shard"].wrong(f"a multiple of {LEAF} up to 2**30")
     # wherever the process, or a worker, is when it reads
     shards, first, folder = list[StoredShard](), 0, Path(path).absolute()
     entries = list(jobs["shards"].array())
@@ -195,7 +194,7 @@ def _shard(entry: Node, folder: Path, number: int, first: int, n_blocks: int) ->
         entry, number, _JOB_FILES, jobs=AT_LEAST_ONE, leaves=Field(lambda node: node, str)
     )
     n = others["jobs"]
-    leaves = tuple(leaf.read(each) for each in others["leaves"].array(length=-(-n // _LEAF)))
+    leaves = tuple(leaf.read(each) for each in others["leaves"].array(length=-(-n // LEAF)))
     file = f"{number:06d}"
     name = f"shard {file} of {folder}"
     return StoredShard(first, n, name, leaves, str(folder), file, n_blocks, sums)
