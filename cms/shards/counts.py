@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
 #: Rows looked at together: what that needs stays in the processor's cache.
 _ROWS = 2**15
-#: Rows of so few possible kinds are told apart by a number, without sorting.
-_LISTED = 2**18
+#: Rows of so few possible kinds and columns are told apart by a number, without sorting.
+_LISTED, _MOST_COLUMNS = 2**18, 32
 #: Jobs of a shard whose demand is not met that are told of.
 _MOST_TOLD = 1001
 
@@ -62,7 +62,8 @@ class Coded(NamedTuple):
         k = table.shape[1]
         if table.dtype.kind == "i":
             sizes = [most + 1 for most in table.max(axis=0, initial=0).tolist()]
-            if table.size and prod(sizes) <= _LISTED and int(table.min()) >= 0:
+            few = table.size and k <= _MOST_COLUMNS and prod(sizes) <= _LISTED
+            if few and int(table.min()) >= 0:
                 keys = np.ravel_multi_index(tuple(table.T), sizes)
                 there = np.bincount(keys, minlength=prod(sizes)) > 0
                 options = np.unravel_index(np.flatnonzero(there), sizes)
