@@ -15,9 +15,7 @@ from cms.errors import UnsupportedProblem
 from cms.plugin.algorithm import Claim, Named
 from cms.problem.problem import Problem
 
-from ..prices.choices import AnyChoices, Taken
 from ..prices.fraction import Fractional
-from ..prices.jobs import Jobs
 from ..prices.passes import certificate
 from ..prices.region import configuration_of
 from ..prices.search import fractional
@@ -113,7 +111,7 @@ class Closing:
         if self._met():
             return
         mixture = fractional(search)
-        many = diver is not None and isinstance(self._jobs, Jobs) and alike(self._jobs)
+        many = diver is not None and self._jobs.listed and alike(self._jobs)
         if diver is None:
             shapes = Shapes(self._problem, search.region.rows)
             yield from self._first(shapes, rounded(search, mixture, seed), mixture, "rounding")
@@ -150,18 +148,16 @@ class Closing:
 
     def _dive(self, diver: Diver, mixture: Fractional, which: slice) -> Iterator[Claim]:
         """Dive for schedules with any contents, not only those that prices brought up."""
-        whole: AnyChoices | None = None
         start = Undecided.of(self._search, mixture) if self._jobs.listed else None
         if start is None or len(start.open) > MOST_UNDECIDED:
             whole = rounded(self._search, mixture, self._budget.seed, most_boxes=0).choices
-            start = Undecided.none(whole)
-        taken = whole if isinstance(whole, Taken) else None
+            start = Undecided(whole, {})
         for dived in diver.dives(start, self._least, self._cost, which):
-            yield self._cut(dived, "diving", taken)
+            yield self._cut(dived, "diving")
 
-    def _cut(self, dived: Dived, part: str, taken: Taken | None = None) -> Claim:
+    def _cut(self, dived: Dived, part: str) -> Claim:
         machines = {configuration_of(self._problem, row): n for row, n in dived.machines.items()}
-        schedule = (taken or dived.choices).schedule(self._jobs, machines)
+        schedule = dived.choices.schedule(self._jobs, machines)
         return Named(self._reduction.restore(schedule), part)
 
     def _close(self, shapes: Shapes, mixture: Fractional) -> Iterator[Claim]:
@@ -306,7 +302,7 @@ class Closing:
     def _whole_fleets(self, diver: Diver) -> Iterator[Claim]:
         """Choose whole machines and whole jobs at once, and cut last."""
         jobs, cost = self._jobs, self._cost
-        if not isinstance(jobs, Jobs) or len(jobs) > MAX_KINDS:
+        if not jobs.listed or len(jobs) > MAX_KINDS:
             return
         if jobs.longest <= _LONGEST and self._step and cost is not None:
             programs = WholeFleets(self._search, self._point, jobs, self._budget)

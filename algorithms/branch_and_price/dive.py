@@ -21,7 +21,7 @@ import numpy as np
 
 from cms.knapsack.pricing import cheapest_option
 
-from ..prices.choices import Choices, choices_of
+from ..prices.choices import choices_of
 from ..prices.region import Row
 from ..solvers.floats import near
 from ..solvers.linear import LinearProgram
@@ -33,8 +33,9 @@ if TYPE_CHECKING:
 
     from cms.plugin.algorithm import Budget
 
+    from ..prices.choices import AnyChoices
+    from ..prices.jobs import Jobs
     from ..prices.region import Region
-    from ..prices.sharded_jobs import AnyJobs
 
 T = TypeVar("T", bound=tuple[Any, ...])
 
@@ -80,7 +81,7 @@ class Dived(NamedTuple):
 
     cost: Fraction
     machines: Mapping[Row, int]
-    choices: Choices
+    choices: AnyChoices
 
 
 class Dive:
@@ -88,29 +89,26 @@ class Dive:
 
     def __init__(
         self,
-        jobs: AnyJobs,
+        jobs: Jobs,
         region: Region,
         rows: dict[Row, None],
         start: Undecided,
         budget: Budget,
     ) -> None:
         self._jobs, self._region, self._rows, self._budget = jobs, region, rows, budget
-        self._picked = dict(start.decided)
+        self._decided = start.decided
+        self._picked: dict[Pick, int] = {}
         self._kept: dict[Row, int] = {}
         self._cost = Fraction(0)
         self._costs = [near(cost / region.unit) for cost in region.costs]
         self.steps = 0
         self.least: Fraction | None = None
-        k = len(region.blocks)
         #: Blocks that are needed and on no machine yet.
-        self._left = [0] * k
-        for (_, option), count in start.decided.items():
-            for i, n in enumerate(option):
-                self._left[i] += n * count
+        self._left = start.decided.load()
         self._program = LinearProgram()
         # What no machine holds has a price at which any machine is better.
         dear = 100.0 * max([1.0, *(cost for cost in self._costs if cost <= _HIGHEST)])
-        self._missing = [self._program.variable(dear) for _ in range(k)]
+        self._missing = [self._program.variable(dear) for _ in self._left]
         self._needs = [
             self._program.row([(missing, 1.0)], low=float(left))
             for missing, left in zip(self._missing, self._left, strict=True)
@@ -186,7 +184,7 @@ class Dive:
         if below is not None and self._cost >= below:
             return None
         picks = [(kind, option, count) for (kind, option), count in self._picked.items()]
-        choices = choices_of(picks, len(self._region.blocks))
+        choices = self._decided.joined(choices_of(picks, len(self._region.blocks)))
         return Dived(self._cost, dict(self._kept), choices)
 
     def _covered(self, target: Fraction) -> bool:
@@ -389,7 +387,7 @@ class Dive:
 class Diver:
     """Dives of one problem; the contents that it comes across are kept."""
 
-    def __init__(self, jobs: AnyJobs, region: Region, budget: Budget) -> None:
+    def __init__(self, jobs: Jobs, region: Region, budget: Budget) -> None:
         self._jobs, self._region, self._budget = jobs, region, budget
         self._rows: dict[Row, None] = {}
         self.used: dict[Row, None] = {}

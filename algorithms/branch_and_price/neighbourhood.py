@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from cms.plugin.algorithm import Budget
 
     from ..prices.fraction import Fractional
+    from ..prices.jobs import Jobs
     from ..prices.region import PricePoint, Region
-    from ..prices.sharded_jobs import AnyJobs
     from .rounding import Box, Rounded
     from .shapes import Shapes
 
@@ -39,7 +39,7 @@ class Neighbourhood:
 
     def __init__(
         self,
-        jobs: AnyJobs,
+        jobs: Jobs,
         region: Region,
         point: PricePoint,
         shapes: Shapes,

@@ -11,8 +11,8 @@ from cms.knapsack.pricing import cheapest_option, common_denominator
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from ..prices.jobs import Jobs
     from ..prices.region import PricePoint
-    from ..prices.sharded_jobs import AnyJobs
 
 #: Steps of an enumeration for each option allowed, before it gives up.
 _STEPS_AN_OPTION = 15
@@ -95,7 +95,7 @@ def minimal_options(
 class NearOptions:
     """The nearly cheapest options of kinds of jobs, made when asked for."""
 
-    def __init__(self, jobs: AnyJobs, point: PricePoint) -> None:
+    def __init__(self, jobs: Jobs, point: PricePoint) -> None:
         self._jobs = jobs
         self.prices, self.denominator = common_denominator(point.vector.prices)
 

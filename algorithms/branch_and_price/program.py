@@ -12,11 +12,11 @@ from contextlib import closing
 from dataclasses import dataclass
 from fractions import Fraction
 from math import floor
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cms.plugin.algorithm import SolverBound
 
-from ..prices.choices import AnyChoices, choices_of, no_choices
+from ..prices.choices import AnyChoices, choices_of
 from ..prices.region import Region
 from ..solvers.integer import LARGEST, Outcome, Program, Settings, TooLarge, terms_of
 from .options import NearOptions
@@ -25,11 +25,9 @@ from .rounding import Box
 if TYPE_CHECKING:
     from cms.plugin.algorithm import Budget
     from cms.problem.rows import Row
-    from cms.schedule.schedule import Schedule
-    from cms.shards.schedule import ShardedSchedule
 
+    from ..prices.jobs import Jobs
     from ..prices.region import PricePoint
-    from ..prices.sharded_jobs import AnyJobs
     from .shapes import Shapes
 
 #: Options of all kinds of jobs together, and of a single kind, beyond which they are not listed ...
@@ -87,7 +85,7 @@ class Task:
 class _Model:
     """A program for a task, with the variables that its answer is read from."""
 
-    def __init__(self, shapes: Shapes, jobs: AnyJobs, task: Task) -> None:
+    def __init__(self, shapes: Shapes, jobs: Jobs, task: Task) -> None:
         self._shapes, self._jobs, self._task = shapes, jobs, task
         self.program, self.shortened = Program(), False
         self._picks: list[tuple[int, list[int]]] = []
@@ -196,7 +194,7 @@ class _Model:
         return Answer(outcome.status, self.read(outcome.values), bound, exact)
 
 
-def _built(shapes: Shapes, jobs: AnyJobs, task: Task) -> _Model | None:
+def _built(shapes: Shapes, jobs: Jobs, task: Task) -> _Model | None:
     """Build a task's program; None if its numbers leave the solver's range."""
     try:
         return _Model(shapes, jobs, task)
@@ -206,7 +204,7 @@ def _built(shapes: Shapes, jobs: AnyJobs, task: Task) -> _Model | None:
 
 def close(
     shapes: Shapes,
-    jobs: AnyJobs,
+    jobs: Jobs,
     task: Task,
     budget: Budget,
     *,
@@ -227,7 +225,7 @@ def close(
 
 
 def improvements(
-    shapes: Shapes, jobs: AnyJobs, task: Task, budget: Budget, settings: Settings
+    shapes: Shapes, jobs: Jobs, task: Task, budget: Budget, settings: Settings
 ) -> Generator[Found | Answer, None, None]:
     """Decide a task with CP-SAT alone, without limits but the budget's.
 
@@ -248,7 +246,7 @@ def improvements(
                     yield found
 
 
-def schedule_of(shapes: Shapes, jobs: AnyJobs, found: Found) -> Schedule | ShardedSchedule:
+def schedule_of(shapes: Shapes, jobs: Jobs, found: Found) -> Any:
     """Build the schedule of an answer."""
     totals = {shapes.shapes[c]: number for c, number in enumerate(found.machines) if number}
     return found.choices.schedule(jobs, totals)
@@ -336,7 +334,7 @@ def within_limits(shapes: Shapes, lows: Sequence[int], highs: list[int], largest
 
 def every_option(
     shapes: Shapes,
-    jobs: AnyJobs,
+    jobs: Jobs,
     point: PricePoint,
     least: Fraction,
     target: Fraction,
@@ -362,11 +360,11 @@ def every_option(
         if total > most:
             return None
     usable = [cost <= slack for cost in shapes.reduced_costs(point.vector, Region(jobs.problem))]
-    return Task(no_choices(jobs.problem), free, (), least, target, usable=usable)
+    return Task(choices_of([], len(jobs.problem.blocks)), free, (), least, target, usable=usable)
 
 
 def every_block(
-    jobs: AnyJobs, least: Fraction, target: Fraction | None, *, outer: bool = False
+    jobs: Jobs, least: Fraction, target: Fraction | None, *, outer: bool = False
 ) -> Task:
     """Choose blocks for every job and machines: the compact program (theory 1.2)."""
     boxes: list[Box] = []
@@ -376,7 +374,7 @@ def every_block(
             row = shortened(row)  # with less supply a job may need more blocks
         highs = tuple(-(-row.demand // f) if f else 0 for f in row.supply)
         boxes += [Box(kind, (0,) * len(highs), highs)] * jobs.weight(kind)
-    return Task(no_choices(jobs.problem), {}, boxes, least, target, outer=outer)
+    return Task(choices_of([], len(jobs.problem.blocks)), {}, boxes, least, target, outer=outer)
 
 
 def solver_bound(answer: Answer, task: Task, step: Fraction) -> SolverBound | None:

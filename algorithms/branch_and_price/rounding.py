@@ -18,7 +18,7 @@ import numpy as np
 
 from cms.shards.counts import Coded
 
-from ..prices.choices import AnyChoices, Choices, Taken
+from ..prices.choices import AnyChoices, Choices, Taken, choices_of
 from ..prices.sharded_jobs import ShardedJobs
 from ..solvers.floats import near
 
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ..prices.fraction import Fractional
+    from ..prices.jobs import Jobs
     from ..prices.search import PriceSearch
-    from ..prices.sharded_jobs import AnyJobs
 
 #: Options that differ by more blocks of a type are far apart.
 _FAR = 3
@@ -43,9 +43,9 @@ Pick = tuple[int, tuple[int, ...]]
 
 
 class Undecided(NamedTuple):
-    """Jobs that have an option already, and options of the kinds that are still to choose."""
+    """What jobs take that have an option already, and options of the kinds still to choose."""
 
-    decided: Mapping[Pick, int]
+    decided: AnyChoices
     open: Mapping[int, tuple[tuple[int, ...], ...]]
 
     @classmethod
@@ -58,26 +58,14 @@ class Undecided(NamedTuple):
             for number, _ in shares:
                 for kind, option in enumerate(search.options[number][part].tolist(), part.start):
                     taken.setdefault(kind, {})[tuple(option)] = None
-        decided = {(k, next(iter(o))): jobs.weight(k) for k, o in taken.items() if len(o) == 1}
-        return cls(decided, {k: tuple(each) for k, each in taken.items() if len(each) > 1})
+        decided = [(k, next(iter(o)), jobs.weight(k)) for k, o in taken.items() if len(o) == 1]
+        several = {k: tuple(each) for k, each in taken.items() if len(each) > 1}
+        return cls(choices_of(decided, len(search.region.blocks)), several)
 
-    @classmethod
-    def none(cls, choices: AnyChoices) -> Undecided:
-        """Leave nothing open but the machines; of choices that are not listed, for all blocks."""
-        if isinstance(choices, Taken):
-            return cls({(0, tuple(choices.load())): 1}, {})
-        columns = (choices.kinds.tolist(), choices.options.tolist(), choices.counts.tolist())
-        decided: dict[Pick, int] = {}
-        for kind, option, count in zip(*columns, strict=True):
-            decided[kind, tuple(option)] = decided.get((kind, tuple(option)), 0) + count
-        return cls(decided, {})
-
-    def most_blocks(self, jobs: AnyJobs) -> int:
+    def most_blocks(self, jobs: Jobs) -> int:
         """Return how many blocks all jobs together may take, at most."""
-        taken = sum(sum(option) * count for (_, option), count in self.decided.items())
-        for kind, options in self.open.items():
-            taken += max(map(sum, options)) * jobs.weight(kind)
-        return taken
+        each = (max(map(sum, options)) * jobs.weight(kind) for kind, options in self.open.items())
+        return sum(self.decided.load()) + sum(each)
 
 
 class Box(NamedTuple):
@@ -126,7 +114,7 @@ def rounded(
         for group, first, coded in bought:
             if len(coded) > 1:
                 tables = [each.table() for each in coded]
-                ones = np.ones(len(tables[0]), dtype=np.int64)
+                ones = search.weights[first : first + len(tables[0])]
                 kinds, options, _ = diffusion.deal(tables, weights[group], ones, first)
                 table = tables[0].astype(options.dtype)
                 table[kinds - first] = options

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from cms.plugin.algorithm import Budget
     from cms.shards.problem import ShardedProblem
 
-    from ..prices.sharded_jobs import AnyJobs
     from .closing import Closing
 
 
@@ -77,7 +76,7 @@ def _shared(schedule: Schedule, mixes: dict[tuple[str, str], Mix]) -> Schedule:
     )
 
 
-def _jobs_of(problem: Problem | ShardedProblem, budget: Budget) -> AnyJobs:
+def _jobs_of(problem: Problem | ShardedProblem, budget: Budget) -> Jobs:
     """Return the jobs of a reduced problem: with a table of options, or, if that is long, without.
 
     Where most jobs are like others, the table is much shorter than there are jobs.
@@ -91,7 +90,7 @@ def _jobs_of(problem: Problem | ShardedProblem, budget: Budget) -> AnyJobs:
     return ShardedJobs(problem, lambda: budget.stopped, budget.threads)
 
 
-def _claims(reduction: Reduction, jobs: AnyJobs, budget: Budget) -> Iterator[Claim]:
+def _claims(reduction: Reduction, jobs: Jobs, budget: Budget) -> Iterator[Claim]:
     """Yield certificates and schedules of the user's problem."""
     if budget.best is None:
         no_way = ray(reduction, jobs, budget)

@@ -19,7 +19,7 @@ from cms.certificate.certificate import LARGEST_DEPTH, next_below, round_up
 from cms.certificate.conditions import MOST_NAMED, Condition
 from cms.certificate.quantity import MachinesOfType, MachinesWith
 
-from ..prices.jobs import Jobs, listed
+from ..prices.jobs import Jobs
 from ..prices.master import block_sizes
 from ..prices.search import PriceSearch
 from ..solvers.floats import near
@@ -129,7 +129,7 @@ class _Tree:
         #: Without a schedule any bound above 0 is a proof that there is none.
         self._free = cost is None
         self._step = self._unit if cost is None else given.original.cost_step
-        self._jobs = jobs = listed(search.jobs)
+        self._jobs = jobs = search.jobs
         self._master = RestrictedMaster(jobs, self._region, budget)
         self._schedules = NodeSchedules(given, jobs, search, root.point, budget)
         types, fewer = len(self._region.costs), bool(given.replacement.gone)

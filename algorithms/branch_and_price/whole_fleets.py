@@ -106,7 +106,7 @@ class WholeFleets:
         if found is not None and found.choices is None:
             found = self.of_fleet(found.machines)
         if found is not None and found.choices is not None:
-            start = Undecided.none(found.choices)
+            start = Undecided(found.choices, {})
             yield from diver.dives(start, self.cost(found.machines), cost, _DIVES)
 
     def of_fleet(self, machines: Sequence[int]) -> WholeFleet | None:
@@ -308,7 +308,8 @@ class NodeSchedules:
     def _schedule(self, dived: Dived) -> Schedule:
         problem = self._jobs.problem
         machines = {configuration_of(problem, row): n for row, n in dived.machines.items()}
-        return self._given.restore(dived.choices.schedule(self._jobs, machines))
+        schedule: Schedule = dived.choices.schedule(self._jobs, machines)
+        return self._given.restore(schedule)
 
     def _near(
         self, node: Node, solution: NodeSolution, cost: Fraction | None

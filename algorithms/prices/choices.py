@@ -8,7 +8,7 @@ import numpy as np
 
 from cms.problem.problem import Problem
 from cms.schedule.schedule import Schedule
-from cms.shards.counts import with_own
+from cms.shards.counts import table_of, with_own
 from cms.shards.schedule import ShardedSchedule, busy_machines
 
 from .jobs import Jobs
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from cms.problem.parts import Configuration
     from cms.shards.counts import Coded
 
-    from .sharded_jobs import AnyJobs, ShardedJobs
+    from .sharded_jobs import ShardedJobs
 
 
 class Choices(NamedTuple):
@@ -48,10 +48,8 @@ class Choices(NamedTuple):
         options = np.concatenate([self.options, other.options])[order]
         return Choices(kinds[order], options, np.concatenate([self.counts, other.counts])[order])
 
-    def schedule(self, jobs: AnyJobs, machines: Mapping[Configuration, int]) -> Schedule:
+    def schedule(self, jobs: Jobs, machines: Mapping[Configuration, int]) -> Schedule:
         """Build the schedule with these machines; the machines that stay idle are left out."""
-        if not isinstance(jobs, Jobs):
-            raise AssertionError("choices are listed, the jobs are not")
         taken = np.repeat(self.options, self.counts, axis=0)
         return schedule_of(jobs.problem, jobs.by_kind, taken, machines)
 
@@ -60,16 +58,8 @@ def choices_of(rows: list[tuple[int, tuple[int, ...], int]], n_blocks: int) -> C
     """Build choices from (kind, option, count) rows, in any order."""
     rows = sorted((kind, option, count) for kind, option, count in rows if count)
     kinds = np.array([kind for kind, _, _ in rows], dtype=np.int64)
-    largest = max((blocks for _, option, _ in rows for blocks in option), default=0)
-    options = np.array(
-        [option for _, option, _ in rows], dtype=np.int64 if largest < 2**62 else object
-    ).reshape(len(rows), n_blocks)
+    options = table_of([option for _, option, _ in rows], n_blocks)
     return Choices(kinds, options, np.array([count for _, _, count in rows], dtype=np.int64))
-
-
-def no_choices(problem: MachineProblem) -> Choices:
-    """Return the choices of nobody."""
-    return choices_of([], len(problem.blocks))
 
 
 def schedule_of(
@@ -133,9 +123,7 @@ class Taken(NamedTuple):
         counts = with_own(self.counts, chosen, self.jobs.in_shards.shards)
         return self._replace(counts=counts, total=total, out=self.out - chosen.keys())
 
-    def schedule(
-        self, jobs: AnyJobs, machines: Mapping[Configuration, int]
-    ) -> Schedule | ShardedSchedule:
+    def schedule(self, jobs: Jobs, machines: Mapping[Configuration, int]) -> Any:
         """Build the schedule with these machines; the machines that stay idle are left out."""
         if self.out:
             raise AssertionError(f"{len(self.out)} jobs are left out of a schedule")

@@ -48,7 +48,9 @@ def grid_bits_of(n: int, histogram: Sequence[int]) -> int:
 class Jobs:
     """Kinds of jobs, i.e. equal rows (up to a factor), with how many there are of each."""
 
+    #: Whether there is a table of the options that all take, as there is where trees branch.
     listed = True
+    problem: Any
 
     def __init__(self, problem: Problem, stopped: Callable[[], bool] = never) -> None:
         self.problem = problem
@@ -146,10 +148,3 @@ def group_totals(
     if len(starts) < len(options):
         totals = np.add.reduceat(totals, starts, axis=0)
     return list(totals.tolist())
-
-
-def listed(jobs: object) -> Jobs:
-    """Return jobs with a table of options, which all of these have where trees branch."""
-    if not isinstance(jobs, Jobs):
-        raise AssertionError("these jobs have no table of options")
-    return jobs

@@ -4,24 +4,23 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from cms.knapsack.pricing import cheapest_option
 from cms.plugin.algorithm import Named
+from cms.values.arrays import narrowest
 
-from .jobs import listed
 from .region import PricePoint
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    import numpy as np
     from numpy.typing import NDArray
 
     from cms.plugin.algorithm import Budget
     from cms.reduction.reduction import Reduction
 
+    from .jobs import Jobs
     from .region import Region
-    from .sharded_jobs import AnyJobs
 
 
 class Passes:
@@ -33,7 +32,7 @@ class Passes:
     """
 
     def __init__(
-        self, jobs: AnyJobs, budget: Budget, starts: NDArray[np.int64], region: Region
+        self, jobs: Jobs, budget: Budget, starts: NDArray[np.int64], region: Region
     ) -> None:
         self.jobs, self._budget, self.region = jobs, budget, region
         self.starts = starts
@@ -74,11 +73,11 @@ class Passes:
         if bought.options is None:
             self.vectors.append(tuple(prices))
         else:
-            self.options.append(shortened(bought.options))
+            self.options.append(narrowest(bought.options))
         total = bought.total
         own_options = []
         for job in region.own_priced:
-            row = listed(jobs).problem.rows.row(job)
+            row = jobs.problem.rows.row(job)
             own = region.prices_of_job(job, prices, multipliers)
             found = cheapest_option(own, row.supply, row.demand)
             if found is None:
@@ -112,12 +111,3 @@ def certificate(reduction: Reduction, search: Passes, point: PricePoint) -> Name
     prices = reduction.restore_prices(search.region.leaf(point.vector), worth)
     what = "ray" if search.region.free_machines else "block prices"
     return Named(prices, f"{what}, {search.passes} pass{'' if search.passes == 1 else 'es'}")
-
-
-def shortened(options: NDArray[Any]) -> NDArray[Any]:
-    """Keep options in as few bytes as they need: a search remembers those of every pass."""
-    largest = int(options.max(initial=0))
-    for kind in (np.int16, np.int32):
-        if largest <= np.iinfo(kind).max:
-            return options.astype(kind)
-    return options

@@ -23,7 +23,7 @@ from cms.knapsack.pricing import COMPILED_FROM, common_denominator
 from cms.values.numbers import has_too_many_digits
 
 from ..solvers.floats import near, recognised
-from .jobs import GROUPS, MOST_SINGLE, listed, ranges
+from .jobs import GROUPS, MOST_SINGLE, ranges
 from .master import MOST_BLOCKS, Cut, ExactMaster, Master, Proposal, block_sizes
 from .passes import Passes, certificate
 from .region import PricePoint, Region, Row, Share, Vector
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from cms.reduction.reduction import Reduction
 
     from .fraction import Fractional
-    from .sharded_jobs import AnyJobs
+    from .jobs import Jobs
 
 _MOST_PASSES = 400
 #: The relative difference at which the master and the best bound count as equal.
@@ -76,7 +76,7 @@ class PriceSearch(Passes):
     """
 
     def __init__(
-        self, jobs: AnyJobs, budget: Budget, *, free_machines: bool = False, vertex: bool = False
+        self, jobs: Jobs, budget: Budget, *, free_machines: bool = False, vertex: bool = False
     ) -> None:
         region = Region(jobs.problem, free_machines=free_machines)
         super().__init__(jobs, budget, ranges(len(jobs), MOST_SINGLE, GROUPS), region)
@@ -119,8 +119,7 @@ class PriceSearch(Passes):
         self.starts = np.unique(np.concatenate([self.starts, *more]))
         self._vertices = self._zooms = 0
         if self.best is not None:
-            jobs = listed(self.jobs)
-            passes = [jobs.loads(options, self.starts) for options in self.options]
+            passes = [self.jobs.loads(options, self.starts) for options in self.options]
             self._begin(passes, self.best.vector.prices)
             yield from self._passes_until_closed()
 
@@ -375,7 +374,7 @@ def fractional(search: PriceSearch) -> Fractional:
     return Fractional([mine or last for mine in found], machines)
 
 
-def ray(reduction: Reduction, jobs: AnyJobs, budget: Budget) -> Named | None:
+def ray(reduction: Reduction, jobs: Jobs, budget: Budget) -> Named | None:
     """Prove that the limits are too low for any schedule, if block prices alone can."""
     search = PriceSearch(jobs, budget, free_machines=True)
     limited = any(machine.limit is not None for machine in reduction.problem.machine_types)
@@ -404,7 +403,7 @@ def full_machines(region: Region) -> list[Fraction]:
     return prices
 
 
-def whole(values: Sequence[Fraction], jobs: AnyJobs, *, exactly: bool) -> tuple[list[int], int]:
+def whole(values: Sequence[Fraction], jobs: Jobs, *, exactly: bool) -> tuple[list[int], int]:
     """Write prices over a common denominator."""
     many = len(jobs) >= COMPILED_FROM
     if exactly:

@@ -8,7 +8,7 @@ rounded, one more pass says what each job takes, as a small integer.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -31,13 +31,10 @@ if TYPE_CHECKING:
 PIECE = 2**16
 
 
-class ShardedJobs:
+class ShardedJobs(Jobs):
     """The jobs of a problem as prices see them, each of them a kind of its own."""
 
-    repeated = False
     listed = False
-    #: There are no options to be weighed.
-    weights: NDArray[np.int64] = np.ones(0, dtype=np.int64)
 
     def __init__(
         self,
@@ -51,26 +48,13 @@ class ShardedJobs:
             if isinstance(problem, Problem)
             else problem
         )
+        self.weights = np.broadcast_to(np.int64(1), self.in_shards.n_jobs)
         histogram, self.longest = self._recalled(self._sizes, stopped)
         self.grid_bits = grid_bits_of(len(self), histogram)
-
-    def __len__(self) -> int:
-        return self.in_shards.n_jobs
 
     def row(self, kind: int) -> Row:
         """Return the demand and supply of a job."""
         return self.in_shards.row(kind)
-
-    def weight(self, kind: int) -> int:
-        """Return 1: every job is a kind of its own."""
-        del kind
-        return 1
-
-    def without(self, apart: Collection[int]) -> NDArray[np.int64]:
-        """Return no weights: there are no options to be weighed."""
-        if apart:
-            raise AssertionError("jobs in shards have no branches of their own")
-        return self.weights
 
     def price(
         self,
@@ -83,7 +67,7 @@ class ShardedJobs:
     ) -> Pass | None:
         """Let every job buy its cheapest option; see :meth:`Jobs.price`. None is kept."""
         del threads  # the engine has its own
-        self.without(apart)
+        assert not apart, "jobs in shards have no branches of their own"
         try:
             total, loads = self._recalled(self._priced, stopped, list(prices), starts.tolist())
         except Stopped:
@@ -122,10 +106,6 @@ class ShardedJobs:
         """
         asked = starts.tolist(), [[list(prices) for prices in many] for many in vectors]
         return self.in_shards.map(_bought, *asked, what="rounding", stopped=self._stopped)
-
-
-#: The door to jobs, whether or not there is a table of their options.
-AnyJobs: TypeAlias = Jobs | ShardedJobs
 
 
 def pieces(first: int, n: int, bounds: Sequence[int]) -> Iterator[tuple[int, int, int]]:

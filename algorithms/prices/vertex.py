@@ -19,7 +19,7 @@ from cms.certificate.certificate import BlockPrices
 
 from ..solvers.simplex import cheapest
 from .fraction import Fractional
-from .jobs import Jobs, listed
+from .jobs import Jobs
 from .master import MOST_BLOCKS, cheapest_holder
 from .region import Region, configuration_of
 from .search import PriceSearch, fractional
@@ -92,7 +92,7 @@ def _mixture(search: PriceSearch, budget: Budget) -> Fractional | None:
         return _short(fractional(search))
     # The solver failed, or never came near the optimum: everybody takes the last pass as it is.
     region, everybody = search.region, np.zeros(1, dtype=np.int64)
-    load = listed(search.jobs).loads(search.options[-1], everybody)[0]
+    load = search.jobs.loads(search.options[-1], everybody)[0]
     costs = [region.costs[row.machine] for row in region.rows]
     columns = [list(column) for column in zip(*(row.counts for row in region.rows), strict=True)]
     found = cheapest(costs, columns, load, lambda: budget.stopped)
@@ -117,7 +117,7 @@ def _short(mixture: Fractional) -> Fractional:
 
 def _options(search: PriceSearch, mixture: Fractional) -> list[list[tuple[Option, Fraction]]]:
     """Return each job's options; jobs of one kind line up for the options of the kind."""
-    jobs, taken = listed(search.jobs), search.options
+    jobs, taken = search.jobs, search.options
     options: list[list[tuple[Option, Fraction]]] = [[] for _ in range(jobs.problem.n_jobs)]
     for group, shares in enumerate(mixture.shares):
         part = search.kinds_of_group(group)

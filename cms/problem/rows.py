@@ -142,7 +142,7 @@ class Rows(Immutable):
 
         With ``cut``, supply is at most the demand. Raises Stopped once ``stopped`` says so.
         """
-        columns = list(blocks)
+        columns, at_columns = list(blocks), np.array(blocks, dtype=np.int64)
         everything = len(jobs) == len(self) and bool((jobs == np.arange(len(self))).all())
         whole = columns == list(range(self.n_blocks))
         if everything and whole and not self.wide:
@@ -156,7 +156,7 @@ class Rows(Immutable):
             part = slice(start, start + _ROWS)
             mine = jobs[part]
             demand, denominator = self.demands[mine], self.denominators[mine]
-            supply = self.supplies[mine] if whole else self.supplies[mine][:, columns]
+            supply = np.take(self.supplies[part if everything else mine], at_columns, axis=1)
             if cut:
                 np.minimum(supply, demand[:, None], out=supply)
             # What is left may have a divisor in common with its denominator.

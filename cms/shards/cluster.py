@@ -170,12 +170,8 @@ class Cluster:
     def _rows(self, shard: Shard) -> Any:
         """Return the future of a shard's rows, which some worker holds, as narrow as its files."""
         if shard not in self._held:
-            self._held[shard] = self._client.submit(_read, shard, pure=False)
+            self._held[shard] = self._client.submit(shard.read, pure=False)
         return self._held[shard]
-
-
-def _read(shard: Shard) -> Any:
-    return shard.read()
 
 
 def _there(

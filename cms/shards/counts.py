@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
+from math import prod
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 
 from ..problem.images import SAFE
+from ..values.arrays import narrowest
 from ..values.numbers import shown
-from .engine import narrowest
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 
 #: Rows looked at together: what that needs stays in the processor's cache.
 _ROWS = 2**15
+#: Rows of so few possible kinds and columns are told apart by a number, without sorting.
+_LISTED, _MOST_COLUMNS = 2**18, 32
 #: Jobs of a shard whose demand is not met that are told of.
 _MOST_TOLD = 1001
 
@@ -47,7 +50,7 @@ class Coded(NamedTuple):
     --------
     >>> coded = Coded.of_table(np.array([[2, 0], [0, 1], [2, 0]]))
     >>> coded.codes.tolist(), coded.options.tolist(), coded.table().tolist()
-    ([0, 1, 0], [[2, 0], [0, 1]], [[2, 0], [0, 1], [2, 0]])
+    ([1, 0, 1], [[0, 1], [2, 0]], [[2, 0], [0, 1], [2, 0]])
     """
 
     codes: NDArray[Any]
@@ -55,15 +58,23 @@ class Coded(NamedTuple):
 
     @classmethod
     def of_table(cls, table: NDArray[Any]) -> Coded:
-        """Find the different rows of a table."""
+        """Find the different rows of a table, in their order but where numbers are very long."""
         k = table.shape[1]
         if table.dtype.kind == "i":
+            sizes = [most + 1 for most in table.max(axis=0, initial=0).tolist()]
+            few = table.size and k <= _MOST_COLUMNS and prod(sizes) <= _LISTED
+            if few and int(table.min()) >= 0:
+                keys = np.ravel_multi_index(tuple(table.T), sizes)
+                there = np.bincount(keys, minlength=prod(sizes)) > 0
+                options = np.unravel_index(np.flatnonzero(there), sizes)
+                return cls(narrowest(np.cumsum(there)[keys] - 1), np.stack(options, axis=1))
             # Odd multipliers, so that equal rows have equal sums, which may overflow.
             odd = np.random.default_rng(0).integers(1, 2**62, k) * 2 + 1
             sums = table.astype(np.int64, copy=False) @ odd
             _, first, which = np.unique(sums, return_index=True, return_inverse=True)
             if np.array_equal(table[first][which.ravel()], table):  # else rows have one sum
-                return cls(narrowest(which.ravel()), table[first])
+                order = np.lexsort(table[first].T[::-1]) if k else first
+                return cls(narrowest(np.argsort(order)[which.ravel()]), table[first][order])
         numbers: dict[tuple[int, ...], int] = {}
         listed = [numbers.setdefault(tuple(row), len(numbers)) for row in table.tolist()]
         codes = np.array(listed, dtype=np.int64)
@@ -78,7 +89,7 @@ class Coded(NamedTuple):
             rows = map(tuple, part.options.tolist())
             mine = np.array([number.setdefault(row, len(number)) for row in rows], dtype=np.int64)
             codes.append(narrowest(mine)[part.codes])
-        return cls(narrowest(np.concatenate(codes)), _table([*number], k))
+        return cls(narrowest(np.concatenate(codes)), table_of([*number], k))
 
     def table(self, loaded: Loaded | None = None) -> NDArray[Any]:
         """Return the blocks of each type for each job."""
@@ -99,7 +110,8 @@ class Coded(NamedTuple):
         return hash(self.codes.shape)
 
 
-def _table(rows: list[Any], k: int) -> NDArray[Any]:
+def table_of(rows: Sequence[Sequence[int]], k: int) -> NDArray[Any]:
+    """Return rows of k whole numbers as one array, however long they are."""
     largest = max((max(row, default=0) for row in rows), default=0)
     kind = np.int64 if largest < 2**63 else object
     return np.array(rows, dtype=kind).reshape(len(rows), k)
@@ -114,7 +126,7 @@ def with_own(
         mine = {j - shard.first: own[j] for j in own if 0 <= j - shard.first < shard.n_jobs}
         if mine:
             n, k = len(part.codes), part.options.shape[1]
-            codes, options = Coded.joined([part, Coded.of_table(_table([*mine.values()], k))], k)
+            codes, options = Coded.joined([part, Coded.of_table(table_of([*mine.values()], k))], k)
             codes[[*mine]] = codes[n:]
             part = Coded(codes[:n], options)
         parts.append(part)

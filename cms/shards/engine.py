@@ -17,8 +17,6 @@ import numpy as np
 from ..running.stopping import look, never
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from ..problem.rows import Row, Rows
 
 #: Jobs of a shard, but for the last one.
@@ -86,16 +84,6 @@ class MemoryShard(Shard):
     def row(self, job: int) -> Row:
         """Return a single job's row."""
         return self.of.row(self.first + job)
-
-
-def narrowest(values: NDArray[Any]) -> NDArray[Any]:
-    """Return whole numbers below 2**63 in as few bytes as they need, little-endian."""
-    low, high = int(values.min(initial=0)), int(values.max(initial=0))
-    for kind in ("<i1", "<i2", "<i4"):
-        limits = np.iinfo(kind)
-        if limits.min <= low and high <= limits.max:
-            return values.astype(kind)
-    return values.astype("<i8")
 
 
 #: Called with what is done, how many shards are through, and of how many.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -149,11 +149,8 @@ class ShardedProblem(MachineProblem):
         within = tuple(mine[i] for i in columns)
         found = ShardedProblem(head, self.shards, self.engine, within, self.recall)
         if "facts" in self._cache:
-            facts = self._cache["facts"]
-            found._cache["facts"] = facts._replace(
-                serving=[facts.serving[i] for i in columns],
-                useful=[facts.useful[i] for i in columns],
-            )
+            useful, servable = self._cache["facts"]
+            found._cache["facts"] = [useful[i] for i in columns], servable
         return found
 
     def place(self, job: int) -> tuple[int, Shard]:
@@ -171,36 +168,32 @@ class ShardedProblem(MachineProblem):
 
     def serving_blocks(self, stopped: Callable[[], bool] = never) -> NDArray[np.bool_]:
         """Return which blocks serve some job that has a demand, one entry a block."""
-        return np.array(self._facts(stopped).serving, dtype=np.bool_)
+        return np.array(self._facts(stopped)[0]) > 0
 
     @property
     def wants_anything(self) -> bool:
         """Whether some job has a demand."""
-        return self._facts(never).wants
+        useful, servable = self._facts()
+        return any(useful) or not servable
 
     def all_servable(self, blocks: Sequence[int]) -> bool:
         """Whether every job wants nothing, or gets something from one of these blocks."""
-        if self._facts(never).lost or len(set(blocks)) == len(self.blocks):
-            return not self._facts(never).lost
-        return all(self.map(_servable, list(blocks), what="looking at the jobs"))
+        _, servable = self._facts()
+        if servable and len(set(blocks)) < len(self.blocks):
+            return all(self.map(_servable, list(blocks), what="looking at the jobs"))
+        return servable
 
     def useful_blocks(self) -> tuple[int, ...]:
         """Return how many blocks of each type all jobs could need."""
-        return tuple(self._facts(never).useful)
+        return tuple(self._facts()[0])
 
-    def _facts(self, stopped: Callable[[], bool]) -> _Facts:
-        """Return what one look at all jobs says, at the first question."""
+    def _facts(self, stopped: Callable[[], bool] = never) -> tuple[list[int], bool]:
+        """Return what one look at all jobs says, at the first question: see :func:`_looked_at`."""
 
-        def look() -> _Facts:
-            none = [False] * len(self.blocks), [0] * len(self.blocks), False, False
+        def look() -> tuple[list[int], bool]:
             parts = self.map(_looked_at, what="looking at the jobs", stopped=stopped)
-            serving, useful, wants, lost = zip(none, *parts, strict=True)
-            return _Facts(
-                [any(each) for each in zip(*serving, strict=True)],
-                [sum(each) for each in zip(*useful, strict=True)],
-                any(wants),
-                any(lost),
-            )
+            useful, servable = zip(([0] * len(self.blocks), True), *parts, strict=True)
+            return [sum(each) for each in zip(*useful, strict=True)], all(servable)
 
         return self._cached("facts", look)
 
@@ -235,25 +228,14 @@ class ShardedProblem(MachineProblem):
 # -- what is asked of a shard ----------------------------------------------------------------------
 
 
-class _Facts(NamedTuple):
-    """What a look at jobs says: which blocks serve some and how many; if some want, or are lost."""
-
-    serving: list[bool]
-    useful: list[int]
-    wants: bool
-    lost: bool
+def _looked_at(loaded: Loaded) -> tuple[list[int], bool]:
+    """Return how many blocks of each type the jobs could need, and whether each job has some."""
+    every = range(loaded.rows.n_blocks)
+    alone = Problem._rebuild(tuple(f"b{i}" for i in every), (), (), (), loaded.rows)
+    return list(alone.useful_blocks()), _servable(loaded, every)
 
 
-def _looked_at(loaded: Loaded) -> _Facts:
-    rows = loaded.rows
-    names = tuple(f"b{i}" for i in range(rows.n_blocks))
-    alone = Problem._rebuild(names, (), (), (), rows)
-    serving, useful = alone.serving_blocks().tolist(), list(alone.useful_blocks())
-    lost = not rows.servable(range(rows.n_blocks)).all()
-    return _Facts(serving, useful, wants=bool(rows.wants.any()), lost=lost)
-
-
-def _servable(loaded: Loaded, blocks: list[int]) -> bool:
+def _servable(loaded: Loaded, blocks: Sequence[int]) -> bool:
     return bool(loaded.rows.servable(blocks).all())
 
 
@@ -270,12 +252,9 @@ def _(
         {j - each.first: list(special[j]) for j in special if 0 <= j - each.first < each.n_jobs}
         for each in problem.shards
     ]
+    asked: Any = {"own": own, "what": "checking the bound", "stopped": stopped or never}
     try:
-        parts = [
-            *problem.map(
-                _paid, list(prices), own=own, what="checking the bound", stopped=stopped or never
-            )
-        ]
+        parts = list(problem.map(_paid, list(prices), **asked))
     except Stopped:
         return None
     return sum(total for total, _ in parts), any(unservable for _, unservable in parts)

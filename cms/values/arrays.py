@@ -199,3 +199,13 @@ def _printed(text: str) -> tuple[int, int]:
         numerator, places = numerator * 10**-places, 0
     fits = 0 <= places <= _MAX_PLACES and numerator < 2**63
     return (numerator, places) if fits else (0, -1)
+
+
+def narrowest(values: NDArray[Any]) -> NDArray[Any]:
+    """Return whole numbers in as few bytes as they need, little-endian; long ones as they are."""
+    low, high = int(values.min(initial=0)), int(values.max(initial=0))
+    for kind in ("<i1", "<i2", "<i4", "<i8"):
+        limits = np.iinfo(kind)
+        if limits.min <= low and high <= limits.max:
+            return values.astype(kind)
+    return values

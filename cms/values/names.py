@@ -21,20 +21,21 @@ _LONGEST_COMPARED, _MOST_COMPARED = 200, 500_000
 
 @dataclass(frozen=True, slots=True)
 class NumberedNames(Sequence[str]):
-    """The names ``j0, j1, ...`` without a string a job."""
+    """The names ``j0, j1, ...`` up to the n-th one without a string a job, from `first` on."""
 
     prefix: str
     n: int
+    first: int = 0
 
     def __len__(self) -> int:
-        return self.n
+        return self.n - self.first
 
     @overload
     def __getitem__(self, index: int) -> str: ...
     @overload
     def __getitem__(self, index: slice) -> Sequence[str]: ...
     def __getitem__(self, index: int | slice) -> str | Sequence[str]:
-        numbers = range(self.n)
+        numbers = range(self.first, self.n)
         if isinstance(index, slice):
             return [f"{self.prefix}{number}" for number in numbers[index]]
         return f"{self.prefix}{numbers[index]}"
@@ -44,10 +45,12 @@ class NumberedNames(Sequence[str]):
         if isinstance(name, str) and name.startswith(self.prefix):
             digits = name[len(self.prefix) :]
             if re.fullmatch(r"0|[1-9][0-9]{0,18}", digits, re.ASCII):
-                number = int(digits)
-                if number in range(self.n)[start:stop]:
-                    return number
-        raise ValueError(f"{name!r} is not one of {self.prefix}0 ... {self.prefix}{self.n - 1}")
+                position = int(digits) - self.first
+                if position in range(len(self))[start:stop]:
+                    return position
+        raise ValueError(
+            f"{name!r} is not one of {self.prefix}{self.first} ... {self.prefix}{self.n - 1}"
+        )
 
 
 def iterated(

@@ -28,11 +28,6 @@ local_cluster = partial(
 )
 
 
-@pytest.fixture(autouse=True)
-def no_tables(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(jobs, "MOST_LISTED", 0)
-
-
 class Deadly(Cluster):
     """Kills a worker once, in the middle of what is told."""
 

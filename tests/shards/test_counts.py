@@ -26,3 +26,8 @@ def test_rows_of_one_sum_are_told_apart() -> None:
     one, other = (np.random.default_rng(0).integers(1, 2**62, 2) * 2 + 1).tolist()
     table = np.array([[other, 0], [0, one], [other, 0]])
     assert Coded.of_table(table).table().tolist() == table.tolist()
+
+
+def test_a_table_may_have_more_columns_than_arrays_have_dimensions() -> None:
+    table = np.eye(100, dtype=np.int64)
+    assert Coded.of_table(table).table().tolist() == table.tolist()

@@ -22,12 +22,6 @@ from cms.shards.schedule import ShardedSchedule, busy_machines
 from instances.families import generate
 
 
-@pytest.fixture(autouse=True)
-def no_tables(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Small problems are solved as those are of which no table of options is kept."""
-    monkeypatch.setattr(jobs, "MOST_LISTED", 0)
-
-
 def random_problem(rng: random.Random, n: int, k: int) -> Problem:
     """Jobs that differ, each of which wants something and can have it."""
     demands = rng.sample(range(10, 10_000), n)

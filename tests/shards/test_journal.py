@@ -12,7 +12,6 @@ from typing import Any
 
 import pytest
 
-from algorithms.prices import jobs
 from cms import FileError, open_problem, solve, write_solution
 from cms.shards.engine import Here, Work
 from tests.samples import so_many
@@ -20,11 +19,6 @@ from tests.shards.folders import bytes_of, fleet
 
 #: Of two shards, in the long run of three.
 JOBS = so_many(66_000, 140_000)
-
-
-@pytest.fixture(autouse=True)
-def no_tables(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(jobs, "MOST_LISTED", 0)
 
 
 def told(folder: Path) -> dict[str, Any]:

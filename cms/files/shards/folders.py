@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from ...errors import FileError, InvalidOption, InvalidProblem
-from ...problem.digest import leaf_digests
+from ...problem.digest import LEAF, leaf_digests
 from ...problem.parts import Configuration
 from ...problem.problem import Problem
 from ...problem.rows import Rows
@@ -44,8 +44,7 @@ if TYPE_CHECKING:
     from ...shards.engine import Engine, Loaded
     from ..source import StrPath
 
-#: Shards begin where leaves do.
-_LEAF, _LARGEST_SHARD = 2**16, 2**30
+_LARGEST_SHARD = 2**30
 _MACHINES = ("blocks", "machine_types", "configurations")
 _JOB_FILES = {
     "demand.npy": SHA256,
@@ -95,8 +94,8 @@ def pack(
         raise InvalidProblem(f"the head is {problem!r}; expected a cms.Problem without jobs")
     if problem.n_jobs:
         raise InvalidProblem(f"the head has {problem.n_jobs} jobs; expected none, they come after")
-    if type(size) is not int or size % _LEAF or not 0 < size <= _LARGEST_SHARD:
-        raise InvalidProblem(f"size is {size!r}; expected a multiple of {_LEAF} up to 2**30")
+    if type(size) is not int or size % LEAF or not 0 < size <= _LARGEST_SHARD:
+        raise InvalidProblem(f"size is {size!r}; expected a multiple of {LEAF} up to 2**30")
     with new_folder(path, "jobs") as aside:
         shards, first = [], 0
         for number, rows in enumerate(_shards(problem, chunks, size)):
@@ -120,7 +119,7 @@ def _shards(
     held = first = 0
     for demands, supply in chunks:
         wanted = number_array(demands, "demands")
-        names = _Names(first, len(wanted) if wanted.ndim else 0)
+        names = NumberedNames("j", first + (len(wanted) if wanted.ndim else 0), first)
         rows = Rows.from_arrays(wanted, supply, names, problem.blocks)
         first += len(rows)
         while held + len(rows) >= size:
@@ -132,19 +131,6 @@ def _shards(
             held += len(rows)
     if held:
         yield Rows.joined(waiting, len(problem.blocks))
-
-
-class _Names(Sequence[str]):
-    """The names of a chunk's jobs, for errors: counted from the first job of all."""
-
-    def __init__(self, first: int, n: int) -> None:
-        self._numbers = range(first, first + n)
-
-    def __len__(self) -> int:
-        return len(self._numbers)
-
-    def __getitem__(self, index: Any) -> Any:
-        return f"j{self._numbers[index]}"
 
 
 def open_problem(
@@ -181,8 +167,8 @@ def open_problem(
     assert isinstance(machines, Problem)
     jobs = fields["jobs"].object(("count", "in_a_shard", "shards"))
     size = jobs["in_a_shard"].integer(minimum=1)
-    if size % _LEAF or size > _LARGEST_SHARD:
-        raise jobs["in_a_shard"].wrong(f"a multiple of {_LEAF} up to 2**30")
+    if size % LEAF or size > _LARGEST_SHARD:
+        raise jobs["in_a_shard"].wrong(f"a multiple of {LEAF} up to 2**30")
     # wherever the process, or a worker, is when it reads
     shards, first, folder = list[StoredShard](), 0, Path(path).absolute()
     entries = list(jobs["shards"].array())
@@ -207,7 +193,7 @@ def _shard(entry: Node, folder: Path, number: int, first: int, n_blocks: int) ->
         entry, number, _JOB_FILES, jobs=AT_LEAST_ONE, leaves=Field(lambda node: node, str)
     )
     n = others["jobs"]
-    leaves = tuple(leaf.read(each) for each in others["leaves"].array(length=-(-n // _LEAF)))
+    leaves = tuple(leaf.read(each) for each in others["leaves"].array(length=-(-n // LEAF)))
     file = f"{number:06d}"
     name = f"shard {file} of {folder}"
     return StoredShard(first, n, name, leaves, str(folder), file, n_blocks, sums)

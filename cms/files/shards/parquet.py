@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 _ROWS = 2**17
 #: So many digits come back from a float as they were.
 _EXACT_DIGITS = 15
-_EXACT_FLOATS = 2**53
 
 
 def parquet_chunks(
@@ -106,26 +105,19 @@ def _numbers(
 
 
 def _refuse_columns(path: str | Path, found: list[str], wanted: list[str]) -> None:
-    expected = "columns " + ", ".join(repr(column) for column in wanted)
     if "demand" in wanted[1:]:
         what = "has one column 'demand', for a block of that name and for what jobs demand"
         raise FileError(path, what, fix="give the block another name")
-    if "name" in found:
-        raise FileError(
-            path,
-            "has a column 'name'",
-            expected="no names: jobs of a folder are called j0, j1, ... in the order of the rows",
-            fix="leave it out",
-        )
     for name in wanted:
         if (times := found.count(name)) != 1:
-            how = "no column" if not times else "several columns"
-            hint = nearest(name, found) if not times else ""
-            raise FileError(path, f"has {how} {name!r}{hint}", expected=expected)
+            what = f"several columns {name!r}" if times else f"no column {name!r}"
+            hint = "" if times else nearest(name, found)
+            expected = "columns " + ", ".join(map(repr, wanted))
+            raise FileError(path, f"has {what}{hint}", expected=expected)
     for name in found:
         if name not in wanted:
             what = f"has a column {name!r}, which is no block of the head" + nearest(name, wanted)
-            fix = "leave it out, or name the block in the head's configurations"
+            fix = "leave it out (jobs of a folder are called j0, j1, ...), or name the block there"
             raise FileError(path, what, fix=fix)
 
 
@@ -177,13 +169,12 @@ def _side_by_side(columns: list[NDArray[Any]], n: int) -> NDArray[Any]:
     [[1152921504606846977, 0.1]]
     """
     kinds = {column.dtype for column in columns}
-    whole = [column for column in columns if column.dtype.kind in "iu"]
-    most = max((int(column.max(initial=0)) for column in whole), default=0)
-    if len(whole) == len(columns) and most < 2**63:  # numpy would make floats of mixed signs
-        return np.array([column.astype(np.int64) for column in columns]).T.reshape(n, len(columns))
-    floats = kinds <= {column.dtype for column in whole} | {np.dtype(np.float64)}
-    if len(kinds) == 1 or (floats and most <= _EXACT_FLOATS):
-        return np.stack(columns, axis=1)
+    if len(kinds) == 1 or np.dtype(np.float32) not in kinds:
+        table = np.stack(columns, axis=1)
+        with np.errstate(invalid="ignore"):
+            back = [table[:, at].astype(column.dtype) for at, column in enumerate(columns)]
+        if all(map(np.array_equal, back, columns)):
+            return table
     table = np.empty((n, len(columns)), dtype=object)
     for at, column in enumerate(columns):
         # a float of 32 bits stays one: its shortest decimal is another than that of 64

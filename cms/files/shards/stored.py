@@ -18,7 +18,8 @@ import numpy as np
 
 from ...errors import FileError
 from ...problem.rows import Row, Rows
-from ...shards.engine import Shard, narrowest
+from ...shards.engine import Shard
+from ...values.arrays import narrowest
 from ...values.numbers import LARGEST_DIGITS
 from ..fields import TEXT, Field, read_object
 from ..source import write_synced

@@ -11,6 +11,7 @@ import pytest
 
 from algorithms.branch_and_price.dive import Dive, Dived, Diver
 from algorithms.branch_and_price.rounding import Undecided
+from algorithms.prices.choices import Choices, choices_of
 from algorithms.prices.jobs import Jobs
 from algorithms.prices.region import Region, configuration_of
 from algorithms.prices.search import PriceSearch, fractional
@@ -41,9 +42,11 @@ def needs(load: Sequence[int], problem: Problem) -> Problem:
 
 def first_dive(region: Region, load: Sequence[int]) -> Dive:
     jobs = Jobs(cast("Problem", region.problem))
-    return Dive(
-        jobs, region, dict.fromkeys(region.rows), Undecided({(0, tuple(load)): 1}, {}), Unlimited()
-    )
+    return Dive(jobs, region, dict.fromkeys(region.rows), decided(load), Unlimited())
+
+
+def decided(load: Sequence[int]) -> Undecided:
+    return Undecided(choices_of([(0, tuple(load), 1)], len(load)), {})
 
 
 def diver_of(region: Region, budget: Budget | None = None) -> Diver:
@@ -53,7 +56,7 @@ def diver_of(region: Region, budget: Budget | None = None) -> Diver:
 def dives(
     diver: Diver, load: Sequence[int], target: int | Fraction, below: Fraction | None = None
 ) -> Iterator[Dived]:
-    return diver.dives(Undecided({(0, tuple(load)): 1}, {}), Fraction(target), below, slice(40))
+    return diver.dives(decided(load), Fraction(target), below, slice(40))
 
 
 def refuse_what_holds_too_little(
@@ -200,11 +203,13 @@ def test_jobs_that_have_not_decided_take_options_that_serve_them() -> None:
         search = PriceSearch(jobs, Unlimited())
         list(search.run())
         read = Undecided.of(search, fractional(search))
-        assert set(read.open) | {kind for kind, _ in read.decided} == set(range(len(jobs)))
+        assert isinstance(read.decided, Choices)
+        assert set(read.open) | set(read.decided.kinds.tolist()) == set(range(len(jobs)))
         options = [
             tuple({tuple(o[kind].tolist()) for o in search.options}) for kind in range(len(jobs))
         ]
-        start = Undecided({}, dict(enumerate(options))) if seed % 2 else read
+        nothing = choices_of([], len(problem.blocks))
+        start = Undecided(nothing, dict(enumerate(options))) if seed % 2 else read
         mixtures += len(start.open)
         dive = Dive(jobs, search.region, dict.fromkeys(search.region.rows), start, Unlimited())
         dived = dive.run(frozenset(), None)
@@ -217,7 +222,7 @@ def test_jobs_that_have_not_decided_take_options_that_serve_them() -> None:
         assert least is not None
         assert dived.cost >= least
         best += dived.cost == least
-        if not start.decided and dive.least is not None:
+        if not any(start.decided.load()) and dive.least is not None:
             # What has been decided may cost more than the best schedule does.
             assert dive.least <= least
     assert mixtures > number

@@ -9,7 +9,6 @@ import pytest
 
 from algorithms.branch_and_price.rounding import _FAR, MOST_BOXES, Rounded, rounded
 from algorithms.prices.fraction import Fractional
-from algorithms.prices.jobs import listed
 from algorithms.prices.search import PriceSearch, fractional
 from cms import Configuration, Job, Problem
 from instances.families import generate
@@ -40,7 +39,7 @@ def examine(
 
     Without boxes one between options far apart may take a mixture of them, rounded up.
     """
-    jobs, choices = listed(search.jobs), told(result)
+    jobs, choices = search.jobs, told(result)
     allowed = options_of(search, mixture)
     placed = np.zeros(len(jobs), dtype=np.int64)
     for kind, option, count in zip(*choices, strict=True):

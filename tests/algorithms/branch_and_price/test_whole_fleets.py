@@ -7,7 +7,7 @@ from fractions import Fraction
 import pytest
 
 from algorithms.branch_and_price.whole_fleets import WholeFleets, alike
-from algorithms.prices.jobs import Jobs, listed
+from algorithms.prices.jobs import Jobs
 from cms import Job, Problem, SizeBoundedConfigurations
 from instances.families import generate
 from tests.algorithms.branch_and_price.parts import Unlimited, searched
@@ -25,7 +25,7 @@ def test_whole_fleets_take_paths_or_else_the_contents_that_are_known(
     jobs = [Job(str(number), 1, {"a": 1, "b": 1}) for number in range(6)]
     search = searched(Problem(configurations=sets, jobs=jobs))
     assert search.best is not None
-    programs = WholeFleets(search, search.best, listed(search.jobs), Unlimited())
+    programs = WholeFleets(search, search.best, search.jobs, Unlimited())
     given = Fraction(1), Fraction(target)
     fleet = programs.find(least=given[0], target=given[1], nodes=50, whole_jobs=whole_jobs)
     assert (fleet and programs.cost(fleet.machines)) == cost
