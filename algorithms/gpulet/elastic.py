@@ -15,12 +15,13 @@ from cms.problem.parts import Configuration
 from ..mixes.machines import Loaded, Machine
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
+    from cms.mixes.model import TimeSharedJob
     from cms.mixes.problem import TimeSharedProblem
 
     from ..mixes.hosting import Hosting, Rates
-    from .options import GpuletOptions
+    from . import GpuletOptions
 
 #: A whole GPU, in the per cent in which shares are counted.
 WHOLE = 100
@@ -171,11 +172,7 @@ class Elastic:
         jobs = [job for job in reversed(hosting.problem.jobs) if job.demand]
         jobs.sort(key=lambda job: job.demand * job.limit)
         self.demands = {job.name: job.demand for job in jobs}
-        self.requests = list[Request]()
-        for job, demand in self.demands.items():
-            self.requests += self._asked(job, demand)
-            if len(self.requests) > MOST_REQUESTS:
-                raise too_many_shares(len(self.requests))
+        self.requests = _requests(hosting, shares, jobs, self.knee)
 
     def knee(self, job: str) -> int:
         """Return the share from which on a larger one pays less: the top of the steepest step.
@@ -198,22 +195,6 @@ class Elastic:
                 steepest, knee = slope, high
         assert knee is not None  # the first share that serves the job at all is a step
         return knee
-
-    def _asked(self, job: str, demand: Fraction) -> list[Request]:
-        """Return what a job asks for: saturated shares of its knee, and one for the rest."""
-        knee = self.knee(job)
-        most = self._hosting.saturated[job][self._shares.blocks[knee]]
-        full = ceil(demand / most) - 1
-        if full > MOST_REQUESTS:
-            raise too_many_shares(full)
-        rest = demand - full * most
-        least = next(
-            share
-            for share, block in self._shares.blocks.items()
-            if self._hosting.host(block, {job: rest}) is not None
-        )
-        asked = [Request(job, knee, most)] * full + [Request(job, least, rest)]
-        return sorted(asked, key=lambda request: -request.share)
 
     def place(self, number: int, stopped: Callable[[], bool]) -> Sequence[Machine] | None:
         """Place all requests on so many GPUs; None if one cannot be placed, or if stopped."""
@@ -249,33 +230,35 @@ class Elastic:
         return rest
 
 
-def too_many_shares(number: int) -> UnsupportedProblem:
-    """Build the error that so many shares are too many to be placed one by one."""
-    return UnsupportedProblem(
-        f"it would ask for {number} shares or more, one by one; at most {MOST_REQUESTS} are "
-        "placed; use auto"
-    )
-
-
 def guided_requests(hosting: Hosting, shares: Shares) -> list[Request]:
     """List what the jobs ask for: the largest rate again and again, then what is large enough."""
+
+    def fastest(job: str) -> int:
+        served = hosting.saturated[job]
+        return max(shares.blocks, key=lambda share: served.get(shares.blocks[share], 0))
+
+    return _requests(hosting, shares, hosting.problem.jobs, fastest)
+
+
+def _requests(
+    hosting: Hosting, shares: Shares, jobs: Iterable[TimeSharedJob], chosen: Callable[[str], int]
+) -> list[Request]:
+    """List, job by job, its chosen share as often as it is filled, and the least for the rest."""
     requests: list[Request] = []
-    for job in hosting.problem.jobs:
+    for job in jobs:
         if not job.demand:
             continue
-        rates = {
-            share: hosting.saturated[job.name][block]
-            for share, block in shares.blocks.items()
-            if block in hosting.saturated[job.name]
-        }
-        fastest = max(rates, key=rates.__getitem__)
-        full = ceil(job.demand / rates[fastest]) - 1
-        if len(requests) + full >= MOST_REQUESTS:
-            raise too_many_shares(len(requests) + full)
-        requests += [Request(job.name, fastest, rates[fastest])] * full
-        rest = job.demand - full * rates[fastest]
-        least = next(share for share, rate in rates.items() if rate >= rest)
-        requests.append(Request(job.name, least, rest))
+        served, share = hosting.saturated[job.name], chosen(job.name)
+        most = served[shares.blocks[share]]
+        full = ceil(job.demand / most) - 1
+        if (number := len(requests) + full + 1) > MOST_REQUESTS:
+            raise UnsupportedProblem(
+                f"it would ask for {number} shares or more, one by one; at most {MOST_REQUESTS} "
+                "are placed; use auto"
+            )
+        rest = job.demand - full * most
+        least = next(each for each, block in shares.blocks.items() if served.get(block, 0) >= rest)
+        requests += [*[Request(job.name, share, most)] * full, Request(job.name, least, rest)]
     return requests
 
 

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 import cms
+from algorithms.gpulet import GpuletOptions
 from algorithms.gpulet.elastic import Elastic, Request, Shares
-from algorithms.gpulet.options import GpuletOptions
 from algorithms.mixes.hosting import Hosting
 from cms import Configuration, TimeSharedProblem
 from cms.errors import AlgorithmError
@@ -73,6 +73,9 @@ def test_a_free_share_comes_before_an_uncut_gpu_unless_told_otherwise() -> None:
     assert placed(elastic(problem), 2) == both
     assert placed(elastic(problem, uncut_first=True), 2) == apart
     assert placed(elastic(problem, uncut_first=True), 1) == both
+    # A GPU is cut into 50 and 50 though one such share is free: the new one serves.
+    halves = serving(("x", 6, {50: 6}), ("y", 6, {50: 6}))
+    assert placed(elastic(halves, uncut_first=True), 2) == [{50: {"y": 6}}, {50: {"x": 6}}]
 
 
 def test_a_larger_share_that_is_slower_does_not_do() -> None:
