@@ -5,8 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import TYPE_CHECKING, NamedTuple
 
-from ..mixes.hosting import Hosted
-from ..mixes.machines import Machine
+from ..mixes.hosting import Hosted, Machine
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -14,8 +14,7 @@ from cms.values.fields import CheckedFields
 
 from ..tables.integers import MOST_SHAPES
 from ..tables.machines import listed
-from .hosting import Hosted, Hosting
-from .machines import Loaded, Machine, Saturated, least_cost, schedule_of
+from .hosting import Hosted, Hosting, Loaded, Machine, Saturated, least_cost, schedule_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

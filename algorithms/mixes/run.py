@@ -15,8 +15,7 @@ from .closing import FEW_JOBS, cheaper_schedule
 from .columns import Columns
 from .dive import Diver
 from .first_fit import FirstFit, refusal
-from .hosting import Hosting
-from .machines import schedule_of
+from .hosting import Hosting, schedule_of
 from .prices import PriceSearch
 
 if TYPE_CHECKING:

@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import cms
-from algorithms.mixes.hosting import Hosting
-from algorithms.mixes.machines import Saturated, least_cost
+from algorithms.mixes.hosting import Hosting, Saturated, least_cost
 from cms import Configuration, MachineType, Status, TimeSharedJob, TimeSharedProblem, check
 from cms.testing.edge_problems import TIME_SHARED_EDGE_PROBLEMS
 from instances.families.time_sharing import pairs, scenario_3
