@@ -65,12 +65,14 @@ def refuse_false_content(
 
 
 def use(way: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let compiled code take over at once, or never."""
+    """Let compiled code take over at once, or never; or a table over capacities after no node."""
     steps = -1 if way == "compiled" else 2**62
     monkeypatch.setattr(cms.knapsack.packing, "_PLAIN_STEPS", steps)
+    monkeypatch.setattr(cms.knapsack.packing, "_FEW_NODES", 0 if way == "table" else 2**62)
+    monkeypatch.setattr(cms.knapsack.packing, "_MOST_CELLS", 2**25 if way == "table" else -1)
 
 
-@pytest.fixture(params=["plain", "compiled"])
+@pytest.fixture(params=["plain", "compiled", "table"])
 def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     use(request.param, monkeypatch)
     return str(request.param)
@@ -171,7 +173,8 @@ def test_an_upper_bound_goes_with_the_prices_and_knows_no_types_without_value(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     # A search scales prices to what a machine is worth, and a check then asks again.
-    monkeypatch.setattr(cms.knapsack.packing, "_MANY_NODES", 1)
+    for name, value in (("_FEW_NODES", 1), ("_MOST_CELLS", -1), ("_MANY_NODES", 1)):
+        monkeypatch.setattr(cms.knapsack.packing, name, value)
     source = random.Random(1)
     early = 0
     for _ in range(200):
@@ -183,3 +186,10 @@ def test_an_upper_bound_goes_with_the_prices_and_knows_no_types_without_value(
         assert scaled.value == scale * found.value
         early += not found.exact
     assert early > 20
+
+
+def test_sizes_in_proportion_to_their_worth_are_decided_by_a_table() -> None:
+    even = [F(size) for size in range(2_000, 4_000, 50)]
+    packing = Packing([*even, F(3_001)], F(100_001), None)
+    found = packing.fullest([*map(int, even), 1])
+    assert found.value == found.ceiling == 100_000

@@ -26,6 +26,8 @@ from .pricing import common_denominator
 # Nodes after which a search is ended, if it can be compiled, or not: some tenths of a second. Its
 # answer is then a proven upper bound instead of the maximum.
 _MANY_NODES, _PLAIN_NODES = 2**21, 50_000
+# Nodes after which a table over capacities is tried, and its most cells.
+_FEW_NODES, _MOST_CELLS = 2**15, 2**25
 # Steps of all searches in plain code, a node taking about as many as there are types and some,
 # before compiled code takes over; what is found does not depend on that.
 _PLAIN_STEPS, _STEPS_A_NODE = 2**18, 8
@@ -104,7 +106,10 @@ class Packing:
         if slots >= room // min(weights):
             slots = -1  # it never binds
         counts = [fits[i] if slots < 0 else min(fits[i], slots) for i in order]
-        value, ceiling, found = _search(prices, weights, counts, room, slots, patience)
+        machine = prices, weights, counts, room, slots
+        value, ceiling, found = _search(*machine, _FEW_NODES if patience is None else patience)
+        if patience is None and value < ceiling:
+            value, ceiling, found = _by_table(*machine) or _search(*machine, None)
         for i, number in zip(order, found, strict=True):
             content[i] = number
         return Found(coin * value, coin * ceiling, content)
@@ -187,6 +192,36 @@ def _search(
     counts, found = np.zeros((2, n), dtype=np.int64)
     value, ceiling, _ = _kernel()(*arrays, room, slots, patience, counts, found)
     return int(value), int(ceiling), found.tolist()
+
+
+def _by_table(
+    worth: list[int], weights: list[int], most: list[int], room: int, slots: int
+) -> tuple[int, int, list[int]] | None:
+    """Find the best content by dynamic programming; None if the table would be too large."""
+    layers = max(1, slots + 1)
+    # Powers of two and a rest make up every count up to the most.
+    steps = []
+    for at, left in enumerate(most):
+        bit = 1
+        while left:
+            steps.append((at, number := min(bit, left)))
+            left, bit = left - number, 2 * bit
+    if room * layers * len(steps) > _MOST_CELLS or sum(map(mul, worth, most)) >= SAFE:
+        return None
+    best = np.zeros((layers, room + 1), dtype=np.int64)
+    taken = []
+    for at, number in steps:
+        weight, taking = number * weights[at], number * (slots >= 0)
+        with_it = best[: layers - taking, : room + 1 - weight] + number * worth[at]
+        taken.append(with_it > best[taking:, weight:])
+        np.copyto(best[taking:, weight:], with_it, where=taken[-1])
+    layer, left, counts = layers - 1, room, [0] * len(worth)
+    for (at, number), better in zip(reversed(steps), reversed(taken), strict=True):
+        weight, taking = number * weights[at], number * (slots >= 0)
+        if left >= weight and layer >= taking and better[layer - taking, left - weight]:
+            counts[at] += number
+            layer, left = layer - taking, left - weight
+    return int(best[-1, -1]), int(best[-1, -1]), counts
 
 
 @cache
