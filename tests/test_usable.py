@@ -100,6 +100,16 @@ def test_the_least_cost_is_a_multiple_of_the_step(problem: Problem) -> None:
         assert best % step == 0 if step else best == 0
 
 
+def test_counts_of_more_than_63_bits_are_compared_as_they_are() -> None:
+    jobs = [Job("x", 2**63 + 2, {"a": 1}), Job("y", 1, {"b": 1})]
+    larger = listed(2**63 + 2, 1)
+    problem = two_types(
+        larger, jobs=jobs, first=Configuration({"a": 2**63, "b": 1}, "plain"), cost=3
+    )
+    assert [machine.name for machine in problem.usable_types()] == ["plain", "other"]
+    agree(problem)
+
+
 @settings(max_examples=15)
 @given(fleets(), st.sampled_from(("auto", "cp_sat", "ptas", "lp_rounding")))
 @example(two_types(listed(2, 1)), "auto")

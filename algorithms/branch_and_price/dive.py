@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 import numpy as np
 
 from cms.knapsack.pricing import cheapest_option
+from cms.values.arrays import integers
 
 from ..prices.choices import choices_of
 from ..prices.region import Row
@@ -289,7 +290,7 @@ class Dive:
         """Close contents with blocks that are not needed; those in use go on without these."""
         if not self._sets:
             return
-        improper = np.flatnonzero((np.array(self._held) > np.array(self._left)).any(axis=1))
+        improper = np.flatnonzero((integers(self._held) > integers(self._left)).any(axis=1))
         gone = [self._sets[at] for at in improper.tolist()]
         for row in gone:
             self._program.close(self._columns.pop(row), True)

@@ -152,7 +152,8 @@ class _Diffusion:
         differ = np.flatnonzero(np.any([(p != passes[0]).any(axis=1) for p in passes[1:]], axis=0))
         stack = np.stack([options[differ] for options in passes], axis=1)
         wide = stack if stack.dtype.kind == "O" else stack.astype(np.int64)
-        member, pools = Coded.of_table((wide - wide[:, :1]).reshape(len(differ), -1))
+        apart = (wide - wide[:, :1]).reshape(len(differ), len(passes) * passes[0].shape[1])
+        member, pools = Coded.of_table(apart)
         stay = np.ones(len(amounts), dtype=np.bool_)
         stay[differ] = False
         found = [(kinds[stay], passes[0][stay], amounts[stay])]

@@ -46,7 +46,7 @@ def grid_bits_of(n: int, histogram: Sequence[int]) -> int:
 
 
 class Jobs:
-    """Kinds of jobs, i.e. equal rows (up to a factor), with how many there are of each."""
+    """Kinds of jobs, i.e. equal rows, with how many there are of each."""
 
     #: Whether there is a table of the options that all take, as there is where trees branch.
     listed = True

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-import numpy as np
-
+from ..values.arrays import integers
 from .parts import (
     AnyConfiguration,
     Block,
@@ -91,8 +90,7 @@ def _all_held(contents: Sequence[_Content], rivals: Sequence[_Content]) -> bool:
     if not left:
         return True
     blocks = sorted({block for one in left for block in one.most})
-    # Of counts that are too long for 64 bits numpy makes objects, and compares them as well.
-    listed = np.array(
+    listed = integers(
         [
             [one.most.get(block, 0) for block in blocks]
             for one in rivals
@@ -100,6 +98,6 @@ def _all_held(contents: Sequence[_Content], rivals: Sequence[_Content]) -> bool:
         ]
     ).reshape(-1, len(blocks))
     return all(
-        bool((listed >= [one.most.get(block, 0) for block in blocks]).all(axis=1).any())
+        bool((listed >= integers([one.most.get(b, 0) for b in blocks])).all(axis=1).any())
         for one in left
     )

@@ -15,6 +15,7 @@ import numpy as np
 
 from ..problem.parts import SizeBoundedConfigurations
 from ..running.stopping import look
+from ..values.arrays import integers
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -134,7 +135,7 @@ def _groups(
         groups.setdefault(tuple(places[i]), []).append(i)
     for sets, group in groups.items():
         group.sort(key=lambda i: [sizes[at][i] for at in sets])
-        columns = [np.array([sizes[at][i] for i in group]) for at in sets]
+        columns = [integers([sizes[at][i] for i in group]) for at in sets]
         yield group, columns, not any(limited[at] for at in sets)
 
 

@@ -77,6 +77,14 @@ def described(job: str, block: str | None = None) -> str:
     return f"supply of block {block!r} to job {job!r}"
 
 
+def integers(table: Any) -> NDArray[Any]:
+    """Return Python's integers as int64, or as they are if one is larger; numpy makes floats."""
+    try:
+        return np.array(table, dtype=np.int64)
+    except OverflowError:
+        return np.array(table, dtype=object)
+
+
 def roomy(values: NDArray[Any], times: int) -> NDArray[Any]:
     """Return integers as Python's own if so many times the largest of them may leave 62 bits."""
     most = max(int(values.max(initial=0)), -int(values.min(initial=0)))
@@ -84,7 +92,7 @@ def roomy(values: NDArray[Any], times: int) -> NDArray[Any]:
 
 
 def read_only(values: NDArray[Any]) -> NDArray[Any]:
-    """Make an array read-only; return a view of it that cannot be made writeable again."""
+    """Make an array read-only; return a view of it that cannot be made writeable by itself."""
     values.setflags(write=False)
     return values.view()
 

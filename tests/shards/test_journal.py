@@ -44,16 +44,22 @@ class Counting(Here):
 def test_a_torn_line_is_forgotten_and_another_problem_s_journal_refused(tmp_path: Path) -> None:
     fleet(tmp_path / "fleet", 70_000)
     path, passes, whole, code = tmp_path / "run" / "journal.jsonl", [], b"", b""
-    for change in ("", "a torn line", "other code"):
+    for change in ("", "a torn line", "a changed line", "no entry", "other code"):
         engine = Counting()
+        changed = {
+            "a torn line": whole[:-7],
+            "a changed line": whole[:-7] + b"?" + whole[-6:],
+            "no entry": whole + b"17\n" + b"[" * 10**5 + b"\n",
+            "other code": whole.replace(code, b"0"),
+        }
         if change:
-            path.write_bytes(whole[:-7] if "torn" in change else whole.replace(code, b"0"))
+            path.write_bytes(changed[change])
         problem = open_problem(tmp_path / "fleet", engine=engine, journal=tmp_path / "run")
         solve(problem, time_limit=None)
         passes.append(engine.passes)
         whole = path.read_bytes()
         code = json.loads(whole.split(b"\n")[0])["code"].encode()
-    assert passes == [passes[0], 1, passes[0]]
+    assert passes == [passes[0], 1, 1, 0, passes[0]]
     assert passes[0] == whole.count(b"\n") - 2 > 1
     fleet(tmp_path / "other", 65_000)
     with pytest.raises(FileError, match="is not the journal of this problem"):

@@ -6,6 +6,7 @@ of a check is never read from it.
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -18,7 +19,7 @@ from ..source import beside, rename, write_synced
 
 
 class Journal:
-    """What is known of a problem, a JSON value ``[asked, found]`` a line."""
+    """What is known of a problem, a JSON value ``[asked, found, digest]`` a line."""
 
     def __init__(self, folder: Path, sha256: str) -> None:
         self._path = folder / "journal.jsonl"
@@ -37,7 +38,7 @@ class Journal:
     def _read(self, data: bytes, head: Mapping[str, Any]) -> Iterator[list[Any]]:
         """Yield the entries of this code's journal up to one that was torn."""
         values = []
-        with suppress(ValueError):
+        with suppress(ValueError, RecursionError):
             for line in data.splitlines():
                 values.append(json.loads(line))
         first = values[0] if values else None
@@ -49,9 +50,11 @@ class Journal:
                 expected=f"a journal of the problem {head['problem_sha256']}",
                 fix="name another folder, or remove this one",
             )
-        for asked, found in values[1:] if code == code_digest() else ():
-            self._known[_line(asked).decode()] = found
-            yield [asked, found]
+        for entry in values[1:] if code == code_digest() else ():
+            if not isinstance(entry, list) or len(entry) != 3 or entry != _entry(*entry[:2]):
+                return
+            self._known[_line(entry[0]).decode()] = entry[1]
+            yield entry
 
     @contextmanager
     def _telling(self, what: str, fix: str) -> Iterator[None]:
@@ -70,8 +73,13 @@ class Journal:
                 self._telling("cannot be written", "free some space, or go on without it"),
                 self._path.open("ab") as file,
             ):
-                file.write(_line([asked, self._known[key]]))
+                file.write(_line(_entry(asked, self._known[key])))
         return self._known[key]
+
+
+def _entry(asked: Any, found: Any) -> list[Any]:
+    """Return what a line says, which ends with a digest of the rest."""
+    return [asked, found, hashlib.sha256(_line([asked, found])).hexdigest()[:16]]
 
 
 def _line(value: Any) -> bytes:

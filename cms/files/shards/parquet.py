@@ -168,6 +168,8 @@ def _side_by_side(columns: list[NDArray[Any]], n: int) -> NDArray[Any]:
     >>> _side_by_side([np.array([2**60 + 1]), np.array([0.1])], 1).tolist()
     [[1152921504606846977, 0.1]]
     """
+    if not columns:
+        return np.zeros((n, 0), dtype=np.int64)
     kinds = {column.dtype for column in columns}
     if len(kinds) == 1 or np.dtype(np.float32) not in kinds:
         table = np.stack(columns, axis=1)

@@ -51,7 +51,7 @@ def write_file(path: Path, data: bytes) -> str:
 def array_bytes(values: NDArray[Any]) -> bytes:
     """Return the bytes of an array's file, in as few bytes a number as there can be."""
     target = BytesIO()
-    np.save(target, np.ascontiguousarray(narrowest(values)))
+    np.save(target, np.ascontiguousarray(narrowest(values)), allow_pickle=False)
     return target.getvalue()
 
 
@@ -195,8 +195,6 @@ class StoredShard(Shard):
     def row(self, job: int) -> Row:
         """Return a single job's row; jobs count from the first of the shard."""
         sums = dict(self.sha256)
-        if "wide" in sums:
-            return self.rows(self.read()).row(job)
         try:
             demand, supply, *denominator = (
                 np.load(self._path(what), mmap_mode="r")[job].tolist()
@@ -205,6 +203,8 @@ class StoredShard(Shard):
             )
         except (OSError, ValueError, IndexError) as fault:
             raise _broken(self.name, f"cannot be read: {fault}") from None
+        if "wide" in sums and not demand and not any(supply):
+            return self.rows(self.read()).row(job)
         return Row(demand, tuple(supply), *denominator or (1,))
 
 
