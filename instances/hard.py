@@ -33,6 +33,8 @@ def listed(
     found = {}
     for line in table.strip().splitlines():
         name, optimum, bounds, title, *of = (cell.strip() for cell in line.split("|"))
+        if name in found or len(bounds.split()) > len(_BOUNDS) or len(of) > 1:
+            raise ValueError(f"{line.strip()!r} is not a line of a new problem")
         known = zip(_BOUNDS, bounds.split(), strict=False)
         found[name] = NamedProblem(
             name=name,
@@ -43,6 +45,8 @@ def listed(
             infeasible=optimum == "none",
             bounds=FrozenMap({bound: Fraction(value) for bound, value in known if value != "-"}),
         )
+    if found.keys() != makers.keys():
+        raise ValueError(f"problems without a line: {sorted(makers.keys() - found.keys())}")
     return found
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
+from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
@@ -224,8 +225,9 @@ def test_a_question_that_fails_or_is_answered_with_junk_names_the_algorithm() ->
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        ({"time_limit": float("nan")}, "time_limit is nan; expected a finite number"),
-        ({"time_limit": -1}, "time_limit is -1; expected a number >= 0"),
+        ({"time_limit": float("nan")}, "time_limit is nan; expected seconds >= 0"),
+        *(({"time_limit": t}, "; expected seconds >= 0") for t in (-1, "5", True, Decimal("sNaN"))),
+        ({"on_improvement": ()}, "on_improvement is (); expected a function"),
         ({"gap": -1}, "gap is -1; expected a number >= 0"),
         ({"seed": -1}, "seed is -1; expected a whole number >= 0"),
         ({"threads": 0}, "threads is 0; expected a whole number >= 1"),

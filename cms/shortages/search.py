@@ -109,9 +109,13 @@ def fewest_machines(problem: Problem, asking: Asking, solution: Solution | None 
     schedule = larger.restore(answer.schedule)
     # A schedule that is not the best may leave machines within the limits unused.
     more = beyond_limits(problem, schedule)
-    # A translated schedule is checked once more; what it has beyond the limits was counted.
-    unlimited = with_types(problem, lambda it: MachineType(it.name, it.cost))
-    if faults := check(unlimited, schedule):
+
+    # A translated schedule is checked once more, with the limits raised by what was counted.
+    def raised(it: MachineType) -> MachineType:
+        limit = None if it.limit is None else it.limit + more.get(it.name, 0)
+        return MachineType(it.name, it.cost, limit)
+
+    if faults := check(with_types(problem, raised), schedule):
         raise AssertionError(f"a checked schedule does not hold when translated: {faults[0]}")
     proof = Proof.CHECKED if sum(more.values()) == at_least else answer.proof
     return Machines(more, schedule, at_least, proof, certificate)

@@ -53,19 +53,29 @@ class Arguments:
         on_improvement: Callable[[Incumbent], object] | None = None,
     ) -> None:
         self.options, self.start, self.cancel = options, start, cancel
-        self.seconds = math.inf
-        if time_limit is not None and time_limit != math.inf:
-            seconds = exact(time_limit, "time_limit", error=InvalidOption)
-            self.seconds = math.inf if seconds > LONGEST_TIME_LIMIT else float(seconds)
+        self.seconds = math.inf if time_limit is None else _seconds(time_limit)
         self.gap = exact(gap, "gap", error=InvalidOption)
         self.seed = whole(seed, "seed", least=0, error=InvalidOption)
         threads = available_cores() if threads is None else threads
         self.threads = whole(threads, "threads", least=1, error=InvalidOption)
-        self.on_improvement = on_improvement or (lambda line: None)
+        self.on_improvement = (lambda line: None) if on_improvement is None else on_improvement
         if not callable(self.on_improvement):
             raise InvalidOption(f"on_improvement is {on_improvement!r}; expected a function")
         if cancel is not None and not callable(getattr(cancel, "is_set", None)):
             raise InvalidOption(f"cancel is {shown_object(cancel)}; expected a threading.Event")
+
+
+def _seconds(time_limit: Any) -> float:
+    try:
+        # Compared before it becomes a float, which has no room for every number.
+        seconds = math.inf if time_limit > LONGEST_TIME_LIMIT else float(time_limit)
+    except (TypeError, ValueError, ArithmeticError):  # a decimal's NaN refuses to be compared
+        seconds = math.nan
+    if isinstance(time_limit, bool) or not seconds >= 0:
+        raise InvalidOption(
+            f"time_limit is {shown_object(time_limit)}; expected seconds >= 0, or None for no limit"
+        )
+    return seconds
 
 
 def available_cores() -> int:

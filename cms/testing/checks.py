@@ -11,8 +11,9 @@ from contextlib import closing, suppress
 from itertools import pairwise, takewhile
 from typing import Any, TypeAlias
 
-from ..errors import AlgorithmError, CmsError, InvalidCertificate, InvalidOption
+from ..errors import CmsError, GuaranteeBreached, InvalidCertificate, InvalidOption
 from ..plugin.algorithm import Algorithm, Budget, Claim, Named, SolverBound, Support, kinds_taken
+from ..plugin.guarantee import Guarantee
 from ..plugin.registry import NamedProblem, algorithm_of, option_fields, read_options
 from ..referee.kinds import AnyProblem, AnySchedule, check, referee_of
 from ..running.stopping import GRACE_SECONDS
@@ -313,11 +314,18 @@ def faults_in_guarantee(laboratory: Laboratory) -> Faults:
     """Finished runs keep the guarantee against the known optimum."""
     for named, where, seen in laboratory.runs():
         solution, optimum, refusal = seen.solution, named.optimum, seen.refusal
-        if isinstance(refusal, AlgorithmError) and "guarantee" in refusal.message:
+        if isinstance(refusal, GuaranteeBreached):
             yield f"{where}: {refusal}"
+        try:
+            promised: Any = laboratory.algorithm.guarantee(seen.problem, laboratory.chosen())
+        except Exception as fault:  # noqa: BLE001 (reported)
+            yield f"{named.name}: guarantee() raised {_said(fault)}"
+            continue
+        if promised is not None and not isinstance(promised, Guarantee):
+            yield f"{named.name}: guarantee() returned {promised!r}; expected a cms.Guarantee"
+            continue
         if solution is None or optimum is None:
             continue
-        promised = laboratory.algorithm.guarantee(seen.problem, laboratory.chosen())
         if promised is None or solution.stop_reason not in ("finished", "proved"):
             continue
         if solution.cost is None:
