@@ -10,12 +10,7 @@ from tests.oracle import optimum
 
 SLOW = ("set-cover-f2-4", "harmonic-trap-4")
 # The oracle is for demands of a few blocks; these two have 10^12.
-KNOWN = [
-    thing
-    for module in (hard, small)
-    for thing in vars(module).values()
-    if isinstance(thing, NamedProblem) and not thing.name.startswith("huge")
-]
+KNOWN = [n for n in (hard.PROBLEMS | small.PROBLEMS).values() if not n.name.startswith("huge")]
 
 
 @pytest.mark.parametrize(

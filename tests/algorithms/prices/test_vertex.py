@@ -13,7 +13,7 @@ import algorithms.prices.vertex
 from algorithms.prices.master import Master
 from algorithms.prices.passes import Passes
 from algorithms.prices.vertex import solve_dantzig_wolfe
-from cms import NamedProblem, Problem, check
+from cms import Problem, check
 from cms.reduction.reduction import reduce
 from instances import hard, small
 from instances.families import generate
@@ -33,12 +33,7 @@ from tests.references.programs import lp_dw
 from tests.samples import so_many, spread
 
 FEW = 8
-NAMED = [
-    one
-    for module in (hard, small)
-    for one in vars(module).values()
-    if isinstance(one, NamedProblem) and "LP_DW" in one.bounds
-]
+NAMED = [one for one in (hard.PROBLEMS | small.PROBLEMS).values() if "LP_DW" in one.bounds]
 
 
 @pytest.mark.parametrize("family", spread(6, FAMILIES))
