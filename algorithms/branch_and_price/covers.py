@@ -51,10 +51,10 @@ def cover(
     room: Sequence[int | None],
     budget: Budget,
 ) -> list[Row] | None:
-    """Find machines of size-bounded sets that hold some blocks and no others; None if it does not.
+    """Find machines of size-bounded sets that hold exactly some blocks; None if none are found.
 
-    At these prices contents of each machine type are worth at most what is ``allowed``; all of them
-    together lack no more of that than ``slack``. There is ``room`` for so many of each type.
+    A machine is worth at most its type's ``allowed`` at these prices. The differences to
+    that, summed over all machines, may be ``slack`` at most. ``room`` limits each type's machines.
     """
     left, room = list(left), list(room)
     machines: list[Row] = []
@@ -130,7 +130,7 @@ class _Search:
         self._budget = budget
         held = np.array([row.counts for _, row in contents], dtype=np.int64)
         held = held.reshape(len(contents), len(left))
-        # The contents with more than so many blocks of a type.
+        # For each block type and number n: the contents with more than n of these blocks.
         self._over = [
             [_bits(held[:, i] > n) for n in range(number + 1)] for i, number in enumerate(left)
         ]

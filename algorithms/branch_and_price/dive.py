@@ -42,7 +42,7 @@ T = TypeVar("T", bound=tuple[Any, ...])
 
 #: Prices are whole multiples of so small a part of the cheapest machine's cost.
 _GRID = 2**30
-#: A content must be worth so much more than it costs to be added.
+#: A content is added only if its worth exceeds its cost by more than this.
 _GAIN = 1e-6
 #: Rounds of pricing after each step, and at first.
 _ROUNDS, _FIRST_ROUNDS = 12, 60
