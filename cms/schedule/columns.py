@@ -10,7 +10,7 @@ import numpy as np
 
 from ..errors import InvalidSchedule
 from ..problem.parts import Block, Configuration
-from ..values.arrays import frozen_array
+from ..values.arrays import frozen_array, roomy
 from ..values.names import NumberedNames, checked_names
 from ..values.numbers import whole
 from .contents import Content, checked_content
@@ -59,13 +59,12 @@ def checked_columns(columns: Columns) -> Columns:
 
 def machine_totals(columns: Columns) -> dict[Configuration, int]:
     """Return how many machines take each configuration that a group has, exactly."""
-    counts: dict[int, int] = defaultdict(int)
-    pairs = zip(columns.group_configuration.tolist(), columns.group_count.tolist(), strict=True)
-    for index, count in pairs:
-        counts[index] += count
+    where, counts = columns.group_configuration, columns.group_count
+    sums = np.zeros(len(columns.configurations), dtype=roomy(counts, len(counts)).dtype)
+    np.add.at(sums, where, counts)
     totals: dict[Configuration, int] = defaultdict(int)
-    for index, count in sorted(counts.items()):
-        totals[columns.configurations[index]] += count
+    for index in np.flatnonzero(np.bincount(where, minlength=len(sums))).tolist():
+        totals[columns.configurations[index]] += int(sums[index])
     return dict(totals)
 
 
