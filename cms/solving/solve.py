@@ -163,7 +163,7 @@ def run_checked(
             reason = driver.run(algorithm, problem, options, report)
         if reason is not StopReason.INTERRUPTED:
             for line in ledger.bound_roughly(
-                lambda: time.monotonic() > end + GRACE_SECONDS or driver.interrupted
+                lambda: time.monotonic() > end + GRACE_SECONDS / 2 or driver.interrupted
             ):
                 report(line)
             if ledger.proved:
