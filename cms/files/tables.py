@@ -294,97 +294,51 @@ def _wrong_width(table: Table, line: int, cells: list[str]) -> FileError:
     return table.error(what, line, expected=expected, fix=fix)
 
 
-#: What a column of each kind says in its name, as a word of it; ``$``: as the last one.
-_WORDS = {
-    "limit": (
-        "latency latencies limit limits slo sla slos deadline timeout ttft tpot itl tbt e2e e2el "
-        "percentile quantile response$ turnaround qos delay$ target$ goal$ objective$ rt$ wait$ "
-        "waiting$ "
-        "ms msec msecs milliseconds millis us usec usecs microseconds micros µs μs ns nanoseconds "
-        "sec secs seconds second$ s$ mins$ minute$ minutes$ h$ hour$ hours$"
-    ),
-    "rate": (
-        "rate rates rps qps tps rpm qpm rph rpd ips throughput requests$ queries$ reqs$ req$ load$ "
-        "traffic$ demand$ peak$ users$ arrivals calls$ hits$"
-    ),
-    # What else than a limit can have in a table of measurements, which are latencies and rates.
-    "order": "limit limits slo sla slos deadline",
-    "wish": ("replica replicas copies priority affinity weight$ weights$ instances spread"),
-}
-#: The same within a word: ``MAXLATENCYMS``, ``p99ttft``.
-_WITHIN = {
-    "limit": re.compile(
-        r"latenc|deadline|timeout|ttft|tpot|percentile|e2e|(^|\W|_)(p\d\d+|\d\dth)(_|\W|$)"
-        r"|response[\W_]?time|time[\W_]?(to|per|between)"
-    ),
-    "rate": re.compile(
-        r"throughput|concurren|qps|rps(_|\W|$)"
-        r"|(/|(^|[\W_])per[\W_]?)(s|secs?|seconds?|m|mins?|minutes?|h|hours?|d|days?)$"
-    ),
-    "wish": re.compile(
-        r"replica|priorit|affinit|(min|max)(imum)?[\W_]?(instance|gpu|per|copies|batch|process|cost)"
-    ),
-}
-#: Names that are of no such kind: limits of devices, prices, shares of requests.
-_EXCLUDED = {
-    "limit": re.compile(r"power|memory|cpu|clock|temp|usd|eur|cost|price"),
-    "order": re.compile(r"power|memory|cpu|clock|temp"),
-    "rate": re.compile(r"usd|eur|cost|price|error|hit_?rate|sampl|discount"),
-}
-#: Last words that describe a known column and do not mean it: ``queue_name``.
-_DESCRIPTIVE_WORDS = frozenset(("name", "id", "type", "depth", "length", "label", "note", "url"))
-_WORD = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[^\W\d_A-Z]+\d*|[A-Z]+\d*")
+#: Names, with ``_`` around every word, of limits and rates, if there are numbers below them.
+FIGURES = re.compile(
+    r"latenc|deadline|timeout|ttft|tpot|percentile|e2_?e|throughput|concurren|qps|rps_"
+    r"|_(limit|sl[oa]|itl|tbt|quantile|turnaround|qos|rate|[rt]p|[rq]p[mhd]|ip|arrival)s?_"
+    r"|_[muµμn]s(ecs?)?_|_secs?_|_(milli|micro)s_|(milli|micro|nano|_)seconds_|_(p\d\d+|\d\dth)_"
+    r"|response_?time|time_?(to|per|between)"
+    r"|_(response|delay|target|goal|objective|rt|wait|waiting|traffic|demand|peak|load)s?_$"
+    r"|_(request|querie|req|user|call|hit)s_$|_(s|h|req|second|(minute|min|hour)s?)_$"
+    r"|_per_?(s|secs?|seconds?|m|mins?|minutes?|h|hours?|d|days?)_$"
+)
+#: Of limits in a table of measurements, which are latencies and rates themselves.
+ORDERS = re.compile(r"_(limits?|sl[oa]s?)_|deadline")
+#: Of figures that are neither: those of devices, prices and shares of requests.
+_OTHERS = re.compile(
+    r"power|memory|cpu|clock|_temp|usd|eur|cost|price|error|hit_?rate|sampl|discount"
+)
+WISHES = re.compile(
+    r"replica|priorit|affinit|allowed|_(copies|instances|spread|profiles?)_|_weights?_$"
+    r"|(min|max)(imum)?_?(instance|gpu|per|copies|batch|process|cost)"
+)
+_DIGIT = re.compile(r"\d")
+_WORD = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[^\W\d_A-Z]+\d*|[A-Z]+\d*|\d+[^\W\d_]*")
 
 
 def refuse_unknown_columns(
     table: Table,
     known: Collection[str] = (),
-    nearest_of: Mapping[str, str] | None = None,
-    kinds: Collection[str] = ("rate", "limit", "wish"),
+    figures: re.Pattern[str] | None = None,
+    wishes: re.Pattern[str] | None = None,
 ) -> None:
-    """Refuse columns nobody asked for whose names look as if they should count.
+    """Refuse columns nobody asked for that look as if they should count; any other is a note.
 
-    Any other column is a note. Limits and rates are numbers: a column without one is a note too.
-
-    A column nearly called as a `known` one that is absent is refused whatever it holds. By
-    `nearest_of` an error says which known column has limits, rates or wishes. Of `kinds`, tables of
-    measurements have more rates and latencies than anybody asks for: only an "order" is wrong.
+    These are what is nearly called as a `known` one that is absent, `figures` with a number below
+    the name, and `wishes`.
     """
     absent = [name for name in known if name not in table.index]
     for name in (name for name in table.extra if name not in known):
-        kind = next((kind for kind in kinds if _looks_like(name, kind)), "")
-        if kind in ("limit", "rate") and not any(re.search(r"\d", row[name].text) for row in table):
-            kind = ""
-        meant = (nearest_of or {}).get(kind)
-        hint = f"nearest: {meant!r}" if meant else _near(name, absent, bool(kind))
-        if kind or hint:
-            looks = f" and looks like a {'limit' if kind == 'order' else kind}" if kind else ""
+        apart = _WORD.findall(name.replace("'", "").replace("/", " per "))
+        words = f"_{'_'.join(apart)}_".casefold()
+        hint = nearest(name, absent, lead="", alike=0.75)
+        is_figure = figures and figures.search(words) and not _OTHERS.search(words)
+        has_digits = any(_DIGIT.search(row[name].text) for row in table)
+        if hint or (is_figure and has_digits) or (wishes and wishes.search(words)):
             raise table.error(
-                f"the column {shortened(repr(name))} is not known{looks}",
+                f"the column {shortened(repr(name))} is not known",
                 expected="a known column, or a name that is unlike one",
                 fix=hint or "rename or remove it",
             )
-
-
-def _near(name: str, absent: Collection[str], is_asking: bool) -> str:
-    """Word the known name that may have been meant; chance alone makes ``last_seen`` a share."""
-
-    def stems(text: str) -> set[str]:
-        return {word.rstrip("s") for word in _words(text)}
-
-    is_note = _words(name)[-1:] and _words(name)[-1] in _DESCRIPTIVE_WORDS
-    akin = [n for n in absent if is_asking or (not is_note and stems(name) & stems(n))]
-    return nearest(name, akin, lead="") or nearest(name, absent, lead="", alike=0.75)
-
-
-def _words(name: str) -> list[str]:
-    return [word.casefold() for word in _WORD.findall(name.replace("'", ""))]
-
-
-def _looks_like(name: str, kind: str) -> bool:
-    low, words, wanted = name.casefold(), _words(name), _WORDS[kind].split()
-    if kind in _EXCLUDED and _EXCLUDED[kind].search(low):
-        return False
-    if kind in _WITHIN and _WITHIN[kind].search(low):
-        return True
-    return any(word in wanted for word in words) or f"{words[-1] if words else ''}$" in wanted
