@@ -172,15 +172,6 @@ _EXPECTED = {
     "':'": '":"',
     "','": "a comma or the closing bracket",
 }
-# What other notations allow and JSON does not.
-_HABITS = {
-    re.compile(r"'"): "write double quotes",
-    re.compile(r"//|/\*|#"): 'JSON has no comments: use a key that starts with "x-"',
-    re.compile(r"True"): "write true",
-    re.compile(r"False"): "write false",
-    re.compile(r"None"): "write null",
-    re.compile(r"[+.]|(?<=[0-9.])[0-9.]"): 'write numbers as 12 or 0.5, others as text: "1/3"',
-}
 
 
 def _syntax_error(source: Source, fault: json.JSONDecodeError, holds: str) -> FileError:
@@ -189,9 +180,7 @@ def _syntax_error(source: Source, fault: json.JSONDecodeError, holds: str) -> Fi
         return source.error(
             "this is a table" + (f", not {holds}" if holds else ""),
             expected="a JSON document",
-            fix="'cms plan --services S.csv --operating-points P.csv -o plan.json' makes a plan of "
-            "tables, and 'cms place plan.json --nodes nodes.csv -o target.json' a deployment of a "
-            "plan",
+            fix="'cms plan --services S.csv --operating-points P.csv -o plan.json' reads tables",
         )
     if fault.msg.startswith("Unterminated string"):
         return source.error("this text is never closed", at, fix='close it with "')
@@ -205,8 +194,7 @@ def _syntax_error(source: Source, fault: json.JSONDecodeError, holds: str) -> Fi
     at = skip_blanks(text, at)
     before = text[:at].rstrip(" \t\n\r")
     expected = next((told for word, told in _EXPECTED.items() if word in fault.msg), "a value")
-    is_key = "key" in expected
-    expected += ', or "}"' if is_key and before.endswith("{") else ""
+    expected += ', or "}"' if "key" in expected and before.endswith("{") else ""
     if at >= len(text):
         fix = "was the file cut off?"
         return source.error("the document ends too early", at, expected=expected, fix=fix)
@@ -215,9 +203,7 @@ def _syntax_error(source: Source, fault: json.JSONDecodeError, holds: str) -> Fi
     closes = skip_blanks(text, trailing + 1)
     if text[trailing : trailing + 1] == "," and text[closes : closes + 1] in ("}", "]"):
         return source.error(f'a comma before "{text[closes]}"', trailing, fix="remove the comma")
-    habits = (fix for habit, fix in _HABITS.items() if habit.match(text, at))
-    hint = next(habits, "write keys in double quotes" if is_key else None)
-    return source.error(f"unexpected {_excerpt(text, at)}", at, expected=expected, fix=hint)
+    return source.error(f"unexpected {_excerpt(text, at)}", at, expected=expected)
 
 
 def _excerpt(text: str, at: int) -> str:

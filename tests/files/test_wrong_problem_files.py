@@ -35,7 +35,7 @@ SLIPS = [
     ('"format": "cms-problem",', "", f'1:1: the document has no "format", expected {FORMAT}'),
     # syntax
     ("1200,", "1200", '14:37: unexpected "demand_function", expected a comma or the closing bra'),
-    ('"bert"', "'bert'", '14:14: unexpected "\'", expected a value; write double quotes'),
+    ('"bert"', "'bert'", '14:14: unexpected "\'", expected a value'),
     ('"bert"', '"be\nrt"', '14:17: a line end inside a text; close the text with ", or escape t'),
 ]
 
