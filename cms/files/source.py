@@ -13,7 +13,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
-from typing import TextIO, TypeAlias, TypedDict, Unpack
+from typing import Any, TextIO, TypeAlias
 
 from ..errors import FileError
 from ..values.names import nearest
@@ -27,13 +27,6 @@ _SIGNATURES = (
     (b"\xff\xfe", "is UTF-16 text", "save it as UTF-8"),
     (b"\xfe\xff", "is UTF-16 text", "save it as UTF-8"),
 )
-
-
-class Told(TypedDict, total=False):
-    """What an error says besides what is wrong."""
-
-    expected: str | None
-    fix: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +50,7 @@ class Source:
                 line, start = line + 1, match.end()
         return line, offset - start + 1
 
-    def error(self, what: str, offset: int | None = None, **told: Unpack[Told]) -> FileError:
+    def error(self, what: str, offset: int | None = None, **told: Any) -> FileError:
         """Build the error for something at an offset of this file."""
         line, column = (None, None) if offset is None else self.position(offset)
         return FileError(self.name, what, line=line, column=column, **told)

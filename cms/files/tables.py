@@ -15,14 +15,14 @@ import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import TypeVar, Unpack
+from typing import Any, TypeVar
 
 from ..errors import FileError
 from ..values.names import nearest
 from ..values.numbers import format_exact
 from .csv_records import DELIMITERS, bare, cell_offset, delimiter_of, folded, records
 from .numerals import is_missing, number_hint, number_in, readings
-from .source import Source, StrPath, Told, plain, quoted, read_source, shortened
+from .source import Source, StrPath, plain, quoted, read_source, shortened
 
 T = TypeVar("T")
 
@@ -83,7 +83,7 @@ class Cell:
             raise self.error(self._says(), expected="a name")
         return self.text
 
-    def error(self, what: str, **told: Unpack[Told]) -> FileError:
+    def error(self, what: str, **told: Any) -> FileError:
         """Build an error that points at this cell."""
         table = self.row.table
         at = cell_offset(table.source, self.row.line, table.index[self.name], table.delimiter)
@@ -146,7 +146,7 @@ class TableRow(Mapping[str, Cell]):
         """The texts of the columns nobody asked for."""
         return {name: self.texts[self.table.index[name]] for name in self.table.extra}
 
-    def error(self, what: str, **told: Unpack[Told]) -> FileError:
+    def error(self, what: str, **told: Any) -> FileError:
         """Build an error that points at this row."""
         return self.table.error(what, self.line, **told)
 
@@ -173,7 +173,7 @@ class Table:
     def __len__(self) -> int:
         return len(self.rows)
 
-    def error(self, what: str, line: int | None = None, **told: Unpack[Told]) -> FileError:
+    def error(self, what: str, line: int | None = None, **told: Any) -> FileError:
         """Build an error that points at a line, of which the header's is the default."""
         return FileError(self.source.name, what, line=line or self.line, **told)
 

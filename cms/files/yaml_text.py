@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Any
 
 from ..errors import FileError
 from .json_text import number_at, parse_part, skip_blanks, twice
 from .node import Node
-from .source import Source, Told
+from .source import Source
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -140,7 +140,7 @@ class _Reader:
         self._within.remove(id(node))
         return value
 
-    def _error(self, what: str, node: YamlNode, **told: Unpack[Told]) -> FileError:
+    def _error(self, what: str, node: YamlNode, **told: Any) -> FileError:
         return self._source.error(what, node.start_mark.index, **told)
 
     def _entries(self, node: MappingNode) -> list[tuple[YamlNode, YamlNode]]:
