@@ -39,37 +39,18 @@ def bare(name: str) -> str:
     return _BETWEEN.sub("", name.casefold())
 
 
-def is_table(source: Source) -> bool:
-    """Whether a text that is no JSON is a table: its first rows have cells, and as many."""
-    if source.text.lstrip().startswith(("{", "[")):
-        return False
-    needed = 1 if source.name.lower().endswith((".csv", ".tsv")) else 2
-    for _, rows in _beginnings(source, 2):
-        named = bool(rows) and all(cell.strip() for cell in rows[0])
-        if named and len(rows) >= needed and 1 < len(rows[0]) == len(rows[-1]):
-            return True
-    return False
-
-
 def delimiter_of(source: Source, known: Collection[str]) -> str:
     """Tell by the header what stands between cells: what finds most of the known columns.
 
     Of several that do, the one that finds most columns at all.
     """
     wanted = {bare(name) for name in known}
-    found = {
-        delimiter: (len(wanted.intersection(map(bare, rows[0]))), len(rows[0])) if rows else (0, 0)
-        for delimiter, rows in _beginnings(source, 1)
-    }
-    # if quotes fit none of them, the reader says so
-    return max(found, key=lambda delimiter: found[delimiter], default=",")
-
-
-def _beginnings(source: Source, n: int) -> Iterator[tuple[str, list[list[str]]]]:
-    """Iterate over the delimiters that quotes allow, with the first records."""
+    found = {}
     for delimiter in DELIMITERS:
-        with suppress(FileError):
-            yield delimiter, [cells for _, cells in islice(records(source, delimiter), n)]
+        with suppress(FileError):  # if quotes fit none of them, the reader says so
+            _, header = next(records(source, delimiter), (0, []))
+            found[delimiter] = len(wanted.intersection(map(bare, header))), len(header)
+    return max(found, key=lambda delimiter: found[delimiter], default=",")
 
 
 def records(source: Source, delimiter: str = ",") -> Iterator[tuple[int, list[str]]]:

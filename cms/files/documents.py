@@ -48,7 +48,7 @@ def head(kind: str) -> dict[str, Any]:
 def read_document(path: StrPath, kind: str) -> Node:
     """Read and parse a JSON file, or standard input (``-``), and check its head."""
     source = read_source(path, holds="a JSON document")
-    node = Node(parse_json(source, holds=FORMATS[kind]), source)
+    node = Node(parse_json(source), source)
     check_head(node, kind)
     return node
 
@@ -66,10 +66,8 @@ def read_folder_document(folder: StrPath, file: str, kind: str) -> Node:
 def check_head(node: Node, kind: str) -> None:
     """Refuse a document of another format, or of a schema that is not known yet."""
     wanted = f'"format": "{kind}" ({FORMATS[kind]})'
-    if not isinstance(node.value, dict):
+    if not isinstance(node.value, dict) or "format" not in node.value:
         raise node.wrong(f"an object with {wanted}")
-    if "format" not in node.value:
-        raise node.error(f'{node.label} has no "format"', expected=wanted)
     found = node.at("format")
     if found.value != kind:
         known = FORMATS.get(found.value) if isinstance(found.value, str) else None
@@ -80,8 +78,6 @@ def check_head(node: Node, kind: str) -> None:
         raise found.error(
             f"{found.label} is {seen}", expected=json.dumps(kind) + f" ({FORMATS[kind]})", fix=hint
         )
-    if "schema" not in node.value:
-        raise node.error(f'{node.label} has no "schema"', expected=f'"schema": {SCHEMA}')
     schema = node.at("schema")
     if schema.integer(minimum=1) > SCHEMA:
         raise schema.wrong(

@@ -16,7 +16,6 @@ from typing import Any, NoReturn
 
 from ..errors import FileError
 from ..values.numbers import LARGEST_DIGITS, parse_exact
-from .csv_records import is_table
 from .source import Source, quoted
 
 _BLANK = re.compile(r"[ \t\n\r]*")
@@ -27,24 +26,21 @@ _TOKEN = re.compile(
 _SKIP = json.JSONDecoder(parse_int=str, parse_float=str)
 
 
-def parse_json(source: Source, *, holds: str = "") -> Any:
-    """Parse a JSON document: integers become int, other numbers Fraction, exactly.
-
-    `holds` says what it should hold ("a plan"), for those who give a table in its place.
-    """
-    value, end = parse_part(source, skip_blanks(source.text, 0), holds)
+def parse_json(source: Source) -> Any:
+    """Parse a JSON document: integers become int, other numbers Fraction, exactly."""
+    value, end = parse_part(source, skip_blanks(source.text, 0))
     if (end := skip_blanks(source.text, end)) < len(source.text):
         what = f"there is more after the document: {_excerpt(source.text, end)}"
         raise source.error(what, end, expected="one document")
     return value
 
 
-def parse_part(source: Source, begin: int, holds: str = "") -> tuple[Any, int]:
+def parse_part(source: Source, begin: int) -> tuple[Any, int]:
     """Parse the value that begins at an offset, and say where it ends."""
     try:
         return _EXACT.raw_decode(source.text, begin)
     except json.JSONDecodeError as fault:
-        raise _syntax_error(source, fault, holds) from None
+        raise _syntax_error(source, fault) from None
     except ValueError:  # of a hook, which does not know where in the text it is
         _raise_first_fault(source, begin)
     except RecursionError:
@@ -174,11 +170,11 @@ _EXPECTED = {
 }
 
 
-def _syntax_error(source: Source, fault: json.JSONDecodeError, holds: str) -> FileError:
+def _syntax_error(source: Source, fault: json.JSONDecodeError) -> FileError:
     text, at = fault.doc, fault.pos
-    if is_table(source):
+    if source.name.lower().endswith((".csv", ".tsv")):
         return source.error(
-            "this is a table" + (f", not {holds}" if holds else ""),
+            "this is a table",
             expected="a JSON document",
             fix="'cms plan --services S.csv --operating-points P.csv -o plan.json' reads tables",
         )

@@ -16,17 +16,10 @@ from pathlib import Path
 from typing import Any, TextIO, TypeAlias
 
 from ..errors import FileError
-from ..values.names import nearest
 
 StrPath: TypeAlias = "str | os.PathLike[str]"
 
 _NEWLINE = re.compile(r"\r\n|\n|\r")
-_SIGNATURES = (
-    (b"\x1f\x8b", "is compressed with gzip", "unpack it first: gunzip"),
-    (b"PK\x03\x04", "is a zip archive (or a spreadsheet)", "unpack it, or export it as text"),
-    (b"\xff\xfe", "is UTF-16 text", "save it as UTF-8"),
-    (b"\xfe\xff", "is UTF-16 text", "save it as UTF-8"),
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,9 +57,6 @@ def read_source(path: StrPath, *, holds: str = "text") -> Source:
     """
     name = "<stdin>" if os.fspath(path) == "-" else os.fspath(path)
     data = _read_bytes(path, name, holds)
-    for signature, what, fix in _SIGNATURES:
-        if data.startswith(signature):
-            raise FileError(name, what, expected=f"{holds} in UTF-8", fix=fix)
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as fault:
@@ -92,11 +82,7 @@ def _read_bytes(path: StrPath, name: str, holds: str) -> bytes:
             note_read(file.fileno(), name)
             return file.read()
     except FileNotFoundError:
-        others: list[str] = []
-        with suppress(OSError):  # no such folder, or not ours to list
-            others = os.listdir(Path(path).parent)
-        hint = nearest(Path(path).name, others, lead="")
-        raise FileError(name, "there is no such file", fix=hint) from None
+        raise FileError(name, "there is no such file") from None
     except IsADirectoryError:
         raise FileError(name, "this is a folder", expected="a file") from None
     except PermissionError:
@@ -216,10 +202,8 @@ def telling(path: StrPath) -> Iterator[None]:
     except IsADirectoryError:
         raise FileError(name, "this is a folder", expected="a file to write") from None
     except PermissionError:
-        what, fix = "this file may not be written", "check its permissions"
-        if os.access(path, os.W_OK):  # but not beside it, where it would be until it is whole
-            what = f"no file may be made in the folder {str(Path(path).parent)!r}"
-            fix = "write to another folder"
+        # the folder, since the file is written beside its place and renamed when it is whole
+        what, fix = "this file may not be written", "check its permissions, and its folder's"
         raise FileError(name, what, fix=fix) from None
     except (OSError, ValueError) as fault:
         raise FileError(name, f"cannot be written: {_reason(fault)}") from None

@@ -42,18 +42,12 @@ class Cell:
         """Whether the cell says that there is no value: empty, ``N/A``, ``NaN``, ``-``."""
         return is_missing(self.text)
 
-    def number(self, *, minimum: int | None = 0, above: int | None = None) -> Fraction:
-        """Read the cell as an exact number: at least `minimum`, or larger than `above`."""
-        return self._read("a number", minimum if above is None else None, above)
-
-    def integer(self, *, minimum: int | None = 0) -> int:
-        """Read the cell as a whole number."""
-        return int(self._read("a whole number", minimum, None, whole=True))
-
-    def _read(
-        self, kind: str, minimum: int | None, above: int | None, *, whole: bool = False
+    def number(
+        self, *, minimum: int | None = 0, above: int | None = None, whole: bool = False
     ) -> Fraction:
+        """Read the cell as an exact number: at least `minimum`, or larger than `above`."""
         value = self._number(self.text)
+        minimum = minimum if above is None else None
         if (
             value is not None
             and (minimum is None or value >= minimum)
@@ -61,17 +55,22 @@ class Cell:
             and not (whole and value.denominator > 1)
         ):
             return value
+        kind = "a whole number" if whole else "a number"
         kind += "" if minimum is None else f" >= {minimum}"
         kind += "" if above is None else f" > {above}"
         fix = number_hint(self.text) if value is None else None
         raise self.error(self._says(), expected=kind, fix=fix)
+
+    def integer(self, *, minimum: int | None = 0) -> int:
+        """Read the cell as a whole number."""
+        return int(self.number(minimum=minimum, whole=True))
 
     def numbers(self) -> list[Fraction]:
         """Read the cell as numbers with blanks or semicolons between them."""
         found = []
         for text in _LIST.split(self.text):
             if text:
-                if (value := self._number(text, listed=True)) is None:
+                if (value := self._number(text)) is None:
                     what = f"{plain(self.name)} has {quoted(text)}"
                     raise self.error(what, expected="numbers", fix=number_hint(text))
                 found.append(value)
@@ -89,7 +88,7 @@ class Cell:
         at = cell_offset(table.source, self.row.line, table.index[self.name], table.delimiter)
         return table.source.error(what, at, **told)
 
-    def _number(self, text: str, *, listed: bool = False) -> Fraction | None:
+    def _number(self, text: str) -> Fraction | None:
         """Read a number of this cell; of two readings take the one that its column shows."""
         table = self.row.table
         by_commas = table.delimiter == ","
@@ -101,7 +100,7 @@ class Cell:
             return point
         if point is None:
             return None if by_commas else comma
-        marks = table.decimal_marks(self.name, listed=listed)
+        marks = table.decimal_marks(self.name)
         if len(marks) == 1:
             return point if "." in marks else None if by_commas else comma
         if by_commas:
@@ -165,7 +164,7 @@ class Table:
     extra: tuple[str, ...] = ()
     delimiter: str = ","
     rows: list[TableRow] = field(default_factory=list, repr=False)
-    _marks: dict[tuple[str, bool], frozenset[str]] = field(default_factory=dict, repr=False)
+    _marks: dict[str, frozenset[str]] = field(default_factory=dict, repr=False)
 
     def __iter__(self) -> Iterator[TableRow]:
         return iter(self.rows)
@@ -181,22 +180,19 @@ class Table:
         """Add a row."""
         self.rows.append(TableRow(self, line, tuple([cell.strip() for cell in cells])))
 
-    def decimal_marks(self, name: str, *, listed: bool = False) -> frozenset[str]:
-        """Return which of ``.`` and ``,`` are decimal marks in a column beyond doubt.
-
-        `listed` says that its cells are lists of numbers.
-        """
-        if (name, listed) not in self._marks:
+    def decimal_marks(self, name: str) -> frozenset[str]:
+        """Return which of ``.`` and ``,`` are decimal marks in a column beyond doubt."""
+        if name not in self._marks:
             at, found = self.index[name], set()
             for text in {row.texts[at] for row in self.rows}:
-                for one in _LIST.split(text) if listed else (text,):
+                for one in {text, *_LIST.split(text)}:
                     point, comma = readings(one)
                     if self.delimiter == "," and "." in one and number_in(one) is not None:
                         found.add(".")
                     elif (point is None) != (comma is None):
                         found.add("," if point is None else ".")
-            self._marks[name, listed] = frozenset(found)
-        return self._marks[name, listed]
+            self._marks[name] = frozenset(found)
+        return self._marks[name]
 
 
 def read_table(
@@ -230,7 +226,14 @@ def read_table(
     width = len(table.index)
     for line, cells in found:
         if len(cells) != width and (len(cells) < width or any(map(str.strip, cells[width:]))):
-            raise _wrong_width(table, line, cells)
+            fix = f"quote a cell that has a {DELIMITERS[delimiter]}" if len(cells) > width else None
+            expected = f"{width} as in the header on line {table.line}"
+            raise table.error(
+                f"this row has {len(cells)} cell{'s' * (len(cells) != 1)}",
+                line,
+                expected=expected,
+                fix=fix,
+            )
         table.add(line, cells[:width])
     if not table.rows:
         raise FileError(source.name, "the table has no row", expected="rows below the header")
@@ -244,7 +247,9 @@ def read_headerless(path: StrPath, columns: Sequence[str]) -> list[TableRow]:
     for line, cells in records(source):
         if len(cells) != len(columns):
             expected = f"{len(columns)}, one for each of {', '.join(columns)}"
-            raise table.error(f"this row has {len(cells)} cells", line, expected=expected)
+            raise table.error(
+                f"this row has {len(cells)} cell{'s' * (len(cells) != 1)}", line, expected=expected
+            )
         table.add(line, cells)
     return table.rows
 
@@ -256,12 +261,6 @@ def _read_header(
     optional: Collection[str],
     kept: Collection[str],
 ) -> None:
-    if len(names) == 1 and len(required) > 1 and "|" in names[0]:
-        raise table.error(
-            "the columns are separated by '|'",
-            expected="commas, semicolons or tabs",
-            fix="save it as comma-separated text",
-        )
     while names and not names[-1]:  # what a spreadsheet leaves of columns that were cleared
         names.pop()
     asked = {bare(name): name for name in (*kept, *optional, *required)}
@@ -281,17 +280,6 @@ def _read_header(
         if name not in table.index:
             expected, fix = f"a header with {', '.join(required)}", nearest(name, table.extra, "")
             raise table.error(f"there is no column {name!r}", expected=expected, fix=fix)
-
-
-def _wrong_width(table: Table, line: int, cells: list[str]) -> FileError:
-    width, fix = len(table.index), None
-    if len(cells) > width:
-        fix = f"if a cell has a {DELIMITERS[table.delimiter]}, quote it"
-        if table.delimiter == ",":
-            fix += ' ("a, b"); a decimal comma is a point: 12.5'
-    what = f"this row has {len(cells)} cell{'' if len(cells) == 1 else 's'}"
-    expected = f"{width} as in the header on line {table.line}"
-    return table.error(what, line, expected=expected, fix=fix)
 
 
 #: Names, with ``_`` around every word, of limits and rates, if there are numbers below them.

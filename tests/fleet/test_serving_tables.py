@@ -135,7 +135,6 @@ def test_operating_points_are_read_whatever_the_line_ends(tmp_path: Path, end: s
             ":1: the column 'allowed_profile' is not known, expected a known column, or a name "
             "that is unlike one; nearest: 'allowed_profiles'",
         ),
-        ((SERVICES.replace(",", "|"), "a|b|1|1"), "the columns are separated by '|'"),
         ((SERVICES.replace(",", ";"), "a;b;1,234;1"), ':2:5: rate_rps has "1,234", which is 1234 '),
         ((SERVICES + ",Rate RPS", "a,b,1,1,2"), "called alike: 'rate_rps' and 'Rate RPS'"),
     ],
