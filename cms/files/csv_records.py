@@ -1,8 +1,4 @@
-"""The records of a CSV file, where its cells stand, and in which dialect it is written.
-
-Spreadsheets of half the world separate cells by semicolons, since a comma is their decimal mark,
-and what is copied out of one has tabs. The header tells, since it has names and no numbers.
-"""
+"""The records of a CSV file, where its cells stand, and in which dialect it is written."""
 
 from __future__ import annotations
 
@@ -40,10 +36,7 @@ def bare(name: str) -> str:
 
 
 def delimiter_of(source: Source, known: Collection[str]) -> str:
-    """Tell by the header what stands between cells: what finds most of the known columns.
-
-    Of several that do, the one that finds most columns at all.
-    """
+    """Tell by the header what stands between cells: what finds most of the known columns."""
     wanted = {bare(name) for name in known}
     found = {}
     for delimiter in DELIMITERS:
@@ -98,10 +91,7 @@ def csv_text(rows: Iterable[Sequence[object]]) -> str:
 
 
 def cell_offset(source: Source, line: int, index: int, delimiter: str = ",") -> int:
-    """Find where the index-th cell of the record that starts on a line begins.
-
-    The reader of the standard library does not say, so this looks again, on the way to an error.
-    """
+    """Find where the index-th cell of the record that starts on a line begins."""
     text = source.text
     at = sum(map(len, islice(io.StringIO(text, newline=""), line - 1)))
     for _ in range(index):

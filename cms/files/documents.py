@@ -1,8 +1,4 @@
-"""Our JSON documents: the head that says what each holds and by which schema, and their layout.
-
-A document is for people and for ``diff`` too: it has one job, configuration or group a line. Its
-layout is a function of the document alone, so that equal documents are equal files.
-"""
+"""Our JSON documents: the head that says what each holds and by which schema, and their layout."""
 
 from __future__ import annotations
 

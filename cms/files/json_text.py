@@ -1,10 +1,4 @@
-"""JSON text becomes Python values with exact numbers; faults get their line and column.
-
-The standard library parses, at the speed of C, and what it reads is turned into exact numbers by
-its hooks. Only when something is wrong does this file look at the text again, to find out where:
-in a syntax error's surroundings, by a scan over the tokens, or by walking down to the value that a
-path such as ``jobs[3].demand`` leads to.
-"""
+"""JSON text becomes exact numbers by the hooks of the standard library; faults get their place."""
 
 from __future__ import annotations
 
@@ -68,7 +62,6 @@ def locate(source: Source, path: Sequence[str | int]) -> tuple[int | None, int |
 
 
 def _descend(text: str, at: int, step: str | int) -> tuple[int, int | None]:
-    """Go from the bracket that opens a container to one of its values."""
     if text[at] != ("{" if isinstance(step, str) else "["):
         raise LookupError(step)
     index = 0

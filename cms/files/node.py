@@ -58,10 +58,7 @@ class Node:
         return self.error(f"{self.label} is {self.shown}", expected=expected, fix=fix)
 
     def build(self, make: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """Make a part of the model from this value; if its rules are broken, it is to blame.
-
-        Readers check what they can, to point at the very number; the model has the last word.
-        """
+        """Make a part of the model from this value; if its rules are broken, it is to blame."""
         try:
             return make(*args, **kwargs)
         except CmsError as fault:

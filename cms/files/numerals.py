@@ -1,10 +1,4 @@
-"""Text in a file becomes an exact number here, and what is not a number gets a reason.
-
-The grammar is :func:`cms.values.numbers.parse_exact`'s; this file adds the decimal commas and
-thousands separators of tables, and the habits of spreadsheets and measuring tools that are *not*
-read, each with what to write instead. Where a comma could be either, both readings are returned: a
-guess would be wrong by a factor of a thousand.
-"""
+"""Text in a file becomes an exact number here, and what is not a number gets a reason."""
 
 from __future__ import annotations
 

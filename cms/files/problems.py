@@ -55,7 +55,6 @@ def _size(node: Node) -> Fraction:
 
 
 def _shape(machines: Names, blocks: Names | None) -> f.Field:
-    """Declare a configuration or a size-bounded set of these machine types and blocks."""
     machine = f.Field(lambda node: node.one_of(machines), str)
     if len(machines) == 1:
         machine = machine.or_else(next(iter(machines)))
@@ -102,7 +101,6 @@ _POINTS = f.Field(_read_points, lambda them: [_POINT.write((p.amount, p.length))
 
 
 def _shared_job(blocks: Names) -> f.Field:
-    """Declare a job with a latency limit and points on these blocks."""
     return f.record(
         TimeSharedJob,
         name=f.TEXT,
@@ -136,12 +134,6 @@ def read_problem(path: StrPath) -> Problem | TimeSharedProblem:
     ------
     FileError
         ``file:line:column: what, expected what; fix``, for whatever is wrong with the file.
-
-    Examples
-    --------
-    >>> read_problem("none.json")
-    Traceback (most recent call last):
-    cms.errors.FileError: none.json: there is no such file
     """
     return problem_from_json(read_document(path, "cms-problem"))
 
@@ -235,10 +227,7 @@ def problem_to_json(problem: MachineProblem) -> dict[str, Any]:
 
 
 def problem_from_json(document: Node | Mapping[str, Any]) -> Problem | TimeSharedProblem:
-    """Turn a parsed document into a problem; its ``time_sharing`` says which kind it is.
-
-    With a node, errors have the line and column of the file it was read from.
-    """
+    """Turn a parsed document into a problem; its ``time_sharing`` says which kind it is."""
     node = document if isinstance(document, Node) else Node(document)
     check_head(node, "cms-problem")
     fields = node.object(

@@ -82,12 +82,6 @@ def read_solution(path: StrPath) -> Solution:
     ------
     FileError
         ``file:line:column: what, expected what; fix``; also if its parts contradict each other.
-
-    Examples
-    --------
-    >>> read_solution("none.json")
-    Traceback (most recent call last):
-    cms.errors.FileError: none.json: there is no such file
     """
     folder, kind = Path(path), "cms-solution-folder"
     if str(path) == "-" or not folder.is_dir():
@@ -129,10 +123,7 @@ def write_solution(solution: Solution, path: StrPath) -> None:
 
 
 def solution_to_json(solution: Solution, shortage: Shortage | None = None) -> dict[str, Any]:
-    """Turn a solution into the document that :func:`solution_from_json` reads.
-
-    Where there is no schedule, `shortage` says what would do.
-    """
+    """Turn a solution into the document that :func:`solution_from_json` reads."""
     kind: type = type(solution.schedule)
     if not issubclass(kind, Schedule):
         raise InvalidOption(f"a schedule of type {kind.__name__} has no document")
@@ -204,7 +195,6 @@ def _certificate(entry: Node, sha256: Node) -> Any:
 
 
 def _refuse_contradictions(node: Node, solution: Solution) -> None:
-    """Compare the parts of a solution, and point at the first value that cannot be true."""
     status, proof, cost = solution.status, solution.proof, solution.cost
     has_schedule = status in (Status.OPTIMAL, Status.FEASIBLE)
     proves = status in (Status.OPTIMAL, Status.INFEASIBLE)

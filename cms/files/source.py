@@ -175,7 +175,6 @@ def _place(path: StrPath) -> Path | None:
 
 
 def _stream_of(path: StrPath) -> TextIO | None:
-    """Return the stream of this process that a path leads to: ``-``, ``/dev/stdout > file``."""
     if os.fspath(path) == "-":
         if sys.stdout is None:
             raise FileError("<stdout>", "standard output is closed", fix="name a file to write")

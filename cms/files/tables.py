@@ -1,13 +1,4 @@
-"""Tables in CSV, every cell with its line and column, so that an error says where it is.
-
-What is read: cells with commas, semicolons or tabs between them, quoted as RFC 4180 has it; LF,
-CRLF or CR line ends, with or without one at the end; a byte order mark; blank lines; comment lines
-that start with ``#``; empty columns at the end. The first other line is the header, whose names may
-be written ``Rate RPS``, ``rate-rps`` or ``Rate (rps)``. Columns nobody asked for are kept.
-
-Decimal commas are read where semicolons or tabs stand between cells, thousands separators
-everywhere. Where ``1,234`` could be either, the rest of its column tells, or nobody does: an error.
-"""
+"""Tables in CSV, every cell with its line and column, so that an error says where it is."""
 
 from __future__ import annotations
 
@@ -206,14 +197,6 @@ def read_table(
     In their names case does not count, nor whether blanks, hyphens, underscores, brackets or
     nothing stand between words. All others than the `optional` ones are kept as
     :attr:`TableRow.extra`; `kept` are those of them that somebody looks for under just this name.
-
-    Examples
-    --------
-    >>> text = "Service;Rate RPS\\nchat;1.234,5\\nmail;1.200\\n"
-    >>> for row in read_table(Source("services.csv", text), columns=["service", "rate_rps"]):
-    ...     print(row["service"].text, row["rate_rps"].number(), row.line)
-    chat 2469/2 2
-    mail 1200 3
     """
     source = path if isinstance(path, Source) else read_source(path, holds="a CSV table")
     delimiter = delimiter_of(source, [*columns, *optional, *kept])

@@ -1,7 +1,4 @@
-"""YAML becomes the values that JSON would give, and each knows where it stands in the YAML.
-
-What clusters, their tools and users write comes as either, so that one set of checks reads both.
-"""
+"""YAML becomes the values that JSON would give, and each knows where it stands in the YAML."""
 
 from __future__ import annotations
 
@@ -57,7 +54,6 @@ def read_yaml(source: Source, *, holds: str = "a document") -> Node:
 
 
 def _json_documents(source: Source) -> Iterator[Node]:
-    """Iterate over the JSON documents of a file, as ``cat`` puts them after each other."""
     end = 0
     while (begin := skip_blanks(source.text, end)) < len(source.text):
         value, end = parse_part(source, begin)
@@ -178,5 +174,4 @@ class _Reader:
 
 
 def _joined(text: str) -> str:
-    """Join surrogate pairs, as two escapes of JSON write them."""
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "surrogatepass")

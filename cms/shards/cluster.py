@@ -168,7 +168,6 @@ class Cluster:
                 self._held.pop(shard, None)
 
     def _rows(self, shard: Shard) -> Any:
-        """Return the future of a shard's rows, which some worker holds, as narrow as its files."""
         if shard not in self._held:
             self._held[shard] = self._client.submit(shard.read, pure=False)
         return self._held[shard]
@@ -183,6 +182,5 @@ def _there(
     arguments: Sequence[Any],
     digest: str,
 ) -> Any:
-    """Do on a worker what the engine here does in this process."""
     refuse_other_code({"here": digest})  # one that has joined since
     return function(Loaded(number, shard.first, shard.rows(narrow, columns), 1), *arguments)

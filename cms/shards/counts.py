@@ -1,9 +1,4 @@
-"""Counts: how many blocks of each type every job of a shard gets, exactly.
-
-A schedule of very many jobs is its machines and these counts; nothing else needs to be said, since
-every such pair can be realised block by block (theory 1.2). Jobs buy few different multisets of
-blocks, so that a small integer a job says which of them it takes.
-"""
+"""Counts: how many blocks of each type every job of a shard gets, exactly."""
 
 from __future__ import annotations
 

@@ -112,7 +112,6 @@ def pack(
 def _shards(
     problem: Problem, chunks: Iterable[tuple[ArrayLike, ArrayLike]], size: int
 ) -> Iterator[Rows]:
-    """Cut chunks of any sizes anew."""
     waiting: list[Rows] = []
     held = first = 0
     for demands, supply in chunks:
@@ -225,10 +224,7 @@ class StoredCut(NamedTuple):
 def write_solution_folder(
     document: Mapping[str, Any], schedule: ShardedSchedule, path: Path
 ) -> None:
-    """Write a solution folder, which must not be there yet, and appears when all is written.
-
-    `document` is all of the solution's but its format and its schedule.
-    """
+    """Write a solution folder, which must not be there yet, and appears when all is written."""
     with new_folder(path, "counts") as aside:
         files, first = [], 0
         for number, part in enumerate(schedule.counts):

@@ -1,8 +1,4 @@
-"""A journal: what whole passes over the jobs have found, for a search that goes on after a kill.
-
-It holds what jobs pay and buy at prices, for one problem and one version of the code. What is part
-of a check is never read from it.
-"""
+"""What whole passes over the jobs have found, for a search that is cut off; never for a check."""
 
 from __future__ import annotations
 
@@ -78,7 +74,6 @@ class Journal:
 
 
 def _entry(asked: Any, found: Any) -> list[Any]:
-    """Return what a line says, which ends with a digest of the rest."""
     return [asked, found, hashlib.sha256(_line([asked, found])).hexdigest()[:16]]
 
 
