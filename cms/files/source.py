@@ -73,7 +73,7 @@ def _read_bytes(path: StrPath, name: str, holds: str) -> bytes:
     is_stdin = os.fspath(path) == "-"
     if is_stdin and sys.stdin is None:
         raise FileError(name, "standard input is closed", expected=holds)
-    try:
+    with telling(path, "read"):
         if is_stdin:
             with suppress(OSError, ValueError):  # a stream without a number
                 note_read(sys.stdin.fileno(), name)
@@ -81,14 +81,6 @@ def _read_bytes(path: StrPath, name: str, holds: str) -> bytes:
         with Path(path).open("rb") as file:
             note_read(file.fileno(), name)
             return file.read()
-    except FileNotFoundError:
-        raise FileError(name, "there is no such file") from None
-    except IsADirectoryError:
-        raise FileError(name, "this is a folder", expected="a file") from None
-    except PermissionError:
-        raise FileError(name, "this file may not be read", fix="check its permissions") from None
-    except (OSError, ValueError) as fault:  # a name too long, a device error, a NUL in the name
-        raise FileError(name, f"cannot be read: {_reason(fault)}") from None
 
 
 #: What the running command has read, by device and number: its name. None outside of a command.
@@ -187,30 +179,29 @@ def _stream_of(path: StrPath) -> TextIO | None:
 
 
 @contextmanager
-def telling(path: StrPath) -> Iterator[None]:
-    """Say which file or folder it is that cannot be written."""
-    name = os.fspath(path)
+def telling(path: StrPath, done: str = "written") -> Iterator[None]:
+    """Say which file or folder it is that cannot be read or written."""
+    name = "<stdin>" if os.fspath(path) == "-" else os.fspath(path)
     try:
         yield
     except FileError:
         raise
     except FileNotFoundError:
+        if done == "read":
+            raise FileError(name, "there is no such file") from None
         meant = os.path.realpath(path) if os.path.islink(path) else path
         what = f"there is no folder {str(Path(meant).parent)!r} to write to"
         raise FileError(name, what, fix="create it first") from None
     except IsADirectoryError:
-        raise FileError(name, "this is a folder", expected="a file to write") from None
+        raise FileError(name, "this is a folder", expected="a file") from None
     except PermissionError:
-        # the folder, since the file is written beside its place and renamed when it is whole
-        what, fix = "this file may not be written", "check its permissions, and its folder's"
-        raise FileError(name, what, fix=fix) from None
-    except (OSError, ValueError) as fault:
-        raise FileError(name, f"cannot be written: {_reason(fault)}") from None
-
-
-def _reason(fault: OSError | ValueError) -> str:
-    """What the system says, without the name again, which may be the very thing that is long."""
-    return getattr(fault, "strerror", None) or str(fault)
+        # what is written is made beside its place, and renamed when it is whole
+        fix = "check its permissions" + (", and its folder's" if done == "written" else "")
+        raise FileError(name, f"this file may not be {done}", fix=fix) from None
+    except (OSError, ValueError) as fault:  # a name too long, a device error, a NUL in the name
+        # without the name again, which may be the very thing that is long
+        reason = getattr(fault, "strerror", None) or fault
+        raise FileError(name, f"cannot be {done}: {reason}") from None
 
 
 # -- what is not finished yet is hidden: ``.plan.json.cms-1f0c2a9b7e35d846`` ----------------------
