@@ -71,7 +71,10 @@ def records(source: Source, delimiter: str = ",") -> Iterator[tuple[int, list[st
         except StopIteration:
             return
         except csv.Error as fault:
-            raise _fault(source, start or 1, fault, delimiter) from None
+            open_quote = "a quote that is opened here is never closed"
+            what = open_quote if "end of data" in str(fault) else str(fault)
+            expected = f"a row of {DELIMITERS[delimiter]}-separated cells"
+            raise FileError(source.name, what, line=start or 1, expected=expected) from None
         if any(cell.strip() for cell in cells):
             yield start, [cell[_GUARDED.match(cell) is not None :] for cell in cells]
 
@@ -100,14 +103,3 @@ def cell_offset(source: Source, line: int, index: int, delimiter: str = ",") -> 
     while at < len(text) and text[at].isspace() and text[at] not in f"\r\n{delimiter}":
         at += 1
     return at
-
-
-def _fault(source: Source, line: int, fault: csv.Error, delimiter: str) -> FileError:
-    if "unexpected end of data" in str(fault):
-        what, fix = "a quote that is opened here is never closed", 'close it with "'
-    elif "field larger" in str(fault):
-        what, fix = f"a cell is longer than {csv.field_size_limit()} characters", "close its quote"
-    else:
-        what, fix = "text after a closing quote", 'double a quote inside a quoted cell: ""'
-    expected = f"a row of {DELIMITERS[delimiter]}-separated cells"
-    return FileError(source.name, what, line=line, expected=expected, fix=fix)

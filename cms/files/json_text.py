@@ -173,13 +173,9 @@ def _syntax_error(source: Source, fault: json.JSONDecodeError) -> FileError:
         )
     if fault.msg.startswith("Unterminated string"):
         return source.error("this text is never closed", at, fix='close it with "')
-    if fault.msg.startswith("Invalid \\"):
-        expected = 'one of \\" \\\\ \\/ \\n \\t \\u0041'
-        return source.error("this is no escape of JSON", at, expected=expected)
-    if fault.msg.startswith("Invalid control character"):
-        shown = "a line end" if text[at] in "\r\n" else f"the control character {text[at]!r}"
-        fix = 'close the text with ", or escape the character'
-        return source.error(f"{shown} inside a text", at, fix=fix)
+    if fault.msg.startswith("Invalid"):  # an escape, or a control character
+        what, expected = f"{text[at]!r} inside a text", r"an escape: \" \\ \/ \n \t \u0041"
+        return source.error(what, at, expected=expected, fix='or close the text with "')
     at = skip_blanks(text, at)
     before = text[:at].rstrip(" \t\n\r")
     expected = next((told for word, told in _EXPECTED.items() if word in fault.msg), "a value")

@@ -40,8 +40,6 @@ MOST_ZEROS, ZEROS_A_SUPPLY = 10_000_000, 100
 Names: TypeAlias = dict[str, object]
 
 
-# -- fields ------------------------------------------------------------------------------------
-
 _MACHINE_TYPE = f.record(
     MachineType, name=f.TEXT, cost=f.NUMBER.or_else(1), limit=f.nullable(f.COUNT).or_else(None)
 )
@@ -117,9 +115,6 @@ def _named(node: Node, kind: str) -> Iterator[Node]:
         if isinstance(entry.value, dict) and "name" in entry.value:
             entry.about = f"{kind} {entry.at('name').new_name(kind, seen)!r}"
         yield entry
-
-
-# -- documents ---------------------------------------------------------------------------------
 
 
 def read_problem(path: StrPath) -> Problem | TimeSharedProblem:
@@ -266,9 +261,6 @@ def problem_from_json(document: Node | Mapping[str, Any]) -> Problem | TimeShare
     )
     names, rows = _jobs(fields["jobs"], blocks)
     return node.build(frame.replace, rows=rows, job_names=names)
-
-
-# -- jobs: a million of them, so by hand ---------------------------------------------------------
 
 
 def _jobs_to_json(problem: Problem) -> list[dict[str, Any]]:

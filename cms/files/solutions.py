@@ -191,9 +191,6 @@ def _certificate(entry: Node, sha256: Node) -> Any:
     return certificate_from_json(fields["tree"])
 
 
-# -- what a solution says twice must agree; whether it is true is for ``cms check`` ----------------
-
-
 def _refuse_contradictions(node: Node, solution: Solution) -> None:
     status, proof, cost = solution.status, solution.proof, solution.cost
     has_schedule = status in (Status.OPTIMAL, Status.FEASIBLE)
@@ -246,8 +243,6 @@ def _refuse_disorder(node: Node, solution: Solution) -> None:
             raise entry.at("lower_bound").wrong(most)
         bound = line.lower_bound
 
-
-# -- shortages: figures alone; whoever doubts them raises the limits and solves again ------------
 
 _SHORTAGE = {
     "unservable": f.table("job", f.array(f.name("block"))),

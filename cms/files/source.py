@@ -204,9 +204,6 @@ def telling(path: StrPath, done: str = "written") -> Iterator[None]:
         raise FileError(name, f"cannot be {done}: {reason}") from None
 
 
-# -- what is not finished yet is hidden: ``.plan.json.cms-1f0c2a9b7e35d846`` ----------------------
-
-
 def write_synced(path: Path, data: bytes) -> None:
     """Write a file, and wait until the disk has it."""
     with path.open("wb") as file:
@@ -244,9 +241,6 @@ def sync_folder(folder: Path) -> None:
             os.fsync(number)
         finally:
             os.close(number)
-
-
-# -- what a file holds is shown quoted, printable on any terminal, and not too long --------------
 
 
 def quoted(text: str) -> str:

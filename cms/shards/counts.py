@@ -39,14 +39,7 @@ Counts: TypeAlias = tuple[Cut, ...]
 
 
 class Coded(NamedTuple):
-    """Which of a few options each job of a shard takes: a code a job, an option a row.
-
-    Examples
-    --------
-    >>> coded = Coded.of_table(np.array([[2, 0], [0, 1], [2, 0]]))
-    >>> coded.codes.tolist(), coded.options.tolist(), coded.table().tolist()
-    ([1, 0, 1], [[0, 1], [2, 0]], [[2, 0], [0, 1], [2, 0]])
-    """
+    """Which of a few options each job of a shard takes: a code a job, an option a row."""
 
     codes: NDArray[Any]
     options: NDArray[Any]

@@ -31,7 +31,7 @@ def table(text: str, columns: tuple[str, ...] = COLUMNS, optional: tuple[str, ..
         ("service,rate_rps,service\nchat,1,2", "t.csv:1: two columns are called 'service'; rena"),
         ("service,rate_rps\nchat,1\nsearch\n", "t.csv:3: this row has 1 cell, expected 2 as in "),
         ('service,rate_rps\nchat,"12\nsearch,3\n', "t.csv:2: a quote that is opened here is nev"),
-        ('service,rate_rps\n"a" b,3\n', "t.csv:2: text after a closing quote, expected a row of"),
+        ('service,rate_rps\n"a" b,3\n', "t.csv:2: ',' expected after '\"', expected a row of"),
     ],
 )
 def test_a_text_that_is_no_such_table_is_refused(text: str, message: str) -> None:

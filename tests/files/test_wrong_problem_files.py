@@ -40,7 +40,7 @@ SLIPS = [
     # syntax
     ("1200,", "1200", '14:37: unexpected "demand_function", expected a comma or the closing bra'),
     ('"bert"', "'bert'", '14:14: unexpected "\'", expected a value'),
-    ('"bert"', '"be\nrt"', '14:17: a line end inside a text; close the text with ", or escape t'),
+    ('"bert"', '"be\nrt"', "14:17: '\\n' inside a text, expected an escape: "),
 ]
 
 
