@@ -110,8 +110,7 @@ def document_text(make: Callable[[], Mapping[str, Any]], name: str) -> str:
         text = lay_out(make())
         text.encode()
     except FileError as fault:
-        what, expected, fix = fault.what, fault.expected, fault.fix
-        raise FileError(name, what, expected=expected, fix=fix) from None
+        raise FileError(name, fault.what, expected=fault.expected, fix=fault.fix) from None
     except RecursionError:
         raise FileError(name, "the document is nested too deeply to be written") from None
     except ValueError as fault:  # half of a surrogate pair in a text; too many digits of a count

@@ -142,11 +142,6 @@ def write_problem(problem: Problem | TimeSharedProblem, path: StrPath) -> None:
     path : str or path-like
         The file; ``-`` is standard output.
 
-    Raises
-    ------
-    FileError
-        If the file cannot be written.
-
     Examples
     --------
     >>> import tempfile, pathlib

@@ -99,11 +99,6 @@ def write_solution(solution: Solution, path: StrPath) -> None:
     path : str or path-like
         The file; ``-`` is standard output. Or the folder, which must not be there yet.
 
-    Raises
-    ------
-    FileError
-        If the file or folder cannot be written.
-
     Examples
     --------
     >>> import pathlib, tempfile

@@ -31,13 +31,6 @@ def read_yaml_or_json(source: Source, *, holds: str = "a document") -> tuple[Nod
     It is JSON if it begins with a bracket and its name does not end in ``.yaml`` or ``.yml``. Empty
     documents of a stream are left out. In YAML, aliases (``*name``) and merge keys (``<<``) are
     what they stand for; numbers that JSON writes otherwise (``0x10``, ``.5``) and dates are texts.
-
-    Examples
-    --------
-    >>> text = 'kind: Pod\\n---\\nkind: Node\\nallocatable: {"nvidia.com/mig-1g.10gb": "2"}\\n'
-    >>> _, node = read_yaml_or_json(Source("list.yaml", text))
-    >>> node.at("allocatable").value, node.at("kind").error("here it is").line
-    ({'nvidia.com/mig-1g.10gb': '2'}, 3)
     """
     is_yaml = source.name.lower().endswith((".yaml", ".yml"))
     if is_yaml or not source.text.lstrip().startswith(("{", "[")):
