@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import FileError
-from ..values.names import nearest
 from ..values.numbers import LARGEST_DIGITS, has_too_many_digits, json_number, shown
 from .json_text import parse_json
 from .node import Node
@@ -61,19 +60,11 @@ def read_folder_document(folder: StrPath, file: str, kind: str) -> Node:
 
 def check_head(node: Node, kind: str) -> None:
     """Refuse a document of another format, or of a schema that is not known yet."""
-    wanted = f'"format": "{kind}" ({FORMATS[kind]})'
     if not isinstance(node.value, dict) or "format" not in node.value:
-        raise node.wrong(f"an object with {wanted}")
+        raise node.wrong(f'an object with "format": "{kind}" ({FORMATS[kind]})')
     found = node.at("format")
     if found.value != kind:
-        known = FORMATS.get(found.value) if isinstance(found.value, str) else None
-        seen = found.shown + (f" ({known})" if known else "")
-        hint = "" if known else nearest(found.value, FORMATS, lead="")
-        if known and found.value.endswith("-folder"):
-            hint = "give the folder that it is in"
-        raise found.error(
-            f"{found.label} is {seen}", expected=json.dumps(kind) + f" ({FORMATS[kind]})", fix=hint
-        )
+        raise found.wrong(f'"{kind}" ({FORMATS[kind]})')
     schema = node.at("schema")
     if schema.integer(minimum=1) > SCHEMA:
         raise schema.wrong(

@@ -254,8 +254,7 @@ def _read_header(
             raise table.error(f"column {at + 1} has no name", fix=fix)
         meant = asked.get(bare(name), name)
         if (before := seen.setdefault(folded(meant), name)) != name or meant in table.index:
-            one, other = shortened(repr(before)), shortened(repr(name))
-            both = one if one == other else f"alike: {one} and {other}"
+            both = f"{shortened(repr(before))} and {shortened(repr(name))}"
             raise table.error(f"two columns are called {both}", fix="rename or remove one of them")
         table.index[meant] = at
     table.extra = tuple(n for n in table.index if n in kept or bare(n) not in asked)

@@ -133,7 +133,7 @@ def test_what_is_not_where_it_is_looked_for_is_named(
     for arguments, words in (
         (["pack", files[0], "nowhere", "--head", head, "-o", fleet + "2"], "nowhere: there is no"),
         (["pack", *files, "--head", head, "-o", "-"], "a folder cannot be printed"),
-        (["solve", f"{fleet}/problem.json"], "give the folder that it is in"),
+        (["solve", f"{fleet}/problem.json"], 'is "cms-problem-folder", expected "cms-problem"'),
         (["solve", fleet, "--journal", head], "head.json: this is a file"),
         (["solve", str(tmp_path)], "has no problem.json"),
         (["check", fleet, fleet], "has no solution.json"),

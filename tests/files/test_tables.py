@@ -28,7 +28,7 @@ def table(text: str, columns: tuple[str, ...] = COLUMNS, optional: tuple[str, ..
         ("rate_rps,service\n", "t.csv: the table has no row, expected rows below the header"),
         ("service,rate\nchat,1", "t.csv:1: there is no column 'rate_rps', expected a header wit"),
         ("service|rate_rps\nchat|1", "t.csv:1: there is no column 'service', expected a header w"),
-        ("service,rate_rps,service\nchat,1,2", "t.csv:1: two columns are called 'service'; rena"),
+        ("service,rate_rps,service\nchat,1,2", "t.csv:1: two columns are called 'service' and '"),
         ("service,rate_rps\nchat,1\nsearch\n", "t.csv:3: this row has 1 cell, expected 2 as in "),
         ('service,rate_rps\nchat,"12\nsearch,3\n', "t.csv:2: a quote that is opened here is nev"),
         ('service,rate_rps\n"a" b,3\n', "t.csv:2: ',' expected after '\"', expected a row of"),

@@ -136,7 +136,7 @@ def test_operating_points_are_read_whatever_the_line_ends(tmp_path: Path, end: s
             "that is unlike one; nearest: 'allowed_profiles'",
         ),
         ((SERVICES.replace(",", ";"), "a;b;1,234;1"), ':2:5: rate_rps has "1,234", which is 1234 '),
-        ((SERVICES + ",Rate RPS", "a,b,1,1,2"), "called alike: 'rate_rps' and 'Rate RPS'"),
+        ((SERVICES + ",Rate RPS", "a,b,1,1,2"), "are called 'rate_rps' and 'Rate RPS'"),
     ],
 )
 def test_a_slip_in_the_services_is_named_with_its_place(
