@@ -174,7 +174,7 @@ def _syntax_error(source: Source, fault: json.JSONDecodeError) -> FileError:
     if fault.msg.startswith("Unterminated string"):
         return source.error("this text is never closed", at, fix='close it with "')
     if fault.msg.startswith("Invalid"):  # an escape, or a control character
-        what, expected = f"{text[at]!r} inside a text", r"an escape: \" \\ \/ \n \t \u0041"
+        what, expected = f"{text[at : at + 1]!r} inside a text", r"an escape: \" \\ \/ \n \t \u0041"
         return source.error(what, at, expected=expected, fix='or close the text with "')
     at = skip_blanks(text, at)
     before = text[:at].rstrip(" \t\n\r")
