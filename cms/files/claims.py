@@ -125,10 +125,7 @@ _LEAF = {
 
 
 def certificate_from_json(tree: Node | Mapping[str, Any]) -> Certificate:
-    """Turn a parsed tree into a certificate; :meth:`Certificate.to_json` is the way back.
-
-    Whether it holds for a problem is for its ``bound`` to say.
-    """
+    """Turn a parsed tree into a certificate; :meth:`Certificate.to_json` is the way back."""
     return _tree(tree if isinstance(tree, Node) else Node(tree), 0)
 
 

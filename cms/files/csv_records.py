@@ -1,8 +1,4 @@
-"""The records of a CSV file, where its cells stand, and in which dialect it is written.
-
-Spreadsheets of half the world separate cells by semicolons, since a comma is their decimal mark,
-and what is copied out of one has tabs. The header tells, since it has names and no numbers.
-"""
+"""The records of a CSV file, where its cells stand, and in which dialect it is written."""
 
 from __future__ import annotations
 
@@ -39,37 +35,15 @@ def bare(name: str) -> str:
     return _BETWEEN.sub("", name.casefold())
 
 
-def is_table(source: Source) -> bool:
-    """Whether a text that is no JSON is a table: its first rows have cells, and as many."""
-    if source.text.lstrip().startswith(("{", "[")):
-        return False
-    needed = 1 if source.name.lower().endswith((".csv", ".tsv")) else 2
-    for _, rows in _beginnings(source, 2):
-        named = bool(rows) and all(cell.strip() for cell in rows[0])
-        if named and len(rows) >= needed and 1 < len(rows[0]) == len(rows[-1]):
-            return True
-    return False
-
-
 def delimiter_of(source: Source, known: Collection[str]) -> str:
-    """Tell by the header what stands between cells: what finds most of the known columns.
-
-    Of several that do, the one that finds most columns at all.
-    """
+    """Tell by the header what stands between cells: what finds most of the known columns."""
     wanted = {bare(name) for name in known}
-    found = {
-        delimiter: (len(wanted.intersection(map(bare, rows[0]))), len(rows[0])) if rows else (0, 0)
-        for delimiter, rows in _beginnings(source, 1)
-    }
-    # if quotes fit none of them, the reader says so
-    return max(found, key=lambda delimiter: found[delimiter], default=",")
-
-
-def _beginnings(source: Source, n: int) -> Iterator[tuple[str, list[list[str]]]]:
-    """Iterate over the delimiters that quotes allow, with the first records."""
+    found = {}
     for delimiter in DELIMITERS:
-        with suppress(FileError):
-            yield delimiter, [cells for _, cells in islice(records(source, delimiter), n)]
+        with suppress(FileError):  # if quotes fit none of them, the reader says so
+            _, header = next(records(source, delimiter), (0, []))
+            found[delimiter] = len(wanted.intersection(map(bare, header))), len(header)
+    return max(found, key=lambda delimiter: found[delimiter], default=",")
 
 
 def records(source: Source, delimiter: str = ",") -> Iterator[tuple[int, list[str]]]:
@@ -97,7 +71,10 @@ def records(source: Source, delimiter: str = ",") -> Iterator[tuple[int, list[st
         except StopIteration:
             return
         except csv.Error as fault:
-            raise _fault(source, start or 1, fault, delimiter) from None
+            open_quote = "a quote that is opened here is never closed"
+            what = open_quote if "end of data" in str(fault) else str(fault)
+            expected = f"a row of {DELIMITERS[delimiter]}-separated cells"
+            raise FileError(source.name, what, line=start or 1, expected=expected) from None
         if any(cell.strip() for cell in cells):
             yield start, [cell[_GUARDED.match(cell) is not None :] for cell in cells]
 
@@ -117,10 +94,7 @@ def csv_text(rows: Iterable[Sequence[object]]) -> str:
 
 
 def cell_offset(source: Source, line: int, index: int, delimiter: str = ",") -> int:
-    """Find where the index-th cell of the record that starts on a line begins.
-
-    The reader of the standard library does not say, so this looks again, on the way to an error.
-    """
+    """Find where the index-th cell of the record that starts on a line begins."""
     text = source.text
     at = sum(map(len, islice(io.StringIO(text, newline=""), line - 1)))
     for _ in range(index):
@@ -129,14 +103,3 @@ def cell_offset(source: Source, line: int, index: int, delimiter: str = ",") -> 
     while at < len(text) and text[at].isspace() and text[at] not in f"\r\n{delimiter}":
         at += 1
     return at
-
-
-def _fault(source: Source, line: int, fault: csv.Error, delimiter: str) -> FileError:
-    if "unexpected end of data" in str(fault):
-        what, fix = "a quote that is opened here is never closed", 'close it with "'
-    elif "field larger" in str(fault):
-        what, fix = f"a cell is longer than {csv.field_size_limit()} characters", "close its quote"
-    else:
-        what, fix = "text after a closing quote", 'double a quote inside a quoted cell: ""'
-    expected = f"a row of {DELIMITERS[delimiter]}-separated cells"
-    return FileError(source.name, what, line=line, expected=expected, fix=fix)

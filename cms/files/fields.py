@@ -1,8 +1,4 @@
-"""Fields of documents: one declaration says how a value is read, written and refused.
-
-pydantic would add a quarter of a cold `cms plan` for a dozen models, and its errors would have to
-be worded anew; these few functions stand on :class:`Node`, whose errors have a place already.
-"""
+"""Fields of documents: one declaration says how a value is read, written and refused."""
 
 from __future__ import annotations
 

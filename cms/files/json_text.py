@@ -1,10 +1,4 @@
-"""JSON text becomes Python values with exact numbers; faults get their line and column.
-
-The standard library parses, at the speed of C, and what it reads is turned into exact numbers by
-its hooks. Only when something is wrong does this file look at the text again, to find out where:
-in a syntax error's surroundings, by a scan over the tokens, or by walking down to the value that a
-path such as ``jobs[3].demand`` leads to.
-"""
+"""JSON text becomes exact numbers by the hooks of the standard library; faults get their place."""
 
 from __future__ import annotations
 
@@ -16,7 +10,6 @@ from typing import Any, NoReturn
 
 from ..errors import FileError
 from ..values.numbers import LARGEST_DIGITS, parse_exact
-from .csv_records import is_table
 from .source import Source, quoted
 
 _BLANK = re.compile(r"[ \t\n\r]*")
@@ -27,24 +20,21 @@ _TOKEN = re.compile(
 _SKIP = json.JSONDecoder(parse_int=str, parse_float=str)
 
 
-def parse_json(source: Source, *, holds: str = "") -> Any:
-    """Parse a JSON document: integers become int, other numbers Fraction, exactly.
-
-    `holds` says what it should hold ("a plan"), for those who give a table in its place.
-    """
-    value, end = parse_part(source, skip_blanks(source.text, 0), holds)
+def parse_json(source: Source) -> Any:
+    """Parse a JSON document: integers become int, other numbers Fraction, exactly."""
+    value, end = parse_part(source, skip_blanks(source.text, 0))
     if (end := skip_blanks(source.text, end)) < len(source.text):
         what = f"there is more after the document: {_excerpt(source.text, end)}"
         raise source.error(what, end, expected="one document")
     return value
 
 
-def parse_part(source: Source, begin: int, holds: str = "") -> tuple[Any, int]:
+def parse_part(source: Source, begin: int) -> tuple[Any, int]:
     """Parse the value that begins at an offset, and say where it ends."""
     try:
         return _EXACT.raw_decode(source.text, begin)
     except json.JSONDecodeError as fault:
-        raise _syntax_error(source, fault, holds) from None
+        raise _syntax_error(source, fault) from None
     except ValueError:  # of a hook, which does not know where in the text it is
         _raise_first_fault(source, begin)
     except RecursionError:
@@ -72,7 +62,6 @@ def locate(source: Source, path: Sequence[str | int]) -> tuple[int | None, int |
 
 
 def _descend(text: str, at: int, step: str | int) -> tuple[int, int | None]:
-    """Go from the bracket that opens a container to one of its values."""
     if text[at] != ("{" if isinstance(step, str) else "["):
         raise LookupError(step)
     index = 0
@@ -172,41 +161,25 @@ _EXPECTED = {
     "':'": '":"',
     "','": "a comma or the closing bracket",
 }
-# What other notations allow and JSON does not.
-_HABITS = {
-    re.compile(r"'"): "write double quotes",
-    re.compile(r"//|/\*|#"): 'JSON has no comments: use a key that starts with "x-"',
-    re.compile(r"True"): "write true",
-    re.compile(r"False"): "write false",
-    re.compile(r"None"): "write null",
-    re.compile(r"[+.]|(?<=[0-9.])[0-9.]"): 'write numbers as 12 or 0.5, others as text: "1/3"',
-}
 
 
-def _syntax_error(source: Source, fault: json.JSONDecodeError, holds: str) -> FileError:
+def _syntax_error(source: Source, fault: json.JSONDecodeError) -> FileError:
     text, at = fault.doc, fault.pos
-    if is_table(source):
+    if source.name.lower().endswith((".csv", ".tsv")):
         return source.error(
-            "this is a table" + (f", not {holds}" if holds else ""),
+            "this is a table",
             expected="a JSON document",
-            fix="'cms plan --services S.csv --operating-points P.csv -o plan.json' makes a plan of "
-            "tables, and 'cms place plan.json --nodes nodes.csv -o target.json' a deployment of a "
-            "plan",
+            fix="'cms plan --services S.csv --operating-points P.csv -o plan.json' reads tables",
         )
     if fault.msg.startswith("Unterminated string"):
         return source.error("this text is never closed", at, fix='close it with "')
-    if fault.msg.startswith("Invalid \\"):
-        expected = 'one of \\" \\\\ \\/ \\n \\t \\u0041'
-        return source.error("this is no escape of JSON", at, expected=expected)
-    if fault.msg.startswith("Invalid control character"):
-        shown = "a line end" if text[at] in "\r\n" else f"the control character {text[at]!r}"
-        fix = 'close the text with ", or escape the character'
-        return source.error(f"{shown} inside a text", at, fix=fix)
+    if fault.msg.startswith("Invalid"):  # an escape, or a control character
+        what, expected = f"{text[at : at + 1]!r} inside a text", r"an escape: \" \\ \/ \n \t \u0041"
+        return source.error(what, at, expected=expected, fix='or close the text with "')
     at = skip_blanks(text, at)
     before = text[:at].rstrip(" \t\n\r")
     expected = next((told for word, told in _EXPECTED.items() if word in fault.msg), "a value")
-    is_key = "key" in expected
-    expected += ', or "}"' if is_key and before.endswith("{") else ""
+    expected += ', or "}"' if "key" in expected and before.endswith("{") else ""
     if at >= len(text):
         fix = "was the file cut off?"
         return source.error("the document ends too early", at, expected=expected, fix=fix)
@@ -215,9 +188,7 @@ def _syntax_error(source: Source, fault: json.JSONDecodeError, holds: str) -> Fi
     closes = skip_blanks(text, trailing + 1)
     if text[trailing : trailing + 1] == "," and text[closes : closes + 1] in ("}", "]"):
         return source.error(f'a comma before "{text[closes]}"', trailing, fix="remove the comma")
-    habits = (fix for habit, fix in _HABITS.items() if habit.match(text, at))
-    hint = next(habits, "write keys in double quotes" if is_key else None)
-    return source.error(f"unexpected {_excerpt(text, at)}", at, expected=expected, fix=hint)
+    return source.error(f"unexpected {_excerpt(text, at)}", at, expected=expected)
 
 
 def _excerpt(text: str, at: int) -> str:

@@ -6,14 +6,14 @@ import json
 import re
 from collections.abc import Callable, Collection, Iterator
 from fractions import Fraction
-from typing import Any, ParamSpec, TypeVar, Unpack
+from typing import Any, ParamSpec, TypeVar
 
 from ..errors import CmsError, FileError, InvalidProblem
 from ..values.names import checked_names, nearest
 from ..values.numbers import format_exact, shown
 from .json_text import locate
 from .numerals import NUMBER_FORMS, number_hint, number_in
-from .source import Source, Told, one_of, quoted, shortened
+from .source import Source, one_of, quoted, shortened
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -47,7 +47,7 @@ class Node:
         child._parent, child._key = self, key
         return child
 
-    def error(self, what: str, *, at_key: bool = False, **told: Unpack[Told]) -> FileError:
+    def error(self, what: str, *, at_key: bool = False, **told: Any) -> FileError:
         """Build an error that points at this value, or at its key."""
         value, key = locate(self.source, self._path())
         offset = key if at_key and key is not None else value
@@ -58,10 +58,7 @@ class Node:
         return self.error(f"{self.label} is {self.shown}", expected=expected, fix=fix)
 
     def build(self, make: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """Make a part of the model from this value; if its rules are broken, it is to blame.
-
-        Readers check what they can, to point at the very number; the model has the last word.
-        """
+        """Make a part of the model from this value; if its rules are broken, it is to blame."""
         try:
             return make(*args, **kwargs)
         except CmsError as fault:

@@ -1,17 +1,11 @@
-"""Text in a file becomes an exact number here, and what is not a number gets a reason.
-
-The grammar is :func:`cms.values.numbers.parse_exact`'s; this file adds the decimal commas and
-thousands separators of tables, and the habits of spreadsheets and measuring tools that are *not*
-read, each with what to write instead. Where a comma could be either, both readings are returned: a
-guess would be wrong by a factor of a thousand.
-"""
+"""Text in a file becomes an exact number here, and what is not a number gets a reason."""
 
 from __future__ import annotations
 
 import re
 from fractions import Fraction
 
-from ..values.numbers import LARGEST_DIGITS, parse_exact
+from ..values.numbers import LARGEST_DIGITS, format_exact, parse_exact
 from .source import shortened
 
 NUMBER_FORMS = 'a number such as 12, "12.5" or "1/3"'
@@ -23,16 +17,6 @@ _THOUSANDS = re.compile(
     r"[+-]?[1-9]\d{0,2}([,' \u2019_\u00a0\u2007\u2009\u202f])\d{3}(\1\d{3})*(\.\d*)?", re.ASCII
 )
 _COMMAS_FOR_POINTS = str.maketrans(".,", ",.")
-# What is written so, and what to write instead.
-_HABITS = {
-    re.compile(r"(?ai:[+-]?\d+,\d+)"): "write {plain} (decimal comma?)",
-    re.compile(r"(?ai:[+-]?\d{1,3}([. ]\d{3})+,\d+)"): "write {plain} "
-    "(decimal comma and thousands separator?)",
-    re.compile(r"(?ai:[+-]?[\d.]+e[+-]?\d+)"): "the exponent may be at most 400",
-    re.compile(r"(?ai:[+-]?0x[0-9a-f]{1,16})"): "write {whole} (in decimal digits)",
-    re.compile(r"(?ai:[+-]?inf\w*)"): "write a finite number",
-    re.compile(r"(?ai:[+-]?\d+/0+)"): "a division by zero is no number",
-}
 _UNIT = re.compile(r"([+-]?(?:\d+/\d+|\d+(?:\.\d*)?(?:[eE][+-]?\d+)?))\s*([^\W\d_][\w/]*|%)")
 #: Letters that look like digits.
 _LETTERS = str.maketrans("OoIl", "0011")
@@ -79,21 +63,15 @@ def number_hint(text: str) -> str | None:
     if len(text) > LARGEST_DIGITS:
         why = f"a number has at most {LARGEST_DIGITS} digits: round it, or choose a larger unit"
         return why if text[0] in "+-.0123456789" else None
-    if match := _THOUSANDS.fullmatch(text):
-        hint = f"write {shortened(text.replace(match[1], ''))} (thousands separator?)"
-        if match[1] == "," and text.count(",") == 1 and "." not in text:
-            hint += f" or {shortened(text.replace(',', '.'))} (decimal comma?)"
-        return hint
-    for habit, fix in _HABITS.items():
-        if habit.fullmatch(text):
-            plain = re.sub(r"[. ](?=.*,)", "", text).replace(",", ".")
-            hexadecimal = int(text, 16) if text[:3].lstrip("+-").lower().startswith("0x") else 0
-            return fix.format(plain=shortened(plain), whole=hexadecimal)
+    point, comma = readings(text)
+    apart = "decimal comma" if "," in text else "thousands separator"
+    read = ((point, "thousands separator"), (comma, apart))
+    told = [f"{shortened(format_exact(it))} ({why}?)" for it, why in read if it is not None]
+    if told:
+        return f"write {' or '.join(told)}"
     digits = text.translate(_LETTERS)
     if digits != text and text[0].isdigit() and number_in(digits) is not None:
         return f"write {shortened(digits)} (a letter in place of a digit?)"
     if (match := _UNIT.fullmatch(text)) and number_in(match[1]) is not None:
         return f"write {shortened(match[1])} without the unit {shortened(repr(match[2]))}"
-    if text.startswith("\u2212"):
-        return f"write the minus sign as '-': {shortened('-' + text[1:])}"
     return None

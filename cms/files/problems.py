@@ -40,8 +40,6 @@ MOST_ZEROS, ZEROS_A_SUPPLY = 10_000_000, 100
 Names: TypeAlias = dict[str, object]
 
 
-# -- fields ------------------------------------------------------------------------------------
-
 _MACHINE_TYPE = f.record(
     MachineType, name=f.TEXT, cost=f.NUMBER.or_else(1), limit=f.nullable(f.COUNT).or_else(None)
 )
@@ -55,7 +53,6 @@ def _size(node: Node) -> Fraction:
 
 
 def _shape(machines: Names, blocks: Names | None) -> f.Field:
-    """Declare a configuration or a size-bounded set of these machine types and blocks."""
     machine = f.Field(lambda node: node.one_of(machines), str)
     if len(machines) == 1:
         machine = machine.or_else(next(iter(machines)))
@@ -102,7 +99,6 @@ _POINTS = f.Field(_read_points, lambda them: [_POINT.write((p.amount, p.length))
 
 
 def _shared_job(blocks: Names) -> f.Field:
-    """Declare a job with a latency limit and points on these blocks."""
     return f.record(
         TimeSharedJob,
         name=f.TEXT,
@@ -121,9 +117,6 @@ def _named(node: Node, kind: str) -> Iterator[Node]:
         yield entry
 
 
-# -- documents ---------------------------------------------------------------------------------
-
-
 def read_problem(path: StrPath) -> Problem | TimeSharedProblem:
     """Read a problem from a JSON file, every number exactly as written: never through a float.
 
@@ -136,12 +129,6 @@ def read_problem(path: StrPath) -> Problem | TimeSharedProblem:
     ------
     FileError
         ``file:line:column: what, expected what; fix``, for whatever is wrong with the file.
-
-    Examples
-    --------
-    >>> read_problem("none.json")
-    Traceback (most recent call last):
-    cms.errors.FileError: none.json: there is no such file
     """
     return problem_from_json(read_document(path, "cms-problem"))
 
@@ -154,11 +141,6 @@ def write_problem(problem: Problem | TimeSharedProblem, path: StrPath) -> None:
     problem : Problem or TimeSharedProblem
     path : str or path-like
         The file; ``-`` is standard output.
-
-    Raises
-    ------
-    FileError
-        If the file cannot be written.
 
     Examples
     --------
@@ -235,10 +217,7 @@ def problem_to_json(problem: MachineProblem) -> dict[str, Any]:
 
 
 def problem_from_json(document: Node | Mapping[str, Any]) -> Problem | TimeSharedProblem:
-    """Turn a parsed document into a problem; its ``time_sharing`` says which kind it is.
-
-    With a node, errors have the line and column of the file it was read from.
-    """
+    """Turn a parsed document into a problem; its ``time_sharing`` says which kind it is."""
     node = document if isinstance(document, Node) else Node(document)
     check_head(node, "cms-problem")
     fields = node.object(
@@ -277,9 +256,6 @@ def problem_from_json(document: Node | Mapping[str, Any]) -> Problem | TimeShare
     )
     names, rows = _jobs(fields["jobs"], blocks)
     return node.build(frame.replace, rows=rows, job_names=names)
-
-
-# -- jobs: a million of them, so by hand ---------------------------------------------------------
 
 
 def _jobs_to_json(problem: Problem) -> list[dict[str, Any]]:

@@ -13,27 +13,13 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
-from typing import TextIO, TypeAlias, TypedDict, Unpack
+from typing import Any, TextIO, TypeAlias
 
 from ..errors import FileError
-from ..values.names import nearest
 
 StrPath: TypeAlias = "str | os.PathLike[str]"
 
 _NEWLINE = re.compile(r"\r\n|\n|\r")
-_SIGNATURES = (
-    (b"\x1f\x8b", "is compressed with gzip", "unpack it first: gunzip"),
-    (b"PK\x03\x04", "is a zip archive (or a spreadsheet)", "unpack it, or export it as text"),
-    (b"\xff\xfe", "is UTF-16 text", "save it as UTF-8"),
-    (b"\xfe\xff", "is UTF-16 text", "save it as UTF-8"),
-)
-
-
-class Told(TypedDict, total=False):
-    """What an error says besides what is wrong."""
-
-    expected: str | None
-    fix: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +43,7 @@ class Source:
                 line, start = line + 1, match.end()
         return line, offset - start + 1
 
-    def error(self, what: str, offset: int | None = None, **told: Unpack[Told]) -> FileError:
+    def error(self, what: str, offset: int | None = None, **told: Any) -> FileError:
         """Build the error for something at an offset of this file."""
         line, column = (None, None) if offset is None else self.position(offset)
         return FileError(self.name, what, line=line, column=column, **told)
@@ -71,9 +57,6 @@ def read_source(path: StrPath, *, holds: str = "text") -> Source:
     """
     name = "<stdin>" if os.fspath(path) == "-" else os.fspath(path)
     data = _read_bytes(path, name, holds)
-    for signature, what, fix in _SIGNATURES:
-        if data.startswith(signature):
-            raise FileError(name, what, expected=f"{holds} in UTF-8", fix=fix)
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as fault:
@@ -90,7 +73,7 @@ def _read_bytes(path: StrPath, name: str, holds: str) -> bytes:
     is_stdin = os.fspath(path) == "-"
     if is_stdin and sys.stdin is None:
         raise FileError(name, "standard input is closed", expected=holds)
-    try:
+    with telling(path, "read"):
         if is_stdin:
             with suppress(OSError, ValueError):  # a stream without a number
                 note_read(sys.stdin.fileno(), name)
@@ -98,18 +81,6 @@ def _read_bytes(path: StrPath, name: str, holds: str) -> bytes:
         with Path(path).open("rb") as file:
             note_read(file.fileno(), name)
             return file.read()
-    except FileNotFoundError:
-        others: list[str] = []
-        with suppress(OSError):  # no such folder, or not ours to list
-            others = os.listdir(Path(path).parent)
-        hint = nearest(Path(path).name, others, lead="")
-        raise FileError(name, "there is no such file", fix=hint) from None
-    except IsADirectoryError:
-        raise FileError(name, "this is a folder", expected="a file") from None
-    except PermissionError:
-        raise FileError(name, "this file may not be read", fix="check its permissions") from None
-    except (OSError, ValueError) as fault:  # a name too long, a device error, a NUL in the name
-        raise FileError(name, f"cannot be read: {_reason(fault)}") from None
 
 
 #: What the running command has read, by device and number: its name. None outside of a command.
@@ -196,7 +167,6 @@ def _place(path: StrPath) -> Path | None:
 
 
 def _stream_of(path: StrPath) -> TextIO | None:
-    """Return the stream of this process that a path leads to: ``-``, ``/dev/stdout > file``."""
     if os.fspath(path) == "-":
         if sys.stdout is None:
             raise FileError("<stdout>", "standard output is closed", fix="name a file to write")
@@ -209,35 +179,29 @@ def _stream_of(path: StrPath) -> TextIO | None:
 
 
 @contextmanager
-def telling(path: StrPath) -> Iterator[None]:
-    """Say which file or folder it is that cannot be written."""
-    name = os.fspath(path)
+def telling(path: StrPath, done: str = "written") -> Iterator[None]:
+    """Say which file or folder it is that cannot be read or written."""
+    name = "<stdin>" if os.fspath(path) == "-" else os.fspath(path)
     try:
         yield
     except FileError:
         raise
     except FileNotFoundError:
+        if done == "read":
+            raise FileError(name, "there is no such file") from None
         meant = os.path.realpath(path) if os.path.islink(path) else path
         what = f"there is no folder {str(Path(meant).parent)!r} to write to"
         raise FileError(name, what, fix="create it first") from None
     except IsADirectoryError:
-        raise FileError(name, "this is a folder", expected="a file to write") from None
+        raise FileError(name, "this is a folder", expected="a file") from None
     except PermissionError:
-        what, fix = "this file may not be written", "check its permissions"
-        if os.access(path, os.W_OK):  # but not beside it, where it would be until it is whole
-            what = f"no file may be made in the folder {str(Path(path).parent)!r}"
-            fix = "write to another folder"
-        raise FileError(name, what, fix=fix) from None
-    except (OSError, ValueError) as fault:
-        raise FileError(name, f"cannot be written: {_reason(fault)}") from None
-
-
-def _reason(fault: OSError | ValueError) -> str:
-    """What the system says, without the name again, which may be the very thing that is long."""
-    return getattr(fault, "strerror", None) or str(fault)
-
-
-# -- what is not finished yet is hidden: ``.plan.json.cms-1f0c2a9b7e35d846`` ----------------------
+        # what is written is made beside its place, and renamed when it is whole
+        fix = "check its permissions" + (", and its folder's" if done == "written" else "")
+        raise FileError(name, f"this file may not be {done}", fix=fix) from None
+    except (OSError, ValueError) as fault:  # a name too long, a device error, a NUL in the name
+        # without the name again, which may be the very thing that is long
+        reason = getattr(fault, "strerror", None) or fault
+        raise FileError(name, f"cannot be {done}: {reason}") from None
 
 
 def write_synced(path: Path, data: bytes) -> None:
@@ -277,9 +241,6 @@ def sync_folder(folder: Path) -> None:
             os.fsync(number)
         finally:
             os.close(number)
-
-
-# -- what a file holds is shown quoted, printable on any terminal, and not too long --------------
 
 
 def quoted(text: str) -> str:

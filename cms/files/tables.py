@@ -1,13 +1,4 @@
-"""Tables in CSV, every cell with its line and column, so that an error says where it is.
-
-What is read: cells with commas, semicolons or tabs between them, quoted as RFC 4180 has it; LF,
-CRLF or CR line ends, with or without one at the end; a byte order mark; blank lines; comment lines
-that start with ``#``; empty columns at the end. The first other line is the header, whose names may
-be written ``Rate RPS``, ``rate-rps`` or ``Rate (rps)``. Columns nobody asked for are kept.
-
-Decimal commas are read where semicolons or tabs stand between cells, thousands separators
-everywhere. Where ``1,234`` could be either, the rest of its column tells, or nobody does: an error.
-"""
+"""Tables in CSV, every cell with its line and column, so that an error says where it is."""
 
 from __future__ import annotations
 
@@ -15,14 +6,14 @@ import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import TypeVar, Unpack
+from typing import Any, Literal, TypeVar
 
 from ..errors import FileError
 from ..values.names import nearest
 from ..values.numbers import format_exact
 from .csv_records import DELIMITERS, bare, cell_offset, delimiter_of, folded, records
 from .numerals import is_missing, number_hint, number_in, readings
-from .source import Source, StrPath, Told, plain, quoted, read_source, shortened
+from .source import Source, StrPath, plain, quoted, read_source, shortened
 
 T = TypeVar("T")
 
@@ -42,18 +33,12 @@ class Cell:
         """Whether the cell says that there is no value: empty, ``N/A``, ``NaN``, ``-``."""
         return is_missing(self.text)
 
-    def number(self, *, minimum: int | None = 0, above: int | None = None) -> Fraction:
-        """Read the cell as an exact number: at least `minimum`, or larger than `above`."""
-        return self._read("a number", minimum if above is None else None, above)
-
-    def integer(self, *, minimum: int | None = 0) -> int:
-        """Read the cell as a whole number."""
-        return int(self._read("a whole number", minimum, None, whole=True))
-
-    def _read(
-        self, kind: str, minimum: int | None, above: int | None, *, whole: bool = False
+    def number(
+        self, *, minimum: int | None = 0, above: int | None = None, whole: bool = False
     ) -> Fraction:
+        """Read the cell as an exact number: at least `minimum`, or larger than `above`."""
         value = self._number(self.text)
+        minimum = minimum if above is None else None
         if (
             value is not None
             and (minimum is None or value >= minimum)
@@ -61,17 +46,22 @@ class Cell:
             and not (whole and value.denominator > 1)
         ):
             return value
+        kind = "a whole number" if whole else "a number"
         kind += "" if minimum is None else f" >= {minimum}"
         kind += "" if above is None else f" > {above}"
         fix = number_hint(self.text) if value is None else None
         raise self.error(self._says(), expected=kind, fix=fix)
+
+    def integer(self, *, minimum: int | None = 0) -> int:
+        """Read the cell as a whole number."""
+        return int(self.number(minimum=minimum, whole=True))
 
     def numbers(self) -> list[Fraction]:
         """Read the cell as numbers with blanks or semicolons between them."""
         found = []
         for text in _LIST.split(self.text):
             if text:
-                if (value := self._number(text, listed=True)) is None:
+                if (value := self._number(text)) is None:
                     what = f"{plain(self.name)} has {quoted(text)}"
                     raise self.error(what, expected="numbers", fix=number_hint(text))
                 found.append(value)
@@ -83,13 +73,13 @@ class Cell:
             raise self.error(self._says(), expected="a name")
         return self.text
 
-    def error(self, what: str, **told: Unpack[Told]) -> FileError:
+    def error(self, what: str, **told: Any) -> FileError:
         """Build an error that points at this cell."""
         table = self.row.table
         at = cell_offset(table.source, self.row.line, table.index[self.name], table.delimiter)
         return table.source.error(what, at, **told)
 
-    def _number(self, text: str, *, listed: bool = False) -> Fraction | None:
+    def _number(self, text: str) -> Fraction | None:
         """Read a number of this cell; of two readings take the one that its column shows."""
         table = self.row.table
         by_commas = table.delimiter == ","
@@ -101,7 +91,7 @@ class Cell:
             return point
         if point is None:
             return None if by_commas else comma
-        marks = table.decimal_marks(self.name, listed=listed)
+        marks = table.decimal_marks(self.name)
         if len(marks) == 1:
             return point if "." in marks else None if by_commas else comma
         if by_commas:
@@ -146,7 +136,7 @@ class TableRow(Mapping[str, Cell]):
         """The texts of the columns nobody asked for."""
         return {name: self.texts[self.table.index[name]] for name in self.table.extra}
 
-    def error(self, what: str, **told: Unpack[Told]) -> FileError:
+    def error(self, what: str, **told: Any) -> FileError:
         """Build an error that points at this row."""
         return self.table.error(what, self.line, **told)
 
@@ -165,7 +155,7 @@ class Table:
     extra: tuple[str, ...] = ()
     delimiter: str = ","
     rows: list[TableRow] = field(default_factory=list, repr=False)
-    _marks: dict[tuple[str, bool], frozenset[str]] = field(default_factory=dict, repr=False)
+    _marks: dict[str, frozenset[str]] = field(default_factory=dict, repr=False)
 
     def __iter__(self) -> Iterator[TableRow]:
         return iter(self.rows)
@@ -173,7 +163,7 @@ class Table:
     def __len__(self) -> int:
         return len(self.rows)
 
-    def error(self, what: str, line: int | None = None, **told: Unpack[Told]) -> FileError:
+    def error(self, what: str, line: int | None = None, **told: Any) -> FileError:
         """Build an error that points at a line, of which the header's is the default."""
         return FileError(self.source.name, what, line=line or self.line, **told)
 
@@ -181,22 +171,19 @@ class Table:
         """Add a row."""
         self.rows.append(TableRow(self, line, tuple([cell.strip() for cell in cells])))
 
-    def decimal_marks(self, name: str, *, listed: bool = False) -> frozenset[str]:
-        """Return which of ``.`` and ``,`` are decimal marks in a column beyond doubt.
-
-        `listed` says that its cells are lists of numbers.
-        """
-        if (name, listed) not in self._marks:
+    def decimal_marks(self, name: str) -> frozenset[str]:
+        """Return which of ``.`` and ``,`` are decimal marks in a column beyond doubt."""
+        if name not in self._marks:
             at, found = self.index[name], set()
             for text in {row.texts[at] for row in self.rows}:
-                for one in _LIST.split(text) if listed else (text,):
+                for one in {text, *_LIST.split(text)}:
                     point, comma = readings(one)
                     if self.delimiter == "," and "." in one and number_in(one) is not None:
                         found.add(".")
                     elif (point is None) != (comma is None):
                         found.add("," if point is None else ".")
-            self._marks[name, listed] = frozenset(found)
-        return self._marks[name, listed]
+            self._marks[name] = frozenset(found)
+        return self._marks[name]
 
 
 def read_table(
@@ -210,14 +197,6 @@ def read_table(
     In their names case does not count, nor whether blanks, hyphens, underscores, brackets or
     nothing stand between words. All others than the `optional` ones are kept as
     :attr:`TableRow.extra`; `kept` are those of them that somebody looks for under just this name.
-
-    Examples
-    --------
-    >>> text = "Service;Rate RPS\\nchat;1.234,5\\nmail;1.200\\n"
-    >>> for row in read_table(Source("services.csv", text), columns=["service", "rate_rps"]):
-    ...     print(row["service"].text, row["rate_rps"].number(), row.line)
-    chat 2469/2 2
-    mail 1200 3
     """
     source = path if isinstance(path, Source) else read_source(path, holds="a CSV table")
     delimiter = delimiter_of(source, [*columns, *optional, *kept])
@@ -230,7 +209,14 @@ def read_table(
     width = len(table.index)
     for line, cells in found:
         if len(cells) != width and (len(cells) < width or any(map(str.strip, cells[width:]))):
-            raise _wrong_width(table, line, cells)
+            fix = f"quote a cell that has a {DELIMITERS[delimiter]}" if len(cells) > width else None
+            expected = f"{width} as in the header on line {table.line}"
+            raise table.error(
+                f"this row has {len(cells)} cell{'s' * (len(cells) != 1)}",
+                line,
+                expected=expected,
+                fix=fix,
+            )
         table.add(line, cells[:width])
     if not table.rows:
         raise FileError(source.name, "the table has no row", expected="rows below the header")
@@ -244,7 +230,9 @@ def read_headerless(path: StrPath, columns: Sequence[str]) -> list[TableRow]:
     for line, cells in records(source):
         if len(cells) != len(columns):
             expected = f"{len(columns)}, one for each of {', '.join(columns)}"
-            raise table.error(f"this row has {len(cells)} cells", line, expected=expected)
+            raise table.error(
+                f"this row has {len(cells)} cell{'s' * (len(cells) != 1)}", line, expected=expected
+            )
         table.add(line, cells)
     return table.rows
 
@@ -256,12 +244,6 @@ def _read_header(
     optional: Collection[str],
     kept: Collection[str],
 ) -> None:
-    if len(names) == 1 and len(required) > 1 and "|" in names[0]:
-        raise table.error(
-            "the columns are separated by '|'",
-            expected="commas, semicolons or tabs",
-            fix="save it as comma-separated text",
-        )
     while names and not names[-1]:  # what a spreadsheet leaves of columns that were cleared
         names.pop()
     asked = {bare(name): name for name in (*kept, *optional, *required)}
@@ -272,8 +254,7 @@ def _read_header(
             raise table.error(f"column {at + 1} has no name", fix=fix)
         meant = asked.get(bare(name), name)
         if (before := seen.setdefault(folded(meant), name)) != name or meant in table.index:
-            one, other = shortened(repr(before)), shortened(repr(name))
-            both = one if one == other else f"alike: {one} and {other}"
+            both = f"{shortened(repr(before))} and {shortened(repr(name))}"
             raise table.error(f"two columns are called {both}", fix="rename or remove one of them")
         table.index[meant] = at
     table.extra = tuple(n for n in table.index if n in kept or bare(n) not in asked)
@@ -283,108 +264,52 @@ def _read_header(
             raise table.error(f"there is no column {name!r}", expected=expected, fix=fix)
 
 
-def _wrong_width(table: Table, line: int, cells: list[str]) -> FileError:
-    width, fix = len(table.index), None
-    if len(cells) > width:
-        fix = f"if a cell has a {DELIMITERS[table.delimiter]}, quote it"
-        if table.delimiter == ",":
-            fix += ' ("a, b"); a decimal comma is a point: 12.5'
-    what = f"this row has {len(cells)} cell{'' if len(cells) == 1 else 's'}"
-    expected = f"{width} as in the header on line {table.line}"
-    return table.error(what, line, expected=expected, fix=fix)
-
-
-#: What a column of each kind says in its name, as a word of it; ``$``: as the last one.
-_WORDS = {
-    "limit": (
-        "latency latencies limit limits slo sla slos deadline timeout ttft tpot itl tbt e2e e2el "
-        "percentile quantile response$ turnaround qos delay$ target$ goal$ objective$ rt$ wait$ "
-        "waiting$ "
-        "ms msec msecs milliseconds millis us usec usecs microseconds micros µs μs ns nanoseconds "
-        "sec secs seconds second$ s$ mins$ minute$ minutes$ h$ hour$ hours$"
-    ),
-    "rate": (
-        "rate rates rps qps tps rpm qpm rph rpd ips throughput requests$ queries$ reqs$ req$ load$ "
-        "traffic$ demand$ peak$ users$ arrivals calls$ hits$"
-    ),
-    # What else than a limit can have in a table of measurements, which are latencies and rates.
-    "order": "limit limits slo sla slos deadline",
-    "wish": ("replica replicas copies priority affinity weight$ weights$ instances spread"),
-}
-#: The same within a word: ``MAXLATENCYMS``, ``p99ttft``.
-_WITHIN = {
-    "limit": re.compile(
-        r"latenc|deadline|timeout|ttft|tpot|percentile|e2e|(^|\W|_)(p\d\d+|\d\dth)(_|\W|$)"
-        r"|response[\W_]?time|time[\W_]?(to|per|between)"
-    ),
-    "rate": re.compile(
-        r"throughput|concurren|qps|rps(_|\W|$)"
-        r"|(/|(^|[\W_])per[\W_]?)(s|secs?|seconds?|m|mins?|minutes?|h|hours?|d|days?)$"
-    ),
-    "wish": re.compile(
-        r"replica|priorit|affinit|(min|max)(imum)?[\W_]?(instance|gpu|per|copies|batch|process|cost)"
-    ),
-}
-#: Names that are of no such kind: limits of devices, prices, shares of requests.
-_EXCLUDED = {
-    "limit": re.compile(r"power|memory|cpu|clock|temp|usd|eur|cost|price"),
-    "order": re.compile(r"power|memory|cpu|clock|temp"),
-    "rate": re.compile(r"usd|eur|cost|price|error|hit_?rate|sampl|discount"),
-}
-#: Last words that describe a known column and do not mean it: ``queue_name``.
-_DESCRIPTIVE_WORDS = frozenset(("name", "id", "type", "depth", "length", "label", "note", "url"))
-_WORD = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[^\W\d_A-Z]+\d*|[A-Z]+\d*")
+#: Names, with ``_`` around every word, of limits and rates, if there are numbers below them.
+_FIGURES = re.compile(
+    r"latenc|deadline|timeout|ttft|tpot|percentile|e2_?e|throughput|concurren|qps|rps_"
+    r"|_(limit|sl[oa]|itl|tbt|quantile|turnaround|qos|rate|[rt]p|[rq]p[mhd]|ip|arrival)s?_"
+    r"|_[muµμn]s(ecs?)?_|_secs?_|_(milli|micro)s_|(milli|micro|nano|_)seconds_|_(p\d\d+|\d\dth)_"
+    r"|response_?time|time_?(to|per|between)"
+    r"|_(response|delay|target|goal|objective|rt|wait|waiting|traffic|demand|peak|load)s?_$"
+    r"|_(request|querie|req|user|call|hit)s_$|_(s|h|req|second|(minute|min|hour)s?)_$"
+    r"|_per_?(s|secs?|seconds?|m|mins?|minutes?|h|hours?|d|days?)_$"
+)
+#: Of limits in a table of measurements, which are latencies and rates themselves.
+_LIMITS = re.compile(r"_(limits?|sl[oa]s?)_|deadline")
+#: Of figures that are neither: those of devices, prices and shares of requests.
+_OTHERS = re.compile(
+    r"power|memory|cpu|clock|_temp|usd|eur|cost|price|error|hit_?rate|sampl|discount"
+)
+_WISHES = re.compile(
+    r"replica|priorit|affinit|allowed|_(copies|instances|spread|profiles?)_|_weights?_$"
+    r"|(min|max)(imum)?_?(instance|gpu|per|copies|batch|process|cost)"
+)
+_DIGIT = re.compile(r"\d")
+_WORD = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[^\W\d_A-Z]+\d*|[A-Z]+\d*|\d+[^\W\d_]*")
 
 
 def refuse_unknown_columns(
     table: Table,
     known: Collection[str] = (),
-    nearest_of: Mapping[str, str] | None = None,
-    kinds: Collection[str] = ("rate", "limit", "wish"),
+    asking: Literal["nothing", "limits", "all"] = "nothing",
 ) -> None:
-    """Refuse columns nobody asked for whose names look as if they should count.
+    """Refuse columns nobody asked for that look as if they should count; any other is a note.
 
-    Any other column is a note. Limits and rates are numbers: a column without one is a note too.
-
-    A column nearly called as a `known` one that is absent is refused whatever it holds. By
-    `nearest_of` an error says which known column has limits, rates or wishes. Of `kinds`, tables of
-    measurements have more rates and latencies than anybody asks for: only an "order" is wrong.
+    These are what is nearly called as a `known` one that is absent, and what by its name is
+    `asking`: for limits, or for limits and rates, with a number below it, or for wishes as well.
     """
     absent = [name for name in known if name not in table.index]
     for name in (name for name in table.extra if name not in known):
-        kind = next((kind for kind in kinds if _looks_like(name, kind)), "")
-        if kind in ("limit", "rate") and not any(re.search(r"\d", row[name].text) for row in table):
-            kind = ""
-        meant = (nearest_of or {}).get(kind)
-        hint = f"nearest: {meant!r}" if meant else _near(name, absent, bool(kind))
-        if kind or hint:
-            looks = f" and looks like a {'limit' if kind == 'order' else kind}" if kind else ""
+        apart = _WORD.findall(name.replace("'", "").replace("/", " per "))
+        words = f"_{'_'.join(apart)}_".casefold()
+        hint = nearest(name, absent, lead="", alike=0.75)
+        figures = _FIGURES if asking == "all" else _LIMITS
+        asks = figures.search(words) and not _OTHERS.search(words)
+        asks = asks and any(_DIGIT.search(row[name].text) for row in table)
+        wishes = asking == "all" and _WISHES.search(words)
+        if hint or wishes or (asks and asking != "nothing"):
             raise table.error(
-                f"the column {shortened(repr(name))} is not known{looks}",
+                f"the column {shortened(repr(name))} is not known",
                 expected="a known column, or a name that is unlike one",
                 fix=hint or "rename or remove it",
             )
-
-
-def _near(name: str, absent: Collection[str], is_asking: bool) -> str:
-    """Word the known name that may have been meant; chance alone makes ``last_seen`` a share."""
-
-    def stems(text: str) -> set[str]:
-        return {word.rstrip("s") for word in _words(text)}
-
-    is_note = _words(name)[-1:] and _words(name)[-1] in _DESCRIPTIVE_WORDS
-    akin = [n for n in absent if is_asking or (not is_note and stems(name) & stems(n))]
-    return nearest(name, akin, lead="") or nearest(name, absent, lead="", alike=0.75)
-
-
-def _words(name: str) -> list[str]:
-    return [word.casefold() for word in _WORD.findall(name.replace("'", ""))]
-
-
-def _looks_like(name: str, kind: str) -> bool:
-    low, words, wanted = name.casefold(), _words(name), _WORDS[kind].split()
-    if kind in _EXCLUDED and _EXCLUDED[kind].search(low):
-        return False
-    if kind in _WITHIN and _WITHIN[kind].search(low):
-        return True
-    return any(word in wanted for word in words) or f"{words[-1] if words else ''}$" in wanted

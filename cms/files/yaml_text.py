@@ -1,18 +1,15 @@
-"""YAML becomes the values that JSON would give, and each knows where it stands in the YAML.
-
-What clusters, their tools and users write comes as either, so that one set of checks reads both.
-"""
+"""YAML becomes the values that JSON would give, and each knows where it stands in the YAML."""
 
 from __future__ import annotations
 
 import re
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Any
 
 from ..errors import FileError
 from .json_text import number_at, parse_part, skip_blanks, twice
 from .node import Node
-from .source import Source, Told
+from .source import Source
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -34,13 +31,6 @@ def read_yaml_or_json(source: Source, *, holds: str = "a document") -> tuple[Nod
     It is JSON if it begins with a bracket and its name does not end in ``.yaml`` or ``.yml``. Empty
     documents of a stream are left out. In YAML, aliases (``*name``) and merge keys (``<<``) are
     what they stand for; numbers that JSON writes otherwise (``0x10``, ``.5``) and dates are texts.
-
-    Examples
-    --------
-    >>> text = 'kind: Pod\\n---\\nkind: Node\\nallocatable: {"nvidia.com/mig-1g.10gb": "2"}\\n'
-    >>> _, node = read_yaml_or_json(Source("list.yaml", text))
-    >>> node.at("allocatable").value, node.at("kind").error("here it is").line
-    ({'nvidia.com/mig-1g.10gb': '2'}, 3)
     """
     is_yaml = source.name.lower().endswith((".yaml", ".yml"))
     if is_yaml or not source.text.lstrip().startswith(("{", "[")):
@@ -57,7 +47,6 @@ def read_yaml(source: Source, *, holds: str = "a document") -> Node:
 
 
 def _json_documents(source: Source) -> Iterator[Node]:
-    """Iterate over the JSON documents of a file, as ``cat`` puts them after each other."""
     end = 0
     while (begin := skip_blanks(source.text, end)) < len(source.text):
         value, end = parse_part(source, begin)
@@ -140,7 +129,7 @@ class _Reader:
         self._within.remove(id(node))
         return value
 
-    def _error(self, what: str, node: YamlNode, **told: Unpack[Told]) -> FileError:
+    def _error(self, what: str, node: YamlNode, **told: Any) -> FileError:
         return self._source.error(what, node.start_mark.index, **told)
 
     def _entries(self, node: MappingNode) -> list[tuple[YamlNode, YamlNode]]:
@@ -178,5 +167,4 @@ class _Reader:
 
 
 def _joined(text: str) -> str:
-    """Join surrogate pairs, as two escapes of JSON write them."""
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "surrogatepass")

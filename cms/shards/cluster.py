@@ -37,16 +37,6 @@ def cluster(address: str) -> Iterator[Cluster]:
     ------
     ClusterError
         If nobody answers there, ``distributed`` is not installed, or a worker has other code.
-
-    Examples
-    --------
-    >>> import cms
-    >>> from distributed import LocalCluster
-    >>> problem = cms.Problem.from_arrays(demands=[7, 5], supply=[[4], [5]], configurations=[[2]])
-    >>> with LocalCluster(n_workers=1, processes=False, dashboard_address=":0") as there:
-    ...     with cluster(there.scheduler_address) as workers:
-    ...         cms.solve(cms.ShardedProblem.of(problem, size=1, engine=workers)).machine_count
-    2
     """
     with connected(address) as client:
         yield Cluster(client)
@@ -168,7 +158,6 @@ class Cluster:
                 self._held.pop(shard, None)
 
     def _rows(self, shard: Shard) -> Any:
-        """Return the future of a shard's rows, which some worker holds, as narrow as its files."""
         if shard not in self._held:
             self._held[shard] = self._client.submit(shard.read, pure=False)
         return self._held[shard]
@@ -183,6 +172,5 @@ def _there(
     arguments: Sequence[Any],
     digest: str,
 ) -> Any:
-    """Do on a worker what the engine here does in this process."""
     refuse_other_code({"here": digest})  # one that has joined since
     return function(Loaded(number, shard.first, shard.rows(narrow, columns), 1), *arguments)

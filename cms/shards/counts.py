@@ -1,9 +1,4 @@
-"""Counts: how many blocks of each type every job of a shard gets, exactly.
-
-A schedule of very many jobs is its machines and these counts; nothing else needs to be said, since
-every such pair can be realised block by block (theory 1.2). Jobs buy few different multisets of
-blocks, so that a small integer a job says which of them it takes.
-"""
+"""Counts: how many blocks of each type every job of a shard gets, exactly."""
 
 from __future__ import annotations
 
@@ -44,14 +39,7 @@ Counts: TypeAlias = tuple[Cut, ...]
 
 
 class Coded(NamedTuple):
-    """Which of a few options each job of a shard takes: a code a job, an option a row.
-
-    Examples
-    --------
-    >>> coded = Coded.of_table(np.array([[2, 0], [0, 1], [2, 0]]))
-    >>> coded.codes.tolist(), coded.options.tolist(), coded.table().tolist()
-    ([1, 0, 1], [[0, 1], [2, 0]], [[2, 0], [0, 1], [2, 0]])
-    """
+    """Which of a few options each job of a shard takes: a code a job, an option a row."""
 
     codes: NDArray[Any]
     options: NDArray[Any]

@@ -1,8 +1,4 @@
-"""Shards, consecutive jobs that are kept together, and engines, which run functions on them.
-
-A function gets a :class:`Loaded` shard and arguments that a network can carry, as it can what the
-function returns.
-"""
+"""Shards, consecutive jobs that are kept together, and engines, which run functions on them."""
 
 from __future__ import annotations
 

@@ -225,9 +225,6 @@ class ShardedProblem(MachineProblem):
         return digest(self, leaves)
 
 
-# -- what is asked of a shard ----------------------------------------------------------------------
-
-
 def _looked_at(loaded: Loaded) -> tuple[list[int], bool]:
     """Return how many blocks of each type the jobs could need, and whether each job has some."""
     every = range(loaded.rows.n_blocks)

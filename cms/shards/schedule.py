@@ -39,16 +39,6 @@ class ShardedSchedule:
         How many of each configuration, in the order in which their blocks are handed out.
     counts : tuple of counts, optional
         How many blocks of each type every job gets, by shard; none if no job gets anything.
-
-    Examples
-    --------
-    >>> import cms
-    >>> from cms.shards.problem import ShardedProblem
-    >>> small = cms.Problem.from_arrays(demands=[7, 5], supply=[[4], [5]], configurations=[[2]])
-    >>> problem = ShardedProblem.of(small)
-    >>> schedule = ShardedSchedule.of(cms.solve(small).schedule, problem)
-    >>> schedule.machine_count, cms.check(problem, schedule), schedule.load(problem).machine_count
-    (2, (), 2)
     """
 
     _machines: tuple[tuple[Configuration, int], ...]

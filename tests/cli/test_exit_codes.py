@@ -148,22 +148,15 @@ def test_wrong_data_exits_with_1_and_says_where(
 
 
 @pytest.mark.parametrize(
-    ("command", "instead_of"),
+    "command",
     [
-        ("place TABLE --nodes nodes.csv", ", not a plan"),
-        ("simulate TABLE", ""),
-        ("plan --published S1 --near TABLE", ""),
-        ("check TABLE", ""),
-        ("diff TABLE TABLE", ""),
-        ("export TABLE --to slurm -o out", ""),
-        ("transition TABLE TABLE", ""),
-        ("verify TABLE --against TABLE", ""),
-        ("solve TABLE", ""),
+        *("place TABLE --nodes nodes.csv", "simulate TABLE", "plan --published S1 --near TABLE"),
+        *("check TABLE", "diff TABLE TABLE", "export TABLE --to slurm -o out"),
+        *("transition TABLE TABLE", "verify TABLE --against TABLE", "solve TABLE"),
     ],
 )
 def test_a_table_in_place_of_a_document_is_called_one_and_what_makes_a_plan_of_it_is_said(
     command: str,
-    instead_of: str,
     tables: list[str],
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -172,8 +165,7 @@ def test_a_table_in_place_of_a_document_is_called_one_and_what_makes_a_plan_of_i
     monkeypatch.chdir(tmp_path)
     assert run(command.replace("TABLE", tables[2]).split()) == 1
     said = error_of(capsys)
-    assert f"{tables[2]}: this is a table{instead_of}, expected a JSON document" in said
-    assert "'cms plan --services S.csv --operating-points P.csv -o plan.json' makes a plan" in said
+    assert f"{tables[2]}: this is a table, expected a JSON document; 'cms plan --services" in said
 
 
 def test_points_of_another_gpu_alone_name_the_flag_and_the_gpu(

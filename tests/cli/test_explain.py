@@ -91,7 +91,7 @@ def test_other_files_than_plans_are_refused_by_what_they_hold(
 ) -> None:
     name, *rest = command
     for file, words, code in (
-        (problem, '"cms-problem" (a problem), expected "cms-plan" (a plan)', 1),
+        (problem, '"cms-problem", expected "cms-plan" (a plan)', 1),
         (str(target), "holds a deployment, and plans are", 2),
         (tables[2], "this is a table, expected a JSON document", 1),
         ("nowhere.json", "there is no such file", 1),

@@ -93,9 +93,12 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
         {"demand": [1, None], "1g": [1, 2], "3g": [1, 2]},
         "row 1: job 'j1' has no 'demand'",
     ),
-    "a slip": ({"demand": [1], "1g": [1], "3G": [2]}, "no column '3g'; nearest: '3G'"),
-    "names": ({"demand": [1], "1g": [1], "3g": [2], "name": ["x"]}, "jobs of a folder are called"),
-    "a stranger": ({"demand": [1], "1g": [1], "3g": [2], "4g": [2]}, "'4g', which is no block"),
+    "a slip": ({"demand": [1], "1g": [1], "3G": [2]}, "and no others; nearest: '3g'"),
+    "names": (
+        {"demand": [1], "1g": [1], "3g": [2], "name": ["x"]},
+        "has a column 'name', expected",
+    ),
+    "a stranger": ({"demand": [1], "1g": [1], "3g": [2], "4g": [2]}, "has a column '4g', expected"),
     "below 0": (
         {"demand": [-1], "1g": [1], "3g": [2]},
         "bad.parquet: row 0: demand of job 'j0' is -1",
@@ -130,7 +133,7 @@ def test_what_is_not_where_it_is_looked_for_is_named(
     for arguments, words in (
         (["pack", files[0], "nowhere", "--head", head, "-o", fleet + "2"], "nowhere: there is no"),
         (["pack", *files, "--head", head, "-o", "-"], "a folder cannot be printed"),
-        (["solve", f"{fleet}/problem.json"], "give the folder that it is in"),
+        (["solve", f"{fleet}/problem.json"], 'is "cms-problem-folder", expected "cms-problem"'),
         (["solve", fleet, "--journal", head], "head.json: this is a file"),
         (["solve", str(tmp_path)], "has no problem.json"),
         (["check", fleet, fleet], "has no solution.json"),

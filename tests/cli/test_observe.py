@@ -172,7 +172,7 @@ def test_a_cluster_without_gpus_is_an_error_and_no_empty_fleet(
 
 NOT_OBSERVED = {
     "nobody's": (["lgi.txt"], "expected NODE=lgi.txt; or --node NAME"),
-    "no such file": (["lgj.txt"], "nearest: 'lgi.txt'"),
+    "no such file": (["lgj.txt"], "there is no such file"),
     "empty": (["empty"], "empty: the file is empty"),
     "not known": (["text"], "text: it is nothing that is known here, expected a deployment"),
     "no listing": (

@@ -125,7 +125,6 @@ def test_a_wish_that_cannot_be_meant_is_exit_code_2(
          "expected one of when, who; name it with --column"),
         ("when,who\n1,a\n", ["--column", "when", "--service-column", "user"], "no column 'user', "
          "expected one of when, who; name it with --service-column"),
-        ("when|who\n1|a\n", ["--column", "when", "--service-column", "who"], "separated by '|'"),
         ("when,who\n1,chat\n", [], "when, who, expected one of timestamp, "),
         ("seconds\n1\n1e400\n", [], "t.csv:3:1: '1e400' is no time, expected seconds"),
     ],

@@ -63,6 +63,11 @@ def test_a_number_is_read_as_its_column_shows(
     assert column(*cells[::-1], delimiter=delimiter) == expected[::-1]
 
 
+def test_numbers_of_a_list_show_the_mark_of_each_other() -> None:
+    (row,) = read_table(source("name;rates", "x;1,234 0,5"), ["rates"])
+    assert row["rates"].numbers() == [Fraction("1.234"), Fraction("0.5")]
+
+
 @pytest.mark.parametrize("others", [["7", "1/3"], ["1,5", "2.5"]])
 def test_where_nothing_tells_both_readings_are_named(others: list[str]) -> None:
     with pytest.raises(FileError, match="t.csv:2:3: .* which is 1234 or 1.234: its column"):

@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-import io
-import sys
 from decimal import Decimal
 from fractions import Fraction
 
-import pytest
 from hypothesis import given
 
 from cms.files import (
     lay_out,
     problem_from_json,
     problem_to_json,
-    read_problem,
-    write_problem,
 )
 from cms.problem.problem import Problem
 from tests.files.documents import PROBLEM, parsed, problems
@@ -48,14 +43,6 @@ def test_a_problem_comes_back_equal_from_its_file(problem: Problem) -> None:
     assert again.blocks == problem.blocks
     assert again.configurations == problem.configurations
     assert lay_out(problem_to_json(again)) == text
-
-
-def test_a_dash_is_standard_input_and_output(
-    monkeypatch: pytest.MonkeyPatch, capfdbinary: pytest.CaptureFixture[bytes]
-) -> None:
-    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(PROBLEM.encode())))
-    write_problem(read_problem("-"), "-")
-    assert capfdbinary.readouterr().out == PROBLEM.encode()
 
 
 def test_numbers_never_pass_through_a_float() -> None:

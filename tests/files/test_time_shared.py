@@ -19,29 +19,8 @@ from cms.files import (
     schedule_to_json,
 )
 from cms.referee.kinds import referee_of
-from tests.files.documents import parsed
 from tests.files.test_schemas import require_valid
 from tests.references.mixes import random_schedule, time_shared_toy
-
-TEXT = """\
-{
-  "format": "cms-problem",
-  "schema": 1,
-  "time_sharing": {"rule": "collect_then_run", "max_jobs": 3},
-  "machine_types": [
-    {"name": "machine", "cost": 1, "limit": null}
-  ],
-  "blocks": ["100", "60", "40"],
-  "configurations": [
-    {"machine": "machine", "blocks": {"100": 1}},
-    {"machine": "machine", "blocks": {"40": 1, "60": 1}}
-  ],
-  "jobs": [
-    {"name": "resnet50", "demand": 250, "limit": "0.108", "points": {"40": [[8, "0.015"]], "60": [["1/3", "0.012"], [16, "0.02"]]}},
-    {"name": "vgg16", "demand": "1/7", "limit": "0.142", "points": {}}
-  ]
-}
-"""  # noqa: E501
 
 seeds = st.integers(0, 10**9)
 
@@ -61,7 +40,8 @@ def test_problems_and_schedules_come_back_and_fit_their_schemas(seed: int) -> No
 
 
 def test_an_amount_has_one_length() -> None:
-    with pytest.raises(
-        FileError, match=r"^p.json:14:\d+: .*\.60\[1\]\[0\] .* of the amount 16, exp"
-    ):
-        problem_from_json(parsed(TEXT.replace('["1/3", "0.012"]', '[16, "0.012"]')))
+    document = problem_to_json(time_shared_toy(random.Random(0)))
+    given_points = next(each for job in document["jobs"] for each in job["points"].values() if each)
+    given_points.append(given_points[0])
+    with pytest.raises(FileError, match=r"^<document>: jobs.*\[0\] .* two points of the amount"):
+        problem_from_json(document)

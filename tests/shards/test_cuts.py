@@ -159,22 +159,6 @@ def test_counts_and_machines_are_a_schedule_where_a_schedule_in_memory_is(seed: 
     assert loaded == same
 
 
-def test_a_lost_block_and_a_machine_too_few_are_named() -> None:
-    problem = generate("real-rows", n=500, seed=1)
-    sharded = ShardedProblem.of(problem, size=100)
-    solution = asked(sharded)
-    table = counts_of(sharded, solution.schedule).astype(np.int64)
-    job, block = (int(at[250]) for at in np.nonzero(table))
-    less = table.copy()
-    less[job, block] -= 1
-    machines = solution.schedule.machines
-    (fault,) = check(sharded, scheduled(sharded, machines, less))
-    assert (fault.kind, fault.where) == ("demand", f"job 'j{job}'")
-    shape = next(iter(machines))
-    fewer = {**machines, shape: machines[shape] - 1}
-    assert {f.kind for f in check(sharded, scheduled(sharded, fewer, table))} == {"blocks"}
-
-
 @pytest.mark.parametrize(
     "table",
     [

@@ -124,11 +124,8 @@ def _recount(folder: Path, plan: Path) -> None:
     table = np.load(path)
     job, block = (int(at[0]) for at in np.nonzero(table))
     table[job, block] -= 1
-    sha256 = stored.write_file(path, stored.array_bytes(table))
-    _edit(
-        plan / "solution.json",
-        lambda d: _counts(d)[1]["sha256"].update({"npy": sha256}),
-    )
+    sha256 = stored.write_files(path.with_suffix(""), {"npy": stored.array_bytes(table)})
+    _edit(plan / "solution.json", lambda d: _counts(d)[1]["sha256"].update(sha256))
 
 
 def _counts(document: Any) -> Any:

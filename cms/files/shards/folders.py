@@ -30,11 +30,9 @@ from .stored import (
     StoredShard,
     array_bytes,
     lines_bytes,
-    read_array,
-    read_lines,
-    refuse_strangers,
+    read_files,
     stated_files,
-    write_file,
+    write_files,
     write_shard,
 )
 
@@ -114,7 +112,6 @@ def pack(
 def _shards(
     problem: Problem, chunks: Iterable[tuple[ArrayLike, ArrayLike]], size: int
 ) -> Iterator[Rows]:
-    """Cut chunks of any sizes anew."""
     waiting: list[Rows] = []
     held = first = 0
     for demands, supply in chunks:
@@ -211,16 +208,15 @@ class StoredCut(NamedTuple):
 
     def table(self, loaded: Loaded) -> NDArray[Any]:
         """Read them."""
-        n, k, sums = len(loaded.rows), loaded.rows.n_blocks, dict(self.sha256)
-        base = Path(self.folder, "counts", self.file)
-        refuse_strangers(base, sums, ("wide",))
-        table = read_array(Path(f"{base}.npy"), sums["npy"], (n, k))
-        if "wide" in sums:
-            path, jobs = Path(f"{base}.wide"), range(loaded.first, loaded.first + n)
+        n, k = len(loaded.rows), loaded.rows.n_blocks
+        base, jobs = Path(self.folder, "counts", self.file), range(loaded.first, loaded.first + n)
+        found = read_files(base, self.sha256, {"npy": (n, k)}, k, jobs)
+        table: NDArray[Any] = found["npy"]
+        if "wide" in found:
             table = table.astype(object)
-            for job, numbers in read_lines(path, sums["wide"], k, jobs).items():
+            for job, numbers in found["wide"].items():
                 if any(table[job - loaded.first]):
-                    raise FileError(str(path), f"job {job} is in the array as well")
+                    raise FileError(f"{base}.wide", f"job {job} is in the array as well")
                 table[job - loaded.first] = numbers
         return table
 
@@ -228,10 +224,7 @@ class StoredCut(NamedTuple):
 def write_solution_folder(
     document: Mapping[str, Any], schedule: ShardedSchedule, path: Path
 ) -> None:
-    """Write a solution folder, which must not be there yet, and appears when all is written.
-
-    `document` is all of the solution's but its format and its schedule.
-    """
+    """Write a solution folder, which must not be there yet, and appears when all is written."""
     with new_folder(path, "counts") as aside:
         files, first = [], 0
         for number, part in enumerate(schedule.counts):
@@ -257,8 +250,7 @@ def _write_counts(base: Path, table: NDArray[Any], first: int) -> dict[str, Any]
             )
         table = np.where(long[:, None], 0, table).astype(np.int64)
     files["npy"] = array_bytes(table)
-    sums = {what: write_file(Path(f"{base}.{what}"), files[what]) for what in sorted(files)}
-    return {"file": base.name, "sha256": sums}
+    return {"file": base.name, "sha256": write_files(base, dict(sorted(files.items())))}
 
 
 def sharded_schedule_from_json(value: Node, folder: Path) -> ShardedSchedule:

@@ -1,21 +1,17 @@
-"""A journal: what whole passes over the jobs have found, for a search that goes on after a kill.
-
-It holds what jobs pay and buy at prices, for one problem and one version of the code. What is part
-of a check is never read from it.
-"""
+"""What whole passes over the jobs have found, for a search that is cut off; never for a check."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from ...errors import FileError
 from ...running.code import code_digest
-from ..source import beside, rename, write_synced
+from ..source import beside, rename, telling, write_synced
 
 
 class Journal:
@@ -27,7 +23,7 @@ class Journal:
         head = {"format": "cms-journal", "schema": 1, "problem_sha256": sha256}
         if folder.exists() and not folder.is_dir():
             raise FileError(str(folder), "this is a file", expected="a folder")
-        with self._telling("cannot be used", "name another"):
+        with telling(self._path):
             folder.mkdir(exist_ok=True)
             there = self._path.read_bytes() if self._path.exists() else b""
             lines = [head | {"code": code_digest()}, *self._read(there, head)]
@@ -56,29 +52,17 @@ class Journal:
             self._known[_line(entry[0]).decode()] = entry[1]
             yield entry
 
-    @contextmanager
-    def _telling(self, what: str, fix: str) -> Iterator[None]:
-        try:
-            yield
-        except OSError as fault:
-            what = f"{what}: {fault.strerror or fault}"
-            raise FileError(str(self._path), what, fix=fix) from None
-
     def recall(self, asked: Sequence[Any], work_out: Callable[[], Any]) -> Any:
         """Return what is known, or else work it out, and write it down."""
         key = _line(asked).decode()
         if key not in self._known:
             self._known[key] = work_out()
-            with (
-                self._telling("cannot be written", "free some space, or go on without it"),
-                self._path.open("ab") as file,
-            ):
+            with telling(self._path), self._path.open("ab") as file:
                 file.write(_line(_entry(asked, self._known[key])))
         return self._known[key]
 
 
 def _entry(asked: Any, found: Any) -> list[Any]:
-    """Return what a line says, which ends with a digest of the rest."""
     return [asked, found, hashlib.sha256(_line([asked, found])).hexdigest()[:16]]
 
 

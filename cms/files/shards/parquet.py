@@ -1,8 +1,4 @@
-"""Jobs from Parquet files: a column ``demand``, and one for each block.
-
-Parquet is the door and not the house: a row by itself cannot be had without decoding its group,
-and whoever rechecks a folder would need the library that reads it.
-"""
+"""Jobs from Parquet files: a column ``demand``, and one for each block."""
 
 from __future__ import annotations
 
@@ -33,11 +29,7 @@ _EXACT_DIGITS = 15
 def parquet_chunks(
     paths: Iterable[str | Path], problem: Problem
 ) -> Iterator[tuple[NDArray[Any], NDArray[Any]]]:
-    """Yield the jobs of Parquet files, one after the other, as :func:`cms.pack` takes them.
-
-    The columns are named after the problem's blocks. They hold whole numbers, floats (meaning their
-    shortest decimal), or texts and decimals, which are taken exactly. Errors name row and job.
-    """
+    """Yield the jobs of Parquet files, one after the other, as :func:`cms.pack` takes them."""
     wanted, jobs, paths = ["demand", *problem.blocks], 0, list(paths)
     for path in paths:  # what is wrong with the last file is told before hours of reading
         with _opened(path) as file:
@@ -68,7 +60,6 @@ def _opened(path: str | Path) -> Iterator[Any]:
 def _chunks(
     path: str | Path, file: Any, wanted: list[str], first: int
 ) -> Iterator[tuple[NDArray[Any], NDArray[Any]]]:
-    """Yield the jobs of one file, whose first one has a number among those of all."""
     row = 0
     for batch in file.iter_batches(batch_size=_ROWS, columns=wanted):
         columns = []
@@ -108,21 +99,14 @@ def _refuse_columns(path: str | Path, found: list[str], wanted: list[str]) -> No
     if "demand" in wanted[1:]:
         what = "has one column 'demand', for a block of that name and for what jobs demand"
         raise FileError(path, what, fix="give the block another name")
-    for name in wanted:
-        if (times := found.count(name)) != 1:
-            what = f"several columns {name!r}" if times else f"no column {name!r}"
-            hint = "" if times else nearest(name, found)
-            expected = "columns " + ", ".join(map(repr, wanted))
-            raise FileError(path, f"has {what}{hint}", expected=expected)
-    for name in found:
-        if name not in wanted:
-            what = f"has a column {name!r}, which is no block of the head" + nearest(name, wanted)
-            fix = "leave it out (jobs of a folder are called j0, j1, ...), or name the block there"
-            raise FileError(path, what, fix=fix)
+    if sorted(found) != sorted(wanted):
+        odd = next((name for name in found if name not in wanted or found.count(name) > 1), None)
+        what = "lacks a column" if odd is None else f"has a column {odd!r}"
+        expected = f"the columns {', '.join(map(repr, wanted))}, each once, and no others"
+        raise FileError(path, what, expected=expected, fix=nearest(odd, wanted, lead=""))
 
 
 def _values(path: str | Path, name: str, column: Any) -> NDArray[Any]:
-    """Return a column as numbers, or as exact objects where those are no plain ones."""
     from pyarrow import types
 
     if types.is_dictionary(column.type):
@@ -159,15 +143,6 @@ def _floats(column: Any) -> NDArray[Any]:
 
 
 def _side_by_side(columns: list[NDArray[Any]], n: int) -> NDArray[Any]:
-    """Put columns into one table without changing a number.
-
-    Examples
-    --------
-    >>> _side_by_side([np.array([1, 2]), np.array([0.1, 0.5])], 2).dtype.kind
-    'f'
-    >>> _side_by_side([np.array([2**60 + 1]), np.array([0.1])], 1).tolist()
-    [[1152921504606846977, 0.1]]
-    """
     if not columns:
         return np.zeros((n, 0), dtype=np.int64)
     kinds = {column.dtype for column in columns}

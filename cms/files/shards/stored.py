@@ -6,7 +6,7 @@ import hashlib
 import math
 import os
 import re
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from io import BytesIO
@@ -22,7 +22,7 @@ from ...shards.engine import Shard
 from ...values.arrays import narrowest
 from ...values.numbers import LARGEST_DIGITS
 from ..fields import TEXT, Field, read_object
-from ..source import write_synced
+from ..source import telling, write_synced
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -38,14 +38,36 @@ _LINE = re.compile("(0|[1-9][0-9]*)(:(0|[1-9][0-9]*))*")
 _RESTORE = "restore the file, or make the folder again"
 
 
-def write_file(path: Path, data: bytes) -> str:
-    """Write a file, and return the SHA-256 of its bytes."""
-    try:
-        write_synced(path, data)
-    except OSError as fault:
-        what = f"cannot be written: {fault.strerror or fault}"
-        raise FileError(str(path), what, fix="free some space, or write elsewhere") from None
-    return hashlib.sha256(data).hexdigest()
+def write_files(base: Path, files: Mapping[str, bytes]) -> dict[str, str]:
+    """Write the files of a shard, and return the SHA-256 of each by its kind."""
+    for kind, data in files.items():
+        with telling(path := Path(f"{base}.{kind}")):
+            write_synced(path, data)
+    return {kind: hashlib.sha256(data).hexdigest() for kind, data in files.items()}
+
+
+def read_files(
+    base: Path,
+    sha256: Sequence[tuple[str, str]],
+    shapes: Mapping[str, tuple[int, ...]],
+    length: int,
+    jobs: range,
+) -> dict[str, Any]:
+    """Read the files of a shard by their kinds: arrays of these shapes, and rows of long numbers.
+
+    A file that the document does not name is refused: others might read it.
+    """
+    sums, found = dict(sha256), dict[str, Any]()
+    for kind in (*shapes, "wide"):
+        path = Path(f"{base}.{kind}")
+        if kind not in sums:
+            if path.exists():
+                raise FileError(path, "is there, and the document has no SHA-256 of it")
+        elif kind == "wide":
+            found[kind] = read_lines(path, sums[kind], length, jobs)
+        else:
+            found[kind] = read_array(path, sums[kind], shapes[kind])
+    return found
 
 
 def array_bytes(values: NDArray[Any]) -> bytes:
@@ -121,14 +143,6 @@ def read_lines(path: Path, sha256: str, length: int, jobs: range) -> dict[int, t
     return found
 
 
-def refuse_strangers(base: Path, known: Container[str], kinds: Iterable[str]) -> None:
-    """Refuse a file beside a shard's that the document does not name: others might read it."""
-    for kind in kinds:
-        path = base.with_name(f"{base.name}.{kind}")
-        if kind not in known and path.exists():
-            raise FileError(str(path), "is there, and the document has no SHA-256 of it")
-
-
 def _broken(path: Path | str, what: str, expected: str | None = None) -> FileError:
     return FileError(str(path), what, expected=expected, fix=_RESTORE)
 
@@ -153,23 +167,15 @@ class StoredShard(Shard):
     n_blocks: int
     sha256: tuple[tuple[str, str], ...]
 
-    def _path(self, what: str) -> Path:
-        return Path(self.folder, "jobs", f"{self.file}.{what}")
+    @property
+    def _base(self) -> Path:
+        return Path(self.folder, "jobs", self.file)
 
     def read(self) -> dict[str, Any]:
         """Read its files."""
-        sums, n, k = dict(self.sha256), self.n_jobs, self.n_blocks
-        refuse_strangers(Path(self.folder, "jobs", self.file), sums, ("denominator.npy", "wide"))
+        n, k = self.n_jobs, self.n_blocks
         shapes = {"demand.npy": (n,), "supply.npy": (n, k), "denominator.npy": (n,)}
-        found: dict[str, Any] = {
-            what: read_array(self._path(what), sums[what], shape)
-            for what, shape in shapes.items()
-            if what in sums
-        }
-        if "wide" in sums:
-            jobs = range(self.first, self.first + n)
-            found["wide"] = read_lines(self._path("wide"), sums["wide"], k + 2, jobs)
-        return found
+        return read_files(self._base, self.sha256, shapes, k + 2, range(self.first, self.first + n))
 
     def all_rows(self, narrow: dict[str, Any]) -> Rows:
         """Return the exact rows of all blocks."""
@@ -187,9 +193,9 @@ class StoredShard(Shard):
         none = np.flatnonzero(denominators == 0)
         if not np.array_equal(none, places) or demands[places].any() or supplies[places].any():
             what = "its jobs are not those whose numbers are 0 in the arrays"
-            raise _broken(self._path("wide"), what)
+            raise _broken(f"{self._base}.wide", what)
         if any(row.denominator < 1 for row in wide.values()):
-            raise _broken(self._path("wide"), "a denominator is 0")
+            raise _broken(f"{self._base}.wide", "a denominator is 0")
         return Rows(demands, supplies, denominators, wide)
 
     def row(self, job: int) -> Row:
@@ -197,7 +203,7 @@ class StoredShard(Shard):
         sums = dict(self.sha256)
         try:
             demand, supply, *denominator = (
-                np.load(self._path(what), mmap_mode="r")[job].tolist()
+                np.load(f"{self._base}.{what}", mmap_mode="r")[job].tolist()
                 for what in ("demand.npy", "supply.npy", "denominator.npy")
                 if what in sums
             )
@@ -220,6 +226,4 @@ def write_shard(folder: Path, file: str, first: int, rows: Rows) -> dict[str, st
             (first + j, row.denominator, row.demand, *row.supply)
             for j, row in sorted(rows.wide.items())
         )
-    return {
-        what: write_file(folder / "jobs" / f"{file}.{what}", data) for what, data in files.items()
-    }
+    return write_files(folder / "jobs" / file, files)

@@ -54,7 +54,7 @@ def read_nodes(path: StrPath, devices: dict[str, Gpu] | None = None) -> Deployme
     found: dict[str, list[FleetGpu]] = {}
     facts: dict[str, tuple[int, dict[str, str]]] = {}
     table = read_table(path, NODE_COLUMNS, _OPTIONAL)
-    refuse_unknown_columns(table, _OPTIONAL, kinds=())
+    refuse_unknown_columns(table, _OPTIONAL)
     for column in table.extra:
         if _NUMBERS.fullmatch(folded(column)):
             raise FileError(

@@ -90,7 +90,7 @@ def read_named_gpus(
     """
     limit = None if slowdown_limit is None else exact(slowdown_limit, "slowdown_limit")
     table = read_table(path, ONLINE_COLUMNS, ONLINE_OPTIONAL)
-    refuse_unknown_columns(table, ONLINE_OPTIONAL, {"order": "slowdown_limit"}, ["order"])
+    refuse_unknown_columns(table, ONLINE_OPTIONAL, "limits")
     lines: dict[str, int] = {}
     found = []
     for row in table:
@@ -141,7 +141,7 @@ def read_offline(path: StrPath, *, waiting_scale: Number | None = None) -> tuple
     """
     waits = () if waiting_scale is None else ("waiting_s",)
     table = read_table(path, (*OFFLINE_COLUMNS, *waits), OFFLINE_OPTIONAL)
-    refuse_unknown_columns(table, OFFLINE_OPTIONAL, kinds=["order"])
+    refuse_unknown_columns(table, OFFLINE_OPTIONAL, "limits")
     lines: dict[str, int] = {}
     found = []
     for row in table:
@@ -196,7 +196,7 @@ def read_measured_pairs(path: StrPath) -> tuple[MeasuredPair, ...]:
     lines: dict[tuple[str, str, str, int], int] = {}
     found = []
     table = read_table(path, PAIR_COLUMNS)
-    refuse_unknown_columns(table, kinds=["order"])
+    refuse_unknown_columns(table, (), "limits")
     for row in table:
         share = row["share"].integer(minimum=1)
         if share > 100:

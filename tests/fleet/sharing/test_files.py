@@ -134,7 +134,7 @@ BAD_PROBLEMS: list[tuple[tuple[str | int, ...], Any, str]] = [
     (("online", 1, "name"), "quiet", "two online classes are called 'quiet'"),
     (("offline", 0, "priority"), 0, "priority of offline class 'train' is 0"),
     (("offline", 0, "cuont"), 3, 'offline[0] has the unknown key "cuont"'),
-    (("format",), "cms-problem", 'format is "cms-problem" (a problem)'),
+    (("format",), "cms-problem", 'format is "cms-problem", expected'),
 ]
 
 

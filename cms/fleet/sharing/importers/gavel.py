@@ -65,7 +65,7 @@ def read_gavel_pairs(path: StrPath) -> tuple[tuple[MeasuredPair, ...], Profiles]
     Fraction(8, 1)
     """
     source = read_source(path, holds="a JSON document")
-    document = Node(parse_json(source, holds="throughputs"), source)
+    document = Node(parse_json(source), source)
     pairs: dict[tuple[str, str, str], MeasuredPair] = {}
     profiles: dict[tuple[str, str], dict[str, Fraction | str | None]] = {}
     for device, jobs in document.names("GPU type"):
