@@ -62,20 +62,6 @@ class NamedProblem:
     infeasible : bool
     bounds : Mapping[str, Fraction]
         Known values of other quantities, such as ``{"LP_DW": Fraction(259, 132)}``.
-
-    Examples
-    --------
-    >>> from cms import Configuration, Job, Problem
-    >>> halves = Configuration({"half": 2})
-    >>> pair = NamedProblem(
-    ...     name="pair",
-    ...     title="two jobs on the halves of a machine",
-    ...     source="by hand",
-    ...     make=lambda: Problem(configurations=halves, jobs=[Job("a", 2, {"half": 1})]),
-    ...     optimum=Fraction(1),
-    ... )
-    >>> pair.make()
-    Problem(1 jobs, 1 blocks, 1 configurations, 1 machine types)
     """
 
     name: str
