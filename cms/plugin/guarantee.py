@@ -72,8 +72,8 @@ class Guarantee:
 class Verdict(StrEnum):
     """Whether a finished run kept its guarantee.
 
-    ``VERIFIED``: the cost is at most ``factor * checked bound + additive``. ``BREACHED``: it is above
-    what an upper value of the reference allows. ``OPEN``: the bound is too weak to tell.
+    ``VERIFIED``: the cost is at most ``factor * checked bound + additive``. ``BREACHED``: it is
+    above what an upper value of the reference allows. ``OPEN``: the bound is too weak to tell.
     """
 
     VERIFIED = "verified"
