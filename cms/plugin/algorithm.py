@@ -26,11 +26,6 @@ class SolverBound:
 
     Accepted from the algorithms of this distribution only; a third party proves its bounds with a
     :class:`cms.Certificate`.
-
-    Examples
-    --------
-    >>> SolverBound("5/2", "CP-SAT")
-    SolverBound(value=Fraction(5, 2), solver='CP-SAT')
     """
 
     value: Fraction | None
@@ -46,13 +41,7 @@ class SolverBound:
 
 @dataclass(frozen=True, slots=True)
 class Named:
-    """A claim and the part of the algorithm it comes from, for the history: at most 100 letters.
-
-    Examples
-    --------
-    >>> Named(SolverBound(3, "CP-SAT"), "exact program").part
-    'exact program'
-    """
+    """A claim and the part of the algorithm it comes from, for the history: at most 100 letters."""
 
     claim: Schedule | ShardedSchedule | Certificate | SolverBound
     part: str

@@ -84,24 +84,12 @@ class AlgorithmDetails(NamedTuple):
 
 
 def algorithms() -> tuple[str, ...]:
-    """Return the names of the algorithms installed, without loading any.
-
-    Examples
-    --------
-    >>> "auto" in algorithms()
-    True
-    """
+    """Return the names of the algorithms installed, without loading any."""
     return tuple(sorted(_entries("cms.algorithms").names))
 
 
 def instances() -> tuple[str, ...]:
-    """Return the names of the instances installed, without loading any.
-
-    Examples
-    --------
-    >>> "S5" in instances()
-    True
-    """
+    """Return the names of the instances installed, without loading any."""
     return tuple(sorted(_entries("cms.instances").names))
 
 

@@ -110,13 +110,8 @@ def check_algorithm(
         By default the edge problems of the kinds it takes.
     seeds : sequence of int, default (0, 1)
     time_limit : float, default 10
-        Seconds for each run that is not about time; a run this cuts short is not held to be
-        reproducible.
+        Seconds for each run that is not about time; one it cuts short need not be reproducible.
     options : Mapping[str, object], optional
-
-    Examples
-    --------
-    >>> print(check_algorithm("auto"))  # doctest: +SKIP
     """
     laboratory = Laboratory(
         algorithm, problems, seeds=seeds, time_limit=time_limit, options=options

@@ -32,6 +32,12 @@ def edge(
     )
 
 
+def _large(
+    name: str, title: str, make: Callable[[], Any], optimum: Fraction | None = None
+) -> NamedProblem:
+    return NamedProblem(name=name, title=title, source=_SOURCE, make=make, optimum=optimum)
+
+
 def _edge(
     words: str,
     optimum: int | str | None,
@@ -188,25 +194,14 @@ def _time_shared_crowd() -> TimeSharedProblem:
 
 
 _CUTS = [[7, 0, 0, 0], [1, 3, 0, 0], [3, 0, 1, 0], [0, 1, 1, 0], [0, 0, 0, 1]]
-_large = partial(NamedProblem, source=f"{_SOURCE}; random, seeded")
 #: Problems to stop in the middle of: one that is hard, and large ones.
 CROWDS = (
-    NamedProblem(
-        name="set_cover",
-        title="127 vectors over F2 and 127 hyperplanes: 7 machines, and no bound by prices above 2",
-        source=f"{_SOURCE}; the set-cover instance over F2^q with q = 7",
-        make=lambda: _set_cover(7),
-        optimum=Fraction(7),
-    ),
+    _large("set_cover", "127 vectors and hyperplanes over F2", lambda: _set_cover(7), Fraction(7)),
+    _large("crowd", "3,000 jobs on machines cut like a GPU", lambda: _crowd([1, 2, 4, 8], _CUTS)),
     _large(
-        name="crowd",
-        title="3,000 jobs on machines cut like a GPU",
-        make=lambda: _crowd([1, 2, 4, 8], _CUTS),
+        "crowd_of_shares",
+        "3,000 jobs on machines cut by size",
+        lambda: _crowd([4, 2, 1], _UNEQUAL, blocks=["a", "b", "c"]),
     ),
-    _large(
-        name="crowd_of_shares",
-        title="3,000 jobs on machines cut by size",
-        make=lambda: _crowd([4, 2, 1], _UNEQUAL, blocks=["a", "b", "c"]),
-    ),
-    _large(name="time_shared_crowd", title="80 jobs on GPUs cut in two", make=_time_shared_crowd),
+    _large("time_shared_crowd", "80 jobs on GPUs cut in two", _time_shared_crowd),
 )
