@@ -257,8 +257,7 @@ def read_options(algorithm: Algorithm, given: Mapping[str, object]) -> Any:
     """Make an object of the algorithm's ``options_type``; InvalidOption for what it refuses."""
     name, kind, fields = algorithm.name, algorithm.options_type, option_fields(algorithm)
     if not isinstance(given, Mapping):
-        expected = 'a mapping of names to values, such as {"epsilon": "1/4"}'
-        raise InvalidOption(f"options is {given!r}; expected {expected}")
+        raise InvalidOption(f"options is {given!r}; expected a mapping of names to values")
     for option in given:
         if option not in fields:
             known = ", ".join(f"{key} (default {value})" for key, value in fields.items())

@@ -15,7 +15,6 @@ from ..mixes.problem import TimeSharedProblem
 from ..plugin.registry import NamedProblem
 from ..problem.parts import Configuration, Job, MachineType, SizeBoundedConfigurations
 from ..problem.problem import Problem
-from ..values.numbers import Number
 
 
 def edge(
@@ -64,10 +63,7 @@ _shared = partial(_edge, kind=TimeSharedProblem)
 
 
 def _whole(
-    words: str,
-    optimum: int | str | None,
-    jobs: Sequence[tuple[Number, Number, Sequence[tuple[Number, Number]]]],
-    **more: Any,
+    words: str, optimum: int | None, jobs: Sequence[tuple[Any, ...]], **more: Any
 ) -> NamedProblem:
     """Name a problem of time sharing on GPUs that are not cut."""
     given = [(demand, longest, {_GPU: points}) for demand, longest, points in jobs]
