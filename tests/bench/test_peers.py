@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from bench.peers import GROUPS, PEERS, ArcFlowProgram, CompactProgram, PeerAnswer, Program
+from bench.peers import PEERS, ArcFlowProgram, CompactProgram, PeerAnswer, Program
 from bench.row import Outcome
 from bench.runs.asking_peers import judge
 from cms import Configuration, Job, Problem, SizeBoundedConfigurations, solve
@@ -89,10 +89,6 @@ def test_arc_flow_agrees_with_solve_where_machines_are_cut_at_will(
     facts = judge(problem, program, answer)
     assert (facts["outcome"], facts["status"]) == (Outcome.ANSWERED, "optimal")
     assert facts["cost"] == solve(problem, time_limit=None).cost
-
-
-def test_every_peer_belongs_to_one_group() -> None:
-    assert sorted(name for group in GROUPS.values() for name in group) == sorted(PEERS)
 
 
 # --- the program ----------------------------------------------------------------------------------
