@@ -30,15 +30,6 @@ def test_a_true_solution_passes_the_check(
     assert capsys.readouterr().out == expected
 
 
-def test_a_plan_file_passes_the_check_by_itself(
-    tables: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    path = str(tmp_path / "plan.json")
-    assert run([*tables, "-o", path, "-q"]) == 0
-    assert run(["check", path]) == 0
-    assert capsys.readouterr().out.startswith("valid: 1 GPU, ")
-
-
 def test_a_plan_goes_through_a_pipe_to_the_check(
     tables: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -186,12 +186,14 @@ def test_what_the_check_refuses_is_refused_in_the_same_words(
     kind: str, change: Any, words: str, tmp_path: Path, request: pytest.FixtureRequest,
     capsys: pytest.CaptureFixture[str],
 ) -> None:  # fmt: skip
-    *others, altered = files_of(kind, request)
+    *others, altered = files = files_of(kind, request)
     document = json.loads(Path(altered).read_text("utf-8"))
     change(document)
     wrong, page = tmp_path / "wrong.json", tmp_path / "page.html"
     wrong.write_text(json.dumps(document), "utf-8")
     capsys.readouterr()
+    assert run(["check", *files]) == 0
+    assert capsys.readouterr().out.startswith("valid")
     assert run(["check", *others, str(wrong)]) == 1
     checked = capsys.readouterr()
     assert words in checked.out + checked.err
