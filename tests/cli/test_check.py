@@ -60,7 +60,12 @@ def tampered(path: Path, change: Any) -> None:
 
 
 FEASIBLE = {"status": "feasible", "proof": "none", "stop_reason": "finished", "history": []}
-NOTHING = {"cost": None, "machine_count": None, "gap": None, "schedule": {"groups": []}}
+NOTHING: dict[str, Any] = {
+    "cost": None,
+    "machine_count": None,
+    "gap": None,
+    "schedule": {"groups": []},
+}
 EARLIER = {"seconds": 0, "cost": None, "claimed_bound": None, "source": "auto", "lower_bound": 2}
 
 
