@@ -44,7 +44,8 @@ def solve(
     options : Mapping[str, object], optional
         The method's own options, by name.
     time_limit : float or None, default 60
-        Seconds for the whole call. Up to a million jobs our own methods take half a second more.
+        Seconds for the whole call, which our own methods keep to half a second up to a million
+        jobs; None means no limit.
     gap : number, default 0
         Stop when cost less lower bound is at most this, in the unit of the costs.
     seed : int, default 0
