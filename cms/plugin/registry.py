@@ -84,12 +84,24 @@ class AlgorithmDetails(NamedTuple):
 
 
 def algorithms() -> tuple[str, ...]:
-    """Return the names of the algorithms installed, without loading any."""
+    """Return the names of the algorithms installed, without loading any.
+
+    Examples
+    --------
+    >>> "auto" in algorithms()
+    True
+    """
     return tuple(sorted(_entries("cms.algorithms").names))
 
 
 def instances() -> tuple[str, ...]:
-    """Return the names of the instances installed, without loading any."""
+    """Return the names of the instances installed, without loading any.
+
+    Examples
+    --------
+    >>> "S5" in instances()
+    True
+    """
     return tuple(sorted(_entries("cms.instances").names))
 
 
@@ -135,9 +147,8 @@ def load_instance(name: str) -> Any:
     Fraction(3, 1)
     """
     loaded, entry = _load("cms.instances", name)
-    if isinstance(loaded, type) or not all(
-        hasattr(loaded, what) for what in ("name", "title", "source")
-    ):
+    told = [hasattr(loaded, what) for what in ("name", "title", "source")]
+    if isinstance(loaded, type) or not all(told):
         raise PluginError(
             f"{_described(entry)} is {loaded!r}; expected an object with name, title and source"
         )

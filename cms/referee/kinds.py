@@ -86,7 +86,13 @@ class Referee(Protocol):
 
 @singledispatch
 def referee_of(problem: Any) -> Referee:
-    """Return the referee of a problem; InvalidOption if none is registered for its type."""
+    """Return the referee of a problem; InvalidOption if none is registered for its type.
+
+    Examples
+    --------
+    >>> referee_of(Problem(configurations=[], jobs=[])).limited
+    False
+    """
     raise InvalidOption(f"problem is {problem!r}; expected a cms.Problem")
 
 

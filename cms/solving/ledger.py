@@ -41,8 +41,6 @@ class Ledger:
     A solver's word is accepted from a ``trusted`` algorithm alone.
     """
 
-    known: Known
-
     def __init__(
         self, problem: AnyProblem, algorithm: str, *, trusted: bool, clock: Callable[[], float]
     ) -> None:

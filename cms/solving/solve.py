@@ -59,10 +59,6 @@ def solve(
     on_improvement : callable, optional
         Called in this thread with each new :class:`cms.Incumbent` of the history.
 
-    Returns
-    -------
-    Solution
-
     Raises
     ------
     UnknownMethod, InvalidOption, InvalidSchedule
@@ -163,7 +159,8 @@ def run_checked(
             if guarantee is not None:
                 verdict = _verdict(name, guarantee, ledger.known, referee)
         status, proof = ledger.verdict
-        best, cost, certificate, lower_bound, claimed_bound, _, history = ledger.known
+        known = ledger.known._asdict()
+        best, _ = known.pop("best"), known.pop("infeasible")
         schedule: Any = referee.schedules() if best is None else best
         solution = Solution(
             status=status,
@@ -172,13 +169,9 @@ def run_checked(
             method=name,
             seconds=time.monotonic() - started,
             schedule=schedule,
-            cost=cost,
-            certificate=certificate,
-            lower_bound=lower_bound,
-            claimed_bound=claimed_bound,
             guarantee=verdict,
-            history=history,
             problem_sha256=sha256,
+            **known,
         )
         if log_end is not None:
             log_end(solution)

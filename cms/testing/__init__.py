@@ -108,10 +108,8 @@ def check_algorithm(
         A name is looked up in the registry; an object counts as a third party's.
     problems : sequence of NamedProblem, optional
         By default the edge problems of the kinds it takes.
-    seeds : sequence of int, default (0, 1)
     time_limit : float, default 10
         Seconds for each run that is not about time; one it cuts short need not be reproducible.
-    options : Mapping[str, object], optional
     """
     laboratory = Laboratory(
         algorithm, problems, seeds=seeds, time_limit=time_limit, options=options

@@ -57,9 +57,9 @@ class Observation:
         self._stopped_at: tuple[float, float] | None = None
         self.problem, self.seed = problem, arguments.get("seed", 0)
         self.claims: list[Any] = []
-        self.changed: list[str] = []
         self.solution: Solution | None = None
         self.refusal: CmsError | None = None
+        self.changed: list[str] = []
         self.late = False
         inputs = pickle.loads(pickle.dumps((problem, start)))
         before = [pickle.dumps(given) for given in inputs]

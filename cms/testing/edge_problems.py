@@ -189,15 +189,12 @@ def _time_shared_crowd() -> TimeSharedProblem:
     return TimeSharedProblem(configurations=[_WHOLE, *cut, Configuration({"mps:50": 2})], jobs=jobs)
 
 
+_crowd_of_shares = partial(_crowd, [4, 2, 1], _UNEQUAL, blocks=["a", "b", "c"])
 _CUTS = [[7, 0, 0, 0], [1, 3, 0, 0], [3, 0, 1, 0], [0, 1, 1, 0], [0, 0, 0, 1]]
 #: Problems to stop in the middle of: one that is hard, and large ones.
 CROWDS = (
     _large("set_cover", "127 vectors and hyperplanes over F2", lambda: _set_cover(7), Fraction(7)),
     _large("crowd", "3,000 jobs on machines cut like a GPU", lambda: _crowd([1, 2, 4, 8], _CUTS)),
-    _large(
-        "crowd_of_shares",
-        "3,000 jobs on machines cut by size",
-        lambda: _crowd([4, 2, 1], _UNEQUAL, blocks=["a", "b", "c"]),
-    ),
+    _large("crowd_of_shares", "3,000 jobs on machines cut by size", _crowd_of_shares),
     _large("time_shared_crowd", "80 jobs on GPUs cut in two", _time_shared_crowd),
 )
