@@ -57,6 +57,20 @@ def cells(table: Table) -> list[dict[str, Any]]:
 # --- proof rate and agreement ---------------------------------------------------------------------
 
 
+def test_rechecking_is_compared_with_solving_on_the_same_instance() -> None:
+    rows = [
+        row("auto", seed=1, checker="independent", seconds=0.5, check_seconds=1.0),
+        row("auto", seed=2, checker="independent", seconds=2.0, check_seconds=1.0),
+        row("auto", seed=3, checker="cms", seconds=1.0, check_seconds=9.0),
+        row("scip", checker="independent", seconds=1.0, check_seconds=9.0),
+    ]
+    *_, table = proof.tables(rows, Settings())
+    assert table.title == "second checker against solve"
+    line = cells(table)[-1]
+    assert (line["family"], line["files"], line["longest s"]) == ("all", 2, 1.0)
+    assert (line["median"], line["worst"]) == (1.25, 2.0)
+
+
 def test_the_summary_counts_checked_answers_alone() -> None:
     rows = [
         proved("auto", 5, seed=0),

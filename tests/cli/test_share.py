@@ -89,13 +89,6 @@ def test_options_reach_the_method_and_json_is_the_document(
     assert "stay is -1; expected a whole number from 0" in capsys.readouterr().err
 
 
-def test_nothing_to_share_is_an_answer(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    none = OFFLINE.replace(",300,", ",0,").replace(",500,", ",0,").replace(",7,", ",0,")
-    assert run(typed(tmp_path, offline=none)) == 0
-    head = "0 of 0 offline workloads on 600 GPUs, 0 of at most 0 GPU-equivalents: optimal"
-    assert capsys.readouterr().out.startswith(head)
-
-
 @pytest.mark.parametrize(
     ("table", "text", "code", "words"),
     [
