@@ -193,9 +193,6 @@ def test_tables_can_be_had_for_a_paper(here: Here, tmp_path: Path) -> None:
     assert not (tmp_path / "rows" / "figures").exists(), "this suite has none"
 
 
-# --- failures -------------------------------------------------------------------------------------
-
-
 WHY = {
     "liar": "claims a schedule of cost 0 that is not valid",
     "dies": "the process ended with code 3: my last words",
@@ -242,8 +239,6 @@ def test_rows_of_other_code_are_told(here: Here, rows: Rows, tmp_path: Path) -> 
     said = here(*few_runs, "--resume").err
     assert said.startswith("bench: 1 of the rows kept are of other code")
 
-
-# --- killed and resumed ---------------------------------------------------------------------------
 
 LONG = ("--suite", "proof", "--instances", 6, "--peers", "none", "-a", "stops")
 
@@ -310,9 +305,6 @@ def test_ctrl_c_ends_with_its_code_and_leaves_no_process(
         _, said = run.communicate()
     assert run.returncode == 130
     assert said == "bench: interrupted; --resume goes on where it was\n"
-
-
-# --- wrong input ----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

@@ -41,9 +41,6 @@ def perform_quietly(what: Task) -> Any:
     return perform(what, 1, lambda stage, facts: None)
 
 
-# --- in the process -------------------------------------------------------------------------------
-
-
 def test_stages_come_in_order_with_what_is_known() -> None:
     seen: list[tuple[Stage, set[str]]] = []
     row = perform(task(), 1, lambda stage, facts: seen.append((stage, set(facts))))
@@ -113,9 +110,6 @@ def test_a_process_is_warmed_up_once_for_each_method(monkeypatch: pytest.MonkeyP
     for method in ("auto", "auto", "cp_sat"):
         perform_quietly(task(method=method, warm_up=True))
     assert solved == [(5, "auto"), (5_000, "auto"), (5, "cp_sat"), (5_000, "cp_sat")]
-
-
-# --- in a process that can be ended ---------------------------------------------------------------
 
 
 @pytest.fixture
@@ -207,9 +201,6 @@ def test_a_line_that_is_no_answer_ends_the_run_at_once() -> None:
     assert row.outcome is Outcome.FAILED
     assert row.error == "the process answered what is no answer: {'no message': 'no json'}"
     assert row.n == 3, "what was known is kept"
-
-
-# --- the suites' own instances --------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("suite", SUITES)

@@ -32,9 +32,6 @@ def run(what: Task) -> RunRow:
     return perform(what, 1, lambda stage, facts: None)
 
 
-# --- chunks ---------------------------------------------------------------------------------------
-
-
 @pytest.fixture
 def three_a_chunk(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(chunks, "CHUNK", 3)
@@ -57,9 +54,6 @@ def test_a_family_that_draws_its_machines_is_refused() -> None:
         chunks.generate("mixed-fleet", **SMALL)
 
 
-# --- a run ----------------------------------------------------------------------------------------
-
-
 def test_a_folder_is_solved_as_the_problem_in_memory_is() -> None:
     folder, memory = run(task()), run(task(Kind.SOLVE))
     assert folder.error is None
@@ -71,9 +65,6 @@ def test_a_folder_is_solved_as_the_problem_in_memory_is() -> None:
     assert folder.measurements["shards"] == 1
     assert all(value > 0 for value in folder.measurements.values())
     assert RunRow.from_line(folder.to_line()) == folder
-
-
-# --- the table ------------------------------------------------------------------------------------
 
 
 def row(kind: Kind, **found: Any) -> RunRow:

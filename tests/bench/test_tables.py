@@ -54,9 +54,6 @@ def cells(table: Table) -> list[dict[str, Any]]:
     return list(table.to_json()["rows"])
 
 
-# --- proof rate and agreement ---------------------------------------------------------------------
-
-
 def test_rechecking_is_compared_with_solving_on_the_same_instance() -> None:
     rows = [
         row("auto", seed=1, checker="independent", seconds=0.5, check_seconds=1.0),
@@ -143,9 +140,6 @@ def test_agreement_counts_each_group_of_peers_once_an_instance() -> None:
     assert by_peer == {"highs": [1, 0, 0, 0, 0], "cp_sat": [3, 2, 1, 1, 0]}
 
 
-# --- peers and scale ------------------------------------------------------------------------------
-
-
 def test_the_limit_counts_where_a_peer_did_not_prove_and_the_best_setting_is_taken() -> None:
     rows = []
     for seed in range(3):
@@ -166,9 +160,6 @@ def test_the_limit_counts_where_a_peer_did_not_prove_and_the_best_setting_is_tak
     assert lines["highs (peer)"]["ratio"] == {"at_least": 40.0}
     assert lines["highs (peer)"]["worst gap"] == 5
     assert table.texts()[1][-1] == ">40x"
-
-
-# --- figures --------------------------------------------------------------------------------------
 
 
 @given(
