@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import importlib
 import os
 import subprocess
 import sys
 from fractions import Fraction
+from importlib.metadata import EntryPoints
 from pathlib import Path
 
 import pytest
@@ -185,7 +185,7 @@ def last_words(*command: str | Path) -> str:
 
 def test_an_empty_registry_says_how_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     cms.plugin.registry._entries.cache_clear()
-    monkeypatch.setattr(importlib.metadata, "entry_points", lambda group: ())
+    monkeypatch.setattr(cms.plugin.registry, "entry_points", lambda group: EntryPoints())
     try:
         assert algorithms() == ()
         with pytest.raises(UnknownMethod, match=r"run `pip install -e \.`"):

@@ -1,9 +1,4 @@
-"""What an algorithm is: a generator of claims, which the driver checks one by one.
-
-A third party's algorithm is a class like this one, registered under its name in the entry-point
-group ``cms.algorithms`` of its distribution; :mod:`cms.testing` tells whether it keeps the rules,
-and ``docs/methods/write-an-algorithm.md`` has a whole one.
-"""
+"""What an algorithm is: a generator of claims, which the driver checks one by one."""
 
 from __future__ import annotations
 
@@ -27,15 +22,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class SolverBound:
-    """A solver's word: no schedule costs less than this. It is believed, and marked as such.
+    """A solver's word: no schedule costs less than this, or, for None, there is no schedule.
 
     Accepted from the algorithms of this distribution only; a third party proves its bounds with a
-    :class:`cms.Certificate`. A value of None means that the solver found the problem infeasible.
-
-    Examples
-    --------
-    >>> SolverBound("5/2", "CP-SAT")
-    SolverBound(value=Fraction(5, 2), solver='CP-SAT')
+    :class:`cms.Certificate`.
     """
 
     value: Fraction | None
@@ -51,13 +41,7 @@ class SolverBound:
 
 @dataclass(frozen=True, slots=True)
 class Named:
-    """A claim and the part of the algorithm it comes from, for the history: at most 100 letters.
-
-    Examples
-    --------
-    >>> Named(SolverBound(3, "CP-SAT"), "exact program").part
-    'exact program'
-    """
+    """A claim and the part of the algorithm it comes from, for the history: at most 100 letters."""
 
     claim: Schedule | ShardedSchedule | Certificate | SolverBound
     part: str
@@ -74,13 +58,7 @@ Claim: TypeAlias = "Schedule | ShardedSchedule | Certificate | SolverBound | Nam
 
 @dataclass(frozen=True, slots=True)
 class Support:
-    """Whether an algorithm can take a problem; a refusal without a reason is a ValueError.
-
-    Examples
-    --------
-    >>> bool(Support(False, "the machines have limits"))
-    False
-    """
+    """Whether an algorithm can take a problem; a refusal without a reason is a ValueError."""
 
     ok: bool
     reason: str = ""
@@ -96,8 +74,7 @@ class Support:
 class Budget(Protocol):
     """What a run may use, and what is known so far; the driver's side of the conversation.
 
-    Everything here may be read at any time from any thread. Between two claims of an algorithm
-    nothing changes but ``stopped`` and the time.
+    It may be read from any thread. Between two claims only ``stopped`` and the time change.
     """
 
     @property
@@ -126,32 +103,27 @@ class Budget(Protocol):
     def on_stop(self, cancel: Callable[[], object]) -> AbstractContextManager[None]:
         """Have ``cancel`` called when the run is stopped while the block is being executed.
 
-        It is called from another thread, at once if the run is stopped already, and repeatedly
-        until the block is left: a solver that has not quite begun would miss a single call. So it
-        must bear repetition, and return at once. It stops native code, which sees no ``stopped``:
+        It is called from another thread, again and again until the block is left, and must return
+        at once. It stops native code, which sees no ``stopped``:
 
         * CP-SAT: ``solver.stop_search``, with ``catch_sigint_signal = False`` set, without which
           Ctrl-C aborts the process; look at ``stopped`` within the block before it is started;
         * MathOpt's GSCIP: a ``SolveInterrupter``'s ``interrupt``;
-        * HiGHS (in MathOpt or scipy) cannot be stopped: run it in slices shorter than half a
-          second, so that the last one ends within the grace;
+        * HiGHS cannot be stopped: run it in slices shorter than half a second, the grace;
         * compiled loops: in chunks of at most 0.2 s.
         """
 
 
 @runtime_checkable
 class Algorithm(Protocol):
-    """An algorithm for CMS problems.
-
-    It runs in the caller's thread. One that goes on after its time delays the answer.
+    """An algorithm for CMS problems, registered in the entry-point group ``cms.algorithms``.
 
     It takes a :class:`cms.Problem`, unless it has an attribute ``takes``: a tuple of the classes of
-    problems it takes instead, or of their full names, as ``"package.module.Class"``, of which none
-    is imported unless it is needed. Whatever else is asked of it is about such problems only.
+    problems it takes instead, or of their full names, as ``"package.module.Class"``.
 
     It must not change the problem, the schedule it starts from or its options; must draw randomness
-    from ``budget.seed`` only; and must end soon after ``budget.stopped``. Its claims are checked
-    one by one, exactly: one that does not hold is an :class:`cms.AlgorithmError`.
+    from ``budget.seed`` only; and must end soon after ``budget.stopped``: it runs in the caller's
+    thread. A claim of it that does not hold is an :class:`cms.AlgorithmError`.
     """
 
     @property
@@ -162,8 +134,7 @@ class Algorithm(Protocol):
     def options_type(self) -> type[Any]:
         """A frozen dataclass with a default and a word of documentation for every option.
 
-        Its ``__post_init__`` converts values and refuses bad ones with a ValueError or TypeError
-        that says what is expected.
+        Its ``__post_init__`` converts values; a ValueError says what is expected of bad ones.
         """
 
     def support(self, problem: Any, options: Any) -> Support:
@@ -172,15 +143,13 @@ class Algorithm(Protocol):
     def guarantee(self, problem: Any, options: Any) -> Guarantee | None:
         """Return what is proved about every finished run on this problem; None if nothing is.
 
-        It promises a schedule as well: where no machine type has a limit, a run that finishes
-        without one is an error.
+        Where no machine type has a limit, it promises a schedule as well.
         """
 
     def run(self, problem: Any, options: Any, budget: Budget) -> Iterator[Claim]:
-        """Yield claims as they are found: schedules, certificates, solver bounds.
+        """Yield schedules, certificates and solver bounds, better and better ones.
 
-        Better claims may follow until nothing more can be found, or ``budget.stopped``. The driver
-        stops the run by itself when a checked bound meets a checked schedule.
+        The driver ends the run when a checked bound meets a checked schedule.
         """
 
 

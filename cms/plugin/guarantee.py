@@ -33,17 +33,13 @@ class Guarantee:
     factor, additive : number
         >= 0; kept as exact rationals.
     against : Reference or str
-        The value the theorem compares with.
     theorem : str
-        The theorem's name, for readers and for the error if it is breached.
+        Its name.
 
     Examples
     --------
-    >>> rounding = Guarantee(2, "1/2", "LP_AGG", "T-2")
-    >>> print(rounding)
+    >>> print(Guarantee(2, "1/2", "LP_AGG", "T-2"))
     cost <= 2 LP_AGG + 0.5 (T-2)
-    >>> rounding.allows(Fraction(3))
-    Fraction(13, 2)
     """
 
     factor: Fraction
@@ -76,9 +72,8 @@ class Guarantee:
 class Verdict(StrEnum):
     """Whether a finished run kept its guarantee.
 
-    ``VERIFIED``: the cost is at most ``factor * checked bound + additive``, hence within what the
-    theorem promises relative to the optimum. ``BREACHED``: it exceeds what an upper value of the
-    reference allows, so theorem or code is wrong. ``OPEN``: the bound is too weak to tell.
+    ``VERIFIED``: the cost is at most ``factor * checked bound + additive``. ``BREACHED``: it is
+    above what an upper value of the reference allows. ``OPEN``: the bound is too weak to tell.
     """
 
     VERIFIED = "verified"

@@ -1,10 +1,7 @@
 """Algorithms and named instances, found by name through entry points: ours and everybody's.
 
-A distribution offers an algorithm by naming its class in the entry-point group ``cms.algorithms``,
-an instance by naming the object in ``cms.instances``, pages of files of its own by naming a
-function in ``cms.reports``, and what writes programs for other solvers in ``cms.programs``. Names
-are listed without loading anything; a plug-in is loaded when it is asked for. One that cannot be
-used raises PluginError, a name that is not installed UnknownMethod or UnknownInstance.
+The entry-point groups are ``cms.algorithms`` for classes, ``cms.instances`` for objects, and
+``cms.reports`` and ``cms.programs`` for functions that make pages of files or write programs.
 """
 
 from __future__ import annotations
@@ -18,21 +15,19 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from importlib import import_module
+from importlib.metadata import EntryPoint, EntryPoints, entry_points, packages_distributions
+from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from ..errors import AlgorithmError, CmsError, InvalidOption, UnknownMethod
 from ..values.frozen import FrozenMap
 from ..values.names import nearest
 from .algorithm import Algorithm
 
-if TYPE_CHECKING:
-    from importlib.metadata import Distribution, EntryPoint
-
 #: The distribution whose algorithms are trusted: solver bounds are believed from it alone.
 OWN_DISTRIBUTION = "configurable-machines"
 _REFUSALS = TypeError, ValueError, ArithmeticError
-_TOLD = "name", "title", "source"
 _MEMBERS = "name, options_type, support, guarantee and run (cms.Algorithm)"
 
 
@@ -67,20 +62,6 @@ class NamedProblem:
     infeasible : bool
     bounds : Mapping[str, Fraction]
         Known values of other quantities, such as ``{"LP_DW": Fraction(259, 132)}``.
-
-    Examples
-    --------
-    >>> from cms import Configuration, Job, Problem
-    >>> halves = Configuration({"half": 2})
-    >>> pair = NamedProblem(
-    ...     name="pair",
-    ...     title="two jobs on the halves of a machine",
-    ...     source="by hand",
-    ...     make=lambda: Problem(configurations=halves, jobs=[Job("a", 2, {"half": 1})]),
-    ...     optimum=Fraction(1),
-    ... )
-    >>> pair.make()
-    Problem(1 jobs, 1 blocks, 1 configurations, 1 machine types)
     """
 
     name: str
@@ -110,7 +91,7 @@ def algorithms() -> tuple[str, ...]:
     >>> "auto" in algorithms()
     True
     """
-    return tuple(sorted(_entries("cms.algorithms")))
+    return tuple(sorted(_entries("cms.algorithms").names))
 
 
 def instances() -> tuple[str, ...]:
@@ -121,7 +102,7 @@ def instances() -> tuple[str, ...]:
     >>> "S5" in instances()
     True
     """
-    return tuple(sorted(_entries("cms.instances")))
+    return tuple(sorted(_entries("cms.instances").names))
 
 
 def load_algorithm(name: str) -> tuple[Algorithm, bool]:
@@ -138,7 +119,7 @@ def load_algorithm(name: str) -> tuple[Algorithm, bool]:
             f"{_described(entry)} calls itself {algorithm.name!r}; its name and its entry point's "
             "must be the same"
         )
-    return algorithm, _distribution(entry) == OWN_DISTRIBUTION
+    return algorithm, _distribution(entry.dist) == OWN_DISTRIBUTION
 
 
 def algorithm_of(method: object) -> tuple[Algorithm, bool]:
@@ -150,22 +131,15 @@ def algorithm_of(method: object) -> tuple[Algorithm, bool]:
         isinstance(method, Algorithm) and name and type(name) is str
     ):
         hint = "; give an object, not its class" if isinstance(method, type) else ""
-        raise InvalidOption(
-            f"method is {method!r}; expected the name of an algorithm or an object with {_MEMBERS}"
-            + hint
-        )
+        expected = f"the name of an algorithm or an object with {_MEMBERS}{hint}"
+        raise InvalidOption(f"method is {method!r}; expected {expected}")
     return method, False
 
 
 def load_instance(name: str) -> Any:
     """Return a named instance: a :class:`NamedProblem`, or a scenario of the serving layer.
 
-    Raises
-    ------
-    UnknownInstance
-        If there is none of this name; it lists those there are.
-    PluginError
-        If two distributions claim the name, or the plug-in cannot be loaded or is no instance.
+    UnknownInstance lists those there are; PluginError says why a plug-in cannot be used.
 
     Examples
     --------
@@ -173,7 +147,8 @@ def load_instance(name: str) -> Any:
     Fraction(3, 1)
     """
     loaded, entry = _load("cms.instances", name)
-    if isinstance(loaded, type) or not all(hasattr(loaded, what) for what in _TOLD):
+    told = [hasattr(loaded, what) for what in ("name", "title", "source")]
+    if isinstance(loaded, type) or not all(told):
         raise PluginError(
             f"{_described(entry)} is {loaded!r}; expected an object with name, title and source"
         )
@@ -195,53 +170,50 @@ def algorithm_details() -> tuple[AlgorithmDetails, ...]:
     One that cannot be loaded is left out, with a RuntimeWarning that names its distribution.
     """
     found = []
-    for name, (entry, *_) in sorted(_entries("cms.algorithms").items()):
+    for name in algorithms():
         try:
             algorithm, trusted = load_algorithm(name)
             options = option_fields(algorithm)
         except CmsError as fault:
             warnings.warn(f"{fault}; it is left out", RuntimeWarning, stacklevel=2)
             continue
+        (entry,) = _entries("cms.algorithms").select(name=name)
         text = inspect.getdoc(algorithm) or ""
         summary = " ".join(text.strip().partition("\n\n")[0].split())
-        found.append(AlgorithmDetails(name, _distribution(entry), trusted, summary, options))
+        found.append(AlgorithmDetails(name, _distribution(entry.dist), trusted, summary, options))
     return tuple(found)
 
 
 @functools.cache
-def _entries(group: str) -> dict[str, list[EntryPoint]]:
-    # importing it costs a third of what numpy does, and only a named method needs it
-    from importlib.metadata import entry_points
-
-    by_name: dict[str, list[EntryPoint]] = {}
-    for entry in entry_points(group=group):
-        by_name.setdefault(entry.name, []).append(entry)
-    return by_name
+def _entries(group: str) -> EntryPoints:
+    return entry_points(group=group)
 
 
 def _load(group: str, name: str) -> tuple[Any, EntryPoint]:
     """Load the entry of a name; refuse a name of none or of two, and one that cannot be loaded."""
     entries = _entries(group)
     what, unknown = _GROUPS[group]
-    if name not in entries:
-        if not any(_distribution(e) == OWN_DISTRIBUTION for es in entries.values() for e in es):
+    named = entries.select(name=name)
+    providers = [_distribution(entry.dist) for entry in named or entries]
+    if not named:
+        if OWN_DISTRIBUTION not in providers:
             raise unknown(
                 f"{what} {name!r} is unknown, and nothing of {OWN_DISTRIBUTION} is registered in "
                 f"{group}: it is not installed in this environment; run `pip install -e .`"
             )
+        known = sorted(entries.names)
         raise unknown(
-            f"{what} {name!r} is unknown{nearest(str(name), entries)}; installed are "
-            + ", ".join(sorted(entries))
+            f"{what} {name!r} is unknown{nearest(str(name), known)}; installed are "
+            + ", ".join(known)
         )
-    entry, *others = entries[name]
-    if others:
-        providers = " and ".join(sorted(map(_distribution, entries[name])))
+    if len(named) > 1:
         raise PluginError(
-            f"{what} {name!r} is offered by {len(entries[name])} distributions, {providers}; "
-            "uninstall all but one"
+            f"{what} {name!r} is offered by {len(named)} distributions, "
+            f"{' and '.join(sorted(providers))}; uninstall all but one"
         )
+    (entry,) = named
     try:
-        if _distribution(entry) == OWN_DISTRIBUTION:
+        if providers == [OWN_DISTRIBUTION]:
             refuse_shadow(entry.module.partition(".")[0])
         return entry.load(), entry
     except Exception as fault:
@@ -257,8 +229,6 @@ def refuse_shadow(top: str) -> None:
     beside = place.parent.resolve() == cms.parent.resolve()
     if beside and getattr(import_module(top), "__cms_distribution__", None) == OWN_DISTRIBUTION:
         return
-    from importlib.metadata import packages_distributions
-
     if others := set(packages_distributions().get(top, [])) - {OWN_DISTRIBUTION}:
         raise PluginError(
             f"{place} is not of {OWN_DISTRIBUTION}; {' and '.join(sorted(others))} ships a "
@@ -273,27 +243,21 @@ def refuse_shadow(top: str) -> None:
 
 def _place(top: str) -> Path | None:
     """The folder of a top-level package, or the file of a module."""
-    from importlib.util import find_spec
-
     spec = find_spec(top)
     if spec is None:
         return None
     return Path([*(spec.submodule_search_locations or ()), str(spec.origin)][0])
 
 
-def _distribution(entry: EntryPoint) -> str:
-    return "an unknown distribution" if entry.dist is None else _name(entry.dist)
-
-
 @functools.cache
-def _name(distribution: Distribution) -> str:
+def _distribution(distribution: Any) -> str:
     # Its metadata are parsed anew whenever it is asked, which takes longer than a small problem.
     return re.sub(r"[-_.]+", "-", distribution.name).lower()
 
 
 def _described(entry: EntryPoint) -> str:
     kind = "algorithm" if entry.group == "cms.algorithms" else "instance"
-    return f"{kind} {entry.name!r} ({entry.value}, of distribution {_distribution(entry)})"
+    return f"{kind} {entry.name!r} ({entry.value}, of distribution {_distribution(entry.dist)})"
 
 
 def _said(fault: BaseException) -> str:
@@ -304,10 +268,7 @@ def read_options(algorithm: Algorithm, given: Mapping[str, object]) -> Any:
     """Make an object of the algorithm's ``options_type``; InvalidOption for what it refuses."""
     name, kind, fields = algorithm.name, algorithm.options_type, option_fields(algorithm)
     if not isinstance(given, Mapping):
-        raise InvalidOption(
-            f"options is {given!r}; expected a mapping of names to values, such as "
-            '{"epsilon": "1/4"}'
-        )
+        raise InvalidOption(f"options is {given!r}; expected a mapping of names to values")
     for option in given:
         if option not in fields:
             known = ", ".join(f"{key} (default {value})" for key, value in fields.items())

@@ -1,10 +1,6 @@
 """What a kind of problem is made of: a problem, a schedule, a certificate and a referee.
 
-Whatever runs an algorithm asks the referee and nothing else, so that it runs problems of every
-kind. A new kind brings these four classes, each as small as the protocols here, and registers its
-referee for its class of problems::
-
-    referee_of.register(MyProblem, MyReferee)
+A new kind brings these four classes, and ``referee_of.register(MyProblem, MyReferee)``.
 """
 
 from __future__ import annotations
@@ -31,8 +27,7 @@ P = TypeVar("P", bound=MachineProblem)
 class First(NamedTuple):
     """What is certain of a problem before any work; it is believed, as the referee is.
 
-    A certificate that holds, its bound rounded up to the costs' step, whether it shows that there
-    is no schedule, and an optimal schedule where that takes no search.
+    The bound is the certificate's, rounded up to the costs' step; a schedule is optimal.
     """
 
     certificate: Any
@@ -50,10 +45,7 @@ class AnyProblem(Protocol):
 
 
 class AnySchedule(Protocol):
-    """What schedules of every kind have; they are immutable and can be pickled.
-
-    Called without arguments, their class makes the empty one.
-    """
+    """What schedules of every kind have; they are immutable, and empty if made of nothing."""
 
     @property
     def machine_count(self) -> int | None:
@@ -64,11 +56,7 @@ class AnySchedule(Protocol):
 
 
 class Referee(Protocol):
-    """Judges everything that is claimed about one problem, exactly.
-
-    Costs are minimised: a kind that maximises takes what a schedule falls short of the most that is
-    conceivable.
-    """
+    """Judges everything that is claimed about one problem, exactly; costs are minimised."""
 
     @property
     def schedules(self) -> type[AnySchedule]:
@@ -102,10 +90,8 @@ def referee_of(problem: Any) -> Referee:
 
     Examples
     --------
-    >>> from cms import Configuration, Job, Problem, Schedule
-    >>> problem = Problem(configurations=Configuration({"b": 2}), jobs=[Job("x", 3, {"b": 1})])
-    >>> [str(fault) for fault in referee_of(problem).faults(Schedule())]
-    ["job 'x' has 0 of its demand served, needs 3"]
+    >>> referee_of(Problem(configurations=[], jobs=[])).limited
+    False
     """
     raise InvalidOption(f"problem is {problem!r}; expected a cms.Problem")
 
@@ -116,9 +102,6 @@ def check(problem: AnyProblem, schedule: AnySchedule) -> tuple[Violation, ...]:
     A schedule is valid if every group has a count of at least 1 and a configuration the problem
     allows, gives blocks (at least 1 an entry) of known types to known jobs without using more than
     the configuration has, keeps every machine type's limit, and meets every job's demand.
-
-    A schedule of another kind of problem is valid if its referee says so. The effort is linear in
-    jobs and entries of the schedule, independent of the number of machines.
 
     Examples
     --------

@@ -15,8 +15,8 @@ from typing import Any, Self
 
 from .stopping import POLL_SECONDS
 
+#: What a shell reports for a process that SIGINT ended.
 EXIT_CODE = 130
-"""What a shell reports for a process that SIGINT ended."""
 
 # Some launchers pass on a Ctrl-C that the terminal has already sent to the whole process group.
 # A person does not press twice within this time; a second signal that does is the same press.
@@ -32,11 +32,10 @@ class Interrupted(BaseException):  # no KeyboardInterrupt: Typer would take that
 
 
 class CtrlC:
-    """While entered, a first Ctrl-C is only noted; a second one raises KeyboardInterrupt.
+    """While entered, a first Ctrl-C sets ``pressed`` and ``cancel``; a second one raises.
 
     In a thread other than the main one, or where SIGINT is not handled by Python's default,
-    entering does nothing; a program may ``take_over`` any handler. The first press sets ``pressed``
-    and ``cancel``, which is what ``solve(cancel=...)`` takes.
+    entering does nothing; a program may ``take_over`` any handler.
     """
 
     #: What a press raises in a block that it may abort.
@@ -74,12 +73,8 @@ class CtrlC:
             self._abortable = False
 
     def look(self) -> None:
-        """Raise :attr:`abort` if Ctrl-C was pressed: who goes round in a loop asks now and then.
-
-        An exception that a signal's handler raises inside a destructor or a weak reference's
-        callback is printed and forgotten there.
-        """
-        if self.pressed:
+        """Raise :attr:`abort` if Ctrl-C was pressed: who goes round in a loop asks now and then."""
+        if self.pressed:  # a destructor forgets what a handler raises in it
             raise self.abort
 
     def _press(self, number: int, frame: FrameType | None) -> None:
@@ -93,12 +88,7 @@ class CtrlC:
 
 
 class CommandCtrlC(CtrlC):
-    """Ctrl-C in one of our commands: it tells what it does, and a second press leaves at once.
-
-    While input is being read (:meth:`abortable`) a press raises :class:`Interrupted`; at every
-    other moment it only sets :attr:`cancel`, so that nothing is torn apart: the driver sees the
-    event and returns the best checked solution.
-    """
+    """Ctrl-C in one of our commands: it tells what it does, and a second press leaves at once."""
 
     abort = Interrupted
 
@@ -133,10 +123,9 @@ class Watchdog:
     signal is written into a file at once, though (:func:`signal.set_wakeup_fd`), which is read
     here and handed on to whoever was listening before, as event loops do.
 
-    Both functions are called in another thread: ``left`` for the seconds left, 0 once the block is
-    to end; ``stop`` then, again and again until the block is left, since a solver that has not
-    quite begun misses a call. ``fault`` is what one of them raised last, ``pressed`` whether SIGINT
-    came while the block ran in the main thread.
+    Both functions are called in another thread: ``left`` for the seconds left; ``stop`` once there
+    are none, again and again, since a solver that has not quite begun misses a call. ``fault`` is
+    what one of them raised last.
     """
 
     def __init__(self, left: Callable[[], float], stop: Callable[[], object]) -> None:

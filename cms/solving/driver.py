@@ -1,9 +1,4 @@
-"""Runs an algorithm in the caller's thread, and hears its claims one at a time.
-
-The algorithm is a generator: it goes on when its last claim has been checked. So it never runs
-ahead of what is known, and the history of a run does not depend on the operating system. A watchdog
-stops it when the time is up.
-"""
+"""Runs an algorithm in the caller's thread: it goes on when its last claim has been checked."""
 
 from __future__ import annotations
 

@@ -38,17 +38,15 @@ class Known(NamedTuple):
 class Ledger:
     """The only door for claims: each is checked, stamped with the time, and kept if it is better.
 
-    ``algorithm`` is whose claims they are, for the errors; ``trusted``, whether a solver's word is
-    accepted from it; ``clock`` returns the seconds since the call of ``solve``.
+    A solver's word is accepted from a ``trusted`` algorithm alone.
     """
-
-    known: Known
 
     def __init__(
         self, problem: AnyProblem, algorithm: str, *, trusted: bool, clock: Callable[[], float]
     ) -> None:
         self._problem, self._algorithm = problem, algorithm
         self._trusted, self._clock = trusted, clock
+        self._solvers: dict[str, str] = {}
         self._referee = referee_of(problem)
         certificate, bound, infeasible, schedule = self._referee.first()
         self.known = Known(None, None, certificate, bound, None, Proof.NONE, ())
@@ -86,10 +84,7 @@ class Ledger:
             self._accept("start", best=schedule, cost=self._referee.cost(schedule))
 
     def bound_roughly(self, stopped: Callable[[], bool]) -> Iterator[Incumbent]:
-        """Put a bound by rough certificates beside a schedule that has none, and no solver's word.
-
-        Yields each new line of the history; once ``stopped`` is true, the attempt is given up.
-        """
+        """Put a bound beside a schedule that has none, and no solver's word; yield new lines."""
         known = self.known
         if not known.cost or known.lower_bound or known.claimed_bound is not None:
             return
@@ -104,8 +99,7 @@ class Ledger:
     def hear(self, claim: Any, *, stopped: Callable[[], bool] = never) -> Incumbent | None:
         """Check a claim; if it improves something, keep it and return the history's new line.
 
-        Once ``stopped`` is true a certificate's check is given up, between two leaves or once a
-        pass over the jobs has taken long: one takes little and may prove much.
+        Once ``stopped`` is true, a certificate's check is given up.
         """
         part, source = "", self._algorithm
         try:
@@ -120,10 +114,10 @@ class Ledger:
             else:
                 # A subclass could answer for itself when it is checked: a wrong type as well.
                 kinds = self._referee.schedules, *self._referee.certificates
+                names = ", ".join(kind.__name__ for kind in kinds)
                 raise self._refusal(
-                    f"claims an object of type {type(claim).__name__!r}; expected "
-                    f"{', '.join(kind.__name__ for kind in kinds)} or SolverBound (or one of these "
-                    "in a Named), and no subclass of them"
+                    f"claims an object of type {type(claim).__name__!r}; expected {names} or "
+                    "SolverBound (or one of these in a Named), and no subclass of them"
                 )
         except (AlgorithmError, FileError, ClusterError):
             raise  # a disk or a cluster is to blame for the latter, and no claim
@@ -181,11 +175,15 @@ class Ledger:
                 f"claims {claim!r}; a solver's word is accepted from the algorithms of "
                 "configurable-machines only, others prove their bounds with a certificate"
             )
-        if claim.value is None:
-            return {} if known.infeasible is not Proof.NONE else {"infeasible": Proof.SOLVER}
-        bound = round_up(claim.value, self._referee.step)
-        better = bound > max(known.claimed_bound or Fraction(0), known.lower_bound)
-        return {"claimed_bound": bound} if better else {}
+        found: dict[str, Any] = {}
+        if claim.value is not None:
+            bound = round_up(claim.value, self._referee.step)
+            if bound > max(known.claimed_bound or 0, known.lower_bound):
+                found["claimed_bound"] = bound
+        elif known.infeasible is Proof.NONE:
+            found["infeasible"] = Proof.SOLVER
+        self._solvers |= dict.fromkeys(found, claim.solver)
+        return found
 
     def _refusal(self, message: str) -> AlgorithmError:
         return AlgorithmError(self._algorithm, message)
@@ -193,12 +191,14 @@ class Ledger:
     def _refuse_contradictions(self, known: Known) -> None:
         if known.cost is None:
             return
-        valid, word = f"a valid schedule costs {shown(known.cost)}", "by its solver's word"
+        valid = f"a valid schedule costs {shown(known.cost)}"
         if known.infeasible is Proof.SOLVER:
-            raise self._refusal(f"{valid}, and {word} there is none")
+            raise self._refusal(f"{valid}, and {self._solvers['infeasible']} claims there is none")
         if known.claimed_bound is not None and known.cost < known.claimed_bound:
-            least = shown(known.claimed_bound)
-            raise self._refusal(f"{valid}, and {word} none costs less than {least}")
+            word = (
+                f"{self._solvers['claimed_bound']} claims a bound of {shown(known.claimed_bound)}"
+            )
+            raise self._refusal(f"{valid}, and {word}")
         if known.cost < known.lower_bound:
             raise self._refusal(
                 f"{valid}, and a bound of {shown(known.lower_bound)} passed its check as well, "

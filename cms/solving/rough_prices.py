@@ -1,8 +1,4 @@
-"""Block prices from one look at the jobs: a checked bound beside a schedule that came without any.
-
-A heuristic has no bound. So at the end of a run whose bound is still 0 these prices are tried, at
-the cost of two passes over the jobs; what they prove is computed exactly, as for all prices.
-"""
+"""Block prices from one look at the jobs: a checked bound beside a schedule without any."""
 
 from __future__ import annotations
 

@@ -38,12 +38,7 @@ class Proof(StrEnum):
 
 
 class StopReason(StrEnum):
-    """Why the run ended.
-
-    ``PROVED``: a checked bound met the best schedule, or a checked certificate showed that there is
-    none. ``FINISHED``: the algorithm ended by itself. ``GAP``: the wanted gap was reached.
-    ``TIME_LIMIT``. ``INTERRUPTED``: by Ctrl-C or the caller's ``cancel``.
-    """
+    """Why the run ended: with a proof, or by itself, or cut short by one of the caller's terms."""
 
     PROVED = "proved"
     FINISHED = "finished"
@@ -55,10 +50,8 @@ class StopReason(StrEnum):
 class Incumbent(NamedTuple):
     """A line of the history: what was known after a claim that improved something.
 
-    ``source`` is the algorithm or the solver whose word it is, mostly with the part of the run it
-    comes from ("price_and_branch: block prices, 7 passes"); or "start", "trivial" for what needs
-    no algorithm, or "rough prices" for the bound of a run that ended without one. Costs never rise
-    along a history, bounds never fall.
+    ``source`` is the algorithm or solver whose word it is, mostly with the part of the run it comes
+    from ("price_and_branch: block prices, 7 passes"); or "start", "trivial" or "rough prices".
     """
 
     seconds: float

@@ -36,28 +36,22 @@ def solve(
 ) -> Solution:
     """Find a schedule of low cost and a lower bound on every schedule's cost; check both exactly.
 
-    Whatever the method claims is checked in exact arithmetic before it counts; ``OPTIMAL`` and
-    ``INFEASIBLE`` are said here, never by a method.
-
     Parameters
     ----------
     problem : Problem
     method : str or Algorithm, default "auto"
-        A name from :func:`cms.algorithms`, or an algorithm of your own, which is treated like a
-        third party's: no solver's word is accepted from it.
+        A name from :func:`cms.algorithms`, or an algorithm of your own.
     options : Mapping[str, object], optional
         The method's own options, by name.
     time_limit : float or None, default 60
-        Seconds, for the whole call; None means no limit. With our own methods, and up to a million
-        jobs, the answer comes at most half a second later; a third party's may delay it.
+        Seconds for the whole call, which our own methods keep to half a second up to a million
+        jobs; None means no limit.
     gap : number, default 0
-        Stop when cost less lower bound is at most this; absolute, in the unit of the costs.
+        Stop when cost less lower bound is at most this, in the unit of the costs.
     seed : int, default 0
-        >= 0. The same seed, options, threads and version give the same history, but for the
-        seconds, if no time limit cuts the run short.
+        >= 0. It makes a run reproducible that no time limit cuts short.
     threads : int, optional
-        >= 1; by default the cores this process may use. They bound compiled pricing; a solver's
-        workers are the method's own option, the threads for a problem in a folder its engine's.
+        >= 1, for compiled pricing; by default the cores this process may use.
     start : Schedule, optional
         A valid schedule to improve on.
     cancel : threading.Event, optional
@@ -65,14 +59,10 @@ def solve(
     on_improvement : callable, optional
         Called in this thread with each new :class:`cms.Incumbent` of the history.
 
-    Returns
-    -------
-    Solution
-
     Raises
     ------
     UnknownMethod, InvalidOption, InvalidSchedule
-        For a bad argument; they are ValueErrors. Nothing has run then.
+        For a bad argument, before anything has run; they are ValueErrors.
     PluginError
         If the method is installed but cannot be used.
     UnsupportedProblem
@@ -80,22 +70,17 @@ def solve(
     AlgorithmError
         If a claim of the method does not hold, or the method fails.
     GuaranteeBreached
-        If a finished run costs more than the method's theorem allows, or has no schedule where one
-        is certain.
+        If a finished run costs more than the method's theorem allows.
 
     Notes
     -----
-    Nothing is printed. The logger ``cms`` of Python's :mod:`logging` has, at level INFO, what was
-    asked, a line an improvement and what was found: ``logging.basicConfig(level=logging.INFO)``.
+    Whatever the method claims is checked in exact arithmetic before it counts. The logger ``cms``
+    of Python's :mod:`logging` has, at level INFO, a line an improvement.
 
-    The method runs in the caller's thread. When it is to end, its solvers are stopped from another
-    one, and its last claims are heard for half a second. Ctrl-C ends the run with what is known
-    (``StopReason.INTERRUPTED``), even if the program has a handler of its own, which is called as
-    well; pressed twice, it raises KeyboardInterrupt as soon as the method is back from native code.
-    In a thread other than the main one, where Ctrl-C does not reach, use ``cancel``.
-
-    Problems and schedules are frozen, with read-only arrays, and are handed to the method as they
-    are.
+    The method runs in the caller's thread. Ctrl-C ends the run with what is known, even if the
+    program has a handler of its own, which is called as well; pressed twice, it raises
+    KeyboardInterrupt as soon as the method is back from native code. In a thread other than the
+    main one, where Ctrl-C does not reach, use ``cancel``.
 
     Examples
     --------
@@ -174,7 +159,8 @@ def run_checked(
             if guarantee is not None:
                 verdict = _verdict(name, guarantee, ledger.known, referee)
         status, proof = ledger.verdict
-        best, cost, certificate, lower_bound, claimed_bound, _, history = ledger.known
+        known = ledger.known._asdict()
+        best, _ = known.pop("best"), known.pop("infeasible")
         schedule: Any = referee.schedules() if best is None else best
         solution = Solution(
             status=status,
@@ -183,13 +169,9 @@ def run_checked(
             method=name,
             seconds=time.monotonic() - started,
             schedule=schedule,
-            cost=cost,
-            certificate=certificate,
-            lower_bound=lower_bound,
-            claimed_bound=claimed_bound,
             guarantee=verdict,
-            history=history,
             problem_sha256=sha256,
+            **known,
         )
         if log_end is not None:
             log_end(solution)

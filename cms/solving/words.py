@@ -68,13 +68,7 @@ def log_head(what: str = "best") -> str:
 
 
 def log_line(state: Incumbent | None, seconds: float) -> str:
-    """Say the run's latest state, None before the first claim, so many seconds after its begin.
-
-    Examples
-    --------
-    >>> log_line(None, 2.04)
-    '     2.0s           -           0         -'
-    """
+    """Say the run's latest state, None before the first claim, so many seconds after its begin."""
     best, bound, gap, source = "-", "0", "-", ""
     if state is not None:
         source = state.source
@@ -93,10 +87,7 @@ def log_line(state: Incumbent | None, seconds: float) -> str:
 def run_log(
     problem: AnyProblem, method: str, arguments: Arguments
 ) -> tuple[Callable[[Incumbent], object], Callable[[Solution], object]]:
-    """Log what is asked; return what to call with each improvement and with the solution.
-
-    The former passes improvements on to the caller's own ``on_improvement``.
-    """
+    """Log what is asked; return what to call with each improvement and with the solution."""
     log, sizes, until = logging.getLogger("cms").info, type(problem).__name__, "no time limit"
     if isinstance(problem, MachineProblem):
         jobs, types = count(len(problem.job_names), "job"), problem.machine_types

@@ -1,6 +1,6 @@
 """For those who write algorithms: the conformance suite and what it checks them on.
 
-Imports ``shortage`` and what stands before it. With pytest, one test a check::
+With pytest, one test a check::
 
     import pytest
     from cms.testing import CHECKS
@@ -10,8 +10,7 @@ Imports ``shortage`` and what stands before it. With pytest, one test a check::
     def test_conformance(check):
         check(MyAlgorithm())
 
-or in one call, with a report to print: :func:`check_algorithm`. Checks that a later version adds
-say so in ``since``, so that an upgrade explains itself.
+or in one call, with a report to print: :func:`check_algorithm`.
 """
 
 from __future__ import annotations
@@ -109,15 +108,8 @@ def check_algorithm(
         A name is looked up in the registry; an object counts as a third party's.
     problems : sequence of NamedProblem, optional
         By default the edge problems of the kinds it takes.
-    seeds : sequence of int, default (0, 1)
     time_limit : float, default 10
-        Seconds for each run that is not about time; a run this cuts short is not held to be
-        reproducible.
-    options : Mapping[str, object], optional
-
-    Examples
-    --------
-    >>> print(check_algorithm("auto"))  # doctest: +SKIP
+        Seconds for each run that is not about time; one it cuts short need not be reproducible.
     """
     laboratory = Laboratory(
         algorithm, problems, seeds=seeds, time_limit=time_limit, options=options
@@ -126,7 +118,9 @@ def check_algorithm(
     return ConformanceReport(laboratory.algorithm.name, results)
 
 
-_NAMES = ["support", "options", "claims", "inputs", "clock", "reproducible", "cancels"]
-_NAMES += ["edge_problems", "guarantee"]
 #: The checks, in the order of the report.
-CHECKS = tuple(Check(name, "0.1.0", getattr(checks, f"faults_in_{name}")) for name in _NAMES)
+CHECKS = tuple(
+    Check(name.removeprefix("faults_in_"), "0.1.0", function)
+    for name, function in vars(checks).items()
+    if name.startswith("faults_in_")
+)

@@ -11,13 +11,14 @@ from contextlib import closing, suppress
 from itertools import pairwise, takewhile
 from typing import Any, TypeAlias
 
-from ..errors import CmsError, GuaranteeBreached, InvalidCertificate, InvalidOption
+from ..errors import AlgorithmError, CmsError, GuaranteeBreached, InvalidOption
 from ..plugin.algorithm import Algorithm, Budget, Claim, Named, SolverBound, Support, kinds_taken
 from ..plugin.guarantee import Guarantee
 from ..plugin.registry import NamedProblem, algorithm_of, option_fields, read_options
-from ..referee.kinds import AnyProblem, AnySchedule, check, referee_of
+from ..referee.kinds import AnyProblem, AnySchedule, referee_of
 from ..running.stopping import GRACE_SECONDS
 from ..solving.driver import Arguments
+from ..solving.ledger import Ledger
 from ..solving.solution import Solution, StopReason
 from ..solving.solve import run_checked
 from ..values.frozen import FrozenMap
@@ -33,11 +34,9 @@ _ASLEEP = 20
 class Observation:
     """One run through the driver, on a copy of a problem; there it stands for the algorithm.
 
-    ``claims`` are all, whether they held or not; ``refusal`` is why the driver gave no
-    ``solution``; ``changed`` names the inputs that are no longer what they were. ``late`` says
-    whether it worked for more than half a second after it was stopped, by the process's own clock,
-    or slept on. ``on_start`` and ``on_claim`` are called when the run begins, and before each claim
-    is handed over.
+    ``claims`` are all, whether they held or not; ``refusal`` is why there is no ``solution``;
+    ``changed`` names the inputs that are no longer what they were; ``late`` says whether it worked
+    for more than half a second after it was stopped, by the process's own clock, or slept on.
     """
 
     def __init__(
@@ -58,9 +57,9 @@ class Observation:
         self._stopped_at: tuple[float, float] | None = None
         self.problem, self.seed = problem, arguments.get("seed", 0)
         self.claims: list[Any] = []
-        self.changed: list[str] = []
         self.solution: Solution | None = None
         self.refusal: CmsError | None = None
+        self.changed: list[str] = []
         self.late = False
         inputs = pickle.loads(pickle.dumps((problem, start)))
         before = [pickle.dumps(given) for given in inputs]
@@ -103,11 +102,10 @@ class Observation:
 
 
 class Laboratory:
-    """An algorithm on the bench: the problems to try it on, and the runs already watched.
+    """An algorithm, the problems to try it on, and the runs already watched.
 
-    Its problems are by default the edge problems here of the kinds it takes, and what the referees
-    of other kinds bring; ``crowds`` are large ones to stop in the middle of. ``time_limit`` is for
-    each run that is not about time, ``options`` for every run.
+    Its problems are by default those here, and what the referees of other kinds bring; ``crowds``
+    are large ones to stop in the middle of.
     """
 
     def __init__(
@@ -206,28 +204,20 @@ def faults_in_options(laboratory: Laboratory) -> Faults:
 def faults_in_claims(laboratory: Laboratory) -> Faults:
     """Claims are of the known types and hold, even where they would not improve anything."""
     for named, where, seen in laboratory.runs():
-        referee = referee_of(seen.problem)
         for claim in seen.claims:
-            if type(claim) is referee.schedules:
-                for violation in check(seen.problem, claim)[:1]:
-                    yield f"{where}: {claim!r}: {violation}"
-            elif type(claim) in referee.certificates:
-                try:
-                    claim.judged(seen.problem)
-                except InvalidCertificate as fault:
-                    yield f"{where}: {fault}"
-            elif type(claim) is not SolverBound:
-                yield f"{where}: an object of type {type(claim).__name__!r}"
-            elif not laboratory.trusted:
-                yield f"{where}: {claim!r}, a solver's word of a third party"
-            elif claim.value is None:
-                if not named.infeasible:
-                    yield f"{where}: {claim.solver} claims that there is no schedule"
-            elif named.optimum is not None and claim.value > named.optimum:
-                yield (
-                    f"{where}: {claim.solver} claims a bound of {shown(claim.value)}, "
-                    f"above the optimum {shown(named.optimum)}"
-                )
+            ledger = Ledger(seen.problem, where, trusted=laboratory.trusted, clock=time.monotonic)
+            try:
+                ledger.hear(claim)
+            except AlgorithmError as fault:
+                yield f"{where}: {fault.message}"
+            if type(claim) is not SolverBound:
+                continue
+            value, optimum = claim.value, named.optimum
+            if value is None and not named.infeasible:
+                yield f"{where}: {claim.solver} claims that there is no schedule"
+            elif value is not None and optimum is not None and value > optimum:
+                said = f"{where}: {claim.solver} claims a bound of {shown(value)}"
+                yield f"{said}, above the optimum {shown(optimum)}"
 
 
 def faults_in_inputs(laboratory: Laboratory) -> Faults:
@@ -242,11 +232,10 @@ def faults_in_inputs(laboratory: Laboratory) -> Faults:
 
 
 def faults_in_clock(laboratory: Laboratory) -> Faults:
-    """The algorithm ends within half a second of its time limit or the caller's cancel.
+    """The algorithm ends within half a second of work of its time limit or the caller's cancel.
 
-    Half a second of work, where the machine is busy with something else. Late means late twice: the
-    first time code may have been compiled. Not under a tracer, such as that of a measurement of
-    coverage: there all work is many times as much.
+    Late means late twice: the first time code may have been compiled. Under a tracer, such as that
+    of a measurement of coverage, nothing is.
     """
 
     def cancelled() -> Observation:
@@ -324,9 +313,9 @@ def faults_in_guarantee(laboratory: Laboratory) -> Faults:
         if promised is not None and not isinstance(promised, Guarantee):
             yield f"{named.name}: guarantee() returned {promised!r}; expected a cms.Guarantee"
             continue
-        if solution is None or optimum is None:
+        if promised is None or solution is None or optimum is None:
             continue
-        if promised is None or solution.stop_reason not in ("finished", "proved"):
+        if solution.stop_reason not in ("finished", "proved"):
             continue
         if solution.cost is None:
             yield f"{where}: finished without a schedule; {promised} promises one"

@@ -1,8 +1,4 @@
-"""Problems with known optima at the edges of the models, and large ones to stop in the middle of.
-
-Those of jobs that share blocks in time have machines as gpulet knows them, GPUs whole or cut into
-two shares, with its names of them.
-"""
+"""Problems with known optima at the edges of the models, and large ones to stop midway."""
 
 from __future__ import annotations
 
@@ -19,7 +15,6 @@ from ..mixes.problem import TimeSharedProblem
 from ..plugin.registry import NamedProblem
 from ..problem.parts import Configuration, Job, MachineType, SizeBoundedConfigurations
 from ..problem.problem import Problem
-from ..values.numbers import Number
 
 
 def edge(
@@ -34,6 +29,12 @@ def edge(
         optimum=None if optimum is None else Fraction(optimum),
         infeasible=optimum is None,
     )
+
+
+def _large(
+    name: str, title: str, make: Callable[[], Any], optimum: Fraction | None = None
+) -> NamedProblem:
+    return NamedProblem(name=name, title=title, source=_SOURCE, make=make, optimum=optimum)
 
 
 def _edge(
@@ -62,10 +63,7 @@ _shared = partial(_edge, kind=TimeSharedProblem)
 
 
 def _whole(
-    words: str,
-    optimum: int | str | None,
-    jobs: Sequence[tuple[Number, Number, Sequence[tuple[Number, Number]]]],
-    **more: Any,
+    words: str, optimum: int | None, jobs: Sequence[tuple[Any, ...]], **more: Any
 ) -> NamedProblem:
     """Name a problem of time sharing on GPUs that are not cut."""
     given = [(demand, longest, {_GPU: points}) for demand, longest, points in jobs]
@@ -74,7 +72,7 @@ def _whole(
 
 _SOURCE = "the conformance suite of cms"
 _GPU, _B = "mps:100", {"b": 1}
-_ONE, _TWO, _WHOLE = Configuration(_B), Configuration({"b": 2}), Configuration({_GPU: 1})
+_ONE, _TWO, _C, _WHOLE = map(Configuration, (_B, {"b": 2}, {"c": 1}, {_GPU: 1}))
 _UNEQUAL = SizeBoundedConfigurations({"a": 44, "b": 33, "c": 12}, capacity=132)
 _AT_MOST_2 = SizeBoundedConfigurations(_B, capacity=10, max_blocks=2)
 _HALVES = SizeBoundedConfigurations({"b": 50, "giant": 150}, capacity=100)
@@ -84,8 +82,12 @@ _COSTS = [MachineType("small", "1/2"), MachineType("large", "3/4")]
 _EITHER = [Configuration(_B, "cheap"), Configuration(_B, "dear")]
 _ONE_CHEAP = [MachineType("cheap", limit=1), MachineType("dear", 3)]
 _NO_DEAR = [MachineType("cheap", limit=1), MachineType("dear", 3, 0)]
+_NEARLY_2 = [(2, {"a": 1}), (3, {"b": 1}), (6, {"c": 1})]
 _ODD = "mönster größe, 猫; a=b/c <b>&\"'"
+_ODD_SHAPE, _ODD_TYPE = Configuration({_ODD: 1}, _ODD), [MachineType(_ODD)]
 _HUGE, _TINY = 2**70, Fraction(1, 3**30)
+_FAR_APART = [(_HUGE, {"b": 2**68 - 1, "c": 2**40}), (_TINY, {"c": _TINY})]
+_BERT = (1200, {"1g": 90, "3g": "310.5", "7g": 800}), ("333.3", {"1g": 40, "3g": 150, "7g": 380})
 
 
 def _parts(*weights: int) -> tuple[Any, Any]:
@@ -107,41 +109,23 @@ EDGE_PROBLEMS = (
     _edge("too_few_machines: 2 needed, one exists", None, _EITHER, [(2, _B)], _NO_DEAR),
     _edge("fractional_costs: 3 blocks: 3/4 + 1/2", "5/4", _SIZES, [(3, _B)], _COSTS),
     _edge("free_machines: all cost nothing", 0, _ONE, [(5, _B)], [MachineType("machine", cost=0)]),
-    _edge(
-        "not_rounding_up: 2 x 44 + 3 x 33 + 6 x 12 = 259 <= 2 x 132, yet no two machines hold them",
-        3,
-        _UNEQUAL,
-        [(2, {"a": 1}), (3, {"b": 1}), (6, {"c": 1})],
-    ),
+    _edge("not_rounding_up: 88 + 99 + 72 <= 2 x 132, yet no two hold them", 3, _UNEQUAL, _NEARLY_2),
     _edge("few_blocks: 5 of whatever size, at most 2 a machine: 3", 3, _AT_MOST_2, [(5, _B)]),
     _edge("partition: 3 1 1 2 2 1 splits into 5 and 5: 1", 1, *_parts(3, 1, 1, 2, 2, 1)),
     _edge("no_partition: 3 3 3 1 does not split: 2", 2, *_parts(3, 3, 3, 1)),
-    _edge(
-        "odd_names: names with blanks, quotes and other alphabets: 1",
-        1,
-        Configuration({_ODD: 1}, _ODD),
-        [(1, {_ODD: 1})],
-        [MachineType(_ODD)],
-        named=_ODD,
-    ),
-    _edge(
-        "wide_numbers: 2^70 by blocks of 2^68 - 1 takes 5, on 3 machines, beside 1 of 3^-30: 4",
-        4,
-        [_TWO, Configuration({"c": 1})],
-        [(_HUGE, {"b": 2**68 - 1, "c": 2**40}), (_TINY, {"c": _TINY})],
-    ),
-    _edge(
-        "mig: bert takes 7g + 5 x 1g or more (1,200 > 800; 630), resnet the rest of neither: 3",
-        3,
-        _MIG,
-        [(1200, {"1g": 90, "3g": "310.5", "7g": 800}), ("333.3", {"1g": 40, "3g": 150, "7g": 380})],
-    ),
+    _edge("odd_names: of any alphabet: 1", 1, _ODD_SHAPE, [(1, {_ODD: 1})], _ODD_TYPE, named=_ODD),
+    _edge("wide_numbers: 5 of 2^68 - 1 for 2^70, beside 1 of 3^-30: 4", 4, [_TWO, _C], _FAR_APART),
+    _edge("mig: 7g + 5 x 1g or more (1,200 > 800; 630), and no rest for resnet: 3", 3, _MIG, _BERT),
 )
 
 _EIGHT = (4, 3, [(8, 1)])  # of two such jobs a block gives each all it wants, in frames of 2
 _ON_B = (4, 3, {"b": [(8, 1)]})
-_SPLIT = {"mps:60": [(8, 1)], "mps:40": [(8, 1)]}
-_SLOW_WHOLE = {"mps:20": [(4, 2), (1, 3)], "mps:80": [(4, 5)], _GPU: [(4, 4)]}
+_SLOW, _GIANT = ("8/3", 5, [(8, 2)]), (1, 9, {"giant": [(8, 1)]})
+_COLLECTING, _ONE_GPU = "collect_then_run", [MachineType("machine", limit=1)]
+_CUT = 3, {"mps:60": [(8, 1)], "mps:40": [(8, 1)]}
+_60_40, _80_20 = ([_WHOLE, Configuration({f"mps:{s}": 1, f"mps:{100 - s}": 1})] for s in (60, 80))
+_SLOW_WHOLE = (2, 8, {"mps:20": [(4, 2), (1, 3)], "mps:80": [(4, 5)], _GPU: [(4, 4)]})
+_WIDE_RATES = [(_HUGE, 8, [(2**71, 4)]), (_TINY, 8, [(1, 4)])]
 
 TIME_SHARED_EDGE_PROBLEMS = (
     _whole("no_jobs: nothing to do: 0 machines", 0, []),
@@ -149,58 +133,22 @@ TIME_SHARED_EDGE_PROBLEMS = (
     _whole("shared: two jobs in turn on one block", 1, [_EIGHT] * 2),
     _whole("unshared: two that may not share: 2", 2, [_EIGHT] * 2, max_jobs=1),
     _whole("capped: three in a frame of 3, two may share", 2, [(2, 4, [(8, 1)])] * 3, max_jobs=2),
-    _whole(
-        "at_the_limit: a frame of 3 keeps limits of 4 and 5 exactly",
-        1,
-        [("8/3", 4, [(8, 1)]), ("8/3", 5, [(8, 2)])],
-    ),
-    _whole(
-        "above_the_limit: a frame of 3 breaks a limit by a ten-millionth: 2 machines",
-        2,
-        [("8/3", "3.9999999", [(8, 1)]), ("8/3", 5, [(8, 2)])],
-    ),
-    _whole(
-        "collecting: two frames of 2 break limits of 3, which a frame and a slot keep: 2 machines",
-        2,
-        [_EIGHT] * 2,
-        rule="collect_then_run",
-    ),
+    _whole("at_the_limit: a frame of 3 keeps limits of 4, 5", 1, [("8/3", 4, [(8, 1)]), _SLOW]),
+    _whole("above_the_limit: by 1/10^7: 2", 2, [("8/3", "3.9999999", [(8, 1)]), _SLOW]),
+    _whole("collecting: 2 frames of 2 break limits of 3: 2", 2, [_EIGHT] * 2, rule=_COLLECTING),
     _whole("short_rate: a billionth above 4: 2", 2, [("4.000000001", 3, [(8, 1)]), _EIGHT]),
-    _whole(
-        "odd_points: larger and quicker, or slow", 1, [(4, 3, [(1, 2), (8, 1), (64, 3)]), _EIGHT]
-    ),
-    _shared(
-        "split: 12 and 4: one share gives 8 to the first alone, the other 4 to each: 1 machine",
-        1,
-        [_WHOLE, Configuration({"mps:60": 1, "mps:40": 1})],
-        [(12, 3, _SPLIT), (4, 3, _SPLIT)],
-    ),
+    _whole("odd_points: larger and quicker", 1, [(4, 3, [(1, 2), (8, 1), (64, 3)]), _EIGHT]),
+    _shared("split: 12 = 8 alone and 4 beside 4: 1 machine", 1, _60_40, [(12, *_CUT), (4, *_CUT)]),
     _shared("halves: four jobs, two on each of two halves", 1, _HALVES, [_ON_B] * 4),
     _whole("huge_demand: 10^12 at 7 each, rounded up", 142_857_142_858, [(10**12, 2, [(7, 1)])]),
     _shared("fractional_costs: 5, two a block: 3/4 + 1/2", "5/4", _SIZES, [_ON_B] * 5, _COSTS),
-    _whole(
-        "wide_numbers: 2^70 at 2^69 a machine, and 3^-30 that finds no time beside it: 3",
-        3,
-        [(_HUGE, 8, [(2**71, 4)]), (_TINY, 8, [(1, 4)])],
-    ),
-    _shared(
-        "backwards: the smallest share and the larger batch are the fastest: 2 on a share of 20: 1",
-        1,
-        [_WHOLE, Configuration({"mps:80": 1, "mps:20": 1})],
-        [(2, 8, _SLOW_WHOLE)],
-    ),
+    _whole("wide_numbers: 2^70 at 2^69, 3^-30 alone: 3", 3, _WIDE_RATES),
+    _shared("backwards: a share of 20 is the fastest, and gives 2: 1", 1, _80_20, [_SLOW_WHOLE]),
     _whole("free: machines cost nothing", 0, [(5, 8, [(2, 4)])], types=[MachineType("machine", 0)]),
     _whole("too_slow: no batch keeps the limit", None, [(1, 1, [(1, 1)])]),
     _whole("unmeasured: a job that nobody measured", None, [(1, 1, [])]),
-    _shared(
-        "lost_block: a block on no machine", None, _HALVES, [_ON_B, (1, 9, {"giant": [(8, 1)]})]
-    ),
-    _whole(
-        "too_few_machines: 3 jobs, two to a block, and one machine",
-        None,
-        [_EIGHT] * 3,
-        types=[MachineType("machine", limit=1)],
-    ),
+    _shared("lost_block: a block on no machine", None, _HALVES, [_ON_B, _GIANT]),
+    _whole("too_few_machines: 3, two a block, and one", None, [_EIGHT] * 3, types=_ONE_GPU),
 )
 
 
@@ -226,46 +174,27 @@ def _set_cover(q: int) -> Problem:
 
 def _time_shared_crowd() -> TimeSharedProblem:
     random = Random(80)
-    shares = (20, 40, 50, 60, 80, 100)
-
-    def job(number: int) -> TimeSharedJob:
+    jobs = []
+    for number in range(80):
         speed = 200 + 600 * random.random()
         points = {
             f"mps:{share}": [
                 (2**b, Fraction(round(1000 + speed * 2**b * 100 / share), 10**6)) for b in range(7)
             ]
-            for share in shares
+            for share in (20, 40, 50, 60, 80, 100)
         }
         limit = Fraction(random.randrange(50, 200), 1000)
-        return TimeSharedJob(f"j{number}", random.randrange(30, 530), limit, points)
-
+        jobs.append(TimeSharedJob(f"j{number}", random.randrange(30, 530), limit, points))
     cut = [Configuration({f"mps:{share}": 1, f"mps:{100 - share}": 1}) for share in (20, 40)]
-    return TimeSharedProblem(
-        configurations=[_WHOLE, *cut, Configuration({"mps:50": 2})],
-        jobs=[job(number) for number in range(80)],
-    )
+    return TimeSharedProblem(configurations=[_WHOLE, *cut, Configuration({"mps:50": 2})], jobs=jobs)
 
 
+_crowd_of_shares = partial(_crowd, [4, 2, 1], _UNEQUAL, blocks=["a", "b", "c"])
 _CUTS = [[7, 0, 0, 0], [1, 3, 0, 0], [3, 0, 1, 0], [0, 1, 1, 0], [0, 0, 0, 1]]
-_large = partial(NamedProblem, source=f"{_SOURCE}; random, seeded")
 #: Problems to stop in the middle of: one that is hard, and large ones.
 CROWDS = (
-    NamedProblem(
-        name="set_cover",
-        title="127 vectors over F2 and 127 hyperplanes: 7 machines, and no bound by prices above 2",
-        source=f"{_SOURCE}; the set-cover instance over F2^q with q = 7",
-        make=lambda: _set_cover(7),
-        optimum=Fraction(7),
-    ),
-    _large(
-        name="crowd",
-        title="3,000 jobs on machines cut like a GPU",
-        make=lambda: _crowd([1, 2, 4, 8], _CUTS),
-    ),
-    _large(
-        name="crowd_of_shares",
-        title="3,000 jobs on machines cut by size",
-        make=lambda: _crowd([4, 2, 1], _UNEQUAL, blocks=["a", "b", "c"]),
-    ),
-    _large(name="time_shared_crowd", title="80 jobs on GPUs cut in two", make=_time_shared_crowd),
+    _large("set_cover", "127 vectors and hyperplanes over F2", lambda: _set_cover(7), Fraction(7)),
+    _large("crowd", "3,000 jobs on machines cut like a GPU", lambda: _crowd([1, 2, 4, 8], _CUTS)),
+    _large("crowd_of_shares", "3,000 jobs on machines cut by size", _crowd_of_shares),
+    _large("time_shared_crowd", "80 jobs on GPUs cut in two", _time_shared_crowd),
 )

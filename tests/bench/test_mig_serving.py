@@ -11,7 +11,7 @@ import pytest
 
 from bench.row import Outcome, RunRow
 from bench.suites import SUITES
-from bench.suites.mig_serving import AT_EARLY, cost_at, seconds_to_best
+from bench.suites.mig_serving import AT_EARLY
 from bench.tables import Table
 from bench.task import NAMED, Kind, Source, Task
 
@@ -94,9 +94,6 @@ def reds(rows: list[RunRow]) -> list[set[str]]:
     return [names(table) for table in SUITE.tables(rows, DEFAULTS)]
 
 
-# --- tasks ----------------------------------------------------------------------------------------
-
-
 def test_every_instance_goes_to_everybody() -> None:
     tasks = list(SUITE.tasks(DEFAULTS))
     per_source = Counter(task.source for task in tasks)
@@ -110,23 +107,6 @@ def test_every_instance_goes_to_everybody() -> None:
         ("bound", "partition_free"),
     ]  # fmt: skip
     assert {task.time_limit for task in tasks} == {60}
-
-
-# --- a run's history ------------------------------------------------------------------------------
-
-
-def test_early_is_what_the_run_had_at_ten_seconds() -> None:
-    run = pipeline(S1, (0.5, 12), (10.0, "23/2"), (10.5, 11), (40.0, 10))
-    assert [cost_at(run, at) for at in (0.2, 0.5, 10, 10.4, 99)] == [
-        None, 12, Fraction(23, 2), Fraction(23, 2), 10,
-    ]  # fmt: skip
-    assert seconds_to_best(run) == 40.0
-    late_bound = replace(run, history=(*run.history, (50.0, 10, 9, "a bound")))
-    assert seconds_to_best(late_bound) == 40.0
-    assert seconds_to_best(row(S1, "mig_serving")) is None
-
-
-# --- tables ---------------------------------------------------------------------------------------
 
 
 def test_gpus_are_means_and_savings_are_against_whole_gpus() -> None:
@@ -176,7 +156,7 @@ def test_a_pipeline_worse_than_its_fast_phase_is_red() -> None:
     assert reds(rows) == [{"S1"}, {AT_EARLY, "mig_serving"}]
 
 
-def test_failed_runs_are_counted_and_red_and_none_of_their_figures_is_used() -> None:
+def test_failed_runs_are_red_and_none_of_their_figures_is_used() -> None:
     failed = replace(pipeline(S1, (0.5, 2)), outcome=Outcome.FAILED, error="it is not valid")
     rows = [row(S1, "mig_serving_fast", 3), failed, pipeline(FIRST, (0.5, 11)), proved(S1, 2)]
     (scenario, _), (_, early, end) = lines(rows)
@@ -185,4 +165,3 @@ def test_failed_runs_are_counted_and_red_and_none_of_their_figures_is_used() -> 
         (2, 1, 0), (2, 1, 0),
     ]  # fmt: skip
     assert reds(rows) == [{"S1"}, {AT_EARLY, "mig_serving"}]
-    assert [(line["runs"], line["failed"]) for line in lines([failed])[1]] == [(1, 1), (1, 1)]

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from bench.peers import GROUPS, PEERS, ArcFlowProgram, CompactProgram, PeerAnswer, Program
+from bench.peers import PEERS, ArcFlowProgram, CompactProgram, PeerAnswer, Program
 from bench.row import Outcome
 from bench.runs.asking_peers import judge
 from cms import Configuration, Job, Problem, SizeBoundedConfigurations, solve
@@ -91,13 +91,6 @@ def test_arc_flow_agrees_with_solve_where_machines_are_cut_at_will(
     assert facts["cost"] == solve(problem, time_limit=None).cost
 
 
-def test_every_peer_belongs_to_one_group() -> None:
-    assert sorted(name for group in GROUPS.values() for name in group) == sorted(PEERS)
-
-
-# --- the program ----------------------------------------------------------------------------------
-
-
 def test_too_many_contents_of_a_size_bounded_set_are_refused(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -107,9 +100,6 @@ def test_too_many_contents_of_a_size_bounded_set_are_refused(
     problem = Problem(configurations=shape, jobs=[Job("j", 1, dict.fromkeys(sizes, 1))])
     with pytest.raises(UnsupportedProblem, match="more than 1000 maximal contents"):
         CompactProgram.of(problem)
-
-
-# --- the arc-flow program -------------------------------------------------------------------------
 
 
 def cut(sizes: dict[str, int], capacity: int, max_blocks: int | None = None) -> Problem:
@@ -138,9 +128,6 @@ def test_sums_beyond_the_range_of_cp_sat_are_refused() -> None:
     program = CompactProgram.of(problem)
     with pytest.raises(UnsupportedProblem, match="beyond CP-SAT's range"):
         PEERS["cp_sat_1"].prepare(program)
-
-
-# --- what a peer says is not believed -------------------------------------------------------------
 
 
 def answered(**claims: Any) -> dict[str, Any]:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from math import inf
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from bench.plots import draw
-from bench.plots.curves import gaps_at, profile
+from bench.plots.curves import gaps_at
 from bench.row import Outcome, RunRow
 from bench.suites import SUITES, Settings
 from bench.suites.quality import known_values, proved_ratio, quality, ratios
@@ -54,12 +53,6 @@ def test_the_gap_falls_with_the_history() -> None:
     assert gaps_at(row(history=()), [1.0]) == [1]
     free = ((0.1, 0, 0, "nothing to pay"),)
     assert gaps_at(row(history=free), [1.0]) == [0]
-
-
-def test_a_profile_counts_what_somebody_proved() -> None:
-    seconds = {"a": {"x": 1.0, "y": None, "z": None}, "b": {"x": 2.0, "y": 3.0, "z": None}}
-    assert profile(seconds) == {"a": [1, inf], "b": [2, 1]}
-    assert profile({"a": {"x": None}}) == {"a": []}
 
 
 def test_ratios_are_to_the_best_bound_and_to_a_proved_optimum() -> None:

@@ -75,9 +75,6 @@ def test_a_line_that_is_no_row_is_refused_with_its_number(line: str, tmp_path: P
         Results(tmp_path, "proof", resume=True)
 
 
-# --- executors --------------------------------------------------------------------------------
-
-
 class Executor:
     """Answers, breaks, is gone or is silent (None), as its list of answers says."""
 
@@ -122,9 +119,6 @@ def test_a_cluster_that_falls_silent_is_asked_whether_it_lives(
             threads=1, on_row=print, lives=lambda: next(life),
         )  # fmt: skip
     assert results.rows == [row(1)]
-
-
-# --- what a row means -----------------------------------------------------------------------------
 
 
 def test_time_to_proof_is_the_limit_where_there_is_no_proof_in_time() -> None:

@@ -168,9 +168,6 @@ def test_numbers_beyond_any_float_are_no_crash() -> None:
         assert not check(problem, schedule)
 
 
-# --- best fit decreasing --------------------------------------------------------------------------
-
-
 def one_by_one(sizes: list[int], capacity: int) -> int:
     """Count the bins of best fit decreasing, an item at a time."""
     bins: list[list[int]] = []

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -12,7 +11,6 @@ import pytest
 from bench import chunks
 from bench.row import Outcome, RunRow
 from bench.runs import perform
-from bench.runs.solving import solve_measured
 from bench.suites import SUITES, shards
 from bench.tables import Table
 from bench.task import Kind, Source, Task
@@ -32,9 +30,6 @@ def task(kind: Kind = Kind.SHARDS, source: Source = REAL_ROWS, **changes: Any) -
 
 def run(what: Task) -> RunRow:
     return perform(what, 1, lambda stage, facts: None)
-
-
-# --- chunks ---------------------------------------------------------------------------------------
 
 
 @pytest.fixture
@@ -59,9 +54,6 @@ def test_a_family_that_draws_its_machines_is_refused() -> None:
         chunks.generate("mixed-fleet", **SMALL)
 
 
-# --- a run ----------------------------------------------------------------------------------------
-
-
 def test_a_folder_is_solved_as_the_problem_in_memory_is() -> None:
     folder, memory = run(task()), run(task(Kind.SOLVE))
     assert folder.error is None
@@ -73,21 +65,6 @@ def test_a_folder_is_solved_as_the_problem_in_memory_is() -> None:
     assert folder.measurements["shards"] == 1
     assert all(value > 0 for value in folder.measurements.values())
     assert RunRow.from_line(folder.to_line()) == folder
-
-
-def test_what_the_second_checker_refuses_is_a_failed_run(monkeypatch: pytest.MonkeyPatch) -> None:
-    def too_good(*arguments: Any) -> Any:
-        solution, cpu = solve_measured(*arguments)
-        return replace(solution, lower_bound=solution.lower_bound + 1), cpu
-
-    monkeypatch.setattr("bench.runs.sharding.solve_measured", too_good)
-    row = run(task())
-    assert row.outcome is Outcome.FAILED
-    assert row.error is not None
-    assert row.error.startswith("the independent checker refuses the solution: ")
-
-
-# --- the table ------------------------------------------------------------------------------------
 
 
 def row(kind: Kind, **found: Any) -> RunRow:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from fractions import Fraction
 from typing import Any
 
@@ -10,9 +9,7 @@ import pytest
 
 from bench.row import Outcome, RunRow
 from bench.suites import SUITES
-from bench.suites.stock import LINES
 from bench.task import Kind, Source, Task
-from instances.families import family
 
 SUITE = SUITES["stock"]
 KINDS = {"best_fit": Kind.RULE, "highs_arc_flow": Kind.PEER}
@@ -49,21 +46,6 @@ ROWS = [
     row("highs_arc_flow", 0, 10, status="optimal", proof="solver"),
     row("highs_arc_flow", 1, outcome=Outcome.UNSUPPORTED, error="too large", seconds=None),
 ]
-
-
-def test_every_instance_goes_to_auto_arc_flow_and_best_fit() -> None:
-    tasks = list(SUITE.tasks(SUITE.defaults))
-    assert set(Counter(task.source for task in tasks).values()) == {3}
-    assert Counter((task.kind.value, task.method) for task in tasks) == {
-        ("solve", "auto"): 20 * len(LINES),
-        ("peer", "highs_arc_flow"): 20 * len(LINES),
-        ("rule", "best_fit"): 20 * len(LINES),
-    }
-    assert {task.time_limit for task in tasks} == {20}
-    for task in tasks:
-        parameters = dict(task.source.arguments)
-        assert parameters.pop("n") <= SUITE.defaults.largest
-        assert parameters.keys() - {"seed"} <= family(task.source.family).parameters().keys()
 
 
 def test_a_line_says_what_is_proved_by_whom_and_how_far_the_rest_is() -> None:

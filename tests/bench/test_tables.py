@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from bench.figures import growth, quantile
 from bench.peers import GROUPS
 from bench.row import Outcome, RunRow
-from bench.suites import SUITES, Settings, peers, proof, scale
+from bench.suites import SUITES, Settings, peers, proof
 from bench.suites.agreement import agreement
 from bench.tables import Table, failures
 from bench.task import Kind, Source, Task
@@ -66,9 +66,6 @@ def test_rechecking_is_compared_with_solving_on_the_same_instance() -> None:
     line = cells(table)[-1]
     assert (line["family"], line["files"], line["longest s"]) == ("all", 2, 1.0)
     assert (line["median"], line["worst"]) == (1.25, 2.0)
-
-
-# --- proof rate and agreement ---------------------------------------------------------------------
 
 
 def test_the_summary_counts_checked_answers_alone() -> None:
@@ -143,9 +140,6 @@ def test_agreement_counts_each_group_of_peers_once_an_instance() -> None:
     assert by_peer == {"highs": [1, 0, 0, 0, 0], "cp_sat": [3, 2, 1, 1, 0]}
 
 
-# --- peers and scale ------------------------------------------------------------------------------
-
-
 def test_the_limit_counts_where_a_peer_did_not_prove_and_the_best_setting_is_taken() -> None:
     rows = []
     for seed in range(3):
@@ -166,15 +160,6 @@ def test_the_limit_counts_where_a_peer_did_not_prove_and_the_best_setting_is_tak
     assert lines["highs (peer)"]["ratio"] == {"at_least": 40.0}
     assert lines["highs (peer)"]["worst gap"] == 5
     assert table.texts()[1][-1] == ">40x"
-
-
-def test_scale_stops_at_the_largest_size_and_thins_out_the_seeds() -> None:
-    wanted = list(scale.runs_of(Settings(seeds=10, largest=10**7)))
-    assert [sum(n == size for n, _, _ in wanted) for size in scale.SIZES] == [30, 30, 30, 12, 1]
-    assert max(n for n, _, _ in scale.runs_of(Settings(largest=10**5))) == 10**5
-
-
-# --- figures --------------------------------------------------------------------------------------
 
 
 @given(

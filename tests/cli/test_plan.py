@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 import re
 import xml.etree.ElementTree as ElementTree
@@ -12,9 +11,7 @@ import pytest
 
 from cms.cli.app import run
 from cms.fleet.serving import read_plan
-from cms.values.numbers import format_exact
-from instances import published
-from tests.cli.shared import POINTS, ROOT, SERVICES
+from tests.cli.shared import ROOT
 
 
 def test_a_plan_prints_bars_a_table_the_bound_and_the_proof(
@@ -45,36 +42,6 @@ def test_a_plan_without_limits_never_says_that_any_are_kept(
     out = capsys.readouterr().out
     assert "no service has a latency limit" in out
     assert "99 %" not in out
-
-
-def test_a_published_scenario_is_planned_by_its_name(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["plan", "--published", "S1"]) == 0
-    out = capsys.readouterr().out
-    assert out.startswith("S1: ")
-    assert "2 GPUs, proved >= 2: optimal, proof checked" in out
-
-
-def test_the_same_scenario_from_two_tables_has_the_same_answer(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    scenario = published.S2
-    services, points = tmp_path / "s.csv", tmp_path / "p.csv"
-    with services.open("w", newline="") as file:
-        writer = csv.writer(file)
-        writer.writerow(SERVICES.strip().split(","))
-        for s in scenario.services:
-            assert s.latency_limit_ms is not None
-            numbers = format_exact(s.rate_rps), format_exact(s.latency_limit_ms)
-            writer.writerow([s.name, s.model, *numbers])
-    with points.open("w", newline="") as file:
-        writer = csv.writer(file)
-        writer.writerow(POINTS.strip().split(","))
-        for p in scenario.operating_points:
-            numbers = format_exact(p.throughput_rps), format_exact(p.latency_ms)
-            writer.writerow([p.model, p.device, p.profile, p.processes, p.batch, *numbers])
-    files = ["plan", "-s", str(services), "-p", str(points), "--max-processes", "3"]
-    assert run(files) == 0
-    assert "3 GPUs, proved >= 3: optimal, proof checked" in capsys.readouterr().out
 
 
 def test_json_is_one_document_on_stdout_and_the_same_in_the_file(
@@ -120,20 +87,6 @@ def test_limits_and_costs_of_gpus_reach_the_problem(
     assert document["problem"]["machine_types"] == [machine]
     assert document["rule"]["name"] == "plain"
     assert document["solution"]["cost"] == "1/3"
-
-
-def test_a_device_file_of_ones_own_is_a_gpu(
-    tables: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    shipped = ROOT / "cms" / "fleet" / "hardware" / "devices" / "a100-80gb.json"
-    own = tmp_path / "own.json"
-    own.write_text(shipped.read_text("utf-8").replace('"a100-80gb"', '"my-card"'), "utf-8")
-    points = Path(tables[-1])
-    points.write_text(points.read_text("utf-8").replace("a100-80gb", "my-card"), "utf-8")
-    assert run([*tables, "--gpu", str(own)]) == 0
-    assert "1 x my-card, " in capsys.readouterr().out
-    assert run(["gpus", str(own)]) == 0
-    assert capsys.readouterr().out.startswith("my-card ")
 
 
 def test_a_warning_about_the_data_goes_to_stderr(

@@ -217,18 +217,3 @@ def test_the_second_checker_knows_of_one_other_share_alone(
     document["problem"]["configurations"].append({"blocks": {"mps:50": 3}})
     with pytest.raises(Fault, match="beside more than one other"):
         examine_beside(document, read_problem(document["problem"]))
-
-
-def test_the_second_checker_finds_a_limit_that_only_a_neighbour_breaks(
-    asked: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    path = tmp_path / "plan.json"
-    assert run([*asked, "-q", "-o", str(path)]) == 0
-    document = json.loads(path.read_text())
-    _doubled(document["sharing"]["interference"])
-    path.write_text(json.dumps(document))
-    assert second([str(path)]) == 1
-    err = capsys.readouterr().err
-    assert (
-        "beside its neighbour 'chat' takes" in err or "beside its neighbours job 'chat' has" in err
-    )

@@ -123,45 +123,31 @@ def test_a_workload_that_was_profiled_beside_the_probes_alone_is_matched(
     assert capsys.readouterr().out.startswith("40 of 80 offline workloads on 40 GPUs, ")
 
 
-@pytest.mark.parametrize(
-    ("typed", "code", "words"),
-    [
-        (["predictor"], 2, "Missing command"),
-        (["predictor", "train", "P.csv", "-o", "P.csv"], 2, "it is read as 'P.csv', and would be"),
-        (["predictor", "train", "nowhere.csv"], 1, "nowhere.csv"),
-        (["predictor", "train", "P.csv", "--model", "rigde"], 2, "nearest: 'ridge'"),
-        (["predictor", "train", "P.csv", "--write-profiles", "x"], 2, "it goes with --probe"),
-        (["predictor", "train", "P.csv", "--probe", "m12"], 1, "nothing was measured beside"),
-        (["predictor", "train", "-", "--profiles", "-"], 2, "only one of them can be standard"),
-        (["share", "--online", "O.csv", "--offline", "F.csv"], 2, "none is given; expected one of"),
-        (
-            ["share", "--online", "O.csv", "--offline", "F.csv", "--pairs", "P.csv", "--predictor",
-             "x"], 2, "--pairs and --predictor are both given",
-        ),
-        (
-            ["share", "--online", "O.csv", "--offline", "F.csv", "--pairs", "P.csv", "--lower-end"],
-            2, "--lower-end: it goes with --predictor",
-        ),
-        (
-            ["share", "--online", "O.csv", "--offline", "F.csv", "--pairs", "P.csv", "--limit-by",
-             "upper"], 2, "--limit-by: it goes with --predictor",
-        ),
-        (
-            ["share", "--online", "O.csv", "--offline", "F.csv", "--predictor", "x", "--limit-by",
-             "lower"], 2, "expected upper or expected",
-        ),
-        (
-            ["share", "--online", "O.csv", "--offline", "F.csv", "--predictor", "P.csv"], 1,
-            "P.csv",
-        ),
-    ],
-)  # fmt: skip
+SHARE = "share --online O.csv --offline F.csv"
+MISTAKES = {
+    "predictor": (2, "Missing command"),
+    "predictor train P.csv -o P.csv": (2, "it is read as 'P.csv', and would be"),
+    "predictor train nowhere.csv": (1, "nowhere.csv"),
+    "predictor train P.csv --model rigde": (2, "nearest: 'ridge'"),
+    "predictor train P.csv --write-profiles x": (2, "it goes with --probe"),
+    "predictor train P.csv --probe m12": (1, "nothing was measured beside"),
+    "predictor train - --profiles -": (2, "only one of them can be standard"),
+    SHARE: (2, "none is given; expected one of"),
+    f"{SHARE} --pairs P.csv --predictor x": (2, "--pairs and --predictor are both given"),
+    f"{SHARE} --pairs P.csv --lower-end": (2, "--lower-end: it goes with --predictor"),
+    f"{SHARE} --pairs P.csv --limit-by upper": (2, "--limit-by: it goes with --predictor"),
+    f"{SHARE} --predictor x --limit-by lower": (2, "expected upper or expected"),
+    f"{SHARE} --predictor P.csv": (1, "P.csv"),
+}
+
+
+@pytest.mark.parametrize("typed", MISTAKES)
 def test_mistakes_are_named(
-    typed: list[str], code: int, words: str, folder: Path, monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:  # fmt: skip
+    typed: str, folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     monkeypatch.chdir(folder)
-    assert run(typed) == code
+    code, words = MISTAKES[typed]
+    assert run(typed.split()) == code
     assert words in capsys.readouterr().err
 
 

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
-import shlex
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -15,7 +13,7 @@ from cms.cli.app import run
 from cms.fleet import Deployment
 from cms.fleet.deployment import FleetGpu, FleetNode, Instance
 from tests.cli.fleets import A100, flat, fleet, work, written
-from tests.cli.shared import POINTS, ROOT, SERVICES
+from tests.cli.shared import POINTS, SERVICES
 
 LONG = "time,service,rate_rps\n"
 
@@ -223,22 +221,3 @@ def test_services_that_share_gpus_in_time_are_played_with_gpulets_plans_beside(
     now = empty(tmp_path)
     assert run(["reconcile", now, "--rates", known, *tables, "--sharing", "time"]) == 2
     assert "with --trace TRACE.csv alone" in flat(capsys.readouterr().err)
-
-
-def test_what_the_page_types_in_an_empty_folder_does_what_it_says(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    page = (ROOT / "docs" / "guides" / "reconciling.md").read_text("utf-8")
-    monkeypatch.chdir(tmp_path)
-    first, last = re.findall(r"^```sh\n(.*?)^```$", page, re.M | re.S)
-    for name, text, command in re.findall(
-        r"^cat > (\S+) <<END\n(.*?)^END\n|^cms ([^\n]*)\n", first + last, re.M | re.S
-    ):
-        if name:
-            Path(name).write_text(text, "utf-8")
-        elif "--trace" not in command:  # the same as above, on a larger fleet
-            assert run(shlex.split(command, comments=True)) == 0, command
-    said = capsys.readouterr().out
-    for words in ("change: 2 GPUs -> 4 GPUs", "keep: what runs on 4 GPUs goes on"):
-        assert words in said
-        assert words in page

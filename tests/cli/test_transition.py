@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
-import shlex
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
@@ -19,7 +17,7 @@ from cms.fleet.deployment.transition import transition_from_json, transition_to_
 from proofs_checks.checker.reading import Fault
 from proofs_checks.checker.replay import examine_transition
 from tests.cli.fleets import flat, fleet, work, written
-from tests.cli.shared import ROOT, error_of
+from tests.cli.shared import error_of
 from tests.proofs_checks.test_schemas import is_valid
 
 CHAT = work()
@@ -205,26 +203,6 @@ def test_a_plan_is_a_target_too(
     assert "0 -> 1 GPU, floor 100 %: 2 actions in 1 step, 20 min (assumed)" in said
     assert "nothing is written without -o DIR" in said
     assert run(["transition", empty, str(plan), "--method", "exchange_and_compact", "-q"]) == 0
-
-
-def test_what_the_page_types_in_an_empty_folder_does_what_it_says(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    page = (ROOT / "docs" / "guides" / "transitions.md").read_text("utf-8")
-    monkeypatch.chdir(tmp_path)
-    (block,) = re.findall(r"^```sh\n(.*?)^```$", page, re.M | re.S)
-    said = ""
-    for name, text, command in re.findall(
-        r"^cat > (\S+) <<END\n(.*?)^END\n|^cms ([^\n]*)\n", block, re.M | re.S
-    ):
-        if name:
-            Path(name).write_text(text, "utf-8")
-            continue
-        assert run(shlex.split(command, comments=True)) == 0, command
-        said += capsys.readouterr().out
-    shape = r"2 -> 16 GPUs, floor 100 %: \d+ actions in \d steps, [\d.]+ min \(assumed\); 0 spare"
-    assert re.search(shape, said)
-    assert re.search(shape, page)
 
 
 def test_what_runs_is_put_together(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
