@@ -32,7 +32,6 @@ from .prices.jobs import Jobs
 from .prices.passes import certificate
 from .prices.region import PricePoint
 from .prices.search import PriceSearch, fractional, ray
-from .solvers.integer import Settings
 from .tables.integers import supported_costs
 from .tables.machines import listed
 
@@ -124,7 +123,7 @@ class CpSat:
 
     def run(self, problem: Problem, options: CpSatOptions, budget: Budget) -> Iterator[Claim]:
         """Yield certificates, schedules and at last CP-SAT's bound."""
-        yield from _Reference(reduce(problem), Settings(options.workers), budget).claims()
+        yield from _Reference(reduce(problem), options.workers, budget).claims()
 
 
 #: What CP-SAT is asked to decide; a program that is too large leaves it to the next. The rows of
@@ -139,9 +138,9 @@ _PROGRAMS = (
 class _Reference:
     """A run on a reduced problem."""
 
-    def __init__(self, reduction: Reduction, settings: Settings, budget: Budget) -> None:
+    def __init__(self, reduction: Reduction, workers: int, budget: Budget) -> None:
         self._reduction, self._problem = reduction, reduction.problem
-        self._settings, self._budget = settings, budget
+        self._workers, self._budget = workers, budget
         self._jobs = Jobs(self._problem)
 
     def claims(self) -> Iterator[Named]:
@@ -170,12 +169,12 @@ class _Reference:
 
     def _round(self, search: PriceSearch, shapes: Shapes) -> Iterator[Named]:
         """Round the fractional schedule once."""
-        jobs, budget, settings = self._jobs, self._budget, self._settings
+        jobs, budget, workers = self._jobs, self._budget, self._workers
         mixture = fractional(search)
         around = shapes.around(mixture)
         start = rounded(search, mixture, budget.seed)
         task = Task(start.choices, {}, start.boxes, Fraction(0), None, around)
-        found = close(shapes, jobs, task, budget, effort=_FIRST_EFFORT, settings=settings).found
+        found = close(shapes, jobs, task, budget, effort=_FIRST_EFFORT, workers=workers).found
         if found is None:
             # Nothing so near the fractional machines, or numbers that no program can take.
             choices = rounded(search, mixture, budget.seed, most_boxes=0).choices
@@ -193,7 +192,7 @@ class _Reference:
             if task is None:
                 continue
             settled = False
-            found = improvements(shapes, self._jobs, task, self._budget, self._settings)
+            found = improvements(shapes, self._jobs, task, self._budget, self._workers)
             with closing(found) as items:
                 for item in items:
                     if isinstance(item, Found):

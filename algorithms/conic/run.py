@@ -23,7 +23,7 @@ from cms.reduction.reduction import Reduction, reduce
 from cms.schedule.schedule import Schedule
 
 from ..prices.vertex import rounded, solve_dantzig_wolfe
-from ..solvers.integer import Outcome, Program, Settings, TooLarge, terms_of
+from ..solvers.integer import Outcome, Program, TooLarge, terms_of
 from ..tables.integers import Demand, demands_of
 from ..tables.machines import listed
 from .polygon import Polygon, read_polygon
@@ -360,7 +360,7 @@ class Run:
                 if hint is not None:
                     yield Named(self._restore(model.schedule(hint)), f"{part}, by SCIP")
                 continue
-            with closing(model.program.improvements(self._budget, Settings())) as items:
+            with closing(model.program.improvements(self._budget)) as items:
                 for item in items:
                     if isinstance(item, Outcome):
                         decided = item.status in ("optimal", "infeasible")

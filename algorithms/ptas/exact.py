@@ -22,7 +22,7 @@ from cms.errors import UnsupportedProblem
 from cms.schedule.schedule import Schedule
 from cms.values.numbers import common_step
 
-from ..solvers.integer import Outcome, Program, Settings, TooLarge, terms_of
+from ..solvers.integer import Outcome, Program, TooLarge, terms_of
 from ..tables.integers import demands_of
 from ..tables.machines import listed
 
@@ -308,7 +308,7 @@ class CompactProgram:
 
     def run(self, budget: Budget) -> Iterator[Schedule | None]:
         """Yield better and better schedules, and None at last if there are no better ones."""
-        with closing(self._program.improvements(budget, Settings())) as items:
+        with closing(self._program.improvements(budget)) as items:
             for item in items:
                 if not isinstance(item, Outcome):
                     given = [[item[y] for y in blocks] for blocks in self._blocks]

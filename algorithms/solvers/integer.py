@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import queue
 import threading
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .linear import AFTER_THE_END, INFINITY, MixedProgram
@@ -20,6 +19,10 @@ if TYPE_CHECKING:
 
 #: CP-SAT's own limit on the values of variables and of linear expressions is 2**63; stay clear.
 LARGEST = 2**60
+#: With its default settings CP-SAT can stand at bound 0 on these models for minutes; they need the
+#: linear relaxation, which this level brings with a single worker, and which a subsolver has to be
+#: named for with several.
+_LINEARIZATION_LEVEL = 2
 #: Seconds between two calls that stop the solver.
 _POLL_SECONDS = 0.01
 
@@ -43,19 +46,6 @@ class Hint(NamedTuple):
     ended: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Settings:
-    """How CP-SAT is run.
-
-    With its default settings CP-SAT can stand at bound 0 on these models for minutes; they need
-    the linear relaxation, which ``linearization_level = 2`` brings with a single worker, and which
-    a subsolver has to be named for with several.
-    """
-
-    workers: int = 1
-    linearization_level: int = 2
-
-
 class Program:
     """An integer program over variables >= 0; TooLarge where sums could leave CP-SAT's range."""
 
@@ -65,9 +55,6 @@ class Program:
         self._core = cp_model_helper
         self._model = cp_model_helper.CpModelProto()
         self._highs: list[int] = []
-
-    def __len__(self) -> int:
-        return len(self._highs)
 
     def variable(self, high: int) -> int:
         """Add a variable between 0 and ``high``; returns its number."""
@@ -127,26 +114,22 @@ class Program:
         self._model.objective.vars.extend(list(terms))
         self._model.objective.coeffs.extend(list(terms.values()))
 
-    def solve(
-        self,
-        budget: Budget,
-        settings: Settings,
-        *,
-        effort: float | None = None,
-        on_solution: Callable[[tuple[int, ...]], None] | None = None,
-        on_start: Callable[[Callable[[], None]], None] | None = None,
-    ) -> Outcome:
+    def solve(self, budget: Budget, workers: int = 1, *, effort: float | None = None) -> Outcome:
         """Solve within the budget, whose ``on_stop`` ends it.
 
         ``effort`` limits the work in CP-SAT's deterministic time (about seconds), so that runs stay
-        reproducible; ``on_solution`` is called from the solver's thread; ``on_start`` is given what
-        stops the solver.
+        reproducible.
         """
+        return self._run(self._core.SolveWrapper(), budget, workers, effort)
+
+    def _run(
+        self, wrapper: Any, budget: Budget, workers: int, effort: float | None = None
+    ) -> Outcome:
         core = self._core
         parameters = core.SatParameters()
-        parameters.num_workers = settings.workers
-        parameters.linearization_level = settings.linearization_level
-        if settings.workers > 1:
+        parameters.num_workers = workers
+        parameters.linearization_level = _LINEARIZATION_LEVEL
+        if workers > 1:
             parameters.subsolvers.extend(["max_lp", "default_lp"])
         parameters.random_seed = budget.seed % 2**31
         parameters.catch_sigint_signal = False
@@ -160,18 +143,9 @@ class Program:
             return Outcome("unknown", None, None)
         if left != float("inf"):
             parameters.max_time_in_seconds = left + AFTER_THE_END
-        wrapper = core.SolveWrapper()
         wrapper.set_parameters(parameters)
-        if on_start is not None:
-            on_start(wrapper.stop_search)
-        watch = None
-        if on_solution is not None:
-            watch = _watcher(core, len(self), on_solution)
-            wrapper.add_solution_callback(watch)
         with budget.on_stop(wrapper.stop_search):
             response = wrapper.solve(self._model)
-        if watch is not None:
-            wrapper.clear_solution_callback(watch)
         states = core.CpSolverStatus
         if response.status == states.MODEL_INVALID:
             raise AssertionError("CP-SAT calls the model invalid: a coefficient is out of range")
@@ -224,20 +198,19 @@ class Program:
         return True
 
     def improvements(
-        self, budget: Budget, settings: Settings
+        self, budget: Budget, workers: int = 1
     ) -> Generator[tuple[int, ...] | Outcome, None, None]:
         """Yield each better solution while the solver works, the outcome last; closing stops it."""
         found: queue.SimpleQueue[tuple[int, ...] | Outcome | BaseException] = queue.SimpleQueue()
-
-        stops: list[Callable[[], None]] = []
+        wrapper = self._core.SolveWrapper()
+        watch = _watcher(self._core, len(self._highs), found.put)
+        wrapper.add_solution_callback(watch)
 
         def work() -> None:
             try:
-                outcome = self.solve(budget, settings, on_solution=found.put, on_start=stops.append)
+                found.put(self._run(wrapper, budget, workers))
             except BaseException as fault:  # noqa: BLE001  # raised again in the caller's thread
                 found.put(fault)
-            else:
-                found.put(outcome)
 
         solver = threading.Thread(target=work, name="cp-sat", daemon=True)
         solver.start()
@@ -251,9 +224,9 @@ class Program:
                     return
         finally:
             while solver.is_alive():
-                for stop in stops:
-                    stop()  # again and again: a solver that has not quite begun misses a call
+                wrapper.stop_search()  # again: a solver that has not quite begun misses a call
                 solver.join(_POLL_SECONDS)
+            wrapper.clear_solution_callback(watch)
 
 
 def _watcher(core: Any, count: int, tell: Callable[[tuple[int, ...]], None]) -> Any:

@@ -20,7 +20,6 @@ from algorithms.conic.run import (
     prepare,
     price_jobs,
 )
-from algorithms.solvers.integer import Settings
 from cms import Problem
 from instances import hard
 from tests.algorithms.branch_and_price.parts import Unlimited
@@ -43,7 +42,7 @@ def best(
         return None
     columns = limit_columns(contents, most, known)
     model = ContentProgram(given, windows, columns, least, most)
-    outcome = model.program.solve(Unlimited(), Settings())
+    outcome = model.program.solve(Unlimited())
     assert outcome.status in ("optimal", "infeasible")
     return None if outcome.values is None else model.schedule(outcome.values).machine_count
 

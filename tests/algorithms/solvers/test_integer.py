@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import threading
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -12,7 +12,7 @@ import pytest
 
 import algorithms.solvers.integer
 import algorithms.solvers.linear
-from algorithms.solvers.integer import LARGEST, Hint, Outcome, Program, Settings, TooLarge
+from algorithms.solvers.integer import LARGEST, Hint, Outcome, Program, TooLarge
 from cms import load_instance
 from tests.algorithms.branch_and_price.parts import Unlimited
 
@@ -63,15 +63,12 @@ def knapsack() -> tuple[Program, list[int]]:
     return program, x
 
 
-def improvements(
-    program: Program, linearization_level: int = 2
-) -> Generator[tuple[int, ...] | Outcome, None, None]:
-    return program.improvements(Unlimited(), Settings(1, linearization_level))
-
-
-def test_a_solver_is_stopped_and_waited_for_where_nobody_wants_more_of_it() -> None:
+def test_a_solver_is_stopped_and_waited_for_where_nobody_wants_more_of_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """Left alone it would go on for minutes, and abort a process that ends meanwhile."""
-    found = improvements(compact_s3(), linearization_level=0)
+    monkeypatch.setattr(algorithms.solvers.integer, "_LINEARIZATION_LEVEL", 0)
+    found = compact_s3().improvements(Unlimited())
     assert not isinstance(next(found), Outcome)
     assert any(thread.name == "cp-sat" for thread in threading.enumerate())
     found.close()
@@ -80,7 +77,7 @@ def test_a_solver_is_stopped_and_waited_for_where_nobody_wants_more_of_it() -> N
 
 def test_each_improvement_is_better_than_the_one_before_and_the_outcome_comes_last() -> None:
     program, _ = knapsack()
-    *found, outcome = improvements(program)
+    *found, outcome = program.improvements(Unlimited())
     assert isinstance(outcome, Outcome)
     assert (outcome.status, outcome.bound) == ("optimal", 12)
     values = [values for values in found if not isinstance(values, Outcome)]
@@ -98,9 +95,9 @@ def test_a_fault_in_the_solver_s_thread_is_raised_in_the_caller_s(
         raise ZeroDivisionError("within the thread")
 
     program, _ = knapsack()
-    monkeypatch.setattr(program, "solve", broken)
+    monkeypatch.setattr(program, "_run", broken)
     with pytest.raises(ZeroDivisionError, match="within the thread"):
-        list(improvements(program))
+        list(program.improvements(Unlimited()))
 
 
 def test_both_solvers_find_the_optimum_and_no_solution_where_there_is_none() -> None:
@@ -111,7 +108,7 @@ def test_both_solvers_find_the_optimum_and_no_solution_where_there_is_none() -> 
     assert 2 * found[0] + 2 * found[1] + 4 * found[2] == 12
     program.at_most(dict.fromkeys(x, 1), 3)
     assert program.search(Unlimited(), nodes=1000) == Hint(None, ended=True)
-    assert program.solve(Unlimited(), Settings()) == Outcome("infeasible", None, None)
+    assert program.solve(Unlimited()) == Outcome("infeasible", None, None)
 
 
 def test_values_that_do_not_hold_are_no_end() -> None:
@@ -120,14 +117,14 @@ def test_values_that_do_not_hold_are_no_end() -> None:
     x, y = program.variable(100), program.variable(1)
     program.equals({x: 10**16, y: 1}, 3 * 10**16 + 1)
     assert program.search(Unlimited(), nodes=30) == Hint(None, ended=False)
-    assert program.solve(Unlimited(), Settings()).values == (3, 1)
+    assert program.solve(Unlimited()).values == (3, 1)
 
 
 def test_without_time_nothing_is_solved() -> None:
     budget = Unlimited()
     budget.stopped = True
     program, _ = knapsack()
-    assert program.solve(budget, Settings()) == Outcome("unknown", None, None)
+    assert program.solve(budget) == Outcome("unknown", None, None)
     assert program.search(budget, nodes=1000) == Hint(None, ended=False)
 
 
@@ -174,7 +171,7 @@ def test_a_solver_ends_when_the_run_is_stopped_and_not_before(
 
     def work() -> None:
         if name == "CP-SAT":
-            program.solve(budget, Settings())
+            program.solve(budget)
         else:
             program.search(budget, nodes=10**9)
         ended.set()
