@@ -20,7 +20,7 @@ from cms.values.numbers import common_step
 from ..aggregated.tidy import without_waste
 from ..prices.vertex import additive_cost, rounded, solve_dantzig_wolfe
 from ..tables.integers import Tables, without_limits
-from .exact import MAX_SHAPES, CompactProgram, DynamicProgram, Fleet
+from .exact import MAX_SHAPES, DynamicProgram, Fleet, compact_program
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -31,10 +31,10 @@ if TYPE_CHECKING:
     from ..prices.vertex import BasicSolution
 
 #: Ways to the optimum in the exact part, one after the other.
-_WAYS: dict[str, tuple[type[DynamicProgram | CompactProgram], ...]] = {
-    "auto": (DynamicProgram, CompactProgram),
-    "dynamic": (DynamicProgram,),
-    "program": (CompactProgram,),
+_WAYS = {
+    "auto": ("dynamic program", "CP-SAT"),
+    "dynamic": ("dynamic program",),
+    "program": ("CP-SAT",),
 }
 
 
@@ -179,9 +179,10 @@ class _Run:
                 yield rounding
             return
         fleet, refusals = Fleet(self._small), []
-        for kind in _WAYS[self._options.exact][: 1 if enough else None]:
+        for solver in _WAYS[self._options.exact][: 1 if enough else None]:
+            make = compact_program if solver == "CP-SAT" else DynamicProgram
             try:
-                way = kind(fleet, lowest, highest)
+                way = make(fleet, lowest, highest)
                 break
             except UnsupportedProblem as fault:
                 refusals.append(str(fault))
@@ -191,14 +192,11 @@ class _Run:
             advice = "take a larger epsilon, or the method price_and_branch"
             raise UnsupportedProblem("; ".join([*refusals, advice]))
         best, cost = rounding, highest
-        for found in way.run(budget):
+        for found in way.schedules(budget):
             if found is not None:
-                best, cost = (
-                    Named(self._reduction.restore(found), way.solver),
-                    found.cost(self._small),
-                )
+                best, cost = Named(self._reduction.restore(found), solver), found.cost(self._small)
             if found is None and not plain:
-                yield Named(SolverBound(cost, way.solver), "exact part")
+                yield Named(SolverBound(cost, solver), "exact part")
             elif found is None or not plain:
                 yield best
 

@@ -16,12 +16,12 @@ from cms.running.stopping import Stopped
 from cms.schedule.schedule import Schedule
 
 from ..solvers.floats import near
-from .machines import full_of_one, listed
+from .machines import full_of_one, listed, schedule_of
 
 Number = TypeVar("Number", int, Fraction)
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Sequence
 
     from numpy.typing import NDArray
 
@@ -199,11 +199,8 @@ class Tables:
 
     def schedule(self, reduction: Reduction, machines: Sequence[int], given: Any) -> Schedule:
         """Build the schedule of the original problem from counts."""
-        pairs = zip(self.shapes, machines, strict=True)
-        by_shape: Mapping[Configuration, int] = {shape: x for shape, x in pairs if x}
-        jobs, blocks = np.nonzero(given)
-        columns = jobs, blocks, given[jobs, blocks]
-        return reduction.restore(Schedule.from_counts(self.problem, by_shape, columns))
+        opened = dict(zip(self.shapes, machines, strict=True))
+        return reduction.restore(schedule_of(self.problem, opened, given))
 
 
 def _read(

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 from itertools import accumulate
 from operator import mul
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
 
 from cms.knapsack.pricing import common_denominator
 from cms.problem.parts import Configuration, SizeBoundedConfigurations
+from cms.schedule.schedule import Schedule
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
 
     from cms.problem.machine_problem import MachineProblem
+    from cms.problem.problem import Problem
 
 #: Steps of the enumeration for each content allowed, before it gives up.
 _STEPS_A_CONTENT = 10
@@ -109,3 +113,11 @@ def full_of_one(problem: MachineProblem, machines: Collection[str]) -> Iterator[
                 count = shape.largest_count(block)
                 if count:
                     yield Configuration({block: count}, shape.machine)
+
+
+def schedule_of(problem: Problem, machines: Mapping[Configuration, int], given: Any) -> Schedule:
+    """Build a schedule from machines by configuration, and blocks of each type for each job."""
+    opened = {shape: number for shape, number in machines.items() if number}
+    numbers = np.asarray(given)
+    jobs, blocks = np.nonzero(numbers)
+    return Schedule.from_counts(problem, opened, (jobs, blocks, numbers[jobs, blocks]))
