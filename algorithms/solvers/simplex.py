@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 #: After so many pivots a row, Bland's rule, which cannot cycle, takes over from the steepest row.
 _STEEPEST_A_ROW = 8
+#: Where equations have what their terms add up to.
+_CONSTANT = -1
 
 
 class Basic(NamedTuple):
@@ -88,20 +90,14 @@ class Program:
 
     def _next(self, bland: bool) -> tuple[int, int] | None:
         """Return row and column of a pivot: the dual method's, or, if it is done, the primal's."""
-        row = self.leaving(bland)
+        values = [row[-1] if row.numbers[-1] < 0 else 0 for row in self._rows]
+        row = _lowest(values, self._basic, bland)
         if row is not None:
-            return row, self.entering(row)
-        column = self.bargain(bland)
-        return None if column is None else (self.blocking(column), column)
+            return row, self._entering(row)
+        column = _lowest(self._aim.numbers[:-1], self._nonbasic, bland)
+        return None if column is None else (self._blocking(column), column)
 
-    def leaving(self, bland: bool) -> int | None:
-        """Return a row whose basic variable is negative; None if there is none."""
-        negative = [r for r, row in enumerate(self._rows) if row.numbers[-1] < 0]
-        if bland:
-            return min(negative, key=self._basic.__getitem__, default=None)
-        return min(negative, key=lambda r: (self._rows[r][-1], self._basic[r]), default=None)
-
-    def entering(self, r: int) -> int:
+    def _entering(self, r: int) -> int:
         """Return the column that keeps all reduced costs >= 0; of equals the first variable."""
         row, aim = self._rows[r].numbers, self._aim.numbers
         columns = [e for e in range(self._n) if row[e] > 0]
@@ -109,15 +105,7 @@ class Program:
             raise ValueError("the rows of the linear program contradict each other")
         return min(columns, key=lambda e: (Fraction(aim[e], row[e]), self._nonbasic[e]))
 
-    def bargain(self, bland: bool) -> int | None:
-        """Return a column whose reduced cost is negative; None if there is none."""
-        aim = self._aim.numbers
-        negative = [e for e in range(self._n) if aim[e] < 0]
-        if bland:
-            return min(negative, key=self._nonbasic.__getitem__, default=None)
-        return min(negative, key=lambda e: (aim[e], self._nonbasic[e]), default=None)
-
-    def blocking(self, e: int) -> int:
+    def _blocking(self, e: int) -> int:
         """Return the row that keeps all values >= 0; there is one, as no cost is negative."""
         rows = [(r, row.numbers) for r, row in enumerate(self._rows) if row.numbers[e] < 0]
         return min(rows, key=lambda at: (Fraction(at[1][-1], -at[1][e]), self._basic[at[0]]))[0]
@@ -141,6 +129,14 @@ class Program:
             if kind:
                 prices[at] = self._aim[e]
         return Basic(values, prices, self._aim[-1])
+
+
+def _lowest(
+    numbers: Sequence[int | Fraction], variables: Sequence[tuple[int, int]], bland: bool
+) -> int | None:
+    """Return where a negative number is: the lowest, or the first variable's; None if nowhere."""
+    negative = (at for at, number in enumerate(numbers) if number < 0)
+    return min(negative, key=lambda at: (not bland and numbers[at], variables[at]), default=None)
 
 
 class _Row:
@@ -191,44 +187,29 @@ def solved(
     guess: Sequence[Fraction],
 ) -> list[Fraction] | None:
     """Solve linear equations, the shortest one first; None if they contradict each other."""
-    rows = [{at: Fraction(a) for at, a in row.items() if a} for row in equations]
-    right = [Fraction(value) for value in values]
-    having: dict[int, set[int]] = {}
-    for r, row in enumerate(rows):
-        for at in row:
-            having.setdefault(at, set()).add(r)
-    waiting = set(range(len(rows)))
-    order: list[tuple[int, int]] = []
+    waiting = [
+        {_CONSTANT: Fraction(value), **{at: Fraction(a) for at, a in row.items() if a}}
+        for row, value in zip(equations, values, strict=True)
+    ]
+    order: list[tuple[int, dict[int, Fraction]]] = []
     while waiting:
-        r = min(waiting, key=lambda r: (len(rows[r]), r))
-        row = rows[r]
-        waiting.discard(r)
-        if not row:
-            if right[r]:
+        row = waiting.pop(min(range(len(waiting)), key=lambda r: len(waiting[r])))
+        unknowns = row.keys() - {_CONSTANT}
+        if not unknowns:
+            if row[_CONSTANT]:
                 return None
             continue
-        at = min(row, key=lambda at: (len(having[at]), at))
-        order.append((r, at))
-        for other in row:
-            having[other].discard(r)
-        for s in sorted(having[at]):
-            target = rows[s]
-            factor = target.pop(at) / row[at]
-            for other, a in row.items():
-                if other == at:
-                    continue
-                value = target.get(other, Fraction(0)) - factor * a
-                if value:
-                    target[other] = value
-                    having[other].add(s)
-                elif other in target:
-                    del target[other]
-                    having[other].discard(s)
-            right[s] -= factor * right[r]
-        having[at] = set()
+        at = min(unknowns, key=lambda at: (sum(at in other for other in waiting), at))
+        order.append((at, row))
+        for other in waiting:
+            if at in other:
+                factor = other[at] / row[at]
+                for i, a in row.items():
+                    other[i] = other.get(i, Fraction(0)) - factor * a
+                    if not other[i] and i != _CONSTANT:
+                        del other[i]
     found = list(guess)
-    for r, at in reversed(order):
-        row = rows[r]
-        rest = sum((a * found[other] for other, a in row.items() if other != at), Fraction(0))
-        found[at] = (right[r] - rest) / row[at]
+    for at, row in reversed(order):
+        pairs = ((a, found[i]) for i, a in row.items() if i not in (at, _CONSTANT))
+        found[at] = (row[_CONSTANT] - sum((a * x for a, x in pairs), Fraction(0))) / row[at]
     return found
