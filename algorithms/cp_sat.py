@@ -32,8 +32,7 @@ from .prices.jobs import Jobs
 from .prices.passes import certificate
 from .prices.region import PricePoint
 from .prices.search import PriceSearch, fractional, ray
-from .tables.integers import supported_costs
-from .tables.machines import listed
+from .tables.integers import listed, supported_costs
 
 if TYPE_CHECKING:
     from cms.plugin.algorithm import Budget, Claim

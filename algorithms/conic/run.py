@@ -24,8 +24,7 @@ from cms.schedule.schedule import Schedule
 
 from ..prices.vertex import rounded, solve_dantzig_wolfe
 from ..solvers.integer import Outcome, Program, TooLarge, terms_of
-from ..tables.integers import Demand, demands_of
-from ..tables.machines import listed, schedule_of
+from ..tables.integers import Demand, demands_of, listed, schedule_of
 from .polygon import Polygon, read_polygon
 
 if TYPE_CHECKING:
@@ -219,59 +218,51 @@ def limit_columns(
     return columns
 
 
-class CompactProgram:
-    """The program for schedules that cost ``least`` to ``most`` steps, for CP-SAT.
+class ContentProgram:
+    """The program for schedules of ``least`` to ``most`` machines, for CP-SAT.
 
-    Variables: the machines of each of the ``columns``, which say how many there may be, and how
-    many steps one costs; the contents of slots, within the polygon if there is one; the blocks of
-    each job beyond the least of its window. Slots come by falling size; else their order would
-    multiply the schedules. Raises TooLarge.
+    Variables: the machines of each column, at most so many; the contents of slots, within the
+    polygon if there is one; the blocks of each job, whose window is not empty. Slots come by
+    falling size; else their order would multiply the schedules. Raises TooLarge.
     """
 
     def __init__(
         self,
-        problem: Problem,
-        demands: Sequence[Demand],
+        given: Prepared,
         windows: Sequence[Window],
-        columns: Mapping[Configuration, tuple[int, int]],
+        columns: Mapping[Content, int],
         least: int,
         most: int,
-        polygon: Polygon | None = None,
     ) -> None:
-        self._problem, self._windows, self._columns = problem, windows, columns
+        self._given, self._windows, self._columns = given, windows, columns
         self.program = program = Program()
-        self._machines = [program.variable(number) for number, _ in columns.values()]
-        self._slots: list[tuple[int, list[int]]] = []
-        if polygon is not None:
-            self._slots = [
-                (program.variable(1), [program.variable(number) for number in polygon.highest])
-                for _ in range(SLOTS)
-            ]
-            self._bound_slots(polygon)
+        self._machines = [program.variable(number) for number in columns.values()]
+        slots = () if given.polygon is None else range(SLOTS)
+        self._slots = [
+            (program.variable(1), [program.variable(number) for number in given.highest])
+            for _ in slots
+        ]
+        if given.polygon is not None:
+            self._bound_slots(given.polygon)
         self._taken = [
             [program.variable(high - low) for low, high in zip(*window, strict=True)]
             for window in windows
         ]
         # Of each type the machines have at least as many blocks as the jobs take.
-        for i, block in enumerate(problem.blocks):
-            pairs = zip(self._machines, columns, strict=True)
-            terms = [(x, shape.blocks.get(block, 0)) for x, shape in pairs]
+        for i in range(len(given.highest)):
+            terms = [(x, content[i]) for x, content in zip(self._machines, columns, strict=True)]
             terms += [(held[i], 1) for _, held in self._slots]
             terms += [(taken[i], -1) for taken in self._taken]
             program.at_least(terms_of(terms), sum(low[i] for low, _ in windows))
-        for demand, (low, _), taken in zip(demands, windows, self._taken, strict=True):
+        for demand, (low, _), taken in zip(given.demands, windows, self._taken, strict=True):
             missing = demand.demand - sum(map(mul, demand.supply, low))
             if missing > 0:
                 program.at_least(terms_of(zip(taken, demand.supply, strict=True)), missing)
-        costs = [*zip(self._machines, (steps for _, steps in columns.values()), strict=True)]
-        self._pay(terms_of([*costs, *((used, 1) for used, _ in self._slots)]), least, most)
-
-    def _pay(self, costs: dict[int, int], least: int, most: int) -> None:
-        """Keep what machines cost between two numbers, and as low as can be."""
-        self.program.at_least(costs, least)
-        self.program.at_most(costs, most)
+        total = dict.fromkeys([*self._machines, *(used for used, _ in self._slots)], 1)
+        program.at_least(total, least)
+        program.at_most(total, most)
         if most > least:
-            self.program.minimise(costs)
+            program.minimise(total)
 
     def _bound_slots(self, polygon: Polygon) -> None:
         """A slot in use fits on a machine, one that is not is empty; the largest come first."""
@@ -286,30 +277,26 @@ class CompactProgram:
             self.program.at_least(terms_of(pairs), 0)
             self.program.at_least({used: 1, after: -1}, 0)
 
-    def schedules(self, budget: Budget) -> Iterator[Schedule | None]:
-        """Yield better and better schedules, and None at last if there are no better ones."""
-        with closing(self.program.improvements(budget)) as items:
-            for item in items:
-                if not isinstance(item, Outcome):
-                    yield self.schedule(item)
-                elif item.status in ("optimal", "infeasible"):
-                    yield None
-
     def schedule(self, values: Sequence[int]) -> Schedule:
-        """Build the schedule that the variables' values say."""
-        blocks = self._problem.blocks
+        """Build the schedule of the reduced problem that the variables' values say."""
+        given = self._given
+        small, name = given.reduction.problem, given.machine.name
         pairs = zip(self._columns, self._machines, strict=True)
-        machines = Counter({shape: values[x] for shape, x in pairs})
+        machines = Counter({content: values[x] for content, x in pairs})
         for used, held in self._slots:
-            content = dict(zip(blocks, (values[variable] for variable in held), strict=True))
+            content = tuple(values[variable] for variable in held)
             # On the way to its best solution the solver may open a slot for nothing.
-            if values[used] and any(content.values()):
-                machines[Configuration(content, self._problem.configurations[0].machine)] += 1
-        given = [
+            if values[used] and any(content):
+                machines[content] += 1
+        shapes = {
+            Configuration(dict(zip(small.blocks, content, strict=True)), name): number
+            for content, number in machines.items()
+        }
+        blocks = [
             [least + values[x] for least, x in zip(low, taken, strict=True)]
             for (low, _), taken in zip(self._windows, self._taken, strict=True)
         ]
-        return schedule_of(self._problem, machines, given).without_idle_machines()
+        return schedule_of(small, shapes, blocks)
 
 
 class Run:
@@ -368,31 +355,26 @@ class Run:
                 if hint is not None:
                     yield Named(self._restore(model.schedule(hint)), f"{part}, by SCIP")
                 continue
-            decided = False
-            for found in model.schedules(self._budget):
-                if found is None:
-                    decided = True
-                else:
-                    yield Named(self._restore(found), part)
+            with closing(model.program.improvements(self._budget)) as items:
+                for item in items:
+                    if isinstance(item, Outcome):
+                        decided = item.status in ("optimal", "infeasible")
+                    else:
+                        yield Named(self._restore(model.schedule(item)), part)
         if decided and not self._plain:
             best = self._budget.best
             cost = None if best is None else best.machine_count * given.machine.cost
             yield Named(SolverBound(cost, "CP-SAT"), part)
 
-    def _program(self, least: int, most: int, known: Priced | None) -> CompactProgram | None:
+    def _program(self, least: int, most: int, known: Priced | None) -> ContentProgram | None:
         """Build the program; None if so few machines lack the worth or the blocks of some job."""
-        given, machine = self._given, self._given.machine.name
+        given = self._given
         windows = find_windows(given.demands, given.highest, most, known)
         if most < least or windows is None:
             return None
         try:
-            columns = {
-                Configuration(dict(zip(self._small.blocks, content, strict=True)), machine): (at, 1)
-                for content, at in limit_columns(given.contents, most, known).items()
-            }
-            return CompactProgram(
-                self._small, given.demands, windows, columns, least, most, given.polygon
-            )
+            columns = limit_columns(given.contents, most, known)
+            return ContentProgram(given, windows, columns, least, most)
         except TooLarge:
             raise UnsupportedProblem(
                 "numbers of the integer program are too large for CP-SAT's 63 bits; "

@@ -20,7 +20,7 @@ from cms.values.numbers import common_step
 from ..aggregated.tidy import without_waste
 from ..prices.vertex import additive_cost, rounded, solve_dantzig_wolfe
 from ..tables.integers import Tables, without_limits
-from .exact import MAX_SHAPES, DynamicProgram, Fleet, compact_program
+from .exact import MAX_SHAPES, CompactProgram, DynamicProgram, Fleet
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -31,10 +31,10 @@ if TYPE_CHECKING:
     from ..prices.vertex import BasicSolution
 
 #: Ways to the optimum in the exact part, one after the other.
-_WAYS = {
-    "auto": ("dynamic program", "CP-SAT"),
-    "dynamic": ("dynamic program",),
-    "program": ("CP-SAT",),
+_WAYS: dict[str, tuple[type[DynamicProgram | CompactProgram], ...]] = {
+    "auto": (DynamicProgram, CompactProgram),
+    "dynamic": (DynamicProgram,),
+    "program": (CompactProgram,),
 }
 
 
@@ -179,10 +179,9 @@ class _Run:
                 yield rounding
             return
         fleet, refusals = Fleet(self._small), []
-        for solver in _WAYS[self._options.exact][: 1 if enough else None]:
-            make = compact_program if solver == "CP-SAT" else DynamicProgram
+        for kind in _WAYS[self._options.exact][: 1 if enough else None]:
             try:
-                way = make(fleet, lowest, highest)
+                way = kind(fleet, lowest, highest)
                 break
             except UnsupportedProblem as fault:
                 refusals.append(str(fault))
@@ -192,11 +191,14 @@ class _Run:
             advice = "take a larger epsilon, or the method price_and_branch"
             raise UnsupportedProblem("; ".join([*refusals, advice]))
         best, cost = rounding, highest
-        for found in way.schedules(budget):
+        for found in way.run(budget):
             if found is not None:
-                best, cost = Named(self._reduction.restore(found), solver), found.cost(self._small)
+                best, cost = (
+                    Named(self._reduction.restore(found), way.solver),
+                    found.cost(self._small),
+                )
             if found is None and not plain:
-                yield Named(SolverBound(cost, solver), "exact part")
+                yield Named(SolverBound(cost, way.solver), "exact part")
             elif found is None or not plain:
                 yield best
 

@@ -11,6 +11,7 @@ and blocks of each type for each job (theory 1.2) are, up to naming, a schedule.
 
 from __future__ import annotations
 
+from contextlib import closing
 from heapq import heappop, heappush
 from math import ceil, prod
 from typing import TYPE_CHECKING
@@ -20,13 +21,11 @@ import numpy as np
 from cms.errors import UnsupportedProblem
 from cms.values.numbers import common_step
 
-from ..conic.run import CompactProgram
-from ..solvers.integer import TooLarge
-from ..tables.integers import demands_of
-from ..tables.machines import listed, schedule_of
+from ..solvers.integer import Outcome, Program, TooLarge, terms_of
+from ..tables.integers import demands_of, listed, schedule_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
     from fractions import Fraction
 
     from numpy.typing import NDArray
@@ -72,12 +71,19 @@ class Fleet:
         self.demands = demands_of(problem)
         self.useful = [sum(d.enough[i] for d in self.demands) for i in range(len(problem.blocks))]
 
+    def schedule(self, machines: Sequence[int], given: Sequence[Sequence[int]]) -> Schedule:
+        """Build a schedule of machines of each shape, and blocks of each type for each job."""
+        opened = dict(zip(self.shapes, machines, strict=True))
+        return schedule_of(self.problem, opened, given).without_idle_machines()
+
 
 class DynamicProgram:
     """The search for a schedule that costs at least ``lowest`` and less than ``highest``.
 
     Every job can be served. Raises UnsupportedProblem if the tables would be too large.
     """
+
+    solver = "dynamic program"
 
     def __init__(self, fleet: Fleet, lowest: Fraction, highest: Fraction) -> None:
         self._fleet = fleet
@@ -168,7 +174,7 @@ class DynamicProgram:
 
         yield from descend(0, demand)
 
-    def schedules(self, budget: Budget) -> Iterator[Schedule | None]:
+    def run(self, budget: Budget) -> Iterator[Schedule | None]:
         """Yield the cheapest schedule, if there is any, and None at last; nothing if stopped."""
         needs = [np.zeros(self._shape, dtype=np.int64)]
         for options in self._options:
@@ -182,9 +188,7 @@ class DynamicProgram:
             if cost >= self._least and len(hits):
                 cell = tuple(int(at) for at in np.unravel_index(int(hits[0]), self._shape))
                 machines = self._machines(tables, cost, cell)
-                opened = dict(zip(self._fleet.shapes, machines, strict=True))
-                given = self._given(needs, cell)
-                yield schedule_of(self._fleet.problem, opened, given).without_idle_machines()
+                yield self._fleet.schedule(machines, self._given(needs, cell))
                 break
         yield None
 
@@ -260,24 +264,50 @@ class DynamicProgram:
         return given
 
 
-def compact_program(fleet: Fleet, lowest: Fraction, highest: Fraction) -> CompactProgram:
-    """Build the program for the same search, where some machine costs something.
+class CompactProgram:
+    """The same search by an integer program, where some machine costs something.
 
     Raises UnsupportedProblem if numbers leave the solver's range.
     """
-    least, most = ceil(lowest / fleet.step), ceil(highest / fleet.step) - 1
-    every = sum(fleet.useful)
-    # Machines that cost as much as the known schedule by themselves do not take part.
-    columns = {
-        shape: (min(every, max(0, most // steps)) if steps else every, steps)
-        for shape, steps in zip(fleet.shapes, fleet.steps, strict=True)
-    }
-    nothing = (0,) * len(fleet.useful)
-    windows = [(nothing, tuple(job.enough)) for job in fleet.demands]
-    try:
-        return CompactProgram(fleet.problem, fleet.demands, windows, columns, least, most)
-    except TooLarge:
-        raise UnsupportedProblem(
-            "demands, or costs in their common step, would be numbers beyond 2**60 in the "
-            "integer program"
-        ) from None
+
+    solver = "CP-SAT"
+
+    def __init__(self, fleet: Fleet, lowest: Fraction, highest: Fraction) -> None:
+        self._fleet, self._program = fleet, (program := Program())
+        least, most = ceil(lowest / fleet.step), ceil(highest / fleet.step) - 1
+        everything = sum(fleet.useful)
+        try:
+            # Machines that cost as much as the known schedule by themselves do not take part.
+            self._machines = [
+                program.variable(min(everything, max(0, most // steps)) if steps else everything)
+                for steps in fleet.steps
+            ]
+            self._blocks = [[program.variable(n) for n in job.enough] for job in fleet.demands]
+            for job, blocks in zip(fleet.demands, self._blocks, strict=True):
+                program.at_least(terms_of(zip(blocks, job.supply, strict=True)), job.demand)
+            for i, held in enumerate(zip(*fleet.counts, strict=True)):
+                taken = ((blocks[i], -1) for blocks in self._blocks)
+                pairs = zip(self._machines, held, strict=True)
+                program.at_least(terms_of([*pairs, *taken]), 0)
+            self._pay(terms_of(zip(self._machines, fleet.steps, strict=True)), least, most)
+        except TooLarge:
+            raise UnsupportedProblem(
+                "demands, or costs in their common step, would be numbers beyond 2**60 in the "
+                "integer program"
+            ) from None
+
+    def _pay(self, costs: dict[int, int], least: int, most: int) -> None:
+        """Keep what machines cost, in steps, between two numbers, and as low as can be."""
+        self._program.at_least(costs, least)
+        self._program.at_most(costs, most)
+        self._program.minimise(costs)
+
+    def run(self, budget: Budget) -> Iterator[Schedule | None]:
+        """Yield better and better schedules, and None at last if there are no better ones."""
+        with closing(self._program.improvements(budget)) as items:
+            for item in items:
+                if not isinstance(item, Outcome):
+                    given = [[item[y] for y in blocks] for blocks in self._blocks]
+                    yield self._fleet.schedule([item[x] for x in self._machines], given)
+                elif item.status in ("optimal", "infeasible"):
+                    yield None

@@ -1,32 +1,35 @@
-"""A reduced problem as plain integers: what its jobs want, what blocks give, what machines hold."""
+"""A reduced problem in integers: what jobs want, blocks give, and the configurations listed."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
+from itertools import accumulate
 from math import gcd
+from operator import mul
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 
+from cms.knapsack.pricing import common_denominator
 from cms.plugin.algorithm import Support
+from cms.problem.parts import Configuration, SizeBoundedConfigurations
 from cms.reduction.reduction import reduce
 from cms.running.stopping import Stopped
 from cms.schedule.schedule import Schedule
 
 from ..solvers.floats import near
-from .machines import full_of_one, listed, schedule_of
 
 Number = TypeVar("Number", int, Fraction)
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
     from cms.plugin.algorithm import Budget
-    from cms.problem.parts import Configuration
+    from cms.problem.machine_problem import MachineProblem
     from cms.problem.problem import Problem
     from cms.reduction.reduction import Reduction
 
@@ -38,6 +41,10 @@ MOST_SHAPES = 2_000
 _FURTHEST = 10**100
 #: Sums over all jobs stay below this in int64; else arrays hold Python's integers.
 _FITS = 2**60
+#: Steps of the enumeration for each content allowed, before it gives up.
+_STEPS_A_CONTENT = 10
+#: It also gives up where a machine has more types, each a level of recursion, and not all of them.
+_MOST_TYPES = 500
 #: Wide rows read between two looks at the clock.
 _ROWS = 2**10
 
@@ -263,3 +270,102 @@ def without_limits(problem: Problem, most_shapes: int | None = MOST_SHAPES) -> S
             "listed one by one here; use auto or price_and_branch",
         )
     return supported_costs(problem)
+
+
+def maximal_contents(
+    shape: SizeBoundedConfigurations, most: int, useful: Mapping[str, int] | None = None
+) -> list[dict[str, int]] | None:
+    """List a set's multisets to which no useful block can be added; None if more than ``most``."""
+    highest = {block: shape.largest_count(block) for block in shape.sizes}
+    if useful is not None:
+        highest = {block: min(count, useful.get(block, 0)) for block, count in highest.items()}
+    blocks = sorted(
+        (block for block in shape.sizes if highest[block]),
+        key=lambda block: -shape.sizes[block],
+    )
+    if not blocks:
+        return []
+    capacity, *sizes = common_denominator(
+        [shape.capacity, *(shape.sizes[block] for block in blocks)]
+    )[0]
+    highs = [highest[block] for block in blocks]
+    # What the types from each one on take at most: room and slots.
+    rooms = [*accumulate(map(mul, reversed(sizes), reversed(highs)), initial=0)][::-1]
+    slots = [*accumulate(reversed(highs), initial=0)][::-1]
+    most_blocks = slots[0] if shape.max_blocks is None else shape.max_blocks
+    if rooms[0] <= capacity and slots[0] <= most_blocks:
+        return [dict(zip(blocks, highs, strict=True))] if most > 0 else None
+    found: list[dict[str, int]] = []
+    counts: dict[str, int] = {}
+    steps = 0
+
+    def descend(at: int, room: int, free: int) -> bool:
+        # Types left out are a loop: the depth is the types in a machine, not the types there are.
+        nonlocal steps
+        for here in range(at, len(blocks)):
+            if room < sizes[-1] or not free:
+                break
+            steps += 1
+            if steps > _STEPS_A_CONTENT * most or len(counts) > _MOST_TYPES:
+                return False
+            block, size, high = blocks[here], sizes[here], highs[here]
+            for number in range(min(high, room // size, free), -1, -1):
+                left, still = room - number * size, free - number
+                if number < high and left - rooms[here + 1] >= size and still > slots[here + 1]:
+                    # One more fits, whatever the types after it take.
+                    counts.pop(block, None)
+                    return True
+                if number:
+                    counts[block] = number
+                    if not descend(here + 1, left, still):
+                        return False
+            counts.pop(block, None)
+        # It is maximal: were there room for one more, the last such type had returned above.
+        found.append(dict(counts))
+        return len(found) <= most
+
+    return found if descend(0, capacity, most_blocks) else None
+
+
+class Listing(NamedTuple):
+    """Configurations one by one, and the machine types of sets too large to be listed."""
+
+    shapes: tuple[Configuration, ...]
+    left_out: frozenset[str]
+
+
+def listed(problem: MachineProblem, most: int) -> Listing:
+    """List the configurations that a best schedule may need, and sets left out as too large."""
+    shapes: dict[Configuration, None] = {}
+    left_out: set[str] = set()
+    for shape in problem.configurations:
+        if isinstance(shape, Configuration):
+            shapes[shape] = None
+            continue
+        contents = maximal_contents(shape, most)
+        if contents is None:
+            useful = dict(zip(problem.blocks, problem.useful_blocks(), strict=True))
+            contents = maximal_contents(shape, most, useful)
+        if contents is None:
+            left_out.add(shape.machine or "")
+        for content in contents or ():
+            shapes[Configuration(content, shape.machine)] = None
+    return Listing(tuple(shapes), frozenset(left_out))
+
+
+def full_of_one(problem: MachineProblem, machines: Collection[str]) -> Iterator[Configuration]:
+    """Yield machines of size-bounded sets full of one block type."""
+    for shape in problem.configurations:
+        if isinstance(shape, SizeBoundedConfigurations) and shape.machine in machines:
+            for block in shape.sizes:
+                count = shape.largest_count(block)
+                if count:
+                    yield Configuration({block: count}, shape.machine)
+
+
+def schedule_of(problem: Problem, machines: Mapping[Configuration, int], given: Any) -> Schedule:
+    """Build a schedule from machines by configuration, and blocks of each type for each job."""
+    opened = {shape: number for shape, number in machines.items() if number}
+    numbers = np.asarray(given)
+    jobs, blocks = np.nonzero(numbers)
+    return Schedule.from_counts(problem, opened, (jobs, blocks, numbers[jobs, blocks]))

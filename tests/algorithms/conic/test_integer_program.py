@@ -11,8 +11,8 @@ import pytest
 
 import algorithms.conic.run
 from algorithms.conic.run import (
-    CompactProgram,
     Content,
+    ContentProgram,
     Prepared,
     Priced,
     find_windows,
@@ -20,7 +20,7 @@ from algorithms.conic.run import (
     prepare,
     price_jobs,
 )
-from cms import Configuration, Problem
+from cms import Problem
 from instances import hard
 from tests.algorithms.branch_and_price.parts import Unlimited
 from tests.algorithms.conic.parts import random_problem
@@ -40,12 +40,8 @@ def best(
     least = 1 if known is None else ceil(known.bound)
     if most < least or windows is None:
         return None
-    small = given.reduction.problem
-    columns = {
-        Configuration(dict(zip(small.blocks, content, strict=True)), given.machine.name): (at, 1)
-        for content, at in limit_columns(contents, most, known).items()
-    }
-    model = CompactProgram(small, given.demands, windows, columns, least, most, given.polygon)
+    columns = limit_columns(contents, most, known)
+    model = ContentProgram(given, windows, columns, least, most)
     outcome = model.program.solve(Unlimited())
     assert outcome.status in ("optimal", "infeasible")
     return None if outcome.values is None else model.schedule(outcome.values).machine_count

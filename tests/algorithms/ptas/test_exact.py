@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 import algorithms.ptas.exact
-from algorithms.conic.run import CompactProgram
-from algorithms.ptas.exact import DynamicProgram, Fleet, compact_program
+from algorithms.ptas.exact import CompactProgram, DynamicProgram, Fleet
 from cms import (
     Problem,
     UnsupportedProblem,
@@ -22,14 +21,14 @@ from tests.algorithms.prices.parts import cases
 from tests.families import FAMILIES
 from tests.samples import so_many, spread
 
-WAYS = (DynamicProgram, compact_program)
+WAYS = (DynamicProgram, CompactProgram)
 
 
 def searched(way: Any, problem: Problem, lowest: Any, highest: Any) -> list[Fraction]:
     """The costs of what a way finds between two costs; every schedule is checked."""
     reduction = reduce(problem)
     fleet = Fleet(reduction.problem)
-    *found, last = way(fleet, Fraction(lowest), Fraction(highest)).schedules(Unlimited())
+    *found, last = way(fleet, Fraction(lowest), Fraction(highest)).run(Unlimited())
     assert last is None
     for one in found:
         assert not check(problem, reduction.restore(one))
@@ -55,12 +54,12 @@ def test_a_search_ends_whenever_it_is_stopped() -> None:
     fleet = Fleet(reduce(hard.PARTITION_NO.make()).problem)
     table = DynamicProgram(fleet, Fraction(0), Fraction(9))
     whole = Counting(10**9)
-    assert len(list(table.schedules(whole))) == 2
+    assert len(list(table.run(whole))) == 2
     for questions in range(0, whole.asked, 3):
-        assert list(table.schedules(Counting(questions))) == []
+        assert list(table.run(Counting(questions))) == []
     budget = Unlimited()
     budget.stopped = True
-    assert list(compact_program(fleet, Fraction(0), Fraction(9)).schedules(budget)) == []
+    assert list(CompactProgram(fleet, Fraction(0), Fraction(9)).run(budget)) == []
 
 
 @pytest.mark.parametrize(
@@ -115,7 +114,7 @@ FAULTS: dict[str, tuple[Any, str, Any]] = {
 def test_a_way_with_a_fault_is_caught(fault: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(*FAULTS[fault])
     with pytest.raises((AssertionError, ValueError, IndexError)):
-        sweep(DynamicProgram if FAULTS[fault][0] is DynamicProgram else compact_program)
+        sweep(FAULTS[fault][0])
 
 
 def sweep(way: Any) -> None:
