@@ -171,7 +171,7 @@ class Greedy:
         tables = Tables.of(reduce(problem, fewer=True).problem)
         if options.variant == "best":
             return _strongest(tables, options)
-        return _Part.of(options.variant, tables, options).guarantee(tables)
+        return promises.of(tables, *_Part.of(options.variant, tables, options))
 
     def run(self, problem: Problem, options: GreedyOptions, budget: Budget) -> Iterator[Named]:
         """Yield the schedules of the variant's parts, and prices that prove a bound."""
@@ -201,9 +201,6 @@ class _Part(NamedTuple):
             delta = options.delta or promises.best_alone_inflation(promises.served_at_once(tables))
         return cls(variant, inner, delta)
 
-    def guarantee(self, tables: Tables) -> Guarantee | None:
-        return promises.of(tables, *self)
-
 
 def _most_blocks(tables: Tables) -> int:
     return max((sum(row) for row in tables.counts), default=0)
@@ -230,7 +227,7 @@ def _strongest(tables: Tables, options: GreedyOptions) -> Guarantee | None:
     """Return the strongest statement about the parts that "best" may run."""
     # Greedy's own need the full list of contents, which vast sets lack.
     variants = [] if tables.vast else ["units", "inflated", *["alone"] * _small(tables)]
-    stated = [_Part.of(variant, tables, options).guarantee(tables) for variant in variants]
+    stated = [promises.of(tables, *_Part.of(each, tables, options)) for each in variants]
     if _with_program(tables):
         stated += [guarantee_of_doubled(tables), guarantee_of_one_block_each(tables)]
     value = promises.rough_value(tables)
@@ -246,7 +243,7 @@ def _parts(tables: Tables, options: GreedyOptions) -> list[_Part]:
     parts = [_Part.of(each, tables, options) for each in ("units", "demands", "inflated")]
     if _small(tables):
         alone = _Part.of("alone", tables, options)
-        if (stated := alone.guarantee(tables)) and _strongest(tables, options) == stated:
+        if (stated := promises.of(tables, *alone)) and _strongest(tables, options) == stated:
             parts.append(alone)
     return parts
 

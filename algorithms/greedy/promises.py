@@ -24,16 +24,9 @@ FACTORS = {
     "dependent": Fraction(3, 4),
     "exact": Fraction(1),
 }
-#: Relative loss against the best machine by rounding errors and the solver's tolerances.
-_MISSED = {
-    "greedy": Fraction(1, 10**9),
-    "independent": Fraction(1, 10**5),
-    "dependent": Fraction(1, 10**5),
-    "exact": Fraction(1, 10**9),
-}
-_DIGITS = 50
-#: Factors are rounded up to this many digits after the point.
-_PRINTED = 10**6
+#: Relative loss against the best machine by rounding errors, or the solver's tolerances.
+_MISSED = {"independent": Fraction(1, 10**5), "dependent": Fraction(1, 10**5)}
+_MISSED_BY_FLOATS = Fraction(1, 10**9)
 #: Up to here harmonic numbers are added up, with 30 digits.
 _SUMMED = 1_000
 #: The Euler-Mascheroni constant, rounded up.
@@ -53,16 +46,15 @@ _FITS = 2**62
 
 def rounded_up(value: Fraction) -> Fraction:
     """Round up to six digits after the point."""
-    return Fraction(ceil(value * _PRINTED), _PRINTED)
+    return Fraction(ceil(value * 10**6), 10**6)
 
 
 def log_above(value: Fraction) -> Fraction:
     """Return a rational just above the natural logarithm of a number >= 1."""
-    up = Context(prec=_DIGITS, rounding=ROUND_CEILING)
+    up = Context(prec=50, rounding=ROUND_CEILING)
     quotient = up.divide(Decimal(value.numerator), Decimal(value.denominator))
     # Decimal's logarithm is within half a unit of its last digit.
-    logarithm = Fraction(up.ln(quotient))
-    return logarithm + Fraction(1, 10 ** (_DIGITS - 12))
+    return Fraction(up.ln(quotient)) + Fraction(1, 10**38)
 
 
 def harmonic_above(number: int) -> Fraction:
@@ -115,7 +107,7 @@ def of(tables: Tables, variant: str, inner: str, delta: Fraction) -> Guarantee |
     else:
         factor = alone_factor(served_at_once(tables), delta)
         theorem = "G-alone, methods/algorithms"
-    factor = rounded_up(factor / FACTORS[inner] * (1 + _MISSED[inner]))
+    factor = rounded_up(factor / FACTORS[inner] * (1 + _MISSED.get(inner, _MISSED_BY_FLOATS)))
     return Guarantee(max(Fraction(1), factor), term, "OPT", theorem)
 
 
