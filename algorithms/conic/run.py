@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections import Counter
 from contextlib import closing
 from fractions import Fraction
-from itertools import pairwise
 from math import ceil
 from operator import mul
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
@@ -28,7 +27,7 @@ from ..tables.integers import Demand, demands_of, listed, schedule_of
 from .polygon import Polygon, read_polygon
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Sequence
 
     from cms.plugin.algorithm import Budget
     from cms.problem.problem import Problem
@@ -114,7 +113,7 @@ def prepare(problem: Problem, route: str) -> Prepared | Support:
         return Prepared(reduction, machine, demands_of(small), highest, points, None)
     if polygon is None or route == "points":
         return Support(False, points)
-    corners = polygon.list_corners()
+    corners = [corner for corner in polygon.list_corners() if any(corner)]
     return Prepared(reduction, machine, demands_of(small), polygon.highest, corners, polygon)
 
 
@@ -196,47 +195,17 @@ def find_windows(
     return windows
 
 
-def limit_columns(
-    contents: Sequence[Content], machines: int, known: Priced | None
-) -> dict[Content, int]:
-    """Return the columns that a schedule of at most ``machines`` machines may use, and how often.
-
-    With prices the reduced costs ``1 - prices . content`` of its machines add up to at most
-    ``machines - bound`` (theory 6.7). Machines exchanged for others with the same blocks in
-    all keep this sum.
-    """
-    columns = {}
-    for content in contents:
-        most = machines
-        if known is not None:
-            pairs = zip(known.prices, content, strict=True)
-            worth = sum((price * number for price, number in pairs), Fraction(0))
-            if worth < 1:
-                most = min(most, int((machines - known.bound) // (1 - worth)))
-        if most > 0 and any(content):
-            columns[content] = most
-    return columns
-
-
 class ContentProgram:
     """The program for schedules of ``least`` to ``most`` machines, for CP-SAT.
 
-    Variables: the machines of each column, at most so many; the contents of slots, within the
-    polygon if there is one; the blocks of each job, whose window is not empty. Slots come by
-    falling size; else their order would multiply the schedules. Raises TooLarge.
+    Variables: the machines of each content; the contents of slots, within the polygon if there is
+    one; the blocks of each job, whose window is not empty. Raises TooLarge.
     """
 
-    def __init__(
-        self,
-        given: Prepared,
-        windows: Sequence[Window],
-        columns: Mapping[Content, int],
-        least: int,
-        most: int,
-    ) -> None:
-        self._given, self._windows, self._columns = given, windows, columns
+    def __init__(self, given: Prepared, windows: Sequence[Window], least: int, most: int) -> None:
+        self._given, self._windows = given, windows
         self.program = program = Program()
-        self._machines = [program.variable(number) for number in columns.values()]
+        self._machines = [program.variable(most) for _ in given.contents]
         slots = () if given.polygon is None else range(SLOTS)
         self._slots = [
             (program.variable(1), [program.variable(number) for number in given.highest])
@@ -250,7 +219,8 @@ class ContentProgram:
         ]
         # Of each type the machines have at least as many blocks as the jobs take.
         for i in range(len(given.highest)):
-            terms = [(x, content[i]) for x, content in zip(self._machines, columns, strict=True)]
+            pairs = zip(self._machines, given.contents, strict=True)
+            terms = [(x, content[i]) for x, content in pairs]
             terms += [(held[i], 1) for _, held in self._slots]
             terms += [(taken[i], -1) for taken in self._taken]
             program.at_least(terms_of(terms), sum(low[i] for low, _ in windows))
@@ -265,23 +235,17 @@ class ContentProgram:
             program.minimise(total)
 
     def _bound_slots(self, polygon: Polygon) -> None:
-        """A slot in use fits on a machine, one that is not is empty; the largest come first."""
+        """A slot in use fits on a machine; one that is not is empty."""
         for used, held in self._slots:
             for normal, most in polygon.sides:
                 terms = [*zip(held, normal, strict=True), (used, -most)]
                 self.program.at_most(terms_of(terms), 0)
-        size = polygon.rows[0].normal
-        smaller = tuple(-entry for entry in size)
-        for (used, held), (after, less) in pairwise(self._slots):
-            pairs = zip([*held, *less], (*size, *smaller), strict=True)
-            self.program.at_least(terms_of(pairs), 0)
-            self.program.at_least({used: 1, after: -1}, 0)
 
     def schedule(self, values: Sequence[int]) -> Schedule:
         """Build the schedule of the reduced problem that the variables' values say."""
         given = self._given
         small, name = given.reduction.problem, given.machine.name
-        pairs = zip(self._columns, self._machines, strict=True)
+        pairs = zip(given.contents, self._machines, strict=True)
         machines = Counter({content: values[x] for content, x in pairs})
         for used, held in self._slots:
             content = tuple(values[variable] for variable in held)
@@ -373,8 +337,7 @@ class Run:
         if most < least or windows is None:
             return None
         try:
-            columns = limit_columns(given.contents, most, known)
-            return ContentProgram(given, windows, columns, least, most)
+            return ContentProgram(given, windows, least, most)
         except TooLarge:
             raise UnsupportedProblem(
                 "numbers of the integer program are too large for CP-SAT's 63 bits; "
