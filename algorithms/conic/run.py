@@ -23,7 +23,7 @@ from cms.schedule.schedule import Schedule
 
 from ..prices.vertex import rounded, solve_dantzig_wolfe
 from ..solvers.integer import Outcome, Program, TooLarge, terms_of
-from ..tables.integers import Demand, demands_of, listed, schedule_of
+from ..tables.integers import Demand, blocks_and_costs, demands_of, listed, schedule_of
 from .polygon import Polygon, read_polygon
 
 if TYPE_CHECKING:
@@ -78,11 +78,7 @@ class Prepared(NamedTuple):
 
 
 def prepare(problem: Problem, route: str) -> Prepared | Support:
-    """Prepare a problem for a run by a route, or refuse it.
-
-    ``Support(True)`` is where nothing is left to decide: nothing to serve, or a job that nothing
-    serves.
-    """
+    """Prepare a problem, or refuse it; ``Support(True)`` where nothing is left to decide."""
     if problem.n_jobs > MAX_JOBS:
         return Support(False, f"it has {problem.n_jobs} jobs; expected at most {MAX_JOBS}")
     reduction = reduce(problem)
@@ -132,16 +128,11 @@ def _list_points(small: Problem) -> tuple[Content, ...] | str:
             f"a machine has more than {MAX_MAXIMAL:,} maximal contents, which are listed one by "
             "one; take the route 'cells' for two block types, price_and_branch for more"
         )
-    return tuple(
-        tuple(shape.blocks.get(block, 0) for block in small.blocks) for shape in listing.shapes
-    )
+    return tuple(map(tuple, blocks_and_costs(small, listing.shapes)[0]))
 
 
 class Priced(NamedTuple):
-    """Block prices, what the cheapest option of each job costs at least, and the sum of that.
-
-    No machine is worth more than 1, so that no schedule has fewer machines than ``bound``.
-    """
+    """Block prices, what each job pays at least, and the sum: no machine is worth more than 1."""
 
     prices: tuple[Fraction, ...]
     cheapest: tuple[Fraction, ...]

@@ -22,7 +22,7 @@ from cms.errors import UnsupportedProblem
 from cms.values.numbers import common_step
 
 from ..solvers.integer import Outcome, Program, TooLarge, terms_of
-from ..tables.integers import demands_of, listed, schedule_of
+from ..tables.integers import blocks_and_costs, demands_of, listed, schedule_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -62,10 +62,7 @@ class Fleet:
     def __init__(self, problem: Problem) -> None:
         self.problem = problem
         self.shapes = listed(problem, MAX_SHAPES).shapes
-        self.counts = [
-            tuple(shape.blocks.get(block, 0) for block in problem.blocks) for shape in self.shapes
-        ]
-        costs = [problem.machine_type(shape.machine).cost for shape in self.shapes]
+        self.counts, costs = blocks_and_costs(problem, self.shapes)
         self.step = common_step(costs)
         self.steps = [int(cost / self.step) if cost else 0 for cost in costs]
         self.demands = demands_of(problem)
@@ -90,9 +87,10 @@ class DynamicProgram:
         # The costs of interest, in steps.
         self._least = ceil(lowest / fleet.step)
         self._most = ceil(highest / fleet.step) - 1
+        self._every = [*zip(fleet.steps, fleet.counts, strict=True)]
         # The types that machines of no cost have.
-        every = [*zip(fleet.steps, fleet.counts, strict=True)]
-        self._free = {i for steps, counts in every if not steps for i, n in enumerate(counts) if n}
+        free = [counts for steps, counts in self._every if not steps]
+        self._free = {i for counts in free for i, n in enumerate(counts) if n}
         k = len(fleet.useful)
         self._caps = [self._cap(i) for i in range(k)]
         # The type of the largest range needs no axis of its own, nor do types that are not used. An
@@ -128,15 +126,11 @@ class DynamicProgram:
         fleet = self._fleet
         if block in self._free:
             return fleet.useful[block]
-        shapes = zip(fleet.steps, fleet.counts, strict=True)
-        had = (held[block] * max(0, self._most) // steps for steps, held in shapes if steps)
+        had = (held[block] * max(0, self._most) // steps for steps, held in self._every if steps)
         return min(fleet.useful[block], max(had, default=0))
 
     def _list_costs(self, most: int) -> list[int]:
-        """List the costs (in steps) that fleets of paid machines have, if they are so few.
-
-        These are few of all multiples of a step where costs have no short common denominator.
-        """
+        """List the costs (in steps) that fleets of paid machines have, if they are so few."""
         paid = sorted({steps for steps in self._fleet.steps if steps})
         costs: list[int] = []
         waiting, seen = [0], {0}
@@ -210,12 +204,12 @@ class DynamicProgram:
             free, caps = self._free, self._caps
             ends = (slice(0, caps[i] * (i in free) + 1) for i in self._axes)
             table[slice(None), *ends] = caps[self._last] if self._last in free else 0
-        for steps, counts in zip(self._fleet.steps, self._fleet.counts, strict=True):
+        for steps, counts in self._every:
             if steps and cost - steps in tables and not budget.stopped:
                 np.maximum(table, self._add_machine(tables[cost - steps], counts), out=table)
         return table
 
-    def _add_machine(self, before: Table, counts: tuple[int, ...]) -> Table:
+    def _add_machine(self, before: Table, counts: list[int]) -> Table:
         """Add a machine to fleets."""
         caps = self._caps
         less = [np.maximum(np.arange(caps[i] + 1) - min(counts[i], caps[i]), 0) for i in self._axes]
@@ -224,15 +218,14 @@ class DynamicProgram:
         return np.minimum(moved + min(counts[self._last], cap), cap)
 
     def _machines(self, tables: dict[int, Table], cost: int, cell: tuple[int, ...]) -> list[int]:
-        """Read off which machines have what a cell says; as many steps as there are machines."""
-        fleet, cap = self._fleet, self._caps[self._last]
-        every = list(zip(fleet.steps, fleet.counts, strict=True))
+        """Read off which machines have what a cell says."""
+        cap = self._caps[self._last]
         machines = [
             0 if steps else max(-(-self._caps[i] // n) for i, n in enumerate(counts) if n)
-            for steps, counts in every
+            for steps, counts in self._every
         ]
         while cost:
-            for at, (steps, counts) in enumerate(every):
+            for at, (steps, counts) in enumerate(self._every):
                 if not steps or cost - steps not in tables:
                     continue
                 pairs = zip(cell[1:], self._axes, strict=True)
@@ -265,10 +258,7 @@ class DynamicProgram:
 
 
 class CompactProgram:
-    """The same search by an integer program, where some machine costs something.
-
-    Raises UnsupportedProblem if numbers leave the solver's range.
-    """
+    """The same search by an integer program; UnsupportedProblem if numbers leave its range."""
 
     solver = "CP-SAT"
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from .linear import AFTER_THE_END, INFINITY, MixedProgram
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+    from collections.abc import Generator, Iterable, Mapping, Sequence
 
     from cms.plugin.algorithm import Budget
 
@@ -146,15 +146,9 @@ class Program:
         wrapper.set_parameters(parameters)
         with budget.on_stop(wrapper.stop_search):
             response = wrapper.solve(self._model)
-        states = core.CpSolverStatus
-        if response.status == states.MODEL_INVALID:
+        status = response.status.name.lower()
+        if status == "model_invalid":
             raise AssertionError("CP-SAT calls the model invalid: a coefficient is out of range")
-        names = {
-            states.OPTIMAL: "optimal",
-            states.FEASIBLE: "feasible",
-            states.INFEASIBLE: "infeasible",
-        }
-        status = names.get(response.status, "unknown")
         has_values = status in ("optimal", "feasible")
         values = tuple(response.solution) if has_values else None
         bound = None if status == "infeasible" else int(response.inner_objective_lower_bound)
@@ -172,8 +166,7 @@ class Program:
         costs = dict(zip(aim.vars, aim.coeffs, strict=True))
         for variable, high in enumerate(self._highs):
             program.variable(costs.get(variable, 0), high=high, whole=True)
-        for constraint in self._model.constraints:
-            linear = constraint.linear
+        for linear in (constraint.linear for constraint in self._model.constraints):
             low, high = linear.domain
             program.row(
                 zip(linear.vars, linear.coeffs, strict=True),
@@ -188,14 +181,11 @@ class Program:
 
     def _holds(self, values: Sequence[int]) -> bool:
         """Whether values keep all constraints, exactly."""
-        if any(not 0 <= value <= high for value, high in zip(values, self._highs, strict=True)):
-            return False
-        for constraint in self._model.constraints:
-            linear = constraint.linear
+        for linear in (constraint.linear for constraint in self._model.constraints):
             total = sum(f * values[v] for v, f in zip(linear.vars, linear.coeffs, strict=True))
             if not linear.domain[0] <= total <= linear.domain[1]:
                 return False
-        return True
+        return all(0 <= value <= high for value, high in zip(values, self._highs, strict=True))
 
     def improvements(
         self, budget: Budget, workers: int = 1
@@ -203,7 +193,13 @@ class Program:
         """Yield each better solution while the solver works, the outcome last; closing stops it."""
         found: queue.SimpleQueue[tuple[int, ...] | Outcome | BaseException] = queue.SimpleQueue()
         wrapper = self._core.SolveWrapper()
-        watch = _watcher(self._core, len(self._highs), found.put)
+        count = len(self._highs)
+
+        class Watcher(self._core.SolutionCallback):  # type: ignore[misc,name-defined]
+            def OnSolutionCallback(self) -> None:  # noqa: N802  # the name the solver calls
+                found.put(tuple(self.SolutionIntegerValue(i) for i in range(count)))
+
+        watch = Watcher()
         wrapper.add_solution_callback(watch)
 
         def work() -> None:
@@ -227,14 +223,6 @@ class Program:
                 wrapper.stop_search()  # again: a solver that has not quite begun misses a call
                 solver.join(_POLL_SECONDS)
             wrapper.clear_solution_callback(watch)
-
-
-def _watcher(core: Any, count: int, tell: Callable[[tuple[int, ...]], None]) -> Any:
-    class Watcher(core.SolutionCallback):  # type: ignore[misc]
-        def OnSolutionCallback(self) -> None:  # noqa: N802  # the name the solver calls
-            tell(tuple(self.SolutionIntegerValue(i) for i in range(count)))
-
-    return Watcher()
 
 
 def terms_of(pairs: Iterable[tuple[int, int]]) -> dict[int, int]:

@@ -65,11 +65,10 @@ def look_at(budget: Budget | None) -> None:
 class Tables:
     """The integers of a reduced problem (every supply is cut at its job's demand).
 
-    The arrays ``demands`` (n) and ``supply`` (n, k) have each job's numbers without a common
-    divisor, as int64 where sums over all jobs fit, else as Python's integers. ``shapes`` are the
-    configurations listed, and the maximal multisets of size-bounded sets, or some chosen ones. Of
-    machine types in ``vast``, whose sets have too many of these, they are the machines full of one
-    block type, and others as prices asked for them. ``counts`` are their blocks of each type.
+    ``demands`` (n) and ``supply`` (n, k) have each job's numbers without a common divisor, as int64
+    where sums over all jobs fit, else as Python's integers. Of machine types in ``vast``, whose
+    sets are too large to be listed, ``shapes`` are full of one block type, or prices asked for
+    them. ``counts`` are their blocks of each type.
     """
 
     problem: Problem
@@ -92,8 +91,8 @@ class Tables:
         if shapes is None:
             shapes, left_out = listed(problem, MOST_SHAPES)
             vast = tuple(sorted(left_out))
-            shapes += tuple(full_of_one(problem, left_out))
-        counts, costs = _read(problem, shapes := tuple(dict.fromkeys(shapes)))
+            shapes += tuple(_full_of_one(problem, left_out))
+        counts, costs = blocks_and_costs(problem, shapes := tuple(dict.fromkeys(shapes)))
         rows = problem.rows
         look_at(budget)
         common = rows.demands
@@ -116,15 +115,10 @@ class Tables:
 
     def joined(self, shapes: Iterable[Configuration]) -> Tables:
         """Return the tables with further configurations, after those there are."""
-        there = set(self.shapes)
-        shapes = tuple(shape for shape in dict.fromkeys(shapes) if shape not in there)
-        counts, costs = _read(self.problem, shapes)
-        return replace(
-            self,
-            shapes=self.shapes + shapes,
-            counts=self.counts + counts,
-            costs=self.costs + costs,
-        )
+        shapes = tuple(dict.fromkeys([*self.shapes, *shapes]))
+        counts, costs = blocks_and_costs(self.problem, shapes[self.c :])
+        counts, costs = self.counts + counts, self.costs + costs
+        return replace(self, shapes=shapes, counts=counts, costs=costs)
 
     @property
     def n(self) -> int:
@@ -210,7 +204,7 @@ class Tables:
         return reduction.restore(schedule_of(self.problem, opened, given))
 
 
-def _read(
+def blocks_and_costs(
     problem: Problem, shapes: Sequence[Configuration]
 ) -> tuple[list[list[int]], list[Fraction]]:
     """Return the blocks and the costs of configurations."""
@@ -221,7 +215,6 @@ def _read(
 class Demand(NamedTuple):
     """A job in integers; dividing supply by its common divisor keeps demands small."""
 
-    name: str
     demand: int
     supply: tuple[int, ...]
 
@@ -233,13 +226,12 @@ class Demand(NamedTuple):
 
 def demands_of(problem: Problem) -> tuple[Demand, ...]:
     """Return the jobs of a reduced problem, demands rounded up to multiples of common divisors."""
-    found = []
-    for j, name in enumerate(problem.job_names):
-        row = problem.rows.row(j)
-        divisor = gcd(*row.supply) or 1
-        supply = tuple(f // divisor for f in row.supply)
-        found.append(Demand(name, -(-row.demand // divisor), supply))
-    return tuple(found)
+    rows = [problem.rows.row(j) for j in range(problem.n_jobs)]
+    divisors = [gcd(*row.supply) or 1 for row in rows]
+    return tuple(
+        Demand(-(-row.demand // divisor), tuple(f // divisor for f in row.supply))
+        for row, divisor in zip(rows, divisors, strict=True)
+    )
 
 
 def supported_costs(problem: Problem) -> Support:
@@ -353,13 +345,11 @@ def listed(problem: MachineProblem, most: int) -> Listing:
     return Listing(tuple(shapes), frozenset(left_out))
 
 
-def full_of_one(problem: MachineProblem, machines: Collection[str]) -> Iterator[Configuration]:
-    """Yield machines of size-bounded sets full of one block type."""
+def _full_of_one(problem: Problem, machines: Collection[str]) -> Iterator[Configuration]:
     for shape in problem.configurations:
         if isinstance(shape, SizeBoundedConfigurations) and shape.machine in machines:
             for block in shape.sizes:
-                count = shape.largest_count(block)
-                if count:
+                if count := shape.largest_count(block):
                     yield Configuration({block: count}, shape.machine)
 
 
