@@ -1,7 +1,7 @@
 """One job's cheapest option, in the common subset of Python and numba.
 
-With lists and Python integers these functions are exact on integers of any size, and nothing is
-compiled; compiled for int64 arrays they find the same options.
+With lists and Python integers these functions are exact on integers of any size; compiled for int64
+arrays they find the same options.
 
 Types are thinned out first: a type goes if a cheaper one satisfies as much, if a whole number of
 another one (of a lower price per supply) satisfies as much for no more, or if one block of it costs

@@ -13,6 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cache
+from itertools import accumulate
 from math import lcm
 from operator import mul
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -53,11 +54,7 @@ _SHARD, _EFFORT = 2**13, 2**22
 
 
 class Cheapest(NamedTuple):
-    """The cheapest option of one job.
-
-    ``value`` is the minimum, or (``exact`` False) a proven lower bound on it; ``option`` always
-    serves the job.
-    """
+    """An option that serves a job, and its price; if not ``exact``, a proven lower bound."""
 
     value: int
     option: tuple[int, ...]
@@ -65,11 +62,9 @@ class Cheapest(NamedTuple):
 
 
 class Pricing(NamedTuple):
-    """All jobs priced at one price vector.
+    """All jobs priced: the weighted ``total``, and the ``load`` they buy, a supergradient of it.
 
-    ``total`` is the sum of the values times the rows' weights, ``load`` the blocks of each type
-    that the jobs would buy, a supergradient of it; ``options``, (n, k), if asked for, are Python
-    integers where one is larger than int64.
+    ``options``, (n, k), if asked for, are Python integers where one is larger than int64.
     """
 
     total: int
@@ -93,7 +88,6 @@ def cheapest_option(prices: Sequence[int], supply: Sequence[int], demand: int) -
 
 
 def _scratch(k: int) -> tuple[Any, Any]:
-    """Return scratch memory for plain searches."""
     return [[0] * k for _ in range(WORK_ROWS)], ({}, {}, {})
 
 
@@ -124,10 +118,10 @@ def price_jobs(
 ) -> Pricing | None:
     """Price every job at one price vector.
 
-    A pure function of the prices and the rows given: what is found for two parts of the jobs adds
-    up to what is found for both, and does not depend on threads or on what is compiled. Of
-    thousands of rows the outer images are priced, so that the total is at most the exact one; far
-    rows, and those that the option found for the image does not serve, are priced as they are.
+    What is found for two parts of the jobs adds up to what is found for both, and does not depend
+    on threads or on what is compiled. Of thousands of rows the outer images are priced, so that the
+    total is at most the exact one; far rows, and those that the option found for the image does not
+    serve, are priced as they are.
 
     ``weights`` (n,) says how often each row counts, below 2**31 together; ``special`` has jobs with
     prices of their own. ``stopped`` is asked several times a second once the effort exceeds
@@ -188,11 +182,8 @@ def price_histogram(rows: Rows) -> list[int]:
 def price_bits(histogram: Sequence[int]) -> int:
     """Return the most bits of prices at which compiled code does all but one row in a thousand."""
     beyond = sum(histogram) // 1000
-    for bits, rows in enumerate(histogram):
-        beyond -= rows
-        if beyond < 0:
-            return bits
-    return (SAFE - 1).bit_length()
+    enough = (bits for bits, rows in enumerate(accumulate(histogram)) if rows > beyond)
+    return next(enough, (SAFE - 1).bit_length())
 
 
 @dataclass(slots=True)
@@ -320,8 +311,7 @@ def _in_threads(work: Callable[[], Any], threads: int, tally: _Tally) -> list[An
         try:
             return list(pool.map(lambda _: work(), range(threads)))
         except BaseException:
-            # Ctrl-C, say: without this, leaving the block would wait for all rows.
-            tally.stopped = True
+            tally.stopped = True  # Ctrl-C, say: the block would wait for all rows
             raise
 
 
