@@ -233,7 +233,7 @@ class Dive:
             if not self._open[kind]:
                 del self._open[kind]
                 for pick in [pick for pick in self._options if pick[0] == kind]:
-                    self._program.close(self._options.pop(pick))
+                    self._program.close(self._options.pop(pick), True)
         if not self._open:
             self._close_improper()
         return sum(self._open.values()) < before
@@ -293,7 +293,7 @@ class Dive:
         improper = np.flatnonzero((integers(self._held) > integers(self._left)).any(axis=1))
         gone = [self._sets[at] for at in improper.tolist()]
         for row in gone:
-            self._program.close(self._columns.pop(row))
+            self._program.close(self._columns.pop(row), True)
         stay = np.delete(np.arange(len(self._held)), improper).tolist()
         self._held = [self._held[at] for at in stay]
         self._sets = [self._sets[at] for at in stay]

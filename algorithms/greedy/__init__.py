@@ -267,19 +267,18 @@ def _claims(reduction: Reduction, options: GreedyOptions, budget: Budget) -> Ite
         if proof is not None:
             yield proof
     answers = Answers(reduction, tables, budget, plain=options.plain)
-    known: Fraction | None = None
-    if vertex is not None:
-        for theorem, rounding in (("T-2", doubled), ("T-add", one_block_each)):
+    costs = []
+    for theorem, rounding in (("T-2", doubled), ("T-add", one_block_each)):
+        if vertex is not None:
             counts = rounding(vertex, tables, budget)
             yield answers.named(counts, f"aggregated program, {theorem}")
-            cost = tables.cost(counts[0])
-            known = cost if known is None else min(known, cost)
+            costs.append(tables.cost(counts[0]))
     for variant, inner, delta in _parts(tables, options):
         weights = "demands" if variant == "inflated" else variant
         run = Opening(tables, inner, weights, delta, budget)
         # What costs more than is known already can be left unfinished (theory 2.4).
-        opened = run.finish(known)
+        opened = run.finish(min(costs, default=None))
         if opened is not None:
             yield answers.named(opened, f"{variant}, {inner} inside")
-            known = tables.cost(opened[0]) if known is None else known
+            costs = costs or [tables.cost(opened[0])]
     yield from answers.fewer()

@@ -149,8 +149,11 @@ def _settled(parts: Floats) -> Floats:
     return np.where(np.abs(parts - nearest) < _NOISE, nearest, parts)
 
 
-def _divided(parts: Floats, blocks: Sequence[int]) -> tuple[Whole, Whole, Floats]:
-    """Return whole blocks, how many of each type are left, and the parts that want those."""
+def _divided(
+    blocks: Sequence[int], bids: Floats, budgets: Floats, budget: Budget | None
+) -> tuple[Whole, Whole, Floats]:
+    """Return the program's whole blocks, how many are left, and the parts that want those."""
+    parts = assignment(blocks, bids, budgets, budget)
     whole = np.floor(parts)
     # Large counts would leave floats no digits for the parts: these are rounded by themselves.
     rest, given = parts - whole, whole.astype(np.int64)
@@ -174,7 +177,7 @@ def independent(
     Instead of drawing, each block in turn goes where it lowers the weighted products most: no more
     of them is left than on average (conditional expectations).
     """
-    given, left, rest = _divided(assignment(blocks, bids, budgets, budget), blocks)
+    given, left, rest = _divided(blocks, bids, budgets, budget)
     each = np.minimum(1.0, bids / budgets)
     numbers = np.minimum(left, np.ceil(rest.sum(axis=1) - _NOISE).astype(np.int64))
     brought = rest / np.maximum(1, numbers)[:, None] * each
@@ -199,10 +202,10 @@ def independent(
 def dependent(
     blocks: Sequence[int], bids: Floats, budgets: Floats, budget: Budget | None = None
 ) -> Whole:
-    """Round the assignment program along paths; factor 3/4. See :class:`PathRounding`."""
-    given, left, rest = _divided(assignment(blocks, bids, budgets, budget), blocks)
+    """Round the assignment program along paths; factor 3/4."""
+    given, left, rest = _divided(blocks, bids, budgets, budget)
     rounding = PathRounding(bids, budgets, (given * bids).sum(axis=0))
-    rounded = np.floor(rounding.rounded(rest, budget) + 0.5).astype(np.int64)
+    rounded = np.rint(rounding.rounded(rest, budget)).astype(np.int64)
     if (rounded.sum(axis=1) > left).any():
         raise AssertionError(f"more blocks given than the {left.tolist()} there are")
     return given + rounded
@@ -240,15 +243,12 @@ class PathRounding:
             graph = bipartite_graph((i, j) for i, j in opened)
             cycle = _cycle(graph)
             changes = self._along(cycle or _path(graph))
-            signs: tuple[float, ...] = (1.0, -1.0)
+            back = {edge: -change for edge, change in changes.items()}
+            ways = [changes, back]
             if cycle:
                 # The total of the type where the cycle begins must not rise.
-                signs = signs[1:] if changes[cycle[0]] + changes[cycle[-1]] > 0 else signs[:1]
-            moved = [
-                _moved(parts, {edge: sign * change for edge, change in changes.items()})
-                for sign in signs
-            ]
-            parts = max(moved, key=self.potential)
+                ways = [back if changes[cycle[0]] + changes[cycle[-1]] > 0 else changes]
+            parts = max((_moved(parts, way) for way in ways), key=self.potential)
         return parts
 
     def potential(self, parts: Floats) -> float:
@@ -278,15 +278,13 @@ class PathRounding:
 
 def _moved(parts: Floats, changes: dict[Edge, float]) -> Floats:
     """Change parts until the first of them is whole."""
-    steps = []
-    for edge, change in changes.items():
-        part = float(parts[edge])
-        if change:
-            goal = np.floor(part) + 1 if change > 0 else np.ceil(part) - 1
-            steps.append((goal - part) / change)
+    goals = {
+        e: np.floor(parts[e]) + 1 if up > 0 else np.ceil(parts[e]) - 1 for e, up in changes.items()
+    }
+    step = min((goals[e] - parts[e]) / change for e, change in changes.items() if change)
     parts = parts.copy()
     for edge, change in changes.items():
-        parts[edge] += min(steps) * change
+        parts[edge] += step * change
     return _settled(parts)
 
 

@@ -96,7 +96,7 @@ class LinearProgram(_Program):
     >>> program.solve(None).value
     1.0
     >>> program.set_low(row, 8.0)
-    >>> program.close(y)
+    >>> program.close(y, True)
     >>> program.solve(None).values
     [8.0, 0.0]
     """
@@ -119,9 +119,9 @@ class LinearProgram(_Program):
         """Change what a row is to reach."""
         self._rows[row].SetLb(low)
 
-    def close(self, variable: int) -> None:
-        """Hold a variable at 0."""
-        self._variables[variable].SetBounds(0.0, 0.0)
+    def close(self, variable: int, closed: bool) -> None:
+        """Hold a variable at 0, or let it go."""
+        self._variables[variable].SetBounds(0.0, 0.0 if closed else INFINITY)
 
     def solve(self, budget: Budget | None, ways: Iterable[str] = VERTEX) -> Answer | None:
         """Solve; None if GLOP comes to no end, which proves nothing, or if stopped.
