@@ -71,8 +71,8 @@ class CpSat:
     CP-SAT's alone until it is decided; where the options are too many it is the compact program,
     over the blocks of each job. A bound beyond that of the prices rests on CP-SAT's word.
 
-    It is the plain method that others are held against: of what ``price_and_branch`` is made of it
-    shares the prices and the programs, but neither the search for schedules nor the branching.
+    It shares the prices and the programs with ``price_and_branch``, but neither the search for
+    schedules nor the branching.
 
     Notes
     -----
@@ -147,9 +147,7 @@ class _Reference:
         jobs, budget = self._jobs, self._budget
         proof = ray(self._reduction, jobs, budget)
         if proof is not None:
-            # The driver ends the run here, unless rounding on a large problem's images left nothing
-            # of the proof; then CP-SAT has the last word.
-            yield proof
+            yield proof  # the driver ends the run here, unless rounding left nothing of the proof
         search = PriceSearch(jobs, budget)
         # To the very end: a fractional schedule that costs more leaves rounding no room.
         for point in chain(search.run(), search.refine()):
@@ -174,15 +172,14 @@ class _Reference:
         start = rounded(search, mixture, budget.seed)
         task = Task(start.choices, {}, start.boxes, Fraction(0), None, around)
         found = close(shapes, jobs, task, budget, effort=_FIRST_EFFORT, workers=workers).found
-        if found is None:
-            # Nothing so near the fractional machines, or numbers that no program can take.
-            choices = rounded(search, mixture, budget.seed, most_boxes=0).choices
-            machines = filled(shapes, choices.load(), around)
-            if machines is not None:
-                schedule = choices.schedule(jobs, machines)
-                yield Named(self._reduction.restore(schedule), "rounding")
-        else:
+        if found is not None:
             yield self._schedule(shapes, found, "rounding")
+            return
+        # Nothing so near the fractional machines, or numbers that no program can take.
+        choices = rounded(search, mixture, budget.seed, most_boxes=0).choices
+        machines = filled(shapes, choices.load(), around)
+        if machines is not None:
+            yield Named(self._reduction.restore(choices.schedule(jobs, machines)), "rounding")
 
     def _decide(self, shapes: Shapes, point: PricePoint) -> Iterator[Named]:
         """Look for anything better than the best schedule, until there is provably nothing."""
@@ -190,19 +187,17 @@ class _Reference:
             task = self._task(part, shapes, point)
             if task is None:
                 continue
-            settled = False
             found = improvements(shapes, self._jobs, task, self._budget, self._workers)
             with closing(found) as items:
                 for item in items:
                     if isinstance(item, Found):
                         yield self._schedule(shapes, item, part)
                         continue
-                    settled = item.exact
                     word = solver_bound(item, task, self._problem.cost_step)
                     if word is not None:
                         yield Named(word, part)
-            if settled:
-                return
+                    if item.exact:
+                        return
 
     def _task(self, part: str, shapes: Shapes, point: PricePoint) -> Task | None:
         """State what is left to decide; None if there is nothing, or no such program."""

@@ -1,8 +1,4 @@
-"""Which problems ``conic`` takes, and a run: prices, a rounding, and the integer program.
-
-The program is over contents of machines and a few free ones. What limits its variables are what the
-options of jobs cost at block prices, and so how many blocks can matter.
-"""
+"""Which problems ``conic`` takes, and a run: prices, a rounding, and the integer program."""
 
 from __future__ import annotations
 
@@ -51,10 +47,9 @@ SLOTS = 2
 
 
 class Prepared(NamedTuple):
-    """A problem, reduced to what must be decided, in integers.
+    """A reduced problem, the most blocks of each type on a machine, and the program's columns.
 
-    ``highest`` are the most blocks of each type that a machine has, ``contents`` the columns: the
-    maximal ones, or, by cells, the corners of the ``polygon`` of all.
+    These are the maximal contents, or, by cells, the corners of the ``polygon`` of all.
     """
 
     reduction: Reduction
@@ -67,14 +62,8 @@ class Prepared(NamedTuple):
     @property
     def simple(self) -> int:
         """Machines enough for a simple schedule: each job alone, on blocks of its best type."""
-        return sum(
-            min(
-                -(-blocks // most)
-                for blocks, most in zip(demand.enough, self.highest, strict=True)
-                if blocks
-            )
-            for demand in self.demands
-        )
+        pairs = (zip(demand.enough, self.highest, strict=True) for demand in self.demands)
+        return sum(min(-(-blocks // most) for blocks, most in each if blocks) for each in pairs)
 
 
 def prepare(problem: Problem, route: str) -> Prepared | Support:
@@ -153,14 +142,11 @@ def find_windows(
 ) -> list[Window] | None:
     """Return windows that hold the blocks of all jobs in some schedule of ``most`` machines.
 
-    None if there is none. ``highest`` are the most blocks of each type that a machine has. Of a
-    schedule one keeps, for every job, an option without superfluous blocks; that is a schedule too.
-    Then a job takes no more blocks of a type than serve it alone, nor than all machines have. With
-    prices (theory 6.7) an option o costs at most ``cheapest + slack``, with the slack ``most -
-    bound``. Let r be the least price for a unit of the job's demand; as ``prices . o >= r demand +
-    sum_i (price_i - r f_i) o_i``, this limits o_i of every type that is dearer than r a unit. What
-    all other types cannot serve is the least number of a type; it fixes the large part of a huge
-    demand.
+    None if there is none. Without superfluous blocks a job takes no more of a type than serve it
+    alone, nor than all machines have. With prices (theory 6.7) an option o costs at most ``cheapest
+    + most - bound``. Let r be the least price for a unit of the job's demand; as ``prices . o >= r
+    demand + sum_i (price_i - r f_i) o_i``, this limits o_i of every type dearer than r a unit. What
+    all other types cannot serve is the least number of a type: of a huge demand the large part.
     """
     windows = []
     for j, demand in enumerate(demands):

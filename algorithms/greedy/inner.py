@@ -1,8 +1,7 @@
 """The inner problem of greedy: the best single machine, which is Maximum Budgeted Allocation.
 
-Blocks are to be given to jobs; job j bids ``bids[i, j]`` for a block of type i, at most its budget,
-and pays at most its budget in all (theory 2.1). Item greedy, factor 1/2, lives in ``steps``; here
-are the other three. Once the run's budget has ended, they return whatever is known by then.
+Job j bids ``bids[i, j]`` for a block of type i, at most its budget, and pays at most its budget in
+all (theory 2.1). Once the run's budget has ended, what is known by then is returned.
 """
 
 from __future__ import annotations
@@ -91,8 +90,7 @@ def assignment(
 ) -> Floats:
     """Solve the assignment linear program: blocks in parts, each job paying within its budget.
 
-    All 0 if stopped. Its integrality gap is 3/4 (Chakrabarty and Goel, SIAM J. Comput. 2010; see
-    arXiv:1403.7519).
+    All 0 if stopped. Its integrality gap is 3/4 (arXiv:1403.7519).
     """
     k, m = bids.shape
     pairs = [(i, j) for i in range(k) if blocks[i] for j in range(m) if bids[i, j] > 0]
@@ -172,10 +170,9 @@ def independent(
 ) -> Whole:
     """Round the assignment program block by block; factor 1 - 1/e.
 
-    Drawn by its part, independently of the others, block b brings the part Z_b of what a job pays
-    at most, and ``E min(1, sum Z_b) >= 1 - prod (1 - E Z_b) >= (1 - 1/e) min(1, sum E Z_b)``.
-    Instead of drawing, each block in turn goes where it lowers the weighted products most: no more
-    of them is left than on average (conditional expectations).
+    Drawn by its part, block b brings the part Z_b of what a job pays at most, and ``E min(1, sum
+    Z_b) >= 1 - prod (1 - E Z_b) >= (1 - 1/e) min(1, sum E Z_b)``. Instead of drawing, each block in
+    turn goes where it lowers the weighted products most: no more is left of them than on average.
     """
     given, left, rest = _divided(blocks, bids, budgets, budget)
     each = np.minimum(1.0, bids / budgets)
@@ -214,20 +211,17 @@ def dependent(
 class PathRounding:
     """Rounds parts of blocks to whole ones along cycles and paths, keeping 3/4 of their worth.
 
-    Parts are feasible for the assignment program; ``already`` is what other blocks are worth to
-    each job. An edge (block type, job) is open while its part is not whole. A move along a cycle or
-    path of open edges keeps what every job in between is given in all, in bids, and every type's
-    total within its next whole number. On a cycle the direction that lowers the total of the one
-    type where it begins costs nobody anything. On a path from one end of a tree to another two
-    directions, drawn in proportion to the other's length, change nothing on average.
+    ``already`` is what other blocks are worth to each job. A move along a cycle or path of open
+    edges (block type, job), whose parts are not whole, keeps what every job in between is given, in
+    bids, and every type's total within its next whole number. On a cycle one direction costs nobody
+    anything; on a path two, drawn in proportion to the other's length, change nothing on average.
 
-    A job that is an end has a single open edge, of part z and bid b, beside whole blocks worth L;
-    it was given T = L + b z <= budget B in all. Rounded up with probability z it has
-    L (1 - z) + min(B, L + b) z on average, which is at least T (1 - z + z^2) >= 3/4 T, as b <= B
-    and T <= B. A job with two open edges or more still has T. So the *potential*, the first for
-    jobs with one open edge and 3/4 T for jobs with more, does not fall on average, and one of the
-    two directions does not lower it: that one is taken (conditional expectations; the idea of such
-    roundings is Srinivasan's, APPROX 2008, doi:10.1007/978-3-540-85363-3_20).
+    A job that is an end has one open edge, of part z and bid b, beside whole blocks worth L, and T
+    = L + b z <= budget B in all. Rounded up with probability z it has L (1 - z) + min(B, L + b) z
+    on average, at least T (1 - z + z^2) >= 3/4 T, as b <= B. Others still have T. So the
+    *potential*, the first for jobs with one open edge and 3/4 T for those with more, does not fall
+    on average, and one direction does not lower it: that one is taken (Srinivasan, APPROX 2008,
+    doi:10.1007/978-3-540-85363-3_20).
     """
 
     def __init__(self, bids: Floats, budgets: Floats, already: Floats) -> None:

@@ -42,10 +42,10 @@ _GRID = 2**40
 
 
 class Opening:
-    """A run of greedy, for jobs that some block serves, against ``(1 + delta)`` times the demands.
+    """A run of greedy against ``(1 + delta)`` times the demands, until these themselves are met.
 
-    It ends when the demands themselves are met. A unit of a job's demand counts, by ``weights``,
-    ``units`` 1, ``demands`` 1 / d_j, ``alone`` what it costs where the job is served by itself.
+    A unit of a job's demand counts, by ``weights``: ``units`` 1, ``demands`` 1 / d_j, ``alone``
+    what it costs where the job is served by itself.
     """
 
     def __init__(
@@ -96,10 +96,7 @@ class Opening:
         }
 
     def finish(self, most: Fraction | None = None) -> Counts | None:
-        """Open machines until all jobs are met; None if dearer than ``most``. Raises Stopped.
-
-        The time that the budget leaves says whether anything is compiled; no outcome depends on it.
-        """
+        """Open machines until all jobs are met; None if dearer than ``most``. Raises Stopped."""
         tables, budget = self._tables, self._budget
         compiled = self._pays_to_compile()
         start, advance = steps.compiled() if compiled else (steps.start, None)
@@ -224,8 +221,8 @@ def _divisors(tables: Tables, weights: str, whole: int, largest: int, budget: Bu
 def _candidates(bids: NDArray[np.float64], blocks: Sequence[int]) -> NDArray[np.int64]:
     """Choose the jobs that a best filling needs no others than.
 
-    Of s blocks one of type i goes to one of the s jobs that bid most for it: if it went to another,
-    one of those s jobs would have no block, and would pay at least as much for this one.
+    Of s blocks one goes to one of the s jobs that bid most for it: if it went to another, one of
+    those would have no block, and would pay at least as much.
     """
     rows = bids[np.array(blocks, dtype=object) > 0]
     order = np.argsort(-rows, axis=1, kind="stable")[:, : sum(blocks)]

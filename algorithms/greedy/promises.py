@@ -135,10 +135,7 @@ def _most_units(tables: Tables, row: list[int], best: list[int]) -> int:
 
 
 def rough_prices(tables: Tables) -> list[Fraction]:
-    """Price every block as if the machine that it fills most cheaply were full of it.
-
-    All prices are then lowered alike until no machine is worth more than it costs.
-    """
+    """Price blocks by the machine each fills most cheaply, less until none is worth too much."""
     pairs = [*zip(tables.costs, tables.counts, strict=True)]
     cheapest = ((cost / row[i] for cost, row in pairs if row[i]) for i in range(tables.k))
     prices = [min(each, default=Fraction(0)) for each in cheapest]
@@ -148,10 +145,7 @@ def rough_prices(tables: Tables) -> list[Fraction]:
 
 
 def rough_value(tables: Tables) -> Fraction:
-    """Return about what the optimum is at least, to compare statements at.
-
-    A job is served at least by its cheapest blocks at rough prices, in parts.
-    """
+    """Return about what the optimum is at least, by rough prices, to compare statements at."""
     prices = rough_prices(tables)
     highest = max(prices, default=Fraction(0))
     if not highest:

@@ -1,12 +1,9 @@
 """The exact part of the PTAS, where machines are few: the optimum by one of two ways.
 
 *By dynamic programming* over numbers of blocks, of all types but the last. One table says how many
-blocks of the last type the jobs need at least, if they may use so many of the others; another how
-many of the last type machines of a given cost have at most, if they must have so many of the
-others. The optimum is the least cost at which the second reaches the first somewhere.
-
-*By the compact integer program*, where tables would be too large: machines of each configuration
-and blocks of each type for each job (theory 1.2) are, up to naming, a schedule.
+of the last the jobs need at least, if they may use so many of the others; another how many of it
+machines of a given cost have at most, if they must have so many of the others. The optimum is the
+least cost at which the second reaches the first. *Or by the compact integer program* (theory 1.2).
 """
 
 from __future__ import annotations

@@ -1,8 +1,4 @@
-"""A thin layer over CP-SAT: integer programs that can be stopped from another thread.
-
-It speaks to the solver's core (``cp_model_helper``) directly: the modelling layer on top of it
-imports pandas, which would take most of the time of planning a dozen services.
-"""
+"""A thin layer over CP-SAT's core, whose modelling layer would import pandas for a second."""
 
 from __future__ import annotations
 
@@ -155,11 +151,9 @@ class Program:
         return Outcome(status, values, bound)
 
     def search(self, budget: Budget, *, nodes: int, cuts: bool = True) -> Hint:
-        """Look for a good solution with SCIP; it may be none, and proves nothing.
+        """Look for a good solution with SCIP, which is checked; none proves nothing.
 
-        Where machines have costs SCIP's linear programs find in milliseconds what CP-SAT needs
-        seconds for; it works in floating-point numbers, though, so that its solution is checked
-        here. ``nodes`` and ``cuts`` are as for :meth:`MixedProgram.search`.
+        Where machines have costs SCIP finds in milliseconds what CP-SAT needs seconds for.
         """
         program = MixedProgram()
         aim = self._model.objective

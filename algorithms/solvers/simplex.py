@@ -1,9 +1,7 @@
 """Small linear programs in exact rationals, by the simplex method.
 
-The linear programs here have a row a block type and one for each job that is split, so a dozen or
-two; what is found is a basic solution, with the prices that go with it, right to the last digit
-however large the numbers are. Costs >= 0 let the dual method start; where columns join later what
-was found still satisfies the rows, and the primal method goes on from there.
+Costs >= 0 let the dual method start; where columns join later what was found still satisfies the
+rows, and the primal method goes on from there.
 """
 
 from __future__ import annotations
@@ -45,10 +43,8 @@ def cheapest(
 class Program:
     """The program of :func:`cheapest`, which columns may join once it is solved."""
 
-    # Basic variables are sums over the nonbasic ones; the last entry of a row is its constant. A
-    # row is whole numbers over a denominator of its own, without a common divisor: fractions by
-    # themselves would spend most of the time on divisors that a row can cancel at once.
-    #
+    # Basic variables are sums over the nonbasic ones; the last entry of a row is its constant. Of
+    # single fractions most of the time would go into divisors that a row can cancel at once.
     # A variable is (0, column), or (1, row) for the row's surplus; in this order for Bland's rule.
 
     def __init__(self, least: Sequence[int | Fraction]) -> None:

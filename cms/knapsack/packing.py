@@ -1,10 +1,8 @@
-"""The packing knapsack: the most valuable content of one machine of a size-bounded set.
+"""The packing knapsack: the most valuable content of one machine of a bounded set (theory 6.8).
 
-It decides whether prices keep the machines of such a set within their cost (theory 6.8). Types come
-by falling worth per size. A machine is filled with the best first, as far as they go, and then
-emptied from its end: one block less of the last type, and filled again behind it, unless what is
-left of the room could not be worth enough (Horowitz and Sahni 1974, DOI 10.1145/321812.321823, with
-the bound of Dantzig for types that are used up).
+A machine is filled with the types of most worth per size first, and then emptied from its end: one
+block less of the last type, and filled again behind it, unless what is left of the room could not
+be worth enough (Horowitz and Sahni 1974, DOI 10.1145/321812.321823, with the bound of Dantzig).
 """
 
 from __future__ import annotations
@@ -333,10 +331,8 @@ def fill(
 
     ``volumes`` and ``values`` (n + 1) are the weights, and the worth, of all blocks of the types
     before each one; ``lightest`` and ``dearest`` the least weight and largest worth from each type
-    on; ``slots`` how many blocks there may be, -1 for any number; ``counts`` scratch memory.
-
-    Returns what that is worth, what no content is worth more than (the same unless ``patience``, in
-    nodes, ended the search), and the nodes.
+    on; ``slots`` may be -1, any number; ``counts`` is scratch memory. Returns the worth, what none
+    is worth more than (the same unless ``patience``, in nodes, ended the search), and the nodes.
     """
     n = len(worth)
     best, value, left, free = room - room, room - room, room, slots

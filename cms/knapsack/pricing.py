@@ -1,8 +1,7 @@
-"""The covering knapsack of the theory, exact in integers, for one job and for all of them.
+"""The covering knapsack, exact in integers, for one job and for all of them: the hot loop.
 
-The cheapest way to serve one job at given block prices, ``min prices . o`` subject to
-``supply . o >= demand`` over integer ``o >= 0`` (theory 6.5). It is the hot loop of pricing and the
-job side of every certificate. Few jobs are priced as they stand, many in machine code, in parallel.
+``min prices . o`` subject to ``supply . o >= demand`` over integer ``o >= 0`` (theory 6.5). Few
+jobs are priced as they stand, many in machine code, in parallel.
 """
 
 from __future__ import annotations
@@ -76,8 +75,8 @@ class Pricing(NamedTuple):
 def cheapest_option(prices: Sequence[int], supply: Sequence[int], demand: int) -> Cheapest | None:
     """Find the cheapest blocks that serve one job; None if no block can serve it.
 
-    Most of a huge demand is bought at once, so the time does not depend on it (theory 6.5). Where
-    many types tie to within a small part of one block, the search may end with a lower bound.
+    The time does not depend on the demand (theory 6.5). Where many types tie to within a small part
+    of one block, the search may end with a lower bound.
 
     Examples
     --------
@@ -161,9 +160,7 @@ def _kernel() -> Callable[..., tuple[int, int]]:
 def price_histogram(rows: Rows) -> list[int]:
     """Count the rows by the bits, 0 to 63, that a price may have for compiled code to price them.
 
-    A row where price times demand (of a huge demand: times what is left once most of it is bought)
-    exceeds 62 bits is worked out on Python integers, at a hundredth of the speed. The histograms of
-    parts of the rows add up to that of all; :func:`price_bits` reads it.
+    Others are worked out at a hundredth of the speed. Histograms of parts of the rows add up.
     """
     demands = rows.outer.demand
     most = rows.outer.supply.max(axis=1, initial=0)
