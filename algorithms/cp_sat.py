@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from cms.certificate.certificate import next_below, round_up
 from cms.errors import UnsupportedProblem
-from cms.plugin.algorithm import Named, Support
+from cms.plugin.algorithm import Named
 from cms.reduction.reduction import Reduction, reduce
 from cms.values.fields import CheckedFields
 
@@ -32,10 +32,10 @@ from .prices.jobs import Jobs
 from .prices.passes import certificate
 from .prices.region import PricePoint
 from .prices.search import PriceSearch, fractional, ray
-from .tables.integers import listed, supported_costs
+from .tables.integers import supported
 
 if TYPE_CHECKING:
-    from cms.plugin.algorithm import Budget, Claim
+    from cms.plugin.algorithm import Budget, Claim, Support
     from cms.problem.problem import Problem
 
 #: Maximal multisets of a size-bounded set that are listed one by one.
@@ -65,22 +65,18 @@ class CpSatOptions(CheckedFields):
 class CpSat:
     """CP-SAT on options of the jobs, between certified bounds; small problems end proved.
 
-    Block prices are computed first; they are the certificate of the lower bound, and leave only few
-    options of each job that can matter. The fractional schedule behind them is rounded once, for a
-    first schedule. Then one integer program, over these options and the numbers of machines, is
-    CP-SAT's alone until it is decided; where the options are too many it is the compact program,
-    over the blocks of each job. A bound beyond that of the prices rests on CP-SAT's word.
-
-    It shares the prices and the programs with ``price_and_branch``, but neither the search for
-    schedules nor the branching.
+    Block prices come first: they certify the lower bound, and leave few options of each job that
+    can matter. The fractional schedule behind them is rounded once. Then one integer program, over
+    these options and the numbers of machines, is CP-SAT's alone until it is decided; where the
+    options are too many it is the compact program, over the blocks of each job. A bound beyond that
+    of the prices rests on CP-SAT's word.
 
     Notes
     -----
-    **Guarantee.** None by a ratio; the status says what is proved. On small and middling problems
-    a run ends ``OPTIMAL`` or ``INFEASIBLE``: on CP-SAT's word, or ``CHECKED`` where block prices
-    reach the same value. It ends ``FEASIBLE`` or ``NO_SCHEDULE``, with a checked bound, where the
-    integer programs would be too large: beyond 20,000 jobs, or where numbers leave CP-SAT's 63 bits
-    and rounding them, one way and the other, leaves a gap.
+    **Guarantee.** None by a ratio. On small and middling problems a run ends ``OPTIMAL`` or
+    ``INFEASIBLE``: on CP-SAT's word, or ``CHECKED`` where block prices reach the same value. It
+    ends ``FEASIBLE`` or ``NO_SCHEDULE``, with a checked bound, beyond 20,000 jobs, or where numbers
+    leave CP-SAT's 63 bits and rounding them, one way and the other, leaves a gap.
 
     **Running time.** Exponential in the worst case. The block prices cost about a dozen passes
     over the jobs.
@@ -106,16 +102,7 @@ class CpSat:
 
     def support(self, problem: Problem, options: CpSatOptions) -> Support:
         """Refuse what CP-SAT or the listing of configurations cannot take."""
-        costs = supported_costs(problem)
-        if not costs:
-            return costs
-        if listed(problem, _MOST_SHAPES).left_out:
-            return Support(
-                False,
-                f"a size-bounded set has more than {_MOST_SHAPES} maximal configurations, which "
-                "the reference lists one by one",
-            )
-        return Support(True)
+        return supported(problem, problem, _MOST_SHAPES)
 
     def guarantee(self, problem: Problem, options: CpSatOptions) -> None:
         """Return None: what a run proves is in its status, not in a ratio."""

@@ -96,11 +96,6 @@ def _aside(offers: Offers, budget: Budget) -> NDArray[np.int64] | None:
     return np.frombuffer(answer, dtype=np.int64)
 
 
-def main() -> None:
-    """Read a flow from standard input, and write what goes along its arcs."""
-    offers = np.load(io.BytesIO(sys.stdin.buffer.read()))
-    sys.stdout.buffer.write(solved(Offers(*offers.values())).astype(np.int64).tobytes())
-
-
 if __name__ == "__main__":
-    main()
+    arrays = np.load(io.BytesIO(sys.stdin.buffer.read())).values()
+    sys.stdout.buffer.write(solved(Offers(*arrays)).astype(np.int64).tobytes())

@@ -234,8 +234,8 @@ def demands_of(problem: Problem) -> tuple[Demand, ...]:
     )
 
 
-def supported_costs(problem: Problem) -> Support:
-    """Refuse costs that lie astronomically far apart, which floats cannot tell apart."""
+def supported(problem: Problem, small: Problem, most_shapes: int | None) -> Support:
+    """Refuse costs that floats cannot tell apart, and sets that are not to be listed."""
     paid = sorted((m for m in problem.machine_types if m.cost), key=lambda machine: machine.cost)
     if paid and paid[-1].cost > _FURTHEST * paid[0].cost:
         return Support(
@@ -243,11 +243,17 @@ def supported_costs(problem: Problem) -> Support:
             f"machine type {paid[-1].name!r} costs more than 10**100 times as much as "
             f"{paid[0].name!r}; leave one of them out",
         )
+    if most_shapes is not None and listed(small, most_shapes).left_out:
+        return Support(
+            False,
+            f"a size-bounded set has more than {most_shapes} maximal configurations, which are "
+            "listed one by one here; use auto or price_and_branch",
+        )
     return Support(True)
 
 
 def without_limits(problem: Problem, most_shapes: int | None = MOST_SHAPES) -> Support:
-    """Refuse limits on machines, sets that are not to be listed, and costs too far apart."""
+    """Refuse limits on machines, and what :func:`supported` refuses."""
     for machine in problem.machine_types:
         if machine.limit is not None:
             return Support(
@@ -255,13 +261,9 @@ def without_limits(problem: Problem, most_shapes: int | None = MOST_SHAPES) -> S
                 f"machine type {machine.name!r} has a limit of {machine.limit} machines; rounding "
                 "up does not keep limits; use auto or price_and_branch",
             )
-    if most_shapes is not None and listed(reduce(problem).problem, most_shapes).left_out:
-        return Support(
-            False,
-            f"a size-bounded set has more than {most_shapes} maximal configurations, which are "
-            "listed one by one here; use auto or price_and_branch",
-        )
-    return supported_costs(problem)
+    return supported(
+        problem, problem if most_shapes is None else reduce(problem).problem, most_shapes
+    )
 
 
 def maximal_contents(

@@ -13,7 +13,6 @@ import pytest
 import algorithms.solvers.integer
 import algorithms.solvers.linear
 from algorithms.solvers.integer import LARGEST, Hint, Outcome, Program, TooLarge
-from cms import load_instance
 from tests.algorithms.branch_and_price.parts import Unlimited
 
 
@@ -29,31 +28,6 @@ def test_a_program_out_of_the_solvers_range_is_not_built() -> None:
         program.equals({x: 1}, LARGEST + 1)
 
 
-def compact_s3() -> Program:
-    """The compact program of S3 (theory 1.2)."""
-    scenario: Any = load_instance("S3")
-    problem = scenario.as_problem().problem
-    program = Program()
-    shapes = problem.listed_configurations
-    x = [program.variable(50) for _ in shapes]
-    program.minimise(dict.fromkeys(x, 1))
-    use: list[dict[int, int]] = [
-        {x[c]: s.blocks.get(b, 0) for c, s in enumerate(shapes)} for b in problem.blocks
-    ]
-    for j in range(problem.n_jobs):
-        row = problem.rows.row(j)
-        terms = {}
-        for i, f in enumerate(row.supply):
-            if f:
-                y = program.variable(-(-row.demand // f))
-                terms[y] = f
-                use[i][y] = -1
-        program.at_least(terms, row.demand)
-    for load in use:
-        program.at_least({v: n for v, n in load.items() if n}, 0)
-    return program
-
-
 def knapsack() -> tuple[Program, list[int]]:
     """Cover 97 by items of 13, 17 and 29 as cheaply as can be: 29 + 4 x 17 = 97 costs 12."""
     program = Program()
@@ -63,12 +37,9 @@ def knapsack() -> tuple[Program, list[int]]:
     return program, x
 
 
-def test_a_solver_is_stopped_and_waited_for_where_nobody_wants_more_of_it(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_solver_is_stopped_and_waited_for_where_nobody_wants_more_of_it() -> None:
     """Left alone it would go on for minutes, and abort a process that ends meanwhile."""
-    monkeypatch.setattr(algorithms.solvers.integer, "_LINEARIZATION_LEVEL", 0)
-    found = compact_s3().improvements(Unlimited())
+    found = market_split(most=10**4).improvements(Unlimited())
     assert not isinstance(next(found), Outcome)
     assert any(thread.name == "cp-sat" for thread in threading.enumerate())
     found.close()
@@ -131,13 +102,14 @@ def test_without_time_nothing_is_solved() -> None:
 # --- who stops a solver ---------------------------------------------------------------------------
 
 
-def market_split() -> Program:
-    """Equations in binaries that no solver decides before a long enumeration."""
+def market_split(most: int = 0) -> Program:
+    """Equations in binaries that no solver decides before a long enumeration, or nearly so."""
     rng, program = random.Random(1), Program()
-    x = [program.variable(1) for _ in range(50)]
-    for _ in range(6):
+    x, missing = ([program.variable(high) for _ in range(n)] for high, n in ((1, 50), (most, 6)))
+    for slack in missing:
         row = [rng.randint(1, 99) for _ in x]
-        program.equals(dict(zip(x, row, strict=True)), sum(row) // 2)
+        program.equals({slack: 1, **dict(zip(x, row, strict=True))}, sum(row) // 2)
+    program.minimise(dict.fromkeys(missing, 1))
     return program
 
 
