@@ -49,8 +49,7 @@ class PtasOptions(CheckedFields):
     exact : str, default "auto"
         How few machines are found exactly: ``"dynamic"`` by dynamic programming, ``"program"`` by
         an integer program, ``"auto"`` by the first where its tables are small enough and otherwise,
-        unless the rounding is good enough already, by the second. Where the numbers are too large
-        for that, a rounding that is good enough is the answer.
+        unless the rounding is good enough already, by the second.
     plain : bool, default False
         Whether to run the bare algorithm: no certificate, no solver's word, and no schedule but the
         one that the guarantee is about.
@@ -80,8 +79,7 @@ class Ptas:
     -----
     **Guarantee.** cost <= (1 + epsilon) OPT. With one block type and machines of one cost the
     rounding is optimal; with two it needs at most one machine more. The rounding is the answer only
-    if its cost is within the guarantee of the exact bound; no floating-point number has a part in
-    that, nor does it matter that beyond 32 block types the rounding is from floats.
+    if its cost is within the guarantee of the exact bound; no float has a part in that.
 
     **Running time.** LP_DW: a few dozen passes over the jobs, of a covering knapsack each. The
     exact part: with U machines at most, of at most s blocks each, tables of (s U + 1)^(k - 1)

@@ -213,7 +213,7 @@ def blocks_and_costs(
 
 
 class Demand(NamedTuple):
-    """A job in integers; dividing supply by its common divisor keeps demands small."""
+    """A job in integers."""
 
     demand: int
     supply: tuple[int, ...]
@@ -225,7 +225,7 @@ class Demand(NamedTuple):
 
 
 def demands_of(problem: Problem) -> tuple[Demand, ...]:
-    """Return the jobs of a reduced problem, demands rounded up to multiples of common divisors."""
+    """Return the jobs of a reduced problem, demands rounded up in units of common divisors."""
     rows = [problem.rows.row(j) for j in range(problem.n_jobs)]
     divisors = [gcd(*row.supply) or 1 for row in rows]
     return tuple(
@@ -234,7 +234,7 @@ def demands_of(problem: Problem) -> tuple[Demand, ...]:
     )
 
 
-def supported(problem: Problem, small: Problem, most_shapes: int | None) -> Support:
+def supported(problem: Problem, small: Problem, most_shapes: int | None = MOST_SHAPES) -> Support:
     """Refuse costs that floats cannot tell apart, and sets that are not to be listed."""
     paid = sorted((m for m in problem.machine_types if m.cost), key=lambda machine: machine.cost)
     if paid and paid[-1].cost > _FURTHEST * paid[0].cost:
@@ -279,9 +279,8 @@ def maximal_contents(
     )
     if not blocks:
         return []
-    capacity, *sizes = common_denominator(
-        [shape.capacity, *(shape.sizes[block] for block in blocks)]
-    )[0]
+    measures = [shape.capacity, *(shape.sizes[block] for block in blocks)]
+    capacity, *sizes = common_denominator(measures)[0]
     highs = [highest[block] for block in blocks]
     # What the types from each one on take at most: room and slots.
     rooms = [*accumulate(map(mul, reversed(sizes), reversed(highs)), initial=0)][::-1]
