@@ -188,8 +188,10 @@ class ContentProgram:
             (program.variable(1), [program.variable(number) for number in given.highest])
             for _ in slots
         ]
-        if given.polygon is not None:
-            self._bound_slots(given.polygon)
+        for used, held in self._slots:  # one in use fits on a machine; one that is not is empty
+            for normal, side in given.polygon.sides if given.polygon else ():
+                terms = [*zip(held, normal, strict=True), (used, -side)]
+                program.at_most(terms_of(terms), 0)
         self._taken = [
             [program.variable(high - low) for low, high in zip(*window, strict=True)]
             for window in windows
@@ -210,13 +212,6 @@ class ContentProgram:
         program.at_most(total, most)
         if most > least:
             program.minimise(total)
-
-    def _bound_slots(self, polygon: Polygon) -> None:
-        """A slot in use fits on a machine; one that is not is empty."""
-        for used, held in self._slots:
-            for normal, most in polygon.sides:
-                terms = [*zip(held, normal, strict=True), (used, -most)]
-                self.program.at_most(terms_of(terms), 0)
 
     def schedule(self, values: Sequence[int]) -> Schedule:
         """Build the schedule of the reduced problem that the variables' values say."""

@@ -110,18 +110,12 @@ class Program:
         self._model.objective.vars.extend(list(terms))
         self._model.objective.coeffs.extend(list(terms.values()))
 
-    def solve(self, budget: Budget, workers: int = 1, *, effort: float | None = None) -> Outcome:
-        """Solve within the budget, whose ``on_stop`` ends it.
-
-        ``effort`` limits the work in CP-SAT's deterministic time (about seconds), so that runs stay
-        reproducible.
-        """
-        return self._run(self._core.SolveWrapper(), budget, workers, effort)
-
-    def _run(
-        self, wrapper: Any, budget: Budget, workers: int, effort: float | None = None
+    def solve(
+        self, budget: Budget, workers: int = 1, *, effort: float | None = None, wrapper: Any = None
     ) -> Outcome:
+        """Solve within the budget, or an effort in CP-SAT's deterministic time (about seconds)."""
         core = self._core
+        wrapper = wrapper or core.SolveWrapper()
         parameters = core.SatParameters()
         parameters.num_workers = workers
         parameters.linearization_level = _LINEARIZATION_LEVEL
@@ -198,7 +192,7 @@ class Program:
 
         def work() -> None:
             try:
-                found.put(self._run(wrapper, budget, workers))
+                found.put(self.solve(budget, workers, wrapper=wrapper))
             except BaseException as fault:  # noqa: BLE001  # raised again in the caller's thread
                 found.put(fault)
 

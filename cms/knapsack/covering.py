@@ -32,15 +32,7 @@ MANY_BLOCKS = 2**10
 # Up to this, products of two supplies fit into 62 bits.
 _LARGEST_SUPPLY = 2**31
 #: The functions to compile, in an order in which each finds those that it calls compiled already.
-COMPILED = (
-    "undominated",
-    "best_ratio",
-    "bought_at_once",
-    "useful",
-    "by_lists",
-    "search",
-    "search_rows",
-)
+COMPILED = ("undominated", "bought_at_once", "useful", "by_lists", "search", "search_rows")
 
 
 def search_rows(
@@ -100,7 +92,11 @@ def search(
     most = front_gain[many - 1]
     if room >= 0 and most > room:
         return TOO_LARGE, 1
-    best = best_ratio(many, work)
+    # The lowest price per supply; of equals the largest.
+    best, front_price = 0, work[_FRONT_PRICE]
+    for at in range(1, many):
+        if front_price[at] * front_gain[best] <= front_price[best] * front_gain[at]:
+            best = at
     base, left = demand - demand, demand
     if demand > MANY_BLOCKS * front_gain[best]:
         if room >= 0 and most >= _LARGEST_SUPPLY:
@@ -136,16 +132,6 @@ def undominated(prices: Any, supply: Any, demand: Any, order: Any, work: Any) ->
             price[many], gain[many], kind[many] = prices[i], f, i
             many += 1
     return many
-
-
-def best_ratio(many: int, work: Any) -> int:
-    """Find the type of the lowest price per supply; of equals the largest."""
-    price, gain = work[_FRONT_PRICE], work[_FRONT_GAIN]
-    best = 0
-    for at in range(1, many):
-        if price[at] * gain[best] <= price[best] * gain[at]:
-            best = at
-    return best
 
 
 def bought_at_once(many: int, best: int, demand: Any, work: Any) -> Any:

@@ -66,7 +66,7 @@ def test_a_fault_in_the_solver_s_thread_is_raised_in_the_caller_s(
         raise ZeroDivisionError("within the thread")
 
     program, _ = knapsack()
-    monkeypatch.setattr(program, "_run", broken)
+    monkeypatch.setattr(program, "solve", broken)
     with pytest.raises(ZeroDivisionError, match="within the thread"):
         list(program.improvements(Unlimited()))
 
