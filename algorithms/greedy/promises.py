@@ -27,8 +27,6 @@ FACTORS = {
 #: Relative loss against the best machine by rounding errors, or the solver's tolerances.
 _MISSED = {"independent": Fraction(1, 10**5), "dependent": Fraction(1, 10**5)}
 _MISSED_BY_FLOATS = Fraction(1, 10**9)
-#: Up to here harmonic numbers are added up, with 30 digits.
-_SUMMED = 1_000
 #: The Euler-Mascheroni constant, rounded up.
 _EULER = Fraction(57_721_566_490_153_287, 10**17)
 #: The inflations to choose from: the best one for n jobs is about 1 / ln n.
@@ -59,7 +57,7 @@ def log_above(value: Fraction) -> Fraction:
 
 def harmonic_above(number: int) -> Fraction:
     """Return a rational just above 1 + 1/2 + ... + 1/number."""
-    if number <= _SUMMED:
+    if number <= 1_000:
         unit = 10**30
         return Fraction(sum(-(-unit // i) for i in range(1, number + 1)), unit)
     return log_above(Fraction(number)) + _EULER + Fraction(1, 2 * number)

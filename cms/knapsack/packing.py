@@ -74,10 +74,7 @@ class Packing:
         return sorted(types, key=lambda i: (-(worth[i] << bits) // weights[i], weights[i]))
 
     def fullest(
-        self,
-        worth: Sequence[int],
-        most: Sequence[int] | None = None,
-        patience: int | None = None,
+        self, worth: Sequence[int], most: Sequence[int] | None = None, patience: int | None = None
     ) -> Found:
         """Find the most valuable content; blocks of no positive worth are left out.
 
