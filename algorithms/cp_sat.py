@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from cms.certificate.certificate import next_below, round_up
 from cms.errors import UnsupportedProblem
-from cms.plugin.algorithm import Named, Support
+from cms.plugin.algorithm import Named
 from cms.reduction.reduction import Reduction, reduce
 from cms.values.fields import CheckedFields
 
@@ -32,12 +32,10 @@ from .prices.jobs import Jobs
 from .prices.passes import certificate
 from .prices.region import PricePoint
 from .prices.search import PriceSearch, fractional, ray
-from .solvers.integer import Settings
-from .tables.integers import supported_costs
-from .tables.machines import listed
+from .tables.integers import supported
 
 if TYPE_CHECKING:
-    from cms.plugin.algorithm import Budget, Claim
+    from cms.plugin.algorithm import Budget, Claim, Support
     from cms.problem.problem import Problem
 
 #: Maximal multisets of a size-bounded set that are listed one by one.
@@ -67,22 +65,18 @@ class CpSatOptions(CheckedFields):
 class CpSat:
     """CP-SAT on options of the jobs, between certified bounds; small problems end proved.
 
-    Block prices are computed first; they are the certificate of the lower bound, and leave only few
-    options of each job that can matter. The fractional schedule behind them is rounded once, for a
-    first schedule. Then one integer program, over these options and the numbers of machines, is
-    CP-SAT's alone until it is decided; where the options are too many it is the compact program,
-    over the blocks of each job. A bound beyond that of the prices rests on CP-SAT's word.
-
-    It is the plain method that others are held against: of what ``price_and_branch`` is made of it
-    shares the prices and the programs, but neither the search for schedules nor the branching.
+    Block prices come first: they certify the lower bound, and leave few options of each job that
+    can matter. The fractional schedule behind them is rounded once. Then one integer program, over
+    these options and the numbers of machines, is CP-SAT's alone until it is decided; where the
+    options are too many it is the compact program, over the blocks of each job. A bound beyond that
+    of the prices rests on CP-SAT's word.
 
     Notes
     -----
-    **Guarantee.** None by a ratio; the status says what is proved. On small and middling problems
-    a run ends ``OPTIMAL`` or ``INFEASIBLE``: on CP-SAT's word, or ``CHECKED`` where block prices
-    reach the same value. It ends ``FEASIBLE`` or ``NO_SCHEDULE``, with a checked bound, where the
-    integer programs would be too large: beyond 20,000 jobs, or where numbers leave CP-SAT's 63 bits
-    and rounding them, one way and the other, leaves a gap.
+    **Guarantee.** None by a ratio. On small and middling problems a run ends ``OPTIMAL`` or
+    ``INFEASIBLE``: on CP-SAT's word, or ``CHECKED`` where block prices reach the same value. It
+    ends ``FEASIBLE`` or ``NO_SCHEDULE``, with a checked bound, beyond 20,000 jobs, or where numbers
+    leave CP-SAT's 63 bits and rounding them, one way and the other, leaves a gap.
 
     **Running time.** Exponential in the worst case. The block prices cost about a dozen passes
     over the jobs.
@@ -108,23 +102,14 @@ class CpSat:
 
     def support(self, problem: Problem, options: CpSatOptions) -> Support:
         """Refuse what CP-SAT or the listing of configurations cannot take."""
-        costs = supported_costs(problem)
-        if not costs:
-            return costs
-        if listed(problem, _MOST_SHAPES).left_out:
-            return Support(
-                False,
-                f"a size-bounded set has more than {_MOST_SHAPES} maximal configurations, which "
-                "the reference lists one by one",
-            )
-        return Support(True)
+        return supported(problem, problem, _MOST_SHAPES)
 
     def guarantee(self, problem: Problem, options: CpSatOptions) -> None:
         """Return None: what a run proves is in its status, not in a ratio."""
 
     def run(self, problem: Problem, options: CpSatOptions, budget: Budget) -> Iterator[Claim]:
         """Yield certificates, schedules and at last CP-SAT's bound."""
-        yield from _Reference(reduce(problem), Settings(options.workers), budget).claims()
+        yield from _Reference(reduce(problem), options.workers, budget).claims()
 
 
 #: What CP-SAT is asked to decide; a program that is too large leaves it to the next. The rows of
@@ -139,9 +124,9 @@ _PROGRAMS = (
 class _Reference:
     """A run on a reduced problem."""
 
-    def __init__(self, reduction: Reduction, settings: Settings, budget: Budget) -> None:
+    def __init__(self, reduction: Reduction, workers: int, budget: Budget) -> None:
         self._reduction, self._problem = reduction, reduction.problem
-        self._settings, self._budget = settings, budget
+        self._workers, self._budget = workers, budget
         self._jobs = Jobs(self._problem)
 
     def claims(self) -> Iterator[Named]:
@@ -149,9 +134,7 @@ class _Reference:
         jobs, budget = self._jobs, self._budget
         proof = ray(self._reduction, jobs, budget)
         if proof is not None:
-            # The driver ends the run here, unless rounding on a large problem's images left nothing
-            # of the proof; then CP-SAT has the last word.
-            yield proof
+            yield proof  # the driver ends the run here, unless rounding left nothing of the proof
         search = PriceSearch(jobs, budget)
         # To the very end: a fractional schedule that costs more leaves rounding no room.
         for point in chain(search.run(), search.refine()):
@@ -170,21 +153,20 @@ class _Reference:
 
     def _round(self, search: PriceSearch, shapes: Shapes) -> Iterator[Named]:
         """Round the fractional schedule once."""
-        jobs, budget, settings = self._jobs, self._budget, self._settings
+        jobs, budget, workers = self._jobs, self._budget, self._workers
         mixture = fractional(search)
         around = shapes.around(mixture)
         start = rounded(search, mixture, budget.seed)
         task = Task(start.choices, {}, start.boxes, Fraction(0), None, around)
-        found = close(shapes, jobs, task, budget, effort=_FIRST_EFFORT, settings=settings).found
-        if found is None:
-            # Nothing so near the fractional machines, or numbers that no program can take.
-            choices = rounded(search, mixture, budget.seed, most_boxes=0).choices
-            machines = filled(shapes, choices.load(), around)
-            if machines is not None:
-                schedule = choices.schedule(jobs, machines)
-                yield Named(self._reduction.restore(schedule), "rounding")
-        else:
+        found = close(shapes, jobs, task, budget, effort=_FIRST_EFFORT, workers=workers).found
+        if found is not None:
             yield self._schedule(shapes, found, "rounding")
+            return
+        # Nothing so near the fractional machines, or numbers that no program can take.
+        choices = rounded(search, mixture, budget.seed, most_boxes=0).choices
+        machines = filled(shapes, choices.load(), around)
+        if machines is not None:
+            yield Named(self._reduction.restore(choices.schedule(jobs, machines)), "rounding")
 
     def _decide(self, shapes: Shapes, point: PricePoint) -> Iterator[Named]:
         """Look for anything better than the best schedule, until there is provably nothing."""
@@ -192,19 +174,17 @@ class _Reference:
             task = self._task(part, shapes, point)
             if task is None:
                 continue
-            settled = False
-            found = improvements(shapes, self._jobs, task, self._budget, self._settings)
+            found = improvements(shapes, self._jobs, task, self._budget, self._workers)
             with closing(found) as items:
                 for item in items:
                     if isinstance(item, Found):
                         yield self._schedule(shapes, item, part)
                         continue
-                    settled = item.exact
                     word = solver_bound(item, task, self._problem.cost_step)
                     if word is not None:
                         yield Named(word, part)
-            if settled:
-                return
+                    if item.exact:
+                        return
 
     def _task(self, part: str, shapes: Shapes, point: PricePoint) -> Task | None:
         """State what is left to decide; None if there is nothing, or no such program."""

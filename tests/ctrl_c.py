@@ -52,14 +52,14 @@ def market_split(rows: int = 6, columns: int = 60) -> tuple[Any, Any]:
 
 
 def work_cp_sat(budget: Budget) -> None:
-    from algorithms.solvers.integer import Program, Settings
+    from algorithms.solvers.integer import Program
 
     program = Program()
     matrix, right = market_split()
     x = [program.variable(1) for _ in range(matrix.shape[1])]
     for row, value in zip(matrix.tolist(), right.tolist(), strict=True):
         program.equals(dict(zip(x, row, strict=True)), value)
-    for _ in program.improvements(budget, Settings(workers=2)):
+    for _ in program.improvements(budget, workers=2):
         pass
 
 

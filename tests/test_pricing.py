@@ -77,6 +77,10 @@ def test_compiled_and_plain_pricing_find_the_same_options(seed: int) -> None:
     k = rng.randint(1, 6)
     raw = random_rows(rng, 40, k, rng.choice([5, 20, 60]))
     prices = [rng.choice([0, rng.randint(1, 50), rng.randint(1, 2**20)]) for _ in range(k)]
+    own = {j: [price + j for price in prices] for j in (1, 2)}
+    singles = [cheapest_option(own.get(j, prices), fs, d) for j, (d, fs) in enumerate(raw)]
+    with_own = both_ways(as_rows(raw, k), prices, special=own)
+    assert with_own.total == sum(single.value for single in singles if single)
     found = both_ways(as_rows(raw, k), prices)
     singles = [cheapest_option(prices, supply, demand) for demand, supply in raw]
     assert found.unservable == tuple(j for j, single in enumerate(singles) if single is None)
@@ -144,19 +148,6 @@ def test_images_of_many_rows_that_do_not_fit_err_on_the_safe_side(
     without = cms.knapsack.pricing.price_jobs(rows, prices, special=special)
     assert without is not None
     assert (without.total, without.load) == (outer.total, outer.load)
-
-
-@pytest.mark.parametrize("compiled", [False, True])
-def test_jobs_with_prices_of_their_own_pay_them(compiled: bool) -> None:
-    rng = random.Random(3)
-    raw = random_rows(rng, 12, 3, 20)
-    rows, prices, own = as_rows(raw, 3), [5, 7, 9], {0: [0, 7, 9], 4: [50, 7, 9], 13: [1, 1, 1]}
-    found = price(rows, prices, special=own, compiled=compiled)
-    singles = [
-        cheapest_option(own.get(j, prices), supply, demand)
-        for j, (demand, supply) in enumerate(raw)
-    ]
-    assert found.total == sum(single.value for single in singles if single)
 
 
 @pytest.mark.parametrize("seed", range(10))

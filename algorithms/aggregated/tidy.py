@@ -11,7 +11,7 @@ import numpy as np
 
 from cms.plugin.algorithm import Named
 
-from ..solvers.integer import Program, Settings, TooLarge
+from ..solvers.integer import Program, TooLarge
 from ..tables.integers import look_at
 
 if TYPE_CHECKING:
@@ -141,7 +141,7 @@ def handed_out(
             program.at_most(terms, number)
     except TooLarge:
         return False, None
-    outcome = program.solve(budget, Settings(), effort=_EFFORT)
+    outcome = program.solve(budget, effort=_EFFORT)
     if outcome.values is None:
         return outcome.status == "infeasible", None
     given = np.zeros_like(tables.supply)

@@ -18,7 +18,7 @@ from cms.plugin.algorithm import SolverBound
 
 from ..prices.choices import AnyChoices, choices_of
 from ..prices.region import Region
-from ..solvers.integer import LARGEST, Outcome, Program, Settings, TooLarge, terms_of
+from ..solvers.integer import LARGEST, Outcome, Program, TooLarge, terms_of
 from .options import NearOptions
 from .rounding import Box
 
@@ -210,7 +210,7 @@ def close(
     *,
     nodes: int = 0,
     effort: float = 0.0,
-    settings: Settings | None = None,
+    workers: int = 1,
 ) -> Answer:
     """Decide a task: SCIP within a number of nodes, or CP-SAT within its deterministic time."""
     model = _built(shapes, jobs, task)
@@ -221,11 +221,11 @@ def close(
         found = model.read(hint.values)
         status = "unknown" if found is None else "feasible"
         return Answer(status, found, None, not model.shortened)
-    return model.answer(model.program.solve(budget, settings or Settings(), effort=effort))
+    return model.answer(model.program.solve(budget, workers, effort=effort))
 
 
 def improvements(
-    shapes: Shapes, jobs: Jobs, task: Task, budget: Budget, settings: Settings
+    shapes: Shapes, jobs: Jobs, task: Task, budget: Budget, workers: int = 1
 ) -> Generator[Found | Answer, None, None]:
     """Decide a task with CP-SAT alone, without limits but the budget's.
 
@@ -236,7 +236,7 @@ def improvements(
     if model is None:
         yield Answer("too large", None, exact=False)
         return
-    with closing(model.program.improvements(budget, settings)) as items:
+    with closing(model.program.improvements(budget, workers)) as items:
         for item in items:
             if isinstance(item, Outcome):
                 yield model.answer(item)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from cms.values.numbers import common_step
 
 from ..prices.region import Row, configuration_of
-from ..tables.machines import listed
+from ..tables.integers import listed
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -43,21 +43,17 @@ class ConicOptions(CheckedFields):
 class Conic:
     """Exact for few jobs and few block types, on all configurations up to a size or a short list.
 
-    *Points.* Where a machine has few maximal contents, these are the columns of an integer program
-    with the blocks of each job. That holds of MIG devices, whose configurations are a list.
+    The columns of an integer program with the blocks of each job are a machine's maximal contents
+    (*points*); or, with two block types, the corners of the polygon that its contents are, and two
+    *slots* of free content (*cells*): whatever machines a schedule has, as many others have the
+    same blocks in all, of which at most two are no corners. The linear program over options comes
+    first: its prices certify a bound, its rounding is a schedule, and often that is all. Otherwise
+    SCIP looks for a better schedule, and CP-SAT decides.
 
-    *Cells.* The contents of a machine with two block types are the integer points of a polygon. The
-    columns are its corners, and two *slots* of free content: whatever machines a schedule has, as
-    many others have the same blocks in all, of which at most two are no corners.
-
-    The linear program over options comes first: its prices certify a bound, its rounding is a
-    schedule, and often that is all. Otherwise SCIP looks for a better schedule, and CP-SAT decides.
-
-    Taken are at most 100 jobs, 8 block types that serve one, and one machine type. Its
-    configurations are a list of at most 100, none of which is part of another (with long lists the
-    problem is NP-hard for two jobs and two block types), size-bounded sets of at most 5,000 maximal
-    contents, or both. One set of two block types may have any number of contents. A run ends with
-    an error if the program's numbers leave the range of CP-SAT.
+    Taken are at most 100 jobs, 8 block types that serve one, and one machine type, with a list of
+    at most 100 configurations, none of which is part of another (long lists make two jobs and two
+    block types NP-hard), size-bounded sets of at most 5,000 maximal contents, or both; or one set
+    of two block types and any number. An error says if numbers leave the range of CP-SAT.
 
     Notes
     -----

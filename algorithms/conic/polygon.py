@@ -1,9 +1,8 @@
-"""The contents of a machine with two block types: a polygon's integer points and their hull.
+"""The contents of a machine with two block types: the hull of a polygon's integer points.
 
-A polygon may hold 10^10 integer points; the convex hull of these has a few dozen corners, found by
-walking around in a number of steps that grows with the logarithm of the numbers. Each edge is the
-first direction, turning left, in which a lattice point of the polygon K lies, by Euclid's steps in
-the tree of Stern and Brocot. For p in K two facts are used throughout.
+Its few dozen corners are found by walking around, in a number of steps that grows with the
+logarithm of the numbers. Each edge is the first direction, turning left, in which a lattice point
+of the polygon K lies, by Euclid's steps in the tree of Stern and Brocot. For p in K:
 
 * Let d, e be lattice vectors of determinant 1, p + d outside K and p + e in K. If p + d + e is
   outside, it is so by a constraint that p + e keeps, and d moves against it: of all directions
@@ -11,10 +10,6 @@ the tree of Stern and Brocot. For p in K two facts are used throughout.
 * If p and p + c are in K and any lattice point of K lies beside the line through them, then K has
   one on the very next lattice line: on the h-th line, the triangle over the segment has a width of
   1 - 1/h there, and its ends are multiples of 1/h.
-
-**Corners and two more are enough.** Blocks that N machines have in all are a v + b w for
-neighbouring corners v, w. The whole parts of a and b are machines v and w; what is left is a
-lattice point of the polygon, or of its double, and then the sum of two (theory 5).
 """
 
 from __future__ import annotations
@@ -82,10 +77,7 @@ class Polygon:
         return max(least), min(most)
 
     def _turn(self, point: Point, along: Point) -> Point:
-        """Find the next edge at a corner that was reached along a direction.
-
-        The point before, one step back, is in the polygon; the next one is not.
-        """
+        """Find the next edge at a corner that was reached along a direction, and ends it."""
         (x, y), d = point, along
         s, t = _beside(along)
         most = self._range((x + s, y + t), d)[1]
@@ -105,10 +97,7 @@ class Polygon:
 def read_polygon(
     shape: SizeBoundedConfigurations, blocks: Sequence[str], useful: Sequence[int]
 ) -> Polygon:
-    """Return the polygon of a set's proper contents: no more blocks of a type than are useful.
-
-    ``blocks`` are its two, in the order of the coordinates.
-    """
+    """Return the polygon of a set's proper contents: of both types no more than are useful."""
     one, other = blocks
     sizes = [shape.capacity, shape.sizes[one], shape.sizes[other]]
     (capacity, a, b), _ = common_denominator(sizes)

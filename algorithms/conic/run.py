@@ -1,15 +1,10 @@
-"""Which problems ``conic`` takes, and a run: prices, a rounding, and the integer program.
-
-The program is over contents of machines and a few free ones. What limits its variables are what the
-options of jobs cost at block prices, and so how many blocks can matter.
-"""
+"""Which problems ``conic`` takes, and a run: prices, a rounding, and the integer program."""
 
 from __future__ import annotations
 
 from collections import Counter
 from contextlib import closing
 from fractions import Fraction
-from itertools import pairwise
 from math import ceil
 from operator import mul
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
@@ -23,13 +18,12 @@ from cms.reduction.reduction import Reduction, reduce
 from cms.schedule.schedule import Schedule
 
 from ..prices.vertex import rounded, solve_dantzig_wolfe
-from ..solvers.integer import Outcome, Program, Settings, TooLarge, terms_of
-from ..tables.integers import Demand, demands_of
-from ..tables.machines import listed
+from ..solvers.integer import Outcome, Program, TooLarge, terms_of
+from ..tables.integers import Demand, blocks_and_costs, demands_of, listed, schedule_of
 from .polygon import Polygon, read_polygon
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Sequence
 
     from cms.plugin.algorithm import Budget
     from cms.problem.problem import Problem
@@ -53,10 +47,9 @@ SLOTS = 2
 
 
 class Prepared(NamedTuple):
-    """A problem, reduced to what must be decided, in integers.
+    """A reduced problem, the most blocks of each type on a machine, and the program's columns.
 
-    ``highest`` are the most blocks of each type that a machine has, ``contents`` the columns: the
-    maximal ones, or, by cells, the corners of the ``polygon`` of all.
+    These are the maximal contents, or, by cells, the corners of the ``polygon`` of all.
     """
 
     reduction: Reduction
@@ -69,22 +62,12 @@ class Prepared(NamedTuple):
     @property
     def simple(self) -> int:
         """Machines enough for a simple schedule: each job alone, on blocks of its best type."""
-        return sum(
-            min(
-                -(-blocks // most)
-                for blocks, most in zip(demand.enough, self.highest, strict=True)
-                if blocks
-            )
-            for demand in self.demands
-        )
+        pairs = (zip(demand.enough, self.highest, strict=True) for demand in self.demands)
+        return sum(min(-(-blocks // most) for blocks, most in each if blocks) for each in pairs)
 
 
 def prepare(problem: Problem, route: str) -> Prepared | Support:
-    """Prepare a problem for a run by a route, or refuse it.
-
-    ``Support(True)`` is where nothing is left to decide: nothing to serve, or a job that nothing
-    serves.
-    """
+    """Prepare a problem, or refuse it; ``Support(True)`` where nothing is left to decide."""
     if problem.n_jobs > MAX_JOBS:
         return Support(False, f"it has {problem.n_jobs} jobs; expected at most {MAX_JOBS}")
     reduction = reduce(problem)
@@ -115,7 +98,7 @@ def prepare(problem: Problem, route: str) -> Prepared | Support:
         return Prepared(reduction, machine, demands_of(small), highest, points, None)
     if polygon is None or route == "points":
         return Support(False, points)
-    corners = polygon.list_corners()
+    corners = [corner for corner in polygon.list_corners() if any(corner)]
     return Prepared(reduction, machine, demands_of(small), polygon.highest, corners, polygon)
 
 
@@ -134,16 +117,11 @@ def _list_points(small: Problem) -> tuple[Content, ...] | str:
             f"a machine has more than {MAX_MAXIMAL:,} maximal contents, which are listed one by "
             "one; take the route 'cells' for two block types, price_and_branch for more"
         )
-    return tuple(
-        tuple(shape.blocks.get(block, 0) for block in small.blocks) for shape in listing.shapes
-    )
+    return tuple(map(tuple, blocks_and_costs(small, listing.shapes)[0]))
 
 
 class Priced(NamedTuple):
-    """Block prices, what the cheapest option of each job costs at least, and the sum of that.
-
-    No machine is worth more than 1, so that no schedule has fewer machines than ``bound``.
-    """
+    """Block prices, what each job pays at least, and the sum: no machine is worth more than 1."""
 
     prices: tuple[Fraction, ...]
     cheapest: tuple[Fraction, ...]
@@ -164,14 +142,11 @@ def find_windows(
 ) -> list[Window] | None:
     """Return windows that hold the blocks of all jobs in some schedule of ``most`` machines.
 
-    None if there is none. ``highest`` are the most blocks of each type that a machine has. Of a
-    schedule one keeps, for every job, an option without superfluous blocks; that is a schedule too.
-    Then a job takes no more blocks of a type than serve it alone, nor than all machines have. With
-    prices (theory 6.7) an option o costs at most ``cheapest + slack``, with the slack ``most -
-    bound``. Let r be the least price for a unit of the job's demand; as ``prices . o >= r demand +
-    sum_i (price_i - r f_i) o_i``, this limits o_i of every type that is dearer than r a unit. What
-    all other types cannot serve is the least number of a type; it fixes the large part of a huge
-    demand.
+    None if there is none. Without superfluous blocks a job takes no more of a type than serve it
+    alone, nor than all machines have. With prices (theory 6.7) an option o costs at most ``cheapest
+    + most - bound``. Let r be the least price for a unit of the job's demand; as ``prices . o >= r
+    demand + sum_i (price_i - r f_i) o_i``, this limits o_i of every type dearer than r a unit. What
+    all other types cannot serve is the least number of a type: of a huge demand the large part.
     """
     windows = []
     for j, demand in enumerate(demands):
@@ -197,61 +172,34 @@ def find_windows(
     return windows
 
 
-def limit_columns(
-    contents: Sequence[Content], machines: int, known: Priced | None
-) -> dict[Content, int]:
-    """Return the columns that a schedule of at most ``machines`` machines may use, and how often.
-
-    With prices the reduced costs ``1 - prices . content`` of its machines add up to at most
-    ``machines - bound`` (theory 6.7). Machines exchanged for others with the same blocks in
-    all keep this sum.
-    """
-    columns = {}
-    for content in contents:
-        most = machines
-        if known is not None:
-            pairs = zip(known.prices, content, strict=True)
-            worth = sum((price * number for price, number in pairs), Fraction(0))
-            if worth < 1:
-                most = min(most, int((machines - known.bound) // (1 - worth)))
-        if most > 0 and any(content):
-            columns[content] = most
-    return columns
-
-
 class ContentProgram:
     """The program for schedules of ``least`` to ``most`` machines, for CP-SAT.
 
-    Variables: the machines of each column, at most so many; the contents of slots, within the
-    polygon if there is one; the blocks of each job, whose window is not empty. Slots come by
-    falling size; else their order would multiply the schedules. Raises TooLarge.
+    Variables: the machines of each content; the contents of slots, within the polygon if there is
+    one; the blocks of each job, whose window is not empty. Raises TooLarge.
     """
 
-    def __init__(
-        self,
-        given: Prepared,
-        windows: Sequence[Window],
-        columns: Mapping[Content, int],
-        least: int,
-        most: int,
-    ) -> None:
-        self._given, self._windows, self._columns = given, windows, columns
+    def __init__(self, given: Prepared, windows: Sequence[Window], least: int, most: int) -> None:
+        self._given, self._windows = given, windows
         self.program = program = Program()
-        self._machines = [program.variable(number) for number in columns.values()]
+        self._machines = [program.variable(most) for _ in given.contents]
         slots = () if given.polygon is None else range(SLOTS)
         self._slots = [
             (program.variable(1), [program.variable(number) for number in given.highest])
             for _ in slots
         ]
-        if given.polygon is not None:
-            self._bound_slots(given.polygon)
+        for used, held in self._slots:  # one in use fits on a machine; one that is not is empty
+            for normal, side in given.polygon.sides if given.polygon else ():
+                terms = [*zip(held, normal, strict=True), (used, -side)]
+                program.at_most(terms_of(terms), 0)
         self._taken = [
             [program.variable(high - low) for low, high in zip(*window, strict=True)]
             for window in windows
         ]
         # Of each type the machines have at least as many blocks as the jobs take.
         for i in range(len(given.highest)):
-            terms = [(x, content[i]) for x, content in zip(self._machines, columns, strict=True)]
+            pairs = zip(self._machines, given.contents, strict=True)
+            terms = [(x, content[i]) for x, content in pairs]
             terms += [(held[i], 1) for _, held in self._slots]
             terms += [(taken[i], -1) for taken in self._taken]
             program.at_least(terms_of(terms), sum(low[i] for low, _ in windows))
@@ -265,43 +213,26 @@ class ContentProgram:
         if most > least:
             program.minimise(total)
 
-    def _bound_slots(self, polygon: Polygon) -> None:
-        """A slot in use fits on a machine, one that is not is empty; the largest come first."""
-        for used, held in self._slots:
-            for normal, most in polygon.sides:
-                terms = [*zip(held, normal, strict=True), (used, -most)]
-                self.program.at_most(terms_of(terms), 0)
-        size = polygon.rows[0].normal
-        smaller = tuple(-entry for entry in size)
-        for (used, held), (after, less) in pairwise(self._slots):
-            pairs = zip([*held, *less], (*size, *smaller), strict=True)
-            self.program.at_least(terms_of(pairs), 0)
-            self.program.at_least({used: 1, after: -1}, 0)
-
     def schedule(self, values: Sequence[int]) -> Schedule:
         """Build the schedule of the reduced problem that the variables' values say."""
-        pairs = zip(self._columns, self._machines, strict=True)
-        machines = Counter({content: values[x] for content, x in pairs if values[x]})
+        given = self._given
+        small, name = given.reduction.problem, given.machine.name
+        pairs = zip(given.contents, self._machines, strict=True)
+        machines = Counter({content: values[x] for content, x in pairs})
         for used, held in self._slots:
             content = tuple(values[variable] for variable in held)
             # On the way to its best solution the solver may open a slot for nothing.
             if values[used] and any(content):
                 machines[content] += 1
-        given, small = self._given, self._given.reduction.problem
-        blocks = {
-            (block, demand.name): number
-            for demand, (low, _), taken in zip(
-                given.demands, self._windows, self._taken, strict=True
-            )
-            for block, least, variable in zip(small.blocks, low, taken, strict=True)
-            if (number := least + values[variable])
-        }
-        name = given.machine.name
         shapes = {
             Configuration(dict(zip(small.blocks, content, strict=True)), name): number
             for content, number in machines.items()
         }
-        return Schedule.from_counts(small, shapes, blocks)
+        blocks = [
+            [least + values[x] for least, x in zip(low, taken, strict=True)]
+            for (low, _), taken in zip(self._windows, self._taken, strict=True)
+        ]
+        return schedule_of(small, shapes, blocks)
 
 
 class Run:
@@ -360,7 +291,7 @@ class Run:
                 if hint is not None:
                     yield Named(self._restore(model.schedule(hint)), f"{part}, by SCIP")
                 continue
-            with closing(model.program.improvements(self._budget, Settings())) as items:
+            with closing(model.program.improvements(self._budget)) as items:
                 for item in items:
                     if isinstance(item, Outcome):
                         decided = item.status in ("optimal", "infeasible")
@@ -378,8 +309,7 @@ class Run:
         if most < least or windows is None:
             return None
         try:
-            columns = limit_columns(given.contents, most, known)
-            return ContentProgram(given, windows, columns, least, most)
+            return ContentProgram(given, windows, least, most)
         except TooLarge:
             raise UnsupportedProblem(
                 "numbers of the integer program are too large for CP-SAT's 63 bits; "

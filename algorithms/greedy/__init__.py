@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from cms.plugin.algorithm import Named, Support
 from cms.reduction.reduction import reduce
@@ -22,7 +22,7 @@ from ..aggregated.program import (
     solved,
 )
 from ..aggregated.tidy import Answers
-from ..tables.integers import MOST_SHAPES, Tables, without_limits
+from ..tables.integers import Tables, supported, without_limits
 from . import promises
 from .opening import Opening
 
@@ -90,9 +90,8 @@ class Greedy:
     """Open the machine that gains most for its cost, again and again.
 
     To find it is Maximum Budgeted Allocation, solved by the inner method. A machine is opened as
-    often at once as every copy gains the same, so huge demands take no longer. Where a set of
-    contents is too large to be listed the aggregated program finds those it needs by their prices;
-    greedy goes through these, without a promise.
+    often at once as every copy gains the same, so huge demands take no longer. Of sets too large to
+    be listed greedy takes the contents that the aggregated program needs, without a promise.
 
     Notes
     -----
@@ -106,9 +105,7 @@ class Greedy:
     * T-2: ``(1 + phi) LP_agg + p`` and T-add: ``LP_agg + p + n``, p = min(c, k).
 
     The first three are stated where floats tell gains of one unit apart: up to demands of some
-    10^270, less where costs are far apart.
-
-    The factors are derived in full, also for costs. No polynomial algorithm has a factor
+    10^270, less where costs are far apart. No polynomial algorithm has a factor
     ``(1 - epsilon) ln n`` unless P = NP.
 
     **Running time.** A step opens machines until some job gets less than before: about as many
@@ -139,18 +136,13 @@ class Greedy:
     def support(self, problem: Problem, options: GreedyOptions) -> Support:
         """Refuse limits on machines, and what the chosen parts cannot take."""
         general = without_limits(problem, None)
-        if not general:
+        best = options.variant == "best"
+        if not general or (best and options.inner in ("auto", "greedy")):
             return general
-        if options.variant == "best" and options.inner in ("auto", "greedy"):
-            return Support(True)
-        tables = Tables.of(reduce(problem, fewer=True).problem)
-        if options.variant != "best" and tables.vast:
-            return Support(
-                False,
-                f"a size-bounded set has more than {MOST_SHAPES} maximal configurations, and "
-                f"variant={options.variant!r} fills a machine of each; choose variant='best' "
-                "(T-2), auto or price_and_branch",
-            )
+        small = reduce(problem, fewer=True).problem
+        tables = Tables.of(small)
+        if tables.vast and not best:
+            return supported(problem, small)
         most = _most_blocks(tables)
         if options.inner == "exact" and most > _MOST_EXACT_BLOCKS:
             return Support(
@@ -171,7 +163,7 @@ class Greedy:
         tables = Tables.of(reduce(problem, fewer=True).problem)
         if options.variant == "best":
             return _strongest(tables, options)
-        return _Part.of(options.variant, tables, options).guarantee(tables)
+        return promises.of(tables, *_part(options.variant, tables, options))
 
     def run(self, problem: Problem, options: GreedyOptions, budget: Budget) -> Iterator[Named]:
         """Yield the schedules of the variant's parts, and prices that prove a bound."""
@@ -180,29 +172,19 @@ class Greedy:
             yield from _claims(reduction, options, budget)
 
 
-class _Part(NamedTuple):
-    """A run of greedy: its variant, how it fills machines, and how it inflates demands."""
-
-    variant: str
-    inner: str
-    delta: Fraction
-
-    @classmethod
-    def of(cls, variant: str, tables: Tables, options: GreedyOptions) -> _Part:
-        inner, delta = options.inner, Fraction(0)
-        if inner == "auto":
-            exactly = _most_blocks(tables) <= _EXACT_BLOCKS and tables.n <= _EXACT_JOBS
-            inner = "exact" if exactly else "greedy"
-            if variant == "alone" and not exactly and _small(tables) and _countable(tables):
-                inner = "dependent"
-        if variant == "inflated":
-            delta = options.delta or promises.best_inflation(tables.n)
-        elif variant == "alone":
-            delta = options.delta or promises.best_alone_inflation(promises.served_at_once(tables))
-        return cls(variant, inner, delta)
-
-    def guarantee(self, tables: Tables) -> Guarantee | None:
-        return promises.of(tables, *self)
+def _part(variant: str, tables: Tables, options: GreedyOptions) -> tuple[str, str, Fraction]:
+    """State a run of greedy: its variant, how it fills machines, and how it inflates demands."""
+    inner, delta = options.inner, Fraction(0)
+    if inner == "auto":
+        exactly = _most_blocks(tables) <= _EXACT_BLOCKS and tables.n <= _EXACT_JOBS
+        inner = "exact" if exactly else "greedy"
+        if variant == "alone" and not exactly and _small(tables) and _countable(tables):
+            inner = "dependent"
+    if variant == "inflated":
+        delta = options.delta or promises.best_inflation(tables.n)
+    elif variant == "alone":
+        delta = options.delta or promises.best_alone_inflation(promises.served_at_once(tables))
+    return variant, inner, delta
 
 
 def _most_blocks(tables: Tables) -> int:
@@ -230,7 +212,7 @@ def _strongest(tables: Tables, options: GreedyOptions) -> Guarantee | None:
     """Return the strongest statement about the parts that "best" may run."""
     # Greedy's own need the full list of contents, which vast sets lack.
     variants = [] if tables.vast else ["units", "inflated", *["alone"] * _small(tables)]
-    stated = [_Part.of(variant, tables, options).guarantee(tables) for variant in variants]
+    stated = [promises.of(tables, *_part(each, tables, options)) for each in variants]
     if _with_program(tables):
         stated += [guarantee_of_doubled(tables), guarantee_of_one_block_each(tables)]
     value = promises.rough_value(tables)
@@ -238,15 +220,15 @@ def _strongest(tables: Tables, options: GreedyOptions) -> Guarantee | None:
     return min(known, key=lambda each: (each.allows(value), each.theorem), default=None)
 
 
-def _parts(tables: Tables, options: GreedyOptions) -> list[_Part]:
+def _parts(tables: Tables, options: GreedyOptions) -> list[tuple[str, str, Fraction]]:
     """List the greedy runs of the variant."""
     if options.variant != "best":
-        return [_Part.of(options.variant, tables, options)]
+        return [_part(options.variant, tables, options)]
     # Without inflation demands have no factor, but often the best schedule.
-    parts = [_Part.of(each, tables, options) for each in ("units", "demands", "inflated")]
+    parts = [_part(each, tables, options) for each in ("units", "demands", "inflated")]
     if _small(tables):
-        alone = _Part.of("alone", tables, options)
-        if (stated := alone.guarantee(tables)) and _strongest(tables, options) == stated:
+        alone = _part("alone", tables, options)
+        if (stated := promises.of(tables, *alone)) and _strongest(tables, options) == stated:
             parts.append(alone)
     return parts
 
@@ -270,19 +252,18 @@ def _claims(reduction: Reduction, options: GreedyOptions, budget: Budget) -> Ite
         if proof is not None:
             yield proof
     answers = Answers(reduction, tables, budget, plain=options.plain)
-    known: Fraction | None = None
-    if vertex is not None:
-        for theorem, rounding in (("T-2", doubled), ("T-add", one_block_each)):
+    costs = []
+    for theorem, rounding in (("T-2", doubled), ("T-add", one_block_each)):
+        if vertex is not None:
             counts = rounding(vertex, tables, budget)
             yield answers.named(counts, f"aggregated program, {theorem}")
-            cost = tables.cost(counts[0])
-            known = cost if known is None else min(known, cost)
+            costs.append(tables.cost(counts[0]))
     for variant, inner, delta in _parts(tables, options):
         weights = "demands" if variant == "inflated" else variant
         run = Opening(tables, inner, weights, delta, budget)
         # What costs more than is known already can be left unfinished (theory 2.4).
-        opened = run.finish(known)
+        opened = run.finish(min(costs, default=None))
         if opened is not None:
             yield answers.named(opened, f"{variant}, {inner} inside")
-            known = tables.cost(opened[0]) if known is None else known
+            costs = costs or [tables.cost(opened[0])]
     yield from answers.fewer()

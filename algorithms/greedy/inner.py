@@ -1,8 +1,7 @@
 """The inner problem of greedy: the best single machine, which is Maximum Budgeted Allocation.
 
-Blocks are to be given to jobs; job j bids ``bids[i, j]`` for a block of type i, at most its budget,
-and pays at most its budget in all (theory 2.1). Item greedy, factor 1/2, lives in ``steps``; here
-are the other three. Once the run's budget has ended, they return whatever is known by then.
+Job j bids ``bids[i, j]`` for a block of type i, at most its budget, and pays at most its budget in
+all (theory 2.1). Once the run's budget has ended, what is known by then is returned.
 """
 
 from __future__ import annotations
@@ -91,8 +90,7 @@ def assignment(
 ) -> Floats:
     """Solve the assignment linear program: blocks in parts, each job paying within its budget.
 
-    All 0 if stopped. Its integrality gap is 3/4 (Chakrabarty and Goel, SIAM J. Comput. 2010; see
-    arXiv:1403.7519).
+    All 0 if stopped. Its integrality gap is 3/4 (arXiv:1403.7519).
     """
     k, m = bids.shape
     pairs = [(i, j) for i in range(k) if blocks[i] for j in range(m) if bids[i, j] > 0]
@@ -149,8 +147,11 @@ def _settled(parts: Floats) -> Floats:
     return np.where(np.abs(parts - nearest) < _NOISE, nearest, parts)
 
 
-def _divided(parts: Floats, blocks: Sequence[int]) -> tuple[Whole, Whole, Floats]:
-    """Return whole blocks, how many of each type are left, and the parts that want those."""
+def _divided(
+    blocks: Sequence[int], bids: Floats, budgets: Floats, budget: Budget | None
+) -> tuple[Whole, Whole, Floats]:
+    """Return the program's whole blocks, how many are left, and the parts that want those."""
+    parts = assignment(blocks, bids, budgets, budget)
     whole = np.floor(parts)
     # Large counts would leave floats no digits for the parts: these are rounded by themselves.
     rest, given = parts - whole, whole.astype(np.int64)
@@ -169,12 +170,11 @@ def independent(
 ) -> Whole:
     """Round the assignment program block by block; factor 1 - 1/e.
 
-    Drawn by its part, independently of the others, block b brings the part Z_b of what a job pays
-    at most, and ``E min(1, sum Z_b) >= 1 - prod (1 - E Z_b) >= (1 - 1/e) min(1, sum E Z_b)``.
-    Instead of drawing, each block in turn goes where it lowers the weighted products most: no more
-    of them is left than on average (conditional expectations).
+    Drawn by its part, block b brings the part Z_b of what a job pays at most, and ``E min(1, sum
+    Z_b) >= 1 - prod (1 - E Z_b) >= (1 - 1/e) min(1, sum E Z_b)``. Instead of drawing, each block in
+    turn goes where it lowers the weighted products most: no more is left of them than on average.
     """
-    given, left, rest = _divided(assignment(blocks, bids, budgets, budget), blocks)
+    given, left, rest = _divided(blocks, bids, budgets, budget)
     each = np.minimum(1.0, bids / budgets)
     numbers = np.minimum(left, np.ceil(rest.sum(axis=1) - _NOISE).astype(np.int64))
     brought = rest / np.maximum(1, numbers)[:, None] * each
@@ -199,10 +199,10 @@ def independent(
 def dependent(
     blocks: Sequence[int], bids: Floats, budgets: Floats, budget: Budget | None = None
 ) -> Whole:
-    """Round the assignment program along paths; factor 3/4. See :class:`PathRounding`."""
-    given, left, rest = _divided(assignment(blocks, bids, budgets, budget), blocks)
+    """Round the assignment program along paths; factor 3/4."""
+    given, left, rest = _divided(blocks, bids, budgets, budget)
     rounding = PathRounding(bids, budgets, (given * bids).sum(axis=0))
-    rounded = np.floor(rounding.rounded(rest, budget) + 0.5).astype(np.int64)
+    rounded = np.rint(rounding.rounded(rest, budget)).astype(np.int64)
     if (rounded.sum(axis=1) > left).any():
         raise AssertionError(f"more blocks given than the {left.tolist()} there are")
     return given + rounded
@@ -211,20 +211,17 @@ def dependent(
 class PathRounding:
     """Rounds parts of blocks to whole ones along cycles and paths, keeping 3/4 of their worth.
 
-    Parts are feasible for the assignment program; ``already`` is what other blocks are worth to
-    each job. An edge (block type, job) is open while its part is not whole. A move along a cycle or
-    path of open edges keeps what every job in between is given in all, in bids, and every type's
-    total within its next whole number. On a cycle the direction that lowers the total of the one
-    type where it begins costs nobody anything. On a path from one end of a tree to another two
-    directions, drawn in proportion to the other's length, change nothing on average.
+    ``already`` is what other blocks are worth to each job. A move along a cycle or path of open
+    edges (block type, job), whose parts are not whole, keeps what every job in between is given, in
+    bids, and every type's total within its next whole number. On a cycle one direction costs nobody
+    anything; on a path two, drawn in proportion to the other's length, change nothing on average.
 
-    A job that is an end has a single open edge, of part z and bid b, beside whole blocks worth L;
-    it was given T = L + b z <= budget B in all. Rounded up with probability z it has
-    L (1 - z) + min(B, L + b) z on average, which is at least T (1 - z + z^2) >= 3/4 T, as b <= B
-    and T <= B. A job with two open edges or more still has T. So the *potential*, the first for
-    jobs with one open edge and 3/4 T for jobs with more, does not fall on average, and one of the
-    two directions does not lower it: that one is taken (conditional expectations; the idea of such
-    roundings is Srinivasan's, APPROX 2008, doi:10.1007/978-3-540-85363-3_20).
+    A job that is an end has one open edge, of part z and bid b, beside whole blocks worth L, and T
+    = L + b z <= budget B in all. Rounded up with probability z it has L (1 - z) + min(B, L + b) z
+    on average, at least T (1 - z + z^2) >= 3/4 T, as b <= B. Others still have T. So the
+    *potential*, the first for jobs with one open edge and 3/4 T for those with more, does not fall
+    on average, and one direction does not lower it: that one is taken (Srinivasan, APPROX 2008,
+    doi:10.1007/978-3-540-85363-3_20).
     """
 
     def __init__(self, bids: Floats, budgets: Floats, already: Floats) -> None:
@@ -240,15 +237,12 @@ class PathRounding:
             graph = bipartite_graph((i, j) for i, j in opened)
             cycle = _cycle(graph)
             changes = self._along(cycle or _path(graph))
-            signs: tuple[float, ...] = (1.0, -1.0)
+            back = {edge: -change for edge, change in changes.items()}
+            ways = [changes, back]
             if cycle:
                 # The total of the type where the cycle begins must not rise.
-                signs = signs[1:] if changes[cycle[0]] + changes[cycle[-1]] > 0 else signs[:1]
-            moved = [
-                _moved(parts, {edge: sign * change for edge, change in changes.items()})
-                for sign in signs
-            ]
-            parts = max(moved, key=self.potential)
+                ways = [back if changes[cycle[0]] + changes[cycle[-1]] > 0 else changes]
+            parts = max((_moved(parts, way) for way in ways), key=self.potential)
         return parts
 
     def potential(self, parts: Floats) -> float:
@@ -278,15 +272,13 @@ class PathRounding:
 
 def _moved(parts: Floats, changes: dict[Edge, float]) -> Floats:
     """Change parts until the first of them is whole."""
-    steps = []
-    for edge, change in changes.items():
-        part = float(parts[edge])
-        if change:
-            goal = np.floor(part) + 1 if change > 0 else np.ceil(part) - 1
-            steps.append((goal - part) / change)
+    goals = {
+        e: np.floor(parts[e]) + 1 if up > 0 else np.ceil(parts[e]) - 1 for e, up in changes.items()
+    }
+    step = min((goals[e] - parts[e]) / change for e, change in changes.items() if change)
     parts = parts.copy()
     for edge, change in changes.items():
-        parts[edge] += min(steps) * change
+        parts[edge] += step * change
     return _settled(parts)
 
 

@@ -42,10 +42,10 @@ _GRID = 2**40
 
 
 class Opening:
-    """A run of greedy, for jobs that some block serves, against ``(1 + delta)`` times the demands.
+    """A run of greedy against ``(1 + delta)`` times the demands, until these themselves are met.
 
-    It ends when the demands themselves are met. A unit of a job's demand counts, by ``weights``,
-    ``units`` 1, ``demands`` 1 / d_j, ``alone`` what it costs where the job is served by itself.
+    A unit of a job's demand counts, by ``weights``: ``units`` 1, ``demands`` 1 / d_j, ``alone``
+    what it costs where the job is served by itself.
     """
 
     def __init__(
@@ -96,10 +96,7 @@ class Opening:
         }
 
     def finish(self, most: Fraction | None = None) -> Counts | None:
-        """Open machines until all jobs are met; None if dearer than ``most``. Raises Stopped.
-
-        The time that the budget leaves says whether anything is compiled; no outcome depends on it.
-        """
+        """Open machines until all jobs are met; None if dearer than ``most``. Raises Stopped."""
         tables, budget = self._tables, self._budget
         compiled = self._pays_to_compile()
         start, advance = steps.compiled() if compiled else (steps.start, None)
@@ -138,10 +135,7 @@ class Opening:
         return [int(x) for x in state.machines], given
 
     def _pays_to_compile(self) -> bool:
-        """Whether there is a compiled loop for these numbers, and time to load it.
-
-        Where many jobs are left no time for that, no loop would come to its end: it is waited for.
-        """
+        """Whether there is a compiled loop for these numbers, and time to load it."""
         tables, budget = self._tables, self._budget
         if self._inner != "greedy" or self._largest >= _FITS:
             return False
@@ -150,16 +144,12 @@ class Opening:
             work = tables.n * tables.k * tables.c
             return work >= _COMPILED_WORK and seconds > _COMPILATION_SECONDS
         while "numba" not in sys.modules and seconds < _LOADING_SECONDS:
-            look_at(budget)
+            look_at(budget)  # in so little time no loop would come to its end
             sleep(_CLOCK_SECONDS / 2)
         return True
 
     def _open_one(self) -> bool:
-        """Open the best machine, as ``steps.choose`` does; False if nothing gains anything.
-
-        It looks at the clock between two configurations: with a hundred block types a step takes
-        seconds.
-        """
+        """Open the best machine, as ``steps.choose``, watching the clock; False if none gains."""
         state, picks = self._state, []
         fill = steps.fill if self._inner == "greedy" else self._filled()
         chosen, best = -1, 0.0
@@ -180,8 +170,7 @@ class Opening:
     def _filled(self) -> Any:
         """Return a function that fills a machine by another inner method, as ``steps.fill``."""
         state, allocate = self._state, INNER[self._inner]
-        pays = [steps.worth(r, d) for r, d in zip(state.residual, state.divisors, strict=True)]
-        budgets = np.array(pays)
+        budgets = np.array([*map(steps.worth, state.residual, state.divisors)])
         bids = np.minimum(np.array(state.gains).reshape(state.k, state.n), budgets)
 
         def fill(state: steps.State, c: int) -> float:
@@ -189,10 +178,10 @@ class Opening:
             jobs = _candidates(bids, blocks)
             mine, pay = bids[:, jobs], budgets[jobs]
             given = allocate(blocks, mine, pay, self._budget)
-            chosen = list(zip(*given.nonzero(), strict=True))
+            chosen = np.argwhere(given).tolist()
             state.tally[1] = len(chosen)
             for at, (i, j) in enumerate(chosen):
-                state.picks[3 * at : 3 * at + 3] = int(i), int(jobs[j]), int(given[i, j])
+                state.picks[3 * at : 3 * at + 3] = i, int(jobs[j]), int(given[i, j])
             return float(np.minimum((given * mine).sum(axis=0), pay).sum())
 
         return fill
@@ -207,16 +196,13 @@ def _divisors(tables: Tables, weights: str, whole: int, largest: int, budget: Bu
     if weights == "units":
         return [unit] * tables.n
     costs, _ = common_denominator(tables.costs)
-    dearest = max(costs, default=1)
+    dearest, cheapest = max(costs, default=1), min(filter(None, costs), default=1)
     kind: Any = tables.supply.dtype
     if largest * max([1, *map(max, tables.counts)]) * tables.k >= _FITS:
         kind = object
     table = np.array(tables.counts, dtype=kind).T
-    cheapest = min(filter(None, costs), default=1)
-    per_cost = np.array(
-        [Fraction(cheapest, cost) if cost else 0 for cost in costs],
-        dtype=object if kind is object else float,
-    )
+    shares = [Fraction(cheapest, cost) if cost else 0 for cost in costs]
+    per_cost = np.array(shares, dtype=object if kind is object else float)
     found = []
     for first in range(0, tables.n, _ROWS):
         look_at(budget)
@@ -235,13 +221,9 @@ def _divisors(tables: Tables, weights: str, whole: int, largest: int, budget: Bu
 def _candidates(bids: NDArray[np.float64], blocks: Sequence[int]) -> NDArray[np.int64]:
     """Choose the jobs that a best filling needs no others than.
 
-    Of s blocks one of type i goes to one of the s jobs that bid most for it: if it went to another,
-    one of those s jobs would have no block, and would pay at least as much for this one.
+    Of s blocks one goes to one of the s jobs that bid most for it: if it went to another, one of
+    those would have no block, and would pay at least as much.
     """
-    s = sum(blocks)
-    chosen: set[int] = set()
-    for i, number in enumerate(blocks):
-        if number:
-            order = np.argsort(-bids[i], kind="stable")[:s]
-            chosen.update(int(j) for j in order if bids[i, j] > 0)
-    return np.array(sorted(chosen), dtype=np.int64)
+    rows = bids[np.array(blocks, dtype=object) > 0]
+    order = np.argsort(-rows, axis=1, kind="stable")[:, : sum(blocks)]
+    return np.unique(order[np.take_along_axis(rows, order, axis=1) > 0])

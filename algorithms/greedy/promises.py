@@ -24,18 +24,9 @@ FACTORS = {
     "dependent": Fraction(3, 4),
     "exact": Fraction(1),
 }
-#: Relative loss against the best machine by rounding errors and the solver's tolerances.
-_MISSED = {
-    "greedy": Fraction(1, 10**9),
-    "independent": Fraction(1, 10**5),
-    "dependent": Fraction(1, 10**5),
-    "exact": Fraction(1, 10**9),
-}
-_DIGITS = 50
-#: Factors are rounded up to this many digits after the point.
-_PRINTED = 10**6
-#: Up to here harmonic numbers are added up, with 30 digits.
-_SUMMED = 1_000
+#: Relative loss against the best machine by rounding errors, or the solver's tolerances.
+_MISSED = {"independent": Fraction(1, 10**5), "dependent": Fraction(1, 10**5)}
+_MISSED_BY_FLOATS = Fraction(1, 10**9)
 #: The Euler-Mascheroni constant, rounded up.
 _EULER = Fraction(57_721_566_490_153_287, 10**17)
 #: The inflations to choose from: the best one for n jobs is about 1 / ln n.
@@ -53,21 +44,20 @@ _FITS = 2**62
 
 def rounded_up(value: Fraction) -> Fraction:
     """Round up to six digits after the point."""
-    return Fraction(ceil(value * _PRINTED), _PRINTED)
+    return Fraction(ceil(value * 10**6), 10**6)
 
 
 def log_above(value: Fraction) -> Fraction:
     """Return a rational just above the natural logarithm of a number >= 1."""
-    up = Context(prec=_DIGITS, rounding=ROUND_CEILING)
+    up = Context(prec=50, rounding=ROUND_CEILING)
     quotient = up.divide(Decimal(value.numerator), Decimal(value.denominator))
     # Decimal's logarithm is within half a unit of its last digit.
-    logarithm = Fraction(up.ln(quotient))
-    return logarithm + Fraction(1, 10 ** (_DIGITS - 12))
+    return Fraction(up.ln(quotient)) + Fraction(1, 10**38)
 
 
 def harmonic_above(number: int) -> Fraction:
     """Return a rational just above 1 + 1/2 + ... + 1/number."""
-    if number <= _SUMMED:
+    if number <= 1_000:
         unit = 10**30
         return Fraction(sum(-(-unit // i) for i in range(1, number + 1)), unit)
     return log_above(Fraction(number)) + _EULER + Fraction(1, 2 * number)
@@ -115,7 +105,7 @@ def of(tables: Tables, variant: str, inner: str, delta: Fraction) -> Guarantee |
     else:
         factor = alone_factor(served_at_once(tables), delta)
         theorem = "G-alone, methods/algorithms"
-    factor = rounded_up(factor / FACTORS[inner] * (1 + _MISSED[inner]))
+    factor = rounded_up(factor / FACTORS[inner] * (1 + _MISSED.get(inner, _MISSED_BY_FLOATS)))
     return Guarantee(max(Fraction(1), factor), term, "OPT", theorem)
 
 
@@ -143,10 +133,7 @@ def _most_units(tables: Tables, row: list[int], best: list[int]) -> int:
 
 
 def rough_prices(tables: Tables) -> list[Fraction]:
-    """Price every block as if the machine that it fills most cheaply were full of it.
-
-    All prices are then lowered alike until no machine is worth more than it costs.
-    """
+    """Price blocks by the machine each fills most cheaply, less until none is worth too much."""
     pairs = [*zip(tables.costs, tables.counts, strict=True)]
     cheapest = ((cost / row[i] for cost, row in pairs if row[i]) for i in range(tables.k))
     prices = [min(each, default=Fraction(0)) for each in cheapest]
@@ -156,10 +143,7 @@ def rough_prices(tables: Tables) -> list[Fraction]:
 
 
 def rough_value(tables: Tables) -> Fraction:
-    """Return about what the optimum is at least, to compare statements at.
-
-    A job is served at least by its cheapest blocks at rough prices, in parts.
-    """
+    """Return about what the optimum is at least, by rough prices, to compare statements at."""
     prices = rough_prices(tables)
     highest = max(prices, default=Fraction(0))
     if not highest:

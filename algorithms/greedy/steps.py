@@ -1,10 +1,8 @@
 """The machine-by-machine greedy with item greedy inside (theory 2.1, 2.2), as one plain loop.
 
-The functions here use numbers, and arrays or lists by index, alone: for few jobs they run as they
-stand, on Python integers of any size; for many ``compiled`` compiles the same source for int64.
-
-Gains are floats and only choose: a choice is within a few 2^-52 of the best one, which the
-guarantee's factor allows for. What is counted (residual demands, blocks, machines) are integers.
+For few jobs it runs on Python integers of any size; for many the same source is compiled for int64.
+Gains are floats and only choose, within a few 2^-52 of the best, which the guarantee's factor
+allows for; what is counted are integers.
 """
 
 from __future__ import annotations
@@ -201,10 +199,7 @@ def start(s: State, first: int, stop: int) -> None:
 
 @cache
 def compiled() -> tuple[Any, Any]:
-    """Return ``start`` and ``advance``, compiled for arrays of int64 and float64, once a process.
-
-    They leave the interpreter to other threads.
-    """
+    """Return ``start`` and ``advance``, compiled for arrays of int64 and float64."""
     from cms.knapsack.machine_code import compile_functions
 
     first, second = compile_functions(globals(), _COMPILED, ["start", "advance"])

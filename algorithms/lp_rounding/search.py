@@ -21,7 +21,7 @@ from cms.running.stopping import Stopped
 from cms.values.numbers import common_step
 
 from ..aggregated.program import Aggregated, FixedMachines, repaired
-from ..solvers.integer import LARGEST, Program, Settings
+from ..solvers.integer import LARGEST, Program
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -211,7 +211,7 @@ class _Search:
                     program.at_least({x: 1, more[at]: -few[at] - 1}, 0)
             program.at_least(dict.fromkeys(more.values(), 1), 1)
         program.minimise({x: int(self._costs[at] / self._step) for at, x in number.items()})
-        outcome = program.solve(budget, Settings())
+        outcome = program.solve(budget)
         if outcome.status == "infeasible":
             raise AssertionError("no machines keep the cuts, though some that do are known")
         if outcome.status != "optimal" or outcome.values is None:

@@ -19,7 +19,7 @@ from cms.schedule.schedule import Schedule
 from ..branch_and_price.program import MachineVariables, within_limits
 from ..branch_and_price.shapes import Shapes
 from ..solvers.floats import near
-from ..solvers.integer import LARGEST, Hint, Program, Settings, TooLarge, terms_of
+from ..solvers.integer import LARGEST, Hint, Program, TooLarge, terms_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -189,7 +189,7 @@ class MixProgram:
 
     def solve(self, budget: Budget, *, effort: float) -> Found | None:
         """Ask CP-SAT, for so much of its deterministic time (about seconds)."""
-        return self.read(self._program.solve(budget, Settings(), effort=effort).values)
+        return self.read(self._program.solve(budget, effort=effort).values)
 
     def read(self, values: Sequence[int] | None) -> Found | None:
         """Turn the variables' values into machines and mixes, if these serve the jobs."""

@@ -12,8 +12,7 @@ from cms.mixes.problem import TimeSharedProblem
 from cms.plugin.algorithm import Named, Support
 from cms.values.fields import CheckedFields
 
-from ..tables.integers import MOST_SHAPES
-from ..tables.machines import listed
+from ..tables.integers import MOST_SHAPES, listed
 from .hosting import Hosted, Hosting, Loaded, Machine, Saturated, least_cost, schedule_of
 
 if TYPE_CHECKING:

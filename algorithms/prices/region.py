@@ -223,7 +223,7 @@ class Region:
         numbers, denominator = common_denominator([*prices, *multipliers])
         largest = [0] * len(self.costs)
         if self.bounded:
-            from cms.knapsack.packing import Extra, fullest_in_boxes
+            from cms.knapsack.packing import fullest_in_boxes
         for row in self.rows:
             if row.shape is None:
                 continue  # the fullest machine of its set is worth no less
@@ -245,7 +245,7 @@ class Region:
                 if not least:
                     extra += amount
                 elif least.keys() <= column.keys():
-                    extras.append(Extra({column[i]: n for i, n in least.items()}, amount))
+                    extras.append(({column[i]: n for i, n in least.items()}, amount))
             if extras:
                 for found in fullest_in_boxes(bounded.packing, mine, extras):
                     largest[machine] = max(largest[machine], found.ceiling + extra)

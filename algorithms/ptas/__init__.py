@@ -49,8 +49,7 @@ class PtasOptions(CheckedFields):
     exact : str, default "auto"
         How few machines are found exactly: ``"dynamic"`` by dynamic programming, ``"program"`` by
         an integer program, ``"auto"`` by the first where its tables are small enough and otherwise,
-        unless the rounding is good enough already, by the second. Where the numbers are too large
-        for that, a rounding that is good enough is the answer.
+        unless the rounding is good enough already, by the second.
     plain : bool, default False
         Whether to run the bare algorithm: no certificate, no solver's word, and no schedule but the
         one that the guarantee is about.
@@ -69,11 +68,10 @@ class PtasOptions(CheckedFields):
 class Ptas:
     """The polynomial-time approximation scheme for few block types of few blocks a machine.
 
-    The linear program over options and proper contents of machines (of a size-bounded set those
-    with no more of a block type than all jobs can use), LP_DW, is solved first; its prices prove a
-    lower bound. A basic solution of it splits few jobs and rounds to a schedule that costs little
-    more: with k block types and machines of cost 1 fewer than max(k, (k - 1)^2) more. Where that is
-    at most a part epsilon of the bound, it is the answer. Otherwise there are few machines, and the
+    LP_DW, over options and proper contents of machines, is solved first; its prices prove a lower
+    bound. A basic solution of it splits few jobs and rounds to a schedule that costs little more:
+    with k block types and machines of cost 1 fewer than max(k, (k - 1)^2) more. Where that is at
+    most a part epsilon of the bound, it is the answer. Otherwise there are few machines, and the
     optimum is found: by dynamic programming over numbers of blocks where the tables are small, else
     by the compact integer program.
 
@@ -81,8 +79,7 @@ class Ptas:
     -----
     **Guarantee.** cost <= (1 + epsilon) OPT. With one block type and machines of one cost the
     rounding is optimal; with two it needs at most one machine more. The rounding is the answer only
-    if its cost is within the guarantee of the exact bound; no floating-point number has a part in
-    that, nor does it matter that beyond 32 block types the rounding is from floats.
+    if its cost is within the guarantee of the exact bound; no float has a part in that.
 
     **Running time.** LP_DW: a few dozen passes over the jobs, of a covering knapsack each. The
     exact part: with U machines at most, of at most s blocks each, tables of (s U + 1)^(k - 1)
@@ -159,13 +156,11 @@ class _Run:
             return self._reduction.restore(Schedule.from_counts(self._small, machines, given))
         tables = Tables.of(self._small, machines)
         jobs = {name: j for j, name in enumerate(self._small.job_names)}
-        types = self._small.block_index
         counts = np.zeros_like(tables.supply)
         for (block, job), number in given.items():
-            counts[jobs[job], types[block]] = number
-        return tables.schedule(
-            self._reduction, *without_waste(tables, list(machines.values()), counts)
-        )
+            counts[jobs[job], self._small.block_index[block]] = number
+        fewer = without_waste(tables, list(machines.values()), counts)
+        return tables.schedule(self._reduction, *fewer)
 
     def _exactly(self, schedule: Schedule, lowest: Fraction, *, enough: bool) -> Iterator[Named]:
         """Find the optimum; or leave it where that is hard and the rounding is good enough."""
@@ -193,10 +188,8 @@ class _Run:
         best, cost = rounding, highest
         for found in way.run(budget):
             if found is not None:
-                best, cost = (
-                    Named(self._reduction.restore(found), way.solver),
-                    found.cost(self._small),
-                )
+                cost = found.cost(self._small)
+                best = Named(self._reduction.restore(found), way.solver)
             if found is None and not plain:
                 yield Named(SolverBound(cost, way.solver), "exact part")
             elif found is None or not plain:
@@ -204,10 +197,9 @@ class _Run:
 
 
 def additive_loss_in_steps(problem: Problem) -> Fraction:
-    """Return what the rounding costs at most more than the bound rounded up.
+    """Return what the rounding costs at most more than the bound rounded up to a cost's step.
 
-    Costs are multiples of a step; less than ``bound + loss`` is at most the bound rounded up to the
-    next step, plus the loss, less a step.
+    What is less than ``bound + loss`` is at most that, plus the loss, less a step.
     """
     step = common_step(problem.machine_type(shape.machine).cost for shape in problem.configurations)
     return max(Fraction(0), additive_cost(problem) - step)

@@ -1,12 +1,9 @@
 """The exact part of the PTAS, where machines are few: the optimum by one of two ways.
 
 *By dynamic programming* over numbers of blocks, of all types but the last. One table says how many
-blocks of the last type the jobs need at least, if they may use so many of the others; another how
-many of the last type machines of a given cost have at most, if they must have so many of the
-others. The optimum is the least cost at which the second reaches the first somewhere.
-
-*By the compact integer program*, where tables would be too large: machines of each configuration
-and blocks of each type for each job (theory 1.2) are, up to naming, a schedule.
+of the last the jobs need at least, if they may use so many of the others; another how many of it
+machines of a given cost have at most, if they must have so many of the others. The optimum is the
+least cost at which the second reaches the first. *Or by the compact integer program* (theory 1.2).
 """
 
 from __future__ import annotations
@@ -19,12 +16,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from cms.errors import UnsupportedProblem
-from cms.schedule.schedule import Schedule
 from cms.values.numbers import common_step
 
-from ..solvers.integer import Outcome, Program, Settings, TooLarge, terms_of
-from ..tables.integers import demands_of
-from ..tables.machines import listed
+from ..solvers.integer import Outcome, Program, TooLarge, terms_of
+from ..tables.integers import blocks_and_costs, demands_of, listed, schedule_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -34,6 +29,7 @@ if TYPE_CHECKING:
 
     from cms.plugin.algorithm import Budget
     from cms.problem.problem import Problem
+    from cms.schedule.schedule import Schedule
 
     Table = NDArray[np.int64]
 
@@ -63,10 +59,7 @@ class Fleet:
     def __init__(self, problem: Problem) -> None:
         self.problem = problem
         self.shapes = listed(problem, MAX_SHAPES).shapes
-        self.counts = [
-            tuple(shape.blocks.get(block, 0) for block in problem.blocks) for shape in self.shapes
-        ]
-        costs = [problem.machine_type(shape.machine).cost for shape in self.shapes]
+        self.counts, costs = blocks_and_costs(problem, self.shapes)
         self.step = common_step(costs)
         self.steps = [int(cost / self.step) if cost else 0 for cost in costs]
         self.demands = demands_of(problem)
@@ -74,11 +67,8 @@ class Fleet:
 
     def schedule(self, machines: Sequence[int], given: Sequence[Sequence[int]]) -> Schedule:
         """Build a schedule of machines of each shape, and blocks of each type for each job."""
-        opened = {shape: x for shape, x in zip(self.shapes, machines, strict=True) if x}
-        numbers = np.array(given, dtype=object)
-        jobs, blocks = np.nonzero(numbers)
-        columns = jobs, blocks, numbers[jobs, blocks]
-        return Schedule.from_counts(self.problem, opened, columns).without_idle_machines()
+        opened = dict(zip(self.shapes, machines, strict=True))
+        return schedule_of(self.problem, opened, given).without_idle_machines()
 
 
 class DynamicProgram:
@@ -94,9 +84,10 @@ class DynamicProgram:
         # The costs of interest, in steps.
         self._least = ceil(lowest / fleet.step)
         self._most = ceil(highest / fleet.step) - 1
+        self._every = [*zip(fleet.steps, fleet.counts, strict=True)]
         # The types that machines of no cost have.
-        every = [*zip(fleet.steps, fleet.counts, strict=True)]
-        self._free = {i for steps, counts in every if not steps for i, n in enumerate(counts) if n}
+        free = [counts for steps, counts in self._every if not steps]
+        self._free = {i for counts in free for i, n in enumerate(counts) if n}
         k = len(fleet.useful)
         self._caps = [self._cap(i) for i in range(k)]
         # The type of the largest range needs no axis of its own, nor do types that are not used. An
@@ -132,15 +123,11 @@ class DynamicProgram:
         fleet = self._fleet
         if block in self._free:
             return fleet.useful[block]
-        shapes = zip(fleet.steps, fleet.counts, strict=True)
-        had = (held[block] * max(0, self._most) // steps for steps, held in shapes if steps)
+        had = (held[block] * max(0, self._most) // steps for steps, held in self._every if steps)
         return min(fleet.useful[block], max(had, default=0))
 
     def _list_costs(self, most: int) -> list[int]:
-        """List the costs (in steps) that fleets of paid machines have, if they are so few.
-
-        These are few of all multiples of a step where costs have no short common denominator.
-        """
+        """List the costs (in steps) that fleets of paid machines have, if they are so few."""
         paid = sorted({steps for steps in self._fleet.steps if steps})
         costs: list[int] = []
         waiting, seen = [0], {0}
@@ -214,12 +201,12 @@ class DynamicProgram:
             free, caps = self._free, self._caps
             ends = (slice(0, caps[i] * (i in free) + 1) for i in self._axes)
             table[slice(None), *ends] = caps[self._last] if self._last in free else 0
-        for steps, counts in zip(self._fleet.steps, self._fleet.counts, strict=True):
+        for steps, counts in self._every:
             if steps and cost - steps in tables and not budget.stopped:
                 np.maximum(table, self._add_machine(tables[cost - steps], counts), out=table)
         return table
 
-    def _add_machine(self, before: Table, counts: tuple[int, ...]) -> Table:
+    def _add_machine(self, before: Table, counts: list[int]) -> Table:
         """Add a machine to fleets."""
         caps = self._caps
         less = [np.maximum(np.arange(caps[i] + 1) - min(counts[i], caps[i]), 0) for i in self._axes]
@@ -228,15 +215,14 @@ class DynamicProgram:
         return np.minimum(moved + min(counts[self._last], cap), cap)
 
     def _machines(self, tables: dict[int, Table], cost: int, cell: tuple[int, ...]) -> list[int]:
-        """Read off which machines have what a cell says; as many steps as there are machines."""
-        fleet, cap = self._fleet, self._caps[self._last]
-        every = list(zip(fleet.steps, fleet.counts, strict=True))
+        """Read off which machines have what a cell says."""
+        cap = self._caps[self._last]
         machines = [
             0 if steps else max(-(-self._caps[i] // n) for i, n in enumerate(counts) if n)
-            for steps, counts in every
+            for steps, counts in self._every
         ]
         while cost:
-            for at, (steps, counts) in enumerate(every):
+            for at, (steps, counts) in enumerate(self._every):
                 if not steps or cost - steps not in tables:
                     continue
                 pairs = zip(cell[1:], self._axes, strict=True)
@@ -269,10 +255,7 @@ class DynamicProgram:
 
 
 class CompactProgram:
-    """The same search by an integer program, where some machine costs something.
-
-    Raises UnsupportedProblem if numbers leave the solver's range.
-    """
+    """The same search by an integer program; UnsupportedProblem if numbers leave its range."""
 
     solver = "CP-SAT"
 
@@ -308,7 +291,7 @@ class CompactProgram:
 
     def run(self, budget: Budget) -> Iterator[Schedule | None]:
         """Yield better and better schedules, and None at last if there are no better ones."""
-        with closing(self._program.improvements(budget, Settings())) as items:
+        with closing(self._program.improvements(budget)) as items:
             for item in items:
                 if not isinstance(item, Outcome):
                     given = [[item[y] for y in blocks] for blocks in self._blocks]

@@ -1,4 +1,1 @@
-"""What speaks to GLOP, CP-SAT and SCIP, and exact linear algebra: programs and numbers, no jobs.
-
-May import nothing of ``algorithms``.
-"""
+"""Thin layers over the solvers: CP-SAT, GLOP, SCIP, flows, and a simplex method in rationals."""

@@ -1,25 +1,24 @@
-"""A thin layer over CP-SAT: integer programs that can be stopped from another thread.
-
-It speaks to the solver's core (``cp_model_helper``) directly: the modelling layer on top of it
-imports pandas, which would take most of the time of planning a dozen services.
-"""
+"""A thin layer over CP-SAT's core, whose modelling layer would import pandas for a second."""
 
 from __future__ import annotations
 
 import queue
 import threading
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .linear import AFTER_THE_END, INFINITY, MixedProgram
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+    from collections.abc import Generator, Iterable, Mapping, Sequence
 
     from cms.plugin.algorithm import Budget
 
 #: CP-SAT's own limit on the values of variables and of linear expressions is 2**63; stay clear.
 LARGEST = 2**60
+#: With its default settings CP-SAT can stand at bound 0 on these models for minutes; they need the
+#: linear relaxation, which this level brings with a single worker, and which a subsolver has to be
+#: named for with several.
+_LINEARIZATION_LEVEL = 2
 #: Seconds between two calls that stop the solver.
 _POLL_SECONDS = 0.01
 
@@ -43,19 +42,6 @@ class Hint(NamedTuple):
     ended: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Settings:
-    """How CP-SAT is run.
-
-    With its default settings CP-SAT can stand at bound 0 on these models for minutes; they need
-    the linear relaxation, which ``linearization_level = 2`` brings with a single worker, and which
-    a subsolver has to be named for with several.
-    """
-
-    workers: int = 1
-    linearization_level: int = 2
-
-
 class Program:
     """An integer program over variables >= 0; TooLarge where sums could leave CP-SAT's range."""
 
@@ -65,9 +51,6 @@ class Program:
         self._core = cp_model_helper
         self._model = cp_model_helper.CpModelProto()
         self._highs: list[int] = []
-
-    def __len__(self) -> int:
-        return len(self._highs)
 
     def variable(self, high: int) -> int:
         """Add a variable between 0 and ``high``; returns its number."""
@@ -128,25 +111,15 @@ class Program:
         self._model.objective.coeffs.extend(list(terms.values()))
 
     def solve(
-        self,
-        budget: Budget,
-        settings: Settings,
-        *,
-        effort: float | None = None,
-        on_solution: Callable[[tuple[int, ...]], None] | None = None,
-        on_start: Callable[[Callable[[], None]], None] | None = None,
+        self, budget: Budget, workers: int = 1, *, effort: float | None = None, wrapper: Any = None
     ) -> Outcome:
-        """Solve within the budget, whose ``on_stop`` ends it.
-
-        ``effort`` limits the work in CP-SAT's deterministic time (about seconds), so that runs stay
-        reproducible; ``on_solution`` is called from the solver's thread; ``on_start`` is given what
-        stops the solver.
-        """
+        """Solve within the budget, or an effort in CP-SAT's deterministic time (about seconds)."""
         core = self._core
+        wrapper = wrapper or core.SolveWrapper()
         parameters = core.SatParameters()
-        parameters.num_workers = settings.workers
-        parameters.linearization_level = settings.linearization_level
-        if settings.workers > 1:
+        parameters.num_workers = workers
+        parameters.linearization_level = _LINEARIZATION_LEVEL
+        if workers > 1:
             parameters.subsolvers.extend(["max_lp", "default_lp"])
         parameters.random_seed = budget.seed % 2**31
         parameters.catch_sigint_signal = False
@@ -160,46 +133,28 @@ class Program:
             return Outcome("unknown", None, None)
         if left != float("inf"):
             parameters.max_time_in_seconds = left + AFTER_THE_END
-        wrapper = core.SolveWrapper()
         wrapper.set_parameters(parameters)
-        if on_start is not None:
-            on_start(wrapper.stop_search)
-        watch = None
-        if on_solution is not None:
-            watch = _watcher(core, len(self), on_solution)
-            wrapper.add_solution_callback(watch)
         with budget.on_stop(wrapper.stop_search):
             response = wrapper.solve(self._model)
-        if watch is not None:
-            wrapper.clear_solution_callback(watch)
-        states = core.CpSolverStatus
-        if response.status == states.MODEL_INVALID:
+        status = response.status.name.lower()
+        if status == "model_invalid":
             raise AssertionError("CP-SAT calls the model invalid: a coefficient is out of range")
-        names = {
-            states.OPTIMAL: "optimal",
-            states.FEASIBLE: "feasible",
-            states.INFEASIBLE: "infeasible",
-        }
-        status = names.get(response.status, "unknown")
         has_values = status in ("optimal", "feasible")
         values = tuple(response.solution) if has_values else None
         bound = None if status == "infeasible" else int(response.inner_objective_lower_bound)
         return Outcome(status, values, bound)
 
     def search(self, budget: Budget, *, nodes: int, cuts: bool = True) -> Hint:
-        """Look for a good solution with SCIP; it may be none, and proves nothing.
+        """Look for a good solution with SCIP, which is checked; none proves nothing.
 
-        Where machines have costs SCIP's linear programs find in milliseconds what CP-SAT needs
-        seconds for; it works in floating-point numbers, though, so that its solution is checked
-        here. ``nodes`` and ``cuts`` are as for :meth:`MixedProgram.search`.
+        Where machines have costs SCIP finds in milliseconds what CP-SAT needs seconds for.
         """
         program = MixedProgram()
         aim = self._model.objective
         costs = dict(zip(aim.vars, aim.coeffs, strict=True))
         for variable, high in enumerate(self._highs):
             program.variable(costs.get(variable, 0), high=high, whole=True)
-        for constraint in self._model.constraints:
-            linear = constraint.linear
+        for linear in (constraint.linear for constraint in self._model.constraints):
             low, high = linear.domain
             program.row(
                 zip(linear.vars, linear.coeffs, strict=True),
@@ -214,30 +169,32 @@ class Program:
 
     def _holds(self, values: Sequence[int]) -> bool:
         """Whether values keep all constraints, exactly."""
-        if any(not 0 <= value <= high for value, high in zip(values, self._highs, strict=True)):
-            return False
-        for constraint in self._model.constraints:
-            linear = constraint.linear
+        for linear in (constraint.linear for constraint in self._model.constraints):
             total = sum(f * values[v] for v, f in zip(linear.vars, linear.coeffs, strict=True))
             if not linear.domain[0] <= total <= linear.domain[1]:
                 return False
-        return True
+        return all(0 <= value <= high for value, high in zip(values, self._highs, strict=True))
 
     def improvements(
-        self, budget: Budget, settings: Settings
+        self, budget: Budget, workers: int = 1
     ) -> Generator[tuple[int, ...] | Outcome, None, None]:
         """Yield each better solution while the solver works, the outcome last; closing stops it."""
         found: queue.SimpleQueue[tuple[int, ...] | Outcome | BaseException] = queue.SimpleQueue()
+        wrapper = self._core.SolveWrapper()
+        count = len(self._highs)
 
-        stops: list[Callable[[], None]] = []
+        class Watcher(self._core.SolutionCallback):  # type: ignore[misc,name-defined]
+            def OnSolutionCallback(self) -> None:  # noqa: N802  # the name the solver calls
+                found.put(tuple(self.SolutionIntegerValue(i) for i in range(count)))
+
+        watch = Watcher()
+        wrapper.add_solution_callback(watch)
 
         def work() -> None:
             try:
-                outcome = self.solve(budget, settings, on_solution=found.put, on_start=stops.append)
+                found.put(self.solve(budget, workers, wrapper=wrapper))
             except BaseException as fault:  # noqa: BLE001  # raised again in the caller's thread
                 found.put(fault)
-            else:
-                found.put(outcome)
 
         solver = threading.Thread(target=work, name="cp-sat", daemon=True)
         solver.start()
@@ -251,17 +208,9 @@ class Program:
                     return
         finally:
             while solver.is_alive():
-                for stop in stops:
-                    stop()  # again and again: a solver that has not quite begun misses a call
+                wrapper.stop_search()  # again: a solver that has not quite begun misses a call
                 solver.join(_POLL_SECONDS)
-
-
-def _watcher(core: Any, count: int, tell: Callable[[tuple[int, ...]], None]) -> Any:
-    class Watcher(core.SolutionCallback):  # type: ignore[misc]
-        def OnSolutionCallback(self) -> None:  # noqa: N802  # the name the solver calls
-            tell(tuple(self.SolutionIntegerValue(i) for i in range(count)))
-
-    return Watcher()
+            wrapper.clear_solution_callback(watch)
 
 
 def terms_of(pairs: Iterable[tuple[int, int]]) -> dict[int, int]:

@@ -124,12 +124,7 @@ class LinearProgram(_Program):
         self._variables[variable].SetBounds(0.0, 0.0 if closed else INFINITY)
 
     def solve(self, budget: Budget | None, ways: Iterable[str] = VERTEX) -> Answer | None:
-        """Solve; None if GLOP comes to no end, which proves nothing, or if stopped.
-
-        A program that has no solution, one whose numbers are too far apart for floats, and one that
-        the clock has ended are not told apart: whoever needs to know asks exact numbers. ``ways``
-        are GLOP's parameters, to be tried in this order.
-        """
+        """Solve, by GLOP's parameters in this order; None, which proves nothing, if it fails."""
         for way in ways:
             if budget is not None and budget.stopped:
                 return None

@@ -1,9 +1,7 @@
 """Small linear programs in exact rationals, by the simplex method.
 
-The linear programs here have a row a block type and one for each job that is split, so a dozen or
-two; what is found is a basic solution, with the prices that go with it, right to the last digit
-however large the numbers are. Costs >= 0 let the dual method start; where columns join later what
-was found still satisfies the rows, and the primal method goes on from there.
+Costs >= 0 let the dual method start; where columns join later what was found still satisfies the
+rows, and the primal method goes on from there.
 """
 
 from __future__ import annotations
@@ -17,6 +15,8 @@ if TYPE_CHECKING:
 
 #: After so many pivots a row, Bland's rule, which cannot cycle, takes over from the steepest row.
 _STEEPEST_A_ROW = 8
+#: Where equations have what their terms add up to.
+_CONSTANT = -1
 
 
 class Basic(NamedTuple):
@@ -43,10 +43,8 @@ def cheapest(
 class Program:
     """The program of :func:`cheapest`, which columns may join once it is solved."""
 
-    # Basic variables are sums over the nonbasic ones; the last entry of a row is its constant. A
-    # row is whole numbers over a denominator of its own, without a common divisor: fractions by
-    # themselves would spend most of the time on divisors that a row can cancel at once.
-    #
+    # Basic variables are sums over the nonbasic ones; the last entry of a row is its constant. Of
+    # single fractions most of the time would go into divisors that a row can cancel at once.
     # A variable is (0, column), or (1, row) for the row's surplus; in this order for Bland's rule.
 
     def __init__(self, least: Sequence[int | Fraction]) -> None:
@@ -88,20 +86,14 @@ class Program:
 
     def _next(self, bland: bool) -> tuple[int, int] | None:
         """Return row and column of a pivot: the dual method's, or, if it is done, the primal's."""
-        row = self.leaving(bland)
+        values = [row[-1] if row.numbers[-1] < 0 else 0 for row in self._rows]
+        row = _lowest(values, self._basic, bland)
         if row is not None:
-            return row, self.entering(row)
-        column = self.bargain(bland)
-        return None if column is None else (self.blocking(column), column)
+            return row, self._entering(row)
+        column = _lowest(self._aim.numbers[:-1], self._nonbasic, bland)
+        return None if column is None else (self._blocking(column), column)
 
-    def leaving(self, bland: bool) -> int | None:
-        """Return a row whose basic variable is negative; None if there is none."""
-        negative = [r for r, row in enumerate(self._rows) if row.numbers[-1] < 0]
-        if bland:
-            return min(negative, key=self._basic.__getitem__, default=None)
-        return min(negative, key=lambda r: (self._rows[r][-1], self._basic[r]), default=None)
-
-    def entering(self, r: int) -> int:
+    def _entering(self, r: int) -> int:
         """Return the column that keeps all reduced costs >= 0; of equals the first variable."""
         row, aim = self._rows[r].numbers, self._aim.numbers
         columns = [e for e in range(self._n) if row[e] > 0]
@@ -109,15 +101,7 @@ class Program:
             raise ValueError("the rows of the linear program contradict each other")
         return min(columns, key=lambda e: (Fraction(aim[e], row[e]), self._nonbasic[e]))
 
-    def bargain(self, bland: bool) -> int | None:
-        """Return a column whose reduced cost is negative; None if there is none."""
-        aim = self._aim.numbers
-        negative = [e for e in range(self._n) if aim[e] < 0]
-        if bland:
-            return min(negative, key=self._nonbasic.__getitem__, default=None)
-        return min(negative, key=lambda e: (aim[e], self._nonbasic[e]), default=None)
-
-    def blocking(self, e: int) -> int:
+    def _blocking(self, e: int) -> int:
         """Return the row that keeps all values >= 0; there is one, as no cost is negative."""
         rows = [(r, row.numbers) for r, row in enumerate(self._rows) if row.numbers[e] < 0]
         return min(rows, key=lambda at: (Fraction(at[1][-1], -at[1][e]), self._basic[at[0]]))[0]
@@ -141,6 +125,14 @@ class Program:
             if kind:
                 prices[at] = self._aim[e]
         return Basic(values, prices, self._aim[-1])
+
+
+def _lowest(
+    numbers: Sequence[int | Fraction], variables: Sequence[tuple[int, int]], bland: bool
+) -> int | None:
+    """Return where a negative number is: the lowest, or the first variable's; None if nowhere."""
+    negative = (at for at, number in enumerate(numbers) if number < 0)
+    return min(negative, key=lambda at: (not bland and numbers[at], variables[at]), default=None)
 
 
 class _Row:
@@ -191,44 +183,29 @@ def solved(
     guess: Sequence[Fraction],
 ) -> list[Fraction] | None:
     """Solve linear equations, the shortest one first; None if they contradict each other."""
-    rows = [{at: Fraction(a) for at, a in row.items() if a} for row in equations]
-    right = [Fraction(value) for value in values]
-    having: dict[int, set[int]] = {}
-    for r, row in enumerate(rows):
-        for at in row:
-            having.setdefault(at, set()).add(r)
-    waiting = set(range(len(rows)))
-    order: list[tuple[int, int]] = []
+    waiting = [
+        {_CONSTANT: Fraction(value), **{at: Fraction(a) for at, a in row.items() if a}}
+        for row, value in zip(equations, values, strict=True)
+    ]
+    order: list[tuple[int, dict[int, Fraction]]] = []
     while waiting:
-        r = min(waiting, key=lambda r: (len(rows[r]), r))
-        row = rows[r]
-        waiting.discard(r)
-        if not row:
-            if right[r]:
+        row = waiting.pop(min(range(len(waiting)), key=lambda r: len(waiting[r])))
+        unknowns = row.keys() - {_CONSTANT}
+        if not unknowns:
+            if row[_CONSTANT]:
                 return None
             continue
-        at = min(row, key=lambda at: (len(having[at]), at))
-        order.append((r, at))
-        for other in row:
-            having[other].discard(r)
-        for s in sorted(having[at]):
-            target = rows[s]
-            factor = target.pop(at) / row[at]
-            for other, a in row.items():
-                if other == at:
-                    continue
-                value = target.get(other, Fraction(0)) - factor * a
-                if value:
-                    target[other] = value
-                    having[other].add(s)
-                elif other in target:
-                    del target[other]
-                    having[other].discard(s)
-            right[s] -= factor * right[r]
-        having[at] = set()
+        at = min(unknowns, key=lambda at: (sum(at in other for other in waiting), at))
+        order.append((at, row))
+        for other in waiting:
+            if at in other:
+                factor = other[at] / row[at]
+                for i, a in row.items():
+                    other[i] = other.get(i, Fraction(0)) - factor * a
+                    if not other[i] and i != _CONSTANT:
+                        del other[i]
     found = list(guess)
-    for r, at in reversed(order):
-        row = rows[r]
-        rest = sum((a * found[other] for other, a in row.items() if other != at), Fraction(0))
-        found[at] = (right[r] - rest) / row[at]
+    for at, row in reversed(order):
+        pairs = ((a, found[i]) for i, a in row.items() if i not in (at, _CONSTANT))
+        found[at] = (row[_CONSTANT] - sum((a * x for a, x in pairs), Fraction(0))) / row[at]
     return found

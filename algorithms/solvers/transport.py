@@ -1,7 +1,6 @@
 """A thin layer over OR-tools' minimum-cost flow: who gives how much to whom, for the most value.
 
-The solver cannot be interrupted, and it keeps the interpreter's lock while it works: in this
-process it would make everybody deaf, to Ctrl-C and to the clock. So what takes longer than an
+The solver cannot be interrupted, and keeps the interpreter's lock: what takes longer than an
 instant runs in a process of its own, ``python -m`` this module, which can be killed.
 """
 
@@ -22,7 +21,6 @@ if TYPE_CHECKING:
 
 #: Arcs of a flow that takes at most some 0.3 s.
 MOST_ARCS_HERE = 200_000
-#: What that process runs.
 PROCESS = "algorithms.solvers.transport"
 #: What is added up along paths and around nodes stays below this, so that nothing overflows.
 _LARGEST = 1 << 61
@@ -98,11 +96,6 @@ def _aside(offers: Offers, budget: Budget) -> NDArray[np.int64] | None:
     return np.frombuffer(answer, dtype=np.int64)
 
 
-def main() -> None:
-    """Read a flow from standard input, and write what goes along its arcs."""
-    offers = np.load(io.BytesIO(sys.stdin.buffer.read()))
-    sys.stdout.buffer.write(solved(Offers(*offers.values())).astype(np.int64).tobytes())
-
-
 if __name__ == "__main__":
-    main()
+    arrays = np.load(io.BytesIO(sys.stdin.buffer.read())).values()
+    sys.stdout.buffer.write(solved(Offers(*arrays)).astype(np.int64).tobytes())

@@ -1,4 +1,1 @@
-"""A reduced problem written down for programs: in plain integers, its machines one by one.
-
-May import ``solvers``.
-"""
+"""Problems as the tables of integers that several algorithms work on."""

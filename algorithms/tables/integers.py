@@ -1,32 +1,35 @@
-"""A reduced problem as plain integers: what its jobs want, what blocks give, what machines hold."""
+"""A reduced problem in integers: what jobs want, blocks give, and the configurations listed."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
+from itertools import accumulate
 from math import gcd
+from operator import mul
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 
+from cms.knapsack.pricing import common_denominator
 from cms.plugin.algorithm import Support
+from cms.problem.parts import Configuration, SizeBoundedConfigurations
 from cms.reduction.reduction import reduce
 from cms.running.stopping import Stopped
 from cms.schedule.schedule import Schedule
 
 from ..solvers.floats import near
-from .machines import full_of_one, listed
 
 Number = TypeVar("Number", int, Fraction)
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
     from cms.plugin.algorithm import Budget
-    from cms.problem.parts import Configuration
+    from cms.problem.machine_problem import MachineProblem
     from cms.problem.problem import Problem
     from cms.reduction.reduction import Reduction
 
@@ -38,6 +41,10 @@ MOST_SHAPES = 2_000
 _FURTHEST = 10**100
 #: Sums over all jobs stay below this in int64; else arrays hold Python's integers.
 _FITS = 2**60
+#: Steps of the enumeration for each content allowed, before it gives up.
+_STEPS_A_CONTENT = 10
+#: It also gives up where a machine has more types, each a level of recursion, and not all of them.
+_MOST_TYPES = 500
 #: Wide rows read between two looks at the clock.
 _ROWS = 2**10
 
@@ -58,11 +65,10 @@ def look_at(budget: Budget | None) -> None:
 class Tables:
     """The integers of a reduced problem (every supply is cut at its job's demand).
 
-    The arrays ``demands`` (n) and ``supply`` (n, k) have each job's numbers without a common
-    divisor, as int64 where sums over all jobs fit, else as Python's integers. ``shapes`` are the
-    configurations listed, and the maximal multisets of size-bounded sets, or some chosen ones. Of
-    machine types in ``vast``, whose sets have too many of these, they are the machines full of one
-    block type, and others as prices asked for them. ``counts`` are their blocks of each type.
+    ``demands`` (n) and ``supply`` (n, k) have each job's numbers without a common divisor, as int64
+    where sums over all jobs fit, else as Python's integers. Of machine types in ``vast``, whose
+    sets are too large to be listed, ``shapes`` are full of one block type, or prices asked for
+    them. ``counts`` are their blocks of each type.
     """
 
     problem: Problem
@@ -85,8 +91,8 @@ class Tables:
         if shapes is None:
             shapes, left_out = listed(problem, MOST_SHAPES)
             vast = tuple(sorted(left_out))
-            shapes += tuple(full_of_one(problem, left_out))
-        counts, costs = _read(problem, shapes := tuple(dict.fromkeys(shapes)))
+            shapes += tuple(_full_of_one(problem, left_out))
+        counts, costs = blocks_and_costs(problem, shapes := tuple(dict.fromkeys(shapes)))
         rows = problem.rows
         look_at(budget)
         common = rows.demands
@@ -109,15 +115,10 @@ class Tables:
 
     def joined(self, shapes: Iterable[Configuration]) -> Tables:
         """Return the tables with further configurations, after those there are."""
-        there = set(self.shapes)
-        shapes = tuple(shape for shape in dict.fromkeys(shapes) if shape not in there)
-        counts, costs = _read(self.problem, shapes)
-        return replace(
-            self,
-            shapes=self.shapes + shapes,
-            counts=self.counts + counts,
-            costs=self.costs + costs,
-        )
+        shapes = tuple(dict.fromkeys([*self.shapes, *shapes]))
+        counts, costs = blocks_and_costs(self.problem, shapes[self.c :])
+        counts, costs = self.counts + counts, self.costs + costs
+        return replace(self, shapes=shapes, counts=counts, costs=costs)
 
     @property
     def n(self) -> int:
@@ -199,14 +200,11 @@ class Tables:
 
     def schedule(self, reduction: Reduction, machines: Sequence[int], given: Any) -> Schedule:
         """Build the schedule of the original problem from counts."""
-        pairs = zip(self.shapes, machines, strict=True)
-        by_shape: Mapping[Configuration, int] = {shape: x for shape, x in pairs if x}
-        jobs, blocks = np.nonzero(given)
-        columns = jobs, blocks, given[jobs, blocks]
-        return reduction.restore(Schedule.from_counts(self.problem, by_shape, columns))
+        opened = dict(zip(self.shapes, machines, strict=True))
+        return reduction.restore(schedule_of(self.problem, opened, given))
 
 
-def _read(
+def blocks_and_costs(
     problem: Problem, shapes: Sequence[Configuration]
 ) -> tuple[list[list[int]], list[Fraction]]:
     """Return the blocks and the costs of configurations."""
@@ -215,9 +213,8 @@ def _read(
 
 
 class Demand(NamedTuple):
-    """A job in integers; dividing supply by its common divisor keeps demands small."""
+    """A job in integers."""
 
-    name: str
     demand: int
     supply: tuple[int, ...]
 
@@ -228,18 +225,17 @@ class Demand(NamedTuple):
 
 
 def demands_of(problem: Problem) -> tuple[Demand, ...]:
-    """Return the jobs of a reduced problem, demands rounded up to multiples of common divisors."""
-    found = []
-    for j, name in enumerate(problem.job_names):
-        row = problem.rows.row(j)
-        divisor = gcd(*row.supply) or 1
-        supply = tuple(f // divisor for f in row.supply)
-        found.append(Demand(name, -(-row.demand // divisor), supply))
-    return tuple(found)
+    """Return the jobs of a reduced problem, demands rounded up in units of common divisors."""
+    rows = [problem.rows.row(j) for j in range(problem.n_jobs)]
+    divisors = [gcd(*row.supply) or 1 for row in rows]
+    return tuple(
+        Demand(-(-row.demand // divisor), tuple(f // divisor for f in row.supply))
+        for row, divisor in zip(rows, divisors, strict=True)
+    )
 
 
-def supported_costs(problem: Problem) -> Support:
-    """Refuse costs that lie astronomically far apart, which floats cannot tell apart."""
+def supported(problem: Problem, small: Problem, most_shapes: int | None = MOST_SHAPES) -> Support:
+    """Refuse costs that floats cannot tell apart, and sets that are not to be listed."""
     paid = sorted((m for m in problem.machine_types if m.cost), key=lambda machine: machine.cost)
     if paid and paid[-1].cost > _FURTHEST * paid[0].cost:
         return Support(
@@ -247,11 +243,17 @@ def supported_costs(problem: Problem) -> Support:
             f"machine type {paid[-1].name!r} costs more than 10**100 times as much as "
             f"{paid[0].name!r}; leave one of them out",
         )
+    if most_shapes is not None and listed(small, most_shapes).left_out:
+        return Support(
+            False,
+            f"a size-bounded set has more than {most_shapes} maximal configurations, which are "
+            "listed one by one here; use auto or price_and_branch",
+        )
     return Support(True)
 
 
 def without_limits(problem: Problem, most_shapes: int | None = MOST_SHAPES) -> Support:
-    """Refuse limits on machines, sets that are not to be listed, and costs too far apart."""
+    """Refuse limits on machines, and what :func:`supported` refuses."""
     for machine in problem.machine_types:
         if machine.limit is not None:
             return Support(
@@ -259,10 +261,102 @@ def without_limits(problem: Problem, most_shapes: int | None = MOST_SHAPES) -> S
                 f"machine type {machine.name!r} has a limit of {machine.limit} machines; rounding "
                 "up does not keep limits; use auto or price_and_branch",
             )
-    if most_shapes is not None and listed(reduce(problem).problem, most_shapes).left_out:
-        return Support(
-            False,
-            f"a size-bounded set has more than {most_shapes} maximal configurations, which are "
-            "listed one by one here; use auto or price_and_branch",
-        )
-    return supported_costs(problem)
+    return supported(
+        problem, problem if most_shapes is None else reduce(problem).problem, most_shapes
+    )
+
+
+def maximal_contents(
+    shape: SizeBoundedConfigurations, most: int, useful: Mapping[str, int] | None = None
+) -> list[dict[str, int]] | None:
+    """List a set's multisets to which no useful block can be added; None if more than ``most``."""
+    highest = {block: shape.largest_count(block) for block in shape.sizes}
+    if useful is not None:
+        highest = {block: min(count, useful.get(block, 0)) for block, count in highest.items()}
+    blocks = sorted(
+        (block for block in shape.sizes if highest[block]),
+        key=lambda block: -shape.sizes[block],
+    )
+    if not blocks:
+        return []
+    measures = [shape.capacity, *(shape.sizes[block] for block in blocks)]
+    capacity, *sizes = common_denominator(measures)[0]
+    highs = [highest[block] for block in blocks]
+    # What the types from each one on take at most: room and slots.
+    rooms = [*accumulate(map(mul, reversed(sizes), reversed(highs)), initial=0)][::-1]
+    slots = [*accumulate(reversed(highs), initial=0)][::-1]
+    most_blocks = slots[0] if shape.max_blocks is None else shape.max_blocks
+    if rooms[0] <= capacity and slots[0] <= most_blocks:
+        return [dict(zip(blocks, highs, strict=True))] if most > 0 else None
+    found: list[dict[str, int]] = []
+    counts: dict[str, int] = {}
+    steps = 0
+
+    def descend(at: int, room: int, free: int) -> bool:
+        # Types left out are a loop: the depth is the types in a machine, not the types there are.
+        nonlocal steps
+        for here in range(at, len(blocks)):
+            if room < sizes[-1] or not free:
+                break
+            steps += 1
+            if steps > _STEPS_A_CONTENT * most or len(counts) > _MOST_TYPES:
+                return False
+            block, size, high = blocks[here], sizes[here], highs[here]
+            for number in range(min(high, room // size, free), -1, -1):
+                left, still = room - number * size, free - number
+                if number < high and left - rooms[here + 1] >= size and still > slots[here + 1]:
+                    # One more fits, whatever the types after it take.
+                    counts.pop(block, None)
+                    return True
+                if number:
+                    counts[block] = number
+                    if not descend(here + 1, left, still):
+                        return False
+            counts.pop(block, None)
+        # It is maximal: were there room for one more, the last such type had returned above.
+        found.append(dict(counts))
+        return len(found) <= most
+
+    return found if descend(0, capacity, most_blocks) else None
+
+
+class Listing(NamedTuple):
+    """Configurations one by one, and the machine types of sets too large to be listed."""
+
+    shapes: tuple[Configuration, ...]
+    left_out: frozenset[str]
+
+
+def listed(problem: MachineProblem, most: int) -> Listing:
+    """List the configurations that a best schedule may need, and sets left out as too large."""
+    shapes: dict[Configuration, None] = {}
+    left_out: set[str] = set()
+    for shape in problem.configurations:
+        if isinstance(shape, Configuration):
+            shapes[shape] = None
+            continue
+        contents = maximal_contents(shape, most)
+        if contents is None:
+            useful = dict(zip(problem.blocks, problem.useful_blocks(), strict=True))
+            contents = maximal_contents(shape, most, useful)
+        if contents is None:
+            left_out.add(shape.machine or "")
+        for content in contents or ():
+            shapes[Configuration(content, shape.machine)] = None
+    return Listing(tuple(shapes), frozenset(left_out))
+
+
+def _full_of_one(problem: Problem, machines: Collection[str]) -> Iterator[Configuration]:
+    for shape in problem.configurations:
+        if isinstance(shape, SizeBoundedConfigurations) and shape.machine in machines:
+            for block in shape.sizes:
+                if count := shape.largest_count(block):
+                    yield Configuration({block: count}, shape.machine)
+
+
+def schedule_of(problem: Problem, machines: Mapping[Configuration, int], given: Any) -> Schedule:
+    """Build a schedule from machines by configuration, and blocks of each type for each job."""
+    opened = {shape: number for shape, number in machines.items() if number}
+    numbers = np.asarray(given)
+    jobs, blocks = np.nonzero(numbers)
+    return Schedule.from_counts(problem, opened, (jobs, blocks, numbers[jobs, blocks]))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from algorithms.tables.machines import listed
+from algorithms.tables.integers import listed
 from cms.errors import UnsupportedProblem
 
 from .program import Jobs, Program

@@ -1,13 +1,12 @@
 """One job's cheapest option, in the common subset of Python and numba.
 
-With lists and Python integers these functions are exact on integers of any size, and nothing is
-compiled; compiled for int64 arrays they find the same options.
+With lists and Python integers these functions are exact on integers of any size; compiled for int64
+arrays they find the same options.
 
-Types are thinned out first: a type goes if a cheaper one satisfies as much, if a whole number of
-another one (of a lower price per supply) satisfies as much for no more, or if one block of it costs
-more than the option in hand leaves room for. What is left is searched type by type, with lists of
-all that can be left of the demand and what it took to get there, without the entries that another
-one beats in both, and those that even the price of the rest at the next ratio rules out.
+Types go first that a cheaper one, or a whole number of another one for no more, satisfies as much
+as, or of which a block costs more than the option in hand leaves room for. The others are searched
+one by one, with lists of all that can be left of the demand and what it took to get there, without
+entries that another one beats in both, or that the price of the rest at the next ratio rules out.
 """
 
 from __future__ import annotations
@@ -33,15 +32,7 @@ MANY_BLOCKS = 2**10
 # Up to this, products of two supplies fit into 62 bits.
 _LARGEST_SUPPLY = 2**31
 #: The functions to compile, in an order in which each finds those that it calls compiled already.
-COMPILED = (
-    "undominated",
-    "best_ratio",
-    "bought_at_once",
-    "useful",
-    "by_lists",
-    "search",
-    "search_rows",
-)
+COMPILED = ("undominated", "bought_at_once", "useful", "by_lists", "search", "search_rows")
 
 
 def search_rows(
@@ -87,8 +78,8 @@ def search(
     integers, dicts in plain code) are scratch memory. ``room`` is the largest integer whose product
     with every price fits into 62 bits in compiled code, -1 in plain.
 
-    Returns the minimum, or a proven lower bound on it, which is less than the option's price, or
-    UNSERVABLE or TOO_LARGE; and the effort, in entries of lists.
+    Returns the minimum, or a lower bound on it below the option's price, or UNSERVABLE or
+    TOO_LARGE; and the effort, in entries of lists.
     """
     for i in range(len(option)):
         option[i] = 0
@@ -101,7 +92,11 @@ def search(
     most = front_gain[many - 1]
     if room >= 0 and most > room:
         return TOO_LARGE, 1
-    best = best_ratio(many, work)
+    # The lowest price per supply; of equals the largest.
+    best, front_price = 0, work[_FRONT_PRICE]
+    for at in range(1, many):
+        if front_price[at] * front_gain[best] <= front_price[best] * front_gain[at]:
+            best = at
     base, left = demand - demand, demand
     if demand > MANY_BLOCKS * front_gain[best]:
         if room >= 0 and most >= _LARGEST_SUPPLY:
@@ -139,22 +134,11 @@ def undominated(prices: Any, supply: Any, demand: Any, order: Any, work: Any) ->
     return many
 
 
-def best_ratio(many: int, work: Any) -> int:
-    """Find the type of the lowest price per supply; of equals the largest."""
-    price, gain = work[_FRONT_PRICE], work[_FRONT_GAIN]
-    best = 0
-    for at in range(1, many):
-        if price[at] * gain[best] <= price[best] * gain[at]:
-            best = at
-    return best
-
-
 def bought_at_once(many: int, best: int, demand: Any, work: Any) -> Any:
     """Count the blocks of the best type that some cheapest option may be assumed to contain.
 
-    It has too few blocks of other types for more (theory 6.5). Their number is less than the best
-    type's supply, over the divisor common to all; and what they cost beyond the best ratio is less
-    than one block of the best type, since buying nothing else would cost no more than that.
+    Of other types (theory 6.5) it has fewer than the best type's supply, over the common divisor of
+    all; and what they cost beyond the best ratio is less than one block of the best type.
     """
     price, gain = work[_FRONT_PRICE], work[_FRONT_GAIN]
     p0, g0 = price[best], gain[best]
@@ -176,10 +160,7 @@ def bought_at_once(many: int, best: int, demand: Any, work: Any) -> Any:
 
 
 def useful(many: int, best: int, left: Any, option: Any, work: Any) -> tuple[Any, int]:
-    """Take a first option, and sort by ratio the types that a cheaper one may contain.
-
-    Returns the option's price and the number of types; the best one comes first.
-    """
+    """Take a first option, and sort types a cheaper one may contain; return price and number."""
     front_price, front_gain, front_kind = work[_FRONT_PRICE], work[_FRONT_GAIN], work[_FRONT_KIND]
     price, gain, kind, lowest = work[_PRICE], work[_GAIN], work[_KIND], work[_LOWEST]
     p0, g0 = front_price[best], front_gain[best]
@@ -230,8 +211,7 @@ def by_lists(
 
     An entry is what is left of the demand, what is spent, and where it came from: of the first list
     the blocks of the best type, of others an entry of the list before, or, with a block more, of
-    the same. A list is sorted by what is spent, ascending, and thereby by what is left, descending.
-    Each entry is finished with the next type at once.
+    the same. A list is sorted by what is spent. Each entry is finished with the next type at once.
     """
     price, gain, kind, lowest = work[_PRICE], work[_GAIN], work[_KIND], work[_LOWEST]
     start = work[_START]

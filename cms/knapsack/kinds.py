@@ -1,7 +1,4 @@
-"""Jobs that are alike: equal rows are priced once and counted by weight.
-
-A million services may be a few thousand kinds.
-"""
+"""Jobs that are alike: equal rows are priced once and counted by weight."""
 
 from __future__ import annotations
 
@@ -29,11 +26,7 @@ class Kinds(NamedTuple):
 
 
 def kinds(rows: Rows, stopped: Callable[[], bool] = never) -> Kinds:
-    """Find the jobs with the same integers, whatever their denominators.
-
-    Rows are sorted by a hash; only rows of equal hash are then compared, exactly. Linear but for
-    the sort. Where no two jobs are alike the rows are those given.
-    """
+    """Find the jobs with the same integers: rows are sorted by a hash, of equal ones compared."""
     n = len(rows)
     hashes = _hashes(rows, stopped)
     look(stopped)

@@ -1,7 +1,4 @@
-"""Machine code that is kept between processes, wherever it can be kept.
-
-Compiling takes seconds, loading what another process has compiled a part of one.
-"""
+"""Machine code that is kept between processes, wherever it can be kept."""
 
 from __future__ import annotations
 

@@ -1,10 +1,8 @@
-"""The packing knapsack: the most valuable content of one machine of a size-bounded set.
+"""The packing knapsack: the most valuable content of one machine of a bounded set (theory 6.8).
 
-It decides whether prices keep the machines of such a set within their cost (theory 6.8). Types come
-by falling worth per size. A machine is filled with the best first, as far as they go, and then
-emptied from its end: one block less of the last type, and filled again behind it, unless what is
-left of the room could not be worth enough (Horowitz and Sahni 1974, DOI 10.1145/321812.321823, with
-the bound of Dantzig for types that are used up).
+A machine is filled with the types of most worth per size first, and then emptied from its end: one
+block less of the last type, and filled again behind it, unless what is left of the room could not
+be worth enough (Horowitz and Sahni 1974, DOI 10.1145/321812.321823, with the bound of Dantzig).
 """
 
 from __future__ import annotations
@@ -46,7 +44,7 @@ class Packing:
     """Machines of a size-bounded set in integers, to be filled again and again.
 
     ``room`` and ``weights`` are the capacity and sizes in their common divisor, ``most`` how many
-    blocks of each type fit, or may be there, ``slots`` how many blocks there may be in all.
+    blocks of each type may be there, ``slots`` how many in all.
 
     Examples
     --------
@@ -70,22 +68,13 @@ class Packing:
         # So many bits tell any two ratios of worth and weight apart.
         self._bits = 2 * max(self.weights, default=0).bit_length()
 
-    def within(self, room: int, slots: int | None) -> Packing:
-        """Return machines of these blocks with less room; callers say how many blocks fit."""
-        smaller = copy(self)
-        smaller.room, smaller.slots = room, slots
-        return smaller
-
     def best_first(self, worth: Sequence[int], types: Iterable[int]) -> list[int]:
         """Sort types by falling worth per size."""
         weights, bits = self.weights, self._bits
         return sorted(types, key=lambda i: (-(worth[i] << bits) // weights[i], weights[i]))
 
     def fullest(
-        self,
-        worth: Sequence[int],
-        most: Sequence[int] | None = None,
-        patience: int | None = None,
+        self, worth: Sequence[int], most: Sequence[int] | None = None, patience: int | None = None
     ) -> Found:
         """Find the most valuable content; blocks of no positive worth are left out.
 
@@ -117,10 +106,9 @@ class Packing:
     def list_contents(
         self, worth: Sequence[int], most: Sequence[int], least: int, limit: int, patience: int
     ) -> tuple[list[tuple[int, ...]], bool]:
-        """List the contents that are worth no less than ``least``, empty machines left out.
+        """List contents worth no less than ``least``, but the empty one; and whether it is all.
 
-        It ends beyond ``limit`` contents, or ``patience`` types looked at; returns whether it did
-        not. No worth is negative.
+        It ends beyond ``limit`` contents, or ``patience`` types looked at. No worth is negative.
         """
         fits = list(map(min, self.most, most))
         order = self.best_first(worth, (i for i, number in enumerate(fits) if number > 0))
@@ -132,9 +120,8 @@ class Packing:
         steps = 0
 
         def descend(at: int, left: int, free: int, value: int) -> bool:
-            # Types left out are a loop: the depth is the types in a machine, not those there are.
             nonlocal steps
-            for here in range(at, len(order)):
+            for here in range(at, len(order)):  # types left out: no recursion for hundreds of them
                 more = at_most(prices, weights, volumes, values, here, left)
                 if value + min(more, free * dearest[here]) < least:
                     return True
@@ -166,7 +153,7 @@ def _search(
     slots: int,
     patience: int | None,
 ) -> tuple[int, int, list[int]]:
-    """Return the best content found, its value and a bound; in machine code where that pays."""
+    """Return the best value found, a bound, and the content; in machine code where that pays."""
     global _steps_so_far
     n = len(worth)
     volumes = [0, *accumulate(map(mul, weights, most))]
@@ -232,13 +219,6 @@ def _kernel() -> Callable[..., tuple[int, int, int]]:
     return compile_functions(globals(), ("at_most", "fill"), ["fill"])[0]
 
 
-class Extra(NamedTuple):
-    """What a content with at least so many blocks of these types is worth more; of any sign."""
-
-    least: Mapping[int, int]
-    amount: int
-
-
 class Fullest(NamedTuple):
     """The most valuable content of one machine; ``value`` is an upper bound if not ``exact``."""
 
@@ -266,28 +246,28 @@ def fullest_machine(
     numbers, denominator = common_denominator([*prices, *(amount for _, amount in extras)])
     worth, more = numbers[: len(prices)], numbers[len(prices) :]
     packing = Packing(sizes, capacity, max_blocks, most)
-    paid = [Extra(least, amount) for (least, _), amount in zip(extras, more, strict=True)]
+    paid = [(least, amount) for (least, _), amount in zip(extras, more, strict=True)]
     found = [*fullest_in_boxes(packing, worth, paid)]
     best, ceiling = max(found), max(each.ceiling for each in found)
     return Fullest(Fraction(ceiling, denominator), tuple(best.content), ceiling == best.value)
 
 
 def fullest_in_boxes(
-    packing: Packing, worth: Sequence[int], extras: Sequence[Extra]
+    packing: Packing, worth: Sequence[int], extras: Sequence[tuple[Mapping[int, int], int]]
 ) -> Iterator[Found]:
     """Yield the most valuable content of each box that may hold the best one.
 
-    An extra is paid once, however many more blocks there are. So contents fall into boxes, of so
-    many blocks of a type up to so many, on each of which the same extras are paid: the fewest
-    blocks of a box are there from the first, and what is left is a packing knapsack.
+    An extra, of any sign, is paid once for at least so many blocks of some types. So contents fall
+    into boxes, of so many blocks of a type up to so many, on each of which the same extras are
+    paid: the fewest blocks are there from the first, and what is left is a packing knapsack.
     """
     best: int | None = None
     # The extras from each one on are worth at most so much.
-    gains = [0, *accumulate(max(0, extra.amount) for extra in reversed(extras))][::-1]
+    gains = [0, *accumulate(max(0, amount) for _, amount in reversed(extras))][::-1]
     # The types by falling worth per weight, as many of each as there may be: a relaxation.
     order = packing.best_first(worth, (i for i, price in enumerate(worth) if price > 0))
-    prices, sizes = [worth[i] for i in order], [packing.weights[i] for i in order]
-    counts = [packing.most[i] for i in order]
+    columns = (worth, packing.weights, packing.most)
+    prices, sizes, counts = ([of[i] for i in order] for of in columns)
     values, volumes = ([0, *accumulate(map(mul, of, counts))] for of in (prices, sizes))
 
     def split(low: list[int], high: list[int], at: int, paid: int) -> Iterator[Found]:
@@ -317,13 +297,12 @@ def fullest_in_boxes(
                 yield from split(*side, number, paid)
             return
         left = [min(n - m, room // w) for n, m, w in zip(high, low, packing.weights, strict=True)]
-        found = packing.within(room, slots).fullest(worth, left)
-        best = held + found.value if best is None else max(best, held + found.value)
-        yield Found(
-            held + found.value,
-            held + found.ceiling,
-            [n + m for n, m in zip(low, found.content, strict=True)],
-        )
+        smaller = copy(packing)
+        smaller.room, smaller.slots = room, slots
+        value, ceiling, more_blocks = smaller.fullest(worth, left)
+        best = held + value if best is None else max(best, held + value)
+        content = [n + m for n, m in zip(low, more_blocks, strict=True)]
+        yield Found(held + value, held + ceiling, content)
 
     yield from split([0] * len(worth), list(packing.most), 0, 0)
 
@@ -349,10 +328,8 @@ def fill(
 
     ``volumes`` and ``values`` (n + 1) are the weights, and the worth, of all blocks of the types
     before each one; ``lightest`` and ``dearest`` the least weight and largest worth from each type
-    on; ``slots`` how many blocks there may be, -1 for any number; ``counts`` scratch memory.
-
-    Returns what that is worth, what no content is worth more than (the same unless ``patience``, in
-    nodes, ended the search), and the nodes.
+    on; ``slots`` may be -1, any number; ``counts`` is scratch memory. Returns the worth, what none
+    is worth more than (the same unless ``patience``, in nodes, ended the search), and the nodes.
     """
     n = len(worth)
     best, value, left, free = room - room, room - room, room, slots

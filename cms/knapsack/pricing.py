@@ -1,8 +1,7 @@
-"""The covering knapsack of the theory, exact in integers, for one job and for all of them.
+"""The covering knapsack, exact in integers, for one job and for all of them: the hot loop.
 
-The cheapest way to serve one job at given block prices, ``min prices . o`` subject to
-``supply . o >= demand`` over integer ``o >= 0`` (theory 6.5). It is the hot loop of pricing and the
-job side of every certificate. Few jobs are priced as they stand, many in machine code, in parallel.
+``min prices . o`` subject to ``supply . o >= demand`` over integer ``o >= 0`` (theory 6.5). Few
+jobs are priced as they stand, many in machine code, in parallel.
 """
 
 from __future__ import annotations
@@ -13,6 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cache
+from itertools import accumulate
 from math import lcm
 from operator import mul
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -53,11 +53,7 @@ _SHARD, _EFFORT = 2**13, 2**22
 
 
 class Cheapest(NamedTuple):
-    """The cheapest option of one job.
-
-    ``value`` is the minimum, or (``exact`` False) a proven lower bound on it; ``option`` always
-    serves the job.
-    """
+    """An option that serves a job, and its price; if not ``exact``, a proven lower bound."""
 
     value: int
     option: tuple[int, ...]
@@ -65,11 +61,9 @@ class Cheapest(NamedTuple):
 
 
 class Pricing(NamedTuple):
-    """All jobs priced at one price vector.
+    """All jobs priced: the weighted ``total``, and the ``load`` they buy, a supergradient of it.
 
-    ``total`` is the sum of the values times the rows' weights, ``load`` the blocks of each type
-    that the jobs would buy, a supergradient of it; ``options``, (n, k), if asked for, are Python
-    integers where one is larger than int64.
+    ``options``, (n, k), if asked for, are Python integers where one is larger than int64.
     """
 
     total: int
@@ -81,8 +75,8 @@ class Pricing(NamedTuple):
 def cheapest_option(prices: Sequence[int], supply: Sequence[int], demand: int) -> Cheapest | None:
     """Find the cheapest blocks that serve one job; None if no block can serve it.
 
-    Most of a huge demand is bought at once, so the time does not depend on it (theory 6.5). Where
-    many types tie to within a small part of one block, the search may end with a lower bound.
+    The time does not depend on the demand (theory 6.5). Where many types tie to within a small part
+    of one block, the search may end with a lower bound.
 
     Examples
     --------
@@ -93,7 +87,6 @@ def cheapest_option(prices: Sequence[int], supply: Sequence[int], demand: int) -
 
 
 def _scratch(k: int) -> tuple[Any, Any]:
-    """Return scratch memory for plain searches."""
     return [[0] * k for _ in range(WORK_ROWS)], ({}, {}, {})
 
 
@@ -124,10 +117,10 @@ def price_jobs(
 ) -> Pricing | None:
     """Price every job at one price vector.
 
-    A pure function of the prices and the rows given: what is found for two parts of the jobs adds
-    up to what is found for both, and does not depend on threads or on what is compiled. Of
-    thousands of rows the outer images are priced, so that the total is at most the exact one; far
-    rows, and those that the option found for the image does not serve, are priced as they are.
+    What is found for two parts of the jobs adds up to what is found for both, and does not depend
+    on threads or on what is compiled. Of thousands of rows the outer images are priced, so that the
+    total is at most the exact one; far rows, and those that the option found for the image does not
+    serve, are priced as they are.
 
     ``weights`` (n,) says how often each row counts, below 2**31 together; ``special`` has jobs with
     prices of their own. ``stopped`` is asked several times a second once the effort exceeds
@@ -167,9 +160,7 @@ def _kernel() -> Callable[..., tuple[int, int]]:
 def price_histogram(rows: Rows) -> list[int]:
     """Count the rows by the bits, 0 to 63, that a price may have for compiled code to price them.
 
-    A row where price times demand (of a huge demand: times what is left once most of it is bought)
-    exceeds 62 bits is worked out on Python integers, at a hundredth of the speed. The histograms of
-    parts of the rows add up to that of all; :func:`price_bits` reads it.
+    Others are worked out at a hundredth of the speed. Histograms of parts of the rows add up.
     """
     demands = rows.outer.demand
     most = rows.outer.supply.max(axis=1, initial=0)
@@ -188,11 +179,8 @@ def price_histogram(rows: Rows) -> list[int]:
 def price_bits(histogram: Sequence[int]) -> int:
     """Return the most bits of prices at which compiled code does all but one row in a thousand."""
     beyond = sum(histogram) // 1000
-    for bits, rows in enumerate(histogram):
-        beyond -= rows
-        if beyond < 0:
-            return bits
-    return (SAFE - 1).bit_length()
+    enough = (bits for bits, rows in enumerate(accumulate(histogram)) if rows > beyond)
+    return next(enough, (SAFE - 1).bit_length())
 
 
 @dataclass(slots=True)
@@ -320,8 +308,7 @@ def _in_threads(work: Callable[[], Any], threads: int, tally: _Tally) -> list[An
         try:
             return list(pool.map(lambda _: work(), range(threads)))
         except BaseException:
-            # Ctrl-C, say: without this, leaving the block would wait for all rows.
-            tally.stopped = True
+            tally.stopped = True  # Ctrl-C, say: the block would wait for all rows
             raise
 
 

@@ -8,14 +8,7 @@ import pytest
 
 import algorithms.branch_and_price.program
 import algorithms.cp_sat
-from cms import (
-    Job,
-    Problem,
-    Solution,
-    check,
-    load_instance,
-    solve,
-)
+from cms import Job, Problem, Solution, check, load_instance, solve
 from instances.families import generate
 from tests.families import instance
 from tests.oracle import given

@@ -9,7 +9,7 @@ from fractions import Fraction
 
 import pytest
 
-from algorithms.tables.machines import listed
+from algorithms.tables.integers import listed
 from cms import (
     Incumbent,
     Job,

@@ -28,7 +28,6 @@ from algorithms.branch_and_price.shapes import Shapes
 from algorithms.prices.choices import choices_of
 from algorithms.prices.jobs import Jobs
 from algorithms.prices.search import PriceSearch
-from algorithms.solvers.integer import Settings
 from cms import Configuration, Job, MachineType, Problem, SolverBound, check
 from cms.problem.rows import Row
 from cms.reduction.reduction import Reduction, reduce
@@ -91,7 +90,7 @@ def test_every_block_is_enough_to_find_the_optimum_and_nothing_below(family: str
         assert alone.status in ("feasible", "unknown")
         assert alone.bound is None
         assert alone.found is None or known.holds(alone.found)
-        *found, last = improvements(known.shapes, known.jobs, task, Unlimited(), Settings())
+        *found, last = improvements(known.shapes, known.jobs, task, Unlimited())
         costs = [each.cost for each in found if isinstance(each, Found) and known.holds(each)]
         assert costs == sorted(set(costs), reverse=True)
         assert len(costs) == len(found)
@@ -137,7 +136,7 @@ def test_what_is_too_large_for_the_solver_proves_nothing() -> None:
     # A short row has nothing left of a supply of 3; the blocks of the long one are too many.
     for outer, status in ((False, "infeasible"), (True, "too large")):
         task = every_block(jobs, Fraction(0), None, outer=outer)
-        (answer,) = improvements(shapes, jobs, task, Unlimited(), Settings())
+        (answer,) = improvements(shapes, jobs, task, Unlimited())
         assert answer == close(shapes, jobs, task, Unlimited(), effort=1.0)
         assert isinstance(answer, Answer)
         assert (answer.status, answer.exact) == (status, False)
@@ -256,4 +255,4 @@ def test_a_program_out_of_range_is_too_large(exponent: int) -> None:
     task = Task(choices_of([(0, (10**exponent,), 1)], 1), {}, (), NOTHING, None)
     answer = close(shapes, jobs, task, Unlimited(), nodes=10, effort=1.0)
     assert answer == Answer("too large", None, exact=False)
-    assert list(improvements(shapes, jobs, task, Unlimited(), Settings())) == [answer]
+    assert list(improvements(shapes, jobs, task, Unlimited())) == [answer]

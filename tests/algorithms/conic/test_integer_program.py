@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
 from fractions import Fraction
 from math import ceil
 
@@ -11,16 +10,13 @@ import pytest
 
 import algorithms.conic.run
 from algorithms.conic.run import (
-    Content,
     ContentProgram,
     Prepared,
     Priced,
     find_windows,
-    limit_columns,
     prepare,
     price_jobs,
 )
-from algorithms.solvers.integer import Settings
 from cms import Problem
 from instances import hard
 from tests.algorithms.branch_and_price.parts import Unlimited
@@ -29,21 +25,15 @@ from tests.oracle import optimum
 from tests.samples import few
 
 
-def best(
-    given: Prepared,
-    contents: Sequence[Content],
-    most: int | None = None,
-    known: Priced | None = None,
-) -> int | None:
+def best(given: Prepared, most: int | None = None, known: Priced | None = None) -> int | None:
     """How many machines the program's best schedule has, of at most so many."""
     most = given.simple if most is None else most
     windows = find_windows(given.demands, given.highest, most, known)
     least = 1 if known is None else ceil(known.bound)
     if most < least or windows is None:
         return None
-    columns = limit_columns(contents, most, known)
-    model = ContentProgram(given, windows, columns, least, most)
-    outcome = model.program.solve(Unlimited(), Settings())
+    model = ContentProgram(given, windows, least, most)
+    outcome = model.program.solve(Unlimited())
     assert outcome.status in ("optimal", "infeasible")
     return None if outcome.values is None else model.schedule(outcome.values).machine_count
 
@@ -64,7 +54,7 @@ def test_the_value_falls_with_slots_to_the_optimum(
     assert algorithms.conic.run.SLOTS == 2
     for slots in range(3):
         monkeypatch.setattr(algorithms.conic.run, "SLOTS", slots)
-        values.append(best(given, given.contents))
+        values.append(best(given))
     assert None not in values
     assert values == sorted(values, key=lambda value: -(value or 0))
     assert values[-1] == optimum(problem)
@@ -79,11 +69,10 @@ def test_what_prices_leave_out_is_in_no_schedule_that_is_good_enough(seed: int) 
     if not value or not isinstance(given, Prepared):
         return
     least = int(value / problem.machine_types[0].cost)
-    contents = list(given.contents)
     raw = [Fraction(rng.randint(5, 15), max(1, most)) for most in given.highest]
-    worth = max(sum(p * n for p, n in zip(raw, content, strict=True)) for content in contents)
+    worth = max(sum(p * n for p, n in zip(raw, content, strict=True)) for content in given.contents)
     known = price_jobs(given.demands, [price / worth for price in raw])
     assert known.bound <= least
-    assert best(given, contents, least, known) == least
+    assert best(given, least, known) == least
     if least - 1 >= known.bound:
-        assert best(given, contents, least - 1, known) is None
+        assert best(given, least - 1, known) is None

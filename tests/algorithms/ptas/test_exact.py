@@ -9,11 +9,7 @@ import pytest
 
 import algorithms.ptas.exact
 from algorithms.ptas.exact import CompactProgram, DynamicProgram, Fleet
-from cms import (
-    Problem,
-    UnsupportedProblem,
-    check,
-)
+from cms import Problem, UnsupportedProblem, check
 from cms.reduction.reduction import reduce
 from instances import hard
 from tests.algorithms.branch_and_price.parts import Counting, Unlimited

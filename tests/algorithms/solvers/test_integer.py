@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import threading
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -12,8 +12,7 @@ import pytest
 
 import algorithms.solvers.integer
 import algorithms.solvers.linear
-from algorithms.solvers.integer import LARGEST, Hint, Outcome, Program, Settings, TooLarge
-from cms import load_instance
+from algorithms.solvers.integer import LARGEST, Hint, Outcome, Program, TooLarge
 from tests.algorithms.branch_and_price.parts import Unlimited
 
 
@@ -29,31 +28,6 @@ def test_a_program_out_of_the_solvers_range_is_not_built() -> None:
         program.equals({x: 1}, LARGEST + 1)
 
 
-def compact_s3() -> Program:
-    """The compact program of S3 (theory 1.2)."""
-    scenario: Any = load_instance("S3")
-    problem = scenario.as_problem().problem
-    program = Program()
-    shapes = problem.listed_configurations
-    x = [program.variable(50) for _ in shapes]
-    program.minimise(dict.fromkeys(x, 1))
-    use: list[dict[int, int]] = [
-        {x[c]: s.blocks.get(b, 0) for c, s in enumerate(shapes)} for b in problem.blocks
-    ]
-    for j in range(problem.n_jobs):
-        row = problem.rows.row(j)
-        terms = {}
-        for i, f in enumerate(row.supply):
-            if f:
-                y = program.variable(-(-row.demand // f))
-                terms[y] = f
-                use[i][y] = -1
-        program.at_least(terms, row.demand)
-    for load in use:
-        program.at_least({v: n for v, n in load.items() if n}, 0)
-    return program
-
-
 def knapsack() -> tuple[Program, list[int]]:
     """Cover 97 by items of 13, 17 and 29 as cheaply as can be: 29 + 4 x 17 = 97 costs 12."""
     program = Program()
@@ -63,15 +37,9 @@ def knapsack() -> tuple[Program, list[int]]:
     return program, x
 
 
-def improvements(
-    program: Program, linearization_level: int = 2
-) -> Generator[tuple[int, ...] | Outcome, None, None]:
-    return program.improvements(Unlimited(), Settings(1, linearization_level))
-
-
 def test_a_solver_is_stopped_and_waited_for_where_nobody_wants_more_of_it() -> None:
     """Left alone it would go on for minutes, and abort a process that ends meanwhile."""
-    found = improvements(compact_s3(), linearization_level=0)
+    found = market_split(most=10**4).improvements(Unlimited())
     assert not isinstance(next(found), Outcome)
     assert any(thread.name == "cp-sat" for thread in threading.enumerate())
     found.close()
@@ -80,7 +48,7 @@ def test_a_solver_is_stopped_and_waited_for_where_nobody_wants_more_of_it() -> N
 
 def test_each_improvement_is_better_than_the_one_before_and_the_outcome_comes_last() -> None:
     program, _ = knapsack()
-    *found, outcome = improvements(program)
+    *found, outcome = program.improvements(Unlimited())
     assert isinstance(outcome, Outcome)
     assert (outcome.status, outcome.bound) == ("optimal", 12)
     values = [values for values in found if not isinstance(values, Outcome)]
@@ -100,7 +68,7 @@ def test_a_fault_in_the_solver_s_thread_is_raised_in_the_caller_s(
     program, _ = knapsack()
     monkeypatch.setattr(program, "solve", broken)
     with pytest.raises(ZeroDivisionError, match="within the thread"):
-        list(improvements(program))
+        list(program.improvements(Unlimited()))
 
 
 def test_both_solvers_find_the_optimum_and_no_solution_where_there_is_none() -> None:
@@ -111,7 +79,7 @@ def test_both_solvers_find_the_optimum_and_no_solution_where_there_is_none() -> 
     assert 2 * found[0] + 2 * found[1] + 4 * found[2] == 12
     program.at_most(dict.fromkeys(x, 1), 3)
     assert program.search(Unlimited(), nodes=1000) == Hint(None, ended=True)
-    assert program.solve(Unlimited(), Settings()) == Outcome("infeasible", None, None)
+    assert program.solve(Unlimited()) == Outcome("infeasible", None, None)
 
 
 def test_values_that_do_not_hold_are_no_end() -> None:
@@ -120,27 +88,28 @@ def test_values_that_do_not_hold_are_no_end() -> None:
     x, y = program.variable(100), program.variable(1)
     program.equals({x: 10**16, y: 1}, 3 * 10**16 + 1)
     assert program.search(Unlimited(), nodes=30) == Hint(None, ended=False)
-    assert program.solve(Unlimited(), Settings()).values == (3, 1)
+    assert program.solve(Unlimited()).values == (3, 1)
 
 
 def test_without_time_nothing_is_solved() -> None:
     budget = Unlimited()
     budget.stopped = True
     program, _ = knapsack()
-    assert program.solve(budget, Settings()) == Outcome("unknown", None, None)
+    assert program.solve(budget) == Outcome("unknown", None, None)
     assert program.search(budget, nodes=1000) == Hint(None, ended=False)
 
 
 # --- who stops a solver ---------------------------------------------------------------------------
 
 
-def market_split() -> Program:
-    """Equations in binaries that no solver decides before a long enumeration."""
+def market_split(most: int = 0) -> Program:
+    """Equations in binaries that no solver decides before a long enumeration, or nearly so."""
     rng, program = random.Random(1), Program()
-    x = [program.variable(1) for _ in range(50)]
-    for _ in range(6):
+    x, missing = ([program.variable(high) for _ in range(n)] for high, n in ((1, 50), (most, 6)))
+    for slack in missing:
         row = [rng.randint(1, 99) for _ in x]
-        program.equals(dict(zip(x, row, strict=True)), sum(row) // 2)
+        program.equals({slack: 1, **dict(zip(x, row, strict=True))}, sum(row) // 2)
+    program.minimise(dict.fromkeys(missing, 1))
     return program
 
 
@@ -174,7 +143,7 @@ def test_a_solver_ends_when_the_run_is_stopped_and_not_before(
 
     def work() -> None:
         if name == "CP-SAT":
-            program.solve(budget, Settings())
+            program.solve(budget)
         else:
             program.search(budget, nodes=10**9)
         ended.set()

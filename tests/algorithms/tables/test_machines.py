@@ -10,8 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from algorithms.tables.integers import Tables
-from algorithms.tables.machines import listed, maximal_contents
+from algorithms.tables.integers import Tables, listed, maximal_contents
 from cms import Configuration, Job, Problem, SizeBoundedConfigurations
 
 
