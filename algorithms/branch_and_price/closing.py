@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,9 +13,8 @@ from cms.plugin.algorithm import Claim, Named
 
 from ..prices.fraction import Fractional
 from ..prices.passes import certificate
-from ..prices.region import configuration_of
 from ..prices.search import fractional
-from .dive import MOST_UNDECIDED, Dived, Diver
+from .dive import MOST_UNDECIDED, Diver
 from .neighbourhood import FIRST_RUNGS, Neighbourhood, Rung
 from .open_machines import filled
 from .program import Found, Task, close, every_block, every_option, schedule_of, solver_bound
@@ -141,11 +140,9 @@ class Closing:
             whole = rounded(self._search, mixture, self._budget.seed, most_boxes=0).choices
             start = Undecided(whole, {})
         for dived in diver.dives(start, self._least, self._cost, which):
-            yield self._cut(dived, "diving")
+            yield self._named(dived.schedule(self._jobs), "diving")
 
-    def _cut(self, dived: Dived, part: str) -> Claim:
-        machines = {configuration_of(self._problem, row): n for row, n in dived.machines.items()}
-        schedule = dived.choices.schedule(self._jobs, machines)
+    def _named(self, schedule: Any, part: str) -> Claim:
         return Named(self._reduction.restore(schedule), part)
 
     def _close(self, shapes: Shapes, mixture: Fractional) -> Iterator[Claim]:
@@ -221,8 +218,7 @@ class Closing:
             self._best = found
         cost = self._cost
         if cost is None or found.cost < cost:
-            schedule = schedule_of(shapes, self._jobs, found)
-            yield Named(self._reduction.restore(schedule), part)
+            yield self._named(schedule_of(shapes, self._jobs, found), part)
 
     def _first(
         self, shapes: Shapes, start: Rounded, mixture: Fractional, part: str
@@ -245,8 +241,7 @@ class Closing:
         """Cover a rounded solution without boxes with machines, at once and roughly."""
         machines = filled(shapes, start.choices.load(), around)
         if machines is not None:
-            schedule = start.choices.schedule(self._jobs, machines)
-            yield Named(self._reduction.restore(schedule), part)
+            yield self._named(start.choices.schedule(self._jobs, machines), part)
 
     def _climb(
         self,
@@ -294,7 +289,7 @@ class Closing:
         if jobs.longest <= _LONGEST and self._step and cost is not None:
             programs = WholeFleets(self._search, self._point, jobs, self._budget)
             for dived in programs.improve(diver, self._least, cost):
-                yield self._cut(dived, "whole fleets")
+                yield self._named(dived.schedule(self._jobs), "whole fleets")
 
     def _tree(self, most: int = _TREE_NODES, *, fewer: bool = False) -> Iterator[Claim]:
         """Branch, with prices at every leaf: a proof that is checked.

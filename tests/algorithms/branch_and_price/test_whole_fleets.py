@@ -17,7 +17,7 @@ from tests.algorithms.branch_and_price.parts import Unlimited, searched
 @pytest.mark.parametrize(
     ("most", "target", "cost"), [(None, 9, 2), (2, 9, 3), (None, 2, 2), (None, 1, None)]
 )
-def test_whole_fleets_take_paths_or_else_the_contents_that_are_known(
+def test_whole_fleets_cost_what_the_contents_that_are_known_do(
     most: int | None, target: int, cost: int | None, whole_jobs: bool
 ) -> None:
     # of six jobs that need one block of 2 or 3 parts three fit on a machine of 7, or two
