@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
@@ -42,14 +41,13 @@ _LADDER = (
 _CLIMBS = 4
 #: Dives before other programs, and after the first of these.
 _FIRST_DIVES, _MORE_DIVES = slice(6), slice(6, 40)
-#: In a long search one comes earlier.
-_PASSES_BEFORE_A_DIVE, _ONE_DIVE = 32, slice(1)
+_ONE_DIVE = slice(1)
 #: Smaller compact programs find as much as whole fleets do.
 _MIN_BLOCKS = 1_000
 #: From this many kinds of jobs on, a node of the tree takes longer than a neighbourhood search.
 _CLIMB_FIRST = 4_000
-#: SCIP's nodes and CP-SAT's deterministic time for the first program after rounding.
-_FIRST_NODES, _FIRST_EFFORT = 100, 0.2
+#: SCIP's nodes for the first program after rounding.
+_FIRST_NODES = 100
 #: CP-SAT's for its word on what a schedule costs at least.
 _EXACT_EFFORT = 60.0
 #: Limits of a tree: nodes times kinds of jobs, and nodes.
@@ -74,7 +72,6 @@ class Closing:
         self._random = np.random.default_rng(budget.seed)
         sets = self._problem.size_bounded_configurations
         self._diver = Diver(self._jobs, search.region, budget) if sets else None
-        self._dived_early = False
         # The best answer of a program, to go on from.
         self._best: Found | None = None
         self._branched: set[bool] = set()
@@ -89,10 +86,6 @@ class Closing:
             alone = Fractional([[(0, Fraction(1))]] * search.n_groups, [])
             start = rounded(search, alone, self._budget.seed)
             yield from self._filled(shapes, start, "first prices")
-        if self._diver and not self._dived_early and search.passes >= _PASSES_BEFORE_A_DIVE:
-            # Prices may take long for their last digits, which a schedule does not need.
-            self._dived_early = True
-            yield from self._dive(self._diver, fractional(search), _ONE_DIVE)
 
     def claims(self) -> Iterator[Claim]:
         """Yield schedules and certificates from the end of a search on, the cheap means first."""
@@ -227,10 +220,6 @@ class Closing:
         around = shapes.around(mixture)
         task = Task(start.choices, {}, start.boxes, Fraction(0), None, around)
         found = close(shapes, self._jobs, task, self._budget, nodes=_FIRST_NODES).found
-        if found is None:
-            # Near the fractional machines there is nothing: look everywhere.
-            task = replace(task, around=None)
-            found = close(shapes, self._jobs, task, self._budget, effort=_FIRST_EFFORT).found
         if found is None and not start.boxes:
             yield from self._filled(shapes, start, part, around)
         yield from self._claim(shapes, found, part)
