@@ -16,8 +16,17 @@ from ..prices.search import fractional
 from .dive import MOST_UNDECIDED, Diver
 from .neighbourhood import FIRST_RUNGS, Neighbourhood, Rung
 from .open_machines import filled
-from .program import Found, Task, close, every_block, every_option, schedule_of, solver_bound
-from .rounding import Rounded, Undecided, rounded
+from .program import (
+    Found,
+    Task,
+    close,
+    every_block,
+    every_option,
+    round_off,
+    schedule_of,
+    solver_bound,
+)
+from .rounding import Undecided, rounded
 from .shapes import Shapes
 from .whole_fleets import MAX_KINDS, WholeFleets, alike
 
@@ -41,10 +50,11 @@ _LADDER = (
 _CLIMBS = 4
 #: Dives before other programs, and after the first of these.
 _FIRST_DIVES, _MORE_DIVES = slice(6), slice(6, 40)
-_ONE_DIVE = slice(1)
+#: In a long search one comes earlier.
+_PASSES_BEFORE_A_DIVE, _ONE_DIVE = 32, slice(1)
 #: Smaller compact programs find as much as whole fleets do.
 _MIN_BLOCKS = 1_000
-#: From this many kinds of jobs on, a node of the tree takes longer than a neighbourhood search.
+#: Kinds of jobs from which on the ladder comes before the tree.
 _CLIMB_FIRST = 4_000
 #: SCIP's nodes for the first program after rounding.
 _FIRST_NODES = 100
@@ -72,6 +82,7 @@ class Closing:
         self._random = np.random.default_rng(budget.seed)
         sets = self._problem.size_bounded_configurations
         self._diver = Diver(self._jobs, search.region, budget) if sets else None
+        self._dived_early = False
         # The best answer of a program, to go on from.
         self._best: Found | None = None
         self._branched: set[bool] = set()
@@ -84,19 +95,25 @@ class Closing:
             # Cover what all buy at the first prices with machines: of very many jobs an answer.
             shapes = Shapes(self._problem, search.region.rows)
             alone = Fractional([[(0, Fraction(1))]] * search.n_groups, [])
-            start = rounded(search, alone, self._budget.seed)
-            yield from self._filled(shapes, start, "first prices")
+            choices = rounded(search, alone, self._budget.seed).choices
+            machines = filled(shapes, choices.load())
+            if machines is not None:
+                yield self._named(choices.schedule(self._jobs, machines), "first prices")
+        if self._diver and not self._dived_early and search.passes >= _PASSES_BEFORE_A_DIVE:
+            # Prices may take long for their last digits, which a schedule does not need.
+            self._dived_early = True
+            yield from self._dive(self._diver, fractional(search), _ONE_DIVE)
 
     def claims(self) -> Iterator[Claim]:
         """Yield schedules and certificates from the end of a search on, the cheap means first."""
-        search, diver, seed = self._search, self._diver, self._budget.seed
+        search, diver = self._search, self._diver
         if self._met():
             return
         mixture = fractional(search)
         many = diver is not None and self._jobs.listed and alike(self._jobs)
         if diver is None:
             shapes = Shapes(self._problem, search.region.rows)
-            yield from self._first(shapes, rounded(search, mixture, seed), mixture, "rounding")
+            yield from self._round(shapes, mixture, "rounding")
         else:
             yield from self._dive(diver, mixture, _ONE_DIVE if many else _FIRST_DIVES)
             if many and self._cost is None:
@@ -118,12 +135,7 @@ class Closing:
             if self._met():
                 return
             shapes = Shapes(self._problem, [*search.region.rows, *diver.used])
-        start = rounded(search, mixture, seed)
-        yield from self._first(shapes, start, mixture, "rounding, refined")
-        if self._best is None:
-            # Boxes of very large numbers, perhaps.
-            start = rounded(search, mixture, seed, most_boxes=0)
-            yield from self._first(shapes, start, mixture, "rounding")
+        yield from self._round(shapes, mixture, "rounding, refined")
         yield from self._close(shapes, mixture)
 
     def _dive(self, diver: Diver, mixture: Fractional, which: slice) -> Iterator[Claim]:
@@ -166,15 +178,12 @@ class Closing:
             yield from self._climb(near, shapes, mixture, 0, FIRST_RUNGS)
         if self._diver is not None:
             yield from self._dive(self._diver, mixture, _MORE_DIVES)
-        climbs = [self._climb(near, shapes, mixture, n + 1, _LADDER) for n in range(2 * _CLIMBS)]
-        early = _CLIMBS if len(self._jobs) >= _CLIMB_FIRST else 0
-        for climb in climbs[:early]:
-            yield from climb
-        for less in (fewer, False):
-            yield from self._tree(fewer=less)
-        yield from self._word(shapes)
-        for climb in climbs[early : early + _CLIMBS]:
-            yield from climb
+        climbs = [self._climb(near, shapes, mixture, n + 1, _LADDER) for n in range(_CLIMBS)]
+        decided = [self._tree(fewer=fewer), self._tree(), self._word(shapes)]
+        # Of many kinds of jobs a node of the tree takes longer than a neighbourhood search.
+        early = len(self._jobs) >= _CLIMB_FIRST
+        for stage in (*climbs, *decided) if early else (*decided, *climbs):
+            yield from stage
 
     @property
     def _point(self) -> PricePoint:
@@ -213,24 +222,12 @@ class Closing:
         if cost is None or found.cost < cost:
             yield self._named(schedule_of(shapes, self._jobs, found), part)
 
-    def _first(
-        self, shapes: Shapes, start: Rounded, mixture: Fractional, part: str
-    ) -> Iterator[Claim]:
-        """Cover a rounded solution with machines; ``start`` may have numbers of any size."""
-        around = shapes.around(mixture)
-        task = Task(start.choices, {}, start.boxes, Fraction(0), None, around)
-        found = close(shapes, self._jobs, task, self._budget, nodes=_FIRST_NODES).found
-        if found is None and not start.boxes:
-            yield from self._filled(shapes, start, part, around)
-        yield from self._claim(shapes, found, part)
-
-    def _filled(
-        self, shapes: Shapes, start: Rounded, part: str, around: Sequence[Fraction] = ()
-    ) -> Iterator[Claim]:
-        """Cover a rounded solution without boxes with machines, at once and roughly."""
-        machines = filled(shapes, start.choices.load(), around)
-        if machines is not None:
-            yield self._named(start.choices.schedule(self._jobs, machines), part)
+    def _round(self, shapes: Shapes, mixture: Fractional, part: str) -> Iterator[Claim]:
+        found = round_off(self._search, shapes, mixture, self._budget, nodes=_FIRST_NODES)
+        if isinstance(found, Found):
+            yield from self._claim(shapes, found, part)
+        elif found is not None:
+            yield self._named(found, part)
 
     def _climb(
         self,
