@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import dataclass
-from fractions import Fraction
 from itertools import chain
 from typing import TYPE_CHECKING
 
@@ -15,18 +14,16 @@ from cms.plugin.algorithm import Named
 from cms.reduction.reduction import Reduction, reduce
 from cms.values.fields import CheckedFields
 
-from .branch_and_price.open_machines import filled
 from .branch_and_price.program import (
     Found,
     Task,
-    close,
     every_block,
     every_option,
     improvements,
+    round_off,
     schedule_of,
     solver_bound,
 )
-from .branch_and_price.rounding import rounded
 from .branch_and_price.shapes import Shapes
 from .prices.jobs import Jobs
 from .prices.passes import certificate
@@ -153,20 +150,12 @@ class _Reference:
 
     def _round(self, search: PriceSearch, shapes: Shapes) -> Iterator[Named]:
         """Round the fractional schedule once."""
-        jobs, budget, workers = self._jobs, self._budget, self._workers
-        mixture = fractional(search)
-        around = shapes.around(mixture)
-        start = rounded(search, mixture, budget.seed)
-        task = Task(start.choices, {}, start.boxes, Fraction(0), None, around)
-        found = close(shapes, jobs, task, budget, effort=_FIRST_EFFORT, workers=workers).found
-        if found is not None:
+        limits = {"effort": _FIRST_EFFORT, "workers": self._workers}
+        found = round_off(search, shapes, fractional(search), self._budget, **limits)
+        if isinstance(found, Found):
             yield self._schedule(shapes, found, "rounding")
-            return
-        # Nothing so near the fractional machines, or numbers that no program can take.
-        choices = rounded(search, mixture, budget.seed, most_boxes=0).choices
-        machines = filled(shapes, choices.load(), around)
-        if machines is not None:
-            yield Named(self._reduction.restore(choices.schedule(jobs, machines)), "rounding")
+        elif found is not None:
+            yield Named(self._reduction.restore(found), "rounding")
 
     def _decide(self, shapes: Shapes, point: PricePoint) -> Iterator[Named]:
         """Look for anything better than the best schedule, until there is provably nothing."""

@@ -56,8 +56,7 @@ LAYERS = (
     "cms.cli",
 )
 # The rooms of ``algorithms``, each importing only rooms before it: what several methods stand
-# on, then the methods, of which ``auto`` knows one, and that one greedy: where a schedule is not
-# proved at once no cheap schedule is left out.
+# on, then the methods, of which ``auto`` knows one.
 ROOMS = ("solvers", "tables", "prices", "branch_and_price", "aggregated", "mixes")
 METHODS = (
     "conic",
@@ -218,7 +217,6 @@ def test_a_module_behind_a_page_does_not_import_the_page() -> None:
 def test_a_room_of_algorithms_imports_only_rooms_before_it() -> None:
     before: dict[str, set[str]] = {room: set(ROOMS[:at]) for at, room in enumerate(ROOMS)}
     before |= {method: set(ROOMS) for method in METHODS}
-    before["branch_and_price"].add("greedy")
     before["auto"] = {"price_and_branch"}
     breaches = [
         f"{m.path.relative_to(ROOT)}:{i.line} imports {i.target}"

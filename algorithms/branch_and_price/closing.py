@@ -2,28 +2,31 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
-from dataclasses import replace
 from fractions import Fraction
-from time import monotonic
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from cms.certificate.certificate import next_below, round_up
-from cms.errors import UnsupportedProblem
 from cms.plugin.algorithm import Claim, Named
-from cms.problem.problem import Problem
 
 from ..prices.fraction import Fractional
 from ..prices.passes import certificate
-from ..prices.region import configuration_of
 from ..prices.search import fractional
-from .dive import MOST_UNDECIDED, Dived, Diver
+from .dive import MOST_UNDECIDED, Diver
 from .neighbourhood import FIRST_RUNGS, Neighbourhood, Rung
 from .open_machines import filled
-from .program import Found, Task, close, every_block, every_option, schedule_of, solver_bound
-from .rounding import Rounded, Undecided, rounded
+from .program import (
+    Found,
+    Task,
+    close,
+    every_block,
+    every_option,
+    round_off,
+    schedule_of,
+    solver_bound,
+)
+from .rounding import Undecided, rounded
 from .shapes import Shapes
 from .whole_fleets import MAX_KINDS, WholeFleets, alike
 
@@ -51,10 +54,10 @@ _FIRST_DIVES, _MORE_DIVES = slice(6), slice(6, 40)
 _PASSES_BEFORE_A_DIVE, _ONE_DIVE = 32, slice(1)
 #: Smaller compact programs find as much as whole fleets do.
 _MIN_BLOCKS = 1_000
-#: From this many kinds of jobs on, a node of the tree takes longer than a neighbourhood search.
+#: Kinds of jobs from which on the ladder comes before the tree.
 _CLIMB_FIRST = 4_000
-#: SCIP's nodes and CP-SAT's deterministic time for the first program after rounding.
-_FIRST_NODES, _FIRST_EFFORT = 100, 0.2
+#: SCIP's nodes for the first program after rounding.
+_FIRST_NODES = 100
 #: CP-SAT's for its word on what a schedule costs at least.
 _EXACT_EFFORT = 60.0
 #: Limits of a tree: nodes times kinds of jobs, and nodes.
@@ -68,10 +71,6 @@ _MOST_BLOCKS = 5_000
 #: ... and up to which it is tried first of all; SCIP's nodes then.
 _SMALL, _SMALL_NODES = 400, 2_000
 
-#: Jobs times block types up to which greedy has a turn, the part of the time that is left that it
-#: may take, and the part after which it is not to be put off any longer.
-_MOST_FOR_GREEDY, _TIME, _LATE = 20_000, 0.2, 0.1
-
 
 class Closing:
     """Closes the gap between the prices of a search on a reduced problem and its schedules."""
@@ -79,7 +78,6 @@ class Closing:
     def __init__(self, reduction: Reduction, search: PriceSearch, budget: Budget) -> None:
         self._reduction, self._problem, self._budget = reduction, reduction.problem, budget
         self._search, self._jobs = search, search.jobs
-        self._greedy = _GreedyTurn(reduction, budget)
         self._step = self._problem.cost_step
         self._random = np.random.default_rng(budget.seed)
         sets = self._problem.size_bounded_configurations
@@ -93,13 +91,14 @@ class Closing:
     def claims_between_passes(self) -> Iterator[Claim]:
         """Yield schedules while a search goes on, where its end may be far."""
         search = self._search
-        yield from self._greedy.claims(if_late=True)
         if not self._jobs.listed and search.passes == 1 and self._cost is None:
             # Cover what all buy at the first prices with machines: of very many jobs an answer.
             shapes = Shapes(self._problem, search.region.rows)
             alone = Fractional([[(0, Fraction(1))]] * search.n_groups, [])
-            start = rounded(search, alone, self._budget.seed)
-            yield from self._filled(shapes, start, "first prices")
+            choices = rounded(search, alone, self._budget.seed).choices
+            machines = filled(shapes, choices.load())
+            if machines is not None:
+                yield self._named(choices.schedule(self._jobs, machines), "first prices")
         if self._diver and not self._dived_early and search.passes >= _PASSES_BEFORE_A_DIVE:
             # Prices may take long for their last digits, which a schedule does not need.
             self._dived_early = True
@@ -107,24 +106,22 @@ class Closing:
 
     def claims(self) -> Iterator[Claim]:
         """Yield schedules and certificates from the end of a search on, the cheap means first."""
-        search, diver, seed = self._search, self._diver, self._budget.seed
+        search, diver = self._search, self._diver
         if self._met():
             return
         mixture = fractional(search)
         many = diver is not None and self._jobs.listed and alike(self._jobs)
         if diver is None:
             shapes = Shapes(self._problem, search.region.rows)
-            yield from self._first(shapes, rounded(search, mixture, seed), mixture, "rounding")
+            yield from self._round(shapes, mixture, "rounding")
         else:
             yield from self._dive(diver, mixture, _ONE_DIVE if many else _FIRST_DIVES)
             if many and self._cost is None:
                 yield from self._dive(diver, mixture, _FIRST_DIVES)
-            yield from self._greedy.claims(if_late=True)
         if self._met():
             return
         for point in search.refine():
             yield certificate(self._reduction, search, point)
-            yield from self._greedy.claims(if_late=True)
         if self._met():
             return
         mixture = fractional(search)
@@ -138,12 +135,7 @@ class Closing:
             if self._met():
                 return
             shapes = Shapes(self._problem, [*search.region.rows, *diver.used])
-        start = rounded(search, mixture, seed)
-        yield from self._first(shapes, start, mixture, "rounding, refined")
-        if self._best is None:
-            # Boxes of very large numbers, perhaps.
-            start = rounded(search, mixture, seed, most_boxes=0)
-            yield from self._first(shapes, start, mixture, "rounding")
+        yield from self._round(shapes, mixture, "rounding, refined")
         yield from self._close(shapes, mixture)
 
     def _dive(self, diver: Diver, mixture: Fractional, which: slice) -> Iterator[Claim]:
@@ -153,18 +145,15 @@ class Closing:
             whole = rounded(self._search, mixture, self._budget.seed, most_boxes=0).choices
             start = Undecided(whole, {})
         for dived in diver.dives(start, self._least, self._cost, which):
-            yield self._cut(dived, "diving")
+            yield self._named(dived.schedule(self._jobs), "diving")
 
-    def _cut(self, dived: Dived, part: str) -> Claim:
-        machines = {configuration_of(self._problem, row): n for row, n in dived.machines.items()}
-        schedule = dived.choices.schedule(self._jobs, machines)
+    def _named(self, schedule: Any, part: str) -> Claim:
         return Named(self._reduction.restore(schedule), part)
 
     def _close(self, shapes: Shapes, mixture: Fractional) -> Iterator[Claim]:
         """Close the gap, by the cheap means first."""
         if self._met():
             return
-        yield from self._greedy.claims()
         region = self._search.region
         fine, fewer = self._step < region.unit, bool(self._reduction.replacement.gone)
         small = self._jobs.listed and shapes.complete and self._compact_size <= _SMALL
@@ -189,15 +178,12 @@ class Closing:
             yield from self._climb(near, shapes, mixture, 0, FIRST_RUNGS)
         if self._diver is not None:
             yield from self._dive(self._diver, mixture, _MORE_DIVES)
-        climbs = [self._climb(near, shapes, mixture, n + 1, _LADDER) for n in range(2 * _CLIMBS)]
-        early = _CLIMBS if len(self._jobs) >= _CLIMB_FIRST else 0
-        for climb in climbs[:early]:
-            yield from climb
-        for less in (fewer, False):
-            yield from self._tree(fewer=less)
-        yield from self._word(shapes)
-        for climb in climbs[early : early + _CLIMBS]:
-            yield from climb
+        climbs = [self._climb(near, shapes, mixture, n + 1, _LADDER) for n in range(_CLIMBS)]
+        decided = [self._tree(fewer=fewer), self._tree(), self._word(shapes)]
+        # Of many kinds of jobs a node of the tree takes longer than a neighbourhood search.
+        early = len(self._jobs) >= _CLIMB_FIRST
+        for stage in (*climbs, *decided) if early else (*decided, *climbs):
+            yield from stage
 
     @property
     def _point(self) -> PricePoint:
@@ -234,32 +220,14 @@ class Closing:
             self._best = found
         cost = self._cost
         if cost is None or found.cost < cost:
-            schedule = schedule_of(shapes, self._jobs, found)
-            yield Named(self._reduction.restore(schedule), part)
+            yield self._named(schedule_of(shapes, self._jobs, found), part)
 
-    def _first(
-        self, shapes: Shapes, start: Rounded, mixture: Fractional, part: str
-    ) -> Iterator[Claim]:
-        """Cover a rounded solution with machines; ``start`` may have numbers of any size."""
-        around = shapes.around(mixture)
-        task = Task(start.choices, {}, start.boxes, Fraction(0), None, around)
-        found = close(shapes, self._jobs, task, self._budget, nodes=_FIRST_NODES).found
-        if found is None:
-            # Near the fractional machines there is nothing: look everywhere.
-            task = replace(task, around=None)
-            found = close(shapes, self._jobs, task, self._budget, effort=_FIRST_EFFORT).found
-        if found is None and not start.boxes:
-            yield from self._filled(shapes, start, part, around)
-        yield from self._claim(shapes, found, part)
-
-    def _filled(
-        self, shapes: Shapes, start: Rounded, part: str, around: Sequence[Fraction] = ()
-    ) -> Iterator[Claim]:
-        """Cover a rounded solution without boxes with machines, at once and roughly."""
-        machines = filled(shapes, start.choices.load(), around)
-        if machines is not None:
-            schedule = start.choices.schedule(self._jobs, machines)
-            yield Named(self._reduction.restore(schedule), part)
+    def _round(self, shapes: Shapes, mixture: Fractional, part: str) -> Iterator[Claim]:
+        found = round_off(self._search, shapes, mixture, self._budget, nodes=_FIRST_NODES)
+        if isinstance(found, Found):
+            yield from self._claim(shapes, found, part)
+        elif found is not None:
+            yield self._named(found, part)
 
     def _climb(
         self,
@@ -307,7 +275,7 @@ class Closing:
         if jobs.longest <= _LONGEST and self._step and cost is not None:
             programs = WholeFleets(self._search, self._point, jobs, self._budget)
             for dived in programs.improve(diver, self._least, cost):
-                yield self._cut(dived, "whole fleets")
+                yield self._named(dived.schedule(self._jobs), "whole fleets")
 
     def _tree(self, most: int = _TREE_NODES, *, fewer: bool = False) -> Iterator[Claim]:
         """Branch, with prices at every leaf: a proof that is checked.
@@ -338,49 +306,3 @@ class Closing:
 
 def _part(task: Task) -> str:
     return "the compact program" if task.boxes else "all options that can matter"
-
-
-class _GreedyTurn:
-    """Greedy's turn, which comes once, and only where it takes little of the time."""
-
-    def __init__(self, reduction: Reduction, budget: Budget) -> None:
-        self._problem, self._budget = reduction.original, budget
-        small = reduction.problem
-        few = small.n_jobs * len(small.blocks) <= _MOST_FOR_GREEDY
-        self._waits = few and isinstance(small, Problem)
-        self._late = (1 - _LATE) * budget.remaining()
-
-    def claims(self, *, if_late: bool = False) -> Iterator[Named]:
-        """Yield greedy's claims, unless it had its turn, or may still be put off."""
-        if not self._waits or (if_late and self._budget.remaining() >= self._late):
-            return
-        self._waits = False
-        from ..greedy import Greedy, GreedyOptions
-
-        greedy, options = Greedy(), GreedyOptions()
-        if greedy.support(self._problem, options):
-            # Numbers too far apart for it show in its run.
-            with suppress(UnsupportedProblem):
-                share = cast("Budget", _TimeShare(self._budget))
-                for claim in greedy.run(self._problem, options, share):
-                    yield Named(claim.claim, f"greedy: {claim.part}")
-
-
-class _TimeShare:
-    """A budget with a part of the time that is left of another one.
-
-    Native code in it ends by the limits it is given: ``on_stop`` calls when the other one ends.
-    """
-
-    def __init__(self, budget: Budget) -> None:
-        self._budget, self._end = budget, monotonic() + _TIME * budget.remaining()
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._budget, name)
-
-    @property
-    def stopped(self) -> bool:
-        return self._budget.stopped or monotonic() >= self._end
-
-    def remaining(self) -> float:
-        return max(0.0, min(self._budget.remaining(), self._end - monotonic()))

@@ -23,7 +23,7 @@ from cms.knapsack.pricing import cheapest_option
 from cms.values.arrays import integers
 
 from ..prices.choices import choices_of
-from ..prices.region import Row
+from ..prices.region import Row, configuration_of
 from ..solvers.floats import near
 from ..solvers.linear import LinearProgram
 from .covers import cover
@@ -83,6 +83,11 @@ class Dived(NamedTuple):
     cost: Fraction
     machines: Mapping[Row, int]
     choices: AnyChoices
+
+    def schedule(self, jobs: Jobs) -> Any:
+        """Put what the jobs take on the machines."""
+        machines = {configuration_of(jobs.problem, row): n for row, n in self.machines.items()}
+        return self.choices.schedule(jobs, machines)
 
 
 class Dive:

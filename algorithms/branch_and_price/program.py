@@ -12,22 +12,26 @@ from contextlib import closing
 from dataclasses import dataclass
 from fractions import Fraction
 from math import floor
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from cms.plugin.algorithm import SolverBound
 
 from ..prices.choices import AnyChoices, choices_of
 from ..prices.region import Region
 from ..solvers.integer import LARGEST, Outcome, Program, TooLarge, terms_of
+from .open_machines import filled
 from .options import NearOptions
-from .rounding import Box
+from .rounding import Box, rounded
 
 if TYPE_CHECKING:
     from cms.plugin.algorithm import Budget
     from cms.problem.rows import Row
+    from cms.schedule.schedule import Schedule
 
+    from ..prices.fraction import Fractional
     from ..prices.jobs import Jobs
     from ..prices.region import PricePoint
+    from ..prices.search import PriceSearch
     from .shapes import Shapes
 
 #: Options of all kinds of jobs together, and of a single kind, beyond which they are not listed ...
@@ -244,6 +248,26 @@ def improvements(
                 found = model.read(item)
                 if found is not None:
                     yield found
+
+
+def round_off(
+    search: PriceSearch, shapes: Shapes, mixture: Fractional, budget: Budget, **limits: Any
+) -> Found | Schedule | None:
+    """Round a fractional schedule and cover it with machines: by a program, or else roughly.
+
+    ``limits`` are those of :func:`close`.
+    """
+    start, around = rounded(search, mixture, budget.seed), shapes.around(mixture)
+    task = Task(start.choices, {}, start.boxes, Fraction(0), None, around)
+    found = close(shapes, search.jobs, task, budget, **limits).found
+    if found is not None:
+        return found
+    # Nothing so near the fractional machines, or numbers that no program can take.
+    choices = start.choices
+    if start.boxes:
+        choices = rounded(search, mixture, budget.seed, most_boxes=0).choices
+    machines = filled(shapes, choices.load(), around)
+    return None if machines is None else cast("Schedule", choices.schedule(search.jobs, machines))
 
 
 def schedule_of(shapes: Shapes, jobs: Jobs, found: Found) -> Any:

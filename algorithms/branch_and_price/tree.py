@@ -200,21 +200,18 @@ class _Tree:
             # A certificate now and then; checking one takes time in proportion to its leaves.
             if self._nodes >= 2 * told_at and waiting and waiting[0].steps * self._step > told:
                 told_at = self._nodes
-                self._settle(waiting, told)
-                for certificate in self._certificates(told):
+                for certificate in self._certificates(waiting, told):
                     told = round_up(self._bound, self._step)
                     yield certificate
-        self._settle(waiting, told)
-        yield from self._certificates(told, last=True)
+        yield from self._certificates(waiting, told, last=True)
 
-    def _settle(self, waiting: list[_Open], told: Fraction) -> None:
-        """Prove what the program says of open nodes beyond what was told."""
+    def _certificates(
+        self, waiting: list[_Open], told: Fraction, *, last: bool = False
+    ) -> Iterator[Certificate]:
+        """Yield the certificate of the tree, if it says more than was told."""
         for node in waiting if len(waiting) <= _MOST_SETTLED else ():
             if node.node.point.bound <= told < node.steps * self._step:
-                self._price(node)
-
-    def _certificates(self, told: Fraction, *, last: bool = False) -> Iterator[Certificate]:
-        """Yield the certificate of the tree, if it says more than was told."""
+                self._price(node)  # prove what the program says
         free, bound = self._free, self._bound
         if (last and bound > 0) if free else min(round_up(bound, self._step), self._ceiling) > told:
             yield build_certificate(self._given, self._root, free_machines=free)

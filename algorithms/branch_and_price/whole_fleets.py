@@ -11,17 +11,15 @@ from __future__ import annotations
 
 from collections import Counter
 from fractions import Fraction
-from math import floor, gcd
+from math import floor
 from typing import TYPE_CHECKING, NamedTuple, cast
 
 import numpy as np
 
 from cms.certificate.certificate import next_below, round_up
-from cms.knapsack.pricing import common_denominator
 
 from ..prices.choices import choices_of
 from ..prices.fraction import Fractional
-from ..prices.region import configuration_of
 from ..solvers.floats import near
 from ..solvers.linear import MixedProgram
 from .dive import Diver
@@ -40,7 +38,7 @@ if TYPE_CHECKING:
 
     from ..prices.choices import Choices
     from ..prices.jobs import Jobs
-    from ..prices.region import Bounded, PricePoint, Region
+    from ..prices.region import PricePoint
     from ..prices.search import PriceSearch
     from .dive import Dived
     from .proof_tree import Node
@@ -48,8 +46,6 @@ if TYPE_CHECKING:
 
 #: Programs take so many kinds of jobs; these are alike if there are so many of a kind on average.
 MAX_KINDS, _ALIKE = 128, 8
-#: So many pieces of a set's capacity and arcs between them, at most, make its contents paths.
-_MOST_PIECES, _MOST_ARCS = 200, 2_000
 #: Options of lowest reduced cost: so many of all kinds together, out of so many of each within some
 #: cost steps of its cheapest one; of each kind so many anyway, within more steps.
 _WIDE, _WIDE_LISTED, _WIDE_STEPS = 1_500, 200, 5
@@ -137,12 +133,7 @@ class WholeFleets:
         ]
         needs: list[list[tuple[int, float]]] = [[] for _ in region.blocks]
         mine: list[list[tuple[int, float]]] = [[(machine, 1.0)] for machine in bought]
-        paths = {each.machine: arcs for each in region.bounded if (arcs := _arcs(region, each))}
-        for machine, arcs in paths.items():
-            _add_paths(program, arcs, needs, mine[machine])
         for row in region.rows:
-            if row.machine in paths and row.shape is None:
-                continue
             variable = program.variable()
             mine[row.machine].append((variable, -1.0))
             for i, n in enumerate(row.counts):
@@ -204,57 +195,6 @@ def _list_options(search: PriceSearch, point: PricePoint, jobs: Jobs) -> list[Pi
     return [*found, *(pick for _, pick in sorted(ranked)[:_WIDE])]
 
 
-class _Arc(NamedTuple):
-    """A block of a type that fills a machine from one level to another."""
-
-    start: int
-    end: int
-    block: int
-
-
-def _arcs(region: Region, bounded: Bounded) -> list[_Arc] | None:
-    """List the arcs of which every content is a path, the largest blocks first; None if too many.
-
-    An arc-flow formulation, which is as good as all contents together (Valério de Carvalho 1999,
-    DOI 10.1023/A:1018952112615).
-    """
-    shape = bounded.shape
-    if shape.max_blocks is not None:
-        return None
-    own = [shape.sizes[region.blocks[i]] for i in bounded.columns]
-    room, *sizes = common_denominator([shape.capacity, *own])[0]
-    divisor = gcd(*sizes) or 1
-    room //= divisor
-    if room > _MOST_PIECES:
-        return None
-    found: list[_Arc] = []
-    reached = {0}
-    pieces = [(size // divisor, i) for size, i in zip(sizes, bounded.columns, strict=True)]
-    for size, i in sorted(pieces, key=lambda piece: (-piece[0], piece[1])):
-        for start in range(room - size + 1):
-            if start in reached:
-                found.append(_Arc(start, start + size, i))
-                reached.add(start + size)
-    return found if len(found) <= _MOST_ARCS else None
-
-
-def _add_paths(
-    program: MixedProgram,
-    arcs: Iterable[_Arc],
-    needs: list[list[tuple[int, float]]],
-    machines: list[tuple[int, float]],
-) -> None:
-    """Add the contents of a set as paths: what leaves a level does not exceed what comes to it."""
-    levels: dict[int, list[tuple[int, float]]] = {}
-    for start, end, block in arcs:
-        variable = program.variable()
-        needs[block].append((variable, 1.0))
-        levels.setdefault(end, []).append((variable, 1.0))
-        (levels.setdefault(start, []) if start else machines).append((variable, -1.0))
-    for terms in levels.values():
-        program.row(terms, low=0.0)
-
-
 #: Fleets for which schedules are looked for.
 _MOST_FLEETS = 12
 #: One node in so many is tried though its fleet was; what is tried.
@@ -284,7 +224,7 @@ class NodeSchedules:
         if cost is not None and self.fleets is not None and alike(self._jobs):
             least = round_up(point.bound, self._jobs.problem.cost_step)
             for dived in self.fleets.improve(self._diver, least, cost):
-                yield self._schedule(dived)
+                yield self._given.restore(dived.schedule(self._jobs))
 
     def find(
         self, node: Node, solution: NodeSolution, cost: Fraction | None, known: Iterable[Pick]
@@ -303,13 +243,8 @@ class NodeSchedules:
         elif self.fleets is not None and (cost is None or least < cost):
             self.fleets.options |= dict.fromkeys(known)
             found = self.fleets.of_fleet(machines)
-            yield from map(self._schedule, self.fleets.cut(self._diver, found, cost))
-
-    def _schedule(self, dived: Dived) -> Schedule:
-        problem = self._jobs.problem
-        machines = {configuration_of(problem, row): n for row, n in dived.machines.items()}
-        schedule: Schedule = dived.choices.schedule(self._jobs, machines)
-        return self._given.restore(schedule)
+            for dived in self.fleets.cut(self._diver, found, cost):
+                yield self._given.restore(dived.schedule(self._jobs))
 
     def _near(
         self, node: Node, solution: NodeSolution, cost: Fraction | None

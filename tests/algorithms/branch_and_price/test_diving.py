@@ -214,8 +214,7 @@ def test_jobs_that_have_not_decided_take_options_that_serve_them() -> None:
         dive = Dive(jobs, search.region, dict.fromkeys(search.region.rows), start, Unlimited())
         dived = dive.run(frozenset(), None)
         assert dived is not None
-        machines = {configuration_of(problem, row): n for row, n in dived.machines.items()}
-        schedule = dived.choices.schedule(jobs, machines)
+        schedule = dived.schedule(jobs)
         assert check(problem, schedule) == ()
         assert schedule.cost(problem) <= dived.cost
         least = optimum(problem)

@@ -7,7 +7,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from algorithms.branch_and_price.rounding import _FAR, MOST_BOXES, Rounded, _Diffusion, rounded
+from algorithms.branch_and_price.rounding import _FAR, MOST_BOXES, Rounded, rounded
 from algorithms.prices.fraction import Fractional
 from algorithms.prices.search import PriceSearch, fractional
 from cms import Configuration, Job, Problem
@@ -94,12 +94,6 @@ def test_what_all_jobs_take_stays_near_the_mixture(name: str) -> None:
         off = [abs(int(a) - float(b)) for a, b in zip(load, wanted, strict=True)]
         # Boxes are known to half their width at zero, the diffusion to a few options.
         assert max(off) <= 12 + 13 * len(result.boxes), (name, seed, off)
-
-
-def test_jobs_whose_options_are_the_same_in_all_passes_take_these() -> None:
-    options, amounts = np.array([[1, 0], [0, 2]]), np.array([3, 4])
-    dealt = _Diffusion(2, 0, 0, 1).deal([options, options], [Fraction(1, 2)] * 2, amounts, 5)
-    assert [each.tolist() for each in dealt] == [[5, 6], options.tolist(), [3, 4]]
 
 
 def far_apart(demand: int, jobs: int) -> PriceSearch:

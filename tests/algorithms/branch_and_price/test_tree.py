@@ -166,24 +166,6 @@ def test_equal_jobs_by_the_hundred_are_proved(fewer: bool) -> None:
         assert all(isinstance(each, MachinesOfType) for each in quantities(trees[-1]))
 
 
-def test_fleets_that_are_too_small_below_every_leaf() -> None:
-    problem = generate("mixed-fleet", n=10, seed=1, types=3, cost_step="1/2")
-    types = [
-        [
-            MachineType(machine.name, machine.cost, limit)
-            for machine, limit in zip(problem.machine_types, limits, strict=True)
-        ]
-        for limits in ((3, 2, 2), (4, 4, 4))
-    ]
-    lost, enough = (problem.replace(machine_types=each) for each in types)
-    (claim,) = branch_and_price(lost, Unlimited(), None, node_limit=4_000)
-    assert isinstance(claim, Branch)
-    assert claim.proves_infeasible(lost)
-    (schedule,) = branch_and_price(enough, Unlimited(), None, node_limit=4_000)
-    assert isinstance(schedule, Schedule)
-    assert check(enough, schedule) == ()
-
-
 def test_configurations_that_others_beat_and_machines_of_no_cost_stay() -> None:
     # below a branch on blocks a machine with fewer of them may be worth more
     shapes = [Configuration({a: 1, b: 1}, "dear") for a, b in ("xy", "yz", "xz")]

@@ -6,18 +6,14 @@ from fractions import Fraction
 
 import pytest
 
-from algorithms.branch_and_price.whole_fleets import WholeFleets, alike
-from algorithms.prices.jobs import Jobs
+from algorithms.branch_and_price.whole_fleets import WholeFleets
 from cms import Job, Problem, SizeBoundedConfigurations
-from instances.families import generate
 from tests.algorithms.branch_and_price.parts import Unlimited, searched
 
 
 @pytest.mark.parametrize("whole_jobs", [True, False])
-@pytest.mark.parametrize(
-    ("most", "target", "cost"), [(None, 9, 2), (2, 9, 3), (None, 2, 2), (None, 1, None)]
-)
-def test_whole_fleets_take_paths_or_else_the_contents_that_are_known(
+@pytest.mark.parametrize(("most", "target", "cost"), [(None, 9, 2), (2, 9, 3), (None, 1, None)])
+def test_whole_fleets_cost_what_the_contents_that_are_known_do(
     most: int | None, target: int, cost: int | None, whole_jobs: bool
 ) -> None:
     # of six jobs that need one block of 2 or 3 parts three fit on a machine of 7, or two
@@ -33,9 +29,3 @@ def test_whole_fleets_take_paths_or_else_the_contents_that_are_known(
         assert fleet.machines == (cost,)
         assert (fleet.choices is not None) == whole_jobs
         assert fleet.choices is None or fleet.choices.counts.sum() == 6
-
-
-def test_single_jobs_are_not_alike() -> None:
-    many = generate("cluster-fleet", n=200, seed=1, kinds=4, types=2, blocks=12)
-    assert alike(Jobs(many))
-    assert not alike(Jobs(generate("cluster-fleet", n=40, seed=1)))
