@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from cms.plugin.algorithm import Budget
 
     from ..tables.integers import Tables
-    from .proposal import Column, Hint, Serving
+    from .proposal import Column, Hint
 
 #: What floats in a comparison may be wrong by, and between which sizes they are numbers as others.
 _WRONG, _LEAST, _MOST = 1e-9, 1e-90, 1e90
@@ -83,67 +83,39 @@ class Exact:
             for i in range(tables.k)
         ]
         self._usable = np.array([at is not None for at in self._cheapest], dtype=bool)
-        # What jobs want of each type, if everybody takes the main one; of these jobs.
-        self._wanted: tuple[NDArray[np.int64], list[Fraction]] | None = None
 
-    def solve(self, hint: Hint, budget: Budget | None) -> Found:
+    def solve(self, hint: Hint, stopped: Callable[[], bool]) -> Found:
         """Solve, beginning with what floats propose. Raises Stopped."""
-        active, types = hint
-        active.update(at for at in self._cheapest if at is not None)
-        self._complete(types)
+        columns, main, _ = hint
+        columns.update(at for at in self._cheapest if at is not None)
+        # What jobs want of each type, if everybody takes the main one.
+        jobs = [(main == i).nonzero()[0] for i in range(self._tables.k)]
+        demands, supply = self._tables.demands, self._tables.supply
+        wanted = [
+            total_of_quotients(demands[mine], supply[mine, i], stopped)
+            for i, mine in enumerate(jobs)
+        ]
         rounds = 0
         while True:
-            found, paid = self._restricted(sorted(active), types, budget)
-            if not self._joined(found, paid, active, types, 2**rounds, budget):
+            found, paid = self._restricted(hint, wanted, stopped)
+            if not self._joined(found, paid, hint, 2**rounds, stopped):
                 return found
             rounds += 1
 
-    def _complete(self, types: Serving) -> None:
-        """Give every job a block type that can be had, and none that cannot."""
-        usable = self._usable
-        for j, mine in list(types.more.items()):
-            mine.intersection_update(usable.nonzero()[0].tolist())
-            types.main[j] = min(mine, default=-1)
-            if len(mine) < 2:
-                del types.more[j]
-        known = types.main >= 0
-        known[known] = usable[types.main[known]]
-        jobs = np.flatnonzero(~known)
-        if len(jobs):
-            # The type that serves a job most cheaply if nothing else is bought.
-            price = np.full(self._tables.k, np.inf)
-            for i, at in enumerate(self._cheapest):
-                if at is not None:
-                    price[i] = near(self._columns[at].cost / self._columns[at].counts[i])
-            alone = np.where(usable & (self._alone[jobs] < np.inf), self._alone[jobs], np.inf)
-            types.main[jobs] = np.where(alone < np.inf, alone * (price + _LEAST), np.inf).argmin(1)
-
-    def _mainly(self, main: NDArray[np.int64], stopped: Callable[[], bool]) -> list[Fraction]:
-        """Return how many blocks of each type are wanted if every job takes its main one."""
-        if self._wanted is None or not np.array_equal(self._wanted[0], main):
-            demands, supply = self._tables.demands, self._tables.supply
-            sums = []
-            for i in range(self._tables.k):
-                jobs = (main == i).nonzero()[0]
-                sums.append(total_of_quotients(demands[jobs], supply[jobs, i], stopped))
-            self._wanted = main.copy(), sums
-        return list(self._wanted[1])
-
     def _restricted(
-        self, active: Sequence[int], types: Serving, budget: Budget | None
+        self, hint: Hint, wanted: Sequence[Fraction], stopped: Callable[[], bool]
     ) -> tuple[Found, dict[int, Fraction]]:
         """Solve over what takes part, jobs of several types split; with what these pay a unit."""
         tables, k = self._tables, self._tables.k
-        stopped = (lambda: False) if budget is None else (lambda: budget.stopped)
-        wanted = self._mainly(types.main, stopped)
-        demands = {j: int(tables.demands[j]) for j in types.more}
-        supply = {j: tables.supply[j].tolist() for j in types.more}
-        split = sorted(types.more)
-        for j in split:
-            i = int(types.main[j])
-            wanted[i] -= Fraction(demands[j], supply[j][i])
+        active, main, more = sorted(hint.columns), hint.main, hint.more
+        demands = {j: int(tables.demands[j]) for j in more}
+        supply = {j: tables.supply[j].tolist() for j in more}
+        split = sorted(more)
         least = [blocks - there for blocks, there in zip(wanted, self._held, strict=True)]
-        pairs = [(i, j) for j in split for i in sorted(types.more[j])]
+        for j in split:
+            i = int(main[j])
+            least[i] -= Fraction(demands[j], supply[j][i])
+        pairs = [(i, j) for j in split for i in sorted(more[j])]
         row_of = {j: k + r for r, j in enumerate(split)}
         size = len(active) + len(pairs)
         rows = [[0] * size for _ in range(k + len(split))]
@@ -165,30 +137,29 @@ class Exact:
         shares: dict[int, list[tuple[int, Fraction]]] = {}
         for (i, j), value in zip(pairs, basic.values[len(active) :], strict=True):
             shares.setdefault(j, []).append((i, value / unit))
-        found = Found(amounts, shares, types.main, basic.prices[:k], basic.cost / unit)
+        found = Found(amounts, shares, main, basic.prices[:k], basic.cost / unit)
         return found, dict(zip(split, basic.prices[k:], strict=True))
 
     def _joined(
         self,
         found: Found,
         paid: dict[int, Fraction],
-        active: set[int],
-        types: Serving,
+        hint: Hint,
         most: int,
-        budget: Budget | None,
+        stopped: Callable[[], bool],
     ) -> bool:
         """Let join whom the prices find missing, those that gain most; whether anybody was."""
-        tables = self._tables
+        tables, main = self._tables, hint.main
         prices, denominator = common_denominator(found.prices)
         wish: list[list[tuple[Fraction, int]]] = [[] for _ in range(tables.k)]
-        for number, j in enumerate((*self._doubtful(found.prices, types.main, paid), *paid)):
+        for number, j in enumerate((*self._doubtful(found.prices, main, paid), *paid)):
             if not number % _AT_ONCE:
-                look_at(budget)
+                look(stopped)
             row = tables.supply[j].tolist()
             if j in paid:
                 over, under = paid[j].numerator * denominator, paid[j].denominator
             else:
-                i = int(types.main[j])
+                i = int(main[j])
                 over, under = prices[i], row[i]
             for i, f in enumerate(row):
                 if f and over * f > prices[i] * under and self._usable[i]:
@@ -196,7 +167,7 @@ class Exact:
         joined = False
         for i, jobs in enumerate(wish):
             for _, j in sorted(jobs, key=lambda pair: (-pair[0], pair[1]))[:most]:
-                types.add(j, i)
+                hint.more.setdefault(j, {int(main[j])}).add(i)
                 joined = True
         above = []
         for at in self._open:
@@ -206,7 +177,7 @@ class Exact:
             if beyond > 0:
                 above.append((beyond / column.cost if column.cost else Fraction(worth), at))
         for _, at in sorted(above, key=lambda pair: (-pair[0], pair[1]))[: most * tables.k]:
-            active.add(at)
+            hint.columns.add(at)
             joined = True
         return joined
 
@@ -283,7 +254,7 @@ class Purchase:
         hint = self._proposals.propose(held, closed, budget)
         look_at(budget)
         exact = Exact(self._tables, self._alone, self._columns, held, closed)
-        found = exact.solve(hint, budget)
+        found = exact.solve(hint, never if budget is None else lambda: budget.stopped)
         look_at(budget)
         return Bought(found.amounts, self._lined_up(found), found.prices, found.value)
 

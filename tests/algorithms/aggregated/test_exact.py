@@ -12,7 +12,7 @@ import pytest
 
 from algorithms.aggregated import proposal
 from algorithms.aggregated.program import Aggregated, FixedMachines
-from algorithms.aggregated.proposal import Hint, Proposals, Serving
+from algorithms.aggregated.proposal import Hint, Proposals
 from algorithms.aggregated.purchase import Blocks
 from algorithms.solvers.simplex import Basic, cheapest
 from algorithms.tables.integers import Tables
@@ -131,7 +131,7 @@ def test_a_wrong_proposal_costs_time_and_nothing_else(
     kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def nothing(self: Any, *rest: Any) -> Hint:
-        return Hint(set(), Serving(np.full(self._n, -1)))
+        return Hint(set(), self._cheapest(np.ones(self._k)), {})
 
     monkeypatch.setattr(Proposals, "propose", nothing)
     for seed in range(20):
@@ -201,7 +201,6 @@ def test_jobs_in_groups_end_at_a_vertex_as_well(
 ) -> None:
     tables = many(family, 300, **parameters)
     one_by_one = Aggregated(tables).solve(None)
-    monkeypatch.setattr(proposal, "_FEW_SHARES", 0)
     monkeypatch.setattr(proposal, "_GROUPS", 8)
     vertex = Aggregated(tables).solve(None)
     assert vertex.value == one_by_one.value
