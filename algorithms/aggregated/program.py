@@ -21,7 +21,7 @@ from ..solvers.floats import recognised
 from ..tables.integers import look_at
 from .proposal import Column
 from .pseudoforest import round_pseudoforest
-from .purchase import Blocks, Purchase
+from .purchase import Purchase, Vertex
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
@@ -34,18 +34,10 @@ if TYPE_CHECKING:
 
     from ..tables.integers import Counts, Tables
     from .pseudoforest import Edge
+    from .purchase import Blocks
 
 #: Prices are rounded down to multiples of 1 / _GRID, and of the smallest price over _DIGITS.
 _GRID, _DIGITS = 2**40, 2**32
-
-
-class Vertex(NamedTuple):
-    """An optimal vertex of LP_agg: machines of each configuration, blocks, cost and prices."""
-
-    machines: list[Fraction]
-    blocks: Blocks
-    value: Fraction
-    prices: list[Fraction]
 
 
 class Aggregated:
@@ -81,8 +73,8 @@ class Aggregated:
         tables = self.tables
         once = [int(at in there) for at in range(tables.c)]
         bought = self._purchase.solve(tables.held(once), absent, budget)
-        machines = [x + one for x, one in zip(bought.amounts, once, strict=True)]
-        return Vertex(machines, bought.blocks, bought.value + tables.cost(once), bought.prices)
+        machines = [x + one for x, one in zip(bought.machines, once, strict=True)]
+        return bought._replace(machines=machines, value=bought.value + tables.cost(once))
 
 
 def _all_machines(tables: Tables, budget: Budget | None) -> Purchase:
@@ -175,12 +167,12 @@ class FixedMachines:
             part = Purchase(tables, columns, budget).solve([0] * tables.k, (), budget)
             if part.value <= 1:
                 free = [Fraction(0)] * tables.c
-                for at, amount in zip(self._free, part.amounts[1:], strict=True):
+                for at, amount in zip(self._free, part.machines[1:], strict=True):
                     free[at] = amount
                 nothing = [Fraction(0)] * tables.k
                 return Fixed(Fraction(0), free, part.blocks, nothing, Fraction(0))
         bought = self._purchase.solve(held, (), budget)
-        pairs = zip(bought.amounts, tables.costs, strict=True)
+        pairs = zip(bought.machines, tables.costs, strict=True)
         free = [Fraction(0) if cost else amount for amount, cost in pairs]
         there = sum((p * x for p, x in zip(bought.prices, held, strict=True)), Fraction(0))
         worth = bought.value + there

@@ -49,14 +49,23 @@ _MOST_BITS = 2**20
 _AT_ONCE = 1_000
 
 
-class Found(NamedTuple):
-    """A vertex: blocks of jobs that are split, the block types of the others."""
+class Blocks(NamedTuple):
+    """Blocks in parts: each job's only type, or -1 for split ones, and the blocks of these."""
 
-    amounts: list[Fraction]
-    shares: dict[int, list[tuple[int, Fraction]]]
     main: NDArray[np.int64]
-    prices: list[Fraction]
+    shares: dict[int, dict[int, Fraction]]
+
+
+class Vertex(NamedTuple):
+    """An optimal vertex: how many machines (or what the columns are) are bought, and blocks.
+
+    At the prices no column is worth more than it costs.
+    """
+
+    machines: list[Fraction]
+    blocks: Blocks
     value: Fraction
+    prices: list[Fraction]
 
 
 class Exact:
@@ -84,7 +93,7 @@ class Exact:
         ]
         self._usable = np.array([at is not None for at in self._cheapest], dtype=bool)
 
-    def solve(self, hint: Hint, stopped: Callable[[], bool]) -> Found:
+    def solve(self, hint: Hint, stopped: Callable[[], bool]) -> Vertex:
         """Solve, beginning with what floats propose. Raises Stopped."""
         columns, main, _ = hint
         columns.update(at for at in self._cheapest if at is not None)
@@ -104,7 +113,7 @@ class Exact:
 
     def _restricted(
         self, hint: Hint, wanted: Sequence[Fraction], stopped: Callable[[], bool]
-    ) -> tuple[Found, dict[int, Fraction]]:
+    ) -> tuple[Vertex, dict[int, Fraction]]:
         """Solve over what takes part, jobs of several types split; with what these pay a unit."""
         tables, k = self._tables, self._tables.k
         active, main, more = sorted(hint.columns), hint.main, hint.more
@@ -131,18 +140,18 @@ class Exact:
         basic = cheapest(costs, rows, right, stopped)
         if basic is None:
             raise Stopped
-        amounts = [Fraction(0)] * len(self._columns)
+        machines = [Fraction(0)] * len(self._columns)
         for at, value in zip(active, basic.values, strict=False):
-            amounts[at] = value / unit
-        shares: dict[int, list[tuple[int, Fraction]]] = {}
+            machines[at] = value / unit
+        shares: dict[int, dict[int, Fraction]] = {}
         for (i, j), value in zip(pairs, basic.values[len(active) :], strict=True):
-            shares.setdefault(j, []).append((i, value / unit))
-        found = Found(amounts, shares, main, basic.prices[:k], basic.cost / unit)
+            shares.setdefault(j, {})[i] = value / unit
+        found = Vertex(machines, Blocks(main, shares), basic.cost / unit, basic.prices[:k])
         return found, dict(zip(split, basic.prices[k:], strict=True))
 
     def _joined(
         self,
-        found: Found,
+        found: Vertex,
         paid: dict[int, Fraction],
         hint: Hint,
         most: int,
@@ -202,22 +211,6 @@ class Exact:
         return [int(j) for j in doubtful.nonzero()[0]]
 
 
-class Blocks(NamedTuple):
-    """Blocks in parts: each job's only type, or -1 for split ones, and the blocks of these."""
-
-    main: NDArray[np.int64]
-    shares: dict[int, dict[int, Fraction]]
-
-
-class Bought(NamedTuple):
-    """An optimal vertex, and prices at which no column is worth more than it costs."""
-
-    amounts: list[Fraction]
-    blocks: Blocks
-    prices: list[Fraction]
-    value: Fraction
-
-
 class Purchase:
     """Buy columns, which have all types that serve, in parts, so that all jobs are served."""
 
@@ -249,14 +242,14 @@ class Purchase:
         self._columns.append(column)
         self._proposals.add(column)
 
-    def solve(self, held: Sequence[int], closed: Collection[int], budget: Budget | None) -> Bought:
+    def solve(self, held: Sequence[int], closed: Collection[int], budget: Budget | None) -> Vertex:
         """Solve with blocks held and columns closed, none of which a job needs. Raises Stopped."""
         hint = self._proposals.propose(held, closed, budget)
         look_at(budget)
         exact = Exact(self._tables, self._alone, self._columns, held, closed)
         found = exact.solve(hint, never if budget is None else lambda: budget.stopped)
         look_at(budget)
-        return Bought(found.amounts, self._lined_up(found), found.prices, found.value)
+        return found._replace(blocks=self._lined_up(found.blocks))
 
     def rough_prices(
         self, held: Sequence[Fraction | int], budget: Budget | None
@@ -282,7 +275,7 @@ class Purchase:
         there = sum((p * x for p, x in zip(prices, held, strict=True)), Fraction(0))
         return (prices, Fraction(worth)) if worth > there else None
 
-    def _lined_up(self, found: Found) -> Blocks:
+    def _lined_up(self, found: Blocks) -> Blocks:
         """Return the blocks of all jobs: equal ones take what there is for them in turn."""
         main = np.empty(len(self._order), dtype=np.int64)
         blocks = Blocks(main, {})
@@ -292,7 +285,7 @@ class Purchase:
             members = self._order[start : start + size]
             main[members] = -1
             demand, end = int(self._demands[members[0]]), Fraction(0)
-            for i, amount in shares:
+            for i, amount in shares.items():
                 gives = int(self._tables.supply[j, i])
                 # Members are intervals of length 1; block types have them one after the other.
                 begin, end = end, min(Fraction(size), end + amount * gives / demand)

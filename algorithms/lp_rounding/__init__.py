@@ -44,8 +44,7 @@ if TYPE_CHECKING:
     from cms.problem.problem import Problem
     from cms.reduction.reduction import Reduction
 
-    from ..aggregated.program import Vertex
-    from ..aggregated.purchase import Blocks
+    from ..aggregated.purchase import Blocks, Vertex
     from ..tables.integers import Counts
 
 _VARIANTS = ("milp", "published", "supports", "enumeration", "doubling")

@@ -28,7 +28,8 @@ if TYPE_CHECKING:
 
     from cms.plugin.algorithm import Budget
 
-    from ..aggregated.program import Fixed, Vertex
+    from ..aggregated.program import Fixed
+    from ..aggregated.purchase import Vertex
     from ..tables.integers import Tables
 
 #: How far from machines in parts that do to whole ones cuts are looked for.
