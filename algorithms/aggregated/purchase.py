@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from fractions import Fraction
-from math import ceil, floor, fsum
+from math import ceil, floor, fsum, gcd
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -25,7 +25,7 @@ from cms.knapsack.pricing import common_denominator
 from cms.running.stopping import Stopped, look, never
 
 from ..solvers.floats import near
-from ..solvers.simplex import cheapest
+from ..solvers.simplex import Program
 from ..tables.integers import least_pay, look_at
 from .proposal import Proposals
 
@@ -95,88 +95,77 @@ class Exact:
 
     def solve(self, hint: Hint, stopped: Callable[[], bool]) -> Vertex:
         """Solve, beginning with what floats propose. Raises Stopped."""
-        columns, main, _ = hint
+        tables, (columns, main, more) = self._tables, hint
         columns.update(at for at in self._cheapest if at is not None)
-        # What jobs want of each type, if everybody takes the main one.
-        jobs = [(main == i).nonzero()[0] for i in range(self._tables.k)]
-        demands, supply = self._tables.demands, self._tables.supply
-        wanted = [
-            total_of_quotients(demands[mine], supply[mine, i], stopped)
-            for i, mine in enumerate(jobs)
-        ]
-        rounds = 0
-        while True:
-            found, paid = self._restricted(hint, wanted, stopped)
-            if not self._joined(found, paid, hint, 2**rounds, stopped):
-                return found
-            rounds += 1
-
-    def _restricted(
-        self, hint: Hint, wanted: Sequence[Fraction], stopped: Callable[[], bool]
-    ) -> tuple[Vertex, dict[int, Fraction]]:
-        """Solve over what takes part, jobs of several types split; with what these pay a unit."""
-        tables, k = self._tables, self._tables.k
-        active, main, more = sorted(hint.columns), hint.main, hint.more
-        demands = {j: int(tables.demands[j]) for j in more}
-        supply = {j: tables.supply[j].tolist() for j in more}
-        split = sorted(more)
-        least = [blocks - there for blocks, there in zip(wanted, self._held, strict=True)]
-        for j in split:
-            i = int(main[j])
-            least[i] -= Fraction(demands[j], supply[j][i])
-        pairs = [(i, j) for j in split for i in sorted(more[j])]
-        row_of = {j: k + r for r, j in enumerate(split)}
-        size = len(active) + len(pairs)
-        rows = [[0] * size for _ in range(k + len(split))]
-        for at, column in enumerate(active):
-            for i, count in enumerate(self._columns[column].counts):
-                rows[i][at] = count
-        for at, (i, j) in enumerate(pairs, start=len(active)):
-            rows[i][at] = -1
-            rows[row_of[j]][at] = supply[j][i]
-        costs = [self._columns[at].cost for at in active] + [Fraction(0)] * len(pairs)
+        # What is lacking of each type if every job takes the main one.
+        lacking = []
+        for i, there in enumerate(self._held):
+            jobs = (main == i).nonzero()[0]
+            wanted = total_of_quotients(tables.demands[jobs], tables.supply[jobs, i], stopped)
+            lacking.append(wanted - there)
         # Whole numbers on the right: with many jobs their common denominator is long.
-        right, unit = common_denominator([*least, *(Fraction(demands[j]) for j in split)])
-        basic = cheapest(costs, rows, right, stopped)
-        if basic is None:
-            raise Stopped
-        machines = [Fraction(0)] * len(self._columns)
-        for at, value in zip(active, basic.values, strict=False):
-            machines[at] = value / unit
-        shares: dict[int, dict[int, Fraction]] = {}
-        for (i, j), value in zip(pairs, basic.values[len(active) :], strict=True):
-            shares.setdefault(j, {})[i] = value / unit
-        found = Vertex(machines, Blocks(main, shares), basic.cost / unit, basic.prices[:k])
-        return found, dict(zip(split, basic.prices[k:], strict=True))
+        least, unit = common_denominator(lacking)
+        program = Program(least)
+        # What is in the program: columns, or jobs with a type that they can take instead, whose
+        # variable counts so many blocks; and the rows that say that they take no more than they do.
+        known: dict[int | tuple[int, int], int] = {}
+        row_of: dict[int, int] = {}
+        most = 1
+        while True:
+            for at in sorted(columns - known.keys()):
+                column = self._columns[at]
+                program.add(column.cost, {i: n for i, n in enumerate(column.counts) if n})
+                known[at] = 1
+            for j in sorted(more):
+                row, first = tables.supply[j].tolist(), int(main[j])
+                for i in sorted(more[j] - {first}):
+                    if (j, i) not in known:
+                        if j not in row_of:
+                            row_of[j] = program.add_row(-int(tables.demands[j]) * unit)
+                        blocks = row[first] // gcd(row[first], row[i])
+                        gained = row[i] * blocks
+                        counts = {i: -blocks, first: gained // row[first], row_of[j]: -gained}
+                        program.add(Fraction(0), counts)
+                        known[j, i] = blocks
+            basic = program.solve(stopped)
+            if basic is None:
+                raise Stopped
+            prices = basic.prices[: tables.k]
+            if not self._joined(prices, hint, most, stopped):
+                break
+            most *= 2
+        machines, shares = [Fraction(0)] * len(self._columns), dict[int, dict[int, Fraction]]()
+        for (what, blocks), value in zip(known.items(), basic.values, strict=True):
+            if isinstance(what, int):
+                machines[what] = value / unit
+            else:
+                shares.setdefault(what[0], {})[what[1]] = value * blocks / unit
+        for j, mine in shares.items():
+            row, left = tables.supply[j].tolist(), int(tables.demands[j])
+            mine[int(main[j])] = (left - sum(row[i] * x for i, x in mine.items())) / row[main[j]]
+        return Vertex(machines, Blocks(main, shares), basic.cost / unit, prices)
 
     def _joined(
-        self,
-        found: Vertex,
-        paid: dict[int, Fraction],
-        hint: Hint,
-        most: int,
-        stopped: Callable[[], bool],
+        self, found: Sequence[Fraction], hint: Hint, most: int, stopped: Callable[[], bool]
     ) -> bool:
         """Let join whom the prices find missing, those that gain most; whether anybody was."""
-        tables, main = self._tables, hint.main
-        prices, denominator = common_denominator(found.prices)
+        tables, (columns, main, more) = self._tables, hint
+        prices, denominator = common_denominator(found)
         wish: list[list[tuple[Fraction, int]]] = [[] for _ in range(tables.k)]
-        for number, j in enumerate((*self._doubtful(found.prices, main, paid), *paid)):
+        for number, j in enumerate((*self._doubtful(found, main, more), *more)):
             if not number % _AT_ONCE:
                 look(stopped)
             row = tables.supply[j].tolist()
-            if j in paid:
-                over, under = paid[j].numerator * denominator, paid[j].denominator
-            else:
-                i = int(main[j])
-                over, under = prices[i], row[i]
+            first = int(main[j])
+            if j in more:
+                first = min((Fraction(prices[i], row[i]), i) for i in more[j])[1]
             for i, f in enumerate(row):
-                if f and over * f > prices[i] * under and self._usable[i]:
-                    wish[i].append((Fraction(over * f, under), j))
+                if f and prices[first] * f > prices[i] * row[first] and self._usable[i]:
+                    wish[i].append((Fraction(prices[first] * f, row[first]), j))
         joined = False
         for i, jobs in enumerate(wish):
             for _, j in sorted(jobs, key=lambda pair: (-pair[0], pair[1]))[:most]:
-                hint.more.setdefault(j, {int(main[j])}).add(i)
+                more.setdefault(j, {int(main[j])}).add(i)
                 joined = True
         above = []
         for at in self._open:
@@ -186,7 +175,7 @@ class Exact:
             if beyond > 0:
                 above.append((beyond / column.cost if column.cost else Fraction(worth), at))
         for _, at in sorted(above, key=lambda pair: (-pair[0], pair[1]))[: most * tables.k]:
-            hint.columns.add(at)
+            columns.add(at)
             joined = True
         return joined
 
