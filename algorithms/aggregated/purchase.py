@@ -143,6 +143,8 @@ class Exact:
         for j, mine in shares.items():
             row, left = tables.supply[j].tolist(), int(tables.demands[j])
             mine[int(main[j])] = (left - sum(row[i] * x for i, x in mine.items())) / row[main[j]]
+            # How blocks round depends on this order.
+            shares[j] = dict(sorted(mine.items()))
         return Vertex(machines, Blocks(main, shares), basic.cost / unit, prices)
 
     def _joined(
