@@ -40,12 +40,30 @@ if TYPE_CHECKING:
 _GRID, _DIGITS = 2**40, 2**32
 
 
+class Fixed(NamedTuple):
+    """Whether given machines do if blocks can be cut, and what follows if they do not.
+
+    ``lacking`` is what machines that have to be added cost, in parts; 0 if the given ones do. Then
+    ``blocks`` are theirs. ``free`` machines of each configuration are used that cost nothing. No
+    machine is worth more than it costs at the ``prices``, where the jobs pay ``worth`` for blocks
+    in parts, so that any machines that do are worth no less; the given ones are worth ``lacking``
+    less.
+    """
+
+    lacking: Fraction
+    free: list[Fraction]
+    blocks: Blocks
+    prices: list[Fraction]
+    worth: Fraction
+
+
 class Aggregated:
     """The aggregated linear program of a problem without limits on machines, solved exactly."""
 
     def __init__(self, tables: Tables, budget: Budget | None = None) -> None:
         self.tables = tables
-        self._purchase = _all_machines(tables, budget)
+        pairs = zip(tables.costs, tables.counts, strict=True)
+        self._purchase = Purchase(tables, [Column(cost, row) for cost, row in pairs], budget)
 
     def join(self, shapes: Iterable[Configuration]) -> bool:
         """Let further configurations take part; whether there is a new one."""
@@ -76,11 +94,22 @@ class Aggregated:
         machines = [x + one for x, one in zip(bought.machines, once, strict=True)]
         return bought._replace(machines=machines, value=bought.value + tables.cost(once))
 
+    def lacking(self, machines: Sequence[int], budget: Budget | None) -> Fixed:
+        """Solve over blocks alone for given machines, with others if need be. Raises Stopped."""
+        tables = self.tables
+        held = tables.held(machines)
+        bought = self._purchase.solve(held, (), budget)
+        pairs = zip(bought.machines, tables.costs, strict=True)
+        free = [Fraction(0) if cost else amount for amount, cost in pairs]
+        there = sum((p * x for p, x in zip(bought.prices, held, strict=True)), Fraction(0))
+        worth = bought.value + there
+        return Fixed(bought.value, free, bought.blocks, bought.prices, worth)
 
-def _all_machines(tables: Tables, budget: Budget | None) -> Purchase:
-    """Buy machines of every configuration."""
-    pairs = zip(tables.costs, tables.counts, strict=True)
-    return Purchase(tables, [Column(cost, row) for cost, row in pairs], budget)
+    def refuted(
+        self, machines: Sequence[Fraction], budget: Budget | None
+    ) -> tuple[list[Fraction], Fraction] | None:
+        """Find prices, not the best, that show that machines do not do; None if floats see none."""
+        return self._purchase.refuted(self.tables.held(machines), budget)
 
 
 def solved(tables: Tables, budget: Budget | None) -> tuple[Tables, Vertex]:
@@ -129,60 +158,6 @@ class _Lacking:
         rows, self._read = region.rows[self._read :], len(region.rows)
         vast = [row for row in rows if row.machine in self._vast and any(row.counts)]
         return [configuration_of(self._problem, row) for row in vast]
-
-
-class Fixed(NamedTuple):
-    """Whether given machines do if blocks can be cut, and what follows if they do not.
-
-    ``lacking`` is what machines that have to be added cost, in parts; 0 if the given ones do. Then
-    ``blocks`` are theirs. ``free`` machines of each configuration are used that cost nothing. No
-    machine is worth more than it costs at the ``prices``, where the jobs pay ``worth`` for blocks
-    in parts, so that any machines that do are worth no less; the given ones are worth ``lacking``
-    less.
-    """
-
-    lacking: Fraction
-    free: list[Fraction]
-    blocks: Blocks
-    prices: list[Fraction]
-    worth: Fraction
-
-
-class FixedMachines:
-    """The program over blocks alone: the machines are given, and others are added if need be."""
-
-    def __init__(self, tables: Tables, budget: Budget | None = None) -> None:
-        self._tables = tables
-        self._purchase = _all_machines(tables, budget)
-        self._free = [at for at, cost in enumerate(tables.costs) if not cost]
-
-    def solve(self, machines: Sequence[int], budget: Budget | None) -> Fixed:
-        """Solve for given machines. Raises Stopped."""
-        tables = self._tables
-        held = tables.held(machines)
-        if tables.served_by([*machines], self._free):
-            # What part of the machines would do: where they do no prices are 0, nor do many tie.
-            columns = [Column(Fraction(1), held)]
-            columns += [Column(Fraction(0), tables.counts[at]) for at in self._free]
-            part = Purchase(tables, columns, budget).solve([0] * tables.k, (), budget)
-            if part.value <= 1:
-                free = [Fraction(0)] * tables.c
-                for at, amount in zip(self._free, part.machines[1:], strict=True):
-                    free[at] = amount
-                nothing = [Fraction(0)] * tables.k
-                return Fixed(Fraction(0), free, part.blocks, nothing, Fraction(0))
-        bought = self._purchase.solve(held, (), budget)
-        pairs = zip(bought.machines, tables.costs, strict=True)
-        free = [Fraction(0) if cost else amount for amount, cost in pairs]
-        there = sum((p * x for p, x in zip(bought.prices, held, strict=True)), Fraction(0))
-        worth = bought.value + there
-        return Fixed(bought.value, free, bought.blocks, bought.prices, worth)
-
-    def refuted(
-        self, machines: Sequence[Fraction], budget: Budget | None
-    ) -> tuple[list[Fraction], Fraction] | None:
-        """Find prices, not the best, that show that machines do not do; None if floats see none."""
-        return self._purchase.refuted(self._tables.held(machines), budget)
 
 
 def certificate(

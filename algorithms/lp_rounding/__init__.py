@@ -15,7 +15,7 @@ from cms.running.stopping import Stopped
 from cms.values.fields import CheckedFields
 
 from ..aggregated.program import (
-    FixedMachines,
+    Aggregated,
     certificate,
     doubled,
     guarantee_of_doubled,
@@ -311,7 +311,7 @@ class _Run:
             if self._options.plain:
                 yield "aggregated program, T-2", doubled(vertex, tables, self._budget)
             return
-        program = FixedMachines(tables, budget)
+        program = Aggregated(tables, budget)
         cuts = [cut_by(vertex.prices, vertex.value, tables)]
         for machines in vectors(tables, vertex.value, most):
             if budget.stopped:
@@ -319,7 +319,7 @@ class _Run:
             # What other machines lacked rules most out at once.
             if not all(cut.keeps(machines) for cut in cuts):
                 continue
-            found = program.solve(machines, budget)
+            found = program.lacking(machines, budget)
             if not found.lacking:
                 counts = self._twice(list(map(Fraction, machines)), found.blocks)
                 yield "the cheapest machines, twice", counts

@@ -20,7 +20,7 @@ from cms.knapsack.pricing import common_denominator
 from cms.running.stopping import Stopped
 from cms.values.numbers import common_step
 
-from ..aggregated.program import Aggregated, FixedMachines, repaired
+from ..aggregated.program import Aggregated, repaired
 from ..solvers.integer import LARGEST, Program, Settings
 
 if TYPE_CHECKING:
@@ -133,14 +133,14 @@ def cheapest_whole(
     tables: Tables, vertex: Vertex, most: Fraction, budget: Budget
 ) -> tuple[list[int], Fixed]:
     """Solve MILP_c for tables in reach, where machines that cost ``most`` do. Raises Stopped."""
-    program = FixedMachines(tables, budget)
+    program = Aggregated(tables, budget)
     search = _Search(tables, most)
     search.add(cut_by(vertex.prices, vertex.value, tables))
     while True:
         machines = search.cheapest(budget)
         if _cut_off(search, program, machines, vertex, budget):
             continue
-        found = program.solve(machines, budget)
+        found = program.lacking(machines, budget)
         if not found.lacking:
             return machines, found
         if search.add(cut_by(found.prices, found.worth, tables)).keeps(machines):
@@ -149,7 +149,7 @@ def cheapest_whole(
 
 def _cut_off(
     search: _Search,
-    program: FixedMachines,
+    program: Aggregated,
     machines: Sequence[int],
     vertex: Vertex,
     budget: Budget,

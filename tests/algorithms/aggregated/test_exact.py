@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from algorithms.aggregated import proposal
-from algorithms.aggregated.program import Aggregated, FixedMachines
+from algorithms.aggregated.program import Aggregated
 from algorithms.aggregated.proposal import Hint, Proposals
 from algorithms.aggregated.purchase import Blocks
 from algorithms.solvers.simplex import Basic, cheapest
@@ -162,10 +162,10 @@ def test_machines_that_do_not_do_are_told_by_prices(kind: str) -> None:
     for seed in range(number):
         tables = drawn(kind, seed)
         vertex = Aggregated(tables).solve(None)
-        program = FixedMachines(tables)
+        program = Aggregated(tables)
         for shift in (0, -1):
             machines = [max(0, -(-x.numerator // x.denominator) + shift) for x in vertex.machines]
-            found = program.solve(machines, None)
+            found = program.lacking(machines, None)
             held = tables.held(machines)
             seen[not found.lacking] += 1
             if not found.lacking:
@@ -226,7 +226,7 @@ def test_what_is_refuted_quickly_does_not_do(kind: str) -> None:
     for seed in range(number):
         tables = drawn(kind, seed)
         vertex = Aggregated(tables).solve(None)
-        program = FixedMachines(tables)
+        program = Aggregated(tables)
         assert program.refuted(vertex.machines, None) is None
         for part in (Fraction(1, 2), Fraction(99, 100)):
             fewer = [part * x for x in vertex.machines]
