@@ -12,6 +12,7 @@ them in turn.
 
 from __future__ import annotations
 
+from bisect import insort
 from dataclasses import replace
 from fractions import Fraction
 from math import ceil, floor, fsum, gcd
@@ -76,6 +77,7 @@ class Exact:
         tables: Tables,
         alone: NDArray[np.float64],
         columns: Sequence[Column],
+        ways: Sequence[Sequence[tuple[Fraction, int]]],
         held: Sequence[int],
         closed: Collection[int],
     ) -> None:
@@ -83,14 +85,7 @@ class Exact:
         self._held = held
         self._open = [at for at in range(len(self._columns)) if at not in closed]
         # The cheapest way to a block of each type; None if there is none.
-        self._cheapest: list[int | None] = [
-            min(
-                (at for at in self._open if self._columns[at].counts[i]),
-                key=lambda at: (Fraction(self._columns[at].cost, self._columns[at].counts[i]), at),
-                default=None,
-            )
-            for i in range(tables.k)
-        ]
+        self._cheapest = [next((at for _, at in way if at not in closed), None) for way in ways]
         self._usable = np.array([at is not None for at in self._cheapest], dtype=bool)
 
     def solve(self, hint: Hint, stopped: Callable[[], bool]) -> Vertex:
@@ -223,6 +218,8 @@ class Purchase:
         self._alone = self._tables.alone
         look_at(budget)
         self._columns: list[Column] = []
+        # What a block of each type costs on each column that has it, the cheapest first.
+        self._ways: list[list[tuple[Fraction, int]]] = [[] for _ in range(tables.k)]
         dearest = max((column.cost for column in columns), default=Fraction(1)) or Fraction(1)
         self._proposals = Proposals(self._tables.k, self._alone, dearest)
         for column in columns:
@@ -230,6 +227,9 @@ class Purchase:
 
     def add(self, column: Column) -> None:
         """Offer one more column."""
+        for way, count in zip(self._ways, column.counts, strict=True):
+            if count:
+                insort(way, (column.cost / count, len(self._columns)))
         self._columns.append(column)
         self._proposals.add(column)
 
@@ -237,7 +237,7 @@ class Purchase:
         """Solve with blocks held and columns closed, none of which a job needs. Raises Stopped."""
         hint = self._proposals.propose(held, closed, budget)
         look_at(budget)
-        exact = Exact(self._tables, self._alone, self._columns, held, closed)
+        exact = Exact(self._tables, self._alone, self._columns, self._ways, held, closed)
         found = exact.solve(hint, never if budget is None else lambda: budget.stopped)
         look_at(budget)
         return found._replace(blocks=self._lined_up(found.blocks))
