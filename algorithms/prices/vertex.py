@@ -85,7 +85,6 @@ def solve_dantzig_wolfe(problem: Problem, budget: Budget) -> BasicSolution | Non
 
 
 def _mixture(search: PriceSearch, budget: Budget) -> Fractional | None:
-    """Read the fractional solution; None if stopped."""
     if search.exact:
         return fractional(search)
     if search.machines and len(search.region.blocks) > MOST_BLOCKS:

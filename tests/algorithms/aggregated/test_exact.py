@@ -109,6 +109,13 @@ def do(tables: Tables, machines: Sequence[Fraction | int], blocks: Blocks) -> No
     assert all(amount >= d for amount, d in zip(got, tables.demands, strict=True))
 
 
+def pay(tables: Tables, prices: Sequence[Fraction]) -> Fraction:
+    """What all jobs pay for blocks in parts."""
+    pairs = zip(tables.demands.tolist(), tables.supply.tolist(), strict=True)
+    least = (min(prices[i] * Fraction(d, f) for i, f in enumerate(r) if f) for d, r in pairs)
+    return sum(least, Fraction(0))
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_floats_only_propose(kind: str) -> None:
     for seed in range(so_many(4, 40)):
@@ -118,11 +125,7 @@ def test_floats_only_propose(kind: str) -> None:
         is_a_vertex_of_that_value(tables, vertex.value, vertex.machines)
         for row, cost in zip(tables.counts, tables.costs, strict=True):
             assert sum(p * a for p, a in zip(vertex.prices, row, strict=True)) <= cost
-        worth = [
-            min(vertex.prices[i] * Fraction(d, f) for i, f in enumerate(row) if f)
-            for d, row in zip(tables.demands.tolist(), tables.supply.tolist(), strict=True)
-        ]
-        assert sum(worth) == vertex.value
+        assert pay(tables, vertex.prices) == vertex.value
         do(tables, vertex.machines, vertex.blocks)
 
 
@@ -172,12 +175,8 @@ def test_machines_that_do_not_do_are_told_by_prices(kind: str) -> None:
                 do(tables, machines, found.blocks)
                 continue
             # Nobody can pay less, and the machines are worth less than that.
-            worth = [
-                min(found.prices[i] * Fraction(d, f) for i, f in enumerate(row) if f)
-                for d, row in zip(tables.demands.tolist(), tables.supply.tolist(), strict=True)
-            ]
             there = sum(p * x for p, x in zip(found.prices, held, strict=True))
-            assert sum(worth) == found.worth == there + found.lacking
+            assert pay(tables, found.prices) == found.worth == there + found.lacking
     assert min(seen.values()) > number // 3
 
 
@@ -235,12 +234,8 @@ def test_what_is_refuted_quickly_does_not_do(kind: str) -> None:
                 continue
             refuted += 1
             prices, worth = found
-            least = [
-                min(prices[i] * Fraction(d, f) for i, f in enumerate(row) if f)
-                for d, row in zip(tables.demands.tolist(), tables.supply.tolist(), strict=True)
-            ]
             pairs = list(zip(fewer, tables.counts, strict=True))
             held = [sum(x * row[i] for x, row in pairs) for i in range(tables.k)]
             there = sum(p * x for p, x in zip(prices, held, strict=True))
-            assert there < worth <= sum(least)
+            assert there < worth <= pay(tables, prices)
     assert refuted > number * 2 // 3

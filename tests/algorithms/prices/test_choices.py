@@ -7,12 +7,11 @@ from collections import Counter
 from fractions import Fraction
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from algorithms.branch_and_price.shapes import Shapes
-from algorithms.prices.choices import Choices, block_totals, choices_of
+from algorithms.prices.choices import Choices, choices_of
 from cms import Configuration, Job, MachineType, Problem, SizeBoundedConfigurations
 from tests.algorithms.branch_and_price.parts import reduced, searched
 from tests.families import instance
@@ -54,16 +53,6 @@ def test_what_is_left_out_and_joined_again_is_the_same(rows: Rows, kinds: set[in
     assert content(both) == content(choices)
     assert (np.diff(both.kinds) >= 0).all()
     assert both.load() == choices.load()
-
-
-@pytest.mark.parametrize("dtype", [np.int16, np.int32, np.int64])
-def test_totals_do_not_overflow_short_integers(dtype: type[np.signedinteger]) -> None:
-    largest = int(np.iinfo(dtype).max)
-    options = np.full((5, 2), largest, dtype=dtype)
-    ones = np.ones(5, dtype=np.int64)
-    assert block_totals(options, ones) == [5 * largest] * 2
-    assert block_totals(options, ones * 7) == [35 * largest] * 2
-    assert block_totals(options, ones * 0) == [0, 0]
 
 
 # --- configurations -------------------------------------------------------------------------------

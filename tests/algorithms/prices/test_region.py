@@ -28,7 +28,7 @@ from tests.property.definition import INFEASIBLE, INVALID, Side, evaluate_leaf
 from tests.samples import so_many, spread
 
 PRICED = [family for family in FAMILIES if family != "long_numbers"]
-FEW, MANY = 9, 400
+FEW = 9
 
 
 def random_path(rng: random.Random, problem: Problem) -> tuple[Condition, ...]:
