@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 from math import ceil
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -38,23 +38,6 @@ if TYPE_CHECKING:
 
 #: Prices are rounded down to multiples of 1 / _GRID, and of the smallest price over _DIGITS.
 _GRID, _DIGITS = 2**40, 2**32
-
-
-class Fixed(NamedTuple):
-    """Whether given machines do if blocks can be cut, and what follows if they do not.
-
-    ``lacking`` is what machines that have to be added cost, in parts; 0 if the given ones do. Then
-    ``blocks`` are theirs. ``free`` machines of each configuration are used that cost nothing. No
-    machine is worth more than it costs at the ``prices``, where the jobs pay ``worth`` for blocks
-    in parts, so that any machines that do are worth no less; the given ones are worth ``lacking``
-    less.
-    """
-
-    lacking: Fraction
-    free: list[Fraction]
-    blocks: Blocks
-    prices: list[Fraction]
-    worth: Fraction
 
 
 class Aggregated:
@@ -94,16 +77,12 @@ class Aggregated:
         machines = [x + one for x, one in zip(bought.machines, once, strict=True)]
         return bought._replace(machines=machines, value=bought.value + tables.cost(once))
 
-    def lacking(self, machines: Sequence[int], budget: Budget | None) -> Fixed:
-        """Solve over blocks alone for given machines, with others if need be. Raises Stopped."""
-        tables = self.tables
-        held = tables.held(machines)
-        bought = self._purchase.solve(held, (), budget)
-        pairs = zip(bought.machines, tables.costs, strict=True)
-        free = [Fraction(0) if cost else amount for amount, cost in pairs]
-        there = sum((p * x for p, x in zip(bought.prices, held, strict=True)), Fraction(0))
-        worth = bought.value + there
-        return Fixed(bought.value, free, bought.blocks, bought.prices, worth)
+    def beside(self, machines: Sequence[int], budget: Budget | None) -> Vertex:
+        """Solve over blocks where machines are given and others cost. Raises Stopped.
+
+        The given ones do if blocks can be cut where the others cost nothing.
+        """
+        return self._purchase.solve(self.tables.held(machines), (), budget)
 
     def refuted(
         self, machines: Sequence[Fraction], budget: Budget | None
@@ -122,42 +101,33 @@ def solved(tables: Tables, budget: Budget | None) -> tuple[Tables, Vertex]:
     program = Aggregated(tables, budget)
     if not tables.vast:
         return tables, program.solve(budget)
-    lacking = _Lacking(tables)
+    problem, region = tables.problem, Region(tables.problem, proper=False)
+    vast = [at for at, machine in enumerate(problem.machine_types) if machine.name in tables.vast]
+    read, undecided = len(region.rows), True
+
+    def joined(prices: Sequence[Fraction]) -> bool:
+        """Whether contents of vast sets join that are worth more than their machines cost."""
+        nonlocal read, undecided
+        worth = region.worth(prices)
+        undecided = any(worth[at] > region.costs[at] for at in vast)
+        rows, read = region.rows[read:], len(region.rows)
+        asked = [row for row in rows if row.machine in vast and any(row.counts)]
+        return program.join(configuration_of(problem, row) for row in asked)
+
     while True:
-        prices = program.rough_prices(budget)
-        if prices is None or not program.join(lacking.at(prices)):
+        rough = program.rough_prices(budget)
+        if rough is None or not joined(rough):
             break
     while True:
         vertex = program.solve(budget)
-        if not program.join(lacking.at(vertex.prices)):
-            if lacking.undecided:
-                raise UnsupportedProblem(
-                    "the search for the most valuable content of a machine comes to no end: sizes "
-                    "are too far apart for a table of all capacities; use auto or price_and_branch"
-                )
-            return program.tables, vertex
-
-
-class _Lacking:
-    """Finds contents of vast sets that are worth more than their machines cost."""
-
-    def __init__(self, tables: Tables) -> None:
-        self._problem = tables.problem
-        self._region = Region(tables.problem, proper=False)
-        self._read = len(self._region.rows)
-        types = enumerate(self._problem.machine_types)
-        self._vast = [at for at, machine in types if machine.name in tables.vast]
-        #: Whether the last prices may have left one out.
-        self.undecided = False
-
-    def at(self, prices: Sequence[Fraction]) -> list[Configuration]:
-        """Return contents that prices ask for."""
-        region = self._region
-        worth = region.worth(prices)
-        self.undecided = any(worth[at] > region.costs[at] for at in self._vast)
-        rows, self._read = region.rows[self._read :], len(region.rows)
-        vast = [row for row in rows if row.machine in self._vast and any(row.counts)]
-        return [configuration_of(self._problem, row) for row in vast]
+        if not joined(vertex.prices):
+            break
+    if undecided:
+        raise UnsupportedProblem(
+            "the search for the most valuable content of a machine comes to no end: sizes "
+            "are too far apart for a table of all capacities; use auto or price_and_branch"
+        )
+    return program.tables, vertex
 
 
 def certificate(

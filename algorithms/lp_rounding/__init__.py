@@ -31,6 +31,7 @@ from .search import (
     cheapest_support,
     cheapest_whole,
     cut_by,
+    cut_by_vertex,
     in_reach,
     limit_on_cost,
     number_of_vectors,
@@ -300,7 +301,7 @@ class _Run:
         whole, found = cheapest_whole(tables, vertex, most, budget)
         yield "whole machines", SolverBound(tables.cost(whole), "CP-SAT")
         # The machines that cost nothing are added, whole.
-        machines = [Fraction(x + ceil(free)) for x, free in zip(whole, found.free, strict=True)]
+        machines = [Fraction(x + ceil(free)) for x, free in zip(whole, found.machines, strict=True)]
         yield "whole machines, twice", self._twice(machines, found.blocks)
 
     def _enumeration(self, vertex: Vertex) -> Iterator[tuple[str, Counts | SolverBound]]:
@@ -319,12 +320,12 @@ class _Run:
             # What other machines lacked rules most out at once.
             if not all(cut.keeps(machines) for cut in cuts):
                 continue
-            found = program.lacking(machines, budget)
-            if not found.lacking:
+            found = program.beside(machines, budget)
+            if not found.value:
                 counts = self._twice(list(map(Fraction, machines)), found.blocks)
                 yield "the cheapest machines, twice", counts
                 return
-            cuts.append(cut_by(found.prices, found.worth, tables))
+            cuts.append(cut_by_vertex(found, tables, machines))
         if not budget.stopped:
             raise AssertionError("no machines within T-2's bound do, though its own machines do")
 

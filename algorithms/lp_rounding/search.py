@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 
     from cms.plugin.algorithm import Budget
 
-    from ..aggregated.program import Fixed
     from ..aggregated.purchase import Vertex
     from ..tables.integers import Tables
 
@@ -109,6 +108,14 @@ class Cut(NamedTuple):
         return sum(v * x for v, x in zip(self.values, machines, strict=True)) >= self.least
 
 
+def cut_by_vertex(vertex: Vertex, tables: Tables, machines: Sequence[int]) -> Cut:
+    """Return what a vertex says of all machines that do, beside given ones that did not."""
+    held = tables.held(machines)
+    pairs = zip(vertex.prices, held, strict=True)
+    worth = vertex.value + sum((p * x for p, x in pairs), Fraction(0))
+    return cut_by(vertex.prices, worth, tables)
+
+
 def cut_by(prices: Sequence[Fraction], worth: Fraction, tables: Tables) -> Cut:
     """Return what prices say of all machines that do, where jobs pay ``worth`` at them."""
     counted, _ = common_denominator([*prices, worth])
@@ -131,8 +138,11 @@ def in_reach(tables: Tables) -> bool:
 
 def cheapest_whole(
     tables: Tables, vertex: Vertex, most: Fraction, budget: Budget
-) -> tuple[list[int], Fixed]:
-    """Solve MILP_c for tables in reach, where machines that cost ``most`` do. Raises Stopped."""
+) -> tuple[list[int], Vertex]:
+    """Solve MILP_c for tables in reach, where machines that cost ``most`` do. Raises Stopped.
+
+    Returns the machines, and the blocks and free machines beside them.
+    """
     program = Aggregated(tables, budget)
     search = _Search(tables, most)
     search.add(cut_by(vertex.prices, vertex.value, tables))
@@ -140,10 +150,10 @@ def cheapest_whole(
         machines = search.cheapest(budget)
         if _cut_off(search, program, machines, vertex, budget):
             continue
-        found = program.lacking(machines, budget)
-        if not found.lacking:
+        found = program.beside(machines, budget)
+        if not found.value:
             return machines, found
-        if search.add(cut_by(found.prices, found.worth, tables)).keeps(machines):
+        if search.add(cut_by_vertex(found, tables, machines)).keeps(machines):
             search.excluded.append(machines)
 
 

@@ -168,15 +168,15 @@ def test_machines_that_do_not_do_are_told_by_prices(kind: str) -> None:
         program = Aggregated(tables)
         for shift in (0, -1):
             machines = [max(0, -(-x.numerator // x.denominator) + shift) for x in vertex.machines]
-            found = program.lacking(machines, None)
+            found = program.beside(machines, None)
             held = tables.held(machines)
-            seen[not found.lacking] += 1
-            if not found.lacking:
+            seen[not found.value] += 1
+            if not found.value:
                 do(tables, machines, found.blocks)
                 continue
             # Nobody can pay less, and the machines are worth less than that.
             there = sum(p * x for p, x in zip(found.prices, held, strict=True))
-            assert pay(tables, found.prices) == found.worth == there + found.lacking
+            assert pay(tables, found.prices) == there + found.value
     assert min(seen.values()) > number // 3
 
 

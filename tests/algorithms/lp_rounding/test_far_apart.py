@@ -36,9 +36,7 @@ def milp_c(tables: Tables) -> Fraction:
     reach = [range(int(most / cost) + 1) for cost in tables.costs]
     vectors = sorted(itertools.product(*reach), key=tables.cost)
     for machines in vectors:
-        found = program.lacking(machines, None)
-        assert found is not None
-        if not found.lacking:
+        if not program.beside(machines, None).value:
             return tables.cost(machines)
     raise AssertionError("no machines do")
 
