@@ -69,134 +69,6 @@ class Vertex(NamedTuple):
     prices: list[Fraction]
 
 
-class Exact:
-    """One program in rationals; columns and jobs' block types join as its prices ask for them."""
-
-    def __init__(
-        self,
-        tables: Tables,
-        alone: NDArray[np.float64],
-        columns: Sequence[Column],
-        ways: Sequence[Sequence[tuple[Fraction, int]]],
-        held: Sequence[int],
-        closed: Collection[int],
-    ) -> None:
-        self._tables, self._alone, self._columns = tables, alone, columns
-        self._held = held
-        self._open = [at for at in range(len(self._columns)) if at not in closed]
-        # The cheapest way to a block of each type; None if there is none.
-        self._cheapest = [next((at for _, at in way if at not in closed), None) for way in ways]
-        self._usable = np.array([at is not None for at in self._cheapest], dtype=bool)
-
-    def solve(self, hint: Hint, stopped: Callable[[], bool]) -> Vertex:
-        """Solve, beginning with what floats propose. Raises Stopped."""
-        tables, (columns, main, more) = self._tables, hint
-        columns.update(at for at in self._cheapest if at is not None)
-        # What is lacking of each type if every job takes the main one.
-        lacking = []
-        for i, there in enumerate(self._held):
-            jobs = (main == i).nonzero()[0]
-            wanted = total_of_quotients(tables.demands[jobs], tables.supply[jobs, i], stopped)
-            lacking.append(wanted - there)
-        # Whole numbers on the right: with many jobs their common denominator is long.
-        least, unit = common_denominator(lacking)
-        program = Program(least)
-        # What is in the program: columns, or jobs with a type that they can take instead, whose
-        # variable counts so many blocks; and the rows that say that they take no more than they do.
-        known: dict[int | tuple[int, int], int] = {}
-        row_of: dict[int, int] = {}
-        most = 1
-        while True:
-            for at in sorted(columns - known.keys()):
-                column = self._columns[at]
-                program.add(column.cost, {i: n for i, n in enumerate(column.counts) if n})
-                known[at] = 1
-            for j in sorted(more):
-                row, first = tables.supply[j].tolist(), int(main[j])
-                for i in sorted(more[j] - {first}):
-                    if (j, i) not in known:
-                        if j not in row_of:
-                            row_of[j] = program.add_row(-int(tables.demands[j]) * unit)
-                        blocks = row[first] // gcd(row[first], row[i])
-                        gained = row[i] * blocks
-                        counts = {i: -blocks, first: gained // row[first], row_of[j]: -gained}
-                        program.add(Fraction(0), counts)
-                        known[j, i] = blocks
-            basic = program.solve(stopped)
-            if basic is None:
-                raise Stopped
-            prices = basic.prices[: tables.k]
-            if not self._joined(prices, hint, most, stopped):
-                break
-            most *= 2
-        machines, shares = [Fraction(0)] * len(self._columns), dict[int, dict[int, Fraction]]()
-        for (what, blocks), value in zip(known.items(), basic.values, strict=True):
-            if isinstance(what, int):
-                machines[what] = value / unit
-            else:
-                shares.setdefault(what[0], {})[what[1]] = value * blocks / unit
-        for j, mine in shares.items():
-            row, left = tables.supply[j].tolist(), int(tables.demands[j])
-            mine[int(main[j])] = (left - sum(row[i] * x for i, x in mine.items())) / row[main[j]]
-            # How blocks round depends on this order.
-            shares[j] = dict(sorted(mine.items()))
-        return Vertex(machines, Blocks(main, shares), basic.cost / unit, prices)
-
-    def _joined(
-        self, found: Sequence[Fraction], hint: Hint, most: int, stopped: Callable[[], bool]
-    ) -> bool:
-        """Let join whom the prices find missing, those that gain most; whether anybody was."""
-        tables, (columns, main, more) = self._tables, hint
-        prices, denominator = common_denominator(found)
-        wish: list[list[tuple[Fraction, int]]] = [[] for _ in range(tables.k)]
-        for number, j in enumerate((*self._doubtful(found, main, more), *more)):
-            if not number % _AT_ONCE:
-                look(stopped)
-            row = tables.supply[j].tolist()
-            first = int(main[j])
-            if j in more:
-                first = min((Fraction(prices[i], row[i]), i) for i in more[j])[1]
-            for i, f in enumerate(row):
-                if f and prices[first] * f > prices[i] * row[first] and self._usable[i]:
-                    wish[i].append((Fraction(prices[first] * f, row[first]), j))
-        joined = False
-        for i, jobs in enumerate(wish):
-            for _, j in sorted(jobs, key=lambda pair: (-pair[0], pair[1]))[:most]:
-                more.setdefault(j, {int(main[j])}).add(i)
-                joined = True
-        above = []
-        for at in self._open:
-            column = self._columns[at]
-            worth = sum(p * a for p, a in zip(prices, column.counts, strict=True) if a)
-            beyond = worth - column.cost * denominator
-            if beyond > 0:
-                above.append((beyond / column.cost if column.cost else Fraction(worth), at))
-        for _, at in sorted(above, key=lambda pair: (-pair[0], pair[1]))[: most * tables.k]:
-            columns.add(at)
-            joined = True
-        return joined
-
-    def _doubtful(
-        self, prices: Sequence[Fraction], main: NDArray[np.int64], split: Collection[int]
-    ) -> list[int]:
-        """List jobs with one type of which floats do not say for certain that it is the best."""
-        asked = np.array([near(price) for price in prices])
-        alone, there = self._alone, (self._alone < np.inf) & self._usable
-        doubtful = np.ones(len(main), dtype=bool)
-        if alone.max(where=there, initial=0.0) < _MOST and all(
-            not price or _LEAST < number < _MOST
-            for price, number in zip(prices, asked.tolist(), strict=True)
-        ):
-            rows = np.arange(len(main))
-            pays = np.where(there, np.where(there, alone, 0.0) * asked, np.inf)
-            mine = pays[rows, main]
-            pays[rows, main] = np.inf
-            # Who pays nothing pays for no other type.
-            doubtful = (pays.min(axis=1, initial=np.inf) <= mine * (1 + _WRONG)) & (mine > 0)
-        doubtful[list(split)] = False
-        return [int(j) for j in doubtful.nonzero()[0]]
-
-
 class Purchase:
     """Buy columns, which have all types that serve, in parts, so that all jobs are served."""
 
@@ -237,10 +109,133 @@ class Purchase:
         """Solve with blocks held and columns closed, none of which a job needs. Raises Stopped."""
         hint = self._proposals.propose(held, closed, budget)
         look_at(budget)
-        exact = Exact(self._tables, self._alone, self._columns, self._ways, held, closed)
-        found = exact.solve(hint, never if budget is None else lambda: budget.stopped)
+        stopped = never if budget is None else lambda: budget.stopped
+        found = self._exact(hint, held, closed, stopped)
         look_at(budget)
         return found._replace(blocks=self._lined_up(found.blocks))
+
+    def _exact(
+        self,
+        hint: Hint,
+        held: Sequence[int],
+        closed: Collection[int],
+        stopped: Callable[[], bool],
+    ) -> Vertex:
+        """Solve in rationals, beginning with what floats propose. Raises Stopped."""
+        tables, (columns, main, more) = self._tables, hint
+        # The cheapest way to a block of each type, if there is one.
+        ways = [next((at for _, at in way if at not in closed), None) for way in self._ways]
+        columns.update(at for at in ways if at is not None)
+        self._usable = np.array([at is not None for at in ways], dtype=bool)
+        # What is lacking of each type if every job takes the main one.
+        lacking = []
+        for i, there in enumerate(held):
+            jobs = (main == i).nonzero()[0]
+            wanted = total_of_quotients(tables.demands[jobs], tables.supply[jobs, i], stopped)
+            lacking.append(wanted - there)
+        # Whole numbers on the right: with many jobs their common denominator is long.
+        least, unit = common_denominator(lacking)
+        program = Program(least)
+        # What is in the program: columns, or jobs with a type that they can take instead, whose
+        # variable counts so many blocks; and the rows that say that they take no more than they do.
+        known: dict[int | tuple[int, int], int] = {}
+        row_of: dict[int, int] = {}
+        most = 1
+        while True:
+            for at in sorted(columns - known.keys()):
+                column = self._columns[at]
+                program.add(column.cost, {i: n for i, n in enumerate(column.counts) if n})
+                known[at] = 1
+            for j in sorted(more):
+                row, first = tables.supply[j].tolist(), int(main[j])
+                for i in sorted(more[j] - {first}):
+                    if (j, i) not in known:
+                        if j not in row_of:
+                            row_of[j] = program.add_row(-int(tables.demands[j]) * unit)
+                        blocks = row[first] // gcd(row[first], row[i])
+                        gained = row[i] * blocks
+                        counts = {i: -blocks, first: gained // row[first], row_of[j]: -gained}
+                        program.add(Fraction(0), counts)
+                        known[j, i] = blocks
+            basic = program.solve(stopped)
+            if basic is None:
+                raise Stopped
+            prices = basic.prices[: tables.k]
+            if not self._joined(prices, hint, closed, most, stopped):
+                break
+            most *= 2
+        machines, shares = [Fraction(0)] * len(self._columns), dict[int, dict[int, Fraction]]()
+        for (what, blocks), value in zip(known.items(), basic.values, strict=True):
+            if isinstance(what, int):
+                machines[what] = value / unit
+            else:
+                shares.setdefault(what[0], {})[what[1]] = value * blocks / unit
+        for j, mine in shares.items():
+            row, left = tables.supply[j].tolist(), int(tables.demands[j])
+            mine[int(main[j])] = (left - sum(row[i] * x for i, x in mine.items())) / row[main[j]]
+            # How blocks round depends on this order.
+            shares[j] = dict(sorted(mine.items()))
+        return Vertex(machines, Blocks(main, shares), basic.cost / unit, prices)
+
+    def _joined(
+        self,
+        found: Sequence[Fraction],
+        hint: Hint,
+        closed: Collection[int],
+        most: int,
+        stopped: Callable[[], bool],
+    ) -> bool:
+        """Let join whom the prices find missing, those that gain most; whether anybody was."""
+        tables, (columns, main, more) = self._tables, hint
+        prices, denominator = common_denominator(found)
+        wish: list[list[tuple[Fraction, int]]] = [[] for _ in range(tables.k)]
+        for number, j in enumerate((*self._doubtful(found, main, more), *more)):
+            if not number % _AT_ONCE:
+                look(stopped)
+            row = tables.supply[j].tolist()
+            first = int(main[j])
+            if j in more:
+                first = min((Fraction(prices[i], row[i]), i) for i in more[j])[1]
+            for i, f in enumerate(row):
+                if f and prices[first] * f > prices[i] * row[first] and self._usable[i]:
+                    wish[i].append((Fraction(prices[first] * f, row[first]), j))
+        joined = False
+        for i, jobs in enumerate(wish):
+            for _, j in sorted(jobs, key=lambda pair: (-pair[0], pair[1]))[:most]:
+                more.setdefault(j, {int(main[j])}).add(i)
+                joined = True
+        above = []
+        for at, column in enumerate(self._columns):
+            if at in closed:
+                continue
+            worth = sum(p * a for p, a in zip(prices, column.counts, strict=True) if a)
+            beyond = worth - column.cost * denominator
+            if beyond > 0:
+                above.append((beyond / column.cost if column.cost else Fraction(worth), at))
+        for _, at in sorted(above, key=lambda pair: (-pair[0], pair[1]))[: most * tables.k]:
+            columns.add(at)
+            joined = True
+        return joined
+
+    def _doubtful(
+        self, prices: Sequence[Fraction], main: NDArray[np.int64], split: Collection[int]
+    ) -> list[int]:
+        """List jobs with one type of which floats do not say for certain that it is the best."""
+        asked = np.array([near(price) for price in prices])
+        alone, there = self._alone, (self._alone < np.inf) & self._usable
+        doubtful = np.ones(len(main), dtype=bool)
+        if alone.max(where=there, initial=0.0) < _MOST and all(
+            not price or _LEAST < number < _MOST
+            for price, number in zip(prices, asked.tolist(), strict=True)
+        ):
+            rows = np.arange(len(main))
+            pays = np.where(there, np.where(there, alone, 0.0) * asked, np.inf)
+            mine = pays[rows, main]
+            pays[rows, main] = np.inf
+            # Who pays nothing pays for no other type.
+            doubtful = (pays.min(axis=1, initial=np.inf) <= mine * (1 + _WRONG)) & (mine > 0)
+        doubtful[list(split)] = False
+        return [int(j) for j in doubtful.nonzero()[0]]
 
     def rough_prices(
         self, held: Sequence[Fraction | int], budget: Budget | None
