@@ -155,11 +155,9 @@ class Proposals:
                 self._program.row([], low=1.0)
 
     def _worth(self, prices: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return what each job pays for each block type alone."""
         return np.where(self._has & self._usable, self._parts * prices, np.inf)
 
     def _cheapest(self, prices: NDArray[np.float64]) -> NDArray[np.int64]:
-        """Return each job's cheapest block type."""
         return np.asarray(self._worth(prices).argmin(axis=1))
 
     def _pass(self, prices: NDArray[np.float64], paid: NDArray[np.float64] | None) -> bool:
@@ -193,7 +191,6 @@ class Proposals:
         return None
 
     def _read(self, answer: Answer, opened: Sequence[int]) -> Hint:
-        """Say who takes part: what is bought, and what nearly ties."""
         values = np.array(answer.values)
         bought = {at for at in opened if values[self._variables[at]] > _NOTHING}
         hint = Hint(bought, self._cheapest(self._rough), {})

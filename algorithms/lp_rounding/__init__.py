@@ -188,12 +188,7 @@ class LpRounding:
 
 
 def _theorem_a(tables: Tables) -> Guarantee | None:
-    """State Theorem A; T-2 or None where MILP_c can neither be solved nor be done without.
-
-    Its configurations have to be listed and its cost has to fit into CP-SAT's integers, in steps of
-    which all costs are multiples; or prices that can be told without a solver must show that T-add
-    is good enough.
-    """
+    """State Theorem A; T-2 or None where MILP_c can neither be solved nor be done without."""
     stated = Guarantee(2, 0, "MILP_C", "Theorem A, theory 3")
     if tables.unservable or (in_reach(tables) and not tables.vast):
         return stated
@@ -267,7 +262,6 @@ class _Run:
         yield from answers.fewer()
 
     def _roundings(self, vertex: Vertex) -> Iterator[tuple[str, Counts | SolverBound]]:
-        """Yield what the variant finds, with a word on how."""
         tables, variant = self._tables, self._options.variant
         if variant == "doubling" or not self._options.plain:
             yield "aggregated program, T-2", doubled(vertex, tables, self._budget)
@@ -292,9 +286,9 @@ class _Run:
             # So many machines that T-add costs no more than twice the program (theory 2.4, regime
             # A); or costs so far apart that nothing is stated, or contents that nobody can list.
             if self._options.plain and tables.vast and vertex.value < loss:
-                yield "aggregated program, T-2", doubled(vertex, tables, self._budget)
+                yield "aggregated program, T-2", doubled(vertex, tables, budget)
             elif self._options.plain:
-                yield "aggregated program, T-add", one_block_each(vertex, tables, self._budget)
+                yield "aggregated program, T-add", one_block_each(vertex, tables, budget)
             return
         stated = guarantee_of_doubled(tables), added
         most = min(limit_on_cost(tables), *(one.allows(vertex.value) for one in stated))
@@ -330,24 +324,19 @@ class _Run:
             raise AssertionError("no machines within T-2's bound do, though its own machines do")
 
     def _counted(self, machines: Sequence[Fraction]) -> list[Fraction]:
-        """Return machine counts as ``published`` knows them: too large by up to ``epsilon / 3``.
-
-        They are rounded up to multiples of a power of two of about that part of each.
-        """
+        """Return counts as ``published`` knows them: too large by up to ``epsilon / 3``."""
         if self._options.variant == "supports":
             return list(machines)
         grid = [_power_of_two(x * self._options.epsilon / 3) for x in machines]
         return [ceil(x / unit) * unit for x, unit in zip(machines, grid, strict=True)]
 
     def _twice(self, machines: Sequence[Fraction], blocks: Blocks) -> Counts:
-        """Open twice as many machines as do if blocks can be cut, and round their blocks."""
         # Of no job's demand one block satisfies more than the part phi.
         factor = 2 if self._options.plain else 1 + self._tables.phi
         return rounded(self._tables, [factor * x for x in machines], blocks, self._budget)
 
 
 def _power_of_two(value: Fraction) -> Fraction:
-    """Return the largest power of two that is at most a number; 1 for 0."""
     if not value:
         return Fraction(1)
     exponent = value.numerator.bit_length() - value.denominator.bit_length()

@@ -324,7 +324,7 @@ class ExactMaster:
         self._columns.append((group, number))
         if group is None:
             row = self._region.rows[number]
-            counts = {i: count for i, count in enumerate(row.counts) if count}
+            counts = _counted(row.counts)
             if row.machine in self._limits:
                 counts[self._limits[row.machine]] = -1
             program.add(self._region.costs[row.machine], counts)

@@ -173,17 +173,13 @@ class PriceSearch(Passes):
             stands = not self._add(evaluation[1]) and pull == 1 and rows == len(self.region.rows)
             if stands and not (self._looks_closer() if fine else self._turns_exact()):
                 break
-            # Counting passes instead of seconds keeps runs reproducible.
-            if self._is_told(number + 1):
+            # After 4, 16, 32, 64, ... passes, of few jobs from 32 on; seconds would not repeat.
+            passes = number + 1
+            often = len(self.jobs) >= _OFTEN_FROM and passes.bit_length() % 2 and passes > 1
+            if not passes & number and (passes >= 32 or often):
                 yield self.best
         if self.best is not None and not self._budget.stopped:
             yield self.best
-
-    def _is_told(self, passes: int) -> bool:
-        """Whether a claim comes after so many passes: 4, 16, 32, 64, ...; of few jobs from 32."""
-        if passes & (passes - 1) or passes == 1:
-            return False
-        return passes >= 32 or (len(self.jobs) >= _OFTEN_FROM and bool(passes.bit_length() % 2))
 
     def _pull(self, number: int) -> Fraction:
         """How far towards the maximiser the next prices are.
@@ -257,30 +253,26 @@ class PriceSearch(Passes):
     @property
     def shares(self) -> list[Share]:
         """The fractional solution: what each group takes from which pass; weights add up to 1."""
+        noise = 0.0 if self.exact else _NOTHING
         weights: Sequence[Any] = [] if self._master is None else self._master.weights
         return [
             Share(group, number, weight, cut)
             for ((group, cut), number), weight in zip(self._cuts.items(), weights, strict=False)
-            if weight > self._noise
+            if weight > noise
         ]
 
     @property
     def machines(self) -> list[tuple[Row, Fraction]]:
         """The fractional solution: how many machines there are of each row of the region."""
+        noise = 0.0 if self.exact else _NOTHING
         amounts = [] if self._master is None else self._master.machines
         return [
             (row, amount)
             for row, amount in zip(self.region.rows, amounts, strict=False)
-            if amount > self._noise
+            if amount > noise
         ]
 
-    @property
-    def _noise(self) -> float:
-        """What the linear program's solution is wrong by."""
-        return 0.0 if self.exact else _NOTHING
-
     def _nothing(self) -> PricePoint:
-        """Prices of 0, which always hold and prove a bound of 0."""
         region = self.region
         zeros = [(Fraction(0),) * len(part) for part in (region.blocks, region.limits)]
         return PricePoint(Vector(*zeros), Fraction(0))

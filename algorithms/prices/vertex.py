@@ -153,10 +153,8 @@ def in_line(shares: Mapping[Option, Fraction], count: int) -> list[list[tuple[Op
 
 # -- Theorem B: a basic solution rounds to a schedule that costs little more (theory 4) ------------
 
-# With k block types and p configurations in use, at most k - p jobs are split between options.
-# Those take their mean, rounded up; the machines are rounded up; and of each type at most k - p - 1
-# blocks are missing then, for which machines are added. None of that needs the solution to be
-# optimal: what the schedule costs more is counted from what the fractional machines cost.
+# At most k - p jobs are split, which take their mean, rounded up, as are machines; so of each type
+# at most k - p - 1 blocks are missing. None of that needs the solution to be optimal.
 
 
 def additive_cost(problem: Problem) -> Fraction:
