@@ -58,8 +58,7 @@ class Aggregated:
 
     def rough_prices(self, budget: Budget | None) -> list[Fraction] | None:
         """Return about the best prices of blocks, up to a factor; None if floats find none."""
-        found = self._purchase.rough_prices([0] * self.tables.k, budget)
-        return None if found is None else [Fraction(int(number)) for number in found]
+        return self._purchase.rough_prices([0] * self.tables.k, budget)
 
     def solve(
         self,

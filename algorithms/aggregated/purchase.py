@@ -239,25 +239,25 @@ class Purchase:
 
     def rough_prices(
         self, held: Sequence[Fraction | int], budget: Budget | None
-    ) -> NDArray[np.float64] | None:
+    ) -> list[Fraction] | None:
         """Return about the best prices as whole numbers, up to a factor; None if floats fail."""
         found = self._proposals.prices(held, budget)
         if found is None:
             return None
-        return np.asarray(np.rint(found / max(found.max(initial=0.0), _LEAST) * _GRID))
+        counted = np.rint(found / max(found.max(initial=0.0), _LEAST) * _GRID)
+        return [Fraction(int(number)) for number in counted]
 
     def refuted(
         self, held: Sequence[Fraction | int], budget: Budget | None
     ) -> tuple[list[Fraction], Fraction] | None:
         """Find prices at which jobs pay more than blocks held are worth, and that pay or less."""
-        counted = self.rough_prices(held, budget)
+        prices = self.rough_prices(held, budget)
         largest = self._alone.max(where=self._alone < np.inf, initial=0.0)
-        if counted is None or largest >= _MOST:
+        if prices is None or largest >= _MOST:
             return None
         # Floor: every number is right but for a few units of the last place, and so is the sum.
-        total = fsum(least_pay(self._alone, counted.tolist()).tolist())
+        total = fsum(least_pay(self._alone, [float(price) for price in prices]).tolist())
         worth = floor(Fraction(total) * (1 - _LAST))
-        prices = [Fraction(int(number)) for number in counted]
         there = sum((p * x for p, x in zip(prices, held, strict=True)), Fraction(0))
         return (prices, Fraction(worth)) if worth > there else None
 

@@ -1,9 +1,7 @@
 """Machines that would do if blocks could be cut: the searches behind the roundings of theory 3.
 
-MILP_c, machines whole and blocks in parts (1.4), is solved exactly, by cuts. CP-SAT finds the
-cheapest machines that satisfy what is known of them; the exact program over blocks then says
-whether they do. If they do not, its prices are one more thing that all machines that do satisfy.
-Both steps are over integers and rationals, so that no machine is a matter of tolerances.
+MILP_c, machines whole and blocks in parts (1.4), is solved by cuts: CP-SAT finds the cheapest
+machines that keep them; the exact program over blocks says whether they do, or makes a new one.
 """
 
 from __future__ import annotations

@@ -39,13 +39,12 @@ _FINEST = 10**6
 
 
 class BasicSolution(NamedTuple):
-    """A basic solution of LP_DW, nearly always an optimal one.
+    """A basic solution of LP_DW, nearly always an optimal one; each job's options and weights.
 
     Otherwise its machines cost more than ``bound``, what the exact prices of ``leaf`` prove: by a
-    small part of one where covering knapsacks end with a lower bound (block types that tie to
-    within a small part of a block); by up to a ten-thousandth of the cheapest where no vertex of a
-    dozen was exactly optimal; by more if the floating-point solver fails and there are more than 32
-    block types. Each job has its options with their weights, which add up to 1.
+    small part of one where covering knapsacks end with a lower bound; by up to a ten-thousandth of
+    the cheapest where no vertex of a dozen was optimal; by more if floats fail and there are more
+    than 32 block types.
     """
 
     problem: Problem
