@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 from math import ceil
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -21,7 +21,7 @@ from ..solvers.floats import recognised
 from ..tables.integers import look_at
 from .proposal import Column
 from .pseudoforest import round_pseudoforest
-from .purchase import Blocks, Purchase
+from .purchase import Purchase, Vertex
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
@@ -34,18 +34,10 @@ if TYPE_CHECKING:
 
     from ..tables.integers import Counts, Tables
     from .pseudoforest import Edge
+    from .purchase import Blocks
 
 #: Prices are rounded down to multiples of 1 / _GRID, and of the smallest price over _DIGITS.
 _GRID, _DIGITS = 2**40, 2**32
-
-
-class Vertex(NamedTuple):
-    """An optimal vertex of LP_agg: machines of each configuration, blocks, cost and prices."""
-
-    machines: list[Fraction]
-    blocks: Blocks
-    value: Fraction
-    prices: list[Fraction]
 
 
 class Aggregated:
@@ -53,7 +45,8 @@ class Aggregated:
 
     def __init__(self, tables: Tables, budget: Budget | None = None) -> None:
         self.tables = tables
-        self._purchase = _all_machines(tables, budget)
+        pairs = zip(tables.costs, tables.counts, strict=True)
+        self._purchase = Purchase(tables, [Column(cost, row) for cost, row in pairs], budget)
 
     def join(self, shapes: Iterable[Configuration]) -> bool:
         """Let further configurations take part; whether there is a new one."""
@@ -65,8 +58,7 @@ class Aggregated:
 
     def rough_prices(self, budget: Budget | None) -> list[Fraction] | None:
         """Return about the best prices of blocks, up to a factor; None if floats find none."""
-        found = self._purchase.rough_prices([0] * self.tables.k, budget)
-        return None if found is None else [Fraction(int(number)) for number in found]
+        return self._purchase.rough_prices([0] * self.tables.k, budget)
 
     def solve(
         self,
@@ -81,14 +73,21 @@ class Aggregated:
         tables = self.tables
         once = [int(at in there) for at in range(tables.c)]
         bought = self._purchase.solve(tables.held(once), absent, budget)
-        machines = [x + one for x, one in zip(bought.amounts, once, strict=True)]
-        return Vertex(machines, bought.blocks, bought.value + tables.cost(once), bought.prices)
+        machines = [x + one for x, one in zip(bought.machines, once, strict=True)]
+        return bought._replace(machines=machines, value=bought.value + tables.cost(once))
 
+    def beside(self, machines: Sequence[int], budget: Budget | None) -> Vertex:
+        """Solve over blocks where machines are given and others cost. Raises Stopped.
 
-def _all_machines(tables: Tables, budget: Budget | None) -> Purchase:
-    """Buy machines of every configuration."""
-    pairs = zip(tables.costs, tables.counts, strict=True)
-    return Purchase(tables, [Column(cost, row) for cost, row in pairs], budget)
+        The given ones do if blocks can be cut where the others cost nothing.
+        """
+        return self._purchase.solve(self.tables.held(machines), (), budget)
+
+    def refuted(
+        self, machines: Sequence[Fraction], budget: Budget | None
+    ) -> tuple[list[Fraction], Fraction] | None:
+        """Find prices, not the best, that show that machines do not do; None if floats see none."""
+        return self._purchase.refuted(self.tables.held(machines), budget)
 
 
 def solved(tables: Tables, budget: Budget | None) -> tuple[Tables, Vertex]:
@@ -101,96 +100,33 @@ def solved(tables: Tables, budget: Budget | None) -> tuple[Tables, Vertex]:
     program = Aggregated(tables, budget)
     if not tables.vast:
         return tables, program.solve(budget)
-    lacking = _Lacking(tables)
+    problem, region = tables.problem, Region(tables.problem, proper=False)
+    vast = [at for at, machine in enumerate(problem.machine_types) if machine.name in tables.vast]
+    read, undecided = len(region.rows), True
+
+    def joined(prices: Sequence[Fraction]) -> bool:
+        """Whether contents of vast sets join that are worth more than their machines cost."""
+        nonlocal read, undecided
+        worth = region.worth(prices)
+        undecided = any(worth[at] > region.costs[at] for at in vast)
+        rows, read = region.rows[read:], len(region.rows)
+        asked = [row for row in rows if row.machine in vast and any(row.counts)]
+        return program.join(configuration_of(problem, row) for row in asked)
+
     while True:
-        prices = program.rough_prices(budget)
-        if prices is None or not program.join(lacking.at(prices)):
+        rough = program.rough_prices(budget)
+        if rough is None or not joined(rough):
             break
     while True:
         vertex = program.solve(budget)
-        if not program.join(lacking.at(vertex.prices)):
-            if lacking.undecided:
-                raise UnsupportedProblem(
-                    "the search for the most valuable content of a machine comes to no end: sizes "
-                    "are too far apart for a table of all capacities; use auto or price_and_branch"
-                )
-            return program.tables, vertex
-
-
-class _Lacking:
-    """Finds contents of vast sets that are worth more than their machines cost."""
-
-    def __init__(self, tables: Tables) -> None:
-        self._problem = tables.problem
-        self._region = Region(tables.problem, proper=False)
-        self._read = len(self._region.rows)
-        types = enumerate(self._problem.machine_types)
-        self._vast = [at for at, machine in types if machine.name in tables.vast]
-        #: Whether the last prices may have left one out.
-        self.undecided = False
-
-    def at(self, prices: Sequence[Fraction]) -> list[Configuration]:
-        """Return contents that prices ask for."""
-        region = self._region
-        worth = region.worth(prices)
-        self.undecided = any(worth[at] > region.costs[at] for at in self._vast)
-        rows, self._read = region.rows[self._read :], len(region.rows)
-        vast = [row for row in rows if row.machine in self._vast and any(row.counts)]
-        return [configuration_of(self._problem, row) for row in vast]
-
-
-class Fixed(NamedTuple):
-    """Whether given machines do if blocks can be cut, and what follows if they do not.
-
-    ``lacking`` is what machines that have to be added cost, in parts; 0 if the given ones do. Then
-    ``blocks`` are theirs. ``free`` machines of each configuration are used that cost nothing. No
-    machine is worth more than it costs at the ``prices``, where the jobs pay ``worth`` for blocks
-    in parts, so that any machines that do are worth no less; the given ones are worth ``lacking``
-    less.
-    """
-
-    lacking: Fraction
-    free: list[Fraction]
-    blocks: Blocks
-    prices: list[Fraction]
-    worth: Fraction
-
-
-class FixedMachines:
-    """The program over blocks alone: the machines are given, and others are added if need be."""
-
-    def __init__(self, tables: Tables, budget: Budget | None = None) -> None:
-        self._tables = tables
-        self._purchase = _all_machines(tables, budget)
-        self._free = [at for at, cost in enumerate(tables.costs) if not cost]
-
-    def solve(self, machines: Sequence[int], budget: Budget | None) -> Fixed:
-        """Solve for given machines. Raises Stopped."""
-        tables = self._tables
-        held = tables.held(machines)
-        if tables.served_by([*machines], self._free):
-            # What part of the machines would do: where they do no prices are 0, nor do many tie.
-            columns = [Column(Fraction(1), held)]
-            columns += [Column(Fraction(0), tables.counts[at]) for at in self._free]
-            part = Purchase(tables, columns, budget).solve([0] * tables.k, (), budget)
-            if part.value <= 1:
-                free = [Fraction(0)] * tables.c
-                for at, amount in zip(self._free, part.amounts[1:], strict=True):
-                    free[at] = amount
-                nothing = [Fraction(0)] * tables.k
-                return Fixed(Fraction(0), free, part.blocks, nothing, Fraction(0))
-        bought = self._purchase.solve(held, (), budget)
-        pairs = zip(bought.amounts, tables.costs, strict=True)
-        free = [Fraction(0) if cost else amount for amount, cost in pairs]
-        there = sum((p * x for p, x in zip(bought.prices, held, strict=True)), Fraction(0))
-        worth = bought.value + there
-        return Fixed(bought.value, free, bought.blocks, bought.prices, worth)
-
-    def refuted(
-        self, machines: Sequence[Fraction], budget: Budget | None
-    ) -> tuple[list[Fraction], Fraction] | None:
-        """Find prices, not the best, that show that machines do not do; None if floats see none."""
-        return self._purchase.refuted(self._tables.held(machines), budget)
+        if not joined(vertex.prices):
+            break
+    if undecided:
+        raise UnsupportedProblem(
+            "the search for the most valuable content of a machine comes to no end: sizes "
+            "are too far apart for a table of all capacities; use auto or price_and_branch"
+        )
+    return program.tables, vertex
 
 
 def certificate(

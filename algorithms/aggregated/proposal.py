@@ -3,16 +3,15 @@
 At given prices every job takes the block type that serves it most cheaply; what a group of jobs
 takes together is a column of a linear program with a row a block type and one a group, whose dual
 values are the next prices. So the program stays small however many jobs there are, and a pass over
-them is a few operations on arrays. In a small problem every job is a group with all its types.
+them is a few operations on arrays.
 
 Nothing here is taken on trust: it says where an exact program begins.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -31,8 +30,8 @@ if TYPE_CHECKING:
 
 #: Relative values up to this are taken for 0 in a proposal.
 _NOTHING = 1e-9
-#: Most shares (block type, job) for which all of them are columns from the start; else groups.
-_FEW_SHARES, _GROUPS = 4_000, 64
+#: Groups of jobs, where there are as many.
+_GROUPS = 64
 #: Passes over the jobs, after which the exact program takes over.
 _MOST_PASSES = 400
 #: No divisor is smaller.
@@ -46,44 +45,20 @@ class Column(NamedTuple):
     counts: Sequence[int]
 
 
-@dataclass
-class Serving:
-    """Which block types serve each job: its main one, -1 where none is known, and several."""
-
-    main: NDArray[np.int64]
-    more: dict[int, set[int]] = field(default_factory=dict)
-
-    def add(self, job: int, block: int) -> None:
-        """Let a block type serve a job as well."""
-        main = int(self.main[job])
-        if main < 0:
-            self.main[job] = block
-        elif main != block:
-            self.more.setdefault(job, {main}).add(block)
-
-
 class Hint(NamedTuple):
-    """Columns that are bought and block types that serve each job, or nearly tie."""
+    """Columns that are bought, a block type for each job, and several of jobs that are split."""
 
     columns: set[int]
-    types: Serving
-
-
-class _Load(NamedTuple):
-    """What a group takes: its variable, each member's block type, and which types these are."""
-
-    variable: int
-    served: NDArray[Any]
-    types: NDArray[Any]
+    main: NDArray[np.int64]
+    more: dict[int, set[int]]
 
 
 class _Group(NamedTuple):
-    """Jobs that take part together: their numbers, their row, and the loads known."""
+    """Jobs that take part together, their row, and a variable for each choice of types known."""
 
     members: NDArray[np.int64]
     row: int
-    loads: list[_Load]
-    seen: set[bytes]
+    loads: dict[bytes, int]
 
 
 class Proposals:
@@ -93,10 +68,9 @@ class Proposals:
         self._n, self._k, self._unit = len(alone), k, unit
         self._rows = np.arange(self._n)
         self._has = np.isfinite(alone)
-        self._small = int(self._has.sum()) <= _FEW_SHARES
-        # Parts of what all jobs need; unless they are few, of what a group of them needs.
+        # Parts of what a group needs.
         needed = float(alone.min(axis=1).sum()) if self._n else 0.0
-        scale = max(1.0, needed / (1 if self._small else _GROUPS))
+        scale = max(1.0, needed / _GROUPS)
         self._scale = Fraction(scale)
         self._parts = np.where(self._has, alone, 0.0) / scale
         self._costs: list[float] = []
@@ -108,6 +82,8 @@ class Proposals:
         self._groups: list[_Group] = []
         self._group_of = np.zeros(self._n, dtype=np.int64)
         self._prices: NDArray[np.float64] | None = None
+        # What a block costs roughly, if it can be had.
+        self._rough = np.zeros(k)
         self._usable = np.ones(k, dtype=bool)
 
     def add(self, column: Column) -> None:
@@ -119,11 +95,11 @@ class Proposals:
         self._variables.append(self._program.column(self._costs[-1], terms))
 
     def propose(self, held: Sequence[int], closed: Collection[int], budget: Budget | None) -> Hint:
-        """Say which columns are bought and which block types serve each job. Raises Stopped."""
+        """Say which columns are bought and which block types serve the jobs. Raises Stopped."""
         self._begin(held, closed, budget)
         answer = self._priced(budget)
         if answer is None:
-            return Hint(set(), Serving(np.full(self._n, -1)))
+            return Hint(set(), self._cheapest(self._rough), {})
         return self._read(answer, [at for at in range(len(self._costs)) if at not in closed])
 
     def prices(
@@ -151,68 +127,54 @@ class Proposals:
         self._usable = usable = np.isfinite(rough)
         rough[~usable] = 0.0
         # Blocks that cost nothing are counted all the same.
-        rough[:] = np.maximum(rough, 1e-9 * max(1e-9, float(rough.max(initial=0.0))))
+        least = 1e-9 * max(1e-9, float(rough.max(initial=0.0)))
+        self._rough = rough = np.maximum(rough, least)
         look_at(budget)
         if not self._groups:
             self._start(rough)
         look_at(budget)
         for group in self._groups:
-            for load in group.loads:
-                program.close(load.variable, not usable[load.types].all())
-        prices = rough if self._prices is None else self._prices
-        self._pass(prices, None)
+            for served, variable in group.loads.items():
+                program.close(variable, not usable[np.frombuffer(served, np.int16)].all())
+        self._pass(rough if self._prices is None else self._prices, None)
 
     def _start(self, rough: NDArray[np.float64]) -> None:
         """Divide the jobs into groups that prefer the same block types by about as much."""
-        if self._small:
-            parts = np.split(self._rows, self._n)
-        else:
-            worth = np.where(self._has & self._usable, self._parts * rough, np.inf)
-            first = worth.argmin(axis=1)
-            least = worth[self._rows, first]
-            worth[self._rows, first] = np.inf
-            second = worth.argmin(axis=1)
-            # Where there is no second type the gap is nothing.
-            gap = least / np.maximum(_TINY, worth[self._rows, second])
-            parts = np.array_split(np.lexsort((gap, second, first)), _GROUPS)
-        for members in parts:
+        worth = self._worth(rough)
+        first = worth.argmin(axis=1)
+        least = worth[self._rows, first]
+        worth[self._rows, first] = np.inf
+        second = worth.argmin(axis=1)
+        # Where there is no second type the gap is nothing.
+        gap = least / np.maximum(_TINY, worth[self._rows, second])
+        for members in np.array_split(np.lexsort((gap, second, first)), _GROUPS):
             if len(members):
                 self._group_of[members] = len(self._groups)
                 row = self._k + len(self._groups)
-                self._groups.append(_Group(np.sort(members), row, [], set()))
+                self._groups.append(_Group(np.sort(members), row, {}))
                 self._program.row([], low=1.0)
-        if self._small:
-            for j, group in enumerate(self._groups):
-                for i in self._has[j].nonzero()[0]:
-                    self._load(group, np.array([i]))
 
-    def _load(self, group: _Group, served: NDArray[np.int64]) -> bool:
-        """Let a group's members be served by given types; False if that is known already."""
-        served = served.astype(np.int16)
-        key = served.tobytes()
-        if key in group.seen:
-            return False
-        group.seen.add(key)
-        parts = self._parts[group.members, served]
-        sums = np.bincount(served, weights=parts, minlength=self._k)
-        types = np.unique(served)
-        terms = [(int(i), -float(sums[i])) for i in types]
-        variable = self._program.column(0.0, [*terms, (group.row, 1.0)])
-        if not self._usable[types].all():
-            self._program.close(variable, True)
-        group.loads.append(_Load(variable, served, types))
-        return True
+    def _worth(self, prices: NDArray[np.float64]) -> NDArray[np.float64]:
+        return np.where(self._has & self._usable, self._parts * prices, np.inf)
+
+    def _cheapest(self, prices: NDArray[np.float64]) -> NDArray[np.int64]:
+        return np.asarray(self._worth(prices).argmin(axis=1))
 
     def _pass(self, prices: NDArray[np.float64], paid: NDArray[np.float64] | None) -> bool:
         """Let every job take its cheapest type; whether a load, cheaper than paid, is new."""
-        worth = np.where(self._has & self._usable, self._parts * prices, np.inf)
-        best = worth.argmin(axis=1)
-        mine = self._parts[self._rows, best] * prices[best]
-        sums = np.bincount(self._group_of, weights=mine, minlength=len(self._groups))
+        best = self._cheapest(prices)
+        parts = self._parts[self._rows, best]
+        sums = np.bincount(self._group_of, parts * prices[best], minlength=len(self._groups))
         new = False
-        for at, group in enumerate(self._groups):
-            if paid is None or sums[at] < paid[at] - _NOTHING * abs(paid[at]):
-                new |= self._load(group, best[group.members])
+        for at, (members, row, loads) in enumerate(self._groups):
+            if paid is not None and sums[at] >= paid[at] - _NOTHING * abs(paid[at]):
+                continue
+            served = best[members].astype(np.int16)
+            if (key := served.tobytes()) not in loads:
+                load = np.bincount(served, parts[members], minlength=self._k)
+                terms = [(int(i), -float(load[i])) for i in np.unique(served)]
+                loads[key] = self._program.column(0.0, [*terms, (row, 1.0)])
+                new = True
         return new
 
     def _priced(self, budget: Budget | None) -> Answer | None:
@@ -224,35 +186,32 @@ class Proposals:
                 return None
             duals = np.array(answer.duals)
             self._prices = prices = np.maximum(0.0, duals[: self._k])
-            if self._small:
-                return answer
-            paid = duals[self._k :]
-            if not self._pass(prices, paid):
+            if not self._pass(prices, duals[self._k :]):
                 return answer
         return None
 
     def _read(self, answer: Answer, opened: Sequence[int]) -> Hint:
-        """Say who takes part: what is bought, and what nearly ties."""
         values = np.array(answer.values)
         bought = {at for at in opened if values[self._variables[at]] > _NOTHING}
-        types = Serving(np.full(self._n, -1))
-        for group in self._groups:
-            taken = [load for load in group.loads if values[load.variable] > _NOTHING]
-            if taken:
-                weights = values[[load.variable for load in taken]]
-                served = np.stack([load.served for load in taken])
-                self._share_out(types, group.members, served, np.cumsum(weights) / weights.sum())
-        return Hint(bought, types)
+        hint = Hint(bought, self._cheapest(self._rough), {})
+        for members, _, loads in self._groups:
+            weights = values[[*loads.values()]]
+            taken = weights > _NOTHING
+            if taken.any():
+                served = np.stack([np.frombuffer(load, np.int16) for load in loads])[taken]
+                ends = np.cumsum(weights[taken]) / weights[taken].sum()
+                self._share_out(hint, members, served, ends)
+        return hint
 
     def _share_out(
         self,
-        types: Serving,
+        hint: Hint,
         members: NDArray[np.int64],
-        served: NDArray[Any],
+        served: NDArray[np.int16],
         ends: NDArray[np.float64],
     ) -> None:
         """Give each load its part of a group's members; those between two parts have both types."""
-        types.main[members] = served[0]
+        hint.main[members] = served[0]
         differ = np.flatnonzero((served != served[0]).any(axis=0))
         ways, way_of = np.unique(served[:, differ], axis=1, return_inverse=True)
         for number, way in enumerate(ways.T.tolist()):
@@ -262,9 +221,9 @@ class Proposals:
             order = np.argsort(one / np.maximum(_TINY, last), kind="stable")
             jobs, reach = jobs[order], np.cumsum(one[order])
             middle = (reach - one[order] / 2) / max(_TINY, reach[-1])
-            types.main[jobs] = np.array(way)[np.searchsorted(ends[:-1], middle)]
+            hint.main[jobs] = np.array(way)[np.searchsorted(ends[:-1], middle)]
             for before, after, end in zip(way, way[1:], ends.tolist(), strict=False):
-                at = int(np.searchsorted(reach, end * reach[-1]))
-                job = int(jobs[min(at, len(jobs) - 1)])
-                types.add(job, before)
-                types.add(job, after)
+                at = min(int(np.searchsorted(reach, end * reach[-1])), len(jobs) - 1)
+                types = {int(hint.main[jobs[at]]), before, after}
+                if len(types) > 1:
+                    hint.more.setdefault(int(jobs[at]), set()).update(types)

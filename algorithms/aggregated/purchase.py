@@ -12,9 +12,10 @@ them in turn.
 
 from __future__ import annotations
 
+from bisect import insort
 from dataclasses import replace
 from fractions import Fraction
-from math import ceil, floor, fsum
+from math import ceil, floor, fsum, gcd
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -25,7 +26,7 @@ from cms.knapsack.pricing import common_denominator
 from cms.running.stopping import Stopped, look, never
 
 from ..solvers.floats import near
-from ..solvers.simplex import cheapest
+from ..solvers.simplex import Program
 from ..tables.integers import least_pay, look_at
 from .proposal import Proposals
 
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
     from cms.plugin.algorithm import Budget
 
     from ..tables.integers import Tables
-    from .proposal import Column, Hint, Serving
+    from .proposal import Column, Hint
 
 #: What floats in a comparison may be wrong by, and between which sizes they are numbers as others.
 _WRONG, _LEAST, _MOST = 1e-9, 1e-90, 1e90
@@ -49,188 +50,6 @@ _MOST_BITS = 2**20
 _AT_ONCE = 1_000
 
 
-class Found(NamedTuple):
-    """A vertex: blocks of jobs that are split, the block types of the others."""
-
-    amounts: list[Fraction]
-    shares: dict[int, list[tuple[int, Fraction]]]
-    main: NDArray[np.int64]
-    prices: list[Fraction]
-    value: Fraction
-
-
-class Exact:
-    """One program in rationals; columns and jobs' block types join as its prices ask for them."""
-
-    def __init__(
-        self,
-        tables: Tables,
-        alone: NDArray[np.float64],
-        columns: Sequence[Column],
-        held: Sequence[int],
-        closed: Collection[int],
-    ) -> None:
-        self._tables, self._alone, self._columns = tables, alone, columns
-        self._held = held
-        self._open = [at for at in range(len(self._columns)) if at not in closed]
-        # The cheapest way to a block of each type; None if there is none.
-        self._cheapest: list[int | None] = [
-            min(
-                (at for at in self._open if self._columns[at].counts[i]),
-                key=lambda at: (Fraction(self._columns[at].cost, self._columns[at].counts[i]), at),
-                default=None,
-            )
-            for i in range(tables.k)
-        ]
-        self._usable = np.array([at is not None for at in self._cheapest], dtype=bool)
-        # What jobs want of each type, if everybody takes the main one; of these jobs.
-        self._wanted: tuple[NDArray[np.int64], list[Fraction]] | None = None
-
-    def solve(self, hint: Hint, budget: Budget | None) -> Found:
-        """Solve, beginning with what floats propose. Raises Stopped."""
-        active, types = hint
-        active.update(at for at in self._cheapest if at is not None)
-        self._complete(types)
-        rounds = 0
-        while True:
-            found, paid = self._restricted(sorted(active), types, budget)
-            if not self._joined(found, paid, active, types, 2**rounds, budget):
-                return found
-            rounds += 1
-
-    def _complete(self, types: Serving) -> None:
-        """Give every job a block type that can be had, and none that cannot."""
-        usable = self._usable
-        for j, mine in list(types.more.items()):
-            mine.intersection_update(usable.nonzero()[0].tolist())
-            types.main[j] = min(mine, default=-1)
-            if len(mine) < 2:
-                del types.more[j]
-        known = types.main >= 0
-        known[known] = usable[types.main[known]]
-        jobs = np.flatnonzero(~known)
-        if len(jobs):
-            # The type that serves a job most cheaply if nothing else is bought.
-            price = np.full(self._tables.k, np.inf)
-            for i, at in enumerate(self._cheapest):
-                if at is not None:
-                    price[i] = near(self._columns[at].cost / self._columns[at].counts[i])
-            alone = np.where(usable & (self._alone[jobs] < np.inf), self._alone[jobs], np.inf)
-            types.main[jobs] = np.where(alone < np.inf, alone * (price + _LEAST), np.inf).argmin(1)
-
-    def _mainly(self, main: NDArray[np.int64], stopped: Callable[[], bool]) -> list[Fraction]:
-        """Return how many blocks of each type are wanted if every job takes its main one."""
-        if self._wanted is None or not np.array_equal(self._wanted[0], main):
-            demands, supply = self._tables.demands, self._tables.supply
-            sums = []
-            for i in range(self._tables.k):
-                jobs = (main == i).nonzero()[0]
-                sums.append(total_of_quotients(demands[jobs], supply[jobs, i], stopped))
-            self._wanted = main.copy(), sums
-        return list(self._wanted[1])
-
-    def _restricted(
-        self, active: Sequence[int], types: Serving, budget: Budget | None
-    ) -> tuple[Found, dict[int, Fraction]]:
-        """Solve over what takes part, jobs of several types split; with what these pay a unit."""
-        tables, k = self._tables, self._tables.k
-        stopped = (lambda: False) if budget is None else (lambda: budget.stopped)
-        wanted = self._mainly(types.main, stopped)
-        demands = {j: int(tables.demands[j]) for j in types.more}
-        supply = {j: tables.supply[j].tolist() for j in types.more}
-        split = sorted(types.more)
-        for j in split:
-            i = int(types.main[j])
-            wanted[i] -= Fraction(demands[j], supply[j][i])
-        least = [blocks - there for blocks, there in zip(wanted, self._held, strict=True)]
-        pairs = [(i, j) for j in split for i in sorted(types.more[j])]
-        row_of = {j: k + r for r, j in enumerate(split)}
-        size = len(active) + len(pairs)
-        rows = [[0] * size for _ in range(k + len(split))]
-        for at, column in enumerate(active):
-            for i, count in enumerate(self._columns[column].counts):
-                rows[i][at] = count
-        for at, (i, j) in enumerate(pairs, start=len(active)):
-            rows[i][at] = -1
-            rows[row_of[j]][at] = supply[j][i]
-        costs = [self._columns[at].cost for at in active] + [Fraction(0)] * len(pairs)
-        # Whole numbers on the right: with many jobs their common denominator is long.
-        right, unit = common_denominator([*least, *(Fraction(demands[j]) for j in split)])
-        basic = cheapest(costs, rows, right, stopped)
-        if basic is None:
-            raise Stopped
-        amounts = [Fraction(0)] * len(self._columns)
-        for at, value in zip(active, basic.values, strict=False):
-            amounts[at] = value / unit
-        shares: dict[int, list[tuple[int, Fraction]]] = {}
-        for (i, j), value in zip(pairs, basic.values[len(active) :], strict=True):
-            shares.setdefault(j, []).append((i, value / unit))
-        found = Found(amounts, shares, types.main, basic.prices[:k], basic.cost / unit)
-        return found, dict(zip(split, basic.prices[k:], strict=True))
-
-    def _joined(
-        self,
-        found: Found,
-        paid: dict[int, Fraction],
-        active: set[int],
-        types: Serving,
-        most: int,
-        budget: Budget | None,
-    ) -> bool:
-        """Let join whom the prices find missing, those that gain most; whether anybody was."""
-        tables = self._tables
-        prices, denominator = common_denominator(found.prices)
-        wish: list[list[tuple[Fraction, int]]] = [[] for _ in range(tables.k)]
-        for number, j in enumerate((*self._doubtful(found.prices, types.main, paid), *paid)):
-            if not number % _AT_ONCE:
-                look_at(budget)
-            row = tables.supply[j].tolist()
-            if j in paid:
-                over, under = paid[j].numerator * denominator, paid[j].denominator
-            else:
-                i = int(types.main[j])
-                over, under = prices[i], row[i]
-            for i, f in enumerate(row):
-                if f and over * f > prices[i] * under and self._usable[i]:
-                    wish[i].append((Fraction(over * f, under), j))
-        joined = False
-        for i, jobs in enumerate(wish):
-            for _, j in sorted(jobs, key=lambda pair: (-pair[0], pair[1]))[:most]:
-                types.add(j, i)
-                joined = True
-        above = []
-        for at in self._open:
-            column = self._columns[at]
-            worth = sum(p * a for p, a in zip(prices, column.counts, strict=True) if a)
-            beyond = worth - column.cost * denominator
-            if beyond > 0:
-                above.append((beyond / column.cost if column.cost else Fraction(worth), at))
-        for _, at in sorted(above, key=lambda pair: (-pair[0], pair[1]))[: most * tables.k]:
-            active.add(at)
-            joined = True
-        return joined
-
-    def _doubtful(
-        self, prices: Sequence[Fraction], main: NDArray[np.int64], split: Collection[int]
-    ) -> list[int]:
-        """List jobs with one type of which floats do not say for certain that it is the best."""
-        asked = np.array([near(price) for price in prices])
-        alone, there = self._alone, (self._alone < np.inf) & self._usable
-        doubtful = np.ones(len(main), dtype=bool)
-        if alone.max(where=there, initial=0.0) < _MOST and all(
-            not price or _LEAST < number < _MOST
-            for price, number in zip(prices, asked.tolist(), strict=True)
-        ):
-            rows = np.arange(len(main))
-            pays = np.where(there, np.where(there, alone, 0.0) * asked, np.inf)
-            mine = pays[rows, main]
-            pays[rows, main] = np.inf
-            # Who pays nothing pays for no other type.
-            doubtful = (pays.min(axis=1, initial=np.inf) <= mine * (1 + _WRONG)) & (mine > 0)
-        doubtful[list(split)] = False
-        return [int(j) for j in doubtful.nonzero()[0]]
-
-
 class Blocks(NamedTuple):
     """Blocks in parts: each job's only type, or -1 for split ones, and the blocks of these."""
 
@@ -238,13 +57,16 @@ class Blocks(NamedTuple):
     shares: dict[int, dict[int, Fraction]]
 
 
-class Bought(NamedTuple):
-    """An optimal vertex, and prices at which no column is worth more than it costs."""
+class Vertex(NamedTuple):
+    """An optimal vertex: how many machines (or what the columns are) are bought, and blocks.
 
-    amounts: list[Fraction]
+    At the prices no column is worth more than it costs.
+    """
+
+    machines: list[Fraction]
     blocks: Blocks
-    prices: list[Fraction]
     value: Fraction
+    prices: list[Fraction]
 
 
 class Purchase:
@@ -268,6 +90,8 @@ class Purchase:
         self._alone = self._tables.alone
         look_at(budget)
         self._columns: list[Column] = []
+        # What a block of each type costs on each column that has it, the cheapest first.
+        self._ways: list[list[tuple[Fraction, int]]] = [[] for _ in range(tables.k)]
         dearest = max((column.cost for column in columns), default=Fraction(1)) or Fraction(1)
         self._proposals = Proposals(self._tables.k, self._alone, dearest)
         for column in columns:
@@ -275,43 +99,169 @@ class Purchase:
 
     def add(self, column: Column) -> None:
         """Offer one more column."""
+        for way, count in zip(self._ways, column.counts, strict=True):
+            if count:
+                insort(way, (column.cost / count, len(self._columns)))
         self._columns.append(column)
         self._proposals.add(column)
 
-    def solve(self, held: Sequence[int], closed: Collection[int], budget: Budget | None) -> Bought:
+    def solve(self, held: Sequence[int], closed: Collection[int], budget: Budget | None) -> Vertex:
         """Solve with blocks held and columns closed, none of which a job needs. Raises Stopped."""
         hint = self._proposals.propose(held, closed, budget)
         look_at(budget)
-        exact = Exact(self._tables, self._alone, self._columns, held, closed)
-        found = exact.solve(hint, budget)
+        stopped = never if budget is None else lambda: budget.stopped
+        found = self._exact(hint, held, closed, stopped)
         look_at(budget)
-        return Bought(found.amounts, self._lined_up(found), found.prices, found.value)
+        return found._replace(blocks=self._lined_up(found.blocks))
+
+    def _exact(
+        self,
+        hint: Hint,
+        held: Sequence[int],
+        closed: Collection[int],
+        stopped: Callable[[], bool],
+    ) -> Vertex:
+        """Solve in rationals, beginning with what floats propose. Raises Stopped."""
+        tables, (columns, main, more) = self._tables, hint
+        # The cheapest way to a block of each type, if there is one.
+        ways = [next((at for _, at in way if at not in closed), None) for way in self._ways]
+        columns.update(at for at in ways if at is not None)
+        self._usable = np.array([at is not None for at in ways], dtype=bool)
+        # What is lacking of each type if every job takes the main one.
+        lacking = []
+        for i, there in enumerate(held):
+            jobs = (main == i).nonzero()[0]
+            wanted = total_of_quotients(tables.demands[jobs], tables.supply[jobs, i], stopped)
+            lacking.append(wanted - there)
+        # Whole numbers on the right: with many jobs their common denominator is long.
+        least, unit = common_denominator(lacking)
+        program = Program(least)
+        # What is in the program: columns, or jobs with a type that they can take instead, whose
+        # variable counts so many blocks; and the rows that say that they take no more than they do.
+        known: dict[int | tuple[int, int], int] = {}
+        row_of: dict[int, int] = {}
+        most = 1
+        while True:
+            for at in sorted(columns - known.keys()):
+                column = self._columns[at]
+                program.add(column.cost, {i: n for i, n in enumerate(column.counts) if n})
+                known[at] = 1
+            for j in sorted(more):
+                row, first = tables.supply[j].tolist(), int(main[j])
+                for i in sorted(more[j] - {first}):
+                    if (j, i) not in known:
+                        if j not in row_of:
+                            row_of[j] = program.add_row(-int(tables.demands[j]) * unit)
+                        blocks = row[first] // gcd(row[first], row[i])
+                        gained = row[i] * blocks
+                        counts = {i: -blocks, first: gained // row[first], row_of[j]: -gained}
+                        program.add(Fraction(0), counts)
+                        known[j, i] = blocks
+            basic = program.solve(stopped)
+            if basic is None:
+                raise Stopped
+            prices = basic.prices[: tables.k]
+            if not self._joined(prices, hint, closed, most, stopped):
+                break
+            most *= 2
+        machines, shares = [Fraction(0)] * len(self._columns), dict[int, dict[int, Fraction]]()
+        for (what, blocks), value in zip(known.items(), basic.values, strict=True):
+            if isinstance(what, int):
+                machines[what] = value / unit
+            else:
+                shares.setdefault(what[0], {})[what[1]] = value * blocks / unit
+        for j, mine in shares.items():
+            row, left = tables.supply[j].tolist(), int(tables.demands[j])
+            mine[int(main[j])] = (left - sum(row[i] * x for i, x in mine.items())) / row[main[j]]
+            # How blocks round depends on this order.
+            shares[j] = dict(sorted(mine.items()))
+        return Vertex(machines, Blocks(main, shares), basic.cost / unit, prices)
+
+    def _joined(
+        self,
+        found: Sequence[Fraction],
+        hint: Hint,
+        closed: Collection[int],
+        most: int,
+        stopped: Callable[[], bool],
+    ) -> bool:
+        """Let join whom the prices find missing, those that gain most; whether anybody was."""
+        tables, (columns, main, more) = self._tables, hint
+        prices, denominator = common_denominator(found)
+        wish: list[list[tuple[Fraction, int]]] = [[] for _ in range(tables.k)]
+        for number, j in enumerate((*self._doubtful(found, main, more), *more)):
+            if not number % _AT_ONCE:
+                look(stopped)
+            row = tables.supply[j].tolist()
+            first = int(main[j])
+            if j in more:
+                first = min((Fraction(prices[i], row[i]), i) for i in more[j])[1]
+            for i, f in enumerate(row):
+                if f and prices[first] * f > prices[i] * row[first] and self._usable[i]:
+                    wish[i].append((Fraction(prices[first] * f, row[first]), j))
+        joined = False
+        for i, jobs in enumerate(wish):
+            for _, j in sorted(jobs, key=lambda pair: (-pair[0], pair[1]))[:most]:
+                more.setdefault(j, {int(main[j])}).add(i)
+                joined = True
+        above = []
+        for at, column in enumerate(self._columns):
+            if at in closed:
+                continue
+            worth = sum(p * a for p, a in zip(prices, column.counts, strict=True) if a)
+            beyond = worth - column.cost * denominator
+            if beyond > 0:
+                above.append((beyond / column.cost if column.cost else Fraction(worth), at))
+        for _, at in sorted(above, key=lambda pair: (-pair[0], pair[1]))[: most * tables.k]:
+            columns.add(at)
+            joined = True
+        return joined
+
+    def _doubtful(
+        self, prices: Sequence[Fraction], main: NDArray[np.int64], split: Collection[int]
+    ) -> list[int]:
+        """List jobs with one type of which floats do not say for certain that it is the best."""
+        asked = np.array([near(price) for price in prices])
+        alone, there = self._alone, (self._alone < np.inf) & self._usable
+        doubtful = np.ones(len(main), dtype=bool)
+        if alone.max(where=there, initial=0.0) < _MOST and all(
+            not price or _LEAST < number < _MOST
+            for price, number in zip(prices, asked.tolist(), strict=True)
+        ):
+            rows = np.arange(len(main))
+            pays = np.where(there, np.where(there, alone, 0.0) * asked, np.inf)
+            mine = pays[rows, main]
+            pays[rows, main] = np.inf
+            # Who pays nothing pays for no other type.
+            doubtful = (pays.min(axis=1, initial=np.inf) <= mine * (1 + _WRONG)) & (mine > 0)
+        doubtful[list(split)] = False
+        return [int(j) for j in doubtful.nonzero()[0]]
 
     def rough_prices(
         self, held: Sequence[Fraction | int], budget: Budget | None
-    ) -> NDArray[np.float64] | None:
+    ) -> list[Fraction] | None:
         """Return about the best prices as whole numbers, up to a factor; None if floats fail."""
         found = self._proposals.prices(held, budget)
         if found is None:
             return None
-        return np.asarray(np.rint(found / max(found.max(initial=0.0), _LEAST) * _GRID))
+        counted = np.rint(found / max(found.max(initial=0.0), _LEAST) * _GRID)
+        return [Fraction(int(number)) for number in counted]
 
     def refuted(
         self, held: Sequence[Fraction | int], budget: Budget | None
     ) -> tuple[list[Fraction], Fraction] | None:
         """Find prices at which jobs pay more than blocks held are worth, and that pay or less."""
-        counted = self.rough_prices(held, budget)
+        prices = self.rough_prices(held, budget)
         largest = self._alone.max(where=self._alone < np.inf, initial=0.0)
-        if counted is None or largest >= _MOST:
+        if prices is None or largest >= _MOST:
             return None
         # Floor: every number is right but for a few units of the last place, and so is the sum.
-        total = fsum(least_pay(self._alone, counted.tolist()).tolist())
+        total = fsum(least_pay(self._alone, [float(price) for price in prices]).tolist())
         worth = floor(Fraction(total) * (1 - _LAST))
-        prices = [Fraction(int(number)) for number in counted]
         there = sum((p * x for p, x in zip(prices, held, strict=True)), Fraction(0))
         return (prices, Fraction(worth)) if worth > there else None
 
-    def _lined_up(self, found: Found) -> Blocks:
+    def _lined_up(self, found: Blocks) -> Blocks:
         """Return the blocks of all jobs: equal ones take what there is for them in turn."""
         main = np.empty(len(self._order), dtype=np.int64)
         blocks = Blocks(main, {})
@@ -321,7 +271,7 @@ class Purchase:
             members = self._order[start : start + size]
             main[members] = -1
             demand, end = int(self._demands[members[0]]), Fraction(0)
-            for i, amount in shares:
+            for i, amount in shares.items():
                 gives = int(self._tables.supply[j, i])
                 # Members are intervals of length 1; block types have them one after the other.
                 begin, end = end, min(Fraction(size), end + amount * gives / demand)

@@ -15,7 +15,7 @@ from cms.running.stopping import Stopped
 from cms.values.fields import CheckedFields
 
 from ..aggregated.program import (
-    FixedMachines,
+    Aggregated,
     certificate,
     doubled,
     guarantee_of_doubled,
@@ -31,6 +31,7 @@ from .search import (
     cheapest_support,
     cheapest_whole,
     cut_by,
+    cut_by_vertex,
     in_reach,
     limit_on_cost,
     number_of_vectors,
@@ -44,8 +45,7 @@ if TYPE_CHECKING:
     from cms.problem.problem import Problem
     from cms.reduction.reduction import Reduction
 
-    from ..aggregated.program import Vertex
-    from ..aggregated.purchase import Blocks
+    from ..aggregated.purchase import Blocks, Vertex
     from ..tables.integers import Counts
 
 _VARIANTS = ("milp", "published", "supports", "enumeration", "doubling")
@@ -188,12 +188,7 @@ class LpRounding:
 
 
 def _theorem_a(tables: Tables) -> Guarantee | None:
-    """State Theorem A; T-2 or None where MILP_c can neither be solved nor be done without.
-
-    Its configurations have to be listed and its cost has to fit into CP-SAT's integers, in steps of
-    which all costs are multiples; or prices that can be told without a solver must show that T-add
-    is good enough.
-    """
+    """State Theorem A; T-2 or None where MILP_c can neither be solved nor be done without."""
     stated = Guarantee(2, 0, "MILP_C", "Theorem A, theory 3")
     if tables.unservable or (in_reach(tables) and not tables.vast):
         return stated
@@ -267,7 +262,6 @@ class _Run:
         yield from answers.fewer()
 
     def _roundings(self, vertex: Vertex) -> Iterator[tuple[str, Counts | SolverBound]]:
-        """Yield what the variant finds, with a word on how."""
         tables, variant = self._tables, self._options.variant
         if variant == "doubling" or not self._options.plain:
             yield "aggregated program, T-2", doubled(vertex, tables, self._budget)
@@ -292,16 +286,16 @@ class _Run:
             # So many machines that T-add costs no more than twice the program (theory 2.4, regime
             # A); or costs so far apart that nothing is stated, or contents that nobody can list.
             if self._options.plain and tables.vast and vertex.value < loss:
-                yield "aggregated program, T-2", doubled(vertex, tables, self._budget)
+                yield "aggregated program, T-2", doubled(vertex, tables, budget)
             elif self._options.plain:
-                yield "aggregated program, T-add", one_block_each(vertex, tables, self._budget)
+                yield "aggregated program, T-add", one_block_each(vertex, tables, budget)
             return
         stated = guarantee_of_doubled(tables), added
         most = min(limit_on_cost(tables), *(one.allows(vertex.value) for one in stated))
         whole, found = cheapest_whole(tables, vertex, most, budget)
         yield "whole machines", SolverBound(tables.cost(whole), "CP-SAT")
         # The machines that cost nothing are added, whole.
-        machines = [Fraction(x + ceil(free)) for x, free in zip(whole, found.free, strict=True)]
+        machines = [Fraction(x + ceil(free)) for x, free in zip(whole, found.machines, strict=True)]
         yield "whole machines, twice", self._twice(machines, found.blocks)
 
     def _enumeration(self, vertex: Vertex) -> Iterator[tuple[str, Counts | SolverBound]]:
@@ -312,7 +306,7 @@ class _Run:
             if self._options.plain:
                 yield "aggregated program, T-2", doubled(vertex, tables, self._budget)
             return
-        program = FixedMachines(tables, budget)
+        program = Aggregated(tables, budget)
         cuts = [cut_by(vertex.prices, vertex.value, tables)]
         for machines in vectors(tables, vertex.value, most):
             if budget.stopped:
@@ -320,34 +314,29 @@ class _Run:
             # What other machines lacked rules most out at once.
             if not all(cut.keeps(machines) for cut in cuts):
                 continue
-            found = program.solve(machines, budget)
-            if not found.lacking:
+            found = program.beside(machines, budget)
+            if not found.value:
                 counts = self._twice(list(map(Fraction, machines)), found.blocks)
                 yield "the cheapest machines, twice", counts
                 return
-            cuts.append(cut_by(found.prices, found.worth, tables))
+            cuts.append(cut_by_vertex(found, tables, machines))
         if not budget.stopped:
             raise AssertionError("no machines within T-2's bound do, though its own machines do")
 
     def _counted(self, machines: Sequence[Fraction]) -> list[Fraction]:
-        """Return machine counts as ``published`` knows them: too large by up to ``epsilon / 3``.
-
-        They are rounded up to multiples of a power of two of about that part of each.
-        """
+        """Return counts as ``published`` knows them: too large by up to ``epsilon / 3``."""
         if self._options.variant == "supports":
             return list(machines)
         grid = [_power_of_two(x * self._options.epsilon / 3) for x in machines]
         return [ceil(x / unit) * unit for x, unit in zip(machines, grid, strict=True)]
 
     def _twice(self, machines: Sequence[Fraction], blocks: Blocks) -> Counts:
-        """Open twice as many machines as do if blocks can be cut, and round their blocks."""
         # Of no job's demand one block satisfies more than the part phi.
         factor = 2 if self._options.plain else 1 + self._tables.phi
         return rounded(self._tables, [factor * x for x in machines], blocks, self._budget)
 
 
 def _power_of_two(value: Fraction) -> Fraction:
-    """Return the largest power of two that is at most a number; 1 for 0."""
     if not value:
         return Fraction(1)
     exponent = value.numerator.bit_length() - value.denominator.bit_length()

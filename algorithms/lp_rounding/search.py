@@ -1,9 +1,7 @@
 """Machines that would do if blocks could be cut: the searches behind the roundings of theory 3.
 
-MILP_c, machines whole and blocks in parts (1.4), is solved exactly, by cuts. CP-SAT finds the
-cheapest machines that satisfy what is known of them; the exact program over blocks then says
-whether they do. If they do not, its prices are one more thing that all machines that do satisfy.
-Both steps are over integers and rationals, so that no machine is a matter of tolerances.
+MILP_c, machines whole and blocks in parts (1.4), is solved by cuts: CP-SAT finds the cheapest
+machines that keep them; the exact program over blocks says whether they do, or makes a new one.
 """
 
 from __future__ import annotations
@@ -20,7 +18,7 @@ from cms.knapsack.pricing import common_denominator
 from cms.running.stopping import Stopped
 from cms.values.numbers import common_step
 
-from ..aggregated.program import Aggregated, FixedMachines, repaired
+from ..aggregated.program import Aggregated, repaired
 from ..solvers.integer import LARGEST, Program
 
 if TYPE_CHECKING:
@@ -28,7 +26,7 @@ if TYPE_CHECKING:
 
     from cms.plugin.algorithm import Budget
 
-    from ..aggregated.program import Fixed, Vertex
+    from ..aggregated.purchase import Vertex
     from ..tables.integers import Tables
 
 #: How far from machines in parts that do to whole ones cuts are looked for.
@@ -108,6 +106,14 @@ class Cut(NamedTuple):
         return sum(v * x for v, x in zip(self.values, machines, strict=True)) >= self.least
 
 
+def cut_by_vertex(vertex: Vertex, tables: Tables, machines: Sequence[int]) -> Cut:
+    """Return what a vertex says of all machines that do, beside given ones that did not."""
+    held = tables.held(machines)
+    pairs = zip(vertex.prices, held, strict=True)
+    worth = vertex.value + sum((p * x for p, x in pairs), Fraction(0))
+    return cut_by(vertex.prices, worth, tables)
+
+
 def cut_by(prices: Sequence[Fraction], worth: Fraction, tables: Tables) -> Cut:
     """Return what prices say of all machines that do, where jobs pay ``worth`` at them."""
     counted, _ = common_denominator([*prices, worth])
@@ -130,25 +136,28 @@ def in_reach(tables: Tables) -> bool:
 
 def cheapest_whole(
     tables: Tables, vertex: Vertex, most: Fraction, budget: Budget
-) -> tuple[list[int], Fixed]:
-    """Solve MILP_c for tables in reach, where machines that cost ``most`` do. Raises Stopped."""
-    program = FixedMachines(tables, budget)
+) -> tuple[list[int], Vertex]:
+    """Solve MILP_c for tables in reach, where machines that cost ``most`` do. Raises Stopped.
+
+    Returns the machines, and the blocks and free machines beside them.
+    """
+    program = Aggregated(tables, budget)
     search = _Search(tables, most)
     search.add(cut_by(vertex.prices, vertex.value, tables))
     while True:
         machines = search.cheapest(budget)
         if _cut_off(search, program, machines, vertex, budget):
             continue
-        found = program.solve(machines, budget)
-        if not found.lacking:
+        found = program.beside(machines, budget)
+        if not found.value:
             return machines, found
-        if search.add(cut_by(found.prices, found.worth, tables)).keeps(machines):
+        if search.add(cut_by_vertex(found, tables, machines)).keeps(machines):
             search.excluded.append(machines)
 
 
 def _cut_off(
     search: _Search,
-    program: FixedMachines,
+    program: Aggregated,
     machines: Sequence[int],
     vertex: Vertex,
     budget: Budget,

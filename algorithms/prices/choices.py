@@ -11,7 +11,7 @@ from cms.schedule.schedule import Schedule
 from cms.shards.counts import table_of, with_own
 from cms.shards.schedule import ShardedSchedule, busy_machines
 
-from .jobs import Jobs
+from .jobs import Jobs, group_totals
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -34,7 +34,7 @@ class Choices(NamedTuple):
 
     def load(self) -> list[int]:
         """Return how many blocks of each type all jobs take together, exactly."""
-        return block_totals(self.options, self.counts)
+        return group_totals(self.options, self.counts, [0])[0]
 
     def without(self, kinds: NDArray[np.int64]) -> Choices:
         """Leave some kinds out."""
@@ -77,13 +77,6 @@ def schedule_of(
     return Schedule.from_counts(problem, machines, given).without_idle_machines()
 
 
-def block_totals(options: NDArray[Any], counts: NDArray[np.int64]) -> list[int]:
-    """Add up ``counts[r] * options[r]`` without overflow."""
-    reach = int(options.max(initial=0)) * int(counts.max(initial=0)) * len(options)
-    kind: Any = np.int64 if reach < 2**62 else object
-    return list((counts.astype(kind) @ options.astype(kind)).tolist())
-
-
 class Taken(NamedTuple):
     """What every job takes, by shards, and in all; those that are `out` take nothing so far."""
 
@@ -98,7 +91,7 @@ class Taken(NamedTuple):
         total = [0] * len(jobs.problem.blocks)
         for part in counts:
             times = np.bincount(part.codes, minlength=len(part.options))
-            mine = block_totals(part.options, times)
+            mine = group_totals(part.options, times, [0])[0]
             total = [a + b for a, b in zip(total, mine, strict=True)]
         return cls(jobs, tuple(counts), total)
 

@@ -55,8 +55,6 @@ class Jobs:
     def __init__(self, problem: Problem, stopped: Callable[[], bool] = never) -> None:
         self.problem = problem
         self.rows, self.weights, self.kind_of = kinds(problem.rows, stopped)
-        # Whether some kind has several jobs.
-        self.repeated = len(self.weights) < len(self.kind_of)
         # Prices may be multiples of 2**-grid_bits without overflow in compiled pricing.
         self.grid_bits = grid_bits_of(len(self.rows), price_histogram(self.rows))
         # Bits of the longest demand, if that is more than 63.
@@ -68,8 +66,6 @@ class Jobs:
     @cached_property
     def by_kind(self) -> NDArray[np.int64]:
         """The jobs, those of one kind together."""
-        if not self.repeated:
-            return self.kind_of
         return np.argsort(self.kind_of, kind="stable")
 
     @cached_property
@@ -124,8 +120,7 @@ class Jobs:
         self, options: NDArray[Any], starts: NDArray[np.int64], apart: Collection[int] = ()
     ) -> list[list[int]]:
         """Add up what each group buys, exactly, if a job of each kind takes its option."""
-        alone = not (self.repeated or apart)
-        return group_totals(options, starts, None if alone else self.without(apart))
+        return group_totals(options, self.without(apart), starts)
 
 
 def ranges(n: int, most_single: int = MOST_SINGLE, groups: int = GROUPS) -> NDArray[np.int64]:
@@ -135,16 +130,12 @@ def ranges(n: int, most_single: int = MOST_SINGLE, groups: int = GROUPS) -> NDAr
 
 
 def group_totals(
-    options: NDArray[Any],
-    starts: NDArray[np.int64],
-    weights: NDArray[np.int64] | None = None,
+    options: NDArray[Any], counts: NDArray[np.int64], starts: Sequence[int] | NDArray[np.int64]
 ) -> list[list[int]]:
-    """Add up the blocks that each group of kinds buys, exactly."""
-    most = 1 if weights is None else int(weights.max(initial=0))
-    reach = int(options.max(initial=0)) * most * max(1, len(options))
-    totals = options.astype(np.int64 if reach < 2**62 else object, copy=False)
-    if weights is not None:
-        totals = totals * weights[:, None]
-    if len(starts) < len(options):
-        totals = np.add.reduceat(totals, starts, axis=0)
-    return list(totals.tolist())
+    """Add up ``counts[r] * options[r]`` of each group of rows, without overflow."""
+    if not len(options):
+        return [[0] * options.shape[1] for _ in starts]
+    reach = int(options.max(initial=0)) * int(counts.max(initial=0)) * len(options)
+    kind: Any = np.int64 if reach < 2**62 else object
+    totals = options.astype(kind, copy=False) * counts.astype(kind, copy=False)[:, None]
+    return list(np.add.reduceat(totals, starts, axis=0).tolist())

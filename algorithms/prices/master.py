@@ -132,7 +132,6 @@ class Master:
         return master
 
     def _row_terms(self, described: Row) -> dict[int, int]:
-        """What a row of the region counts."""
         terms = _counted(described.counts)
         terms[self._k + described.machine] = -1
         return terms
@@ -325,7 +324,7 @@ class ExactMaster:
         self._columns.append((group, number))
         if group is None:
             row = self._region.rows[number]
-            counts = {i: count for i, count in enumerate(row.counts) if count}
+            counts = _counted(row.counts)
             if row.machine in self._limits:
                 counts[self._limits[row.machine]] = -1
             program.add(self._region.costs[row.machine], counts)
@@ -337,7 +336,7 @@ class ExactMaster:
         program.add(Fraction(0), {**less, self._whole[group]: -1})
 
     def _all_in(self) -> bool:
-        """Let all machines and passes take part; say whether they do already."""
+        """Whether all machines and passes took part already; now they do."""
         rows = list(range(len(self._region.rows)))
         mixing = [
             [*dict.fromkeys([*m, *cuts])] for m, cuts in zip(self._mixing, self._cuts, strict=True)

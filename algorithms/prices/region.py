@@ -165,7 +165,6 @@ class Region:
         return found
 
     def _branch(self, path: Sequence[Condition]) -> None:
-        """Set what each branch counts."""
         problem, index = self.problem, self.problem.block_index
         self.path = tuple(path)
         # What each branch counts: blocks of all machines, machines, or blocks of a job.

@@ -124,7 +124,6 @@ class PriceSearch(Passes):
             yield from self._passes_until_closed()
 
     def _begin(self, passes: Sequence[list[list[int]]], centre: Sequence[Fraction]) -> None:
-        """Set up the master with what groups bought in passes."""
         units = block_sizes(self.region)
         sizes = [sum(n // unit for n, unit in zip(load, units, strict=True)) for load in passes[0]]
         self._master = Master(self.region, sizes, self._largest, self._nothing().vector)
@@ -139,9 +138,9 @@ class PriceSearch(Passes):
             yield from self._passes_until_closed()
 
     def _passes_until_closed(self) -> Iterator[PricePoint]:
-        region, failed = self.region, False
+        failed = False
         for number in range(_MOST_PASSES):
-            if self._budget.stopped or self._master is None:
+            if self._budget.stopped or self._master is None or self.best is None:
                 return
             proposal = self._master.solve()
             if proposal is None:
@@ -154,13 +153,15 @@ class PriceSearch(Passes):
                 continue
             failed = False
             self.upper = proposal.value
-            if self._closed(proposal.value):
+            if self._closed(self.best, proposal.value):
                 done = self._zooms < _MOST_ZOOMS and self._balanced(proposal.value)
                 if not (self._vertex and self._turns_exact() if done else self._looks_closer()):
                     break
                 continue
-            pull, fine = self._pull(number), self._nearly_closed(proposal.value)
-            rows = len(region.rows)
+            # What is missing may be no more than floating-point numbers can tell.
+            fine = proposal.value - self.best.bound <= _FINE * abs(proposal.value)
+            pull = self._pull(number)
+            rows = len(self.region.rows)
             evaluation = self._tried(proposal, pull, fine)
             if evaluation is None:
                 return
@@ -169,20 +170,16 @@ class PriceSearch(Passes):
             self._vertices += self.exact
             # The maximiser itself: where its cuts were there the master's value stands, as far as
             # its digits go.
-            stands = not self._add(evaluation[1]) and pull == 1 and rows == len(region.rows)
+            stands = not self._add(evaluation[1]) and pull == 1 and rows == len(self.region.rows)
             if stands and not (self._looks_closer() if fine else self._turns_exact()):
                 break
-            # Counting passes instead of seconds keeps runs reproducible.
-            if self._is_told(number + 1) and self.best is not None:
+            # After 4, 16, 32, 64, ... passes, of few jobs from 32 on; seconds would not repeat.
+            passes = number + 1
+            often = len(self.jobs) >= _OFTEN_FROM and passes.bit_length() % 2 and passes > 1
+            if not passes & number and (passes >= 32 or often):
                 yield self.best
         if self.best is not None and not self._budget.stopped:
             yield self.best
-
-    def _is_told(self, passes: int) -> bool:
-        """Whether a claim comes after so many passes: 4, 16, 32, 64, ...; of few jobs from 32."""
-        if passes & (passes - 1) or passes == 1:
-            return False
-        return passes >= 32 or (len(self.jobs) >= _OFTEN_FROM and bool(passes.bit_length() % 2))
 
     def _pull(self, number: int) -> Fraction:
         """How far towards the maximiser the next prices are.
@@ -256,30 +253,26 @@ class PriceSearch(Passes):
     @property
     def shares(self) -> list[Share]:
         """The fractional solution: what each group takes from which pass; weights add up to 1."""
+        noise = 0.0 if self.exact else _NOTHING
         weights: Sequence[Any] = [] if self._master is None else self._master.weights
         return [
             Share(group, number, weight, cut)
             for ((group, cut), number), weight in zip(self._cuts.items(), weights, strict=False)
-            if weight > self._noise
+            if weight > noise
         ]
 
     @property
     def machines(self) -> list[tuple[Row, Fraction]]:
         """The fractional solution: how many machines there are of each row of the region."""
+        noise = 0.0 if self.exact else _NOTHING
         amounts = [] if self._master is None else self._master.machines
         return [
             (row, amount)
             for row, amount in zip(self.region.rows, amounts, strict=False)
-            if amount > self._noise
+            if amount > noise
         ]
 
-    @property
-    def _noise(self) -> float:
-        """What the linear program's solution is wrong by."""
-        return 0.0 if self.exact else _NOTHING
-
     def _nothing(self) -> PricePoint:
-        """Prices of 0, which always hold and prove a bound of 0."""
         region = self.region
         zeros = [(Fraction(0),) * len(part) for part in (region.blocks, region.limits)]
         return PricePoint(Vector(*zeros), Fraction(0))
@@ -292,11 +285,9 @@ class PriceSearch(Passes):
             self.best = point
         return better
 
-    def _closed(self, upper: Fraction) -> bool:
+    def _closed(self, best: PricePoint, upper: Fraction) -> bool:
         """Whether the bound can no longer rise by a whole step (or, without steps, noticeably)."""
-        if self.best is None:
-            return False
-        bound, unit = self.best.bound, self.region.unit
+        bound, unit = best.bound, self.region.unit
         if self.exact:
             patient = self._vertex and self._vertices >= _PATIENCE
             return upper - bound <= (_LET_BE * unit if patient else 0)
@@ -314,7 +305,6 @@ class PriceSearch(Passes):
         return bound + room >= round_up(max(Fraction(0), upper - tolerance), self._step)
 
     def _zoom(self, zooms: int) -> None:
-        """Look closer at the best prices."""
         if isinstance(self._master, Master) and self.best is not None:
             self._zooms = zooms
             self._master = self._master.zoomed(self.best.vector, _ZOOM**zooms, self._largest)
@@ -334,10 +324,6 @@ class PriceSearch(Passes):
         mixture = fractional(self)
         cost = sum((region.costs[row.machine] * x for row, x in mixture.machines), Fraction(0))
         return abs(cost - max(upper, self.best.bound if self.best else upper)) <= step * _MATTERS
-
-    def _nearly_closed(self, upper: Fraction) -> bool:
-        """Whether what is missing is no more than floating-point numbers can tell."""
-        return self.best is not None and upper - self.best.bound <= _FINE * abs(upper)
 
     def _add(self, loads: Sequence[Sequence[int]], number: int = -1) -> bool:
         """Add the cuts of a pass (by default the last one); say whether any was new."""

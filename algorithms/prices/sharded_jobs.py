@@ -80,7 +80,6 @@ class ShardedJobs(Jobs):
         return self.in_shards.recall(key, lambda: ask(stopped, *asked))
 
     def _sizes(self, stopped: Callable[[], bool]) -> tuple[list[int], int]:
-        """Return a histogram of the bits prices may have, and the bits of the longest demand."""
         found = self.in_shards.map(_sizes, what="looking at the jobs", stopped=stopped)
         histograms, longest = zip([[0] * 64, 0], *found, strict=True)
         return [sum(bits) for bits in zip(*histograms, strict=True)], max(longest)
@@ -88,7 +87,6 @@ class ShardedJobs(Jobs):
     def _priced(
         self, stopped: Callable[[], bool], prices: list[int], bounds: list[int]
     ) -> tuple[int, list[list[int]]]:
-        """Return what all jobs pay, and what those of each group buy."""
         total, loads = 0, [[0] * len(prices) for _ in bounds]
         found = self.in_shards.map(_priced, prices, bounds, what="pricing", stopped=stopped)
         for part, groups in found:

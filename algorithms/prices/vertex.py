@@ -39,13 +39,12 @@ _FINEST = 10**6
 
 
 class BasicSolution(NamedTuple):
-    """A basic solution of LP_DW, nearly always an optimal one.
+    """A basic solution of LP_DW, nearly always an optimal one; each job's options and weights.
 
     Otherwise its machines cost more than ``bound``, what the exact prices of ``leaf`` prove: by a
-    small part of one where covering knapsacks end with a lower bound (block types that tie to
-    within a small part of a block); by up to a ten-thousandth of the cheapest where no vertex of a
-    dozen was exactly optimal; by more if the floating-point solver fails and there are more than 32
-    block types. Each job has its options with their weights, which add up to 1.
+    small part of one where covering knapsacks end with a lower bound; by up to a ten-thousandth of
+    the cheapest where no vertex of a dozen was optimal; by more if floats fail and there are more
+    than 32 block types.
     """
 
     problem: Problem
@@ -85,7 +84,6 @@ def solve_dantzig_wolfe(problem: Problem, budget: Budget) -> BasicSolution | Non
 
 
 def _mixture(search: PriceSearch, budget: Budget) -> Fractional | None:
-    """Read the fractional solution; None if stopped."""
     if search.exact:
         return fractional(search)
     if search.machines and len(search.region.blocks) > MOST_BLOCKS:
@@ -154,10 +152,8 @@ def in_line(shares: Mapping[Option, Fraction], count: int) -> list[list[tuple[Op
 
 # -- Theorem B: a basic solution rounds to a schedule that costs little more (theory 4) ------------
 
-# With k block types and p configurations in use, at most k - p jobs are split between options.
-# Those take their mean, rounded up; the machines are rounded up; and of each type at most k - p - 1
-# blocks are missing then, for which machines are added. None of that needs the solution to be
-# optimal: what the schedule costs more is counted from what the fractional machines cost.
+# At most k - p jobs are split, which take their mean, rounded up, as are machines; so of each type
+# at most k - p - 1 blocks are missing. None of that needs the solution to be optimal.
 
 
 def additive_cost(problem: Problem) -> Fraction:

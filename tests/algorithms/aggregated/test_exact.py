@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from algorithms.aggregated import proposal
-from algorithms.aggregated.program import Aggregated, FixedMachines
-from algorithms.aggregated.proposal import Hint, Proposals, Serving
+from algorithms.aggregated.program import Aggregated
+from algorithms.aggregated.proposal import Hint, Proposals
 from algorithms.aggregated.purchase import Blocks
 from algorithms.solvers.simplex import Basic, cheapest
 from algorithms.tables.integers import Tables
@@ -109,6 +109,13 @@ def do(tables: Tables, machines: Sequence[Fraction | int], blocks: Blocks) -> No
     assert all(amount >= d for amount, d in zip(got, tables.demands, strict=True))
 
 
+def pay(tables: Tables, prices: Sequence[Fraction]) -> Fraction:
+    """What all jobs pay for blocks in parts."""
+    pairs = zip(tables.demands.tolist(), tables.supply.tolist(), strict=True)
+    least = (min(prices[i] * Fraction(d, f) for i, f in enumerate(r) if f) for d, r in pairs)
+    return sum(least, Fraction(0))
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_floats_only_propose(kind: str) -> None:
     for seed in range(so_many(4, 40)):
@@ -118,11 +125,7 @@ def test_floats_only_propose(kind: str) -> None:
         is_a_vertex_of_that_value(tables, vertex.value, vertex.machines)
         for row, cost in zip(tables.counts, tables.costs, strict=True):
             assert sum(p * a for p, a in zip(vertex.prices, row, strict=True)) <= cost
-        worth = [
-            min(vertex.prices[i] * Fraction(d, f) for i, f in enumerate(row) if f)
-            for d, row in zip(tables.demands.tolist(), tables.supply.tolist(), strict=True)
-        ]
-        assert sum(worth) == vertex.value
+        assert pay(tables, vertex.prices) == vertex.value
         do(tables, vertex.machines, vertex.blocks)
 
 
@@ -131,7 +134,7 @@ def test_a_wrong_proposal_costs_time_and_nothing_else(
     kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def nothing(self: Any, *rest: Any) -> Hint:
-        return Hint(set(), Serving(np.full(self._n, -1)))
+        return Hint(set(), self._cheapest(np.ones(self._k)), {})
 
     monkeypatch.setattr(Proposals, "propose", nothing)
     for seed in range(20):
@@ -162,22 +165,18 @@ def test_machines_that_do_not_do_are_told_by_prices(kind: str) -> None:
     for seed in range(number):
         tables = drawn(kind, seed)
         vertex = Aggregated(tables).solve(None)
-        program = FixedMachines(tables)
+        program = Aggregated(tables)
         for shift in (0, -1):
             machines = [max(0, -(-x.numerator // x.denominator) + shift) for x in vertex.machines]
-            found = program.solve(machines, None)
+            found = program.beside(machines, None)
             held = tables.held(machines)
-            seen[not found.lacking] += 1
-            if not found.lacking:
+            seen[not found.value] += 1
+            if not found.value:
                 do(tables, machines, found.blocks)
                 continue
             # Nobody can pay less, and the machines are worth less than that.
-            worth = [
-                min(found.prices[i] * Fraction(d, f) for i, f in enumerate(row) if f)
-                for d, row in zip(tables.demands.tolist(), tables.supply.tolist(), strict=True)
-            ]
             there = sum(p * x for p, x in zip(found.prices, held, strict=True))
-            assert sum(worth) == found.worth == there + found.lacking
+            assert pay(tables, found.prices) == there + found.value
     assert min(seen.values()) > number // 3
 
 
@@ -201,7 +200,6 @@ def test_jobs_in_groups_end_at_a_vertex_as_well(
 ) -> None:
     tables = many(family, 300, **parameters)
     one_by_one = Aggregated(tables).solve(None)
-    monkeypatch.setattr(proposal, "_FEW_SHARES", 0)
     monkeypatch.setattr(proposal, "_GROUPS", 8)
     vertex = Aggregated(tables).solve(None)
     assert vertex.value == one_by_one.value
@@ -227,7 +225,7 @@ def test_what_is_refuted_quickly_does_not_do(kind: str) -> None:
     for seed in range(number):
         tables = drawn(kind, seed)
         vertex = Aggregated(tables).solve(None)
-        program = FixedMachines(tables)
+        program = Aggregated(tables)
         assert program.refuted(vertex.machines, None) is None
         for part in (Fraction(1, 2), Fraction(99, 100)):
             fewer = [part * x for x in vertex.machines]
@@ -236,12 +234,8 @@ def test_what_is_refuted_quickly_does_not_do(kind: str) -> None:
                 continue
             refuted += 1
             prices, worth = found
-            least = [
-                min(prices[i] * Fraction(d, f) for i, f in enumerate(row) if f)
-                for d, row in zip(tables.demands.tolist(), tables.supply.tolist(), strict=True)
-            ]
             pairs = list(zip(fewer, tables.counts, strict=True))
             held = [sum(x * row[i] for x, row in pairs) for i in range(tables.k)]
             there = sum(p * x for p, x in zip(prices, held, strict=True))
-            assert there < worth <= sum(least)
+            assert there < worth <= pay(tables, prices)
     assert refuted > number * 2 // 3

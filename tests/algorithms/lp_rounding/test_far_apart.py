@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from algorithms.aggregated.program import Aggregated, FixedMachines
+from algorithms.aggregated.program import Aggregated
 from algorithms.lp_rounding import LpRounding, LpRoundingOptions, search
 from algorithms.lp_rounding.search import cheapest_whole, limit_on_cost
 from algorithms.solvers.integer import LARGEST
@@ -31,14 +31,12 @@ def budget(problem: Problem) -> RunBudget:
 
 def milp_c(tables: Tables) -> Fraction:
     """The cheapest machines that do if blocks can be cut, one vector after the other."""
-    program = FixedMachines(tables)
+    program = Aggregated(tables)
     most = limit_on_cost(tables)
     reach = [range(int(most / cost) + 1) for cost in tables.costs]
     vectors = sorted(itertools.product(*reach), key=tables.cost)
     for machines in vectors:
-        found = program.solve(machines, None)
-        assert found is not None
-        if not found.lacking:
+        if not program.beside(machines, None).value:
             return tables.cost(machines)
     raise AssertionError("no machines do")
 

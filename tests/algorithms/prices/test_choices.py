@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import operator
 from collections import Counter
-from fractions import Fraction
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from algorithms.branch_and_price.shapes import Shapes
-from algorithms.prices.choices import Choices, block_totals, choices_of
-from cms import Configuration, Job, MachineType, Problem, SizeBoundedConfigurations
+from algorithms.prices.choices import Choices, choices_of
 from tests.algorithms.branch_and_price.parts import reduced, searched
 from tests.families import instance
 
@@ -54,45 +51,6 @@ def test_what_is_left_out_and_joined_again_is_the_same(rows: Rows, kinds: set[in
     assert content(both) == content(choices)
     assert (np.diff(both.kinds) >= 0).all()
     assert both.load() == choices.load()
-
-
-@pytest.mark.parametrize("dtype", [np.int16, np.int32, np.int64])
-def test_totals_do_not_overflow_short_integers(dtype: type[np.signedinteger]) -> None:
-    largest = int(np.iinfo(dtype).max)
-    options = np.full((5, 2), largest, dtype=dtype)
-    ones = np.ones(5, dtype=np.int64)
-    assert block_totals(options, ones) == [5 * largest] * 2
-    assert block_totals(options, ones * 7) == [35 * largest] * 2
-    assert block_totals(options, ones * 0) == [0, 0]
-
-
-# --- configurations -------------------------------------------------------------------------------
-
-
-def fleet() -> Problem:
-    return Problem(
-        configurations=[
-            Configuration({"a": 2}, "m"),
-            SizeBoundedConfigurations({"a": 2, "b": 3}, 7, "n"),
-        ],
-        machine_types=[MachineType("m", "1/2", 3), MachineType("n", "3/4")],
-        jobs=[Job("x", 7, {"a": 2, "b": 3}), Job("y", 5, {"b": 1})],
-    )
-
-
-def test_shapes_are_the_listed_and_the_maximal_ones() -> None:
-    shapes = Shapes(fleet(), ())
-    assert shapes.complete
-    assert dict(zip(shapes.counts, shapes.costs, strict=True)) == {
-        (2, 0): Fraction(1, 2),
-        (3, 0): Fraction(3, 4),
-        (2, 1): Fraction(3, 4),
-        (0, 2): Fraction(3, 4),
-    }
-    assert shapes.step == Fraction(1, 4)
-    assert sorted(shapes.steps) == [2, 3, 3, 3]
-    assert shapes.limited == [(3, [shapes.counts.index((2, 0))])]
-    assert shapes.cost([1] * len(shapes)) == Fraction(11, 4)
 
 
 def test_reduced_costs_are_never_negative_at_the_best_prices() -> None:

@@ -15,7 +15,6 @@ from algorithms.prices.region import Region
 from cms import (
     Configuration,
     Job,
-    MachineType,
     Problem,
     SizeBoundedConfigurations,
 )
@@ -28,7 +27,7 @@ from tests.property.definition import INFEASIBLE, INVALID, Side, evaluate_leaf
 from tests.samples import so_many, spread
 
 PRICED = [family for family in FAMILIES if family != "long_numbers"]
-FEW, MANY = 9, 400
+FEW = 9
 
 
 def random_path(rng: random.Random, problem: Problem) -> tuple[Condition, ...]:
@@ -124,21 +123,6 @@ def test_every_row_is_a_proper_content_and_a_pass_finds_several(slots: int | Non
             i: n for i, (n, most) in enumerate(zip(useful, fits, strict=True)) if n < most
         }
     assert several > number * 5 // 6
-
-
-def test_blocks_of_free_machines_are_free() -> None:
-    problem = Problem(
-        configurations=[
-            Configuration({"a": 1}, "gift"),
-            Configuration({"b": 1}, "paid"),
-            Configuration({"c": 1}, "few"),
-        ],
-        machine_types=[MachineType("gift", 0), MachineType("paid"), MachineType("few", 0, 2)],
-        jobs=[Job("x", 1, {"a": 1, "b": 1, "c": 1})],
-    )
-    assert Region(problem).free() == {0}
-    # With all machines free, none of the paid ones' blocks may be worth anything either.
-    assert Region(problem, free_machines=True).free() == {0, 1}
 
 
 def test_machines_with_some_content_are_worth_what_branches_on_it_add_once() -> None:

@@ -29,7 +29,7 @@ from tests.samples import few, so_many, spread
 
 #: Their numbers are more than a linear program in floats can take.
 LISTED = [family for family in FAMILIES if family != "long_numbers"]
-FEW, MANY = 4, 200
+FEW = 4
 
 
 def served(family: str, number: int) -> tuple[Problem, float] | None:

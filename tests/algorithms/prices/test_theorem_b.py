@@ -7,7 +7,7 @@ from functools import cache
 
 import pytest
 
-from algorithms.prices.vertex import BasicSolution, additive_cost, with_missing
+from algorithms.prices.vertex import BasicSolution, additive_cost
 from cms import Problem, Schedule, check
 from cms.certificate.certificate import round_up
 from cms.reduction.reduction import reduce
@@ -67,20 +67,3 @@ def test_splits_happen_so_the_theorem_is_put_to_the_test() -> None:
         lost.append(schedule.cost(case.problem) - round_up(bound, step))
     assert sum(loss > 0 for loss in lost) >= FEW * 5 // 8
     assert min(lost) >= 0
-
-
-def refuse_waste(case: Case) -> None:
-    """For blocks that are missing the fewest machines are bought that hold them."""
-    problem = reduce(case.problem).problem
-    for i, block in enumerate(problem.blocks):
-        load = [7 * (i == at) for at in range(len(problem.blocks))]
-        bought = with_missing(problem, {}, load)
-        held = sum(n * shape.blocks[block] for shape, n in bought.items())
-        assert held >= 7, case.name
-        for shape, n in bought.items():
-            assert (n - 1) * shape.blocks[block] < 7, case.name
-
-
-def test_no_machine_is_bought_for_blocks_that_others_have() -> None:
-    for case in every_case(4):
-        refuse_waste(case)
