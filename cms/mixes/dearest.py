@@ -18,9 +18,8 @@ from ..running.stopping import look, never
 from ..schedule.contents import Mix
 from ..values.numbers import common_step
 from .dive import Dive, Undecided
-from .functions import PriceFunction
+from .functions import Offer, Pick, PriceFunction, amounts, is_admitted, worth_of
 from .listed import ListedMixes
-from .offers import Offer, Pick, amounts, is_admitted, worth_of
 from .problem import TimeSharedProblem
 from .relaxation import Cell, Interval, Relaxation
 

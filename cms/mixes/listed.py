@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from .offers import Offer, Pick, is_admitted
+from .functions import Offer, Pick, is_admitted
 
 Whole = NDArray[np.int64]
 Places = NDArray[np.intp]

@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from .offers import Offer
+from .functions import Offer
 
 Whole = NDArray[np.int64]
 

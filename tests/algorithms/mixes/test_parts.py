@@ -11,10 +11,9 @@ import pytest
 
 from algorithms.branch_and_price.shapes import Shapes
 from algorithms.mixes.closing import MixProgram, cheaper_schedule, schedule_of
-from algorithms.mixes.columns import Columns, Step
+from algorithms.mixes.columns import Columns, Prices, Step
 from algorithms.mixes.dive import Diver
 from algorithms.mixes.hosting import Hosting
-from algorithms.mixes.knapsack import Prices
 from algorithms.mixes.master import Cuts, Point
 from algorithms.mixes.prices import PriceSearch
 from algorithms.prices.region import Region
