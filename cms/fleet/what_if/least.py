@@ -1,13 +1,13 @@
 """The least relaxation that saves enough, between what is proved too little and what was found.
 
 A schedule that is found in one state holds from an earlier one on, and a certificate that proves a
-state too dear does so up to a later one: both ends are moved that far, exactly, by pricing one job.
+state too dear does so up to a later one: both ends are moved that far, exactly.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from enum import StrEnum
 from fractions import Fraction
@@ -15,7 +15,6 @@ from math import floor
 from typing import NamedTuple
 
 from ...certificate.certificate import Certificate, next_below, round_up
-from ...certificate.one_job import ProvedLeaves
 from ...errors import InvalidCertificate
 from ...problem.parts import Configuration
 from ...problem.problem import Problem
@@ -77,7 +76,6 @@ class Base:
         self.posing, self.solution, self.cost = posing, solution, solution.cost
         step = posing.problem.cost_step
         self.target = next_below(self.cost, step) if wanted is None else wanted
-        self.leaves = ProvedLeaves(posing.problem, solution.certificate)
         self.proved = self.is_too_dear(posing.problem, solution.certificate)
 
     def is_too_dear(self, problem: Problem, certificate: Certificate) -> bool:
@@ -163,12 +161,11 @@ class Climb:
         """
         if self.proof is None:
             return self.low == self.high
-        if self.low != self.high and self._is_too_little(self.base.leaves)(self.high):
-            end = self._problem(self.high)
-            if self.base.is_too_dear(end, self.proof):
-                self.low = self.high
         if self.low != self.high:
-            self._climb(self.proof, self.base.leaves)
+            if self.base.is_too_dear(self._problem(self.high), self.proof):
+                self.low = self.high
+            else:
+                self._climb(self.proof)
         return self.low == self.ladder.end
 
     def finish(self) -> Least:
@@ -245,7 +242,7 @@ class Climb:
             if self.base.is_too_dear(problem, answer.certificate):
                 self.low, self.proof = state, answer.certificate
                 if state != self.ladder.end:
-                    self._climb(answer.certificate, ProvedLeaves(problem, answer.certificate))
+                    self._climb(answer.certificate)
                 return False
             if answer.stop_reason is not StopReason.TIME_LIMIT:
                 return False
@@ -297,22 +294,15 @@ class Climb:
             self.ladder, self.low, state, lambda each: not serves(each, blocks)
         )
 
-    def _climb(self, certificate: Certificate, leaves: ProvedLeaves) -> None:
+    def _climb(self, certificate: Certificate) -> None:
         """Find the last state that a certificate proves to be too little."""
-        too_little = self._is_too_little(leaves)
-        last, _ = last_where(self.ladder, self.low, self.high, too_little)
-        if last != self.low and self.base.is_too_dear(self._problem(last), certificate):
+
+        def is_too_little(state: Fraction) -> bool:
+            return self.base.is_too_dear(self._problem(state), certificate)
+
+        last, _ = last_where(self.ladder, self.low, self.high, is_too_little)
+        if last != self.low:
             self.low, self.proof = last, certificate
-
-    def _is_too_little(self, leaves: ProvedLeaves) -> Callable[[Fraction], bool]:
-        one = leaves.job(self.name)
-        problem = self.base.posing.problem
-
-        def holds(state: Fraction) -> bool:
-            bound = one.bound_at(self.ladder.row(state))
-            return bound is None or self.base.exceeds(bound, problem)
-
-        return holds
 
     def _problem(self, state: Fraction) -> Problem:
         return self.base.posing.with_row(self.name, self.ladder.row(state))

@@ -11,17 +11,17 @@ from hypothesis import strategies as st
 
 from cms import InvalidCertificate, InvalidOption, Status, UnsupportedProblem, solve
 from cms.certificate.certificate import BlockPrices, round_up
-from cms.certificate.one_job import Given
 from cms.fleet import Plan, as_problem, explain
 from cms.fleet.serving import Interference, OperatingPoint, Pair, Service
 from cms.fleet.what_if import Alternative, Explanation
 from cms.fleet.what_if.documents import explanation_to_json
+from cms.fleet.what_if.one_job import Given
+from tests.fleet.what_if.test_one_job import forced
 from tests.fleet.what_if.tiny import A100, other, planned, tiny_fleet
 from tests.oracle import optimum
 from tests.property.certificates import random_certificate
 from tests.property.problems import share
 from tests.samples import refusal
-from tests.test_one_job import forced
 
 
 def require_bounds(plan: Plan, found: Explanation) -> int:
