@@ -143,9 +143,8 @@ def explain(plan: Plan, service: str) -> Explanation:
 
     Notes
     -----
-    A bound is no promise: a plan with the choice costs at least so much, it may cost more, and
-    there may be none of that cost. A reduced cost of 0 says only that the proof does not tell the
-    choice from what was chosen. Where the proof branches, each number is the least over its cases.
+    A bound is no promise: there may be no plan of that cost. A reduced cost of 0 says only that the
+    proof does not tell the choice from what was chosen.
 
     References
     ----------
@@ -199,7 +198,7 @@ def _explanation(plan: Plan, service: str, one: OneJob) -> Explanation:
     shared = one.alone is not None
     # of more than serve the service by themselves a proof may say nothing
     within = {block: min(n, counts[block]) for block, n in needed.items() if n and counts[block]}
-    case = one.cases[0] if one.leaves == 1 and not shared else None
+    case = one.cases[0] if one.leaves == len(one.cases) == 1 and not shared else None
     serving = needed if one.row.demand else ()
     return Explanation(
         given=given,
@@ -234,14 +233,14 @@ def _choices(plan: Plan, one: OneJob, block: Block, count: int) -> BlockChoices:
     assert needed is not None
     others, own = frozenset(one.blocks) - {block}, Given({block: 1})
     none = Given(without=frozenset({block}))
-    plain = one.leaves == 1 and one.alone is None
+    priced = one.leaves == len(one.cases) == 1 and one.alone is None
     return BlockChoices(
         block=block,
         gpu=gpu,
         profile=profile,
         supply_rps=Fraction(one.row.supply[at], one.row.denominator),
         count=count,
-        worth=one.cases[0].prices[at] if plain else None,
+        worth=one.cases[0].prices[at] if priced else None,
         one=_alternative(plan, one, own),
         needed=needed,
         only=_alternative(plan, one, Given(without=others)),

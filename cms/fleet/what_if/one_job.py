@@ -3,8 +3,7 @@
 The bound of a leaf is what all jobs pay at its prices. A schedule that gives a job certain blocks
 makes it pay for these, which is at least what its cheapest option costs: the difference is the
 *reduced cost* of the choice, and every schedule with it costs at least the bound and that much more
-(weak duality, theory 6.3). Below branches each leaf says so of its own part of the schedules, so
-the least over the leaves holds for all.
+(weak duality, theory 6.3). Below branches the least over the leaves holds for all schedules.
 
 Where jobs share blocks, no admitted mix of a leaf is worth more than the price of its block; what
 it lacks is its *slack*, and each block in use adds that of its mix to the bound. So a block that
