@@ -76,7 +76,8 @@ class Columns:
         self.jobs = tuple(j for j, job in enumerate(problem.jobs) if job.demand)
         self.listed: list[Column] = []
         self._numbers: dict[tuple[int, tuple[Pick, ...]], int] = {}
-        self._lengths = [
+        #: Of each block the lengths of the points that best mixes are made of.
+        self.lengths: list[dict[Pick, Fraction]] = [
             {
                 (problem.job_index(name), point.amount): point.length
                 for name, points in problem.usable_points(block).items()
@@ -92,14 +93,10 @@ class Columns:
     def __len__(self) -> int:
         return len(self.listed)
 
-    def lengths(self, block: int) -> Mapping[Pick, Fraction]:
-        """Return the lengths of a block's points that best mixes are made of."""
-        return self._lengths[block]
-
     def knapsack(self, block: int) -> BlockKnapsack:
         """Return what guesses mixes on a block."""
         if block not in self._knapsacks:
-            self._knapsacks[block] = BlockKnapsack(self.problem, self._lengths[block])
+            self._knapsacks[block] = BlockKnapsack(self.problem, self.lengths[block])
         return self._knapsacks[block]
 
     def add(self, block: int, amounts: Mapping[int, Fraction]) -> int:
@@ -108,7 +105,7 @@ class Columns:
         if (block, picks) in self._numbers:
             return self._numbers[block, picks]
         number = self._numbers[block, picks] = len(self.listed)
-        lengths, names, demands = self._lengths[block], self.problem.job_names, self._demands
+        lengths, names, demands = self.lengths[block], self.problem.job_names, self._demands
         frame = sum((lengths[pick] for pick in picks), Fraction(0))
         shares = ((j, min(Fraction(1), amount / (frame * demands[j]))) for j, amount in picks)
         mix = Mix({names[job]: amount for job, amount in picks})
@@ -129,13 +126,13 @@ class Columns:
 
     def _best_amount(self, block: int, job: int, amount: Fraction) -> Fraction:
         """Return the amount of a usable point that takes no longer and as much, or more."""
-        if (job, amount) in self._lengths[block]:
+        if (job, amount) in self.lengths[block]:
             return amount
         point = self.problem.jobs[job].point(self.problem.blocks[block], amount)
         assert point is not None, "an admitted mix has measured points"
         return max(
             other
-            for (of, other), length in self._lengths[block].items()
+            for (of, other), length in self.lengths[block].items()
             if of == job and length <= point.length
         )
 
@@ -149,7 +146,7 @@ class Columns:
 
     def add_alone(self) -> None:
         """Take in each job by itself on each block that can serve it, as well as that can."""
-        for block, lengths in enumerate(self._lengths):
+        for block, lengths in enumerate(self.lengths):
             best: dict[int, Fraction] = {}
             for (job, amount), length in lengths.items():
                 known = best.get(job)

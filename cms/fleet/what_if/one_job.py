@@ -21,7 +21,7 @@ from ...certificate.conditions import Condition, prices_of_jobs
 from ...certificate.quantity import BlocksOfJob
 from ...errors import InvalidCertificate
 from ...knapsack.pricing import cheapest_option, common_denominator
-from ...mixes.dearest import NODE_LIMIT, price_mix
+from ...mixes.dearest import NODE_LIMIT, charges_of, price_mix
 from ...mixes.prices import MixPrices
 from ...mixes.problem import TimeSharedProblem
 from ...problem.parts import Block
@@ -150,7 +150,7 @@ def shared_job(problem: TimeSharedProblem, certificate: Certificate, name: str) 
             )
         if proved.infeasible:
             continue
-        charges = {block: leaf.charges(block, path) for block in usable}
+        charges = {block: charges_of(block, path, leaf.multipliers) for block in usable}
         slacks = {
             block: _least_slack(problem, leaf, block, charges[block], name) for block in usable
         }
