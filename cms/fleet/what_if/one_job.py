@@ -42,7 +42,7 @@ class Case(NamedTuple):
 
     rest: Fraction  # what the leaf proves, less what this job pays
     prices: tuple[Fraction, ...]  # what the job pays for a block of each type
-    # How many blocks of a type the job has at least and at most, by the branches above.
+    # Least and most blocks of a type that the job has, by the branches above.
     within: Mapping[Block, tuple[int, int | None]] = FrozenMap()
 
     def may_be(self, given: Given) -> bool:
@@ -133,10 +133,7 @@ def _within(path: Iterable[Condition], job: str) -> FrozenMap[Block, tuple[int, 
 
 
 def shared_job(problem: TimeSharedProblem, certificate: Certificate, name: str) -> OneJob:
-    """Compute what is proved about a job that may share its blocks.
-
-    Where the search for a least slack is given up, 0 counts.
-    """
+    """Compute what is proved about a job that may share its blocks; undecided slacks count 0."""
     j, leaves = problem.job_index(name), [*proved_leaves(problem, certificate)]
     row, demand = problem.unshared().rows.row(j), problem.jobs[j].demand
     rates = zip(problem.blocks, row.supply, strict=True)
