@@ -9,10 +9,9 @@ from itertools import combinations, product
 
 from cms.mixes.dearest import Search, dearest_mix
 from cms.mixes.frames import FrameRule
-from cms.mixes.functions import PriceFunction
+from cms.mixes.functions import Offer, PriceFunction
 from cms.mixes.listed import ListedMixes
 from cms.mixes.model import Choice
-from cms.mixes.offers import Offer
 
 from .checker.dearest import Dearer, Function, Offered, Place, dearer_mix
 from .finding import require

@@ -167,9 +167,9 @@ class GpuletSbp(_OnShares):
     ) -> Sequence[Machine] | None:
         """Pack all; None as well if a whole GPU cannot serve some job."""
         block, served = seen.shares.blocks.get(WHOLE), seen.hosting.saturated
-        if any(job.demand and block not in served[job.name] for job in seen.problem.jobs):
-            return None
-        if block is None:  # nothing to serve, and no GPU that is not cut
+        if block is None or any(
+            job.demand and block not in served[job.name] for job in seen.problem.jobs
+        ):
             return None
         packing = SquishyBinPacking(seen.hosting, seen.shares.cuts[WHOLE])
         return packing.machines(lambda: budget.stopped)

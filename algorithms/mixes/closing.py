@@ -26,8 +26,7 @@ if TYPE_CHECKING:
 
     from cms.plugin.algorithm import Budget
 
-    from .columns import Column, Columns, Step
-    from .knapsack import Prices
+    from .columns import Column, Columns, Prices, Step
     from .prices import PriceSearch
 
 #: Mixes of a program that looks for schedules, those of the least reduced cost.

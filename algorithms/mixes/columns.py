@@ -1,18 +1,37 @@
-"""The mixes in sight, each with the part of every job's demand that it serves."""
+"""The mixes in sight, each with the part of every job's demand that it serves, and good new ones.
+
+New mixes at given prices are found at once, by a knapsack on a grid in floating-point numbers: for
+each of some frames D the points of a mix fill D as well as they can, their lengths rounded up to
+whole cells of it. What is found keeps its limits, since its own frame is D or shorter, and is worth
+at least as much as there. It need not be the dearest mix.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from fractions import Fraction
 from math import ceil
 from typing import TYPE_CHECKING, NamedTuple
 
+import numpy as np
+
 from cms.schedule.contents import Mix
 
-from .knapsack import BlockKnapsack
+from ..solvers.floats import near
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from numpy.typing import NDArray
+
     from cms.mixes.problem import TimeSharedProblem
+
+#: Cells of a frame.
+_CELLS = 32
+#: From one frame to the next, and the most of them.
+_RATIO, _MOST_FRAMES = 1.04, 96
+#: Of a frame's length that a mix must not exceed, for the digits that floats leave out.
+_SAFE = 1 - 1e-9
+
 
 #: A point of a job, by the job's place and the amount.
 Pick = tuple[int, Fraction]
@@ -57,7 +76,8 @@ class Columns:
         self.jobs = tuple(j for j, job in enumerate(problem.jobs) if job.demand)
         self.listed: list[Column] = []
         self._numbers: dict[tuple[int, tuple[Pick, ...]], int] = {}
-        self._lengths = [
+        #: Of each block the lengths of the points that best mixes are made of.
+        self.lengths: list[dict[Pick, Fraction]] = [
             {
                 (problem.job_index(name), point.amount): point.length
                 for name, points in problem.usable_points(block).items()
@@ -73,14 +93,10 @@ class Columns:
     def __len__(self) -> int:
         return len(self.listed)
 
-    def lengths(self, block: int) -> Mapping[Pick, Fraction]:
-        """Return the lengths of a block's points that best mixes are made of."""
-        return self._lengths[block]
-
     def knapsack(self, block: int) -> BlockKnapsack:
         """Return what guesses mixes on a block."""
         if block not in self._knapsacks:
-            self._knapsacks[block] = BlockKnapsack(self.problem, self._lengths[block])
+            self._knapsacks[block] = BlockKnapsack(self.problem, self.lengths[block])
         return self._knapsacks[block]
 
     def add(self, block: int, amounts: Mapping[int, Fraction]) -> int:
@@ -89,7 +105,7 @@ class Columns:
         if (block, picks) in self._numbers:
             return self._numbers[block, picks]
         number = self._numbers[block, picks] = len(self.listed)
-        lengths, names, demands = self._lengths[block], self.problem.job_names, self._demands
+        lengths, names, demands = self.lengths[block], self.problem.job_names, self._demands
         frame = sum((lengths[pick] for pick in picks), Fraction(0))
         shares = ((j, min(Fraction(1), amount / (frame * demands[j]))) for j, amount in picks)
         mix = Mix({names[job]: amount for job, amount in picks})
@@ -110,13 +126,13 @@ class Columns:
 
     def _best_amount(self, block: int, job: int, amount: Fraction) -> Fraction:
         """Return the amount of a usable point that takes no longer and as much, or more."""
-        if (job, amount) in self._lengths[block]:
+        if (job, amount) in self.lengths[block]:
             return amount
         point = self.problem.jobs[job].point(self.problem.blocks[block], amount)
         assert point is not None, "an admitted mix has measured points"
         return max(
             other
-            for (of, other), length in self._lengths[block].items()
+            for (of, other), length in self.lengths[block].items()
             if of == job and length <= point.length
         )
 
@@ -130,7 +146,7 @@ class Columns:
 
     def add_alone(self) -> None:
         """Take in each job by itself on each block that can serve it, as well as that can."""
-        for block, lengths in enumerate(self._lengths):
+        for block, lengths in enumerate(self.lengths):
             best: dict[int, Fraction] = {}
             for (job, amount), length in lengths.items():
                 known = best.get(job)
@@ -138,3 +154,172 @@ class Columns:
                     best[job] = amount
             for job, amount in best.items():
                 self.add(block, {job: amount})
+
+
+class Prices(NamedTuple):
+    """What jobs pay, in floating-point numbers: hints, never facts.
+
+    ``slopes`` are for the whole demand, ``steps`` of a job are ``height * ceil(times * share)`` of
+    the share of the demand served, and ``charges`` are paid for having the job at all.
+    """
+
+    slopes: NDArray[np.float64]
+    steps: Mapping[int, Sequence[tuple[float, float]]]
+    charges: Mapping[int, float] = {}
+
+    def worth(self, job: int, shares: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return what a job pays for shares of its demand, each in [0, 1]."""
+        value: NDArray[np.float64] = self.slopes[job] * shares + self.charges.get(job, 0.0)
+        for times, height in self.steps.get(job, ()):
+            value = value + height * np.ceil(times * shares - 1e-9)
+        return value
+
+
+#: A mix by places: of its jobs here, and of the point of each.
+_Chosen = tuple[tuple[int, int], ...]
+
+
+class _Points(NamedTuple):
+    """A job's points on a block: arrays of length k, or (frames, k)."""
+
+    job: int
+    amounts: list[Fraction]
+    lengths: NDArray[np.float64]
+    rates: NDArray[np.float64]  # amount / demand
+    weights: NDArray[np.int64]  # in cells of each frame; more than there are where not admitted
+
+
+class BlockKnapsack:
+    """Finds mixes on one type of block, whose points have these lengths by job and amount."""
+
+    def __init__(
+        self, problem: TimeSharedProblem, lengths: Mapping[tuple[int, Fraction], Fraction]
+    ) -> None:
+        table: dict[int, list[tuple[Fraction, Fraction, Fraction]]] = {}
+        for (job, amount), length in lengths.items():
+            longest = problem.rule.longest(length, problem.jobs[job].limit)
+            table.setdefault(job, []).append((amount, length, longest))
+        self._frames = _frames(table)
+        self._points = [
+            self._of_job(job, rows, problem.jobs[job].demand) for job, rows in table.items()
+        ]
+        most = problem.max_jobs
+        # Each point takes a cell at least: a larger cap says nothing.
+        self._most = most if most is not None and most < min(len(table), _CELLS) else None
+        self._layers = 1 if self._most is None else self._most + 1
+        #: Of each job, by point, frame, layer and cell.
+        self._before = [self._places_before(points) for points in self._points]
+
+    def _of_job(
+        self, job: int, rows: Sequence[tuple[Fraction, Fraction, Fraction]], demand: Fraction
+    ) -> _Points:
+        amounts = [amount for amount, _, _ in rows]
+        lengths = np.array([near(length) for _, length, _ in rows])
+        longest = np.array([near(longest) for _, _, longest in rows])
+        frames = self._frames[:, None]
+        weights = np.ceil(np.minimum(lengths * (_CELLS / frames), _CELLS + 1)).astype(np.int64)
+        weights = np.where(frames <= longest * _SAFE, np.maximum(weights, 1), _CELLS + 1)
+        # Alone a point may take all of a frame that is as long as it.
+        rates = np.array([near(amount / demand) for amount in amounts])
+        return _Points(job, amounts, lengths, rates, weights)
+
+    def guesses(
+        self, prices: Prices, above: float, most: int, left: NDArray[np.float64] | None = None
+    ) -> list[dict[int, Fraction]]:
+        """Return up to ``most`` mixes that are worth more than ``above``, the dearest first.
+
+        ``left`` are the parts of the demands that are left, of which the prices are; 1 by default.
+        """
+        if not self._points:
+            return []
+        if left is None:
+            left = np.ones(len(prices.slopes))
+        chosen = [own for own in dict.fromkeys(self._filled(prices, left)) if own]
+        worths = {own: self._worth(own, prices, left) for own in chosen}
+        good = sorted((-worth, own) for own, worth in worths.items() if worth > above)
+        return [
+            {self._points[at].job: self._points[at].amounts[i] for at, i in own}
+            for _, own in good[:most]
+        ]
+
+    def _worth(self, chosen: _Chosen, prices: Prices, left: NDArray[np.float64]) -> float:
+        frame = sum(self._points[at].lengths[i] for at, i in chosen)
+        total = 0.0
+        for at, i in chosen:
+            points = self._points[at]
+            share = np.minimum(points.rates[i] / (frame * left[points.job]), 1.0)
+            total += float(prices.worth(points.job, share))
+        return total
+
+    def _filled(self, prices: Prices, left: NDArray[np.float64]) -> list[_Chosen]:
+        """Fill each frame, with each number of jobs there can be at most."""
+        shape = len(self._frames), self._layers
+        # The first cell stands for what does not fit.
+        best = np.zeros((*shape, _CELLS + 2))
+        best[:, :, 0] = -np.inf
+        more = slice(None) if self._most is None else slice(1, None)
+        steps: list[tuple[int, NDArray[np.int8]]] = []
+        for at, points in enumerate(self._points):
+            if not left[points.job]:
+                continue
+            shares = np.minimum(points.rates / (self._frames[:, None] * left[points.job]), 1.0)
+            values = prices.worth(points.job, shares)
+            if not values.any():
+                continue
+            choice = np.full((*shape, _CELLS + 1), -1, dtype=np.int8)
+            after = best.copy()
+            now, chosen = after[:, more, 1:], choice[:, more]
+            for i in range(len(points.amounts)):
+                value = best.take(self._before[at][i])
+                value += values[:, i, None, None]
+                better = value > now
+                np.copyto(now, value, where=better)
+                chosen[better] = i
+            best = after
+            steps.append((at, choice))
+        return self._traced(steps)
+
+    def _places_before(self, points: _Points) -> NDArray[np.int32]:
+        """Return where in the table of best values each cell's value without a point stands."""
+        frames, layers = len(self._frames), self._layers
+        room = np.maximum(np.arange(_CELLS + 1) - points.weights.T[:, :, None], -1) + 1
+        # With a cap, the point is the last of its layer's: the one below has the others.
+        lower = np.arange(layers if self._most is None else layers - 1) * (_CELLS + 2)
+        start = np.arange(frames) * (layers * (_CELLS + 2))
+        found: NDArray[np.int64] = room[:, :, None, :] + start[:, None, None] + lower[:, None]
+        return found.astype(np.int32)
+
+    def _traced(self, steps: Sequence[tuple[int, NDArray[np.int8]]]) -> list[_Chosen]:
+        """Return what fills each frame, with each number of jobs there can be at most."""
+        if not steps:
+            return []
+        frame = np.arange(len(self._frames)).repeat(self._layers)
+        layer = np.tile(np.arange(self._layers), len(self._frames))
+        cell = np.full(len(frame), _CELLS)
+        columns = []
+        for at, choice in reversed(steps):
+            i = choice[frame, layer, cell]
+            taken = i >= 0
+            cell = cell - np.where(taken, self._points[at].weights[frame, i], 0)
+            if self._most is not None:
+                layer = layer - taken
+            columns.append(i)
+        rows = dict.fromkeys(map(tuple, np.array(columns[::-1]).T.tolist()))
+        places = [at for at, _ in steps]
+        return [tuple((at, i) for at, i in zip(places, row, strict=True) if i >= 0) for row in rows]
+
+
+def _frames(
+    table: Mapping[int, Sequence[tuple[Fraction, Fraction, Fraction]]],
+) -> NDArray[np.float64]:
+    """Return the frames to fill: from the shortest point to what all jobs can use."""
+    if not table:
+        return np.zeros(0)
+    lengths = [near(length) for rows in table.values() for _, length, _ in rows]
+    longest = max(near(longest) for rows in table.values() for _, _, longest in rows)
+    useful = sum(max(near(length) for _, length, _ in rows) for rows in table.values())
+    low = min(lengths)
+    high = max(low, min(longest, useful))
+    ratio = max(_RATIO, (high / low) ** (1 / _MOST_FRAMES))
+    number = int(np.floor(np.log(high / low) / np.log(ratio))) + 1 if high > low else 0
+    return np.array(sorted({*(low * ratio**k for k in range(number)), high * _SAFE}))

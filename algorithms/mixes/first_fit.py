@@ -73,18 +73,10 @@ class MixFirstFit:
 
     Examples
     --------
-    >>> from cms import Configuration, TimeSharedJob, TimeSharedProblem, solve
-    >>> points = {
-    ...     "100": [(1, "0.003"), (8, "0.012")],
-    ...     "60": [(1, "0.004"), (8, "0.016")],
-    ...     "40": [(1, "0.005"), (8, "0.021")],
-    ... }
-    >>> problem = TimeSharedProblem(
-    ...     configurations=[Configuration({"100": 1}), Configuration({"60": 1, "40": 1})],
-    ...     jobs=[TimeSharedJob(name, 200, "0.1", points) for name in ("bert", "vgg", "unet")],
-    ... )
-    >>> solve(problem, method="mix_first_fit").machine_count
-    1
+    >>> from cms import solve
+    >>> from instances.families.time_sharing import random_mix
+    >>> solve(random_mix(3), method="mix_first_fit").machine_count
+    2
     """
 
     name = "mix_first_fit"

@@ -76,7 +76,8 @@ class Hosting:
             return None
         rows = [known[job] for job in rates]
         places = [0] * len(rows)
-        frame = _least_frame(rows, _asked(rates.values()), places, _shortest(rows))
+        asked = [rate.as_integer_ratio() for rate in rates.values()]
+        frame = _least_frame(rows, asked, places, sum(row.lengths[0] for row in rows))
         if frame is None or not self._admitted(rows, places, frame):
             return None
         pairs = zip(rates, rows, places, strict=True)
@@ -94,9 +95,10 @@ class Hosting:
             return None
         if self._most_jobs is not None and len(others) >= self._most_jobs:
             return None
-        rows, asked = [known[name] for name in others], _asked(others.values())
+        rows = [known[name] for name in others]
+        asked = [other.as_integer_ratio() for other in others.values()]
         rate, chosen = Fraction(0), list[int]()
-        places, frame, before = [0] * len(rows), _shortest(rows), 0
+        places, frame, before = [0] * len(rows), sum(row.lengths[0] for row in rows), 0
         for at, (amount, length) in enumerate(zip(own.scaled, own.lengths, strict=True)):
             # A longer turn of its own only moves the others further: they go on from here.
             longer = _least_frame(rows, asked, places, frame + length - before)
@@ -115,14 +117,6 @@ class Hosting:
             self._admits(frame, row.lengths[at], row.limit)
             for row, at in zip(rows, places, strict=True)
         )
-
-
-def _asked(rates: Iterable[Fraction]) -> list[tuple[int, int]]:
-    return [(rate.numerator, rate.denominator) for rate in rates]
-
-
-def _shortest(rows: Sequence[_Row]) -> int:
-    return sum(row.lengths[0] for row in rows)
 
 
 def _least_frame(

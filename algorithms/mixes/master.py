@@ -16,8 +16,7 @@ import numpy as np
 
 from ..solvers.floats import near
 from ..solvers.linear import ITERATIONS, LinearProgram
-from .columns import Step
-from .knapsack import Prices
+from .columns import Prices, Step
 
 if TYPE_CHECKING:
     from cms.plugin.algorithm import Budget

@@ -36,8 +36,6 @@ _OF_ROOM = Fraction(4, 5)
 _SETTLED = Fraction(1, 10**4)
 #: Programs in all, and with cuts without a gain worth speaking of.
 _MOST_ROUNDS, _MOST_IDLE, _GAIN = 400, 4, 1e-4
-
-
 #: Prices are rounded to parts of the cheapest machine's cost.
 _PARTS = 10**9
 #: Intervals and partial mixes of one search for a dearest mix.
@@ -76,7 +74,7 @@ class PriceSearch:
         self._problem, self._step = columns.problem, columns.problem.cost_step
         free = region.free()
         #: Jobs that a machine serves for nothing: they pay nothing.
-        self._free = {job for block in free for job, _ in columns.lengths(block)}
+        self._free = {job for block in free for job, _ in columns.lengths[block]}
         self.best: Priced | None = None
         self.point: Point | None = None
         self.rounds = 0
@@ -234,8 +232,9 @@ class PriceSearch:
 
         They are hints: their worths are bounded from above.
         """
-        charges = self._charges(i, multipliers)
-        offers = offers_of(self._problem, self._problem.blocks[i], functions, charges)
+        block = self._problem.blocks[i]
+        charges = charges_of(block, self.region.path, multipliers)
+        offers = offers_of(self._problem, block, functions, charges)
         places = [self._problem.job_index(offer.job) for offer in offers]
         jobs = set[tuple[int, ...]]()
         for picks in islice(listed.likely(offers, lambda: above) or (), _LOOKED_AT):
@@ -259,13 +258,13 @@ class PriceSearch:
         part = region.unit / (_PARTS * max(1, ceil(point.value)))
         multipliers = self._multipliers(point)
         values: list[Fraction] = []
-        for i, price in enumerate(point.blocks):
+        for i, (block, price) in enumerate(zip(problem.blocks, point.blocks, strict=True)):
             above = _rounded_up(Fraction(price) * region.unit * (1 + slack), part)
             search = price_mix(
                 problem,
-                problem.blocks[i],
+                block,
                 functions,
-                self._charges(i, multipliers),
+                charges_of(block, region.path, multipliers),
                 above=above,
                 node_limit=_NODES,
                 stopped=lambda: self._budget.stopped,
@@ -289,11 +288,6 @@ class PriceSearch:
             plain.prices, plain.limit_prices, plain.multipliers, plain.proper, functions
         )
         return Priced(bound, leaf)
-
-    def _charges(self, i: int, multipliers: Sequence[Fraction]) -> dict[str, Fraction]:
-        pairs = zip(self.region.path, multipliers, strict=True)
-        counted = [(c.quantity, c.sign * multiplier) for c, multiplier in pairs]
-        return charges_of(self._problem.blocks[i], counted)
 
 
 def _short(values: Sequence[float]) -> list[Fraction]:

@@ -12,15 +12,15 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from fractions import Fraction
 from typing import NamedTuple
 
-from ..certificate.quantity import BlocksOfJob, Quantity
+from ..certificate.conditions import Condition
+from ..certificate.quantity import BlocksOfJob
 from ..problem.parts import Block
 from ..running.stopping import look, never
 from ..schedule.contents import Mix
 from ..values.numbers import common_step
 from .dive import Dive, Undecided
-from .functions import PriceFunction
+from .functions import Offer, Pick, PriceFunction, amounts, is_admitted, worth_of
 from .listed import ListedMixes
-from .offers import Offer, Pick, amounts, is_admitted, worth_of
 from .problem import TimeSharedProblem
 from .relaxation import Cell, Interval, Relaxation
 
@@ -73,15 +73,14 @@ def dearest_mix(
     return _Searching(offers, above, jobs, node_limit, stopped).run(listed)
 
 
-def charges_of(block: Block, counted: Iterable[tuple[Quantity, Fraction]]) -> dict[str, Fraction]:
-    """Add up what mixes on a block are worth more for having a job.
-
-    ``counted`` is what branches are on, with sign times multiplier.
-    """
+def charges_of(
+    block: Block, path: Iterable[Condition], multipliers: Iterable[Fraction]
+) -> dict[str, Fraction]:
+    """Add up what mixes on a block are worth more for having a job, below branches."""
     charges: dict[str, Fraction] = {}
-    for quantity, worth in counted:
-        if isinstance(quantity, BlocksOfJob) and quantity.block == block and worth:
-            charges[quantity.job] = charges.get(quantity.job, Fraction(0)) + worth
+    for (quantity, sign, _), multiplier in zip(path, multipliers, strict=True):
+        if isinstance(quantity, BlocksOfJob) and quantity.block == block and multiplier:
+            charges[quantity.job] = charges.get(quantity.job, Fraction(0)) + sign * multiplier
     return charges
 
 

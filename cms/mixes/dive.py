@@ -14,7 +14,7 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from .offers import Pick
+from .functions import Pick
 from .relaxation import Cell
 
 #: Jobs of a mix beyond which a search is given up: each is a call within the one before it.

@@ -8,7 +8,7 @@ evaluates them in exact arithmetic. So no mix that is worth more is ever missed.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
 from itertools import accumulate
 from math import ceil, floor
@@ -17,9 +17,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from .offers import Offer, Pick, is_admitted
+from .functions import Offer, Pick, is_admitted
+from .relaxation import Whole, integers
 
-Whole = NDArray[np.int64]
 Places = NDArray[np.intp]
 
 #: Bits of frames, and of the greatest share of a job.
@@ -73,9 +73,9 @@ class ListedMixes:
         turns = (max(choice.length for choice in offer.choices) for offer in offers)
         end = min(max(choice.longest for choice in every), sum(turns, Fraction(0)))
         self._grid = Fraction(2**_FRAME) / end
-        self._lengths = _integers(floor(choice.length * self._grid) for choice in every)
+        self._lengths = integers(floor(choice.length * self._grid) for choice in every)
         longest = (min(choice.longest, end) for choice in every)
-        self._longest = _integers(floor(each * self._grid) for each in longest)
+        self._longest = integers(floor(each * self._grid) for each in longest)
         if self._lengths.min() < _ROUGH:
             raise _TooManyError
         levels = [*self._levels(most)]
@@ -131,7 +131,7 @@ class ListedMixes:
                 greatest = min(Fraction(1), alone / offer.demand)
             parts = self._grid * 2**_SHARE / (offer.demand * greatest or 1)
             # What is cut off is more than all of the demand, in the longest frame.
-            whole = _integers(min(ceil(c.amount * parts), _MOST) for c in offer.choices)
+            whole = integers(min(ceil(c.amount * parts), _MOST) for c in offer.choices)
             choices, own_frames = picks[own] - self._first[j], frames[mixes[own]]
             shares = np.minimum(-(-whole[choices] // own_frames), 2**_SHARE)
             found.append(Turns(mixes[own], choices, own_frames, shares, greatest))
@@ -179,11 +179,7 @@ class ListedMixes:
             most = ceil(times * turns.greatest * offer.demand)
             if most > _LARGEST_COUNT:
                 return None
-            high = _integers(min(ceil(times * c.amount * self._grid), _MOST) for c in offer.choices)
+            high = integers(min(ceil(times * c.amount * self._grid), _MOST) for c in offer.choices)
             counts = np.minimum(-(-high[turns.choices] // turns.frames), most)
             paid = paid + ceil(height * unit) * counts
         return paid
-
-
-def _integers(numbers: Iterable[int]) -> Whole:
-    return np.array([*numbers], dtype=np.int64)

@@ -99,11 +99,6 @@ more than the price 0.9 of its block 'gpu'
         """Return all its numbers but the multipliers: equal ones prove the same below a path."""
         return self.prices, self.limit_prices, self.proper, self.functions
 
-    def charges(self, block: Block, path: tuple[Condition, ...]) -> dict[str, Fraction]:
-        """Return what mixes on a block are worth more for having a job, below branches."""
-        pairs = zip(path, self.multipliers, strict=True)
-        return charges_of(block, [(c.quantity, c.sign * multiplier) for c, multiplier in pairs])
-
     def jobs_worth(
         self,
         problem: Any,
@@ -152,15 +147,13 @@ more than the price 0.9 of its block 'gpu'
         path: tuple[Condition, ...],
         stopped: Callable[[], bool],
     ) -> None:
-        price = self.prices.get(block, Fraction(0))
+        price, charges = (
+            self.prices.get(block, Fraction(0)),
+            charges_of(block, path, self.multipliers),
+        )
+        own, most = self.functions, NODE_LIMIT
         found = price_mix(
-            problem,
-            block,
-            self.functions,
-            self.charges(block, path),
-            above=price,
-            node_limit=NODE_LIMIT,
-            stopped=stopped,
+            problem, block, own, charges, above=price, node_limit=most, stopped=stopped
         )
         if found.dearest is not None:
             mix, worth = found.dearest

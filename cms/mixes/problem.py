@@ -29,10 +29,9 @@ from ..values.frozen import FrozenMap
 from ..values.names import checked_names, nearest
 from ..values.numbers import Number, shown, whole
 from .frames import Frame, FrameRule, frame_of
-from .functions import PriceFunction
+from .functions import Offer, PriceFunction
 from .listed import ListedMixes
 from .model import Choice, Point, TimeSharedJob, undominated
-from .offers import Offer
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

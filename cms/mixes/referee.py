@@ -37,36 +37,6 @@ class _Judged(NamedTuple):
     rates: FrozenMap[str, Fraction]
 
 
-def mix_faults(problem: TimeSharedProblem, columns: Columns) -> Iterator[Violation]:
-    """Iterate over mixes that break a rule, and over jobs whose demand is not met."""
-    judged: dict[tuple[int, int], _Judged] = {}
-    served = dict.fromkeys(problem.job_names, Fraction(0))
-    starts = columns.entry_start.tolist()
-    for g, machines in enumerate(columns.group_count.tolist()):
-        for e in range(starts[g], starts[g + 1]):
-            i, j = int(columns.entry_block[e]), int(columns.entry_content[e])
-            block = columns.blocks[i]
-            if block not in problem.block_index:
-                continue  # a fault of its own
-            if (i, j) not in judged:
-                judged[i, j] = _judge(problem, block, columns.contents[j])
-            found = judged[i, j]
-            for kind, has, needs in found.faults:
-                yield Violation(kind, f"group {g}", has, needs)
-            # A group or entry with a count below 1 is a fault of its own and serves nobody.
-            blocks = max(int(columns.entry_count[e]), 0) * max(machines, 0)
-            for name, rate in found.rates.items():
-                served[name] += rate * blocks
-    for job in problem.jobs:
-        if served[job.name] < job.demand:
-            yield Violation(
-                "demand",
-                f"job {job.name!r}",
-                f"{shown(served[job.name])} of its demand served",
-                shown(job.demand),
-            )
-
-
 def _judge(problem: TimeSharedProblem, block: Block, content: Any) -> _Judged:
     """Judge one content of a block that the problem has."""
     if type(content) is not Mix:
@@ -115,7 +85,33 @@ class MixReferee(MachineReferee[TimeSharedProblem]):
 
     def content_faults(self, columns: Columns) -> Iterator[Violation]:
         """Iterate over mixes that break a rule, and over jobs whose demand is not met."""
-        return mix_faults(self.problem, columns)
+        problem = self.problem
+        judged: dict[tuple[int, int], _Judged] = {}
+        served = dict.fromkeys(problem.job_names, Fraction(0))
+        starts = columns.entry_start.tolist()
+        for g, machines in enumerate(columns.group_count.tolist()):
+            for e in range(starts[g], starts[g + 1]):
+                i, j = int(columns.entry_block[e]), int(columns.entry_content[e])
+                block = columns.blocks[i]
+                if block not in problem.block_index:
+                    continue  # a fault of its own
+                if (i, j) not in judged:
+                    judged[i, j] = _judge(problem, block, columns.contents[j])
+                found = judged[i, j]
+                for kind, has, needs in found.faults:
+                    yield Violation(kind, f"group {g}", has, needs)
+                # A group or entry with a count below 1 is a fault of its own and serves nobody.
+                blocks = max(int(columns.entry_count[e]), 0) * max(machines, 0)
+                for name, rate in found.rates.items():
+                    served[name] += rate * blocks
+        for job in problem.jobs:
+            if served[job.name] < job.demand:
+                yield Violation(
+                    "demand",
+                    f"job {job.name!r}",
+                    f"{shown(served[job.name])} of its demand served",
+                    shown(job.demand),
+                )
 
     def first(self) -> First:
         """Return prices of 0, or what shows that a job is lost: no machine has a block for it.

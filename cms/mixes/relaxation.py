@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from .offers import Offer
+from .functions import Offer
 
 Whole = NDArray[np.int64]
 
@@ -132,8 +132,8 @@ class Relaxation:
         for start in range(0, len(intervals), together):
             part = intervals[start : start + together]
             shifts = [max(0, each.hi.bit_length() - self._bits) for each in part]
-            lo = _integers(each.lo >> shift for each, shift in zip(part, shifts, strict=True))
-            hi = _integers(-(-each.hi >> shift) for each, shift in zip(part, shifts, strict=True))
+            lo = integers(each.lo >> shift for each, shift in zip(part, shifts, strict=True))
+            hi = integers(-(-each.hi >> shift) for each, shift in zip(part, shifts, strict=True))
             table = _Table(*map(np.stack, zip(*map(self._table, shifts), strict=True)))
             paid = self._paid(table, lo, hi)
             # Products with what is far longer than the interval would leave 62 bits.
@@ -223,7 +223,8 @@ class Relaxation:
         return found
 
 
-def _integers(numbers: Iterable[int]) -> Whole:
+def integers(numbers: Iterable[int]) -> Whole:
+    """Return an array of 64 bits."""
     return np.array([*numbers], dtype=np.int64)
 
 

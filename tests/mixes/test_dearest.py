@@ -13,10 +13,9 @@ import pytest
 
 from cms import Configuration, TimeSharedJob, TimeSharedProblem
 from cms.mixes.dearest import Search, dearest_mix, price_mix
-from cms.mixes.functions import PriceFunction
+from cms.mixes.functions import Offer, PriceFunction
 from cms.mixes.listed import ListedMixes
 from cms.mixes.model import Choice
-from cms.mixes.offers import Offer
 from cms.running.stopping import Stopped
 from proofs_checks.checker import dearest as checker
 from proofs_checks.offered import all_mixes, by_the_checker, dearest, require_agreement

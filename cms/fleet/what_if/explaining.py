@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from fractions import Fraction
 
 from ...certificate.certificate import BlockPrices, round_up
-from ...certificate.one_job import Given, OneJob, ProvedLeaves
 from ...errors import UnsupportedProblem
-from ...mixes.one_job import SharedJob, shared_job
 from ...problem.parts import Block
 from ...solving.solution import Status
 from ..serving.neighbours import NeighbourServing
 from ..serving.plan import Plan, ServicePlan
 from ..serving.serving_problem import ServingProblem
-from ..serving.time_sharing import SharedServing
+from .one_job import Case, Given, OneJob, plain_job, shared_job
 from .services import named_service
 
 __all__ = ["Alternative", "BlockChoices", "Explanation", "explain"]
@@ -144,14 +143,12 @@ def explain(plan: Plan, service: str) -> Explanation:
 
     Notes
     -----
-    A bound is no promise: a plan with the choice costs at least so much, it may cost more, and
-    there may be none of that cost. A reduced cost of 0 says only that the proof does not tell the
-    choice from what was chosen. Where the proof branches, each number is the least over its cases.
+    A bound is no promise: there may be no plan of that cost. A reduced cost of 0 says only that the
+    proof does not tell the choice from what was chosen.
 
     References
     ----------
-    Weak duality (``docs/methods/proofs.md``), in :mod:`cms.certificate.one_job` and, of mixes, in
-    :mod:`cms.mixes.one_job`.
+    Weak duality (``docs/methods/proofs.md``), in :mod:`cms.fleet.what_if.one_job`.
 
     Examples
     --------
@@ -182,134 +179,71 @@ def explain(plan: Plan, service: str) -> Explanation:
             "in this plan batches slow one another, and its bound is of another problem than its "
             "schedule, with other instances; plan without interference to have it explained"
         )
-    leaves = plan.solution.certificate.leaves()
+    certificate = plan.solution.certificate
     # prices of blocks alone are of one service an instance; of mixes they prove nothing
-    if isinstance(serving, ServingProblem) or all(type(leaf) is BlockPrices for leaf in leaves):
-        return _Plain(plan, service).explanation()
-    return _Shared(plan, serving, service).explanation()
+    if isinstance(serving, ServingProblem) or all(
+        type(leaf) is BlockPrices for leaf in certificate.leaves()
+    ):
+        one = plain_job(serving.problem.one_job_a_block(), certificate, service)
+    else:
+        one = shared_job(serving.problem, certificate, service)
+    return _explanation(plan, service, one)
 
 
-class _Explaining:
-    """What both kinds of plans have in common."""
-
-    def __init__(self, plan: Plan, service: str, one: OneJob, bound: Fraction, cases: int) -> None:
-        self.plan, self.service, self.one = plan, service, one
-        self.bound, self.cases = bound, cases
-        self.given = plan.service(service)
-        self.counts: dict[Block, int] = {}
-        for use in self.given.uses:
-            self.counts[use.block] = self.counts.get(use.block, 0) + use.count
-
-    def explanation(self) -> Explanation:
-        wants = bool(self.one.row.demand)
-        serving = [block for block in self.one.blocks if self.one.needed(block) is not None]
-        return Explanation(
-            given=self.given,
-            cost=self.plan.solution.cost,
-            bound=self.bound,
-            lower_bound=self._rounded(self.bound),
-            cases=self.cases,
-            pays=self.pays(),
-            as_planned=self.as_planned(),
-            blocks=tuple(self._choices(block) for block in serving) if wants else (),
-            useless=tuple(block for block in self.one.blocks if block not in serving),
-        )
-
-    def pays(self) -> Fraction | None:
-        """The part of the bound that the service pays."""
-        return None
-
-    def as_planned(self) -> Alternative | None:
-        """Plans with at least these instances for the service."""
-        return None
-
-    def worth(self, block: Block) -> Fraction | None:
-        """A block's price in the proof."""
-        del block
-        return None
-
-    def alone(self, block: Block) -> Alternative | None:
-        """One such instance serves the service and nobody else."""
-        del block
-        return None
-
-    def alternative(self, one: OneJob, given: Given) -> Alternative:
-        bound = one.bound_if(given)
-        if bound is None:
-            return Alternative(None, None, None)
-        bound = max(bound, self.bound)
-        return Alternative(bound, bound - self.bound, self._rounded(bound))
-
-    def _rounded(self, bound: Fraction) -> Fraction:
-        return round_up(max(bound, Fraction(0)), self.plan.serving.problem.cost_step)
-
-    def _choices(self, block: Block) -> BlockChoices:
-        gpu, profile = self.plan.serving.instance_of(block)
-        count, needed = self.counts.get(block, 0), self.one.needed(block)
-        assert needed is not None
-        others = frozenset(self.one.blocks) - {block}
-        none = Given(without=frozenset({block}))
-        return BlockChoices(
-            block=block,
-            gpu=gpu,
-            profile=profile,
-            supply_rps=self.supply(block),
-            count=count,
-            worth=self.worth(block),
-            one=self.alternative(self.one, Given({block: 1})),
-            needed=needed,
-            only=self.alternative(self.one, Given(without=others)),
-            without=self.alternative(self.one, none) if count else None,
-            alone=self.alone(block),
-        )
-
-    def supply(self, block: Block) -> Fraction:
-        row = self.one.row
-        return Fraction(row.supply[self.one.blocks.index(block)], row.denominator)
+def _explanation(plan: Plan, service: str, one: OneJob) -> Explanation:
+    given, counts = plan.service(service), Counter[Block]()
+    for use in given.uses:
+        counts[use.block] += use.count
+    needed = {block: n for block in one.blocks if (n := one.needed(block)) is not None}
+    shared = one.alone is not None
+    # of more than serve the service by themselves a proof may say nothing
+    within = {block: min(n, counts[block]) for block, n in needed.items() if n and counts[block]}
+    case = one.cases[0] if one.leaves == len(one.cases) == 1 and not shared else None
+    serving = needed if one.row.demand else ()
+    return Explanation(
+        given=given,
+        cost=plan.solution.cost,
+        bound=one.bound,
+        lower_bound=_rounded(plan, one.bound),
+        cases=one.leaves,
+        pays=None if case is None else one.bound - case.rest,
+        as_planned=_alternative(plan, one, Given(within)) if within and not shared else None,
+        blocks=tuple(_choices(plan, one, block, counts[block]) for block in serving),
+        useless=tuple(block for block in one.blocks if block not in needed),
+    )
 
 
-class _Plain(_Explaining):
-    """A plan whose instances serve one service each."""
-
-    def __init__(self, plan: Plan, service: str) -> None:
-        problem = plan.serving.problem.one_job_a_block()
-        certificate = plan.solution.certificate
-        leaves = ProvedLeaves(problem, certificate)
-        bound = certificate.bound(problem)
-        super().__init__(plan, service, leaves.job(service), bound, len(leaves))
-
-    def pays(self) -> Fraction | None:
-        if self.cases > 1:
-            return None
-        (case,) = self.one.cases
-        return self.bound - case.rest
-
-    def as_planned(self) -> Alternative | None:
-        # of more than serve the service by themselves a proof may say nothing
-        within = {
-            block: min(count, needed)
-            for block, count in self.counts.items()
-            if (needed := self.one.needed(block))
-        }
-        return self.alternative(self.one, Given(within)) if within else None
-
-    def worth(self, block: Block) -> Fraction | None:
-        if self.cases > 1:
-            return None
-        (case,) = self.one.cases
-        return case.prices[self.one.blocks.index(block)]
+def _rounded(plan: Plan, bound: Fraction) -> Fraction:
+    return round_up(max(bound, Fraction(0)), plan.serving.problem.cost_step)
 
 
-class _Shared(_Explaining):
-    """A plan whose instances several services share in time."""
+def _alternative(
+    plan: Plan, one: OneJob, given: Given, cases: tuple[Case, ...] | None = None
+) -> Alternative:
+    bound = one.bound_if(given, cases)
+    if bound is None:
+        return Alternative(None, None, None)
+    bound = max(bound, one.bound)
+    return Alternative(bound, bound - one.bound, _rounded(plan, bound))
 
-    def __init__(self, plan: Plan, serving: SharedServing, service: str) -> None:
-        problem, certificate = serving.problem, plan.solution.certificate
-        self._found: SharedJob = shared_job(problem, certificate, service)
-        super().__init__(
-            plan, service, self._found.beside, certificate.bound(problem), self._found.cases
-        )
 
-    def alone(self, block: Block) -> Alternative | None:
-        one = self._found.alone.get(block)
-        return None if one is None else self.alternative(one, Given({block: 1}))
+def _choices(plan: Plan, one: OneJob, block: Block, count: int) -> BlockChoices:
+    gpu, profile = plan.serving.instance_of(block)
+    needed, at = one.needed(block), one.blocks.index(block)
+    assert needed is not None
+    others, own = frozenset(one.blocks) - {block}, Given({block: 1})
+    none = Given(without=frozenset({block}))
+    priced = one.leaves == len(one.cases) == 1 and one.alone is None
+    return BlockChoices(
+        block=block,
+        gpu=gpu,
+        profile=profile,
+        supply_rps=Fraction(one.row.supply[at], one.row.denominator),
+        count=count,
+        worth=one.cases[0].prices[at] if priced else None,
+        one=_alternative(plan, one, own),
+        needed=needed,
+        only=_alternative(plan, one, Given(without=others)),
+        without=_alternative(plan, one, none) if count else None,
+        alone=None if one.alone is None else _alternative(plan, one, own, one.alone[block]),
+    )

@@ -32,13 +32,9 @@ class SteppedRule(Protocol):
 
 
 class Ladder(ABC):
-    """One number of a service, from what it is to its loosest.
+    """One number of a service, from what it is to its loosest: beyond it nothing changes.
 
-    Attributes
-    ----------
-    service : Service
-    now, end : Fraction
-        The number as it is, and the loosest: beyond it nothing changes any more.
+    What serves in one state serves in all later ones.
     """
 
     def __init__(self, posing: Posing, service: Service) -> None:
@@ -171,12 +167,7 @@ def last_where(
 ) -> tuple[Fraction, Fraction]:
     """Return the last state in which something holds, and the first in which it does not.
 
-    Parameters
-    ----------
-    ladder : Ladder
-    low, high : Fraction
-        It holds at the first and not at the other, nor beyond any state in which it does not.
-    holds : callable
+    It holds at ``low`` and not at ``high``, nor beyond any state in which it does not.
     """
     while (middle := ladder.between(low, high)) is not None:
         if holds(middle):

@@ -1,13 +1,13 @@
 """The least relaxation that saves enough, between what is proved too little and what was found.
 
 A schedule that is found in one state holds from an earlier one on, and a certificate that proves a
-state too dear does so up to a later one: both ends are moved that far, exactly, by pricing one job.
+state too dear does so up to a later one: both ends are moved that far, exactly.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from enum import StrEnum
 from fractions import Fraction
@@ -15,7 +15,6 @@ from math import floor
 from typing import NamedTuple
 
 from ...certificate.certificate import Certificate, next_below, round_up
-from ...certificate.one_job import ProvedLeaves
 from ...errors import InvalidCertificate
 from ...problem.parts import Configuration
 from ...problem.problem import Problem
@@ -54,22 +53,9 @@ class Outcome(StrEnum):
 
 
 class Base:
-    """The plan as it is, and what it is to cost.
+    """The best solution known of the plan's problem, and the cost that is to be reached.
 
-    Parameters
-    ----------
-    posing : Posing
-    solution : Solution
-        The best that is known of its problem, with a schedule.
-    wanted : Fraction, optional
-        The cost that is wanted; by default the next one below the solution's.
-
-    Attributes
-    ----------
-    cost, target : Fraction
-        What it costs, and what is wanted at most.
-    proved : bool
-        Whether that is proved impossible.
+    That is the next one below the solution's by default; ``proved``: it is proved impossible.
     """
 
     def __init__(self, posing: Posing, solution: Solution, wanted: Fraction | None) -> None:
@@ -77,7 +63,6 @@ class Base:
         self.posing, self.solution, self.cost = posing, solution, solution.cost
         step = posing.problem.cost_step
         self.target = next_below(self.cost, step) if wanted is None else wanted
-        self.leaves = ProvedLeaves(posing.problem, solution.certificate)
         self.proved = self.is_too_dear(posing.problem, solution.certificate)
 
     def is_too_dear(self, problem: Problem, certificate: Certificate) -> bool:
@@ -89,7 +74,9 @@ class Base:
             found = certificate.judged(problem)
         except InvalidCertificate:
             return False
-        return found is not None and (found.infeasible or self.exceeds(found.value, problem))
+        assert found is not None  # nothing stops it
+        least = round_up(max(found.value, Fraction(0)), problem.cost_step)
+        return found.infeasible or least > self.target
 
     @staticmethod
     def bound(problem: Problem, certificate: Certificate) -> Fraction:
@@ -99,53 +86,25 @@ class Base:
         except InvalidCertificate:
             return Fraction(-1)
 
-    def exceeds(self, bound: Fraction, problem: Problem) -> bool:
-        """Whether nothing that costs at least so much is wanted."""
-        return round_up(max(bound, Fraction(0)), problem.cost_step) > self.target
+    def is_reached(self, answer: Solution) -> bool:
+        """Whether a solution costs as little as is wanted."""
+        return answer.cost is not None and answer.cost <= self.target
 
 
 class Least(NamedTuple):
-    """What is known about relaxing one number of a service.
-
-    Attributes
-    ----------
-    outcome : Outcome
-    reached : Fraction or None
-        The number in the state that was found.
-    short : Fraction or None
-        The loosest number that is proved to be too little; None if none is, not even the present.
-    solution : Solution or None
-        Of the state that was found.
-    certificate : Certificate or None
-        It proves that ``short``, or the end of the ladder, is too little.
-    """
+    """What is known about relaxing one number of a service."""
 
     outcome: Outcome
-    reached: Fraction | None = None
-    short: Fraction | None = None
-    solution: Solution | None = None
-    certificate: Certificate | None = None
+    reached: Fraction | None = None  # the number in the state that was found
+    short: Fraction | None = None  # the loosest that is proved to be too little
+    solution: Solution | None = None  # of the state that was found
+    certificate: Certificate | None = None  # that ``short``, or the ladder's end, is too little
 
 
 class Climb:
     """The search for the first state of a ladder with a plan that costs little enough.
 
-    Parameters
-    ----------
-    ladder : Ladder
-        What serves in one state serves in all later ones.
-    base : Base
-    asking : Asking
-
-    Attributes
-    ----------
-    low : Fraction
-        The loosest state that is proved to be too little; the present one, if none is.
-    proof : Certificate or None
-        Of that; None if none is.
-
-    Notes
-    -----
+    ``low`` is the loosest state that ``proof`` proves to be too little; without one, the present.
     Every claim is checked: schedules by the driver, certificates on the problem of their state.
     """
 
@@ -157,18 +116,14 @@ class Climb:
         self.solution: Solution | None = None
 
     def prove(self) -> bool:
-        """Go as far as the plan's own certificate reaches; whether that settles it.
-
-        This asks nothing, so that it takes little time.
-        """
+        """Go as far as the plan's own certificate reaches; whether that settles it."""
         if self.proof is None:
             return self.low == self.high
-        if self.low != self.high and self._is_too_little(self.base.leaves)(self.high):
-            end = self._problem(self.high)
-            if self.base.is_too_dear(end, self.proof):
-                self.low = self.high
         if self.low != self.high:
-            self._climb(self.proof, self.base.leaves)
+            if self.base.is_too_dear(self._problem(self.high), self.proof):
+                self.low = self.high
+            else:
+                self._climb(self.proof)
         return self.low == self.ladder.end
 
     def finish(self) -> Least:
@@ -237,7 +192,7 @@ class Climb:
             if self.asking.over:
                 return False
             answer = self.asking.answer(problem, part=part, start=start)
-            if answer.cost is not None and answer.cost <= self.base.target:
+            if self.base.is_reached(answer):
                 schedule = self._filled(answer.schedule)
                 self.solution = replace(answer, schedule=schedule, cost=schedule.cost(problem))
                 self._descend(state, schedule)
@@ -245,7 +200,7 @@ class Climb:
             if self.base.is_too_dear(problem, answer.certificate):
                 self.low, self.proof = state, answer.certificate
                 if state != self.ladder.end:
-                    self._climb(answer.certificate, ProvedLeaves(problem, answer.certificate))
+                    self._climb(answer.certificate)
                 return False
             if answer.stop_reason is not StopReason.TIME_LIMIT:
                 return False
@@ -297,22 +252,14 @@ class Climb:
             self.ladder, self.low, state, lambda each: not serves(each, blocks)
         )
 
-    def _climb(self, certificate: Certificate, leaves: ProvedLeaves) -> None:
+    def _climb(self, certificate: Certificate) -> None:
         """Find the last state that a certificate proves to be too little."""
-        too_little = self._is_too_little(leaves)
-        last, _ = last_where(self.ladder, self.low, self.high, too_little)
-        if last != self.low and self.base.is_too_dear(self._problem(last), certificate):
+        too_dear, problem = self.base.is_too_dear, self._problem
+        last, _ = last_where(
+            self.ladder, self.low, self.high, lambda each: too_dear(problem(each), certificate)
+        )
+        if last != self.low:
             self.low, self.proof = last, certificate
-
-    def _is_too_little(self, leaves: ProvedLeaves) -> Callable[[Fraction], bool]:
-        one = leaves.job(self.name)
-        problem = self.base.posing.problem
-
-        def holds(state: Fraction) -> bool:
-            bound = one.bound_at(self.ladder.row(state))
-            return bound is None or self.base.exceeds(bound, problem)
-
-        return holds
 
     def _problem(self, state: Fraction) -> Problem:
         return self.base.posing.with_row(self.name, self.ladder.row(state))

@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
-from typing import NamedTuple
 
-from ...certificate.certificate import Certificate
 from ...problem.problem import Problem
 from ...shortages.search import Asking
 from ...solving.solution import Solution
@@ -16,7 +14,7 @@ from ..serving.service import Service
 from .least import PARTS_OF_THE_TIME, Base, Least, Outcome
 from .posing import Posing
 
-__all__ = ["forbidden", "least_late_share", "least_profiles", "looser_shares", "with_profiles"]
+__all__ = ["forbidden", "least_late_share", "least_profiles", "looser_shares"]
 
 
 def looser_shares(posing: Posing, service: Service, rule: CapacityRule) -> list[Fraction]:
@@ -46,7 +44,7 @@ def least_late_share(
             short = short if unsettled else share
             continue
         answer = asking.answer(problem, part=PARTS_OF_THE_TIME[0])
-        if _is_enough(answer, base):
+        if base.is_reached(answer):
             outcome = Outcome.FOUND if unsettled else Outcome.LEAST
             return Least(outcome, share, short, answer, certificate)
         if not base.is_too_dear(problem, answer.certificate):
@@ -70,52 +68,36 @@ def with_profiles(service: Service, more: Sequence[str]) -> Service:
     return replace(service, allowed_profiles=(*(service.allowed_profiles or ()), *more))
 
 
-class Allowed(NamedTuple):
-    """What is known about profiles that are allowed as well.
-
-    Attributes
-    ----------
-    outcome, solution, certificate
-        As of :class:`Least`.
-    one_is_enough : bool
-        Whether any one of the profiles is; otherwise all together are, if a solution was found.
-    """
-
-    outcome: Outcome
-    solution: Solution | None = None
-    certificate: Certificate | None = None
-    one_is_enough: bool = False
-
-
-def least_profiles(base: Base, service: Service, asking: Asking) -> tuple[Allowed, tuple[str, ...]]:
+def least_profiles(
+    base: Base, service: Service, asking: Asking
+) -> tuple[Least, tuple[str, ...], Service]:
     """Find single profiles that would be enough if they were allowed as well.
 
-    Returns
-    -------
-    (Allowed, tuple of str)
-        And the profiles: each of them is enough; where none is known to be, all are, together.
+    Where none is known to be, those returned are enough together. The service allows what the
+    solution needs.
     """
     more = forbidden(base.posing, service)
     problem, answer = _allowing(base, service, more, asking)
-    if not _is_enough(answer, base):
+    if not base.is_reached(answer):
         proved = base.is_too_dear(problem, answer.certificate)
         outcome = Outcome.NONE if proved else Outcome.OPEN
-        return Allowed(outcome, certificate=answer.certificate if proved else None), ()
+        return Least(outcome, certificate=answer.certificate if proved else None), (), service
     enough: list[str] = []
     first: Solution | None = None
     for name in more:
         if asking.over:
             break
         found = answer if len(more) == 1 else _allowing(base, service, (name,), asking)[1]
-        if _is_enough(found, base):
+        if base.is_reached(found):
             first = first or found
             enough.append(name)
     if first is None:
-        return Allowed(Outcome.FOUND, answer), more
+        return Least(Outcome.FOUND, solution=answer), more, with_profiles(service, more)
     # nothing is less than one, if none at all is proved not to do
     outcome = Outcome.LEAST if base.proved else Outcome.FOUND
     certificate = base.solution.certificate if base.proved else None
-    return Allowed(outcome, first, certificate, one_is_enough=True), tuple(enough)
+    least = Least(outcome, solution=first, certificate=certificate)
+    return least, tuple(enough), with_profiles(service, enough[:1])
 
 
 def _allowing(
@@ -123,8 +105,3 @@ def _allowing(
 ) -> tuple[Problem, Solution]:
     problem = base.posing.anew(with_profiles(service, more)).problem
     return problem, asking.answer(problem, part=PARTS_OF_THE_TIME[0])
-
-
-def _is_enough(answer: Solution, base: Base) -> bool:
-    cost: Fraction | None = answer.cost
-    return cost is not None and cost <= base.target

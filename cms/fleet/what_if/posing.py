@@ -11,14 +11,12 @@ from ...errors import InvalidOption
 from ...problem.parts import Block
 from ...problem.problem import Problem
 from ...problem.rows import Row, reduced
-from ...solving.solution import Solution
 from ...values.numbers import shown
 from ..serving.capacity import CapacityRule
 from ..serving.gpus_used import block_prefixes
 from ..serving.load_curve import LoadCurve, PointKey
 from ..serving.measurements import Measurements, measurements, points_for
 from ..serving.operating_point import OperatingPoint
-from ..serving.plan import Plan
 from ..serving.posing import as_problem
 from ..serving.queueing import QueueingRule
 from ..serving.service import Service
@@ -30,19 +28,8 @@ __all__ = ["Posing"]
 class Posing:
     """What a plan was made from, with a service exchanged for another of its name.
 
-    Parameters
-    ----------
-    serving : ServingProblem
-        The plan's.
-    points : iterable of OperatingPoint, optional
-        All that were measured; without them only rates may change.
-    load_curves : mapping, optional
-        Of the points.
-
-    Raises
-    ------
-    InvalidOption
-        If the points do not make the plan's problem.
+    Without all points that were measured only rates may change; InvalidOption is raised if they do
+    not make the plan's problem.
     """
 
     def __init__(
@@ -91,9 +78,8 @@ class Posing:
 
     def with_row(self, service: str, row: Row) -> Problem:
         """Return the problem with one service's row exchanged."""
-        problem = self.problem
-        j = problem.job_index(service)
-        return problem.replace(rows=problem.rows.with_rows({j: row}))
+        rows = self.problem.rows.with_rows({self.problem.job_index(service): row})
+        return self.problem.replace(rows=rows)
 
     def anew(self, service: Service) -> ServingProblem:
         """Pose the problem anew with a service exchanged: for a plan of its own."""
@@ -103,10 +89,6 @@ class Posing:
             problem = self.with_row(service.name, self.row(service))
             return replace(serving, problem=problem, services=tuple(services))
         return self._posed(services)
-
-    def plan(self, service: Service, solution: Solution) -> Plan:
-        """Return the plan of a solution of the problem with a service exchanged."""
-        return Plan(self.anew(service), solution)
 
     def _posed(self, services: Iterable[Service]) -> ServingProblem:
         """Pose the problem of these services on the plan's terms."""

@@ -11,35 +11,25 @@ from functools import cached_property
 from ...shortages.search import Asking
 from ..serving.capacity import CapacityRule
 from ..serving.latency_rule import Breakpoint
+from ..serving.plan import Plan
 from ..serving.service import Service
 from .ladders import Ladder, LimitLadder, RateLadder, SteppedRule
 from .least import Base, Climb, Least, Outcome
-from .lists import forbidden, least_late_share, least_profiles, looser_shares, with_profiles
+from .lists import forbidden, least_late_share, least_profiles, looser_shares
 from .relaxations import Relaxation, What
 
 __all__ = ["Question", "in_turn", "questions"]
 
 
 class Question(ABC):
-    """One number of one service.
-
-    Parameters
-    ----------
-    base : Base
-    service : Service
-    what : What
-    asking : Asking
-    """
+    """One number of one service."""
 
     def __init__(self, base: Base, service: Service, what: What, asking: Asking) -> None:
         self.base, self.service, self.what, self.asking = base, service, what, asking
 
     @abstractmethod
     def least_change(self) -> Fraction | None:
-        """Return a change than which no smaller one is enough; None if none is known.
-
-        By the plan's own certificate, as a part of what the number is now.
-        """
+        """Return the part of the number that is too little by the plan's certificate, if known."""
 
     @abstractmethod
     def answer(self) -> Relaxation:
@@ -51,7 +41,7 @@ class Question(ABC):
         """Word what was found; ``other`` is the service as it was relaxed."""
         plan = None
         if found.solution is not None:
-            plan = self.base.posing.plan(other, found.solution)
+            plan = Plan(self.base.posing.anew(other), found.solution)
         change = None if reached is None else abs(reached.limit_ms - now) / now
         ruled_out = None
         if found.outcome is Outcome.LEAST:
@@ -126,10 +116,9 @@ class _LateShare(Question):
     def answer(self) -> Relaxation:
         """Try one share after the other."""
         found = least_late_share(self.base, self.service, self._shares, self.asking)
-        reached = None if found.reached is None else Breakpoint(found.reached)
-        other = self.service
+        reached, other = None, self.service
         if found.reached is not None:
-            other = replace(other, late_share=found.reached)
+            reached, other = Breakpoint(found.reached), replace(other, late_share=found.reached)
         return self.relaxation(found, self._now, other, reached)
 
 
@@ -144,11 +133,10 @@ class _Profiles(Question):
         """Allow all, then each."""
         if self.asking.over:
             return Relaxation(service=self.service.name, what=self.what, outcome=Outcome.OPEN)
-        found, names = least_profiles(self.base, self.service, self.asking)
+        found, names, other = least_profiles(self.base, self.service, self.asking)
         plan = None
         if found.solution is not None:
-            more = names[:1] if found.one_is_enough else names
-            plan = self.base.posing.plan(with_profiles(self.service, more), found.solution)
+            plan = Plan(self.base.posing.anew(other), found.solution)
         return Relaxation(
             service=self.service.name, what=self.what, outcome=found.outcome, profiles=names,
             plan=plan, certificate=found.certificate,

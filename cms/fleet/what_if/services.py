@@ -57,8 +57,11 @@ photos
         raise InvalidOption(
             f"service {both[0]!r} is left out, and its rate is to be multiplied; give one of them"
         )
-    every = Fraction(1) if isinstance(scale, Mapping) else _factor(scale, "all rates")
-    factors = {name: _factor(number, f"the rate of {name!r}") for name, number in own.items()}
+    said = "the factor of the rate of"
+    factors = {n: exact(number, f"{said} {n!r}", error=InvalidOption) for n, number in own.items()}
+    every = Fraction(1)
+    if not isinstance(scale, Mapping):
+        every = exact(scale, "the factor of all rates", error=InvalidOption)
     return tuple(
         replace(service, rate_rps=service.rate_rps * factors.get(service.name, every))
         for service in given
@@ -67,13 +70,7 @@ photos
 
 
 def named_service(known: Mapping[str, Service], name: str) -> Service:
-    """Return a service by its name.
-
-    Raises
-    ------
-    InvalidOption
-        If there is none, with the nearest name and those that there are.
-    """
+    """Return a service by its name; InvalidOption, with the nearest name, if there is none."""
     if name not in known:
         names = [*known]
         listed = ", ".join(names[:_NAMED]) or "none"
@@ -86,7 +83,3 @@ def named_service(known: Mapping[str, Service], name: str) -> Service:
 
 #: Services that an error names.
 _NAMED = 12
-
-
-def _factor(number: Number, what: str) -> Fraction:
-    return exact(number, f"the factor of {what}", error=InvalidOption)

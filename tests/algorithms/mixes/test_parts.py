@@ -11,10 +11,9 @@ import pytest
 
 from algorithms.branch_and_price.shapes import Shapes
 from algorithms.mixes.closing import MixProgram, cheaper_schedule, schedule_of
-from algorithms.mixes.columns import Columns, Step
+from algorithms.mixes.columns import Columns, Prices, Step
 from algorithms.mixes.dive import Diver
 from algorithms.mixes.hosting import Hosting
-from algorithms.mixes.knapsack import Prices
 from algorithms.mixes.master import Cuts, Point
 from algorithms.mixes.prices import PriceSearch
 from algorithms.prices.region import Region
@@ -104,7 +103,7 @@ def test_below_a_branch_mixes_are_charged_for_the_job_that_it_counts(
     monkeypatch.setattr(problems, "_LISTED", 250_000 * listed)
     search = searched(random_mix(0, most=4))
     columns, block = search.columns, search.region.blocks[-1]
-    job = next(job for job, _ in columns.lengths(len(search.region.blocks) - 1))
+    job = next(job for job, _ in columns.lengths[-1])
     many = Condition(BlocksOfJob(block, columns.problem.job_names[job]), 1, 9)
     region = search.region.below([many])
     below = PriceSearch(columns, region, unlimited(columns.problem), Fraction(0))

@@ -19,21 +19,19 @@ from cms import (
     BlocksOfJob,
     Branch,
     Certificate,
-    DemandFunction,
     InvalidCertificate,
-    InvalidOption,
     Job,
     Problem,
     solve,
 )
-from cms.certificate.one_job import Case, Given, OneJob, ProvedLeaves
-from cms.problem.rows import Row, reduced
+from cms.fleet.what_if.one_job import Case, Given, OneJob, plain_job
+from cms.problem.rows import Row
 from cms.values.frozen import FrozenMap
 from tests.oracle import optimum
 from tests.property.certificates import random_certificate
 from tests.property.problems import problems, share, supply
 from tests.property.test_proper_contents import spacious
-from tests.samples import few, mig, refusal, so_many, triple
+from tests.samples import few, mig, so_many, triple
 
 
 def forced(problem: Problem, job: str, wanted: Given) -> Problem:
@@ -74,20 +72,21 @@ def questions(problem: Problem, one: OneJob, job: Job, rng: random.Random) -> It
 
 def require_bounds(problem: Problem, certificate: Certificate, rng: random.Random) -> int:
     """Ask all about all jobs; return how many choices cost more than the bound."""
-    leaves, dearer = ProvedLeaves(problem, certificate), 0
-    assert len(leaves) == sum(1 for _ in certificate.leaves())
-    found = certificate.judged(problem)
+    found, dearer = certificate.judged(problem), 0
     assert found is not None
     for job in problem.jobs:
-        one = leaves.job(job.name)
+        one = plain_job(problem, certificate, job.name)
+        assert one.leaves == sum(1 for _ in certificate.leaves())
         if found.infeasible:
+            assert one.bound_if(Given()) is None
             continue
         if all(
             high is None or high >= low for case in one.cases for low, high in case.within.values()
         ):
-            assert one.bound == found.value
+            assert one.bound_if(Given()) == found.value == one.bound
         else:  # a case of no schedule at all does not count
-            assert one.bound is None or one.bound >= found.value
+            every = one.bound_if(Given())
+            assert every is None or every >= found.value
         for wanted in questions(problem, one, job, rng):
             bound, least = one.bound_if(wanted), optimum(forced(problem, job.name, wanted))
             if bound is None:
@@ -121,8 +120,8 @@ def test_nor_where_leaves_count_on_proper_contents(part: int) -> None:
 
 def test_what_is_paid_for_a_choice_is_exact() -> None:
     problem = mig()
-    leaves = ProvedLeaves(problem, BlockPrices({"7g": 1, "3g": "1/2", "1g": "1/7", "4g": "1/2"}))
-    bert = leaves.job("bert")
+    prices = BlockPrices({"7g": 1, "3g": "1/2", "1g": "1/7", "4g": "1/2"})
+    bert = plain_job(problem, prices, "bert")
     # bert: one of each, 23/14; without 7g three of the others, 27/14; resnet: a 7g
     assert bert.bound == Fraction(23, 14) + 1
     assert bert.bound_if(Given({"3g": 1})) == bert.bound
@@ -133,18 +132,6 @@ def test_what_is_paid_for_a_choice_is_exact() -> None:
     assert (bert.needed("3g"), bert.needed("4g")) == (4, None)
 
 
-def test_more_than_serves_a_job_by_itself_is_no_question() -> None:
-    bert = ProvedLeaves(mig(), BlockPrices()).job("bert")
-    said = refusal(InvalidOption, bert.bound_if, Given({"3g": 5}))
-    assert said == (
-        "at least 5 blocks '3g' are asked about; expected at most 4, which serve the job by "
-        "themselves"
-    )
-    assert "at most 0" in refusal(InvalidOption, bert.bound_if, Given({"4g": 1}))
-    with pytest.raises(KeyError):
-        ProvedLeaves(mig(), BlockPrices()).job("vgg")
-
-
 def test_a_case_that_the_branches_rule_out_does_not_count() -> None:
     problem = triple("3/2")
     tree = Branch(
@@ -152,79 +139,24 @@ def test_a_case_that_the_branches_rule_out_does_not_count() -> None:
         BlockPrices({"b": "1/2"}, multipliers=[0]),
     )  # fmt: skip
     with pytest.raises(InvalidCertificate, match="would pay"):
-        ProvedLeaves(problem, Branch(tree.quantity, 1, tree.above, tree.below))
-    one = ProvedLeaves(problem, tree).job("x")
+        plain_job(problem, Branch(tree.quantity, 1, tree.above, tree.below), "x")
+    one = plain_job(problem, tree, "x")
     assert [case.within for case in one.cases] == [{"b": (0, 1)}, {"b": (2, None)}]
     # below, two blocks at 11/2 each, less 5 for the branch: 6 and 1 for the other job
     assert one.cases[0].rest + 2 * one.cases[0].prices[0] == 7
-    assert one.bound == one.bound_if(Given({"b": 2})) == 2
+    assert one.bound_if(Given()) == one.bound_if(Given({"b": 2})) == 2
     assert tree.bound(problem) == 2
     assert one.bound_if(Given({"b": 1})) == 2
 
 
 def test_a_case_counts_up_to_what_its_branches_allow() -> None:
-    cases = [
+    cases = (
         Case(Fraction(0), (Fraction(1),), FrozenMap({"b": (0, 2)})),
         Case(Fraction(5), (Fraction(1),), FrozenMap({"b": (3, None)})),
-    ]
-    one = OneJob(["b"], Row(3, (1,), 1), cases)
+    )
+    one = OneJob(("b",), Row(3, (1,), 1), Fraction(0), 2, cases)
     assert [one.bound_if(Given({"b": n})) for n in (1, 2, 3)] == [3, 3, 8]
     assert one.bound_if(Given(without=frozenset("b"))) is None
-    idle = OneJob(["b"], Row(0, (1,), 1), cases)
+    idle = one._replace(row=Row(0, (1,), 1))
     assert idle.bound_if(Given(without=frozenset("b"))) == 0
-    assert OneJob(["b"], Row(0, (1,), 1), cases[1:]).bound_if(Given(without=frozenset("b"))) is None
-
-
-def test_a_proof_of_infeasibility_leaves_no_case_unless_the_job_wants_less() -> None:
-    problem = triple(limit=1)
-    ray = BlockPrices({"b": 1}, {"machine": 3})
-    assert ray.proves_infeasible(problem)
-    one = ProvedLeaves(problem, ray).job("x")
-    assert one.bound is None
-    assert one.bound_at(Row(0, (1,), 1)) == 2 - 3  # what the other job pays, less the limit's price
-
-
-@share(4)
-@given(problems(), st.integers(0, 10**9))
-def test_a_changed_row_is_bounded_as_the_changed_problem_is(problem: Problem, seed: int) -> None:
-    rng = random.Random(seed)
-    certificate = random_certificate(rng, problem)
-    leaves = ProvedLeaves(problem, certificate)
-    for at, job in enumerate(problem.jobs):
-        factor = Fraction(rng.randint(0, 5), 4)
-        table = {b: gives * rng.choice([1, 1, 2]) for b, gives in supply(job).items()}
-        jobs = [*problem.jobs]
-        jobs[at] = Job(job.name, job.demand * factor, DemandFunction(table))
-        changed = problem.replace(
-            rows=problem.rows.with_rows(
-                {
-                    at: reduced(
-                        job.demand * factor,
-                        [table.get(b, Fraction(0)) for b in problem.blocks],
-                        "x",
-                    )
-                }
-            )
-        )
-        row = changed.rows.row(at)
-        bound = leaves.job(job.name).bound_at(row)
-        least = optimum(
-            Problem(
-                configurations=problem.configurations,
-                jobs=jobs,
-                machine_types=problem.machine_types,
-            )
-        )
-        if bound is None:
-            assert least is None
-        else:
-            assert least is None or bound <= least
-        try:
-            proved = certificate.judged(changed)
-        except InvalidCertificate:  # proper counts that no longer are
-            assert bound is not None
-            assert bound <= 0
-            continue
-        assert proved is not None
-        if not proved.infeasible:
-            assert bound is None or bound >= proved.value
+    assert idle._replace(cases=cases[1:]).bound_if(Given(without=frozenset("b"))) is None

@@ -22,8 +22,8 @@ from cms import (
     TimeSharedProblem,
     solve,
 )
-from cms.certificate.one_job import Given
-from cms.mixes.one_job import shared_job
+from cms.fleet.what_if import one_job
+from cms.fleet.what_if.one_job import Given, shared_job
 from tests.mixes.test_prices import fitted
 from tests.property.problems import proved_optimum as optimum
 from tests.references.mixes import Output, images, time_shared_toy
@@ -93,25 +93,26 @@ def require_bounds(seed: int) -> int:
             if not job.demand:
                 continue
             found = shared_job(problem, certificate, job.name)
-            base = found.beside.bound
+            base = found.bound_if(Given())
             assert base is not None
+            assert found.alone is not None
             assert bound <= base <= solution.cost
             for block, alone in found.alone.items():
                 asked = {
                     "one": (
-                        found.beside.bound_if(Given({block: 1})),
+                        found.bound_if(Given({block: 1})),
                         forced(plain, outputs, job.name, partial(is_on, block)),
                     ),
                     "alone": (
-                        alone.bound_if(Given({block: 1})),
+                        found.bound_if(Given({block: 1}), alone),
                         forced(plain, outputs, job.name, partial(is_on, block, alone=True)),
                     ),
                     "none": (
-                        found.beside.bound_if(Given(without=frozenset({block}))),
+                        found.bound_if(Given(without=frozenset({block}))),
                         only_on(plain, outputs, job.name, set(problem.blocks) - {block}),
                     ),
                     "only": (
-                        found.beside.bound_if(Given(without=frozenset(problem.blocks) - {block})),
+                        found.bound_if(Given(without=frozenset(problem.blocks) - {block})),
                         only_on(plain, outputs, job.name, {block}),
                     ),
                 }
@@ -138,13 +139,15 @@ def gpu_or_half() -> TimeSharedProblem:
     )
 
 
-def test_what_is_not_decided_counts_for_nothing() -> None:
+def test_what_is_not_decided_counts_for_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     problem = gpu_or_half()
     functions = {name: PriceFunction("1/2") for name in "xy"}
     prices = MixPrices({"gpu": 1, "half": "1/2"}, functions=functions)
     half = Given({"half": 1})
     found = shared_job(problem, prices, "x")
-    assert found.beside.bound_if(half) == Fraction(7, 6)
-    assert found.alone["gpu"].bound_if(Given({"gpu": 1})) == Fraction(3, 2)
-    assert found.alone["half"].bound_if(half) == Fraction(7, 6)
-    assert shared_job(problem, prices, "x", node_limit=0).beside.bound_if(half) == 1
+    assert found.alone is not None
+    assert found.bound_if(half) == Fraction(7, 6)
+    assert found.bound_if(Given({"gpu": 1}), found.alone["gpu"]) == Fraction(3, 2)
+    assert found.bound_if(half, found.alone["half"]) == Fraction(7, 6)
+    monkeypatch.setattr(one_job, "NODE_LIMIT", 0)
+    assert shared_job(problem, prices, "x").bound_if(half) == 1

@@ -1,0 +1,186 @@
+"""What a certificate says of schedules in which one job's blocks are chosen: exact reduced costs.
+
+The bound of a leaf is what all jobs pay at its prices. A schedule that gives a job certain blocks
+makes it pay for these, which is at least what its cheapest option costs: the difference is the
+*reduced cost* of the choice, and every schedule with it costs at least the bound and that much more
+(weak duality, theory 6.3). Below branches the least over the leaves holds for all schedules.
+
+Where jobs share blocks, no admitted mix of a leaf is worth more than the price of its block; what
+it lacks is its *slack*, and each block in use adds that of its mix to the bound. So a block that
+serves a job is priced at the least slack of all mixes there that have the job.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from fractions import Fraction
+from typing import NamedTuple
+
+from ...certificate.certificate import Certificate, proved_leaves
+from ...certificate.conditions import Condition, prices_of_jobs
+from ...certificate.quantity import BlocksOfJob
+from ...errors import InvalidCertificate
+from ...knapsack.pricing import cheapest_option, common_denominator
+from ...mixes.dearest import NODE_LIMIT, charges_of, price_mix
+from ...mixes.prices import MixPrices
+from ...mixes.problem import TimeSharedProblem
+from ...problem.parts import Block
+from ...problem.problem import Problem
+from ...problem.rows import Row
+from ...values.frozen import FrozenMap
+
+
+class Given(NamedTuple):
+    """What is said of the blocks that one job gets."""
+
+    at_least: Mapping[Block, int] = FrozenMap()  # each no more than serve the job by themselves
+    without: frozenset[Block] = frozenset()  # none of these types
+
+
+class Case(NamedTuple):
+    """One leaf of a certificate, as one job sees it."""
+
+    rest: Fraction  # what the leaf proves, less what this job pays
+    prices: tuple[Fraction, ...]  # what the job pays for a block of each type
+    # Least and most blocks of a type that the job has, by the branches above.
+    within: Mapping[Block, tuple[int, int | None]] = FrozenMap()
+
+    def may_be(self, given: Given) -> bool:
+        """Whether the branches above leave room for what the job gets."""
+        return all(
+            (high is None or given.at_least.get(block, 0) <= high)
+            and (low <= 0 or block not in given.without)
+            for block, (low, high) in self.within.items()
+        )
+
+
+class OneJob(NamedTuple):
+    """What a certificate of so many leaves proves of every schedule, by one job's blocks.
+
+    ``alone`` has the cases in which one block of a type serves nobody else, for the types that can;
+    None where blocks are not shared at all.
+    """
+
+    blocks: tuple[Block, ...]
+    row: Row
+    bound: Fraction
+    leaves: int
+    cases: tuple[Case, ...]
+    alone: Mapping[Block, tuple[Case, ...]] | None = None
+
+    def needed(self, block: Block) -> int | None:
+        """Return how many blocks of one type serve the job by themselves; None if none do."""
+        gives = self.row.supply[self.blocks.index(block)]
+        return -(-self.row.demand // gives) if gives else None
+
+    def bound_if(self, given: Given, cases: Iterable[Case] | None = None) -> Fraction | None:
+        """Return what every schedule that gives it so costs at least; None if there is none."""
+        found: list[Fraction] = []
+        for case in self.cases if cases is None else cases:
+            if case.may_be(given):
+                paid = self._paid(case.prices, given)
+                if paid is None:
+                    return None
+                found.append(case.rest + paid)
+        return min(found, default=None)
+
+    def _paid(self, exact: Sequence[Fraction], given: Given) -> Fraction | None:
+        """What the job pays at least; None if these blocks cannot serve it."""
+        prices, denominator = common_denominator(exact)
+        left, paid = self.row.demand, 0
+        supply = list(self.row.supply)
+        for at, block in enumerate(self.blocks):
+            if block in given.without:
+                supply[at] = 0
+            elif count := given.at_least.get(block, 0):
+                left -= count * supply[at]
+                paid += count * prices[at]
+        found = cheapest_option(prices, supply, left)
+        return None if found is None else Fraction(paid + found.value, denominator)
+
+
+def plain_job(problem: Problem, certificate: Certificate, name: str) -> OneJob:
+    """Compute what is proved about a job that shares no block; leaves without schedules are out."""
+    j, leaves = problem.job_index(name), [*proved_leaves(problem, certificate)]
+    row, cases = problem.rows.row(j), dict[Case, None]()
+    for leaf, path, proved in leaves:
+        if not proved.infeasible:
+            general, special = prices_of_jobs(problem, leaf, path)
+            prices = tuple(special.get(j, general))
+            rest = proved.value - _paid_at_most(prices, row)
+            cases[Case(rest, prices, _within(path, name))] = None
+    return OneJob(problem.blocks, row, certificate.bound(problem), len(leaves), tuple(cases))
+
+
+def _paid_at_most(prices: Sequence[Fraction], row: Row) -> Fraction:
+    """What a job pays at its cheapest, or a little more where the search for that ended early."""
+    found = cheapest_option(common_denominator(prices)[0], row.supply, row.demand)
+    assert found is not None, "a leaf with a job that nothing serves is infeasible"
+    return sum((p * n for p, n in zip(prices, found.option, strict=True)), Fraction(0))
+
+
+def _within(path: Iterable[Condition], job: str) -> FrozenMap[Block, tuple[int, int | None]]:
+    found: dict[Block, tuple[int, int | None]] = {}
+    for quantity, sign, value in path:
+        if isinstance(quantity, BlocksOfJob) and quantity.job == job:
+            low, high = found.get(quantity.block, (0, None))
+            if sign > 0:
+                low = max(low, value)
+            else:
+                high = value if high is None else min(high, value)
+            found[quantity.block] = low, high
+    return FrozenMap(found)
+
+
+def shared_job(problem: TimeSharedProblem, certificate: Certificate, name: str) -> OneJob:
+    """Compute what is proved about a job that may share its blocks; undecided slacks count 0."""
+    j, leaves = problem.job_index(name), [*proved_leaves(problem, certificate)]
+    row, demand = problem.unshared().rows.row(j), problem.jobs[j].demand
+    rates = zip(problem.blocks, row.supply, strict=True)
+    usable = {block: Fraction(gives, row.denominator) for block, gives in rates if gives}
+    cases = dict[Case, None]()
+    alone: dict[Block, list[Case]] = {block: [] for block in usable}
+    for leaf, path, proved in leaves:
+        if not isinstance(leaf, MixPrices):
+            raise InvalidCertificate(
+                "a leaf has prices without price functions, which say nothing of single mixes"
+            )
+        if proved.infeasible:
+            continue
+        charges = {block: charges_of(block, path, leaf.multipliers) for block in usable}
+        slacks = {
+            block: _least_slack(problem, leaf, block, charges[block], name) for block in usable
+        }
+        case = Case(proved.value, tuple(slacks.get(b, Fraction(0)) for b in problem.blocks))
+        cases[case] = None
+        for block, slack in slacks.items():
+            # With the job alone the functions are worth most at the greatest rate.
+            worth = charges[block].get(name, Fraction(0))
+            if name in leaf.functions:
+                worth += leaf.functions[name].worth(usable[block], demand)
+            more = leaf.prices.get(block, Fraction(0)) - worth - slack
+            alone[block].append(case._replace(rest=case.rest + more))
+    frozen = {block: tuple(own) for block, own in alone.items()}
+    bound = certificate.bound(problem)
+    return OneJob(problem.blocks, row, bound, len(leaves), tuple(cases), frozen)
+
+
+def _least_slack(
+    problem: TimeSharedProblem,
+    leaf: MixPrices,
+    block: Block,
+    charges: dict[str, Fraction],
+    job: str,
+) -> Fraction:
+    """The price of a block less what the dearest mix with a job is worth.
+
+    Such a mix is found as the dearest of all, once having the job is worth so much more that no
+    other mix can be.
+    """
+    price = leaf.prices.get(block, Fraction(0))
+    more = price + 1 + sum((-worth for worth in charges.values() if worth < 0), Fraction(0))
+    raised = {**charges, job: charges.get(job, Fraction(0)) + more}
+    found = price_mix(problem, block, leaf.functions, raised, above=price, node_limit=NODE_LIMIT)
+    if found.decided and found.dearest is not None:
+        return price + more - found.dearest.worth
+    return Fraction(0)  # what the certificate has shown of any mix
