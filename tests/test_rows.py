@@ -17,8 +17,7 @@ from hypothesis import strategies as st
 
 from cms.errors import InvalidProblem
 from cms.knapsack.pricing import cheapest_option
-from cms.problem.images import SAFE
-from cms.problem.rows import Row, Rows
+from cms.problem.rows import SAFE, Row, Rows
 from tests.samples import rows_of
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ..problem.images import SAFE
+from ..problem.rows import SAFE
 from ..values.arrays import roomy
 from ..values.names import NumberedNames
 from ..values.numbers import shown
