@@ -37,8 +37,6 @@ REFUSED = (AttributeError, TypeError, ValueError)
 
 refused = partial(refusal, InvalidProblem)
 
-# --- parts ----------------------------------------------------------------------------------------
-
 PARTS = [
     FrozenMap({"b": 1, "a": 2}),
     DemandFunction({"b": 1, "a": "1/3"}),
@@ -119,9 +117,6 @@ BAD_PARTS: list[tuple[Any, tuple[Any, ...], str]] = [
 @pytest.mark.parametrize(("make", "arguments", "words"), BAD_PARTS)
 def test_a_bad_part_is_refused(make: Any, arguments: tuple[Any, ...], words: str) -> None:
     assert words in refused(make, *arguments)
-
-
-# --- what a problem is made of --------------------------------------------------------------------
 
 
 def test_a_problem_has_the_parts_it_was_given() -> None:
@@ -212,9 +207,6 @@ def test_a_bad_problem_is_refused(parts: dict[str, Any], words: str) -> None:
 def test_bad_arrays_are_refused(parts: dict[str, Any], words: str) -> None:
     good = {"demands": [1, 2], "supply": [[1, 0], [2, 3]], "configurations": [[1, 0], [0, 2]]}
     assert words in refused(Problem.from_arrays, **{**good, **parts})
-
-
-# --- what cannot be changed -----------------------------------------------------------------------
 
 
 def changes(problem: Problem) -> Iterator[Callable[[], object]]:

@@ -39,9 +39,6 @@ def _fraction(value: Any) -> Fraction:
     return Fraction(repr(value)) if isinstance(value, float) else Fraction(value)
 
 
-# --- rows by hand ---------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("numbers", "row"),
     [
@@ -102,9 +99,6 @@ def test_numbers_without_a_common_denominator_that_can_be_written_are_refused() 
             Rows.from_fractions([(Fraction(1), [Fraction(1)]), numbers], 1, names)
 
 
-# --- what cannot be changed -----------------------------------------------------------------------
-
-
 def changes(rows: Rows) -> Iterator[Callable[[], object]]:
     for name in ("demands", "supplies", "denominators"):
         array = getattr(rows, name)
@@ -128,9 +122,6 @@ def test_rows_cannot_be_changed() -> None:
         for change in changes(twin):
             with pytest.raises((AttributeError, TypeError, ValueError)):
                 change()
-
-
-# --- a part of the rows ---------------------------------------------------------------------------
 
 
 @given(
@@ -178,9 +169,6 @@ def test_a_part_of_any_rows_is_that_of_their_fractions(
     assert served == [not d or any(fs[i] for i in blocks) for d, fs in lines]
     taken = rows.take(np.array(jobs, dtype=np.int64))
     assert [taken.row(at) for at in range(len(jobs))] == [rows.row(j) for j in jobs]
-
-
-# --- images of rows that are too large for int64 arithmetic ---------------------------------------
 
 
 def test_rows_that_fit_are_their_own_image_but_for_useless_supply() -> None:

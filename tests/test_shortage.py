@@ -99,9 +99,6 @@ def require_true(problem: Problem, found: Shortage) -> None:
         assert sum(found.more_machines.values()) == least
 
 
-# --- against enumeration --------------------------------------------------------------------------
-
-
 @share(4)
 @given(seed=st.integers(0, 10**6), kind=st.sampled_from(["limits", "infeasible_by_limit"]))
 def test_the_remedies_are_those_that_enumeration_finds(seed: int, kind: str) -> None:
@@ -133,9 +130,6 @@ def test_a_published_fleet_lacks_what_the_plan_without_limits_has_more() -> None
     assert solve(exactly_at(few, int(found.too_much_demand * 1000))).status is Status.INFEASIBLE
 
 
-# --- edges ----------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("demand", [10**12, 10**30])
 def test_huge_demands_lack_huge_fleets(demand: int) -> None:
     found = shortage(blocks(2 * demand + 1, limit=demand * 7 // 10))
@@ -144,9 +138,6 @@ def test_huge_demands_lack_huge_fleets(demand: int) -> None:
     assert found.less_demand == Fraction(699, 1000)
     assert found.demand_proof is Proof.CHECKED
     assert check(exactly_at(blocks(2 * demand + 1), 699), found.demand_schedule) == ()
-
-
-# --- answers that are none ------------------------------------------------------------------------
 
 
 def word_of_infeasibility(problem: Problem) -> Solution:

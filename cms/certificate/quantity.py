@@ -30,8 +30,6 @@ def refuse_unknown(
 
 @dataclass(frozen=True, slots=True)
 class _Counted:
-    """What is counted: of blocks, of machines with some content, or for a job."""
-
     kind: ClassVar[str]
 
     def __post_init__(self) -> None:
@@ -47,7 +45,7 @@ class _Counted:
                 )
 
     def to_json(self) -> dict[str, Any]:
-        """Return the kind of the branch with what is counted, as plain JSON values."""
+        """Return what the branch is on as plain JSON values."""
         parts = {part.name: getattr(self, part.name) for part in fields(self)}
         if len(parts) > 1:
             return {self.kind: parts}

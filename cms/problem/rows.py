@@ -7,7 +7,7 @@ few rows that need more than 63 bits live beside them as Python integers (``Rows
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from functools import cached_property
 from math import gcd, lcm
@@ -142,6 +142,13 @@ class Rows(Immutable):
         found |= ~self.wants
         return found
 
+    def tables(self, size: int) -> Iterator[tuple[NDArray[Any], NDArray[Any]]]:
+        """Iterate over demands and supplies of some jobs each, wide ones last and one by one."""
+        for start in range(0, len(self), size):
+            yield self.demands[start : start + size], self.supplies[start : start + size]
+        for row in self.wide.values():
+            yield np.array([row.demand], dtype=object), np.array([row.supply], dtype=object)
+
     def row(self, job: int) -> Row:
         """Return one job's integers, in the order of the problem's blocks."""
         if job in self.wide:
@@ -244,13 +251,11 @@ class Rows(Immutable):
         for part in parts:
             wide |= {first + j: row for j, row in part.wide.items()}
             first += len(part)
-        none = np.zeros(0, dtype=np.int64)
-        return cls(
-            np.concatenate([none, *(part.demands for part in parts)]),
-            np.concatenate([none.reshape(0, n_blocks), *(part.supplies for part in parts)]),
-            np.concatenate([none, *(part.denominators for part in parts)]),
-            wide,
-        )
+        none = np.zeros((0, n_blocks + 2), dtype=np.int64)
+        each = [(p.demands, p.supplies, p.denominators) for p in parts]
+        columns = zip((none[:, 0], none[:, 2:], none[:, 1]), *each, strict=True)
+        demands, supplies, denominators = map(np.concatenate, columns)
+        return cls(demands, supplies, denominators, wide)
 
     @property
     def inner(self) -> Image:

@@ -199,7 +199,6 @@ def _known(problem: Problem, solution: Solution | None) -> Solution | None:
 
 
 def _who(proof: Proof, what: str = "") -> str:
-    """Word whose word something is: `` (proved fewest)``; nothing where nobody says so."""
     if proof is Proof.NONE:
         return ""
     said = f"proved {what}" if proof is Proof.CHECKED else f"{what} on a solver's word"

@@ -34,7 +34,6 @@ class CheckedFields:
     refusal: ClassVar[type[Exception]] = ValueError
 
     def _what(self, field: str) -> str:
-        """What a field is called in the error."""
         return field
 
     def _refuse(self, field: str, expected: str) -> Exception:
@@ -62,7 +61,6 @@ class CheckedFields:
             raise self._refuse(field, f"a number {bounds}")
 
     def _whole(self, field: str, *, least: int, most: int) -> None:
-        """Make the field an int within bounds."""
         try:
             value = whole(getattr(self, field), field)
         except InvalidProblem:

@@ -39,9 +39,6 @@ def generator(*seed: object) -> random.Random:
     return random.Random(" ".join(map(str, seed)))
 
 
-# --- schedules ------------------------------------------------------------------------------------
-
-
 def valid_twice(problem: Any, schedule: Any) -> tuple[bool, bool]:
     """Whether each side accepts a schedule."""
     try:
@@ -84,9 +81,6 @@ def test_both_checkers_say_the_same_of_every_mutant_of_a_schedule(family: str) -
     judge_schedules(family, range(FEW // 2))
 
 
-# --- certificates ---------------------------------------------------------------------------------
-
-
 def valid_certificates(problem: Problem, rng: random.Random) -> Iterator[Certificate]:
     """Random ones, one with the reference's prices, and trees with prices near these."""
     yield random_certificate(rng, problem)
@@ -123,9 +117,6 @@ def judge_certificates(family: str, numbers: range) -> int:
 @pytest.mark.parametrize("family", spread(3, FAMILIES))
 def test_both_checkers_say_the_same_of_every_mutant_of_a_certificate(family: str) -> None:
     judge_certificates(family, range(FEW // 2))
-
-
-# --- the long run ---------------------------------------------------------------------------------
 
 
 @pytest.mark.long
