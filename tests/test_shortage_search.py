@@ -9,16 +9,7 @@ from fractions import Fraction
 
 import pytest
 
-from cms import (
-    BlockPrices,
-    Configuration,
-    Job,
-    MachineType,
-    Problem,
-    Proof,
-    shortage,
-    solve,
-)
+from cms import BlockPrices, Configuration, Job, MachineType, Problem, Proof, shortage, solve
 from cms.plugin.algorithm import Budget, Claim
 from tests.scripted import Clock, Scripted, blocks, serving
 

@@ -22,13 +22,7 @@ from .checking import (
 )
 from .digest import digest, leaf_digests
 from .machine_problem import MachineProblem
-from .parts import (
-    AnyConfiguration,
-    Block,
-    DemandFunction,
-    Job,
-    MachineType,
-)
+from .parts import AnyConfiguration, Block, DemandFunction, Job, MachineType
 from .rows import Rows
 
 if TYPE_CHECKING:

@@ -17,13 +17,7 @@ import numpy as np
 
 from ..errors import InvalidProblem
 from ..running.stopping import look, never
-from ..values.arrays import (
-    decimal_rows,
-    described,
-    number_array,
-    read_only,
-    refuse_bad_numbers,
-)
+from ..values.arrays import decimal_rows, described, number_array, read_only, refuse_bad_numbers
 from ..values.frozen import FrozenMap, Immutable
 from ..values.numbers import LARGEST_DIGITS, exact, has_too_many_digits
 
@@ -290,11 +284,7 @@ class Rows(Immutable):
 
     @classmethod
     def from_arrays(
-        cls,
-        demands: ArrayLike,
-        supply: ArrayLike,
-        job_names: Sequence[str],
-        blocks: Sequence[str],
+        cls, demands: ArrayLike, supply: ArrayLike, job_names: Sequence[str], blocks: Sequence[str]
     ) -> Rows:
         """Build from arrays of ints, floats or exact numbers; see ``Problem.from_arrays``."""
         left, right = number_array(demands, "demands"), number_array(supply, "supply")

@@ -6,13 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from ..values.arrays import integers
-from .parts import (
-    AnyConfiguration,
-    Block,
-    Configuration,
-    MachineType,
-    SizeBoundedConfigurations,
-)
+from .parts import AnyConfiguration, Block, Configuration, MachineType, SizeBoundedConfigurations
 
 
 def usable_types(

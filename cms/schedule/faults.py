@@ -189,10 +189,7 @@ def _held(columns: Columns, pairs: NDArray[np.int64]) -> NDArray[Any]:
 
 
 def _demand_faults(
-    problem: Problem,
-    columns: Columns,
-    block_map: NDArray[np.int64],
-    job_map: NDArray[np.int64],
+    problem: Problem, columns: Columns, block_map: NDArray[np.int64], job_map: NDArray[np.int64]
 ) -> Iterator[Violation]:
     rows, k = problem.rows, len(problem.blocks)
     jobs = job_map[columns.entry_content] if len(job_map) else columns.entry_content

@@ -182,11 +182,7 @@ def exact(
 
 
 def whole(
-    value: object,
-    what: str,
-    *,
-    least: int | None = None,
-    error: type[Exception] = InvalidProblem,
+    value: object, what: str, *, least: int | None = None, error: type[Exception] = InvalidProblem
 ) -> int:
     """Turn one count into an int; numpy integers are welcome, bools and floats are not."""
     expected = "a whole number" if least is None else f"a whole number >= {least}"

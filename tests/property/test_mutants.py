@@ -17,12 +17,7 @@ import pytest
 
 from cms import BlockPrices, Certificate, Problem, check, solve
 from cms.errors import FileError
-from cms.files import (
-    problem_from_json,
-    problem_to_json,
-    schedule_from_json,
-    schedule_to_json,
-)
+from cms.files import problem_from_json, problem_to_json, schedule_from_json, schedule_to_json
 from proofs_checks.checker import check_schedule, parse_document
 from tests.families import FAMILIES, instance
 from tests.property import certificate_mutants, schedules
