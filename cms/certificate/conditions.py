@@ -157,10 +157,10 @@ def most_worth(
         return value
     blocks = list(shape.sizes)
     index = {block: at for at, block in enumerate(blocks)}
-    possible = [(least, amount) for least, amount in extras if least.keys() <= index.keys()]
     most = [proper.get(block, shape.largest_count(block)) for block in blocks] if proper else None
     prices, sizes = [worth[block] for block in blocks], [shape.sizes[block] for block in blocks]
     room, slots = shape.capacity, shape.max_blocks
+    possible = [(least, amount) for least, amount in extras if least.keys() <= index.keys()]
     numbered = [({index[b]: n for b, n in least.items()}, amount) for least, amount in possible]
     from ..knapsack.packing import fullest_machine
 

@@ -319,7 +319,6 @@ class Rows(Immutable):
 
 
 def _job(job_names: Sequence[str] | None, j: int) -> str:
-    """Word which job a row is, for an error."""
     return f"job number {j}" if job_names is None else f"job {job_names[j]!r}"
 
 

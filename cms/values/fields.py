@@ -70,12 +70,10 @@ class CheckedFields:
         object.__setattr__(self, field, value)
 
     def _one_of(self, field: str, known: Collection[str]) -> None:
-        """Refuse a field that is not one of the known texts."""
         value = getattr(self, field)
         if not isinstance(value, str) or value not in known:
             raise self._refuse(field, f"one of {', '.join(known)}{nearest(value, known)}")
 
     def _flag(self, field: str) -> None:
-        """Refuse a field that is neither True nor False."""
         if type(getattr(self, field)) is not bool:
             raise self._refuse(field, "True or False")
