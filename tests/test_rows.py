@@ -19,13 +19,14 @@ from cms.errors import InvalidProblem
 from cms.knapsack.pricing import cheapest_option
 from cms.problem.rows import SAFE, Row, Rows
 from tests.samples import rows_of
+from tests.test_arrays import fraction
 
 
 def only_row(demand: Any, *supply: Any) -> Row:
     """The row of one job, by both ways in; they must agree."""
     listed = rows_of([demand], [list(supply)])
     by_hand = Rows.from_fractions(
-        [(_fraction(demand), [_fraction(value) for value in supply])], len(supply)
+        [(fraction(demand), [fraction(value) for value in supply])], len(supply)
     )
     assert listed.row(0) == by_hand.row(0)
     assert listed.wide == by_hand.wide
@@ -33,10 +34,6 @@ def only_row(demand: Any, *supply: Any) -> Row:
         one, two = getattr(listed, name), getattr(by_hand, name)
         assert (one.dtype, one.tolist()) == (two.dtype, two.tolist())
     return listed.row(0)
-
-
-def _fraction(value: Any) -> Fraction:
-    return Fraction(repr(value)) if isinstance(value, float) else Fraction(value)
 
 
 @pytest.mark.parametrize(

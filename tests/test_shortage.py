@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
 from dataclasses import replace
 from fractions import Fraction
+from itertools import product
 from typing import Any
 
 import pytest
@@ -55,7 +55,9 @@ def fewest_by_enumeration(problem: Problem, most: int = 12) -> int:
     """Every way to raise the limits, by ever more machines, until the oracle finds a schedule."""
     limited = [m for m in problem.machine_types if m.limit is not None]
     for total in range(most):
-        for extra in compositions(total, len(limited)):
+        for extra in product(range(total + 1), repeat=len(limited)):
+            if sum(extra) != total:
+                continue
             more = {m.name: m.limit + n for m, n in zip(limited, extra, strict=True)}  # type: ignore[operator]
             types = [
                 MachineType(m.name, m.cost, more.get(m.name, m.limit))
@@ -64,16 +66,6 @@ def fewest_by_enumeration(problem: Problem, most: int = 12) -> int:
             if oracle.optimum(problem.replace(machine_types=types)) is not None:
                 return total
     raise AssertionError(f"more than {most} machines are missing")
-
-
-def compositions(total: int, parts: int) -> Iterator[tuple[int, ...]]:
-    if parts == 0:
-        if total == 0:
-            yield ()
-        return
-    for first in range(total + 1):
-        for rest in compositions(total - first, parts - 1):
-            yield (first, *rest)
 
 
 def require_true(problem: Problem, found: Shortage) -> None:
