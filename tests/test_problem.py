@@ -80,6 +80,7 @@ def test_what_a_part_was_made_of_may_be_any_mapping_and_change_later(kind: Any) 
     assert {type(name) for part in parts for name in part} == {str}
     assert Configuration({"3g": 1, "1g": 4, "7g": 0}) == Configuration({"1g": 4, "3g": 1})
     assert Configuration({"a": 1}) != Configuration({"a": 1}, "m")
+    assert not SizeBoundedConfigurations({"a": 1}, 3, max_blocks=1).allows({"a": 2})
     assert repr(Configuration({"3g": 1, "1g": 4}, "a100")) == "Configuration(4 x 1g + 3g on a100)"
     assert MachineType("h100", cost=0.1, limit=np.int64(0)) == MachineType("h100", "1/10", 0)  # type: ignore[arg-type]
     with pytest.raises(TypeError):

@@ -164,6 +164,8 @@ def test_a_part_of_any_rows_is_that_of_their_fractions(
     assert exchanged.row(0) == (expected if len(blocks) == 3 and jobs else rows).row(0)
     served = rows.servable(blocks).tolist()
     assert served == [not d or any(fs[i] for i in blocks) for d, fs in lines]
+    tabled = sorted(d for part, _ in rows.tables(2) for d in part.tolist() if d)
+    assert tabled == sorted(r.demand for r in map(rows.row, range(len(rows))) if r.demand)
     taken = rows.take(np.array(jobs, dtype=np.int64))
     assert [taken.row(at) for at in range(len(jobs))] == [rows.row(j) for j in jobs]
 
