@@ -21,7 +21,7 @@ Examples
 
 import ast
 from importlib import import_module
-from pathlib import Path
+from pkgutil import get_data
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -111,7 +111,7 @@ __all__ += ["GuaranteeBreached", "FileError"]
 #: Where each name is defined, as it stands above; each module is loaded when it is first used.
 _HOME = {
     alias.name: each.module
-    for each in ast.walk(ast.parse(Path(__file__).read_text("utf-8")))
+    for each in ast.walk(ast.parse(get_data(__name__, "__init__.py") or b""))
     if isinstance(each, ast.ImportFrom) and each.level
     for alias in each.names
 }

@@ -107,7 +107,7 @@ NUMBERS = st.one_of(
 )
 
 
-def _fraction(value: Any) -> Fraction:
+def fraction(value: Any) -> Fraction:
     return Fraction(repr(value)) if isinstance(value, float) else Fraction(value)
 
 
@@ -119,7 +119,7 @@ def test_a_list_gives_the_rows_of_its_numbers_taken_one_by_one(
     for j, line in enumerate(table):
         supply[j] = line[1:]
     expected = Rows.from_fractions(
-        [(_fraction(d), [_fraction(f) for f in fs]) for d, *fs in table], 2
+        [(fraction(d), [fraction(f) for f in fs]) for d, *fs in table], 2
     )
     for given_supply in (supply, supply.tolist() or np.empty((0, 2))):
         rows = rows_of([line[0] for line in table], given_supply)

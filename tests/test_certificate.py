@@ -27,9 +27,6 @@ from tests.samples import refusal, triple
 refused = partial(refusal, InvalidCertificate)
 
 
-# --- depth ----------------------------------------------------------------------------------------
-
-
 def chain(depth: int) -> Certificate:
     """A branch above a branch above a branch; each leaf with its multipliers."""
     tree: Certificate = BlockPrices(multipliers=[0] * depth)
@@ -55,9 +52,6 @@ def test_the_deepest_tree_allowed_can_be_used_in_every_way_and_no_deeper_one() -
     assert refused(chain, LARGEST_DEPTH + 1) == message
 
 
-# --- what cannot be changed -----------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("certificate", [BlockPrices({"b": 1}, {"m": 1}, [1]), chain(1)], ids=repr)
 def test_a_certificate_cannot_be_changed(certificate: Any) -> None:
     before = certificate.to_json()
@@ -71,9 +65,6 @@ def test_a_certificate_cannot_be_changed(certificate: Any) -> None:
             leaf.prices["b"] = 5
     before["prices" if "prices" in before else "below"] = None
     assert certificate.to_json() != before
-
-
-# --- what is certain before any work; rounding ----------------------------------------------------
 
 
 def test_the_first_certificate_sees_blocks_that_no_machine_can_have() -> None:

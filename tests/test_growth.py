@@ -5,14 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cms import (
-    MachineType,
-    Problem,
-    Proof,
-    check,
-    growth,
-    solve,
-)
+from cms import MachineType, Problem, Proof, check, growth, solve
 from cms.shortages.variants import PARTS, at_share
 from tests.oracle import optimum
 from tests.property.problems import problems, share

@@ -35,9 +35,6 @@ def registered(group: str) -> dict[str, Any]:
     return {n: getattr(importlib.import_module(m), a) for n, (m, a) in places.items()}
 
 
-# --- importing the package ------------------------------------------------------------------------
-
-
 def test_importing_cms_is_silent_and_loads_nothing_heavy() -> None:
     code = """
 import sys
@@ -104,9 +101,6 @@ def test_every_public_function_has_an_example_that_runs(page: str) -> None:
     assert not [name for name, f in functions.items() if ">>>" not in (inspect.getdoc(f) or "")]
 
 
-# --- registration ---------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("group", ["cms.algorithms", "cms.instances"])
 def test_what_is_installed_agrees_with_the_table_in_pyproject(group: str) -> None:
     installed = {
@@ -149,9 +143,6 @@ def test_every_named_instance_is_registered_under_its_own_name() -> None:
     assert {name: thing.name for name, thing in instances.items()} == {n: n for n in instances}
     written = {*hard.PROBLEMS, *small.PROBLEMS, *(f"S{n}" for n in range(1, 7))}
     assert written == set(instances)
-
-
-# --- shipping -------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("folder", SHIPPED)

@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import cms.knapsack.pricing
-import cms.problem.images
+import cms.problem.rows
 from cms.knapsack.kinds import kinds
 from cms.knapsack.pricing import Pricing, cheapest_option, price_jobs
 from cms.problem.rows import Rows
@@ -111,7 +111,7 @@ def test_near_ties_are_priced_alike_and_exactly(sizes: tuple[int, ...], deviatio
 def test_images_of_many_rows_that_do_not_fit_err_on_the_safe_side(
     seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(cms.problem.images, "FEW", 3)
+    monkeypatch.setattr(cms.problem.rows, "FEW", 3)
     rng = random.Random(seed)
     k = rng.randint(1, 4)
     unit = rng.choice([2**45, 2**62, 10**25])

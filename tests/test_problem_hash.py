@@ -16,8 +16,6 @@ from cms.problem.problem import Problem
 from tests.files.documents import problems
 from tests.samples import mig, mig_from_arrays
 
-# --- objects and arrays give the same problem -----------------------------------------------------
-
 
 def test_the_same_problem_by_hand_and_from_arrays_in_any_order_of_the_blocks() -> None:
     by_hand = mig()
@@ -28,9 +26,6 @@ def test_the_same_problem_by_hand_and_from_arrays_in_any_order_of_the_blocks() -
         assert hash(problem) == hash(by_hand)
         assert problem.sha256 == by_hand.sha256
         assert {problem: 1}[by_hand] == 1
-
-
-# --- the hash -------------------------------------------------------------------------------------
 
 
 def sha256_by_definition(problem: Problem) -> str:

@@ -17,16 +17,16 @@ from hypothesis import strategies as st
 
 from cms.errors import InvalidProblem
 from cms.knapsack.pricing import cheapest_option
-from cms.problem.images import SAFE
-from cms.problem.rows import Row, Rows
+from cms.problem.rows import SAFE, Row, Rows
 from tests.samples import rows_of
+from tests.test_arrays import fraction
 
 
 def only_row(demand: Any, *supply: Any) -> Row:
     """The row of one job, by both ways in; they must agree."""
     listed = rows_of([demand], [list(supply)])
     by_hand = Rows.from_fractions(
-        [(_fraction(demand), [_fraction(value) for value in supply])], len(supply)
+        [(fraction(demand), [fraction(value) for value in supply])], len(supply)
     )
     assert listed.row(0) == by_hand.row(0)
     assert listed.wide == by_hand.wide
@@ -34,13 +34,6 @@ def only_row(demand: Any, *supply: Any) -> Row:
         one, two = getattr(listed, name), getattr(by_hand, name)
         assert (one.dtype, one.tolist()) == (two.dtype, two.tolist())
     return listed.row(0)
-
-
-def _fraction(value: Any) -> Fraction:
-    return Fraction(repr(value)) if isinstance(value, float) else Fraction(value)
-
-
-# --- rows by hand ---------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -103,9 +96,6 @@ def test_numbers_without_a_common_denominator_that_can_be_written_are_refused() 
             Rows.from_fractions([(Fraction(1), [Fraction(1)]), numbers], 1, names)
 
 
-# --- what cannot be changed -----------------------------------------------------------------------
-
-
 def changes(rows: Rows) -> Iterator[Callable[[], object]]:
     for name in ("demands", "supplies", "denominators"):
         array = getattr(rows, name)
@@ -129,9 +119,6 @@ def test_rows_cannot_be_changed() -> None:
         for change in changes(twin):
             with pytest.raises((AttributeError, TypeError, ValueError)):
                 change()
-
-
-# --- a part of the rows ---------------------------------------------------------------------------
 
 
 @given(
@@ -177,11 +164,10 @@ def test_a_part_of_any_rows_is_that_of_their_fractions(
     assert exchanged.row(0) == (expected if len(blocks) == 3 and jobs else rows).row(0)
     served = rows.servable(blocks).tolist()
     assert served == [not d or any(fs[i] for i in blocks) for d, fs in lines]
+    tabled = sorted(d for part, _ in rows.tables(2) for d in part.tolist() if d)
+    assert tabled == sorted(r.demand for r in map(rows.row, range(len(rows))) if r.demand)
     taken = rows.take(np.array(jobs, dtype=np.int64))
     assert [taken.row(at) for at in range(len(jobs))] == [rows.row(j) for j in jobs]
-
-
-# --- images of rows that are too large for int64 arithmetic ---------------------------------------
 
 
 def test_rows_that_fit_are_their_own_image_but_for_useless_supply() -> None:

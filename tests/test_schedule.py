@@ -25,9 +25,6 @@ WHOLE = Configuration({"7g": 1}, "a100")
 refused = partial(refusal, InvalidSchedule)
 
 
-# --- groups ---------------------------------------------------------------------------------------
-
-
 def test_a_schedule_gives_back_the_groups_it_was_made_of() -> None:
     given_groups = [
         MachineGroup(PAIR, {("half", "b"): 1, ("half", "a"): 1}, 3),
@@ -88,9 +85,6 @@ def test_idle_machines_can_be_left_out(count: int) -> None:
         assert list(schedule.groups) == groups
 
 
-# --- what cannot be changed -----------------------------------------------------------------------
-
-
 def changes(schedule: Schedule) -> Iterator[Callable[[], object]]:
     for name in ("columns", "groups", "machine_count", "machines", "new"):
         yield partial(setattr, schedule, name, None)
@@ -124,9 +118,6 @@ def test_what_a_schedule_was_made_of_may_change_later() -> None:
     counts[0], jobs[0] = 99, "z"
     assert schedule.groups[0].assignment == {("half", "a"): 1}
     assert wrapped == Schedule.from_columns(columns())
-
-
-# --- costs ----------------------------------------------------------------------------------------
 
 
 def test_the_cost_is_that_of_all_machines() -> None:

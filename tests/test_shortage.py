@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
 from dataclasses import replace
 from fractions import Fraction
+from itertools import product
 from typing import Any
 
 import pytest
@@ -55,7 +55,9 @@ def fewest_by_enumeration(problem: Problem, most: int = 12) -> int:
     """Every way to raise the limits, by ever more machines, until the oracle finds a schedule."""
     limited = [m for m in problem.machine_types if m.limit is not None]
     for total in range(most):
-        for extra in compositions(total, len(limited)):
+        for extra in product(range(total + 1), repeat=len(limited)):
+            if sum(extra) != total:
+                continue
             more = {m.name: m.limit + n for m, n in zip(limited, extra, strict=True)}  # type: ignore[operator]
             types = [
                 MachineType(m.name, m.cost, more.get(m.name, m.limit))
@@ -64,16 +66,6 @@ def fewest_by_enumeration(problem: Problem, most: int = 12) -> int:
             if oracle.optimum(problem.replace(machine_types=types)) is not None:
                 return total
     raise AssertionError(f"more than {most} machines are missing")
-
-
-def compositions(total: int, parts: int) -> Iterator[tuple[int, ...]]:
-    if parts == 0:
-        if total == 0:
-            yield ()
-        return
-    for first in range(total + 1):
-        for rest in compositions(total - first, parts - 1):
-            yield (first, *rest)
 
 
 def require_true(problem: Problem, found: Shortage) -> None:
@@ -97,9 +89,6 @@ def require_true(problem: Problem, found: Shortage) -> None:
     if found.machines_proof is not Proof.NONE:
         assert found.more_machines is not None
         assert sum(found.more_machines.values()) == least
-
-
-# --- against enumeration --------------------------------------------------------------------------
 
 
 @share(4)
@@ -133,9 +122,6 @@ def test_a_published_fleet_lacks_what_the_plan_without_limits_has_more() -> None
     assert solve(exactly_at(few, int(found.too_much_demand * 1000))).status is Status.INFEASIBLE
 
 
-# --- edges ----------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("demand", [10**12, 10**30])
 def test_huge_demands_lack_huge_fleets(demand: int) -> None:
     found = shortage(blocks(2 * demand + 1, limit=demand * 7 // 10))
@@ -144,9 +130,6 @@ def test_huge_demands_lack_huge_fleets(demand: int) -> None:
     assert found.less_demand == Fraction(699, 1000)
     assert found.demand_proof is Proof.CHECKED
     assert check(exactly_at(blocks(2 * demand + 1), 699), found.demand_schedule) == ()
-
-
-# --- answers that are none ------------------------------------------------------------------------
 
 
 def word_of_infeasibility(problem: Problem) -> Solution:

@@ -9,20 +9,9 @@ from fractions import Fraction
 
 import pytest
 
-from cms import (
-    BlockPrices,
-    Configuration,
-    Job,
-    MachineType,
-    Problem,
-    Proof,
-    shortage,
-    solve,
-)
+from cms import BlockPrices, Configuration, Job, MachineType, Problem, Proof, shortage, solve
 from cms.plugin.algorithm import Budget, Claim
 from tests.scripted import Clock, Scripted, blocks, serving
-
-# --- time, Ctrl-C and cancel ----------------------------------------------------------------------
 
 
 def test_without_time_only_what_needs_none_is_known() -> None:
@@ -88,9 +77,6 @@ def test_ctrl_c_ends_the_search_with_what_is_known() -> None:
     assert len(asked) == 2
     assert (found.more_machines, found.machines_proof) == ({"machine": 1}, Proof.CHECKED)
     assert found.demand_proof is Proof.NONE
-
-
-# --- methods that know little ---------------------------------------------------------------------
 
 
 def test_a_method_that_proves_nothing_leaves_the_answer_open() -> None:

@@ -64,9 +64,7 @@ def machine_by_machine(
 
 
 @st.composite
-def counts(
-    draw: st.DrawFn,
-) -> tuple[Problem, dict[Configuration, int], dict[tuple[str, str], int]]:
+def counts(draw: st.DrawFn) -> tuple[Problem, dict[Configuration, int], dict[tuple[str, str], int]]:
     names = ["p", "q", "r"]
     contents = st.dictionaries(st.sampled_from(names), st.integers(1, 3), min_size=1)
     shapes = draw(st.lists(contents.map(Configuration), min_size=1, max_size=3, unique=True))

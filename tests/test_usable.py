@@ -9,15 +9,7 @@ from fractions import Fraction
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from cms import (
-    Configuration,
-    Job,
-    MachineType,
-    Problem,
-    SizeBoundedConfigurations,
-    Status,
-    solve,
-)
+from cms import Configuration, Job, MachineType, Problem, SizeBoundedConfigurations, Status, solve
 from cms.files.problems import problem_to_json
 from cms.reduction.reduction import reduce
 from proofs_checks.checker import parse_document

@@ -15,9 +15,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..errors import InvalidCertificate
 from ..problem.parts import AnyConfiguration, Block, Configuration
-from ..values.names import nearest
 from ..values.numbers import in_parts, shown
-from .quantity import BlocksOf, BlocksOfJob, MachinesOf, MachinesOfType, MachinesWith, Quantity
+from .quantity import (
+    BlocksOf,
+    BlocksOfJob,
+    MachinesOf,
+    MachinesOfType,
+    MachinesWith,
+    Quantity,
+    refuse_unknown,
+)
 
 if TYPE_CHECKING:
     from ..problem.machine_problem import MachineProblem
@@ -45,9 +52,9 @@ class Worth(NamedTuple):
 
 def refuse_misfits(problem: MachineProblem, leaf: Any, path: tuple[Condition, ...]) -> None:
     """Raise InvalidCertificate if a leaf speaks of what the problem or the path does not have."""
-    _refuse_names(leaf.prices, problem.blocks, "block")
+    refuse_unknown(leaf.prices, problem.blocks, "block", "a price for")
     known = [machine.name for machine in problem.machine_types]
-    _refuse_names(leaf.limit_prices, known, "machine type")
+    refuse_unknown(leaf.limit_prices, known, "machine type", "a price for")
     for name, price in leaf.limit_prices.items():
         if price and problem.machine_type(name).limit is None:
             raise InvalidCertificate(
@@ -58,7 +65,7 @@ def refuse_misfits(problem: MachineProblem, leaf: Any, path: tuple[Condition, ..
             f"a leaf below {len(path)} branches has {len(leaf.multipliers)} multipliers; "
             "expected one for each branch"
         )
-    _refuse_names(leaf.proper, problem.blocks, "block", "a proper count")
+    refuse_unknown(leaf.proper, problem.blocks, "block", "a proper count for")
     if leaf.proper:
         useful = problem.useful_blocks()
         for block, count in leaf.proper.items():
@@ -150,10 +157,10 @@ def most_worth(
         return value
     blocks = list(shape.sizes)
     index = {block: at for at, block in enumerate(blocks)}
-    possible = [(least, amount) for least, amount in extras if least.keys() <= index.keys()]
     most = [proper.get(block, shape.largest_count(block)) for block in blocks] if proper else None
     prices, sizes = [worth[block] for block in blocks], [shape.sizes[block] for block in blocks]
     room, slots = shape.capacity, shape.max_blocks
+    possible = [(least, amount) for least, amount in extras if least.keys() <= index.keys()]
     numbered = [({index[b]: n for b, n in least.items()}, amount) for least, amount in possible]
     from ..knapsack.packing import fullest_machine
 
@@ -188,14 +195,3 @@ def prices_of_jobs(
                     f"block {block!r}: multipliers must leave every price >= 0"
                 )
     return general, special
-
-
-def _refuse_names(
-    names: Mapping[str, Any], known: Sequence[str], what: str, number: str = "a price"
-) -> None:
-    for name in names:
-        if name not in known:
-            raise InvalidCertificate(
-                f"{number} for the {what} {name!r}, which the problem does not have"
-                + nearest(name, known)
-            )

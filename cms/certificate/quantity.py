@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 from ..errors import InvalidCertificate
 from ..problem.parts import Block, Configuration
@@ -14,6 +14,45 @@ from ..values.numbers import whole
 
 if TYPE_CHECKING:
     from ..problem.machine_problem import MachineProblem
+
+
+def refuse_unknown(
+    names: Iterable[str], known: Collection[str], what: str, lead: str = "a branch on"
+) -> None:
+    """Raise InvalidCertificate if one of the names is not among those the problem has."""
+    for name in names:
+        if name not in known:
+            raise InvalidCertificate(
+                f"{lead} the {what} {name!r}, which the problem does not have"
+                + nearest(name, known)
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class _Counted:
+    kind: ClassVar[str]
+
+    def __post_init__(self) -> None:
+        # Plain texts and no subclasses: a certificate must mean the same whenever it is asked.
+        for part in fields(self):
+            value = getattr(self, part.name)
+            if part.type != "Configuration":
+                name = checked_name(value, part.name, InvalidCertificate)
+                object.__setattr__(self, part.name, name)
+            elif type(value) is not Configuration:
+                raise InvalidCertificate(
+                    f"a branch on machines of {value!r}; expected a Configuration"
+                )
+
+    def to_json(self) -> dict[str, Any]:
+        """Return what the branch is on as plain JSON values."""
+        parts = {part.name: getattr(self, part.name) for part in fields(self)}
+        if len(parts) > 1:
+            return {self.kind: parts}
+        (value,) = parts.values()
+        if isinstance(value, Configuration):
+            return {self.kind: {"machine": value.machine, "blocks": dict(value.blocks)}}
+        return {self.kind: value}
 
 
 @dataclass(frozen=True, slots=True, init=False)
@@ -54,8 +93,7 @@ class MachinesOfType:
 
     def refuse_unknown(self, problem: MachineProblem) -> None:
         """Raise InvalidCertificate if the problem has no such machine type."""
-        for name in self.weights:
-            _known(name, [m.name for m in problem.machine_types], "machine type")
+        refuse_unknown(self.weights, [m.name for m in problem.machine_types], "machine type")
 
     def to_json(self) -> dict[str, Any]:
         """Return ``{"machines_of_type": name}``, or a table of how often each type counts."""
@@ -65,13 +103,11 @@ class MachinesOfType:
 
 
 @dataclass(frozen=True, slots=True)
-class MachinesOf:
+class MachinesOf(_Counted):
     """How many machines take one listed configuration."""
 
+    kind = "machines_of"
     configuration: Configuration
-
-    def __post_init__(self) -> None:
-        _refuse_other(self.configuration)
 
     def refuse_unknown(self, problem: MachineProblem) -> None:
         """Raise InvalidCertificate if it is not listed, or lies in a size-bounded set as well."""
@@ -86,14 +122,9 @@ class MachinesOf:
                 "its machine type or on blocks instead"
             )
 
-    def to_json(self) -> dict[str, Any]:
-        """Return ``{"machines_of": {"machine": name, "blocks": {block: count}}}``."""
-        shape = self.configuration
-        return {"machines_of": {"machine": shape.machine, "blocks": dict(shape.blocks)}}
-
 
 @dataclass(frozen=True, slots=True)
-class MachinesWith:
+class MachinesWith(_Counted):
     """How many machines of a type have at least so many blocks of each of some types.
 
     Parameters
@@ -107,10 +138,8 @@ class MachinesWith:
     {'machines_with': {'machine': 'a100', 'blocks': {'1g': 2}}}
     """
 
+    kind = "machines_with"
     content: Configuration
-
-    def __post_init__(self) -> None:
-        _refuse_other(self.content)
 
     def refuse_unknown(self, problem: MachineProblem) -> None:
         """Raise InvalidCertificate if the problem has no such machine type or block."""
@@ -120,41 +149,26 @@ class MachinesWith:
                 f"a branch on machines with {content!r}, of no machine type; expected one of the "
                 "problem's"
             )
-        _known(content.machine, [m.name for m in problem.machine_types], "machine type")
-        for block in content.blocks:
-            _known(block, problem.blocks, "block")
-
-    def to_json(self) -> dict[str, Any]:
-        """Return ``{"machines_with": {"machine": name, "blocks": {block: count}}}``."""
-        content = self.content
-        return {"machines_with": {"machine": content.machine, "blocks": dict(content.blocks)}}
+        types = [m.name for m in problem.machine_types]
+        refuse_unknown([content.machine], types, "machine type")
+        refuse_unknown(content.blocks, problem.blocks, "block")
 
 
 @dataclass(frozen=True, slots=True)
-class BlocksOf:
+class BlocksOf(_Counted):
     """How many blocks of one type all machines have, in use or idle."""
 
+    kind = "blocks_of"
     block: Block
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "block", _name(self.block, "block"))
 
     def refuse_unknown(self, problem: MachineProblem) -> None:
         """Raise InvalidCertificate if the problem has no such block."""
-        _known(self.block, problem.blocks, "block")
-
-    def to_json(self) -> dict[str, Any]:
-        """Return ``{"blocks_of": name}``."""
-        return {"blocks_of": self.block}
+        refuse_unknown([self.block], problem.blocks, "block")
 
 
-@dataclass(frozen=True, slots=True, init=False)
-class BlocksOfJob:
+@dataclass(frozen=True, slots=True)
+class BlocksOfJob(_Counted):
     """How many blocks of one type one job gets, by itself or in a mix.
-
-    Parameters
-    ----------
-    block, job : str
 
     Examples
     --------
@@ -162,16 +176,13 @@ class BlocksOfJob:
     {'blocks_of_job': {'block': 'half', 'job': 'bert'}}
     """
 
+    kind = "blocks_of_job"
     block: Block
     job: str
 
-    def __init__(self, block: Block, job: str) -> None:
-        object.__setattr__(self, "block", _name(block, "block"))
-        object.__setattr__(self, "job", _name(job, "job"))
-
     def refuse_unknown(self, problem: MachineProblem) -> None:
         """Raise InvalidCertificate if the problem has no such block or job."""
-        _known(self.block, problem.blocks, "block")
+        refuse_unknown([self.block], problem.blocks, "block")
         try:
             problem.job_index(self.job)
         except KeyError:
@@ -179,27 +190,5 @@ class BlocksOfJob:
                 f"a branch on the job {self.job!r}, which the problem does not have"
             ) from None
 
-    def to_json(self) -> dict[str, Any]:
-        """Return ``{"blocks_of_job": {"block": name, "job": name}}``."""
-        return {"blocks_of_job": {"block": self.block, "job": self.job}}
-
 
 Quantity: TypeAlias = MachinesOfType | MachinesOf | MachinesWith | BlocksOf | BlocksOfJob
-
-
-def _refuse_other(content: object) -> None:
-    if type(content) is not Configuration:
-        raise InvalidCertificate(f"a branch on machines of {content!r}; expected a Configuration")
-
-
-def _name(name: str, what: str) -> str:
-    # A plain text: a certificate must mean the same whenever it is asked.
-    return checked_name(name, what, InvalidCertificate)
-
-
-def _known(name: str, names: Any, what: str) -> None:
-    if name not in names:
-        raise InvalidCertificate(
-            f"a branch on the {what} {name!r}, which the problem does not have"
-            + nearest(name, names)
-        )

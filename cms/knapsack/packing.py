@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..problem.images import SAFE
+from ..problem.rows import SAFE
 from .pricing import common_denominator
 
 # Nodes after which a search is ended, if it can be compiled, or not: some tenths of a second. Its

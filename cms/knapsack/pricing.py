@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ..problem.images import SAFE
+from ..problem.rows import SAFE
 from . import covering
 from .covering import (
     LONGEST_LIST,

@@ -122,9 +122,8 @@ def from_counts(
             f"configurations has shape {counts.shape}; expected (c, {len(blocks)}): a row a "
             "configuration and a column a block"
         )
-    names: list[Any] = [None] * len(counts)
-    if machines is not None:
-        names = list(iterated(machines, "configuration_machines", "a sequence of str"))
+    given = [None] * len(counts) if machines is None else machines
+    names = list(iterated(given, "configuration_machines", "a sequence of str"))
     if len(names) != len(counts):
         raise InvalidProblem(
             f"{len(names)} configuration_machines for {len(counts)} configurations"

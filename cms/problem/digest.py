@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 #: Consecutive jobs that are hashed together: parts of a problem can be hashed by themselves.
 LEAF = 2**16
-# Rows hashed at once: what that needs stays in the processor's cache.
+# Rows hashed at once, within the processor's cache.
 _ROWS_AT_ONCE = 2**13
 _LAST_DIGITS = [f"{number:03}" for number in range(1000)]
 
@@ -68,7 +68,6 @@ def hashed_machines(title: str, problem: MachineProblem, **more: object) -> Iter
 
 
 def _title(title: str, problem: MachineProblem, **more: object) -> bytes:
-    """Return the lines of the title and of the machines."""
     head = {
         "blocks": sorted(problem.blocks),
         "configurations": [_canonical(c) for c in problem.configurations],

@@ -17,13 +17,7 @@ from ..values.frozen import FrozenMap, Immutable
 from ..values.names import NumberedNames
 from ..values.numbers import common_step
 from ..values.views import Viewed
-from .parts import (
-    AnyConfiguration,
-    Block,
-    Configuration,
-    MachineType,
-    SizeBoundedConfigurations,
-)
+from .parts import AnyConfiguration, Block, Configuration, MachineType, SizeBoundedConfigurations
 from .usable import usable_types
 
 if TYPE_CHECKING:

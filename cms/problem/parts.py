@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, TypeAlias
 
@@ -74,18 +74,17 @@ class Configuration:
 
     def __init__(self, blocks: Mapping[Block, int], machine: str | None = None) -> None:
         counts = {
-            block: whole(count, f"count of block {block!r} in a configuration", least=0)
+            block: number
             for block, count in checked_table(blocks, "a configuration", "block").items()
+            if (number := whole(count, f"count of block {block!r} in a configuration", least=0))
         }
-        counts = {block: count for block, count in counts.items() if count}
         if not counts:
             raise InvalidProblem("a configuration has no blocks; leave it out")
         object.__setattr__(self, "blocks", FrozenMap(counts))
         object.__setattr__(self, "machine", _machine(machine))
 
     def __str__(self) -> str:
-        parts = (f"{shown(n)} x {b}" if n > 1 else b for b, n in self.blocks.items())
-        return " + ".join(parts)
+        return " + ".join(f"{shown(n)} x {b}" if n > 1 else b for b, n in self.blocks.items())
 
     def __repr__(self) -> str:
         where = f" on {self.machine}" if self.machine else ""
@@ -149,9 +148,8 @@ class SizeBoundedConfigurations:
 
     def allows(self, blocks: Mapping[Block, int]) -> bool:
         """Whether one machine can be cut into these blocks."""
-        if any(block not in self.sizes for block in blocks):
-            return False
-        if self.max_blocks is not None and sum(blocks.values()) > self.max_blocks:
+        too_many = self.max_blocks is not None and sum(blocks.values()) > self.max_blocks
+        if too_many or not blocks.keys() <= self.sizes.keys():
             return False
         return sum((self.sizes[b] * n for b, n in blocks.items()), Fraction(0)) <= self.capacity
 
@@ -208,7 +206,7 @@ class Job:
 
     name: str
     demand: Fraction
-    demand_function: DemandFunction | Callable[[Block], Number] = field()
+    demand_function: DemandFunction | Callable[[Block], Number]
 
     def __init__(
         self,

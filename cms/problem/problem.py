@@ -22,13 +22,7 @@ from .checking import (
 )
 from .digest import digest, leaf_digests
 from .machine_problem import MachineProblem
-from .parts import (
-    AnyConfiguration,
-    Block,
-    DemandFunction,
-    Job,
-    MachineType,
-)
+from .parts import AnyConfiguration, Block, DemandFunction, Job, MachineType
 from .rows import Rows
 
 if TYPE_CHECKING:
@@ -87,12 +81,7 @@ class Problem(MachineProblem):
         rows = Rows.from_fractions(
             ((job.demand, evaluated(job, blocks)) for job in jobs), len(blocks), names
         )
-        self._fill(blocks, shapes, types, names, rows)
-
-    def _fill(self, *parts: Any) -> None:
-        """Take what machines have, see :meth:`_fill_machines`, and rows."""
-        *machines, rows = parts
-        self._fill_machines(*machines)
+        self._fill_machines(blocks, shapes, types, names)
         object.__setattr__(self, "rows", rows)
 
     @classmethod
@@ -158,9 +147,11 @@ Fraction(1, 2), 'b1': Fraction(1, 1)}))
 
     @classmethod
     def _rebuild(cls, *parts: Any) -> Problem:
-        """Put parts together that are known to be valid, as :meth:`_fill` takes them."""
+        """Put parts together that are known to be valid: those of all machines, and rows."""
+        *machines, rows = parts
         problem = cls.__new__(cls)
-        problem._fill(*parts)
+        problem._fill_machines(*machines)
+        object.__setattr__(problem, "rows", rows)
         return problem
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -199,17 +190,12 @@ Fraction(1, 2), 'b1': Fraction(1, 1)}))
 
     def serving_blocks(self, stopped: Callable[[], bool] = never) -> NDArray[np.bool_]:
         """Return which blocks serve some job that has a demand, one entry a block."""
-        rows = self.rows
         found = np.zeros(len(self.blocks), dtype=np.bool_)
-        for row in rows.wide.values():
-            if row.demand:
-                found |= np.array([f > 0 for f in row.supply], dtype=np.bool_)
-        for start in range(0, len(rows), _ROWS_AT_ONCE):
+        for demands, supplies in self.rows.tables(_ROWS_AT_ONCE):
             if found.all():
                 break
             look(stopped)
-            part = slice(start, start + _ROWS_AT_ONCE)
-            found |= ((rows.supplies[part] > 0) & (rows.demands[part] > 0)[:, None]).any(axis=0)
+            found |= ((supplies > 0) & (demands > 0)[:, None]).any(axis=0)
         return found
 
     @property
@@ -226,15 +212,8 @@ Fraction(1, 2), 'b1': Fraction(1, 1)}))
         return self._cached("useful_blocks", self._useful_blocks)
 
     def _useful_blocks(self) -> tuple[int, ...]:
-        rows, totals = self.rows, [0] * len(self.blocks)
-        tables = [
-            (np.array([row.demand], object), np.array([row.supply], object))
-            for row in rows.wide.values()
-        ]
-        for start in range(0, len(rows), _ROWS_AT_ONCE):
-            part = slice(start, start + _ROWS_AT_ONCE)
-            tables.append((rows.demands[part], rows.supplies[part]))
-        for demands, supplies in tables:
+        totals = [0] * len(self.blocks)
+        for demands, supplies in self.rows.tables(_ROWS_AT_ONCE):
             needed = np.where(supplies > 0, -(-demands[:, None] // np.maximum(supplies, 1)), 0)
             sums = roomy(needed, len(needed)).sum(axis=0)
             totals = [total + int(more) for total, more in zip(totals, sums, strict=True)]
@@ -250,8 +229,6 @@ Fraction(1, 2), 'b1': Fraction(1, 1)}))
 
 
 class _Jobs(Sequence[Job]):
-    """Jobs as objects, made on demand from the rows."""
-
     def __init__(self, problem: Problem) -> None:
         self._problem = problem
 
@@ -268,11 +245,8 @@ class _Jobs(Sequence[Job]):
         j = range(len(self))[index]
         problem = self._problem
         row = problem.rows.row(j)
-        table = {
-            block: Fraction(f, row.denominator)
-            for block, f in zip(problem.blocks, row.supply, strict=True)
-            if f
-        }
+        pairs = zip(problem.blocks, row.supply, strict=True)
+        table = {block: Fraction(f, row.denominator) for block, f in pairs if f}
         name = problem.job_names[j]
         return Job(name, Fraction(row.demand, row.denominator), DemandFunction(table, name))
 

@@ -7,32 +7,56 @@ few rows that need more than 63 bits live beside them as Python integers (``Rows
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
-from math import lcm
-from typing import TYPE_CHECKING, Any
+from functools import cached_property
+from math import gcd, lcm
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from ..errors import InvalidProblem
 from ..running.stopping import look, never
-from ..values.arrays import (
-    decimal_rows,
-    described,
-    number_array,
-    read_only,
-    refuse_bad_numbers,
-)
+from ..values.arrays import decimal_rows, described, number_array, read_only, refuse_bad_numbers
 from ..values.frozen import FrozenMap, Immutable
 from ..values.numbers import LARGEST_DIGITS, exact, has_too_many_digits
-from .images import Image, Images, images_of
-from .images import Row as Row
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
 # Rows handled between two looks at the budget, and wide ones.
 _ROWS, _WIDE_ROWS = 2**17, 2**10
+
+#: Compiled code may form products up to this size (exclusive) in int64 without overflow.
+SAFE = 2**62
+# Beyond this ratio of demand to supply an image has less than 20 bits for the best block's supply;
+# and while only few rows had to shrink at all, they may as well be priced exactly.
+_FAR, FEW = 2**20, 4_000
+# An image's supply x (demand + largest supply) has this many bits, rounding included one more.
+_IMAGE_BITS = 61
+
+
+class Row(NamedTuple):
+    """One job's integers: its demand is ``demand / denominator``, its supply likewise."""
+
+    demand: int
+    supply: tuple[int, ...]
+    denominator: int
+
+
+class Image(NamedTuple):
+    """Integer rows that are safe for compiled arithmetic; supply is cut at the demand."""
+
+    demand: NDArray[np.int64]
+    supply: NDArray[np.int64]
+
+
+class Images(NamedTuple):
+    """Rows to build schedules on, rows to compute bounds on, and the jobs to work out by hand."""
+
+    inner: Image
+    outer: Image
+    far: frozenset[int]
 
 
 def reduced(demand: Fraction, supply: Sequence[Fraction], job: str) -> Row:
@@ -60,12 +84,11 @@ class Rows(Immutable):
     ``wide``, and zero in all three arrays.
     """
 
-    __slots__ = ("_images", "demands", "supplies", "denominators", "wide")
+    __slots__ = ("demands", "supplies", "denominators", "wide", "__dict__")
     demands: NDArray[np.int64]  # shape (n,)
     supplies: NDArray[np.int64]  # shape (n, k)
     denominators: NDArray[np.int64]  # shape (n,)
     wide: Mapping[int, Row]
-    _images: list[Images]
 
     def __init__(
         self,
@@ -76,7 +99,7 @@ class Rows(Immutable):
     ) -> None:
         """Take arrays that nobody else writes to: they become read-only."""
         columns = map(read_only, (demands, supplies, denominators))
-        for name, values in zip(self.__slots__, ([], *columns, FrozenMap(wide)), strict=True):
+        for name, values in zip(self.__slots__, (*columns, FrozenMap(wide)), strict=False):
             object.__setattr__(self, name, values)
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -112,6 +135,13 @@ class Rows(Immutable):
             found[j] = any(row.supply[i] for i in blocks)
         found |= ~self.wants
         return found
+
+    def tables(self, size: int) -> Iterator[tuple[NDArray[Any], NDArray[Any]]]:
+        """Iterate over demands and supplies of some jobs each, wide ones last and one by one."""
+        for start in range(0, len(self), size):
+            yield self.demands[start : start + size], self.supplies[start : start + size]
+        for row in self.wide.values():
+            yield np.array([row.demand], dtype=object), np.array([row.supply], dtype=object)
 
     def row(self, job: int) -> Row:
         """Return one job's integers, in the order of the problem's blocks."""
@@ -215,33 +245,30 @@ class Rows(Immutable):
         for part in parts:
             wide |= {first + j: row for j, row in part.wide.items()}
             first += len(part)
-        none = np.zeros(0, dtype=np.int64)
-        return cls(
-            np.concatenate([none, *(part.demands for part in parts)]),
-            np.concatenate([none.reshape(0, n_blocks), *(part.supplies for part in parts)]),
-            np.concatenate([none, *(part.denominators for part in parts)]),
-            wide,
-        )
+        none = np.zeros((0, n_blocks + 2), dtype=np.int64)
+        each = [(p.demands, p.supplies, p.denominators) for p in parts]
+        columns = zip((none[:, 0], none[:, 2:], none[:, 1]), *each, strict=True)
+        demands, supplies, denominators = map(np.concatenate, columns)
+        return cls(demands, supplies, denominators, wide)
 
     @property
     def inner(self) -> Image:
         """Rows on which schedules may be built: supply rounded down where a row had to shrink."""
-        return self._all_images().inner
+        return self._images.inner
 
     @property
     def outer(self) -> Image:
         """Rows on which bounds may be computed: supply rounded up, demand down."""
-        return self._all_images().outer
+        return self._images.outer
 
     @property
     def far(self) -> frozenset[int]:
         """Jobs to be worked out by hand: their images are too coarse to be of use, or few."""
-        return self._all_images().far
+        return self._images.far
 
-    def _all_images(self) -> Images:
-        if not self._images:
-            self._images.append(images_of(self.demands, self.supplies, self.wide))
-        return self._images[0]
+    @cached_property
+    def _images(self) -> Images:
+        return _images_of(self.demands, self.supplies, self.wide)
 
     @classmethod
     def from_fractions(
@@ -257,11 +284,7 @@ class Rows(Immutable):
 
     @classmethod
     def from_arrays(
-        cls,
-        demands: ArrayLike,
-        supply: ArrayLike,
-        job_names: Sequence[str],
-        blocks: Sequence[str],
+        cls, demands: ArrayLike, supply: ArrayLike, job_names: Sequence[str], blocks: Sequence[str]
     ) -> Rows:
         """Build from arrays of ints, floats or exact numbers; see ``Problem.from_arrays``."""
         left, right = number_array(demands, "demands"), number_array(supply, "supply")
@@ -296,5 +319,78 @@ class Rows(Immutable):
 
 
 def _job(job_names: Sequence[str] | None, j: int) -> str:
-    """Word which job a row is, for an error."""
     return f"job number {j}" if job_names is None else f"job {job_names[j]!r}"
+
+
+def _images_of(
+    demand: NDArray[np.int64], supply: NDArray[np.int64], wide: Mapping[int, Row]
+) -> Images:
+    """Shrink what is too large for compiled code.
+
+    It multiplies within a row, and supply x (demand + largest supply) has to fit into 63 bits. Rows
+    that are too large even without common divisors get an inner image, supply rounded down, and an
+    outer one, supply rounded up and demand down. A job that needs more than 2^20 of its best block
+    has only a coarse image, or none (*far* rows): it is worked out by hand, on its exact row, as
+    all are that had to shrink if they are few.
+    """
+    largest, useless = np.zeros(len(demand), dtype=np.int64), False
+    for column in supply.T:
+        useless = useless or bool((column > demand).any())
+        np.maximum(largest, column, out=largest)
+    if useless:
+        supply = np.minimum(supply, demand[:, None])
+        np.minimum(largest, demand, out=largest)
+    shrink = np.flatnonzero(_is_long(demand, largest))
+    if len(shrink):
+        # Without a common divisor some are short.
+        common = np.gcd(np.gcd.reduce(supply[shrink], axis=1, initial=0), demand[shrink])
+        demand, supply = demand.copy(), supply.copy()
+        demand[shrink] //= common
+        supply[shrink] //= common[:, None]
+        largest[shrink] //= common
+        shrink = shrink[_is_long(demand[shrink], largest[shrink])]
+    if not len(shrink) and not wide:
+        image = Image(read_only(demand), read_only(supply))
+        return Images(image, image, frozenset())
+    everything = len(shrink) + len(wide) <= FEW
+    far = shrink if everything else shrink[demand[shrink] // _FAR > largest[shrink]]
+    by_hand = set(far.tolist())
+    inner, outer = ((demand.copy(), supply.copy()) for _ in range(2))
+    # frexp's exponents are bit lengths, or one more where a float was rounded up.
+    reach = demand[shrink].astype(np.float64) + largest[shrink]
+    bits = np.frexp(largest[shrink])[1] + np.frexp(reach)[1]
+    shift = np.maximum(0, (bits.astype(np.int64) - _IMAGE_BITS + 1) // 2)
+    inner[0][shrink] = -(-demand[shrink] >> shift)
+    inner[1][shrink] = supply[shrink] >> shift[:, None]
+    outer[0][shrink] = demand[shrink] >> shift
+    outer[1][shrink] = -(-supply[shrink] >> shift[:, None])
+    for j, row in wide.items():
+        cut = [min(f, row.demand) for f in row.supply]
+        divisor = gcd(row.demand, *cut) or 1
+        wanted, cut = row.demand // divisor, [f // divisor for f in cut]
+        most = max(cut, default=0)
+        down = max(0, (most.bit_length() + (wanted + most).bit_length() - _IMAGE_BITS + 1) // 2)
+        inner[0][j], inner[1][j] = _safe_inner(-(-wanted >> down), [f >> down for f in cut])
+        outer[0][j], outer[1][j] = _safe_outer(wanted >> down, [-(-f >> down) for f in cut])
+        if down and (everything or wanted > most * _FAR):
+            by_hand.add(j)
+    images = [Image(read_only(d), read_only(f)) for d, f in (inner, outer)]
+    return Images(images[0], images[1], frozenset(by_hand))
+
+
+def _is_long(demand: NDArray[np.int64], largest: NDArray[np.int64]) -> NDArray[np.bool_]:
+    # In floats, which are at most a little too large or too small: so the limit is half of SAFE.
+    return np.asarray(largest * (demand.astype(np.float64) + largest) >= SAFE / 2)
+
+
+def _safe_inner(demand: int, supply: list[int]) -> tuple[int, list[int]]:
+    """Leave the supply of a row out that does not fit even so: no schedule then relies on it."""
+    most = max(supply, default=0)
+    if most and most * (demand + most) < SAFE:
+        return demand, supply
+    return min(demand, 1), [0] * len(supply)
+
+
+def _safe_outer(demand: int, supply: list[int]) -> tuple[int, list[int]]:
+    """Cut the demand of a row that does not fit even so: a bound only gets lower."""
+    return min(demand, SAFE // 2 // max([*supply, 1])), supply

@@ -6,13 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from ..values.arrays import integers
-from .parts import (
-    AnyConfiguration,
-    Block,
-    Configuration,
-    MachineType,
-    SizeBoundedConfigurations,
-)
+from .parts import AnyConfiguration, Block, Configuration, MachineType, SizeBoundedConfigurations
 
 
 def usable_types(
@@ -84,20 +78,15 @@ def _set_holds(mine: SizeBoundedConfigurations, other: _Content) -> bool:
 
 
 def _all_held(contents: Sequence[_Content], rivals: Sequence[_Content]) -> bool:
-    """Whether each content is held by a rival."""
     sets = [one.shape for one in rivals if isinstance(one.shape, SizeBoundedConfigurations)]
     left = [one for one in contents if not any(_set_holds(rival, one) for rival in sets)]
     if not left:
         return True
     blocks = sorted({block for one in left for block in one.most})
-    listed = integers(
-        [
-            [one.most.get(block, 0) for block in blocks]
-            for one in rivals
-            if isinstance(one.shape, Configuration)
-        ]
-    ).reshape(-1, len(blocks))
-    return all(
-        bool((listed >= integers([one.most.get(b, 0) for b in blocks])).all(axis=1).any())
-        for one in left
+    listed = [one for one in rivals if isinstance(one.shape, Configuration)]
+    theirs, mine = (
+        integers([[one.most.get(block, 0) for block in blocks] for one in some])
+        for some in (listed, left)
     )
+    theirs = theirs.reshape(-1, len(blocks))
+    return all(bool((theirs >= row).all(axis=1).any()) for row in mine)

@@ -111,10 +111,7 @@ class Reduction:
 
 
 def reduce(
-    problem: Problem | ShardedProblem,
-    stopped: Callable[[], bool] = never,
-    *,
-    fewer: bool = False,
+    problem: Problem | ShardedProblem, stopped: Callable[[], bool] = never, *, fewer: bool = False
 ) -> Reduction:
     """Leave out what cannot matter.
 

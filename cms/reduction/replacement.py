@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ..problem.problem import Problem
-    from ..problem.rows import Rows
 
 #: What a block can be cut into: blocks of one type, by its column, and how many.
 Way: TypeAlias = "tuple[int, int]"
@@ -58,25 +57,22 @@ def replaced(problem: Problem, kept: Sequence[int], stopped: Callable[[], bool])
     cuts = [cut for group in groups for cut in _cuts(*group)]
     gone = {cut.block for cut in cuts}
     ways: list[set[int]] = [set() for _ in cuts]
-    for demands, supplies in _slices(problem.rows):
+    for demands, supplies in problem.rows.tables(max(1, _AT_ONCE // max(1, len(problem.blocks)))):
         best = np.minimum(supplies, demands[:, None])
         for cut, mine in zip(cuts, ways, strict=True):
             if not gone:
                 return NOTHING_REPLACED
             look(stopped)
             _compare(cut, best, demands, gone, mine)
-    named = zip(cuts, ways, strict=True)
     found = (
         (cut.block, tuple((int(cut.parts[at]), int(cut.numbers[at])) for at in sorted(mine)))
-        for cut, mine in named
+        for cut, mine in zip(cuts, ways, strict=True)
         if mine
     )
     return Replacement(frozenset(gone), tuple(found)) if gone else NOTHING_REPLACED
 
 
 class _Cut(NamedTuple):
-    """What a block can be cut into: so many blocks of one of several types."""
-
     block: int
     parts: NDArray[np.int64]
     numbers: NDArray[np.int64]
@@ -95,15 +91,6 @@ def _compare(
         gone.discard(cut.block)
     ways.update(which[(most >= own) & (most > 0)].tolist())
     best[:, cut.block] = np.maximum(most, own)
-
-
-def _slices(rows: Rows) -> Iterator[tuple[NDArray[Any], NDArray[Any]]]:
-    """Yield demands and supplies of some jobs each, those of many digits last."""
-    size = max(1, _AT_ONCE // max(1, rows.n_blocks))
-    for start in range(0, len(rows), size):
-        yield rows.demands[start : start + size], rows.supplies[start : start + size]
-    for row in rows.wide.values():
-        yield np.array([row.demand], dtype=object), np.array([row.supply], dtype=object)
 
 
 def _groups(

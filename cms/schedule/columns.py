@@ -10,7 +10,7 @@ import numpy as np
 
 from ..errors import InvalidSchedule
 from ..problem.parts import Block, Configuration
-from ..values.arrays import frozen_array, roomy
+from ..values.arrays import frozen_array, integers, roomy
 from ..values.names import NumberedNames, checked_names
 from ..values.numbers import whole
 from .contents import Content, checked_content
@@ -80,12 +80,9 @@ def whole_array(values: Sequence[int] | NDArray[Any], what: str) -> NDArray[Any]
             raise InvalidSchedule(f"{what} has dtype {values.dtype}; expected whole numbers")
     elif not isinstance(values, Sequence):
         raise InvalidSchedule(f"{what} is {values!r}; expected a row of whole numbers")
-    numbers = [
-        whole(value, f"{what}: entry {at}", error=InvalidSchedule)
-        for at, value in enumerate(values)
-    ]
-    fits = all(-(2**63) <= number < 2**63 for number in numbers)
-    return np.array(numbers, dtype=np.int64 if fits else object)
+    return integers(
+        [whole(n, f"{what}: entry {at}", error=InvalidSchedule) for at, n in enumerate(values)]
+    )
 
 
 def _contents(names: Sequence[Content]) -> Sequence[Content]:

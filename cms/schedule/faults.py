@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ..problem.images import SAFE
+from ..problem.rows import SAFE
 from ..values.arrays import roomy
 from ..values.names import NumberedNames
 from ..values.numbers import shown
@@ -70,14 +70,11 @@ def job_faults(problem: Problem, columns: Columns) -> Iterator[Violation]:
 
 def _configuration_faults(problem: MachineProblem, columns: Columns) -> Iterator[Violation]:
     listed = set(problem.listed_configurations)
-    bad = np.array(
-        [
-            problem.own(shape) not in listed and not any(problem.sets_with(shape))
-            for shape in columns.configurations
-        ],
-        dtype=bool,
-    )
-    for g in np.flatnonzero(bad[columns.group_configuration]).tolist():
+    bad = [
+        problem.own(shape) not in listed and not any(problem.sets_with(shape))
+        for shape in columns.configurations
+    ]
+    for g in np.flatnonzero(np.array(bad, dtype=bool)[columns.group_configuration]).tolist():
         shape = columns.configurations[int(columns.group_configuration[g])]
         has = f"the configuration {shape}" + (
             f" on machine type {shape.machine!r}" if shape.machine else ""
@@ -138,12 +135,10 @@ def _unknown_names(
 
 
 def _group_of_entries(columns: Columns) -> NDArray[np.int64]:
-    sizes = np.diff(columns.entry_start)
-    return np.repeat(np.arange(len(sizes)), sizes)
+    return np.repeat(np.arange(len(columns.group_count)), np.diff(columns.entry_start))
 
 
 def _totals(keys: NDArray[np.int64], amounts: NDArray[Any]) -> tuple[NDArray[np.int64], Any]:
-    """Sum amounts by key, exactly."""
     if (keys[1:] < keys[:-1]).any():
         order = np.argsort(keys, kind="stable")
         keys, amounts = keys[order], amounts[order]
@@ -194,10 +189,7 @@ def _held(columns: Columns, pairs: NDArray[np.int64]) -> NDArray[Any]:
 
 
 def _demand_faults(
-    problem: Problem,
-    columns: Columns,
-    block_map: NDArray[np.int64],
-    job_map: NDArray[np.int64],
+    problem: Problem, columns: Columns, block_map: NDArray[np.int64], job_map: NDArray[np.int64]
 ) -> Iterator[Violation]:
     rows, k = problem.rows, len(problem.blocks)
     jobs = job_map[columns.entry_content] if len(job_map) else columns.entry_content

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
+from operator import eq
 from typing import TYPE_CHECKING, Any, NamedTuple, overload
 
 import numpy as np
@@ -139,10 +140,8 @@ class Schedule(Immutable):
 
     def excerpt(self, most: int) -> Excerpt:
         """Return the first groups as rows of a table, for a printed solution."""
-        rows = [
-            (shown(group.count), _named(group.configuration), _given(group))
-            for group in self.groups[:most]
-        ]
+        groups = self.groups[:most]
+        rows = [(shown(g.count), _named(g.configuration), _given(g)) for g in groups]
         more = len(self.groups) - len(rows)
         head = ("machines", "configuration", "blocks given to jobs")
         return Excerpt(head, rows, f"... and {more} more groups of machines" if more else "")
@@ -172,12 +171,10 @@ class Schedule(Immutable):
         busy = sizes > 0
         if busy.all():
             return self
+        shapes, counts = columns.group_configuration[busy], columns.group_count[busy]
+        starts = np.concatenate([[0], np.cumsum(sizes[busy])]).astype(np.int64)
         return Schedule.from_columns(
-            columns._replace(
-                group_configuration=columns.group_configuration[busy],
-                group_count=columns.group_count[busy],
-                entry_start=np.concatenate([[0], np.cumsum(sizes[busy])]).astype(np.int64),
-            )
+            columns._replace(group_configuration=shapes, group_count=counts, entry_start=starts)
         )
 
     def cost(self, problem: MachineProblem) -> Fraction:
@@ -190,9 +187,7 @@ class Schedule(Immutable):
             return NotImplemented
         if self.columns is other.columns:
             return True
-        return len(self.groups) == len(other.groups) and all(
-            one == two for one, two in zip(self.groups, other.groups, strict=True)
-        )
+        return len(self.groups) == len(other.groups) and all(map(eq, self.groups, other.groups))
 
     def __hash__(self) -> int:
         return hash((self.machine_count, len(self.groups)))
@@ -241,8 +236,7 @@ def _mixes(problem: MachineProblem, given: object) -> dict[Content, int] | None:
 
 def _named(configuration: Configuration) -> str:
     machine = configuration.machine
-    on = "" if machine in (None, DEFAULT_MACHINE) else f" on {machine}"
-    return f"{configuration}{on}"
+    return f"{configuration}" + ("" if machine in (None, DEFAULT_MACHINE) else f" on {machine}")
 
 
 def _given(group: MachineGroup) -> str:
@@ -270,14 +264,9 @@ class _Groups(Sequence[MachineGroup]):
         g = range(len(self))[index]
         columns = self._columns
         part = slice(int(columns.entry_start[g]), int(columns.entry_start[g + 1]))
-        entries = zip(
-            columns.entry_block[part].tolist(),
-            columns.entry_content[part].tolist(),
-            columns.entry_count[part].tolist(),
-            strict=True,
-        )
+        entries = columns.entry_block, columns.entry_content, columns.entry_count
         assignment: dict[tuple[Block, Content], int] = {}
-        for i, j, count in entries:
+        for i, j, count in zip(*(column[part].tolist() for column in entries), strict=True):
             pair = columns.blocks[i], columns.contents[j]
             assignment[pair] = assignment.get(pair, 0) + count
         return MachineGroup(

@@ -82,7 +82,7 @@ def sweep(
     cuts = np.sort(np.concatenate(bounds))
     cuts = cuts[np.concatenate([[True], cuts[1:] != cuts[:-1]])]
     segment = np.searchsorted(starts, cuts[:-1], side="right") - 1
-    entries: list[list[NDArray[Any]]] = [[np.zeros(0, dtype=np.int64)] for _ in range(4)]
+    entries = [(np.zeros(0, dtype=np.int64),) * 4]
     for run in runs:
         groups = np.flatnonzero(run.widths[segment])
         at_home = segment[groups]
@@ -98,11 +98,8 @@ def sweep(
             (run.ends - run.amounts)[piece], low[at]
         )
         block = np.full(len(piece), run.block)
-        for column, values in zip(
-            entries, (groups[at], block, run.contents[piece], count), strict=True
-        ):
-            column.append(values)
-    group, block, content, count = (np.concatenate(column) for column in entries)
+        entries.append((groups[at], block, run.contents[piece], count))
+    group, block, content, count = map(np.concatenate, zip(*entries, strict=True))
     order = np.argsort(group, kind="stable")
     sizes = np.bincount(group, minlength=len(cuts) - 1)
     return Columns(

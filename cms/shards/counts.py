@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 
-from ..problem.images import SAFE
+from ..problem.rows import SAFE
 from ..values.arrays import narrowest
 from ..values.numbers import shown
 

@@ -188,7 +188,6 @@ class _ShareSearch:
 
     @property
     def demand(self) -> Demand:
-        """The outcome."""
         proof = Proof.NONE
         if self.met + 1 == self.proved:
             proof = Proof.CHECKED
@@ -223,7 +222,6 @@ class _ShareSearch:
             self._ask(2 * self.met, _PART_OF_THE_TIME)
 
     def impossible(self, parts: int, solution: Solution) -> None:
-        """Take note of an answer that nothing has a schedule at this share."""
         if solution.proof is Proof.CHECKED:
             self.lower(parts, solution.certificate, for_nothing)
         else:
@@ -257,7 +255,6 @@ class _ShareSearch:
         self.untried = min(self.untried, high)
 
     def _ask(self, parts: int, part: int) -> None:
-        """Look for a schedule at one share; the first one will do."""
         asked, most = within_limits(at_share(self.problem, parts))
         solution = self.asking.answer(asked, gap=most, part=part)
         if solution.cost is not None:

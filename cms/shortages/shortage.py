@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -19,6 +20,7 @@ from ..solving.driver import Arguments, CancelEvent
 from ..solving.recheck import faults_of
 from ..solving.solution import Proof, Solution, Status
 from ..values.frozen import FrozenMap
+from ..values.words import count, percent
 from .search import Asking, fewest_machines, largest_share, most_growth
 from .variants import PARTS, machines_used, unservable_jobs, with_types, without_unservable_jobs
 
@@ -172,7 +174,7 @@ def unservable_lines(unservable: Mapping[str, Iterable[Block]]) -> list[str]:
             else f"job {name!r}: no block supplies any of its demand"
         )
     if (more := len(unservable) - JOBS_NAMED) > 0:
-        lines.append(f"... and {_count(more, 'more job')}")
+        lines.append(f"... and {count(more, 'more job')}")
     return lines
 
 
@@ -197,7 +199,6 @@ def _known(problem: Problem, solution: Solution | None) -> Solution | None:
 
 
 def _who(proof: Proof, what: str = "") -> str:
-    """Word whose word something is: `` (proved fewest)``; nothing where nobody says so."""
     if proof is Proof.NONE:
         return ""
     said = f"proved {what}" if proof is Proof.CHECKED else f"{what} on a solver's word"
@@ -206,12 +207,12 @@ def _who(proof: Proof, what: str = "") -> str:
 
 def _machines_words(lacking: Shortage, machine: str) -> str:
     more, least = lacking.more_machines, lacking.machines_at_least
-    needed = f"{_count(least, f'more {machine}')} {'is' if least == 1 else 'are'} needed"
+    needed = f"{count(least, f'more {machine}', math.floor)} {'is' if least == 1 else 'are'} needed"
     if more is None:
         unknown = f"how many more {machine}s would do was not found in time"
         return f"at least {needed}" if least else unknown
     parts = (
-        _count(number, f"more {machine}" if name == DEFAULT_MACHINE else f"more {name} {machine}")
+        count(number, f"more {'' if name == DEFAULT_MACHINE else f'{name} '}{machine}", math.ceil)
         for name, number in more.items()
     )
     proved = _who(lacking.machines_proof, "fewest")
@@ -225,23 +226,14 @@ def _demand_words(lacking: Shortage, demand: str) -> str:
     if not share and lacking.demand_proof is Proof.NONE:
         return f"; what share of every {demand} would do was not found in time"
     if not share:
-        least = _percent(Fraction(1, PARTS))
+        least = percent(Fraction(1, PARTS))
         return f"; not even {least} of every {demand} would do{_who(lacking.demand_proof)}"
     proved = _who(lacking.demand_proof, "most")
     if lacking.demand_proof is Proof.NONE and too_much is not None and too_much < 1:
-        proved = f" ({_percent(too_much)} is proved too much)"
+        proved = f" ({percent(too_much)} is proved too much)"
     if lacking.more_machines is None:
-        return f"; {_percent(share)} of every {demand} would do{proved}"
-    return f", or {_percent(share)} of every {demand}{proved}"
-
-
-def _percent(share: Fraction) -> str:
-    whole, tenth = divmod(int(share * 1000), 10)
-    return f"{whole}.{tenth} %" if tenth else f"{whole} %"
-
-
-def _count(number: int, what: str) -> str:
-    return f"{number:,} {what}{'' if number == 1 else 's'}"
+        return f"; {percent(share)} of every {demand} would do{proved}"
+    return f", or {percent(share)} of every {demand}{proved}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -276,7 +268,7 @@ class Growth:
             return ""
         if self.share == 1 and self.proof is Proof.NONE:
             return f"by how much all {demand}s may grow on these {machine}s was not found in time"
-        by, proved = _percent(self.share - 1), _who(self.proof, "most")
+        by, proved = percent(self.share - 1), _who(self.proof, "most")
         return f"all {demand}s may grow by {by} together on these {machine}s{proved}"
 
     def __str__(self) -> str:

@@ -7,12 +7,14 @@ certificates can be tried on all of them; no cost of the user's matters in any.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
+from itertools import compress
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from ..certificate.certificate import first_certificate
-from ..problem.parts import Block, Configuration, MachineType, SizeBoundedConfigurations
+from ..problem.parts import Block, MachineType
 from ..problem.problem import Problem
 from ..problem.rows import Rows
 from ..schedule.schedule import Schedule
@@ -27,16 +29,9 @@ PARTS = 1000
 
 def unservable_jobs(problem: Problem) -> FrozenMap[str, tuple[Block, ...]]:
     """Find the jobs that no machine can serve, whatever the limits."""
-    return FrozenMap(
-        {
-            problem.job_names[j]: tuple(
-                block
-                for block, supply in zip(problem.blocks, problem.rows.row(j).supply, strict=True)
-                if supply
-            )
-            for j in np.flatnonzero(~_servable(problem)).tolist()
-        }
-    )
+    names, blocks, rows = problem.job_names, problem.blocks, problem.rows
+    lost = np.flatnonzero(~_servable(problem)).tolist()
+    return FrozenMap({names[j]: tuple(compress(blocks, rows.row(j).supply)) for j in lost})
 
 
 def without_unservable_jobs(problem: Problem) -> Problem:
@@ -109,11 +104,11 @@ class Extended(NamedTuple):
     def restore(self, schedule: Schedule) -> Schedule:
         """Translate a schedule: a twin's machines are machines of the type behind it."""
         columns = schedule.columns
-        shapes = (
-            Configuration(shape.blocks, self.origin.get(shape.machine or "", shape.machine))
+        shapes = tuple(
+            replace(shape, machine=self.origin.get(shape.machine or "", shape.machine))
             for shape in columns.configurations
         )
-        return Schedule.from_columns(columns._replace(configurations=tuple(shapes)))
+        return Schedule.from_columns(columns._replace(configurations=shapes))
 
 
 def extended(problem: Problem) -> Extended:
@@ -130,9 +125,7 @@ def extended(problem: Problem) -> Extended:
         origin[twin] = machine.name
         types.append(MachineType(twin))
         shapes += [
-            Configuration(shape.blocks, twin)
-            if isinstance(shape, Configuration)
-            else SizeBoundedConfigurations(shape.sizes, shape.capacity, twin, shape.max_blocks)
+            replace(shape, machine=twin)
             for shape in problem.configurations
             if shape.machine == machine.name
         ]
@@ -141,22 +134,18 @@ def extended(problem: Problem) -> Extended:
 
 def machines_used(problem: Problem, schedule: Schedule) -> dict[str, int]:
     """Count the machines of each type."""
-    used = dict.fromkeys((machine.name for machine in problem.machine_types), 0)
+    used = {machine.name: 0 for machine in problem.machine_types}
     for shape, count in schedule.machines.items():
-        used[problem.machine_types[problem.machine_index[shape.machine]].name] += count
+        used[problem.machine_type(shape.machine).name] += count
     return used
 
 
 def beyond_limits(problem: Problem, schedule: Schedule) -> FrozenMap[str, int]:
     """Count the machines of each type that a schedule has beyond the type's limit."""
     used = machines_used(problem, schedule)
-    return FrozenMap(
-        {
-            machine.name: used[machine.name] - machine.limit
-            for machine in problem.machine_types
-            if machine.limit is not None and used[machine.name] > machine.limit
-        }
-    )
+    limits = {it.name: it.limit for it in problem.machine_types if it.limit is not None}
+    more = {name: used[name] - limit for name, limit in limits.items() if used[name] > limit}
+    return FrozenMap(more)
 
 
 def _servable(problem: Problem) -> NDArray[np.bool_]:

@@ -30,7 +30,7 @@ _MAX_PLACES = 18
 _TENS = 10.0 ** np.arange(_MAX_PLACES + 2)  # exact
 # Decimals with up to this many significant digits are told apart by the type (IEEE 754: 15, 6).
 _UNIQUE_DIGITS = {np.dtype(np.float64): 15, np.dtype(np.float32): 6}
-# Rows worked on at once: what they need on the way stays in the processor's cache.
+# Rows worked on at once, within the processor's cache.
 _CHUNK = 2**13
 
 

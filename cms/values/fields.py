@@ -34,7 +34,6 @@ class CheckedFields:
     refusal: ClassVar[type[Exception]] = ValueError
 
     def _what(self, field: str) -> str:
-        """What a field is called in the error."""
         return field
 
     def _refuse(self, field: str, expected: str) -> Exception:
@@ -62,7 +61,6 @@ class CheckedFields:
             raise self._refuse(field, f"a number {bounds}")
 
     def _whole(self, field: str, *, least: int, most: int) -> None:
-        """Make the field an int within bounds."""
         try:
             value = whole(getattr(self, field), field)
         except InvalidProblem:
@@ -72,12 +70,10 @@ class CheckedFields:
         object.__setattr__(self, field, value)
 
     def _one_of(self, field: str, known: Collection[str]) -> None:
-        """Refuse a field that is not one of the known texts."""
         value = getattr(self, field)
         if not isinstance(value, str) or value not in known:
             raise self._refuse(field, f"one of {', '.join(known)}{nearest(value, known)}")
 
     def _flag(self, field: str) -> None:
-        """Refuse a field that is neither True nor False."""
         if type(getattr(self, field)) is not bool:
             raise self._refuse(field, "True or False")

@@ -182,22 +182,16 @@ def exact(
 
 
 def whole(
-    value: object,
-    what: str,
-    *,
-    least: int | None = None,
-    error: type[Exception] = InvalidProblem,
+    value: object, what: str, *, least: int | None = None, error: type[Exception] = InvalidProblem
 ) -> int:
     """Turn one count into an int; numpy integers are welcome, bools and floats are not."""
     expected = "a whole number" if least is None else f"a whole number >= {least}"
-    number: int | None = None
-    if not isinstance(value, bool | np.bool_):
-        try:
-            number = int(operator.index(value))  # type: ignore[arg-type]
-        except TypeError:
-            number = None
-    if number is None:
-        raise error(f"{what} is {shown_object(value)}; expected {expected}")
+    try:
+        if isinstance(value, bool | np.bool_):
+            raise TypeError
+        number = int(operator.index(value))  # type: ignore[arg-type]
+    except TypeError:
+        raise error(f"{what} is {shown_object(value)}; expected {expected}") from None
     if has_too_many_digits(number):
         raise error(f"{what} has more than {LARGEST_DIGITS} digits; expected {expected}")
     if least is not None and number < least:

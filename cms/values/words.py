@@ -72,7 +72,7 @@ def percent(share: Fraction, *, up: bool = False) -> str:
     ('33.3 %', '8.4 %', '50 %')
     """
     tenths = math.ceil(share * 1000) if up else math.floor(share * 1000)
-    return f"{decimal(Fraction(tenths, 10), digits=9)} %"
+    return f"{decimal(Fraction(tenths, 10), 9, math.ceil if up else math.floor)} %"
 
 
 def short(value: Fraction, rounding: Callable[[Fraction], int] = round) -> str:

@@ -21,14 +21,7 @@ from cms.certificate.quantity import (
     Quantity,
 )
 from tests.oracle import useful
-from tests.property.definition import (
-    Side,
-    is_proper,
-    job_prices,
-    knows,
-    machines_of,
-    worth,
-)
+from tests.property.definition import Side, is_proper, job_prices, knows, machines_of, worth
 
 #: A little more than 1, to leave prices that are tight.
 NEAR = Fraction(21, 20)

@@ -56,9 +56,6 @@ def share(parts: int) -> settings:
     return settings(max_examples=max(1, settings().max_examples // parts))
 
 
-# --- parts ----------------------------------------------------------------------------------------
-
-
 def _shapes(blocks: Sequence[str], most: int = 4) -> st.SearchStrategy[list[Configuration]]:
     counts = st.dictionaries(st.sampled_from(blocks), st.integers(1, most), min_size=1)
     return st.lists(counts.map(Configuration), min_size=1, max_size=4)
@@ -89,9 +86,6 @@ def made(
     """The problem of these rows, its jobs named x, y, z, w."""
     jobs = [Job(name, *row) for name, row in zip(JOBS, rows, strict=False)]
     return Problem(configurations=shapes, jobs=jobs, machine_types=types)
-
-
-# --- kinds ----------------------------------------------------------------------------------------
 
 
 @st.composite
@@ -215,9 +209,6 @@ UNLIMITED = tuple(kind for kind in TINY if kind != "limits")
 def problems(kinds: Collection[str] = tuple(TINY)) -> st.SearchStrategy[Problem]:
     """Problems of these kinds, each as often; the one that a failure shrinks to is written out."""
     return st.one_of([TINY[kind] for kind in kinds]).map(shown)
-
-
-# --- what is known, and how it is shown -----------------------------------------------------------
 
 
 #: Seconds for what takes one: if they are not enough, it does not end, on the slowest machine.

@@ -17,12 +17,7 @@ import pytest
 
 from cms import BlockPrices, Certificate, Problem, check, solve
 from cms.errors import FileError
-from cms.files import (
-    problem_from_json,
-    problem_to_json,
-    schedule_from_json,
-    schedule_to_json,
-)
+from cms.files import problem_from_json, problem_to_json, schedule_from_json, schedule_to_json
 from proofs_checks.checker import check_schedule, parse_document
 from tests.families import FAMILIES, instance
 from tests.property import certificate_mutants, schedules
@@ -37,9 +32,6 @@ FEW, MANY = 2, 45
 
 def generator(*seed: object) -> random.Random:
     return random.Random(" ".join(map(str, seed)))
-
-
-# --- schedules ------------------------------------------------------------------------------------
 
 
 def valid_twice(problem: Any, schedule: Any) -> tuple[bool, bool]:
@@ -84,9 +76,6 @@ def test_both_checkers_say_the_same_of_every_mutant_of_a_schedule(family: str) -
     judge_schedules(family, range(FEW // 2))
 
 
-# --- certificates ---------------------------------------------------------------------------------
-
-
 def valid_certificates(problem: Problem, rng: random.Random) -> Iterator[Certificate]:
     """Random ones, one with the reference's prices, and trees with prices near these."""
     yield random_certificate(rng, problem)
@@ -123,9 +112,6 @@ def judge_certificates(family: str, numbers: range) -> int:
 @pytest.mark.parametrize("family", spread(3, FAMILIES))
 def test_both_checkers_say_the_same_of_every_mutant_of_a_certificate(family: str) -> None:
     judge_certificates(family, range(FEW // 2))
-
-
-# --- the long run ---------------------------------------------------------------------------------
 
 
 @pytest.mark.long
