@@ -129,6 +129,12 @@ def read_problem(path: StrPath) -> Problem | TimeSharedProblem:
     ------
     FileError
         ``file:line:column: what, expected what; fix``, for whatever is wrong with the file.
+
+    Examples
+    --------
+    >>> read_problem("none.json")
+    Traceback (most recent call last):
+    cms.errors.FileError: none.json: there is no such file
     """
     return problem_from_json(read_document(path, "cms-problem"))
 

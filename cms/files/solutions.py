@@ -82,6 +82,12 @@ def read_solution(path: StrPath) -> Solution:
     ------
     FileError
         ``file:line:column: what, expected what; fix``; also if its parts contradict each other.
+
+    Examples
+    --------
+    >>> read_solution("none.json")
+    Traceback (most recent call last):
+    cms.errors.FileError: none.json: there is no such file
     """
     folder, kind = Path(path), "cms-solution-folder"
     if str(path) == "-" or not folder.is_dir():

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, TextIO, TypeAlias
 
 from ..errors import FileError
+from ..values.names import nearest
 
 StrPath: TypeAlias = "str | os.PathLike[str]"
 
@@ -188,7 +189,10 @@ def telling(path: StrPath, done: str = "written") -> Iterator[None]:
         raise
     except FileNotFoundError:
         if done == "read":
-            raise FileError(name, "there is no such file") from None
+            folder = Path(path).parent
+            others = os.listdir(folder) if os.access(folder, os.R_OK) else ()
+            hint = nearest(Path(path).name, others, lead="")
+            raise FileError(name, "there is no such file", fix=hint) from None
         meant = os.path.realpath(path) if os.path.islink(path) else path
         what = f"there is no folder {str(Path(meant).parent)!r} to write to"
         raise FileError(name, what, fix="create it first") from None

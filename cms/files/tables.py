@@ -310,6 +310,6 @@ def refuse_unknown_columns(
         if hint or wishes or (asks and asking != "nothing"):
             raise table.error(
                 f"the column {shortened(repr(name))} is not known",
-                expected="a known column, or a name that is unlike one",
+                expected=f"one of {', '.join(known)}" if known else "a known column",
                 fix=hint or "rename or remove it",
             )

@@ -37,6 +37,16 @@ def cluster(address: str) -> Iterator[Cluster]:
     ------
     ClusterError
         If nobody answers there, ``distributed`` is not installed, or a worker has other code.
+
+    Examples
+    --------
+    >>> import cms
+    >>> from distributed import LocalCluster
+    >>> problem = cms.Problem.from_arrays(demands=[7, 5], supply=[[4], [5]], configurations=[[2]])
+    >>> with LocalCluster(n_workers=1, processes=False, dashboard_address=":0") as there:
+    ...     with cluster(there.scheduler_address) as workers:
+    ...         cms.solve(cms.ShardedProblem.of(problem, size=1, engine=workers)).machine_count
+    2
     """
     with connected(address) as client:
         yield Cluster(client)
