@@ -13,7 +13,7 @@ from cms.problem.parts import MachineType
 from cms.problem.problem import Problem
 from cms.values.numbers import whole
 
-from .family import LOAD, NOISE, choice, draw_demands, family, integer, real, whole_machine
+from .family import LOAD, choice, draw_demands, family, integer, noisy, real, whole_machine
 from .machines import Floats, Integers, Machines, Rng, cut, draw_rows, joined, mig, pieces
 from .synthetic import EXPONENTS
 
@@ -52,10 +52,7 @@ class _Fleet(NamedTuple):
 
     def problem(self, limits: Sequence[int | None]) -> Problem:
         """Make the problem of so many machines of each type."""
-        machine_types = tuple(
-            MachineType(key, cost=cost, limit=limit)
-            for key, cost, limit in zip(_GPUS, self.costs, limits, strict=False)
-        )
+        machine_types = tuple(map(MachineType, _GPUS, self.costs, limits))
         machines = joined(self.parts)._replace(machine_types=machine_types)
         return machines.problem(self.demands, self.supply)
 
@@ -85,12 +82,11 @@ def _draw(rng: Rng, n: int, types: int, cost_step: Fraction, m: Fraction) -> _Fl
         curve = unit[:, None] * slices ** exponent[:, None]
         own = speeds * rng.lognormal(0.0, _AFFINITY, (count, types))
         smooth = own[:, :, None] * curve[:, None, :]
-        noisy = smooth * rng.lognormal(0.0, NOISE, smooth.shape)
-        supply = np.maximum(np.rint(noisy), 1).astype(np.int64)
+        supply = noisy(rng, smooth)
         least = rng.choice(len(_MEMORY), count, p=_MEMORY)
         supply *= np.arange(len(slices)) >= least[:, None, None]
-        whole = supply[:, :, -1].sum(axis=1) // types
-        return draw_demands(rng, whole, m), supply.reshape(count, -1)
+        demands = draw_demands(rng, supply[:, :, -1].sum(axis=1) // types, m)
+        return demands, supply.reshape(count, -1)
 
     demands, supply = draw_rows(n, types * len(slices), draw)
     prices = np.concatenate([own * part.slices / 7 for own, part in zip(worth, parts, strict=True)])
@@ -157,7 +153,7 @@ def _worth_bought(fleet: _Fleet) -> Floats:
 
 
 def _short_limits(worth: Floats, bought: Floats, shortage: float) -> list[int]:
-    """Say how many machines of each type there are, so that all together are worth too little."""
+    """Limit machines so that all together are worth too little."""
     enough = bought.sum() / (1 + shortage)
     limits = np.maximum(np.floor(bought / worth / (1 + shortage)), 1).astype(np.int64)
     while limits @ worth > enough:  # types that had less than a machine got one
@@ -262,24 +258,20 @@ def cluster_fleet(
     if limits != "none":
         prices = np.repeat(speeds * rng.uniform(0.8, 1.25, types) / parts, parts)
         prices *= np.tile(np.arange(1, parts + 1), types)
-        bought = _plain_blocks(prices, demands, supply, np.bincount(kind, minlength=kinds))
+        # each job takes equal blocks, those that cost it least
+        copies = -(-demands[:, None] // np.maximum(supply, 1))
+        best = np.where(supply > 0, copies * prices, np.inf).argmin(axis=1)
+        bought = np.zeros(len(prices), dtype=np.int64)
+        taken = copies[np.arange(kinds), best] * np.bincount(kind, minlength=kinds)
+        np.add.at(bought, best, taken)
         times = 1 if limits == "tight" else 2
         most_machines = [times * _next_fit(own) for own in bought.reshape(types, parts)]
-    machines = []
-    for gpu, cost, limit in zip(_CLUSTER, costs, most_machines, strict=False):
-        sizes = {f"{gpu}:{size}/{parts}": size for size in range(1, parts + 1)}
-        machines.append(cut(sizes, parts, MachineType(gpu, cost=cost, limit=limit)))
+    machine_types = map(MachineType, _CLUSTER, costs, most_machines)
+    machines = [
+        cut({f"{gpu.name}:{size}/{parts}": size for size in range(1, parts + 1)}, parts, gpu)
+        for gpu in machine_types
+    ]
     return joined(machines).problem(demands[kind], supply[kind])
-
-
-def _plain_blocks(prices: Floats, demands: Integers, supply: Integers, many: Integers) -> Integers:
-    """Count the blocks where each job takes equal ones, those that cost it least."""
-    copies = -(-demands[:, None] // np.maximum(supply, 1))
-    best = np.where(supply > 0, copies * prices, np.inf).argmin(axis=1)
-    taken = copies[np.arange(len(best)), best] * many
-    blocks = np.zeros(len(prices), dtype=np.int64)
-    np.add.at(blocks, best, taken)
-    return blocks
 
 
 def _next_fit(counts: Integers) -> int:

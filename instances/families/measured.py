@@ -81,12 +81,8 @@ def measured_rows() -> Rows:
 
 def _best(points: list[OperatingPoint], profile: str, limit: Fraction) -> Fraction:
     """Return the best throughput of one profile within a limit; 0 if there is none."""
-    rates = (
-        point.throughput_rps
-        for point in points
-        if point.profile == profile and point.latency_ms < PARVAGPU.share * limit
-    )
-    return max(rates, default=Fraction(0))
+    inside = (p for p in points if p.profile == profile and p.latency_ms < PARVAGPU.share * limit)
+    return max((p.throughput_rps for p in inside), default=Fraction(0))
 
 
 def _draw_rows(rng: Rng, count: int) -> Integers:
@@ -122,11 +118,8 @@ def memory_shares(rng: Rng, n: int, *, compute: int, memory: int, m: Fraction) -
     # a per cent of the compute is 4 units, a GB is 5: both are 400 in all
     percent, gb = 4 * compute, 5 * memory
     marks = sorted({*range(percent, 401, percent), *range(gb, 401, gb)})
-    sizes = {
-        f"{size // percent * compute}%-{size // gb * memory}gb": size
-        for size in marks
-        if size >= max(percent, gb)
-    }
+    large = [size for size in marks if size >= max(percent, gb)]
+    sizes = {f"{s // percent * compute}%-{s // gb * memory}gb": s for s in large}
     machines = cut(sizes, 400, MachineType(A100))
 
     def supply(count: int) -> Integers:

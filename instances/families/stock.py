@@ -54,21 +54,21 @@ def stock_uniform(rng: Rng, n: int) -> Problem:
     return _stock(sizes, np.ones(n, dtype=np.int64), 150, "bin")
 
 
-def _lengths(rng: Rng, n: int, low: int, high: int) -> Integers:
-    """Draw a length for each job; those beyond the number of lengths repeat them in turn."""
-    different = rng.integers(low, high, min(n, _MOST_LENGTHS), endpoint=True)
-    return np.resize(different, n) if n else different
+def _lengths(rng: Rng, n: int, low: Fraction, high: Fraction) -> tuple[Integers, int, int]:
+    """Draw a length for each job; those beyond the number of lengths repeat them in turn.
 
-
-def _range(low: Fraction, high: Fraction) -> tuple[int, int]:
+    The least and the greatest length follow.
+    """
     shortest = max(int(low * _STOCK), 1)
-    return shortest, max(int(high * _STOCK), shortest)
+    longest = max(int(high * _STOCK), shortest)
+    different = rng.integers(shortest, longest, min(n, _MOST_LENGTHS), endpoint=True)
+    return np.resize(different, n) if n else different, shortest, longest
 
 
 @family(18, low=real("0.01", above=0, most=1), high=_HIGH, demand=integer(10, 1, 10**6))
 def stock_cutgen(rng: Rng, n: int, *, low: Fraction, high: Fraction, demand: int) -> Problem:
     """Cutting stock as CUTGEN1 draws it: n lengths and n times ``demand`` pieces in all."""
-    lengths = _lengths(rng, n, *_range(low, high))
+    lengths, *_ = _lengths(rng, n, low, high)
     shares = rng.random(n)
     shares *= n * demand / max(shares.sum(), np.finfo(float).tiny)
     return _stock(lengths, np.maximum(np.rint(shares).astype(np.int64), 1), _STOCK, "stock")
@@ -77,8 +77,7 @@ def stock_cutgen(rng: Rng, n: int, *, low: Fraction, high: Fraction, demand: int
 @family(19, low=real("0.1", above=0, most=1), high=_HIGH)
 def stock_residual(rng: Rng, n: int, *, low: Fraction, high: Fraction) -> Problem:
     """Cutting stock of few pieces a length that fill their machines but for a few units."""
-    shortest, longest = _range(low, high)
-    lengths = _lengths(rng, n, shortest, longest)
+    lengths, shortest, longest = _lengths(rng, n, low, high)
     wanted = rng.integers(1, 3, n, endpoint=True)
     if n:
         left = int(-(lengths[:-1] @ wanted[:-1]) % _STOCK)
@@ -161,9 +160,8 @@ def _full(rng: Rng, n: int) -> Problem:
 def _triplets(rng: Rng, n: int) -> Problem:
     # two sizes from just above a quarter to three eighths leave a third one below a half
     low, high = _TRIPLET_CAPACITY // 4 + 1, _TRIPLET_CAPACITY * 3 // 8 - 1
-    drawn_sizes = rng.integers(low, high, (_TRIPLETS, 2), endpoint=True)
-    third = _TRIPLET_CAPACITY - drawn_sizes.sum(axis=1)
-    triplets = np.column_stack([drawn_sizes, third])
+    two = rng.integers(low, high, (_TRIPLETS, 2), endpoint=True)
+    triplets = np.column_stack([two, _TRIPLET_CAPACITY - two.sum(axis=1)])
     sizes, items = np.unique(triplets, return_inverse=True)
     wanted = items.reshape(triplets.shape)[rng.integers(0, _TRIPLETS, -(-n // 3))].reshape(-1)
     wanted = rng.permutation(wanted[:n])
