@@ -134,7 +134,7 @@ _LIMITS, _SHARED_GPU = (60, 110, 180), "a100-80gb"
 
 @dataclass(frozen=True)
 class Days:
-    """Services with their highest rates, and the rates at 0, `step_s`, ... to the last day's end."""
+    """Services with their highest rates, and their rates every `step_s` to the last day's end."""
 
     services: tuple[Service, ...]
     operating_points: tuple[OperatingPoint, ...]

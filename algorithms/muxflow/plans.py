@@ -44,7 +44,7 @@ Plan: TypeAlias = dict[tuple[int, int], int]
 
 
 def counts_of(problem: SharingProblem) -> Counts:
-    """Return how many GPUs and workloads each class has."""
+    """Count the GPUs and workloads of each class."""
     return [each.count for each in problem.online], [each.count for each in problem.offline]
 
 
@@ -56,7 +56,7 @@ def named_plan(problem: SharingProblem, plan: Plan) -> SharingPlan:
 
 def claim_plan(problem: SharingProblem, plan: Plan, words: str) -> Named:
     """Claim a plan, and name the part of the method that found it."""
-    made: Any = named_plan(problem, plan)  # what `Named` takes is typed by problems of machines
+    made: Any = named_plan(problem, plan)  # `Named` is typed by problems of machines
     return Named(made, words)
 
 
@@ -174,8 +174,7 @@ def longest_paths(
     length = np.zeros(len(gains), dtype=np.int64)
     for _ in range(len(gains) + 1 if sweeps is None else sweeps):
         look(stopped)
-        longer = (gains + length[:, None]).max(axis=0)
-        longer = np.maximum(longer, length)
+        longer = np.maximum((gains + length[:, None]).max(axis=0), length)
         if longer[-1] > 0:  # a circle through `none` gains
             break
         if (longer == length).all():
@@ -194,11 +193,7 @@ def prices_of(
 def rough_prices(
     weights: NDArray[np.int64], plan: Plan, counts: Counts, stopped: Callable[[], bool]
 ) -> NDArray[np.int64]:
-    """Return prices that prove something, beside a plan that need not be optimal.
-
-    Any prices of one side prove a bound; those that come up on the way to the longest paths are
-    looked at after a few sweeps each, and the best taken.
-    """
+    """Return the best prices of those on the way to the longest paths: any prove a bound."""
     gains = exchanges(weights, plan, counts, stopped)
     allowed = np.maximum(weights, 0)
     most = allowed.max(axis=0, initial=0)

@@ -75,10 +75,6 @@ def test_the_way_down_weighs_costs_and_visits(
     root = node([cost for costs in tenths for cost in costs])
     root.nodes = below
     assert made.search._promising(root, root) == chosen
-    middle = node([10, 14, 20])
-    assert made.search._part(node([14, 20]), middle) == pytest.approx(
-        0.4 if backup == "minimum" else 0.7
-    )
 
 
 def test_playouts_are_counted_in_all_nodes_on_the_way(monkeypatch: pytest.MonkeyPatch) -> None:
