@@ -56,7 +56,6 @@ def attribute(known: Mapping[str, NamedProblem], name: str) -> NamedProblem:
 def _identity(
     demands: Mapping[str, int], configurations: AnyConfiguration | Iterable[AnyConfiguration]
 ) -> Problem:
-    """Build the problem in which the block ``a`` gives 1 to the job ``a`` and nothing to others."""
     jobs = [Job(name, demand, {name: 1}) for name, demand in demands.items()]
     return Problem(configurations=configurations, jobs=jobs)
 
@@ -74,8 +73,8 @@ def set_cover(sets: Iterable[Iterable[str]]) -> Problem:
 def vector_cover(q: int) -> Problem:
     """Set cover over the nonzero vectors of F_2^q, the set of v being {e : <e, v> = 1}.
 
-    Every element is in 2^(q-1) of the 2^q - 1 sets, and so many sets of weight 1 / 2^(q-1) cover
-    everything; but any q - 1 sets miss a vector that is orthogonal to all of their v.
+    All 2^q - 1 sets, of weight 1 / 2^(q-1) each, cover everything; but any q - 1 sets miss a vector
+    that is orthogonal to all of their v.
     """
     vectors = range(1, 2**q)
     return set_cover(
@@ -98,8 +97,7 @@ def greedy_trap(h: int) -> Problem:
 def harmonic_trap(q: int) -> Problem:
     """Take q^3 elements in q equal columns; before the columns, the sets that greedy prefers.
 
-    Each of these takes ceil(R / q) of the R elements left, spread evenly over the columns: as many
-    as any column has left, and it is listed first.
+    Each takes ceil(R / q) of the R elements left, evenly: as many as any column has left.
     """
     columns = [[f"{column}.{i}" for i in range(q * q)] for column in range(q)]
     left, preferred = [list(elements) for elements in columns], []
@@ -111,8 +109,7 @@ def harmonic_trap(q: int) -> Problem:
 def separate_types(n: int, copies: int, decoy: bool = False) -> Problem:
     """Identity, demands 1, and machines that hold copies of one type only.
 
-    With a decoy there is a machine with a block of each type too, which serves everybody. In parts,
-    the machines of many copies are cheaper; whole ones are not.
+    With a decoy there is a machine for everybody too; parts of those of many copies are cheaper.
     """
     jobs = dict.fromkeys([f"t{i}" for i in range(n)], 1)
     machines = [Configuration({name: copies}) for name in jobs]

@@ -1,8 +1,7 @@
 """Fleets whose load changes: the services of S1 to S6 at two moments, and days of daily waves.
 
-For two moments, rates are those of the scenarios, times a random factor each, scaled to a fleet of
-about so many GPUs; at the second moment each is multiplied by another random factor. All are
-seeded, and rates are rounded to tenths of an item per second.
+For two moments, rates are those of the scenarios, times a random factor each, scaled to a fleet;
+at the second each is multiplied by another. All are seeded and rounded to tenths of an item/s.
 """
 
 from __future__ import annotations
@@ -47,8 +46,7 @@ def before_and_after(
     """Draw the load of a fleet of about so many GPUs at two moments.
 
     `sigma` is the standard deviation of the logarithm of the factor between the moments; so many
-    `services` of the pool are drawn, by default all. At most 3 processes in an instance, as the
-    scenarios are published.
+    `services` of the pool are drawn, by default all.
     """
     every = pool()
     count = len(every) if services is None else services
@@ -147,10 +145,9 @@ def draw(
 ) -> Days:
     """Draw services and their rates, the same waves every day.
 
-    Each service is one of the 61 of S1 to S6 (its model and its limit) or, `sharing` GPUs in time,
-    one of 30 of made-up models (:mod:`instances.families.time_sharing`). Its rate is a wave with a
-    period of a day, a swing of 20 to 80 % of the mean and a phase of its own, and 3 % of noise at
-    each step; a step divides a day.
+    Each service is one of the 61 of S1 to S6 or, `sharing` GPUs in time, one of 30 of made-up
+    models (:mod:`instances.families.time_sharing`). Its rate is a wave of a day with a phase of its
+    own, and noise at each step; a step divides a day.
     """
     chance = random.Random(seed)
     known = [replace(each, rate_rps=each.rate_rps * _FACTOR) for each in pool()]

@@ -81,7 +81,6 @@ class Filled(NamedTuple):
             left[j] -= times * amount
 
 
-@dataclass(frozen=True)
 class Services:
     """The jobs and machines of a reduced problem, in int64.
 
@@ -90,24 +89,17 @@ class Services:
     (n, k) is the part of a job's demand that a block satisfies, at most 1.
     """
 
-    tables: Tables
-    needs: list[int]
-    supply: list[list[int]]
-    prices: list[int]
-    utility: NDArray[np.float64]
-
-    @classmethod
-    def of(cls, tables: Tables) -> Services:
-        """Read the tables of a reduced problem."""
-        needs, supply = [], []
+    def __init__(self, tables: Tables) -> None:
+        self.tables = tables
+        self.needs: list[int] = []
+        self.supply: list[list[int]] = []
         for demand, row in zip(tables.demands.tolist(), tables.supply.tolist(), strict=True):
             shift = max(0, demand.bit_length() - _DIGITS)
-            needs.append(-(-demand >> shift))
-            supply.append([amount >> shift for amount in row])
-        utility = np.array(supply, dtype=np.float64).reshape(tables.n, tables.k)
-        utility /= np.array(needs, dtype=np.float64).reshape(tables.n, 1)
-        prices, _ = common_denominator(tables.costs)
-        return cls(tables, needs, supply, prices, utility)
+            self.needs.append(-(-demand >> shift))
+            self.supply.append([amount >> shift for amount in row])
+        self.utility = np.array(self.supply, dtype=np.float64).reshape(tables.n, tables.k)
+        self.utility /= np.array(self.needs, dtype=np.float64).reshape(tables.n, 1)
+        self.prices, _ = common_denominator(tables.costs)
 
     @property
     def alone(self) -> list[Fraction]:
@@ -318,7 +310,7 @@ class Run:
 
     def __init__(self, problem: Problem, options: MigServingFastOptions) -> None:
         self._reduction = reduce(problem)
-        self.services = Services.of(Tables.of(self._reduction.problem))
+        self.services = Services(Tables.of(self._reduction.problem))
         self.candidates = Candidates(self.services, options)
 
     def fast(self, budget: Budget) -> list[Filled] | None:
@@ -360,7 +352,7 @@ class ByScores:
                     f"table of {_MOST_NUMBERS} numbers are tried; choose mixed smaller, or auto"
                 )
                 return Support(False, reason)
-            machines += sum(map(int, Services.of(tables).alone))
+            machines += sum(map(int, Services(tables).alone))
         if machines > _MOST_MACHINES:
             reason = f"it would open up to {machines} machines one by one, at most {_MOST_MACHINES}"
             other = "use auto or greedy, which open equal machines at once"

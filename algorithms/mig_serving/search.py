@@ -152,7 +152,7 @@ class TreeSearch:
         return Path(opened, self._services.cost(opened))
 
     def _descend(self, root: _Node) -> tuple[list[Filled], list[_Node]]:
-        """Walk down to a node that was never visited, or where nothing is missing."""
+        """Walk down to a node never visited, or where nothing is missing."""
         node, machines, way = root, [], [root]
         while node.visits:
             if node.edges is None:
@@ -350,12 +350,10 @@ class Genetic:
 class MigServing(ByScores):
     """MIG-serving's optimiser: its fast algorithm, then a genetic one around a tree search.
 
-    The fast deployment is the first of a population. In every round each deployment has a child:
-    *mutation* exchanges the jobs of equal blocks on different machines; *crossover* erases some
-    machines at random and has a Monte Carlo tree search serve what is then missing, with some
-    chance after merging several blocks of a job into a larger one. The fittest stay: the cheapest,
-    of equals those whose jobs have most too much. Every cheaper schedule is claimed at once; the
-    search ends after ten rounds without one, or at the limit.
+    The fast deployment is the first of a population. In every round each has a child: *mutation*
+    exchanges the jobs of equal blocks on different machines; *crossover* erases some machines and
+    has a Monte Carlo tree search serve what is then missing, with some chance after merging blocks
+    of a job into a larger one. The fittest stay: the cheapest, of equals those with most to spare.
 
     Notes
     -----

@@ -1,11 +1,9 @@
 """Plans between classes of GPUs and workloads, and prices that prove them.
 
-Plans are filled pair by pair, split at random, or best. Prices are found exactly as longest paths:
-between the offline classes, and a node ``none`` for GPUs that take nobody, runs what an exchange
-gains: from k' to k, the most that w(o, k) exceeds w(o, k') by, over the GPUs o that serve k' now.
-Let v be the longest paths from ``none``. If no circle gains, these are prices of the offline side
-that hold with equality on every pair in use: the plan is optimal. A circle that gains is an
-exchange that improves the plan.
+Prices are longest paths from a node ``none``, for GPUs that take nobody, to the offline classes. An
+arc from k' to k is what an exchange gains: the most that w(o, k) exceeds w(o, k') by, over the GPUs
+o that serve k' now. If no circle gains, these prices hold with equality on every pair in use: the
+plan is optimal. A circle that gains is an exchange that improves the plan.
 """
 
 from __future__ import annotations
@@ -186,7 +184,7 @@ def longest_paths(
 def prices_of(
     weights: NDArray[np.int64], plan: Plan, counts: Counts, stopped: Callable[[], bool]
 ) -> NDArray[np.int64]:
-    """Return the offline side's prices that prove a plan optimal; 0 or more if it is not."""
+    """Return the offline side's prices, which prove a plan that is optimal."""
     return longest_paths(exchanges(weights, plan, counts, stopped), stopped)[0]
 
 

@@ -4,11 +4,8 @@
 >>> problem
 Problem(1000 jobs, 5 blocks, 12 configurations, 1 machine types)
 
-Problems are built from arrays of integers, never from an object a job. The same arguments give the
-same problem, on the same platform and version of numpy (whose streams may change with a version).
-``docs/reference/families.md`` has a table of all families.
-
-Every problem has a schedule, except those of ``mixed-fleet-infeasible``, which have none.
+Problems are the same for the same arguments, platform and version of numpy. Every one has a
+schedule, except those of ``mixed-fleet-infeasible``; ``docs/reference/families.md`` lists all.
 """
 
 from __future__ import annotations
@@ -64,8 +61,6 @@ def generate(name: str, *, n: int, seed: int, **parameters: object) -> Problem:
     """
     return family(name).drawn(n, seed, parameters)
 
-
-# -- a fixed selection over all families and sizes -----------------------------------------------
 
 _LOADS = ({"m": 5}, {"m": 1}, {"m": 30})
 #: The parameters a family is drawn with, in turn. No family is here whose problems are infeasible,

@@ -48,22 +48,18 @@ class Parameter(NamedTuple):
 
 def integer(default: int, least: int | str, most: int, more: int = 0) -> Parameter:
     """Return a whole parameter of at least a number, or at least another parameter and some."""
-
-    def check(values: _Values, name: str) -> None:
-        values._whole(name, least=int(values._bound(least)) + more, most=most)
-
-    return Parameter(default, check)
+    return Parameter(
+        default, lambda v, name: v._whole(name, least=int(v._bound(least)) + more, most=most)
+    )
 
 
 def real(
     default: Number, *, least: Number | str = 0, above: Number | None = None, most: Number
 ) -> Parameter:
     """Return a parameter that is a number, turned into a Fraction."""
-
-    def check(values: _Values, name: str) -> None:
-        values._number(name, least=values._bound(least), above=above, most=most)
-
-    return Parameter(default, check)
+    return Parameter(
+        default, lambda v, name: v._number(name, least=v._bound(least), above=above, most=most)
+    )
 
 
 def choice(*known: str) -> Parameter:
@@ -148,8 +144,8 @@ def power_law(
 ) -> Integers:
     """Draw supply that grows like a power of the block's size, with noise: shape (count, k).
 
-    Each job's exponent is uniform between the two. `units` are what a block of size 1 gives but for
-    noise; by default their logarithm is uniform between those of 100 and 1,000.
+    Exponents are uniform between the two. `units` are what a block of size 1 gives but for noise;
+    by default from 100 to 1,000, with a uniform logarithm.
     """
     exponent = rng.uniform(*exponents, count)
     if units is None:

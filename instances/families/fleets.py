@@ -19,8 +19,8 @@ from .synthetic import EXPONENTS
 
 #: GPU types of 7 compute slices and 5 plain profiles each, oldest first.
 _GPUS = ("a100-40gb", "a100-80gb", "h100-80gb", "h200-141gb", "b200-180gb")
-#: "tight": as many machines of each type as a plain schedule takes that shares the jobs out by
-#: prices of its own, not by the costs; "ample": twice as many. Both can serve.
+#: "tight": as many machines of each type as a plain schedule takes that goes by prices of its own,
+#: not by the costs; "ample": twice as many. Both can serve.
 LIMITS = choice("none", "ample", "tight")
 _SLOWEST, _FASTEST = 0.7, 3.0
 # Speeds of GPU types differ from job to job by so much (standard deviation of the logarithm).
@@ -39,8 +39,8 @@ _COST_STEP = real("1/2", above=0, most=1000)
 class _Fleet(NamedTuple):
     """GPU types beside each other, each with the same blocks in slices; jobs drawn for them.
 
-    A GPU type's `worth` is a price of its own; `prices` (k,) are its blocks' shares of that.
-    No machine holds more than 7 slices, so no configuration is priced above its machine.
+    A GPU type's `worth` is a price of its own; `prices` (k,) are its blocks' shares of that: no
+    configuration is priced above its machine.
     """
 
     parts: tuple[Machines, ...]
@@ -64,11 +64,10 @@ def draw_costs(rng: Rng, speeds: Floats, step: Fraction) -> list[Fraction]:
 
 
 def _draw(rng: Rng, n: int, types: int, cost_step: Fraction, m: Fraction) -> _Fleet:
-    """Draw a fleet and jobs for it.
+    """Draw a fleet and jobs for it; speeds and costs are made up.
 
-    Speeds are 0.7 to 3 times an A100's; a job's supply is a power law of the block's slices, times
-    the type's speed, times a factor of the job's own for each type. Two jobs in five need blocks of
-    at least 2 or 3 slices. Speeds and costs are made up, names and configurations the catalogue's.
+    A job's supply is a power law of the block's slices, times the type's speed, times a factor of
+    the job's own for each type.
     """
     parts = tuple(mig(key, f"{key}:") for key in _GPUS[:types])
     speeds = np.sort(_SLOWEST * (_FASTEST / _SLOWEST) ** rng.random(types))
@@ -109,9 +108,8 @@ def mixed_fleet(
 def mixed_fleet_infeasible(rng: Rng, n: int, *, types: int) -> Problem:
     """Fleets that fall short of the demands by a few per cent, on all GPU types together.
 
-    Prices prove it: with w_t the worth of GPU type t and a block of s slices priced at w_t s / 7,
-    the jobs' cheapest fractional options are worth more than all machines. The limits follow what
-    the jobs would buy of each type at these prices, so that no prices prove much more.
+    With w_t the worth of GPU type t and a block of s slices priced at w_t s / 7, the jobs' cheapest
+    fractional options are worth more than all machines; limits follow what jobs would then buy.
     """
     whole(n, "n of family 'mixed-fleet-infeasible'", least=1, error=InvalidOption)
     fleet = _draw(rng, n, types, Fraction(1, 2), Fraction(30))
@@ -136,10 +134,7 @@ def mixed_fleet_infeasible(rng: Rng, n: int, *, types: int) -> Problem:
 
 
 def _worth_bought(fleet: _Fleet) -> Floats:
-    """Return what the jobs' cheapest fractional options are worth, by GPU type: shape (types,).
-
-    Supply is cut at the demand, so that the sum is at most what whole blocks cost (theory 6.1).
-    """
+    """Return what the jobs' cheapest fractional options are worth (theory 6.1), by GPU type."""
     types = len(fleet.parts)
     bought = np.zeros(types)
     for piece in pieces(len(fleet.demands)):
@@ -166,10 +161,7 @@ def _short_limits(worth: Floats, bought: Floats, shortage: float) -> list[int]:
 
 
 def _plain_schedule(fleet: _Fleet) -> list[int]:
-    """Count the machines of a schedule that gives each job blocks of one type and one more block.
-
-    Of all such options within a GPU type each job takes the cheapest one at the fleet's prices.
-    """
+    """Count the machines if each job takes blocks of one type and one more, the cheapest such."""
     k, width = len(fleet.prices), len(fleet.prices) // len(fleet.parts)
     blocks = np.zeros(k, dtype=np.int64)
     for piece in pieces(len(fleet.demands)):
@@ -210,8 +202,6 @@ def machines_for(blocks: Integers, machines: Machines) -> int:
         total += int(number)
     return total
 
-
-# -- clusters: few kinds of jobs, many of each -----------------------------------------------
 
 #: GPU types, slowest first.
 _CLUSTER = ("t4-16gb", "p100-16gb", "v100-16gb", "v100-32gb", "a10-24gb", "a100-80gb", "h100-80gb")

@@ -1,8 +1,7 @@
 """Families of measured throughputs of real models under random latency limits.
 
-A job is a model and a latency limit. As the limit grows, more operating points are admitted, so a
-model has only so many different rows of supply; the chance of each is the length of its interval of
-limits. A job is therefore one draw from a short table, however many jobs there are.
+A job is a model and a latency limit. A model has only so many different rows of supply, one for
+each interval of limits, so a job is one draw from a short table.
 """
 
 from __future__ import annotations
@@ -134,9 +133,8 @@ def memory_shares(rng: Rng, n: int, *, compute: int, memory: int, m: Fraction) -
 def _curves(steps: Integers, step: float) -> Integers:
     """Return what so many steps of a GPU give each of the measured rows: shape (rows, shares).
 
-    Between the measured sizes a curve is a straight line, as it is from nothing to the smallest; a
-    larger share never gives less. Below the smallest size that serves within the limit it gives
-    nothing.
+    Between nothing and the measured sizes a curve is straight, and never falls; below the smallest
+    size that serves within the limit it is nothing.
     """
     shares, sizes = steps * step, np.array([0, *mig().slices]) / 7
     measured = np.maximum.accumulate(measured_rows().supply, axis=1)

@@ -98,8 +98,6 @@ def stock_divisible(rng: Rng, n: int, *, miss: int) -> Problem:
     return _stock(sizes, pieces, _DIVISIBLE, "stock")
 
 
-# -- a bound is easy, and the schedule that meets it is not, or does not exist -----------------
-
 _MACHINE = MachineType("machine")
 # Slices that a job of "hair" and "full" takes on average, of the 7 of a machine.
 _SLICES = 5
@@ -178,13 +176,13 @@ def _non_irup(rng: Rng, n: int) -> Problem:
 
 def _non_irup_listed(rng: Rng, n: int) -> Problem:
     a, b, c = _GADGET
-    shapes = []
+    names, shapes = ("third", "quarter", "eleventh"), []
     for x in range(_GADGET_CAPACITY // a + 1):
         for y in range((_GADGET_CAPACITY - a * x) // b + 1):
             # c is the smallest size, so what is left has no room for any block
             z = (_GADGET_CAPACITY - a * x - b * y) // c
-            shapes.append(Configuration({"third": x, "quarter": y, "eleventh": z}))
-    return _gadget(rng, n, made(["third", "quarter", "eleventh"], shapes, [_MACHINE], _GADGET))
+            shapes.append(Configuration(dict(zip(names, (x, y, z), strict=True))))
+    return _gadget(rng, n, made(names, shapes, [_MACHINE], _GADGET))
 
 
 def _gadget(rng: Rng, n: int, machines: Machines) -> Problem:
@@ -203,14 +201,8 @@ def _gadget(rng: Rng, n: int, machines: Machines) -> Problem:
     return machines.problem(needed * amount - rng.integers(0, amount), supply)
 
 
-_KINDS = {
-    "hair": _hair,
-    "one-block": _one_block,
-    "full": _full,
-    "triplets": _triplets,
-    "non-irup": _non_irup,
-    "non-irup-listed": _non_irup_listed,
-}
+_DRAWN = (_hair, _one_block, _full, _triplets, _non_irup, _non_irup_listed)
+_KINDS = {draw.__name__[1:].replace("_", "-"): draw for draw in _DRAWN}
 
 
 @family(14, kind=choice(*_KINDS))

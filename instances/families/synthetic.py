@@ -159,8 +159,6 @@ def mig_serving(rng: Rng, n: int, *, rates: str, m: Fraction) -> Problem:
     return machines.drawn(n, draw)
 
 
-# -- GPUs cut into shares: configurations bounded by size, never listed ------------------------
-
 _SHARES = {"m": LOAD, "step": integer(5, 1, 50), "floor": integer(50, "step", 100)}
 
 
@@ -193,7 +191,7 @@ def size_bounded_mixed(
 
 
 def _curves(rng: Rng, count: int) -> tuple[Floats, Floats]:
-    """Draw each job's throughput on a whole GPU and its curve's constant."""
+    """Draw throughputs on a whole GPU and curves' constants."""
     return 10 ** rng.uniform(4, 5, count), 10 ** rng.uniform(-1, 1, count)
 
 
