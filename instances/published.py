@@ -22,6 +22,8 @@ from cms.fleet.serving.service import Service
 from cms.values.frozen import FrozenMap
 from cms.values.numbers import format_exact
 
+__all__ = ["scenario"]
+
 _DATA = Path(__file__).parent / "data"
 _ARTIFACT = "M. Lee et al., ParvaGPU, SC '24 (artifact MunQ-Lee/ParvaGPU_SC24, MIT)"
 _SOURCE = f"{_ARTIFACT}; the optimum was computed and proved for this project"

@@ -54,7 +54,7 @@ def generate(name: str, *, n: int, seed: int, **parameters: object) -> Problem:
     """Draw one problem of n jobs; the same arguments give the same problem.
 
     The parameters are the family's own: ``family(name).parameters()`` has their defaults. Numbers
-    may be given as text; :class:`InvalidOption` says what is unknown or out of its range.
+    may be given as text; :class:`cms.InvalidOption` says what is unknown or out of range.
 
     >>> generate("mixed-fleet", n=4, seed=1, types=5, limits="tight")
     Problem(4 jobs, 25 blocks, 60 configurations, 5 machine types)
