@@ -64,7 +64,9 @@ def node(costs: list[int], visits: int | None = None) -> _Node:
     [
         ("minimum", [[11, 11], [10, 20], [19, 19]], 1),  # the least of all costs
         ("mean", [[11, 11], [10, 20], [19, 19]], 0),
-        ("minimum", [[10, 20, 20, 20] * 9, [11] * 36, [11]], 2),  # the third was hardly looked at
+        ("mean", [[11] * 100, [17] * 10, [10, 20] * 20], 0),  # looked at often, and cheap
+        # the third was hardly looked at
+        ("minimum", [[100, 200, 200, 200] * 9, [110] * 36, [110]], 2),
     ],
 )
 def test_the_way_down_weighs_costs_and_visits(
