@@ -33,8 +33,6 @@ def listed(
     found = {}
     for line in table.strip().splitlines():
         name, optimum, bounds, title, *of = (cell.strip() for cell in line.split("|"))
-        if name in found or len(bounds.split()) > len(_BOUNDS) or len(of) > 1:
-            raise ValueError(f"{line.strip()!r} is not a line of a new problem")
         known = zip(_BOUNDS, bounds.split(), strict=False)
         found[name] = NamedProblem(
             name=name,
@@ -45,8 +43,6 @@ def listed(
             infeasible=optimum == "none",
             bounds=FrozenMap({bound: Fraction(value) for bound, value in known if value != "-"}),
         )
-    if found.keys() != makers.keys():
-        raise ValueError(f"problems without a line: {sorted(makers.keys() - found.keys())}")
     return found
 
 
@@ -57,21 +53,17 @@ def attribute(known: Mapping[str, NamedProblem], name: str) -> NamedProblem:
     return found
 
 
-# -- set cover ---------------------------------------------------------------------------------
-
-
 def _identity(
     demands: Mapping[str, int], configurations: AnyConfiguration | Iterable[AnyConfiguration]
 ) -> Problem:
-    """Build the problem in which the block ``a`` gives 1 to the job ``a`` and nothing to others."""
     jobs = [Job(name, demand, {name: 1}) for name, demand in demands.items()]
     return Problem(configurations=configurations, jobs=jobs)
 
 
 def set_cover(sets: Iterable[Iterable[str]]) -> Problem:
-    """Embed set cover: one job and one block an element, one configuration a set.
+    """Embed set cover, with its optimum: one job and one block an element, a configuration a set.
 
-    The optima agree, so no factor (1 - epsilon) ln n is possible in polynomial time unless P = NP.
+    So no factor (1 - epsilon) ln n is possible in polynomial time unless P = NP.
     """
     configurations = [Configuration(dict.fromkeys(elements, 1)) for elements in sets]
     elements = dict.fromkeys(block for shape in configurations for block in shape.blocks)
@@ -81,8 +73,8 @@ def set_cover(sets: Iterable[Iterable[str]]) -> Problem:
 def vector_cover(q: int) -> Problem:
     """Set cover over the nonzero vectors of F_2^q, the set of v being {e : <e, v> = 1}.
 
-    Every element is in 2^(q-1) of the 2^q - 1 sets, and so many sets of weight 1 / 2^(q-1) cover
-    everything; but any q - 1 sets miss a vector that is orthogonal to all of their v.
+    All 2^q - 1 sets, of weight 1 / 2^(q-1) each, cover everything; but any q - 1 sets miss a vector
+    that is orthogonal to all of their v.
     """
     vectors = range(1, 2**q)
     return set_cover(
@@ -96,35 +88,28 @@ def greedy_trap(h: int) -> Problem:
     Each group covers strictly more of what is left than a row does, so greedy takes the h groups.
     """
     columns = range(2**h - 1)
-    groups, start = [], 0
-    for width in (2**i for i in reversed(range(h))):
-        groups.append([f"{row}{c}" for row in "ab" for c in columns[start : start + width]])
-        start += width
-    return set_cover([*groups, *([f"{row}{c}" for c in columns] for row in "ab")])
+    # the widths before a group's are 2^h less twice its own
+    groups = [columns[2**h - 2 * 2**i :][: 2**i] for i in reversed(range(h))]
+    wide = ([f"{row}{c}" for row in "ab" for c in group] for group in groups)
+    return set_cover([*wide, *([f"{row}{c}" for c in columns] for row in "ab")])
 
 
 def harmonic_trap(q: int) -> Problem:
     """Take q^3 elements in q equal columns; before the columns, the sets that greedy prefers.
 
-    Each of these takes ceil(R / q) of the R elements left, spread evenly over the columns: as many
-    as any column has left, and it is listed first.
+    Each takes ceil(R / q) of the R elements left, evenly: as many as any column has left.
     """
-    left = [[f"{column}.{i}" for i in range(q * q)] for column in range(q)]
-    columns = [list(elements) for elements in left]
-    preferred = []
+    columns = [[f"{column}.{i}" for i in range(q * q)] for column in range(q)]
+    left, preferred = [list(elements) for elements in columns], []
     while rest := sum(map(len, left)):
         preferred.append([max(left, key=len).pop() for _ in range(-(-rest // q))])
     return set_cover([*preferred, *columns])
 
 
-# -- gaps of bounds ----------------------------------------------------------------------------
-
-
 def separate_types(n: int, copies: int, decoy: bool = False) -> Problem:
     """Identity, demands 1, and machines that hold copies of one type only.
 
-    With a decoy there is a machine with a block of each type too, which serves everybody. In parts,
-    the machines of many copies are cheaper; whole ones are not.
+    With a decoy there is a machine for everybody too; parts of those of many copies are cheaper.
     """
     jobs = dict.fromkeys([f"t{i}" for i in range(n)], 1)
     machines = [Configuration({name: copies}) for name in jobs]
@@ -160,9 +145,6 @@ def half_trap(eta: Fraction) -> Problem:
     )
 
 
-# -- all configurations up to a size -----------------------------------------------------------
-
-
 def packing(sizes: Sequence[int], capacity: int, demands: Sequence[int]) -> Problem:
     """Embed cutting stock: identity, and every multiset of sizes within the capacity."""
     names = [str(size) for size in sizes]
@@ -176,13 +158,9 @@ def two_numbers(width: int, listed: Sequence[int], machines: int, total: int) ->
     The m machines suffice iff m listed numbers, repetition allowed, sum to the total: NP-hard for
     two jobs and two types, when configurations are listed.
     """
-    return _identity(
-        {"a": total, "b": machines * width - total},
-        [Configuration({"a": w, "b": width - w}) for w in listed],
-    )
+    shapes = [Configuration({"a": w, "b": width - w}) for w in listed]
+    return _identity({"a": total, "b": machines * width - total}, shapes)
 
-
-# -- what is known of them ---------------------------------------------------------------------
 
 PROBLEMS = listed(
     """

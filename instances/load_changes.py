@@ -1,8 +1,7 @@
 """Fleets whose load changes: the services of S1 to S6 at two moments, and days of daily waves.
 
-For two moments, rates are those of the scenarios, times a random factor each, scaled to a fleet of
-about so many GPUs; at the second moment each is multiplied by another random factor. All are
-seeded, and rates are rounded to tenths of an item per second.
+For two moments, rates are those of the scenarios, times a random factor each, scaled to a fleet;
+at the second each is multiplied by another. All are seeded and rounded to tenths of an item/s.
 """
 
 from __future__ import annotations
@@ -26,7 +25,6 @@ from cms.values.frozen import FrozenMap
 from . import published
 from .families.time_sharing import CURVES
 
-_NAMES = ("S1", "S2", "S3", "S4", "S5", "S6")
 #: Of the factors by which the first moment's rates differ from the scenarios'.
 _SPREAD = 0.5
 _DOUBLINGS = 60
@@ -37,7 +35,7 @@ def pool() -> tuple[Service, ...]:
     """Return the 61 services of S1 to S6, named after model and scenario."""
     return tuple(
         replace(each, name=f"{each.name}-{name}")
-        for name in _NAMES
+        for name in ("S1", "S2", "S3", "S4", "S5", "S6")
         for each in published.scenario(name).services
     )
 
@@ -48,16 +46,14 @@ def before_and_after(
     """Draw the load of a fleet of about so many GPUs at two moments.
 
     `sigma` is the standard deviation of the logarithm of the factor between the moments; so many
-    `services` of the pool are drawn, by default all. At most 3 processes in an instance, as the
-    scenarios are published.
+    `services` of the pool are drawn, by default all.
     """
     every = pool()
     count = len(every) if services is None else services
     if not 1 <= count <= len(every):
         raise InvalidOption(f"services is {count}; expected 1 to {len(every)}")
     chance = np.random.default_rng(seed)
-    chosen = sorted(chance.choice(len(every), count, replace=False))
-    drawn = [every[at] for at in chosen]
+    drawn = [every[at] for at in sorted(chance.choice(len(every), count, replace=False))]
     rates = [float(s.rate_rps) * chance.lognormal(0.0, _SPREAD) for s in drawn]
     factors = chance.lognormal(0.0, float(sigma), count)
     scale = _scale(drawn, rates, gpus)
@@ -92,7 +88,11 @@ def _scale(services: Sequence[Service], rates: Sequence[float], gpus: int) -> fl
         raise InvalidOption(f"gpus is {gpus}; expected {least} or more for so many services")
 
     def slices(scale: float) -> int:
-        return sum(_slices(t, scale * rate) for t, rate in zip(tables, rates, strict=True))
+        total = 0
+        for table, rate in zip(tables, rates, strict=True):
+            whole = int(scale * rate / table[-1])
+            total += 7 * whole + bisect_left(table, scale * rate - whole * table[-1])
+        return total
 
     low, high = 0.0, 1.0
     while slices(high) <= 7 * gpus:
@@ -101,12 +101,6 @@ def _scale(services: Sequence[Service], rates: Sequence[float], gpus: int) -> fl
         middle = (low + high) / 2
         low, high = (middle, high) if slices(middle) <= 7 * gpus else (low, middle)
     return low
-
-
-def _slices(table: Sequence[float], rate: float) -> int:
-    """Return the compute slices that a rate takes."""
-    whole = int(rate / table[-1])
-    return 7 * whole + bisect_left(table, rate - whole * table[-1])
 
 
 @cache
@@ -127,8 +121,6 @@ def _tables() -> Mapping[str, tuple[float, ...]]:
     return tables
 
 
-# -- days ---------------------------------------------------------------------------------------
-
 _DAY_S = 86_400
 #: Waves go up and down by these shares of the mean rate; noise has this standard deviation.
 _LEAST_SWING, _MOST_SWING, _NOISE = 0.2, 0.8, 0.03
@@ -140,10 +132,7 @@ _LIMITS, _SHARED_GPU = (60, 110, 180), "a100-80gb"
 
 @dataclass(frozen=True)
 class Days:
-    """Services with their highest rates, and their rates at 0, `step_s`, 2 `step_s`, ... seconds.
-
-    The last moment of the last day is included.
-    """
+    """Services with their highest rates, and their rates every `step_s` to the last day's end."""
 
     services: tuple[Service, ...]
     operating_points: tuple[OperatingPoint, ...]
@@ -156,10 +145,9 @@ def draw(
 ) -> Days:
     """Draw services and their rates, the same waves every day.
 
-    Each service is one of the 61 of S1 to S6 (its model and its limit) or, `sharing` GPUs in time,
-    one of 30 of made-up models (:mod:`instances.families.time_sharing`). Its rate is a wave with a
-    period of a day, a swing of 20 to 80 % of the mean and a phase of its own, and 3 % of noise at
-    each step; a step divides a day.
+    Each service is one of the 61 of S1 to S6 or, `sharing` GPUs in time, one of 30 of made-up
+    models (:mod:`instances.families.time_sharing`). Its rate is a wave of a day with a phase of its
+    own, and noise at each step; a step divides a day.
     """
     chance = random.Random(seed)
     known = [replace(each, rate_rps=each.rate_rps * _FACTOR) for each in pool()]

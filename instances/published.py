@@ -25,10 +25,8 @@ from cms.values.numbers import format_exact
 __all__ = ["scenario"]
 
 _DATA = Path(__file__).parent / "data"
-_SOURCE = (
-    "M. Lee et al., ParvaGPU, SC '24 (artifact MunQ-Lee/ParvaGPU_SC24, MIT); the optimum was "
-    "computed and proved for this project"
-)
+_ARTIFACT = "M. Lee et al., ParvaGPU, SC '24 (artifact MunQ-Lee/ParvaGPU_SC24, MIT)"
+_SOURCE = f"{_ARTIFACT}; the optimum was computed and proved for this project"
 #: The fewest GPUs, and the exact value of LP_DW.
 _KNOWN = {
     "S1": (2, Fraction(10, 7)),

@@ -36,13 +36,11 @@ def long_decimals() -> Problem:
 
 def limited_type(limit: int, dear: bool = True) -> Problem:
     """Serve a demand of 12 by machines that give 2 at cost 1, few of them, or 5 at cost 3."""
-    types = [MachineType("cheap", cost=1, limit=limit)]
-    shapes = [Configuration({"small": 1}, machine="cheap")]
-    supply = {"small": 2}
-    if dear:
-        types.append(MachineType("dear", cost=3))
-        shapes.append(Configuration({"large": 1}, machine="dear"))
-        supply["large"] = 5
+    types = [MachineType("cheap", cost=1, limit=limit), MachineType("dear", cost=3)]
+    shapes = [Configuration({"small": 1}, "cheap"), Configuration({"large": 1}, "dear")]
+    supply = {"small": 2, "large": 5}
+    if not dear:
+        types, shapes, supply = types[:1], shapes[:1], {"small": 2}
     return Problem(configurations=shapes, jobs=[Job("job", 12, supply)], machine_types=types)
 
 

@@ -43,21 +43,16 @@ _DIGITS = 40
 
 @dataclass(frozen=True)
 class MigServingFastOptions(CheckedFields):
-    """Options of :class:`~algorithms.mig_serving.MigServingFast`.
-
-    The figures are those of a public re-implementation, but for the score.
+    """Options of :class:`MigServingFast`; but for the score as in a public re-implementation.
 
     Parameters
     ----------
     score : {"capped", "plain"}, default "capped"
-        What a machine satisfies counts as its blocks give, each at most the whole demand
-        (``plain``), or up to what is missing (``capped``, ours). The two differ where a machine can
-        finish a job: there ``plain`` gives small jobs whole machines.
+        Whether what a machine gives counts up to what is missing (ours), or up to the demand.
     mixed : int, default 3
-        Different jobs on one machine, at most; 2 to 3 in MIG-serving, as remembered.
+        Different jobs on one machine, at most; 2 to 3 in MIG-serving.
     last_mile : number, default 1/10
-        Once no job is missing a larger part of its demand, one job more may be mixed, and scores
-        are capped.
+        Once no job is missing a larger part, one job more is mixed, and scores are capped.
     """
 
     score: str = "capped"
@@ -71,10 +66,9 @@ class MigServingFastOptions(CheckedFields):
 
 
 class Filled(NamedTuple):
-    """A machine with its blocks handed out: a GPU configuration, in MIG-serving's words.
+    """A machine with its blocks handed out: (block type, job, number), and (job, amount), in order.
 
-    `blocks` are (block type, job, number), `gives` are (job, amount), both in order; a block that
-    would give its job nothing is left idle.
+    A block that would give its job nothing is left idle.
     """
 
     shape: int
@@ -87,7 +81,6 @@ class Filled(NamedTuple):
             left[j] -= times * amount
 
 
-@dataclass(frozen=True)
 class Services:
     """The jobs and machines of a reduced problem, in int64.
 
@@ -96,24 +89,17 @@ class Services:
     (n, k) is the part of a job's demand that a block satisfies, at most 1.
     """
 
-    tables: Tables
-    needs: list[int]
-    supply: list[list[int]]
-    prices: list[int]
-    utility: NDArray[np.float64]
-
-    @classmethod
-    def of(cls, tables: Tables) -> Services:
-        """Read the tables of a reduced problem."""
-        needs, supply = [], []
+    def __init__(self, tables: Tables) -> None:
+        self.tables = tables
+        self.needs: list[int] = []
+        self.supply: list[list[int]] = []
         for demand, row in zip(tables.demands.tolist(), tables.supply.tolist(), strict=True):
             shift = max(0, demand.bit_length() - _DIGITS)
-            needs.append(-(-demand >> shift))
-            supply.append([amount >> shift for amount in row])
-        utility = np.array(supply, dtype=np.float64).reshape(tables.n, tables.k)
-        utility /= np.array(needs, dtype=np.float64).reshape(tables.n, 1)
-        prices, _ = common_denominator(tables.costs)
-        return cls(tables, needs, supply, prices, utility)
+            self.needs.append(-(-demand >> shift))
+            self.supply.append([amount >> shift for amount in row])
+        self.utility = np.array(self.supply, dtype=np.float64).reshape(tables.n, tables.k)
+        self.utility /= np.array(self.needs, dtype=np.float64).reshape(tables.n, 1)
+        self.prices, _ = common_denominator(tables.costs)
 
     @property
     def alone(self) -> list[Fraction]:
@@ -171,19 +157,14 @@ class Services:
         )
 
 
-class Patterns(NamedTuple):
-    """Ways to hand out all blocks of configurations to numbered places, whichever jobs take these.
+def patterns(
+    shapes: Sequence[Sequence[int]], places: int, mixed: int
+) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """List the ways to hand out all blocks of each configuration, to at most `mixed` places.
 
-    `shapes` (rows,) are the configurations, `counts` (rows, places, k) how many blocks of each type
-    each place gets: floats, for products, of small whole numbers.
+    Return the configurations (rows,), and how many blocks of each type each place gets (rows,
+    places, k): floats, for products, of small whole numbers.
     """
-
-    shapes: NDArray[np.int64]
-    counts: NDArray[np.float64]
-
-
-def patterns(shapes: Sequence[Sequence[int]], places: int, mixed: int) -> Patterns:
-    """List the ways to hand out the blocks of each configuration, to at most `mixed` places."""
     rows, tables = [], []
     for at, shape in enumerate(shapes):
         for used in range(1, min(mixed, places) + 1):
@@ -195,7 +176,7 @@ def patterns(shapes: Sequence[Sequence[int]], places: int, mixed: int) -> Patter
                 table[:, chosen] = taken.transpose(0, 2, 1)
                 tables.append(table)
                 rows += [at] * len(ways)
-    return Patterns(np.array(rows, dtype=np.int64), np.concatenate(tables))
+    return np.array(rows, dtype=np.int64), np.concatenate(tables)
 
 
 def _shares(count: int, used: int) -> Iterator[tuple[int, ...]]:
@@ -231,7 +212,7 @@ def fitting(shapes: Sequence[Sequence[int]], places: int, mixed: int) -> int:
 
 
 class Candidates:
-    """The best machines to open next, by the score that :class:`MigServingFast` tells of."""
+    """The best machines to open next, by the score of :class:`MigServingFast`."""
 
     def __init__(self, services: Services, options: MigServingFastOptions) -> None:
         self._services, self._mixed = services, options.mixed
@@ -258,10 +239,9 @@ class Candidates:
             [machine] = self.top(jobs, left, keep=1, capped=self._capped)
             opened.append(machine)
             if len(opened) > _MOST_MACHINES:
-                raise UnsupportedProblem(
-                    f"it would open more than {_MOST_MACHINES} machines one by one, because "
-                    "machines of little use are so much cheaper than others; use auto or greedy"
-                )
+                why = "machines of little use are so much cheaper than others; use auto or greedy"
+                many = f"it would open more than {_MOST_MACHINES} machines one by one"
+                raise UnsupportedProblem(f"{many}, because {why}")
             machine.serve(left)
         return opened
 
@@ -273,28 +253,24 @@ class Candidates:
         keep: int,
         capped: bool = True,
     ) -> list[Filled]:
-        """Return so many machines of the highest scores for a few jobs, the best first.
-
-        All ways to hand out blocks to these jobs, each missing something, are looked at. If capped,
-        and in the last mile, what a machine gives a job counts up to what that is missing alone.
-        """
+        """Return so many machines of the highest scores for a few unfinished jobs, best first."""
         late = self._late(missing)
-        rows = self._patterns(len(jobs), self._mixed + late)
+        shapes, counts = self._patterns(len(jobs), self._mixed + late)
         left = np.array([missing[j] for j in jobs], dtype=np.float64) / self._needs[list(jobs)]
         # (rows, places): what each way gives each job
-        parts = np.einsum("rpi,pi->rp", rows.counts, self._services.utility[list(jobs)])
+        parts = np.einsum("rpi,pi->rp", counts, self._services.utility[list(jobs)])
         if capped or late:
             np.minimum(parts, left, out=parts)
         scores = parts @ left
-        scores /= self._costs[rows.shapes]
+        scores /= self._costs[shapes]
         # Ways that differ in blocks that give nothing are one machine: some more than wanted.
         some = min(len(scores), 4 * keep)
         order = np.argpartition(-scores, some - 1)[:some] if some < len(scores) else range(some)
         best: dict[Filled, None] = {}
         for r in sorted(order, key=lambda r: (-scores[r], r)):
-            table = rows.counts[r]
+            table = counts[r]
             blocks = [(int(i), jobs[p], int(table[p, i])) for p, i in np.argwhere(table)]
-            machine = self._services.filled(int(rows.shapes[r]), blocks)
+            machine = self._services.filled(int(shapes[r]), blocks)
             if machine.gives:
                 best[machine] = None
             if len(best) == keep:
@@ -302,10 +278,9 @@ class Candidates:
         return list(best)
 
     def shortlist(self, missing: NDArray[np.int64], *, capped: bool) -> list[int]:
-        """Choose six jobs, in order, for which a machine is worth most, whatever is opened.
+        """Choose six jobs, in order, for which one block, or all of a type, counts most.
 
-        They are those for which one block of a type counts most, and all blocks of a type that a
-        machine can have; types take turns. Fewer where the table of ways would be too large.
+        Types take turns. They are fewer where the table of ways would be too large.
         """
         places = self._places
         open_jobs = np.flatnonzero(missing > 0)
@@ -335,7 +310,7 @@ class Run:
 
     def __init__(self, problem: Problem, options: MigServingFastOptions) -> None:
         self._reduction = reduce(problem)
-        self.services = Services.of(Tables.of(self._reduction.problem))
+        self.services = Services(Tables.of(self._reduction.problem))
         self.candidates = Candidates(self.services, options)
 
     def fast(self, budget: Budget) -> list[Filled] | None:
@@ -349,7 +324,7 @@ class Run:
 
 
 class ByScores:
-    """What both algorithms take, and that nothing is proved of them."""
+    """What both algorithms take; nothing is proved of them."""
 
     def support(self, problem: Problem, options: MigServingFastOptions) -> Support:
         """Refuse limits, machines without a cost, and what is too much to be done one by one."""
@@ -371,19 +346,17 @@ class ByScores:
             blocks = max(sum(row) for row in tables.counts)
             jobs = min(tables.n, options.mixed + 1)
             if blocks > _MOST_BLOCKS or fitting(tables.counts, jobs, jobs) < jobs:
-                return Support(
-                    False,
+                reason = (
                     f"the ways to hand out the blocks of a machine (up to {blocks}, of {tables.k} "
                     f"types) to {jobs} jobs are all scored; at most {_MOST_BLOCKS} blocks and a "
-                    f"table of {_MOST_NUMBERS} numbers are tried; choose mixed smaller, or auto",
+                    f"table of {_MOST_NUMBERS} numbers are tried; choose mixed smaller, or auto"
                 )
-            machines += sum(map(int, Services.of(tables).alone))
+                return Support(False, reason)
+            machines += sum(map(int, Services(tables).alone))
         if machines > _MOST_MACHINES:
-            return Support(
-                False,
-                f"it would open up to {machines} machines one by one, at most {_MOST_MACHINES} are "
-                "tried; use auto or greedy, which open equal machines at once",
-            )
+            reason = f"it would open up to {machines} machines one by one, at most {_MOST_MACHINES}"
+            other = "use auto or greedy, which open equal machines at once"
+            return Support(False, f"{reason} are tried; {other}")
         return Support(True)
 
     def guarantee(self, problem: Problem, options: MigServingFastOptions) -> None:
@@ -398,10 +371,9 @@ class MigServingFast(ByScores):
     machine is opened, what is missing is counted anew, and so on until nothing is. At most a few
     different jobs share a machine; in the last mile, when no job is missing much, one more.
 
-    All ways to hand out a machine's blocks to six jobs are scored at once (fewer jobs where the
-    ways are too many for a table). Up to six unfinished jobs the best machine is therefore found
-    exactly; with more of them the six are those to which a block of some type, or all blocks of a
-    type on a machine, are worth most.
+    All ways to hand out a machine's blocks to six jobs are scored at once (fewer where the ways are
+    too many for a table): those to which a block of some type, or all of it on a machine, are worth
+    most. Up to six unfinished jobs the best machine is found exactly.
 
     Notes
     -----
@@ -436,6 +408,5 @@ class MigServingFast(ByScores):
     ) -> Iterator[Claim]:
         """Yield one schedule."""
         run = Run(problem, options)
-        machines = run.fast(budget)
-        if machines is not None:
+        if (machines := run.fast(budget)) is not None:
             yield run.claim(machines, "fast algorithm")

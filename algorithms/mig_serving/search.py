@@ -29,28 +29,28 @@ _EXCHANGES, _MERGING = 4, 0.25
 class MigServingOptions(MigServingFastOptions):
     """Options of :class:`~algorithms.mig_serving.MigServing`.
 
-    Figures are MIG-serving's, as remembered, or by trial on S1 to S6 and on random workloads.
+    Figures are MIG-serving's, as remembered, or by trial.
 
     Parameters
     ----------
     score, mixed, last_mile
         As :class:`MigServingFastOptions` has them; the search's score is capped.
     rounds_without_gain : int, default 10
-        The genetic algorithm ends after so many rounds that save nothing; MIG-serving's.
+        The genetic algorithm ends after so many rounds that save nothing.
     population : int, default 8
-        Deployments that are kept from round to round, the fittest ones. Each has one child a round.
+        Deployments kept from round to round, the fittest; each has one child a round.
     erased : number, default 1/4
-        Crossover erases at least one machine and at most this part of them, drawn at random.
+        Crossover erases at least one machine and at most this part of them.
     playouts : int, default 20
         Of each tree search.
     drawn : int, default 5
-        Unfinished jobs, drawn at random, that the children of a node serve; MIG-serving's.
+        Unfinished jobs, drawn at random, that the children of a node serve.
     children : int, default 10
-        The machines of the highest scores that a node is cut to; MIG-serving's.
+        The machines of the highest scores that a node is cut to.
     buckets : int, default 10
         Steps in which a playout sees how much of a demand is missing.
     backup : {"minimum", "mean"}, default "minimum"
-        What a node knows of the playouts below it; one of the two in MIG-serving.
+        What a node knows of the playouts below it.
     """
 
     rounds_without_gain: int = 10
@@ -64,15 +64,10 @@ class MigServingOptions(MigServingFastOptions):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for name, most in (
-            ("rounds_without_gain", 10**9),
-            ("population", 1_000),
-            ("playouts", 10**6),
-            ("drawn", 8),
-            ("children", 1_000),
-            ("buckets", 200),
-        ):
-            self._whole(name, least=1, most=most)
+        most = {"rounds_without_gain": 10**9, "population": 1_000, "playouts": 10**6}
+        most |= {"drawn": 8, "children": 1_000, "buckets": 200}
+        for name, largest in most.items():
+            self._whole(name, least=1, most=largest)
         self._number("erased", most=1)
         self._one_of("backup", ("minimum", "mean"))
 
@@ -99,9 +94,8 @@ class _Node:
 class TreeSearch:
     """Looks for the cheapest machines that serve what is missing.
 
-    A node is what jobs lack, an edge a machine that is opened; a path from the root to a node where
-    nothing is missing is a solution, and its cost is to be small. A node's edges are cut before it
-    is expanded: of jobs drawn at random among those unfinished, the machines of the highest scores.
+    A node is what jobs lack, an edge a machine that is opened; a node's edges are the machines of
+    the highest scores for unfinished jobs, drawn at random.
     """
 
     def __init__(
@@ -132,10 +126,9 @@ class TreeSearch:
         return best
 
     def playout(self, missing: Sequence[int], budget: Budget | None = None) -> Path | None:
-        """Open machines at random, of those good where this much is missing; None if stopped.
+        """Open machines at random until nothing is missing, of those good there; None if stopped.
 
-        What is known to be good is worked out once for all states that agree on how much of every
-        job is missing, in so many steps. The machines serve all that is missing.
+        These are worked out once for all states that agree on what is missing, in so many steps.
         """
         left, opened = list(missing), []
         needs, steps = self._services.needs, self._options.buckets
@@ -159,7 +152,7 @@ class TreeSearch:
         return Path(opened, self._services.cost(opened))
 
     def _descend(self, root: _Node) -> tuple[list[Filled], list[_Node]]:
-        """Walk down to a node that was never visited, or where nothing is missing."""
+        """Walk down to a node never visited, or where nothing is missing."""
         node, machines, way = root, [], [root]
         while node.visits:
             if node.edges is None:
@@ -180,20 +173,20 @@ class TreeSearch:
         return machines, way
 
     def _promising(self, node: _Node, root: _Node) -> int:
-        """Choose the child with the least lower confidence bound of its cost (UCB)."""
-        spread = sqrt(log(node.visits))
-        bounds = [self._part(after, root) - spread / sqrt(after.visits) for after in node.nodes]
-        return bounds.index(min(bounds))
+        """Choose the child with the least lower confidence bound of its cost (UCB).
 
-    def _part(self, node: _Node, root: _Node) -> float:
-        """Return what is known of a node as a part of the range of costs seen, 0 the least.
-
-        Costs are whole numbers of any size, their quotients small.
+        Costs, whole numbers of any size, count as parts of the range seen, 0 the least.
         """
-        span = (root.most - root.best) or 1
-        if self._options.backup == "mean":
-            return (node.total - node.visits * root.best) / (node.visits * span)
-        return (node.best - root.best) / span
+        spread, span = sqrt(log(node.visits)), (root.most - root.best) or 1
+
+        def bound(at: int) -> float:
+            after = node.nodes[at]
+            part = (after.best - root.best) / span
+            if self._options.backup == "mean":
+                part = (after.total - after.visits * root.best) / (after.visits * span)
+            return part - spread / sqrt(after.visits)
+
+        return min(range(len(node.nodes)), key=bound)
 
     def _good(self, missing: Sequence[int]) -> list[Filled]:
         """Return the machines of the highest scores for some unfinished jobs, drawn at random."""
@@ -207,8 +200,7 @@ class TreeSearch:
 class Deployment(NamedTuple):
     """Machines that serve all jobs: a chromosome.
 
-    `spare` is what jobs have too much, in machines that would give it: of equally dear deployments
-    the one with more to spare is nearer to doing without a machine.
+    `spare` is what jobs have too much, in machines: with more of it one is nearer to superfluous.
     """
 
     machines: tuple[Filled, ...]
@@ -234,10 +226,7 @@ class Genetic:
         ]
 
     def deployment(self, machines: Sequence[Filled]) -> Deployment:
-        """Make a deployment of machines that serve all jobs; machines it can do without go.
-
-        The dearest go first, of equals the first.
-        """
+        """Make a deployment of machines; those it can do without go, the dearest first."""
         left = self._services.missing(machines)
         kept = []
         prices = self._services.prices
@@ -252,10 +241,7 @@ class Genetic:
     def improvements(
         self, first: Deployment, budget: Budget | None = None
     ) -> Iterator[tuple[Deployment, int]]:
-        """Yield better and better deployments, each with the round it was found in.
-
-        Ends after the rounds without gain that the options allow, or when stopped.
-        """
+        """Yield better and better deployments, each with the round it was found in."""
         best, population = first, [first]
         idle = turn = 0
         while idle < self._options.rounds_without_gain:
@@ -277,8 +263,7 @@ class Genetic:
     def mutated(self, deployment: Deployment) -> Deployment:
         """Exchange the jobs of equal blocks on different machines, some pairs at random.
 
-        Every job keeps its blocks; what changes is who shares a machine with whom, and so what the
-        next crossover erases together.
+        What changes is who shares a machine, and so what the next crossover erases together.
         """
         machines = list(deployment.machines)
         filled = self._services.filled
@@ -304,11 +289,7 @@ class Genetic:
         return deployment._replace(machines=tuple(machines))
 
     def crossed(self, parent: Deployment, budget: Budget | None = None) -> Deployment | None:
-        """Erase part of a deployment and have the tree search serve what is then missing.
-
-        With some chance blocks of one job on one of the other machines are merged before. None if
-        stopped before there is a child.
-        """
+        """Erase part of a deployment, perhaps merge blocks, and serve what is then missing."""
         every, random = parent.machines, self._random
         most = max(1, int(len(every) * self._options.erased))
         erased = random.sample(range(len(every)), random.randint(1, most))
@@ -322,9 +303,8 @@ class Genetic:
     def merged(self, machine: Filled, missing: Sequence[int]) -> Filled:
         """Merge several blocks of one job on a machine into a larger one, if there is a way.
 
-        `missing` is what jobs lack with the machine as it is. The larger block gives the job more
-        than any of those merged, and all but it and the other jobs' blocks of the new configuration
-        goes where most is missing. The job may end with less than before.
+        `missing` is what jobs lack with the machine as it is. Blocks that are then idle go one by
+        one where they count most, to no more different jobs than may be mixed.
         """
         services = self._services
         ways = []
@@ -348,14 +328,6 @@ class Genetic:
         blocks, left = [*others, (i, j, 1)], list(missing)
         machine.serve(left, -1)
         services.filled(shape, blocks).serve(left)
-        return self._filled_up(shape, blocks, left)
-
-    def _filled_up(self, shape: int, blocks: list[tuple[int, int, int]], left: list[int]) -> Filled:
-        """Hand out the idle blocks of a machine one by one, each where it counts most.
-
-        Not to more different jobs than may be mixed; jobs lack what is left.
-        """
-        services = self._services
         free = services.free(shape, blocks)
         while True:
             there = {j for _, j, _ in blocks}
@@ -378,12 +350,10 @@ class Genetic:
 class MigServing(ByScores):
     """MIG-serving's optimiser: its fast algorithm, then a genetic one around a tree search.
 
-    The fast deployment is the first of a population. In every round each deployment has a child:
-    *mutation* exchanges the jobs of equal blocks on different machines; *crossover* erases some
-    machines at random and has a Monte Carlo tree search serve what is then missing, with some
-    chance after merging several blocks of a job into a larger one. The fittest stay: the cheapest,
-    of equals those whose jobs have most too much. Every cheaper schedule is claimed at once; the
-    search ends after ten rounds without one, or at the limit.
+    The fast deployment is the first of a population. In every round each has a child: *mutation*
+    exchanges the jobs of equal blocks on different machines; *crossover* erases some machines and
+    has a Monte Carlo tree search serve what is then missing, with some chance after merging blocks
+    of a job into a larger one. The fittest stay: the cheapest, of equals those with most to spare.
 
     Notes
     -----

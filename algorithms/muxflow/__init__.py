@@ -32,8 +32,6 @@ from .plans import (
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from numpy.typing import NDArray
-
     from cms.plugin.algorithm import Budget, Named
 
 #: Sub-clusters that are told apart; GPUs, or workloads, that are drawn one by one into them.
@@ -47,11 +45,9 @@ class MuxFlowOptions(CheckedFields):
     Parameters
     ----------
     parts : int, default 1
-        Into how many random sub-clusters of equal size GPUs and workloads are split, each matched
-        by itself; the bound is one for the whole all the same.
+        Random sub-clusters of equal size, each matched by itself; the bound is for the whole.
     stay : int, default 0
-        What it is worth, in millionths, that a workload need not move: added to the weight of an
-        online class with what runs there. The gap says how much value that costs at most.
+        What it is worth, in millionths, that a workload stays where it runs; the gap says its cost.
     """
 
     parts: int = 1
@@ -99,19 +95,14 @@ class MuxFlow:
     def support(self, problem: SharingProblem, options: MuxFlowOptions) -> Support:
         """Refuse counts so large that sums of them leave 61 bits, and parts of too many GPUs."""
         gpus, work = (sum(counts) for counts in counts_of(problem))
+        classes, many = sum(problem.weights.shape), f"{shown(max(gpus, work))} GPUs or workloads"
         largest = int(problem.weights.max(initial=0)) + options.stay
-        if not fits(gpus, work, sum(problem.weights.shape), largest):
-            return Support(
-                False,
-                f"{shown(max(gpus, work))} GPUs or workloads in {sum(problem.weights.shape)} "
-                "classes are more than the flow's 61 bits hold; count in larger units",
-            )
+        if not fits(gpus, work, classes, largest):
+            too_many = f"in {classes} classes are more than the flow's 61 bits hold"
+            return Support(False, f"{many} {too_many}; count in larger units")
         if options.parts > 1 and max(gpus, work) > _MOST_UNITS:
-            return Support(
-                False,
-                f"{shown(max(gpus, work))} GPUs or workloads are drawn one by one into "
-                f"{options.parts} parts; at most {_MOST_UNITS} are; leave parts at 1",
-            )
+            drawn = f"are drawn one by one into {options.parts} parts; at most {_MOST_UNITS} are"
+            return Support(False, f"{many} {drawn}; leave parts at 1")
         return Support(True)
 
     def guarantee(self, problem: SharingProblem, options: MuxFlowOptions) -> Guarantee | None:
@@ -124,41 +115,31 @@ class MuxFlow:
         self, problem: SharingProblem, options: MuxFlowOptions, budget: Budget
     ) -> Iterator[Named]:
         """Yield plans and prices."""
+
+        def stopped() -> bool:
+            return budget.stopped
+
+        counts, weights = counts_of(problem), np.array(problem.weights)
+        for row, gpus in enumerate(problem.online):
+            if gpus.running is not None:
+                column = problem.offline_index[gpus.running]
+                if weights[row, column] != FORBIDDEN:
+                    weights[row, column] += options.stay
+        sides, words = [counts], "flow"
+        whole, found = Counter[tuple[int, int]](), []
         with suppress(Stopped):
-            yield from _claims(problem, options, budget)
-
-
-def _claims(problem: SharingProblem, options: MuxFlowOptions, budget: Budget) -> Iterator[Named]:
-    def stopped() -> bool:
-        return budget.stopped
-
-    counts = counts_of(problem)
-    weights = _staying(problem, options.stay)
-    sides, words = [counts], "flow"
-    if options.parts > 1:
-        sides = parted(counts, options.parts, budget.seed)
-        words = f"flow in {options.parts} parts"
-    elif not options.stay:
-        greedy = filled(pairs_by_weight(weights), counts, stopped)
-        yield claim_plan(problem, greedy, "greedy by weight")
-        prices = rough_prices(weights, greedy, counts, stopped)
-        yield claim_prices(problem, prices, "prices of the greedy plan")
-    whole, found = Counter[tuple[int, int]](), []
-    for side in sides:
-        plan = best_plan(weights, side, budget)
-        whole.update(plan)
-        found.append(prices_of(weights, plan, side, stopped))
-    yield claim_plan(problem, whole, words)
-    middle = np.sort(np.stack(found), axis=0)[(len(found) - 1) // 2]
-    yield claim_prices(problem, middle, f"prices of the {words}")
-
-
-def _staying(problem: SharingProblem, worth: int) -> NDArray[np.int64]:
-    """Return the weights, with what it is worth that nothing moves."""
-    weights = np.array(problem.weights)
-    for row, gpus in enumerate(problem.online):
-        if gpus.running is not None:
-            column = problem.offline_index[gpus.running]
-            if weights[row, column] != FORBIDDEN:
-                weights[row, column] += worth
-    return weights
+            if options.parts > 1:
+                sides = parted(counts, options.parts, budget.seed)
+                words = f"flow in {options.parts} parts"
+            elif not options.stay:
+                greedy = filled(pairs_by_weight(weights), counts, stopped)
+                yield claim_plan(problem, greedy, "greedy by weight")
+                prices = rough_prices(weights, greedy, counts, stopped)
+                yield claim_prices(problem, prices, "prices of the greedy plan")
+            for side in sides:
+                plan = best_plan(weights, side, budget)
+                whole.update(plan)
+                found.append(prices_of(weights, plan, side, stopped))
+            yield claim_plan(problem, whole, words)
+            middle = np.sort(np.stack(found), axis=0)[(len(found) - 1) // 2]
+            yield claim_prices(problem, middle, f"prices of the {words}")

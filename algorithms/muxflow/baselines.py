@@ -31,7 +31,10 @@ class NoOptions:
 
 
 class _Baseline(ABC):
-    """A method that fills pairs of classes in some order, and promises nothing about the loss."""
+    """A method that fills pairs of classes in some order, each with all that is left of both.
+
+    Its running time is O(G K log(G K)) at most, whatever the counts.
+    """
 
     name: str
     options_type = NoOptions
@@ -51,8 +54,7 @@ class _Baseline(ABC):
         """Yield one plan."""
         pairs = self._pairs(problem.weights, budget.seed)
         with suppress(Stopped):
-            plan = filled(pairs, counts_of(problem), lambda: budget.stopped)
-            yield named_plan(problem, plan)
+            yield named_plan(problem, filled(pairs, counts_of(problem), lambda: budget.stopped))
 
     @abstractmethod
     def _pairs(self, weights: NDArray[np.int64], seed: int) -> NDArray[np.int64]:
@@ -60,14 +62,12 @@ class _Baseline(ABC):
 
 
 class SharingGreedy(_Baseline):
-    """Fill the pairs of classes by falling weight, each with all that is left of both.
+    """Fill the pairs of classes by falling weight.
 
     Notes
     -----
     **Guarantee.** Half of the most value: a pair that is taken keeps at most two others out, each
     worth no more. Promises are about the loss, so that none is stated.
-
-    **Running time.** O(G K log(G K)), whatever the counts.
 
     References
     ----------
@@ -89,12 +89,7 @@ class SharingGreedy(_Baseline):
 
 
 class SharingRandom(_Baseline):
-    """Fill the allowed pairs of classes in random order, each with all that is left of both.
-
-    Notes
-    -----
-    **Guarantee.** None: a baseline. **Running time.** O(G K log(G K)), whatever the counts.
-    """
+    """Fill the allowed pairs of classes in random order: a baseline without a guarantee."""
 
     name = "sharing_random"
 
@@ -104,12 +99,7 @@ class SharingRandom(_Baseline):
 
 
 class SharingFirstFit(_Baseline):
-    """Give each online class, in its order, the first offline classes that may run there.
-
-    Notes
-    -----
-    **Guarantee.** None: a baseline. **Running time.** O(G K), whatever the counts.
-    """
+    """Give each online class, in its order, the first offline classes allowed: a baseline."""
 
     name = "sharing_first_fit"
 
@@ -118,12 +108,7 @@ class SharingFirstFit(_Baseline):
 
 
 class SharingDedicated(_Baseline):
-    """Share nothing: every GPU is its online service's alone.
-
-    Notes
-    -----
-    **Guarantee.** None: a baseline. **Running time.** None worth saying.
-    """
+    """Share nothing: every GPU is its online service's alone; a baseline without a guarantee."""
 
     name = "sharing_dedicated"
 

@@ -27,10 +27,9 @@ MOST_GPUS = 1_500
 
 
 class SharingDense:
-    """Match GPUs and workloads one by one, without classes: what counting classes saves.
+    """Match GPUs and workloads one by one, in one flow: what counting classes saves.
 
-    Every GPU and every workload is a node of its own in one flow of unit capacities; the plan is
-    told, and proved, in classes.
+    The plan is told, and proved, in classes.
 
     Notes
     -----
@@ -61,11 +60,8 @@ class SharingDense:
         """Refuse more GPUs or workloads than a table of single ones can have."""
         most = max(sum(counts) for counts in counts_of(problem))
         if most > MOST_GPUS:
-            return Support(
-                False,
-                f"{shown(most)} GPUs or workloads have a row or column each; at most {MOST_GPUS} "
-                "do; use muxflow",
-            )
+            many = f"{shown(most)} GPUs or workloads have a row or column each"
+            return Support(False, f"{many}; at most {MOST_GPUS} do; use muxflow")
         return Support(True)
 
     def guarantee(self, problem: SharingProblem, options: NoOptions) -> Guarantee:

@@ -1,11 +1,9 @@
 """Plans between classes of GPUs and workloads, and prices that prove them.
 
-Plans are filled pair by pair, split at random, or best. Prices are found exactly as longest paths:
-between the offline classes, and a node ``none`` for GPUs that take nobody, runs what an exchange
-gains: from k' to k, the most that w(o, k) exceeds w(o, k') by, over the GPUs o that serve k' now.
-Let v be the longest paths from ``none``. If no circle gains, these are prices of the offline side
-that hold with equality on every pair in use: the plan is optimal. A circle that gains is an
-exchange that improves the plan.
+Prices are longest paths from a node ``none``, for GPUs that take nobody, to the offline classes. An
+arc from k' to k is what an exchange gains: the most that w(o, k) exceeds w(o, k') by, over the GPUs
+o that serve k' now. If no circle gains, these prices hold with equality on every pair in use: the
+plan is optimal. A circle that gains is an exchange that improves the plan.
 """
 
 from __future__ import annotations
@@ -44,7 +42,7 @@ Plan: TypeAlias = dict[tuple[int, int], int]
 
 
 def counts_of(problem: SharingProblem) -> Counts:
-    """Return how many GPUs and workloads each class has."""
+    """Count the GPUs and workloads of each class."""
     return [each.count for each in problem.online], [each.count for each in problem.offline]
 
 
@@ -56,7 +54,7 @@ def named_plan(problem: SharingProblem, plan: Plan) -> SharingPlan:
 
 def claim_plan(problem: SharingProblem, plan: Plan, words: str) -> Named:
     """Claim a plan, and name the part of the method that found it."""
-    made: Any = named_plan(problem, plan)  # what `Named` takes is typed by problems of machines
+    made: Any = named_plan(problem, plan)  # `Named` is typed by problems of machines
     return Named(made, words)
 
 
@@ -174,8 +172,7 @@ def longest_paths(
     length = np.zeros(len(gains), dtype=np.int64)
     for _ in range(len(gains) + 1 if sweeps is None else sweeps):
         look(stopped)
-        longer = (gains + length[:, None]).max(axis=0)
-        longer = np.maximum(longer, length)
+        longer = np.maximum((gains + length[:, None]).max(axis=0), length)
         if longer[-1] > 0:  # a circle through `none` gains
             break
         if (longer == length).all():
@@ -187,18 +184,14 @@ def longest_paths(
 def prices_of(
     weights: NDArray[np.int64], plan: Plan, counts: Counts, stopped: Callable[[], bool]
 ) -> NDArray[np.int64]:
-    """Return the offline side's prices that prove a plan optimal; 0 or more if it is not."""
+    """Return the offline side's prices, which prove a plan that is optimal."""
     return longest_paths(exchanges(weights, plan, counts, stopped), stopped)[0]
 
 
 def rough_prices(
     weights: NDArray[np.int64], plan: Plan, counts: Counts, stopped: Callable[[], bool]
 ) -> NDArray[np.int64]:
-    """Return prices that prove something, beside a plan that need not be optimal.
-
-    Any prices of one side prove a bound; those that come up on the way to the longest paths are
-    looked at after a few sweeps each, and the best taken.
-    """
+    """Return the best prices of those on the way to the longest paths: any prove a bound."""
     gains = exchanges(weights, plan, counts, stopped)
     allowed = np.maximum(weights, 0)
     most = allowed.max(axis=0, initial=0)

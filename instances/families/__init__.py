@@ -4,11 +4,8 @@
 >>> problem
 Problem(1000 jobs, 5 blocks, 12 configurations, 1 machine types)
 
-Problems are built from arrays of integers, never from an object a job. The same arguments give the
-same problem, on the same platform and version of numpy (whose streams may change with a version).
-``docs/reference/families.md`` has a table of all families.
-
-Every problem has a schedule, except those of ``mixed-fleet-infeasible``, which have none.
+Problems are the same for the same arguments, platform and version of numpy. Every one has a
+schedule, except those of ``mixed-fleet-infeasible``; ``docs/reference/families.md`` lists all.
 """
 
 from __future__ import annotations
@@ -28,12 +25,8 @@ from .family import Family
 __all__ = ["VARIANTS", "Family", "UnknownFamily", "families", "family", "generate", "suite"]
 
 _FOUND = (each for module in (fleets, measured, stock, synthetic) for each in vars(module).values())
-_FAMILIES = {
-    each.name: each
-    for each in sorted(
-        (each for each in _FOUND if isinstance(each, Family)), key=lambda each: each.number
-    )
-}
+_SORTED = sorted((each for each in _FOUND if isinstance(each, Family)), key=lambda f: f.number)
+_FAMILIES = {each.name: each for each in _SORTED}
 
 
 class UnknownFamily(InvalidOption):
@@ -48,55 +41,26 @@ def families() -> tuple[str, ...]:
 def family(name: str) -> Family:
     """Return a family, which knows its number and its parameters.
 
-    Raises
-    ------
-    UnknownFamily
-        If there is none of this name.
-
-    Examples
-    --------
     >>> family("mixed-fleet").parameters()
     {'m': 5, 'types': 3, 'cost_step': '1/2', 'limits': 'none'}
     """
     if name not in _FAMILIES:
-        raise UnknownFamily(
-            f"there is no family {name!r}; expected one of {', '.join(_FAMILIES)}"
-            + nearest(name, _FAMILIES)
-        )
+        known = f"expected one of {', '.join(_FAMILIES)}{nearest(name, _FAMILIES)}"
+        raise UnknownFamily(f"there is no family {name!r}; {known}")
     return _FAMILIES[name]
 
 
 def generate(name: str, *, n: int, seed: int, **parameters: object) -> Problem:
-    """Draw one problem; the same arguments give the same problem.
+    """Draw one problem of n jobs; the same arguments give the same problem.
 
-    Parameters
-    ----------
-    name : str
-        A family, one of :func:`families`.
-    n : int
-        Number of jobs, >= 0 (>= 1 for ``mixed-fleet-infeasible``).
-    seed : int
-        >= 0.
-    **parameters
-        The family's own, by name; ``family(name).parameters()`` has their defaults. Numbers may be
-        given as numbers or as text.
+    The parameters are the family's own: ``family(name).parameters()`` has their defaults. Numbers
+    may be given as text; :class:`cms.InvalidOption` says what is unknown or out of range.
 
-    Raises
-    ------
-    UnknownFamily
-        If there is no family of this name.
-    InvalidOption
-        If a parameter is unknown or a value is out of its range.
-
-    Examples
-    --------
     >>> generate("mixed-fleet", n=4, seed=1, types=5, limits="tight")
     Problem(4 jobs, 25 blocks, 60 configurations, 5 machine types)
     """
     return family(name).drawn(n, seed, parameters)
 
-
-# -- a fixed selection over all families and sizes -----------------------------------------------
 
 _LOADS = ({"m": 5}, {"m": 1}, {"m": 30})
 #: The parameters a family is drawn with, in turn. No family is here whose problems are infeasible,
@@ -151,26 +115,9 @@ def suite(
     """List problems of the selected families and all sizes; all of them have a schedule.
 
     Families come in turn, and each takes its variants in turn. The sizes of a family's problems
-    are spread evenly over the logarithm, from 1 to `largest` inclusive.
+    are spread evenly over the logarithm, from 1 to `largest`, which a family with a single problem
+    takes. Each is a name and the arguments of :func:`generate`: all ints and texts.
 
-    Parameters
-    ----------
-    instances : int
-        How many.
-    largest : int
-        The largest number of jobs, >= 1; a family with a single problem takes it.
-    seed : int
-        Gives each problem a seed of its own.
-    names : sequence of str, optional
-        The families to draw from; all of :data:`VARIANTS` by default.
-
-    Yields
-    ------
-    tuple of str and dict
-        A name, and the arguments of :func:`instances.families.generate`: all ints and texts.
-
-    Examples
-    --------
     >>> listed = list(suite(40, 1000, seed=1))
     >>> listed[0][0], listed[0][1]["n"], listed[26][1]["n"]
     ('real-rows', 1, 100)
@@ -180,9 +127,8 @@ def suite(
     rng = np.random.default_rng(whole(seed, "seed", least=0, error=InvalidOption))
     for name in names:
         if name not in VARIANTS:
-            raise InvalidOption(
-                f"there is no family {name!r} in the selection; it has {', '.join(VARIANTS)}"
-            )
+            known = ", ".join(VARIANTS)
+            raise InvalidOption(f"there is no family {name!r} in the selection; it has {known}")
     for at in range(count):
         turn, which = divmod(at, len(names))
         name = names[which]

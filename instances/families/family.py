@@ -15,10 +15,10 @@ from cms.values.fields import CheckedFields
 from cms.values.names import nearest
 from cms.values.numbers import Number, whole
 
-from .machines import Draw, Floats, Integers, Machines, Rng
+from .machines import Floats, Integers, Machines, Rng
 
 #: Standard deviation of the logarithm of supply around a power law.
-NOISE = 0.05
+_NOISE = 0.05
 
 
 class _Values(CheckedFields):
@@ -48,22 +48,18 @@ class Parameter(NamedTuple):
 
 def integer(default: int, least: int | str, most: int, more: int = 0) -> Parameter:
     """Return a whole parameter of at least a number, or at least another parameter and some."""
-
-    def check(values: _Values, name: str) -> None:
-        values._whole(name, least=int(values._bound(least)) + more, most=most)
-
-    return Parameter(default, check)
+    return Parameter(
+        default, lambda v, name: v._whole(name, least=int(v._bound(least)) + more, most=most)
+    )
 
 
 def real(
     default: Number, *, least: Number | str = 0, above: Number | None = None, most: Number
 ) -> Parameter:
     """Return a parameter that is a number, turned into a Fraction."""
-
-    def check(values: _Values, name: str) -> None:
-        values._number(name, least=values._bound(least), above=above, most=most)
-
-    return Parameter(default, check)
+    return Parameter(
+        default, lambda v, name: v._number(name, least=v._bound(least), above=above, most=most)
+    )
 
 
 def choice(*known: str) -> Parameter:
@@ -89,10 +85,8 @@ class Family:
         known = self.parameters()
         for name in given.keys() - known:
             listed = ", ".join(f"{key} (default {value})" for key, value in known.items())
-            raise InvalidOption(
-                f"family {self.name!r} has no parameter {name!r}{nearest(name, known)}; it has "
-                + listed
-            )
+            what = f"family {self.name!r} has no parameter {name!r}{nearest(name, known)}"
+            raise InvalidOption(f"{what}; it has {listed}")
         jobs = whole(n, f"n of family {self.name!r}", least=0, error=InvalidOption)
         seed = whole(seed, f"seed of family {self.name!r}", least=0, error=InvalidOption)
         values = _Values(self.name, {**known, **given})
@@ -104,12 +98,7 @@ class Family:
 
 def family(number: int, **parameters: Parameter) -> Callable[[Callable[..., Problem]], Family]:
     """Make a family of a function, which has its name and takes its parameters by name."""
-
-    def make(draw: Callable[..., Problem]) -> Family:
-        name = draw.__name__.replace("_", "-")
-        return Family(name, number, draw, parameters)
-
-    return make
+    return lambda draw: Family(draw.__name__.replace("_", "-"), number, draw, parameters)
 
 
 #: The median of a job's demand, in sevenths of what a whole machine gives it.
@@ -120,27 +109,21 @@ _SPREAD = 0.5
 
 def draw_demands(rng: Rng, machine: Integers, m: Fraction) -> Integers:
     """Draw demands for jobs to which a whole machine gives so much."""
-    middle = machine * float(m / 7)
     # numpy's lognormal takes one exponential after the other, the same on every processor
-    spread = rng.lognormal(0.0, _SPREAD, len(machine))
-    return np.maximum(np.rint(middle * spread).astype(np.int64), 1)
-
-
-def jobs_of(rng: Rng, machines: Machines, supply: Callable[[int], Integers], m: Fraction) -> Draw:
-    """Return what draws jobs one like the other, of this supply."""
-
-    def draw(count: int) -> tuple[Integers, Integers]:
-        drawn = supply(count)
-        return draw_demands(rng, whole_machine(drawn, machines.counts), m), drawn
-
-    return draw
+    drawn = machine * float(m / 7) * rng.lognormal(0.0, _SPREAD, len(machine))
+    return np.maximum(np.rint(drawn).astype(np.int64), 1)
 
 
 def draw_alike(
     rng: Rng, n: int, machines: Machines, supply: Callable[[int], Integers], m: Fraction
 ) -> Problem:
-    """Draw a problem of n such jobs."""
-    return machines.drawn(n, jobs_of(rng, machines, supply, m))
+    """Draw a problem of n jobs one like the other, of this supply."""
+
+    def draw(count: int) -> tuple[Integers, Integers]:
+        drawn = supply(count)
+        return draw_demands(rng, whole_machine(drawn, machines.counts), m), drawn
+
+    return machines.drawn(n, draw)
 
 
 def whole_machine(supply: Integers, counts: Integers) -> Integers:
@@ -161,14 +144,18 @@ def power_law(
 ) -> Integers:
     """Draw supply that grows like a power of the block's size, with noise: shape (count, k).
 
-    Each job's exponent is uniform between the two. `units` are what a block of size 1 gives but for
-    noise; by default their logarithm is uniform between those of 100 and 1,000.
+    Exponents are uniform between the two. `units` are what a block of size 1 gives but for noise;
+    by default from 100 to 1,000, with a uniform logarithm.
     """
     exponent = rng.uniform(*exponents, count)
     if units is None:
         units = 100 * 10 ** rng.random(count)
-    smooth = units[:, None] * slices ** exponent[:, None]
-    supply = smooth * rng.lognormal(0.0, NOISE, smooth.shape)
+    return noisy(rng, units[:, None] * slices ** exponent[:, None])
+
+
+def noisy(rng: Rng, smooth: Floats) -> Integers:
+    """Draw supply around these values."""
+    supply = smooth * rng.lognormal(0.0, _NOISE, smooth.shape)
     return np.maximum(np.rint(supply), 1).astype(np.int64)
 
 

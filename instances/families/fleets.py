@@ -13,14 +13,14 @@ from cms.problem.parts import MachineType
 from cms.problem.problem import Problem
 from cms.values.numbers import whole
 
-from .family import LOAD, NOISE, choice, draw_demands, family, integer, real, whole_machine
+from .family import LOAD, choice, draw_demands, family, integer, noisy, real, whole_machine
 from .machines import Floats, Integers, Machines, Rng, cut, draw_rows, joined, mig, pieces
 from .synthetic import EXPONENTS
 
 #: GPU types of 7 compute slices and 5 plain profiles each, oldest first.
 _GPUS = ("a100-40gb", "a100-80gb", "h100-80gb", "h200-141gb", "b200-180gb")
-#: "tight": as many machines of each type as a plain schedule takes that shares the jobs out by
-#: prices of its own, not by the costs; "ample": twice as many. Both can serve.
+#: "tight": as many machines of each type as a plain schedule takes that goes by prices of its own,
+#: not by the costs; "ample": twice as many. Both can serve.
 LIMITS = choice("none", "ample", "tight")
 _SLOWEST, _FASTEST = 0.7, 3.0
 # Speeds of GPU types differ from job to job by so much (standard deviation of the logarithm).
@@ -39,8 +39,8 @@ _COST_STEP = real("1/2", above=0, most=1000)
 class _Fleet(NamedTuple):
     """GPU types beside each other, each with the same blocks in slices; jobs drawn for them.
 
-    A GPU type's `worth` is a price of its own; `prices` (k,) are its blocks' shares of that.
-    No machine holds more than 7 slices, so no configuration is priced above its machine.
+    A GPU type's `worth` is a price of its own; `prices` (k,) are its blocks' shares of that: no
+    configuration is priced above its machine.
     """
 
     parts: tuple[Machines, ...]
@@ -52,10 +52,7 @@ class _Fleet(NamedTuple):
 
     def problem(self, limits: Sequence[int | None]) -> Problem:
         """Make the problem of so many machines of each type."""
-        machine_types = tuple(
-            MachineType(key, cost=cost, limit=limit)
-            for key, cost, limit in zip(_GPUS, self.costs, limits, strict=False)
-        )
+        machine_types = tuple(map(MachineType, _GPUS, self.costs, limits))
         machines = joined(self.parts)._replace(machine_types=machine_types)
         return machines.problem(self.demands, self.supply)
 
@@ -67,11 +64,10 @@ def draw_costs(rng: Rng, speeds: Floats, step: Fraction) -> list[Fraction]:
 
 
 def _draw(rng: Rng, n: int, types: int, cost_step: Fraction, m: Fraction) -> _Fleet:
-    """Draw a fleet and jobs for it.
+    """Draw a fleet and jobs for it; speeds and costs are made up.
 
-    Speeds are 0.7 to 3 times an A100's; a job's supply is a power law of the block's slices, times
-    the type's speed, times a factor of the job's own for each type. Two jobs in five need blocks of
-    at least 2 or 3 slices. Speeds and costs are made up, names and configurations the catalogue's.
+    A job's supply is a power law of the block's slices, times the type's speed, times a factor of
+    the job's own for each type.
     """
     parts = tuple(mig(key, f"{key}:") for key in _GPUS[:types])
     speeds = np.sort(_SLOWEST * (_FASTEST / _SLOWEST) ** rng.random(types))
@@ -85,12 +81,11 @@ def _draw(rng: Rng, n: int, types: int, cost_step: Fraction, m: Fraction) -> _Fl
         curve = unit[:, None] * slices ** exponent[:, None]
         own = speeds * rng.lognormal(0.0, _AFFINITY, (count, types))
         smooth = own[:, :, None] * curve[:, None, :]
-        noisy = smooth * rng.lognormal(0.0, NOISE, smooth.shape)
-        supply = np.maximum(np.rint(noisy), 1).astype(np.int64)
+        supply = noisy(rng, smooth)
         least = rng.choice(len(_MEMORY), count, p=_MEMORY)
         supply *= np.arange(len(slices)) >= least[:, None, None]
-        whole = supply[:, :, -1].sum(axis=1) // types
-        return draw_demands(rng, whole, m), supply.reshape(count, -1)
+        demands = draw_demands(rng, supply[:, :, -1].sum(axis=1) // types, m)
+        return demands, supply.reshape(count, -1)
 
     demands, supply = draw_rows(n, types * len(slices), draw)
     prices = np.concatenate([own * part.slices / 7 for own, part in zip(worth, parts, strict=True)])
@@ -113,9 +108,8 @@ def mixed_fleet(
 def mixed_fleet_infeasible(rng: Rng, n: int, *, types: int) -> Problem:
     """Fleets that fall short of the demands by a few per cent, on all GPU types together.
 
-    Prices prove it: with w_t the worth of GPU type t and a block of s slices priced at w_t s / 7,
-    the jobs' cheapest fractional options are worth more than all machines. The limits follow what
-    the jobs would buy of each type at these prices, so that no prices prove much more.
+    With w_t the worth of GPU type t and a block of s slices priced at w_t s / 7, the jobs' cheapest
+    fractional options are worth more than all machines; limits follow what jobs would then buy.
     """
     whole(n, "n of family 'mixed-fleet-infeasible'", least=1, error=InvalidOption)
     fleet = _draw(rng, n, types, Fraction(1, 2), Fraction(30))
@@ -140,10 +134,7 @@ def mixed_fleet_infeasible(rng: Rng, n: int, *, types: int) -> Problem:
 
 
 def _worth_bought(fleet: _Fleet) -> Floats:
-    """Return what the jobs' cheapest fractional options are worth, by GPU type: shape (types,).
-
-    Supply is cut at the demand, so that the sum is at most what whole blocks cost (theory 6.1).
-    """
+    """Return what the jobs' cheapest fractional options are worth (theory 6.1), by GPU type."""
     types = len(fleet.parts)
     bought = np.zeros(types)
     for piece in pieces(len(fleet.demands)):
@@ -157,7 +148,7 @@ def _worth_bought(fleet: _Fleet) -> Floats:
 
 
 def _short_limits(worth: Floats, bought: Floats, shortage: float) -> list[int]:
-    """Say how many machines of each type there are, so that all together are worth too little."""
+    """Limit machines so that all together are worth too little."""
     enough = bought.sum() / (1 + shortage)
     limits = np.maximum(np.floor(bought / worth / (1 + shortage)), 1).astype(np.int64)
     while limits @ worth > enough:  # types that had less than a machine got one
@@ -170,10 +161,7 @@ def _short_limits(worth: Floats, bought: Floats, shortage: float) -> list[int]:
 
 
 def _plain_schedule(fleet: _Fleet) -> list[int]:
-    """Count the machines of a schedule that gives each job blocks of one type and one more block.
-
-    Of all such options within a GPU type each job takes the cheapest one at the fleet's prices.
-    """
+    """Count the machines if each job takes blocks of one type and one more, the cheapest such."""
     k, width = len(fleet.prices), len(fleet.prices) // len(fleet.parts)
     blocks = np.zeros(k, dtype=np.int64)
     for piece in pieces(len(fleet.demands)):
@@ -214,8 +202,6 @@ def machines_for(blocks: Integers, machines: Machines) -> int:
         total += int(number)
     return total
 
-
-# -- clusters: few kinds of jobs, many of each -----------------------------------------------
 
 #: GPU types, slowest first.
 _CLUSTER = ("t4-16gb", "p100-16gb", "v100-16gb", "v100-32gb", "a10-24gb", "a100-80gb", "h100-80gb")
@@ -262,24 +248,20 @@ def cluster_fleet(
     if limits != "none":
         prices = np.repeat(speeds * rng.uniform(0.8, 1.25, types) / parts, parts)
         prices *= np.tile(np.arange(1, parts + 1), types)
-        bought = _plain_blocks(prices, demands, supply, np.bincount(kind, minlength=kinds))
+        # each job takes equal blocks, those that cost it least
+        copies = -(-demands[:, None] // np.maximum(supply, 1))
+        best = np.where(supply > 0, copies * prices, np.inf).argmin(axis=1)
+        bought = np.zeros(len(prices), dtype=np.int64)
+        taken = copies[np.arange(kinds), best] * np.bincount(kind, minlength=kinds)
+        np.add.at(bought, best, taken)
         times = 1 if limits == "tight" else 2
         most_machines = [times * _next_fit(own) for own in bought.reshape(types, parts)]
-    machines = []
-    for gpu, cost, limit in zip(_CLUSTER, costs, most_machines, strict=False):
-        sizes = {f"{gpu}:{size}/{parts}": size for size in range(1, parts + 1)}
-        machines.append(cut(sizes, parts, MachineType(gpu, cost=cost, limit=limit)))
+    machine_types = map(MachineType, _CLUSTER, costs, most_machines)
+    machines = [
+        cut({f"{gpu.name}:{size}/{parts}": size for size in range(1, parts + 1)}, parts, gpu)
+        for gpu in machine_types
+    ]
     return joined(machines).problem(demands[kind], supply[kind])
-
-
-def _plain_blocks(prices: Floats, demands: Integers, supply: Integers, many: Integers) -> Integers:
-    """Count the blocks where each job takes equal ones, those that cost it least."""
-    copies = -(-demands[:, None] // np.maximum(supply, 1))
-    best = np.where(supply > 0, copies * prices, np.inf).argmin(axis=1)
-    taken = copies[np.arange(len(best)), best] * many
-    blocks = np.zeros(len(prices), dtype=np.int64)
-    np.add.at(blocks, best, taken)
-    return blocks
 
 
 def _next_fit(counts: Integers) -> int:

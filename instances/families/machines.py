@@ -82,14 +82,13 @@ def made(
     slices: Sequence[int],
 ) -> Machines:
     """Put machines together."""
-    rows = []
+    held: list[Mapping[Block, int]] = []
     for shape in configurations:
         if isinstance(shape, Configuration):
-            rows.append([shape.blocks.get(block, 0) for block in blocks])
+            held.append(shape.blocks)
         else:
-            for mine in (block for block in blocks if block in shape.sizes):
-                most = shape.largest_count(mine)
-                rows.append([most if block == mine else 0 for block in blocks])
+            held += [{mine: shape.largest_count(mine)} for mine in blocks if mine in shape.sizes]
+    rows = [[one.get(block, 0) for block in blocks] for one in held]
     counts = np.array(rows, dtype=np.int64).reshape(-1, len(blocks))
     sizes = np.array(slices, dtype=np.int64)
     for array in (counts, sizes):

@@ -1,8 +1,7 @@
 """Families of measured throughputs of real models under random latency limits.
 
-A job is a model and a latency limit. As the limit grows, more operating points are admitted, so a
-model has only so many different rows of supply; the chance of each is the length of its interval of
-limits. A job is therefore one draw from a short table, however many jobs there are.
+A job is a model and a latency limit. A model has only so many different rows of supply, one for
+each interval of limits, so a job is one draw from a short table.
 """
 
 from __future__ import annotations
@@ -81,12 +80,8 @@ def measured_rows() -> Rows:
 
 def _best(points: list[OperatingPoint], profile: str, limit: Fraction) -> Fraction:
     """Return the best throughput of one profile within a limit; 0 if there is none."""
-    rates = (
-        point.throughput_rps
-        for point in points
-        if point.profile == profile and point.latency_ms < PARVAGPU.share * limit
-    )
-    return max(rates, default=Fraction(0))
+    inside = (p for p in points if p.profile == profile and p.latency_ms < PARVAGPU.share * limit)
+    return max((p.throughput_rps for p in inside), default=Fraction(0))
 
 
 def _draw_rows(rng: Rng, count: int) -> Integers:
@@ -122,11 +117,8 @@ def memory_shares(rng: Rng, n: int, *, compute: int, memory: int, m: Fraction) -
     # a per cent of the compute is 4 units, a GB is 5: both are 400 in all
     percent, gb = 4 * compute, 5 * memory
     marks = sorted({*range(percent, 401, percent), *range(gb, 401, gb)})
-    sizes = {
-        f"{size // percent * compute}%-{size // gb * memory}gb": size
-        for size in marks
-        if size >= max(percent, gb)
-    }
+    large = [size for size in marks if size >= max(percent, gb)]
+    sizes = {f"{s // percent * compute}%-{s // gb * memory}gb": s for s in large}
     machines = cut(sizes, 400, MachineType(A100))
 
     def supply(count: int) -> Integers:
@@ -141,9 +133,8 @@ def memory_shares(rng: Rng, n: int, *, compute: int, memory: int, m: Fraction) -
 def _curves(steps: Integers, step: float) -> Integers:
     """Return what so many steps of a GPU give each of the measured rows: shape (rows, shares).
 
-    Between the measured sizes a curve is a straight line, as it is from nothing to the smallest; a
-    larger share never gives less. Below the smallest size that serves within the limit it gives
-    nothing.
+    Between nothing and the measured sizes a curve is straight, and never falls; below the smallest
+    size that serves within the limit it is nothing.
     """
     shares, sizes = steps * step, np.array([0, *mig().slices]) / 7
     measured = np.maximum.accumulate(measured_rows().supply, axis=1)

@@ -1,8 +1,7 @@
 """GPUs that offline work shares with online services: made-up fleets, and made-up measured pairs.
 
-A model of either kind has a sensitivity, an aggressiveness and, offline, a demand for SMs; what a
-pair does to each other follows from these, times noise. Nothing here was measured, and no model has
-these names.
+What a pair does to each other follows from a sensitivity, an aggressiveness and a demand for SMs,
+times noise. Nothing here was measured, and no model has these names.
 """
 
 from __future__ import annotations
@@ -31,11 +30,9 @@ _ONLINE, _OFFLINE, _JOBS = 6, 12, 3
 
 
 def shared_gpus(gpus: int, *, online: int, offline: int, seed: int) -> SharingProblem:
-    """Draw a problem: activities from Beta(2, 6), and what SMs are left for demands.
+    """Draw a problem of activities from Beta(2, 6), with half as many workloads again as GPUs.
 
-    A weight is ``min(1, share / demand) (1 - sensitivity * activity)``. Five pairs in a hundred are
-    forbidden, and those that :func:`slowdowns` says are slower than 1.2 times. There are half as
-    many workloads again as GPUs.
+    Five pairs in a hundred are forbidden, and those slower than 1.2 times by :func:`slowdowns`.
     """
     rng = np.random.default_rng([seed, gpus, online, offline])
     activity = np.maximum(np.round(100 * rng.beta(2, 6, online), 1), 1)
@@ -59,10 +56,7 @@ def shared_gpus(gpus: int, *, online: int, offline: int, seed: int) -> SharingPr
 
 
 def random_classes(seed: int, largest: int = 200) -> SharingProblem:
-    """Draw a problem without structure: few or many ties, forbidden pairs and classes.
-
-    There are at most so many GPUs, and workloads.
-    """
+    """Draw a problem without structure, of at most so many GPUs, and workloads."""
     rng = Random(f"sharing {seed}")
     classes = rng.choice([1, 2, 5, 20, largest])
     counts = []
@@ -80,10 +74,7 @@ def random_classes(seed: int, largest: int = 200) -> SharingProblem:
 
 
 def slowdowns(shares: ArrayLike, offline: int, seed: int) -> NDArray[np.float64]:
-    """Return how many times slower online classes are beside each workload, at the shares left.
-
-    Shares (G,) are in per cent; the answer has a row each, (G, K) for K offline classes.
-    """
+    """Return how many times slower online classes are, (G, K), at these shares left in per cent."""
     given = np.asarray(shares, dtype=np.float64)
     rng = np.random.default_rng([seed, len(given), offline])
     sensitive = rng.uniform(0.3, 1, len(given))
@@ -92,11 +83,7 @@ def slowdowns(shares: ArrayLike, offline: int, seed: int) -> NDArray[np.float64]
 
 
 def made_up_pairs(seed: int, *, error: float = 0.0) -> tuple[MeasuredPair, ...]:
-    """Make up what was measured of pairs at shares of 10 to 90 per cent.
-
-    The error is the standard deviation of what a predictor takes a pair's throughput and slowdown
-    for, in parts of 1; the pairs are otherwise the same.
-    """
+    """Make up what was measured of pairs, with a predictor's error (a standard deviation, of 1)."""
     rng, wrong = Random(f"pairs {seed}"), Random(f"error {seed}")
     found = []
     demands = [rng.uniform(20, 90) for _ in range(_OFFLINE)]

@@ -54,21 +54,21 @@ def stock_uniform(rng: Rng, n: int) -> Problem:
     return _stock(sizes, np.ones(n, dtype=np.int64), 150, "bin")
 
 
-def _lengths(rng: Rng, n: int, low: int, high: int) -> Integers:
-    """Draw a length for each job; those beyond the number of lengths repeat them in turn."""
-    different = rng.integers(low, high, min(n, _MOST_LENGTHS), endpoint=True)
-    return np.resize(different, n) if n else different
+def _lengths(rng: Rng, n: int, low: Fraction, high: Fraction) -> tuple[Integers, int, int]:
+    """Draw a length for each job; those beyond the number of lengths repeat them in turn.
 
-
-def _range(low: Fraction, high: Fraction) -> tuple[int, int]:
+    The least and the greatest length follow.
+    """
     shortest = max(int(low * _STOCK), 1)
-    return shortest, max(int(high * _STOCK), shortest)
+    longest = max(int(high * _STOCK), shortest)
+    different = rng.integers(shortest, longest, min(n, _MOST_LENGTHS), endpoint=True)
+    return np.resize(different, n) if n else different, shortest, longest
 
 
 @family(18, low=real("0.01", above=0, most=1), high=_HIGH, demand=integer(10, 1, 10**6))
 def stock_cutgen(rng: Rng, n: int, *, low: Fraction, high: Fraction, demand: int) -> Problem:
     """Cutting stock as CUTGEN1 draws it: n lengths and n times ``demand`` pieces in all."""
-    lengths = _lengths(rng, n, *_range(low, high))
+    lengths, *_ = _lengths(rng, n, low, high)
     shares = rng.random(n)
     shares *= n * demand / max(shares.sum(), np.finfo(float).tiny)
     return _stock(lengths, np.maximum(np.rint(shares).astype(np.int64), 1), _STOCK, "stock")
@@ -77,8 +77,7 @@ def stock_cutgen(rng: Rng, n: int, *, low: Fraction, high: Fraction, demand: int
 @family(19, low=real("0.1", above=0, most=1), high=_HIGH)
 def stock_residual(rng: Rng, n: int, *, low: Fraction, high: Fraction) -> Problem:
     """Cutting stock of few pieces a length that fill their machines but for a few units."""
-    shortest, longest = _range(low, high)
-    lengths = _lengths(rng, n, shortest, longest)
+    lengths, shortest, longest = _lengths(rng, n, low, high)
     wanted = rng.integers(1, 3, n, endpoint=True)
     if n:
         left = int(-(lengths[:-1] @ wanted[:-1]) % _STOCK)
@@ -98,8 +97,6 @@ def stock_divisible(rng: Rng, n: int, *, miss: int) -> Problem:
     pieces = rng.integers(1, 10, n, endpoint=True)
     return _stock(sizes, pieces, _DIVISIBLE, "stock")
 
-
-# -- a bound is easy, and the schedule that meets it is not, or does not exist -----------------
 
 _MACHINE = MachineType("machine")
 # Slices that a job of "hair" and "full" takes on average, of the 7 of a machine.
@@ -161,9 +158,8 @@ def _full(rng: Rng, n: int) -> Problem:
 def _triplets(rng: Rng, n: int) -> Problem:
     # two sizes from just above a quarter to three eighths leave a third one below a half
     low, high = _TRIPLET_CAPACITY // 4 + 1, _TRIPLET_CAPACITY * 3 // 8 - 1
-    drawn_sizes = rng.integers(low, high, (_TRIPLETS, 2), endpoint=True)
-    third = _TRIPLET_CAPACITY - drawn_sizes.sum(axis=1)
-    triplets = np.column_stack([drawn_sizes, third])
+    two = rng.integers(low, high, (_TRIPLETS, 2), endpoint=True)
+    triplets = np.column_stack([two, _TRIPLET_CAPACITY - two.sum(axis=1)])
     sizes, items = np.unique(triplets, return_inverse=True)
     wanted = items.reshape(triplets.shape)[rng.integers(0, _TRIPLETS, -(-n // 3))].reshape(-1)
     wanted = rng.permutation(wanted[:n])
@@ -180,13 +176,13 @@ def _non_irup(rng: Rng, n: int) -> Problem:
 
 def _non_irup_listed(rng: Rng, n: int) -> Problem:
     a, b, c = _GADGET
-    shapes = []
+    names, shapes = ("third", "quarter", "eleventh"), []
     for x in range(_GADGET_CAPACITY // a + 1):
         for y in range((_GADGET_CAPACITY - a * x) // b + 1):
             # c is the smallest size, so what is left has no room for any block
             z = (_GADGET_CAPACITY - a * x - b * y) // c
-            shapes.append(Configuration({"third": x, "quarter": y, "eleventh": z}))
-    return _gadget(rng, n, made(["third", "quarter", "eleventh"], shapes, [_MACHINE], _GADGET))
+            shapes.append(Configuration(dict(zip(names, (x, y, z), strict=True))))
+    return _gadget(rng, n, made(names, shapes, [_MACHINE], _GADGET))
 
 
 def _gadget(rng: Rng, n: int, machines: Machines) -> Problem:
@@ -205,14 +201,8 @@ def _gadget(rng: Rng, n: int, machines: Machines) -> Problem:
     return machines.problem(needed * amount - rng.integers(0, amount), supply)
 
 
-_KINDS = {
-    "hair": _hair,
-    "one-block": _one_block,
-    "full": _full,
-    "triplets": _triplets,
-    "non-irup": _non_irup,
-    "non-irup-listed": _non_irup_listed,
-}
+_DRAWN = (_hair, _one_block, _full, _triplets, _non_irup, _non_irup_listed)
+_KINDS = {draw.__name__[1:].replace("_", "-"): draw for draw in _DRAWN}
 
 
 @family(14, kind=choice(*_KINDS))

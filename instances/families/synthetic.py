@@ -3,13 +3,25 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from functools import partial
 
 import numpy as np
 
 from cms.problem.parts import Configuration, MachineType
 from cms.problem.problem import Problem
 
-from .family import LOAD, choice, draw_alike, family, integer, jobs_of, power_law, real, table
+from .family import (
+    LOAD,
+    choice,
+    draw_alike,
+    draw_demands,
+    family,
+    integer,
+    power_law,
+    real,
+    table,
+    whole_machine,
+)
 from .machines import A100, Floats, Integers, Rng, cut, joined, made, mig, mps
 
 # Of the measured models bert gains least from size (7g gives 3.7 x 1g: an exponent of 0.68) and
@@ -27,8 +39,8 @@ _MOST_BLOCKS = 8
 def arbitrary(rng: Rng, n: int, *, largest: int, m: Fraction) -> Problem:
     """Tables of integers without any pattern."""
     machines = mig()
-    k = len(machines.blocks)
-    return draw_alike(rng, n, machines, lambda count: table(rng, count, k, largest), m)
+    draw = partial(table, rng, k=len(machines.blocks), largest=largest)
+    return draw_alike(rng, n, machines, draw, m)
 
 
 @family(3, m=LOAD, largest=_LARGEST)
@@ -78,12 +90,8 @@ def sublinear(rng: Rng, n: int, *, exponent: Fraction, m: Fraction) -> Problem:
 
 
 def _curved(rng: Rng, n: int, exponents: tuple[float, float], m: Fraction) -> Problem:
-    machines = mig()
-
-    def supply(count: int) -> Integers:
-        return power_law(rng, count, machines.slices, exponents)
-
-    return draw_alike(rng, n, machines, supply, m)
+    draw = partial(power_law, rng, slices=mig().slices, exponents=exponents)
+    return draw_alike(rng, n, mig(), draw, m)
 
 
 @family(11, m=LOAD, k=integer(5, 1, 1000), configurations=integer(10, 1, 10_000), largest=_LARGEST)
@@ -122,11 +130,8 @@ def huge_demands(rng: Rng, n: int, *, low: int, high: int) -> Problem:
 def equal_jobs(rng: Rng, n: int, *, kinds: int, m: Fraction) -> Problem:
     """Few different jobs, demands included, each many times."""
     machines = mig()
-
-    def supply_of(count: int) -> Integers:
-        return power_law(rng, count, machines.slices, EXPONENTS)
-
-    demands, supply = jobs_of(rng, machines, supply_of, m)(kinds)
+    supply = power_law(rng, kinds, machines.slices, EXPONENTS)
+    demands = draw_demands(rng, whole_machine(supply, machines.counts), m)
 
     def draw(count: int) -> tuple[Integers, Integers]:
         kind = rng.integers(0, kinds, count)
@@ -154,8 +159,6 @@ def mig_serving(rng: Rng, n: int, *, rates: str, m: Fraction) -> Problem:
     return machines.drawn(n, draw)
 
 
-# -- GPUs cut into shares: configurations bounded by size, never listed ------------------------
-
 _SHARES = {"m": LOAD, "step": integer(5, 1, 50), "floor": integer(50, "step", 100)}
 
 
@@ -180,17 +183,15 @@ def size_bounded_mixed(
 
     def supply(count: int) -> Integers:
         most, bend = _curves(rng, count)
-        isolated = _curve(most, bend, listed.slices / 7) * rng.uniform(
-            0.9, 1.3, (count, len(listed.slices))
-        )
-        shared = _shared(rng, step, floor, most, bend)
-        return np.hstack([shared, np.rint(isolated).astype(np.int64)])
+        speeds = rng.uniform(0.9, 1.3, (count, len(listed.slices)))
+        isolated = np.rint(_curve(most, bend, listed.slices / 7) * speeds).astype(np.int64)
+        return np.hstack([_shared(rng, step, floor, most, bend), isolated])
 
     return draw_alike(rng, n, machines, supply, m)
 
 
 def _curves(rng: Rng, count: int) -> tuple[Floats, Floats]:
-    """Draw each job's throughput on a whole GPU and its curve's constant."""
+    """Draw throughputs on a whole GPU and curves' constants."""
     return 10 ** rng.uniform(4, 5, count), 10 ** rng.uniform(-1, 1, count)
 
 
@@ -216,11 +217,12 @@ def few_jobs_many_shares(rng: Rng, n: int, *, types: int, step: int) -> Problem:
     speeds = np.sort(rng.uniform(1, 12, types)).tolist()
     costs = [f"{speed**0.85 * rng.uniform(0.8, 1.25):.2f}" for speed in speeds]
     shares = np.arange(step, 101, step)
-    parts = []
-    for m, cost in enumerate(costs):
-        sizes = {f"g{m}:{share}": share for share in shares.tolist()}
-        parts.append(cut(sizes, 100, MachineType(f"g{m}", cost)))
-    machines = joined(parts)
+    machines = joined(
+        [
+            cut({f"g{m}:{share}": share for share in shares.tolist()}, 100, MachineType(f"g{m}", c))
+            for m, c in enumerate(costs)
+        ]
+    )
     own = rng.lognormal(1.0, 0.8, n)
     rates = own[:, None] * speeds * rng.lognormal(0.0, 0.35, (n, types))
     tenths = np.maximum(1, np.rint(10 * rates)).astype(np.int64)

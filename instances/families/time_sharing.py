@@ -64,16 +64,18 @@ CURVES = (
 )
 
 
+def _points_by_name() -> dict[str, dict[str, list[tuple[int, Fraction]]]]:
+    """Return the models' points by name."""
+    return {curve.name: curve.points() for curve in CURVES}
+
+
 def pairs(shares: Sequence[int] = SHARES) -> list[Configuration]:
     """Return how a GPU is cut: not at all, or into two shares of 100 % together."""
-    cuts = [
-        {f"mps:{share}": 1, f"mps:{100 - share}": 1}
-        for share in shares
-        if share < 50 and 100 - share in shares
-    ]
-    cuts[:0] = [{"mps:100": 1}] if 100 in shares else []
-    cuts += [{"mps:50": 2}] if 50 in shares else []
-    return [Configuration(cut) for cut in cuts]
+    whole = [{"mps:100": 1}] if 100 in shares else []
+    unequal = [share for share in shares if share < 50 and 100 - share in shares]
+    equal = [{"mps:50": 2}] if 50 in shares else []
+    cuts = [{f"mps:{share}": 1, f"mps:{100 - share}": 1} for share in unequal]
+    return [Configuration(cut) for cut in (*whole, *cuts, *equal)]
 
 
 def scenario_3(rate: Number, **more: Any) -> TimeSharedProblem:
@@ -82,12 +84,8 @@ def scenario_3(rate: Number, **more: Any) -> TimeSharedProblem:
     Limits and shares are those of gpulet's third scenario; the models are made up. The frame's
     ``rule`` and the ``max_jobs`` of a mix may be given, here and below.
     """
-    limits = {"classifier": 108, "detector": 142, "tagger": 64}
-    curves = {curve.name: curve for curve in CURVES}
-    jobs = [
-        TimeSharedJob(name, rate, Fraction(limit, 1000), curves[name].points())
-        for name, limit in limits.items()
-    ]
+    limits, points = {"classifier": 108, "detector": 142, "tagger": 64}, _points_by_name()
+    jobs = [TimeSharedJob(n, rate, Fraction(ms, 1000), points[n]) for n, ms in limits.items()]
     return TimeSharedProblem(configurations=pairs(), jobs=jobs, **more)
 
 
@@ -105,8 +103,7 @@ def random_mix(
     """
     random = Random(f"random mix {seed}")
     number = _LEAST + _below(random, most - _LEAST + 1)
-    if tables is None:
-        tables = {curve.name: curve.points() for curve in CURVES}
+    tables = _points_by_name() if tables is None else tables
     chosen = sorted(tables, key=lambda _: random.random())[:number]
     jobs = [_job(random, name, tables[name]) for name in chosen]
     return TimeSharedProblem(configurations=pairs(), jobs=jobs, **{"max_jobs": 3, **more})

@@ -115,8 +115,6 @@ def test_rows_are_integers_with_a_demand_and_a_block_that_serves_it(name: str) -
                 assert {machine.limit for machine in problem.machine_types} == {0}
 
 
-# -- errors ------------------------------------------------------------------------------------
-
 #: Values that the parameters of a family do not have.
 REFUSED: dict[str, list[tuple[str, Any]]] = {
     "sparse": [(which, x) for which in ("n", "seed") for x in (-1, 2.5, "3", None, True)],
@@ -160,9 +158,6 @@ def test_an_unknown_family_and_a_suite_of_nonsense_are_refused() -> None:
     for arguments in wrong:
         with pytest.raises(InvalidOption):
             list(suite(*arguments))
-
-
-# -- the suite ---------------------------------------------------------------------------------
 
 
 def test_the_suite_spreads_over_families_variants_and_sizes() -> None:

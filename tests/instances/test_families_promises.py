@@ -23,8 +23,6 @@ from tests.samples import few, so_many
 
 POINTS = [point for point in published.S1.operating_points if point.processes <= 3]
 
-# -- measured rows -----------------------------------------------------------------------------
-
 
 def test_the_measured_rows_are_what_the_serving_layer_makes_of_their_limits() -> None:
     rows = measured_rows()
@@ -39,9 +37,6 @@ def test_the_measured_rows_are_what_the_serving_layer_makes_of_their_limits() ->
         row = problem.rows.row(j)
         made = [Fraction(1000 * row.supply[i], row.denominator) for i in columns]
         assert made == rows.supply[int(service.name.split("-")[0])].tolist()
-
-
-# -- fleets ------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -88,9 +83,6 @@ def test_an_infeasible_fleet_is_proved_so_and_falls_short_by_little(types: int, 
         assert solve(problem.replace(machine_types=twice), time_limit=None, gap=1000).cost
 
 
-# -- rounding ----------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("n", [1, 2, 5, 8])
 def test_a_full_schedule_meets_a_bound_that_is_whole(n: int) -> None:
     # Sevenths for slices: what a machine without waste is worth is its cost.
@@ -121,9 +113,7 @@ def test_the_gadgets_optimum_is_one_above_its_bound_rounded_up(kind: str, n: int
     assert [c % q for c, q in zip(counts, (3, 4, 11), strict=True)] == [2, 3, 6]
     parts = dict(zip(problem.blocks, (Fraction(size, 132) for size in sizes), strict=True))
     bound = BlockPrices(parts).bound(problem)
-    assert bound == sum(size * count for size, count in zip(sizes, counts, strict=True)) / Fraction(
-        132
-    )
+    assert bound == Fraction(int(np.dot(sizes, counts)), 132)
     if n < 10:
         assert solve(problem, time_limit=None).cost == math.ceil(bound) + 1
     if kind == "non-irup":
@@ -134,9 +124,6 @@ def test_the_gadgets_optimum_is_one_above_its_bound_rounded_up(kind: str, n: int
     fits = [c for c in every if np.dot(c, sizes) <= 132]
     maximal = [c for c in fits if 132 - np.dot(c, sizes) < 12]
     assert sorted(map(tuple, held(problem).tolist())) == maximal
-
-
-# -- cutting stock -----------------------------------------------------------------------------
 
 
 def pieces(problem: Problem) -> tuple[NDArray[np.int64], NDArray[np.int64], int]:
@@ -155,9 +142,8 @@ def test_residual_pieces_fill_their_machines_but_for_a_few_units(
     n: int, low: str, high: str
 ) -> None:
     for seed in range(10):
-        sizes, wanted, capacity = pieces(
-            generate("stock-residual", n=n, seed=seed, low=low, high=high)
-        )
+        problem = generate("stock-residual", n=n, seed=seed, low=low, high=high)
+        sizes, wanted, capacity = pieces(problem)
         assert wanted[:-1].max() <= 3
         assert -sizes @ wanted % capacity < wanted[-1]
         # the last job's length is as good as any: in the range, or between halves of it

@@ -57,9 +57,6 @@ def allowed(name: str, method: str, options: Options) -> Fraction:
     return promised.allows(value)
 
 
-# --- every instance through every method ----------------------------------------------------------
-
-
 @pytest.mark.parametrize(("method", "name"), in_turn(3, METHODS, sorted(EVERY)))
 def test_every_instance_ends_between_its_optimum_and_the_guarantee(method: str, name: str) -> None:
     one = named(name)
@@ -97,8 +94,6 @@ def test_a_huge_demand_is_met_by_a_handful_of_groups(method: str, name: str) -> 
     assert solution.machine_count > 10**9
     assert len(solution.schedule.groups) <= 100
 
-
-# --- traps are fallen into, and ratios reached ----------------------------------------------------
 
 EXACT = {"epsilon": "1/10"}
 KNOWN: list[tuple[str, str, Options, int]] = [

@@ -16,10 +16,7 @@ SCENARIOS = ["S1", "S2", "S3", "S4", "S5", "S6"]
 SMALL = (1, 2, 3, 4, 7)
 #: Prices of 1g, 2g, 3g, 4g, 7g that prove the bound, and their denominator.
 PRICES = {
-    "S1": (SMALL, 7),
-    "S2": (SMALL, 7),
-    "S3": (SMALL, 7),
-    "S4": (SMALL, 7),
+    **dict.fromkeys(("S1", "S2", "S3", "S4"), (SMALL, 7)),
     "S5": ((2, 4, 7, 8, 15), 15),
     "S6": ((3, 6, 10, 12, 22), 22),
 }
@@ -38,10 +35,7 @@ def serving(name: str) -> ServingProblem:
 
 def test_the_known_prices_prove_the_known_bound_exactly(name: str, serving: ServingProblem) -> None:
     numerators, denominator = PRICES[name]
-    prices = {
-        profile: Fraction(price, denominator)
-        for profile, price in zip(PROFILES, numerators, strict=True)
-    }
+    prices = {p: Fraction(n, denominator) for p, n in zip(PROFILES, numerators, strict=True)}
     scenario = published.scenario(name)
     bound = BlockPrices(prices).bound(serving.problem)
     assert bound == scenario.bounds["LP_DW"]

@@ -26,7 +26,7 @@ class Parts(NamedTuple):
 
 def parts(problem: Problem, seed: int = 0, **options: object) -> Parts:
     chosen = MigServingOptions(**options)  # type: ignore[arg-type]
-    services = Services.of(Tables.of(reduce(problem).problem))
+    services = Services(Tables.of(reduce(problem).problem))
     candidates, random = Candidates(services, chosen), Random(seed)
     search = TreeSearch(services, candidates, chosen, random)
     return Parts(services, candidates, search, Genetic(services, search, chosen, random))

@@ -40,10 +40,10 @@ def plainly(shapes: Sequence[Sequence[int]], places: int, mixed: int) -> list[ob
 def test_every_way_is_listed_once_and_counted(
     shapes: list[list[int]], places: int, mixed: int
 ) -> None:
-    rows = patterns(shapes, places, mixed)
+    ways, counts = patterns(shapes, places, mixed)
     listed = [
         (at, tuple(tuple(int(x) for x in mine) for mine in table))
-        for at, table in zip(rows.shapes.tolist(), rows.counts.tolist(), strict=True)
+        for at, table in zip(ways.tolist(), counts.tolist(), strict=True)
     ]
     assert sorted(listed, key=repr) == plainly(shapes, places, mixed)
     assert count_patterns(shapes, places, mixed) == len(listed)

@@ -85,9 +85,6 @@ def test_prices_prove_every_optimal_plan_and_no_other(problem: SharingProblem) -
             assert prices.upper_bound(problem) == best
 
 
-# --- options --------------------------------------------------------------------------------------
-
-
 def test_sub_clusters_lose_no_more_than_is_certified() -> None:
     problem = shared_gpus(2_000, online=40, offline=15, seed=0)
     best, split = share(problem).value, share(problem, options={"parts": 4})
@@ -122,9 +119,6 @@ def test_random_plans_differ_by_the_seed_alone() -> None:
     problem = shared_gpus(100, online=9, offline=9, seed=0)
     plans = [share(problem, "sharing_random", seed=seed).plan for seed in (1, 1, 2)]
     assert plans[0] == plans[1] != plans[2]
-
-
-# --- size, and stopping ---------------------------------------------------------------------------
 
 
 def test_counts_may_be_vast() -> None:
