@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from .region import Region, Row, Share
+    from .search import PriceSearch
 
 #: Relative difference up to which an inequality counts as an equation.
 _TIGHT = Fraction(1, 10**6)
@@ -28,12 +29,33 @@ class Fractional(NamedTuple):
     machines: list[tuple[Row, Fraction]]
 
 
-def exactly(
-    region: Region, shares: Sequence[Share], machines: Sequence[tuple[Row, Fraction]]
+def fractional(search: PriceSearch) -> Fractional:
+    """Read the fractional schedule off a search at its end."""
+    shares, machines = search.shares, search.machines
+    totals = [Fraction(0)] * search.n_groups
+    for share in shares:
+        totals[share.group] += Fraction(share.weight)
+    weights = [Fraction(share.weight) / totals[share.group] for share in shares]
+    if not search.exact:
+        exact = _exactly(search.region, shares, weights, machines)
+        weights, machines = exact or (weights, machines)
+    found: list[list[tuple[int, Fraction]]] = [[] for _ in totals]
+    for share, weight in zip(shares, weights, strict=True):
+        found[share.group].append((share.number, weight))
+    # If the program failed, or there was none: the last pass as it is.
+    last = [(search.passes - 1, Fraction(1))]
+    return Fractional([mine or last for mine in found], machines)
+
+
+def _exactly(
+    region: Region,
+    shares: Sequence[Share],
+    weights: Sequence[Fraction],
+    machines: Sequence[tuple[Row, Fraction]],
 ) -> tuple[list[Fraction], list[tuple[Row, Fraction]]] | None:
     """Solve the equations behind shares and machines once more, in rationals."""
     n = len(shares)
-    guess = [*normal(shares), *(amount for _, amount in machines)]
+    guess = [*weights, *(amount for _, amount in machines)]
     groups: dict[int, dict[int, int]] = {}
     for at, share in enumerate(shares):
         groups.setdefault(share.group, {})[at] = 1
@@ -54,14 +76,6 @@ def exactly(
         return None
     rows = [(row, x) for (row, _), x in zip(machines, solution[n:], strict=True)]
     return solution[:n], rows
-
-
-def normal(shares: Sequence[Share]) -> list[Fraction]:
-    """Return weights that add up to 1 in each group."""
-    totals: dict[int, Fraction] = {}
-    for share in shares:
-        totals[share.group] = totals.get(share.group, Fraction(0)) + Fraction(share.weight)
-    return [Fraction(share.weight) / totals[share.group] for share in shares]
 
 
 def _constraints(

@@ -23,6 +23,7 @@ from cms.knapsack.pricing import COMPILED_FROM, common_denominator
 from cms.values.numbers import has_too_many_digits
 
 from ..solvers.floats import near, recognised
+from .fraction import fractional
 from .jobs import GROUPS, MOST_SINGLE, ranges
 from .master import MOST_BLOCKS, Cut, ExactMaster, Master, Proposal, block_sizes
 from .passes import Passes, certificate
@@ -36,7 +37,6 @@ if TYPE_CHECKING:
     from cms.plugin.algorithm import Budget, Named
     from cms.reduction.reduction import Reduction
 
-    from .fraction import Fractional
     from .jobs import Jobs
 
 _MOST_PASSES = 400
@@ -342,22 +342,6 @@ class PriceSearch(Passes):
         """Price all jobs, by default at the rationals that approximate prices mean."""
         counted = [value / self.region.unit if value else value for value in values]
         return self.evaluate(*whole(counted, self.jobs, exactly=exactly))
-
-
-def fractional(search: PriceSearch) -> Fractional:
-    """Read the fractional schedule off a search at its end."""
-    from .fraction import Fractional, exactly, normal
-
-    shares, machines = search.shares, search.machines
-    weights = normal(shares)
-    if not search.exact:
-        weights, machines = exactly(search.region, shares, machines) or (weights, machines)
-    found: list[list[tuple[int, Fraction]]] = [[] for _ in range(search.n_groups)]
-    for share, weight in zip(shares, weights, strict=True):
-        found[share.group].append((share.number, weight))
-    # If the program failed, or there was none: the last pass as it is.
-    last = [(search.passes - 1, Fraction(1))]
-    return Fractional([mine or last for mine in found], machines)
 
 
 def ray(reduction: Reduction, jobs: Jobs, budget: Budget) -> Named | None:

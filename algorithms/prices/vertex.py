@@ -18,11 +18,11 @@ import numpy as np
 from cms.certificate.certificate import BlockPrices
 
 from ..solvers.simplex import cheapest
-from .fraction import Fractional
+from .fraction import Fractional, fractional
 from .jobs import Jobs
 from .master import MOST_BLOCKS, cheapest_holder
 from .region import Region, configuration_of
-from .search import PriceSearch, fractional
+from .search import PriceSearch
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
