@@ -2,12 +2,7 @@
 
 At given prices every job buys its cheapest option; what a group of jobs buys together is a
 supergradient of the group's value, hence a cut. A small linear program over the cuts found so far
-proposes the next prices. With many groups a pass tells many cuts, and few passes are needed; with
-few jobs every job is a group of its own, and the program is column generation over options.
-
-Every bound is computed exactly, at prices that are rationals: those of a recognised vertex, or
-multiples of a small power of two. A search for a *vertex* goes on until prices and a fractional
-schedule agree to the last digit, in exact rationals.
+proposes the next prices. Every bound is computed exactly, at prices that are rationals.
 """
 
 from __future__ import annotations
