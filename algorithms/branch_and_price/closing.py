@@ -10,8 +10,9 @@ import numpy as np
 from cms.certificate.certificate import next_below, round_up
 from cms.plugin.algorithm import Claim, Named
 
-from ..prices.fraction import Fractional, fractional
+from ..prices.fraction import Fractional
 from ..prices.passes import certificate
+from ..prices.search import fractional
 from .dive import MOST_UNDECIDED, Diver
 from .neighbourhood import FIRST_RUNGS, Neighbourhood, Rung
 from .open_machines import filled

@@ -1,11 +1,9 @@
 """From the fractional schedule to one option a job: error diffusion (theory 6.6).
 
-Only few groups of kinds take a share of more than one pass, and in these only the jobs whose
-options differ are undecided. Those of a group whose options differ in the same way are a *pool*:
-which of them takes which pass's option changes nothing in what all take together. Each takes one of
-its options so that this stays near the mixture: the error of one pool is carried to the next. Where
-a job's options are far apart (thousands of blocks of one type, or of another) none of them would
-do; such a job is left for the integer program, with a *box* around its mixture.
+Jobs of a group whose options differ in the same way are a *pool*: which of them takes which pass's
+option changes nothing in what all take together. Each takes one of its options so that this stays
+near the mixture: the error of one pool is carried to the next. Where a job's options are far apart
+none of them would do; it is left for the integer program, with a *box* around its mixture.
 """
 
 from __future__ import annotations

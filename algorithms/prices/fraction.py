@@ -1,8 +1,7 @@
 """The fractional schedule behind the best prices, in exact rationals (theory 6.4).
 
-The cutting planes' own weights mix the passes' options into a fractional schedule. Floating-point
-weights are right to nine digits or so, which at a demand of 10**12 are a thousand blocks; solving
-the few equations that define them once more, exactly, makes the mixture right to the block.
+Floating-point weights of passes are right to nine digits or so, which at a demand of 10**12 are a
+thousand blocks; solving the few equations that define them exactly makes it right to the block.
 """
 
 from __future__ import annotations
@@ -16,7 +15,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from .region import Region, Row, Share
-    from .search import PriceSearch
 
 #: Relative difference up to which an inequality counts as an equation.
 _TIGHT = Fraction(1, 10**6)
@@ -29,25 +27,7 @@ class Fractional(NamedTuple):
     machines: list[tuple[Row, Fraction]]
 
 
-def fractional(search: PriceSearch) -> Fractional:
-    """Read the fractional schedule off a search at its end."""
-    shares, machines = search.shares, search.machines
-    totals = [Fraction(0)] * search.n_groups
-    for share in shares:
-        totals[share.group] += Fraction(share.weight)
-    weights = [Fraction(share.weight) / totals[share.group] for share in shares]
-    if not search.exact:
-        exact = _exactly(search.region, shares, weights, machines)
-        weights, machines = exact or (weights, machines)
-    found: list[list[tuple[int, Fraction]]] = [[] for _ in totals]
-    for share, weight in zip(shares, weights, strict=True):
-        found[share.group].append((share.number, weight))
-    # If the program failed, or there was none: the last pass as it is.
-    last = [(search.passes - 1, Fraction(1))]
-    return Fractional([mine or last for mine in found], machines)
-
-
-def _exactly(
+def exactly(
     region: Region,
     shares: Sequence[Share],
     weights: Sequence[Fraction],

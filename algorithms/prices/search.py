@@ -18,7 +18,7 @@ from cms.knapsack.pricing import COMPILED_FROM, common_denominator
 from cms.values.numbers import has_too_many_digits
 
 from ..solvers.floats import near, recognised
-from .fraction import fractional
+from .fraction import Fractional, exactly
 from .jobs import GROUPS, MOST_SINGLE, ranges
 from .master import MOST_BLOCKS, Cut, ExactMaster, Master, Proposal, block_sizes
 from .passes import Passes, certificate
@@ -337,6 +337,24 @@ class PriceSearch(Passes):
         """Price all jobs, by default at the rationals that approximate prices mean."""
         counted = [value / self.region.unit if value else value for value in values]
         return self.evaluate(*whole(counted, self.jobs, exactly=exactly))
+
+
+def fractional(search: PriceSearch) -> Fractional:
+    """Read the fractional schedule off a search at its end."""
+    shares, machines = search.shares, search.machines
+    totals = [Fraction(0)] * search.n_groups
+    for share in shares:
+        totals[share.group] += Fraction(share.weight)
+    weights = [Fraction(share.weight) / totals[share.group] for share in shares]
+    if not search.exact:
+        exact = exactly(search.region, shares, weights, machines)
+        weights, machines = exact or (weights, machines)
+    found: list[list[tuple[int, Fraction]]] = [[] for _ in totals]
+    for share, weight in zip(shares, weights, strict=True):
+        found[share.group].append((share.number, weight))
+    # If the program failed, or there was none: the last pass as it is.
+    last = [(search.passes - 1, Fraction(1))]
+    return Fractional([mine or last for mine in found], machines)
 
 
 def ray(reduction: Reduction, jobs: Jobs, budget: Budget) -> Named | None:

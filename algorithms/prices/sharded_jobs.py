@@ -1,8 +1,7 @@
 """Jobs of which no table of options is kept: priced, and given options, shard by shard.
 
-What jobs buy at a price vector is a pure function of their rows, so it need not be kept: all that a
-search remembers of a pass are its prices and what each group bought. Where a fractional schedule is
-rounded, one more pass says what each job takes, as a small integer.
+All that a search remembers of a pass are its prices and what each group bought. Where a fractional
+schedule is rounded, one more pass says what each job takes, as a small integer.
 """
 
 from __future__ import annotations

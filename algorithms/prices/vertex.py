@@ -15,11 +15,11 @@ import numpy as np
 from cms.certificate.certificate import BlockPrices
 
 from ..solvers.simplex import cheapest
-from .fraction import Fractional, fractional
+from .fraction import Fractional
 from .jobs import Jobs
 from .master import MOST_BLOCKS, cheapest_holder
 from .region import Region, configuration_of
-from .search import PriceSearch
+from .search import PriceSearch, fractional
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -12,10 +12,9 @@ import pytest
 from algorithms.branch_and_price.dive import Dive, Dived, Diver
 from algorithms.branch_and_price.rounding import Undecided
 from algorithms.prices.choices import Choices, choices_of
-from algorithms.prices.fraction import fractional
 from algorithms.prices.jobs import Jobs
 from algorithms.prices.region import Region, configuration_of
-from algorithms.prices.search import PriceSearch
+from algorithms.prices.search import PriceSearch, fractional
 from cms import (
     Configuration,
     Job,

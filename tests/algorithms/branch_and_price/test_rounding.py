@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from algorithms.branch_and_price.rounding import _FAR, MOST_BOXES, Rounded, rounded
-from algorithms.prices.fraction import Fractional, fractional
-from algorithms.prices.search import PriceSearch
+from algorithms.prices.fraction import Fractional
+from algorithms.prices.search import PriceSearch, fractional
 from cms import Configuration, Job, Problem
 from instances.families import generate
 from tests.algorithms.branch_and_price.parts import bought, reduced, searched

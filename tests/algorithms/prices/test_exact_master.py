@@ -7,10 +7,9 @@ from fractions import Fraction
 
 import pytest
 
-from algorithms.prices.fraction import fractional
 from algorithms.prices.master import Cut, ExactMaster, Master
 from algorithms.prices.region import Region
-from algorithms.prices.search import PriceSearch
+from algorithms.prices.search import PriceSearch, fractional
 from algorithms.prices.vertex import solve_dantzig_wolfe
 from algorithms.solvers.simplex import Program
 from cms import Configuration, Job, Problem, SizeBoundedConfigurations

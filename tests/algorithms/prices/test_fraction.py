@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from algorithms.prices.fraction import fractional
-from algorithms.prices.search import PriceSearch
+from algorithms.prices.search import PriceSearch, fractional
 from algorithms.solvers.simplex import solved
 from instances.families import generate
 from tests.algorithms.branch_and_price.parts import (

@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import pytest
 
-from algorithms.prices.fraction import fractional
+from algorithms.prices.search import fractional
 from bench.peers import PEERS, CompactProgram
 from instances.families import generate
 from tests.algorithms.branch_and_price.parts import (
