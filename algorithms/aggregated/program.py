@@ -46,19 +46,15 @@ class Aggregated:
     def __init__(self, tables: Tables, budget: Budget | None = None) -> None:
         self.tables = tables
         pairs = zip(tables.costs, tables.counts, strict=True)
-        self._purchase = Purchase(tables, [Column(cost, row) for cost, row in pairs], budget)
+        self.purchase = Purchase(tables, [Column(cost, row) for cost, row in pairs], budget)
 
     def join(self, shapes: Iterable[Configuration]) -> bool:
         """Let further configurations take part; whether there is a new one."""
         before = self.tables.c
         self.tables = tables = self.tables.joined(shapes)
         for at in range(before, tables.c):
-            self._purchase.add(Column(tables.costs[at], tables.counts[at]))
+            self.purchase.add(Column(tables.costs[at], tables.counts[at]))
         return tables.c > before
-
-    def rough_prices(self, budget: Budget | None) -> list[Fraction] | None:
-        """Return about the best prices of blocks, up to a factor; None if floats find none."""
-        return self._purchase.rough_prices([0] * self.tables.k, budget)
 
     def solve(
         self,
@@ -72,7 +68,7 @@ class Aggregated:
         """
         tables = self.tables
         once = [int(at in there) for at in range(tables.c)]
-        bought = self._purchase.solve(tables.held(once), absent, budget)
+        bought = self.purchase.solve(tables.held(once), absent, budget)
         machines = [x + one for x, one in zip(bought.machines, once, strict=True)]
         return bought._replace(machines=machines, value=bought.value + tables.cost(once))
 
@@ -81,13 +77,7 @@ class Aggregated:
 
         The given ones do if blocks can be cut where the others cost nothing.
         """
-        return self._purchase.solve(self.tables.held(machines), (), budget)
-
-    def refuted(
-        self, machines: Sequence[Fraction], budget: Budget | None
-    ) -> tuple[list[Fraction], Fraction] | None:
-        """Find prices, not the best, that show that machines do not do; None if floats see none."""
-        return self._purchase.refuted(self.tables.held(machines), budget)
+        return self.purchase.solve(self.tables.held(machines), (), budget)
 
 
 def solved(tables: Tables, budget: Budget | None) -> tuple[Tables, Vertex]:
@@ -114,7 +104,7 @@ def solved(tables: Tables, budget: Budget | None) -> tuple[Tables, Vertex]:
         return program.join(configuration_of(problem, row) for row in asked)
 
     while True:
-        rough = program.rough_prices(budget)
+        rough = program.purchase.rough_prices([0] * program.tables.k, budget)
         if rough is None or not joined(rough):
             break
     while True:

@@ -1,11 +1,8 @@
-"""Who takes part in a purchase, as floats say: jobs in groups, each group's loads as columns.
+"""Who takes part in a purchase, as floats say: it is where an exact program begins.
 
 At given prices every job takes the block type that serves it most cheaply; what a group of jobs
 takes together is a column of a linear program with a row a block type and one a group, whose dual
-values are the next prices. So the program stays small however many jobs there are, and a pass over
-them is a few operations on arrays.
-
-Nothing here is taken on trust: it says where an exact program begins.
+values are the next prices. So the program stays small however many jobs there are.
 """
 
 from __future__ import annotations
@@ -98,9 +95,21 @@ class Proposals:
         """Say which columns are bought and which block types serve the jobs. Raises Stopped."""
         self._begin(held, closed, budget)
         answer = self._priced(budget)
+        hint = Hint(set(), self._cheapest(self._rough), {})
         if answer is None:
-            return Hint(set(), self._cheapest(self._rough), {})
-        return self._read(answer, [at for at in range(len(self._costs)) if at not in closed])
+            return hint
+        values = np.array(answer.values)
+        for at, variable in enumerate(self._variables):
+            if at not in closed and values[variable] > _NOTHING:
+                hint.columns.add(at)
+        for members, _, loads in self._groups:
+            weights = values[[*loads.values()]]
+            taken = weights > _NOTHING
+            if taken.any():
+                served = np.stack([np.frombuffer(load, np.int16) for load in loads])[taken]
+                ends = np.cumsum(weights[taken]) / weights[taken].sum()
+                self._share_out(hint, members, served, ends)
+        return hint
 
     def prices(
         self, held: Sequence[Fraction | int], budget: Budget | None
@@ -189,19 +198,6 @@ class Proposals:
             if not self._pass(prices, duals[self._k :]):
                 return answer
         return None
-
-    def _read(self, answer: Answer, opened: Sequence[int]) -> Hint:
-        values = np.array(answer.values)
-        bought = {at for at in opened if values[self._variables[at]] > _NOTHING}
-        hint = Hint(bought, self._cheapest(self._rough), {})
-        for members, _, loads in self._groups:
-            weights = values[[*loads.values()]]
-            taken = weights > _NOTHING
-            if taken.any():
-                served = np.stack([np.frombuffer(load, np.int16) for load in loads])[taken]
-                ends = np.cumsum(weights[taken]) / weights[taken].sum()
-                self._share_out(hint, members, served, ends)
-        return hint
 
     def _share_out(
         self,

@@ -2,12 +2,9 @@
 
 Most jobs are served by one block type alone. Such a job is a number of blocks that is wanted; the
 program that is left has a row a block type and one for each job that is split, and few columns. It
-is solved in rationals; the prices found then say, in integers, which columns it lacks. These are
-added until there are none. So the answer is an optimal vertex to the last digit, however far the
-numbers are apart, and what a floating-point solver said decides how long it takes, nothing else.
-
-Equal jobs are solved as one job with the sum of their demands; its blocks are then handed out to
-them in turn.
+is solved in rationals; the prices found then say, in integers, which columns it lacks, until there
+are none. So what a floating-point solver said decides how long it takes, nothing else. Equal jobs
+are one job with the sum of their demands; its blocks are then handed out to them in turn.
 """
 
 from __future__ import annotations

@@ -1,11 +1,9 @@
 """From the fractional schedule to one option a job: error diffusion (theory 6.6).
 
-Only few groups of kinds take a share of more than one pass, and in these only the jobs whose
-options differ are undecided. Those of a group whose options differ in the same way are a *pool*:
-which of them takes which pass's option changes nothing in what all take together. Each takes one of
-its options so that this stays near the mixture: the error of one pool is carried to the next. Where
-a job's options are far apart (thousands of blocks of one type, or of another) none of them would
-do; such a job is left for the integer program, with a *box* around its mixture.
+Jobs of a group whose options differ in the same way are a *pool*: which of them takes which pass's
+option changes nothing in what all take together. Each takes one of its options so that this stays
+near the mixture: the error of one pool is carried to the next. Where a job's options are far apart
+none of them would do; it is left for the integer program, with a *box* around its mixture.
 """
 
 from __future__ import annotations
@@ -97,15 +95,7 @@ def rounded(
             part = search.kinds_of_group(group)
             passes = [search.options[number][part] for number, _ in shares]
             parts.append(diffusion.deal(passes, weights[group], search.weights[part], part.start))
-        empty = np.zeros(0, dtype=np.int64)
-        kinds, options, counts = (
-            np.concatenate(each)
-            for each in zip(
-                (empty, empty.astype(np.int16).reshape(0, n_blocks), empty), *parts, strict=True
-            )
-        )
-        order = np.argsort(kinds, kind="stable")
-        choices = Choices(kinds[order], options[order], counts[order])
+        choices = Choices.of(parts) if parts else choices_of([], n_blocks)
         return Rounded(choices, tuple(diffusion.boxes))
     vectors = [[search.vectors[number] for number, _ in shares] for shares in mixture.shares]
     taken = []
@@ -115,9 +105,9 @@ def rounded(
             if len(coded) > 1:
                 tables = [each.table() for each in coded]
                 ones = search.weights[first : first + len(tables[0])]
-                kinds, options, _ = diffusion.deal(tables, weights[group], ones, first)
-                table = tables[0].astype(options.dtype)
-                table[kinds - first] = options
+                dealt = diffusion.deal(tables, weights[group], ones, first)
+                table = tables[0].astype(dealt.options.dtype)
+                table[dealt.kinds - first] = dealt.options
                 coded = [Coded.of_table(table)]
             pieces += coded
         taken.append(Coded.joined(pieces, n_blocks))
@@ -140,15 +130,15 @@ class _Diffusion:
         weights: list[Fraction],
         amounts: NDArray[np.int64],
         first: int,
-    ) -> tuple[NDArray[np.int64], NDArray[Any], NDArray[np.int64]]:
-        """Return (kinds, options, counts) of consecutive kinds of a group, in any order.
+    ) -> Choices:
+        """Return the choices of consecutive kinds of a group.
 
         Each of `passes`, which have these weights, has an option of every kind; of those that
         get a box, some jobs are missing.
         """
         kinds = first + np.arange(len(amounts))
         if len(passes) == 1:
-            return kinds, passes[0], amounts
+            return Choices(kinds, passes[0], amounts)
         differ = np.flatnonzero(np.any([(p != passes[0]).any(axis=1) for p in passes[1:]], axis=0))
         stack = np.stack([options[differ] for options in passes], axis=1)
         wide = stack if stack.dtype.kind == "O" else stack.astype(np.int64)
@@ -156,14 +146,14 @@ class _Diffusion:
         member, pools = Coded.of_table(apart)
         stay = np.ones(len(amounts), dtype=np.bool_)
         stay[differ] = False
-        found = [(kinds[stay], passes[0][stay], amounts[stay])]
+        found = [Choices(kinds[stay], passes[0][stay], amounts[stay])]
         order = np.argsort(member, kind="stable")
         ends = np.cumsum(np.bincount(member, minlength=len(pools)))
         for at in self._random.permutation(len(pools)).tolist():
             mine = order[(ends[at - 1] if at else 0) : ends[at]]
             of = kinds[differ[mine]], amounts[differ[mine]], stack[mine]
             found += self._decided(*of, pools[at].reshape(stack.shape[1:]), weights)
-        return tuple(map(np.concatenate, zip(*found, strict=True)))  # type: ignore[return-value]
+        return Choices.of(found)
 
     def _decided(
         self,
@@ -172,7 +162,7 @@ class _Diffusion:
         options: NDArray[Any],
         differences: NDArray[Any],
         weights: list[Fraction],
-    ) -> Iterator[tuple[NDArray[np.int64], NDArray[Any], NDArray[np.int64]]]:
+    ) -> Iterator[Choices]:
         """Split the kinds of one pool: whole parts first, then job by job, erring least."""
         amount = int(amounts.sum())
         split = [floor(weight * amount) for weight in weights]
@@ -196,7 +186,7 @@ class _Diffusion:
                     self.boxes.append(Box(int(kinds[at]), lows, highs))
                 else:
                     option = np.array([[*map(ceil, mean)]], dtype=options.dtype)
-                    yield kinds[at : at + 1], option, np.ones(1, dtype=np.int64)
+                    yield Choices(kinds[at : at + 1], option, np.ones(1, dtype=np.int64))
         elif left:
             # a unit beyond the floats divides whole numbers of Python, but none of numpy
             vectors = (differences.astype(object) / self._unit).astype(np.float64)
@@ -211,5 +201,5 @@ class _Diffusion:
         for option_at, after in enumerate(accumulate(split)):
             number = np.minimum(ends, after) - np.maximum(starts, first)
             hit = number > 0
-            yield kinds[hit], options[hit, option_at], number[hit]
+            yield Choices(kinds[hit], options[hit, option_at], number[hit])
             first = after

@@ -327,18 +327,15 @@ class _Run:
         """Return counts as ``published`` knows them: too large by up to ``epsilon / 3``."""
         if self._options.variant == "supports":
             return list(machines)
-        grid = [_power_of_two(x * self._options.epsilon / 3) for x in machines]
-        return [ceil(x / unit) * unit for x, unit in zip(machines, grid, strict=True)]
+        counted = []
+        for x in machines:
+            part = x * self._options.epsilon / 3
+            power = Fraction(2) ** (part.numerator.bit_length() - part.denominator.bit_length())
+            unit = power if power <= part else power / 2  # the largest power of 2 within the part
+            counted.append(ceil(x / unit) * unit if x else x)
+        return counted
 
     def _twice(self, machines: Sequence[Fraction], blocks: Blocks) -> Counts:
         # Of no job's demand one block satisfies more than the part phi.
         factor = 2 if self._options.plain else 1 + self._tables.phi
         return rounded(self._tables, [factor * x for x in machines], blocks, self._budget)
-
-
-def _power_of_two(value: Fraction) -> Fraction:
-    if not value:
-        return Fraction(1)
-    exponent = value.numerator.bit_length() - value.denominator.bit_length()
-    power = Fraction(2) ** exponent
-    return power if power <= value else power / 2

@@ -146,35 +146,22 @@ def cheapest_whole(
     search.add(cut_by(vertex.prices, vertex.value, tables))
     while True:
         machines = search.cheapest(budget)
-        if _cut_off(search, program, machines, vertex, budget):
-            continue
-        found = program.beside(machines, budget)
-        if not found.value:
-            return machines, found
-        if search.add(cut_by_vertex(found, tables, machines)).keeps(machines):
-            search.excluded.append(machines)
-
-
-def _cut_off(
-    search: _Search,
-    program: Aggregated,
-    machines: Sequence[int],
-    vertex: Vertex,
-    budget: Budget,
-) -> bool:
-    """Cut machines off that do not do, as far as floats see it; say whether that was done.
-
-    What cuts a point off between them and machines in parts that do cuts them off as well, and says
-    more of others near there.
-    """
-    for part in _BETWEEN:
-        pairs = zip(machines, vertex.machines, strict=True)
-        refuted = program.refuted([part * x + (1 - part) * y for x, y in pairs], budget)
-        if refuted is not None:
-            cut = cut_by(*refuted, search.tables)
-            if not cut.keeps(machines) and not search.add(cut).keeps(machines):
-                return True
-    return False
+        # What cuts off a point between them and machines in parts that do cuts them off as well,
+        # and says more of others near there.
+        for part in _BETWEEN:
+            pairs = zip(machines, vertex.machines, strict=True)
+            between = tables.held([part * x + (1 - part) * y for x, y in pairs])
+            refuted = program.purchase.refuted(between, budget)
+            if refuted is not None:
+                cut = cut_by(*refuted, tables)
+                if not cut.keeps(machines) and not search.add(cut).keeps(machines):
+                    break
+        else:
+            found = program.beside(machines, budget)
+            if not found.value:
+                return machines, found
+            if search.add(cut_by_vertex(found, tables, machines)).keeps(machines):
+                search.excluded.append(machines)
 
 
 class _Search:
@@ -184,7 +171,6 @@ class _Search:
     """
 
     def __init__(self, tables: Tables, most: Fraction) -> None:
-        self.tables = tables
         self._step = common_step(tables.costs)
         self._costs = tables.costs
         self._highs = {

@@ -32,6 +32,13 @@ class Choices(NamedTuple):
     options: NDArray[Any]
     counts: NDArray[np.int64]
 
+    @classmethod
+    def of(cls, parts: Sequence[Choices]) -> Choices:
+        """Put several kinds' choices in order."""
+        kinds, options, counts = map(np.concatenate, zip(*parts, strict=True))
+        order = np.argsort(kinds, kind="stable")
+        return cls(kinds[order], options[order], counts[order])
+
     def load(self) -> list[int]:
         """Return how many blocks of each type all jobs take together, exactly."""
         return group_totals(self.options, self.counts, [0])[0]
@@ -43,10 +50,7 @@ class Choices(NamedTuple):
 
     def joined(self, other: Choices) -> Choices:
         """Add the choices of other kinds."""
-        kinds = np.concatenate([self.kinds, other.kinds])
-        order = np.argsort(kinds, kind="stable")
-        options = np.concatenate([self.options, other.options])[order]
-        return Choices(kinds[order], options, np.concatenate([self.counts, other.counts])[order])
+        return Choices.of([self, other])
 
     def schedule(self, jobs: Jobs, machines: Mapping[Configuration, int]) -> Schedule:
         """Build the schedule with these machines; the machines that stay idle are left out."""
@@ -118,8 +122,6 @@ class Taken(NamedTuple):
 
     def schedule(self, jobs: Jobs, machines: Mapping[Configuration, int]) -> Any:
         """Build the schedule with these machines; the machines that stay idle are left out."""
-        if self.out:
-            raise AssertionError(f"{len(self.out)} jobs are left out of a schedule")
         problem = jobs.problem
         if not isinstance(problem, Problem):
             busy = busy_machines(machines, problem.blocks, self.total)

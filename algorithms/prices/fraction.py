@@ -1,8 +1,7 @@
 """The fractional schedule behind the best prices, in exact rationals (theory 6.4).
 
-The cutting planes' own weights mix the passes' options into a fractional schedule. Floating-point
-weights are right to nine digits or so, which at a demand of 10**12 are a thousand blocks; solving
-the few equations that define them once more, exactly, makes the mixture right to the block.
+Floating-point weights of passes are right to nine digits or so, which at a demand of 10**12 are a
+thousand blocks; solving the few equations that define them exactly makes it right to the block.
 """
 
 from __future__ import annotations
@@ -29,11 +28,14 @@ class Fractional(NamedTuple):
 
 
 def exactly(
-    region: Region, shares: Sequence[Share], machines: Sequence[tuple[Row, Fraction]]
+    region: Region,
+    shares: Sequence[Share],
+    weights: Sequence[Fraction],
+    machines: Sequence[tuple[Row, Fraction]],
 ) -> tuple[list[Fraction], list[tuple[Row, Fraction]]] | None:
     """Solve the equations behind shares and machines once more, in rationals."""
     n = len(shares)
-    guess = [*normal(shares), *(amount for _, amount in machines)]
+    guess = [*weights, *(amount for _, amount in machines)]
     groups: dict[int, dict[int, int]] = {}
     for at, share in enumerate(shares):
         groups.setdefault(share.group, {})[at] = 1
@@ -54,14 +56,6 @@ def exactly(
         return None
     rows = [(row, x) for (row, _), x in zip(machines, solution[n:], strict=True)]
     return solution[:n], rows
-
-
-def normal(shares: Sequence[Share]) -> list[Fraction]:
-    """Return weights that add up to 1 in each group."""
-    totals: dict[int, Fraction] = {}
-    for share in shares:
-        totals[share.group] = totals.get(share.group, Fraction(0)) + Fraction(share.weight)
-    return [Fraction(share.weight) / totals[share.group] for share in shares]
 
 
 def _constraints(

@@ -44,7 +44,6 @@ MOST_BLOCKS = 32
 MOST_ROWS, _AT_A_TIME = 40, 8
 ZERO = Fraction(0)
 
-
 #: A cut is what a group of jobs buys in one pass: blocks of each type.
 Cut: TypeAlias = tuple[int, ...]
 
@@ -175,21 +174,17 @@ class Master:
         moved = [Fraction(x) / (self._zoom * size) if x else 0 for x, size in moves]
         pairs = zip(self._centre[: self._k], moved, strict=True)
         x = [max(ZERO, c + d) if c or d else ZERO for c, d in pairs]
+        # Scales may be beyond all floats.
+        duals = (answer.duals[cut] for cut in self._cuts)
         self.weights = [
-            self._weight(answer.duals[cut], group)
-            for cut, (group, _) in zip(self._cuts, self._cut_data, strict=True)
+            near(Fraction(dual) * self.scale, self._scales[group]) if dual > 0 else 0.0
+            for dual, (group, _) in zip(duals, self._cut_data, strict=True)
         ]
         duals = (answer.duals[row] for row in self._rows)
         self.machines = [Fraction(dual) * self.scale if dual > 0 else ZERO for dual in duals]
         value = (Fraction(answer.value) / self._zoom + self._constant) * self.scale
         value += sum((worth for worth in self._worth if worth is not None), Fraction(0))
         return Proposal([price * self._unit for price in x], value * self._unit)
-
-    def _weight(self, dual: float, group: int) -> float:
-        """Turn a cut's dual value into its share of its group; scales may be beyond all floats."""
-        if dual <= 0:
-            return 0.0
-        return near(Fraction(dual) * self.scale, self._scales[group])
 
     def vertex(self) -> list[Fraction] | None:
         """Return the last solve's prices, solved for in rationals; None if there are none."""
@@ -300,7 +295,14 @@ class ExactMaster:
     def _solved(self) -> Basic | None:
         """Go on from the last solution with all that takes part by now."""
         # Columns cannot join a program that was not solved to the end.
-        program, self._program = self._program or self._empty(), None
+        program, self._program = self._program, None
+        if program is None:
+            # No machines yet, and all groups take their default pass.
+            self._columns, self._whole = [], {}
+            loads = [self._loads[mine[0]] for mine in self._mixing]
+            least = [sum(load[i] for load in loads) for i in range(self._k)]
+            limits = self._region.limits
+            program = Program([*least, *(-limit for limit in limits if limit is not None)])
         wanted: list[tuple[int | None, int]] = [(None, r) for r in self._rows]
         wanted += [(group, cut) for group, mine in enumerate(self._mixing) for cut in mine[1:]]
         there = {*self._columns}
@@ -311,13 +313,6 @@ class ExactMaster:
         if found is not None:
             self._program = program
         return found
-
-    def _empty(self) -> Program:
-        """Return the program without machines, in which all groups take their default pass."""
-        self._columns, self._whole = [], {}
-        loads = [self._loads[mine[0]] for mine in self._mixing]
-        least = [sum(load[i] for load in loads) for i in range(self._k)]
-        return Program([*least, *(-limit for limit in self._region.limits if limit is not None)])
 
     def _join(self, program: Program, group: int | None, number: int) -> None:
         """Let a machine take part, or what a group takes of another pass than by default."""

@@ -59,7 +59,11 @@ class Passes:
         jobs, region, budget = self.jobs, self.region, self._budget
         k = len(region.blocks)
         prices, multipliers = list(numbers[:k]), list(numbers[k:])
-        self._pay_nobody(prices, multipliers)
+        # Multipliers that rounding left so high that a job would be paid for a block are lowered.
+        for at, i, job in region.job_terms:
+            if region.path[at].sign > 0:
+                own = region.prices_of_job(job, prices, multipliers)[i]
+                multipliers[at] = max(0, multipliers[at] + min(0, own))
         bought = jobs.price(
             prices,
             self.starts,
@@ -78,8 +82,8 @@ class Passes:
         own_options = []
         for job in region.own_priced:
             row = jobs.problem.rows.row(job)
-            own = region.prices_of_job(job, prices, multipliers)
-            found = cheapest_option(own, row.supply, row.demand)
+            vector = region.prices_of_job(job, prices, multipliers)
+            found = cheapest_option(vector, row.supply, row.demand)
             if found is None:
                 raise AssertionError("a job that no block serves has a branch of its own")
             total += found.value
@@ -87,22 +91,13 @@ class Passes:
         self.own_options.append(own_options)
         size = region.unit / denominator
         sized = [[size * x for x in part] for part in (prices, multipliers)]
-        scale, vector = region.fitted(*sized)
-        point = PricePoint(vector, scale * size * total + region.constant(vector))
-        if point.bound <= 0 < total and any(vector.limit_prices):
+        scale, fitted = region.fitted(*sized)
+        point = PricePoint(fitted, scale * size * total + region.constant(fitted))
+        if point.bound <= 0 < total and any(fitted.limit_prices):
             # The limits ate up all the worth: less of it is more.
-            scale, vector = region.fitted(*sized, no_limit_prices=True)
-            point = PricePoint(vector, scale * size * total + region.constant(vector))
+            scale, fitted = region.fitted(*sized, no_limit_prices=True)
+            point = PricePoint(fitted, scale * size * total + region.constant(fitted))
         return point, bought.loads
-
-    def _pay_nobody(self, prices: Sequence[int], multipliers: list[int]) -> None:
-        """Lower multipliers that rounding left so high that a job would be paid for a block."""
-        region = self.region
-        for at, i, job in region.job_terms:
-            if region.path[at].sign > 0:
-                own = region.prices_of_job(job, prices, multipliers)[i]
-                if own < 0:
-                    multipliers[at] = max(0, multipliers[at] + own)
 
 
 def certificate(reduction: Reduction, search: Passes, point: PricePoint) -> Named:

@@ -130,7 +130,11 @@ class Region:
         self.costs = [
             Fraction(0) if free_machines else machine.cost for machine in problem.machine_types
         ]
-        self.limits = _limits(problem)
+        self.limits = [machine.limit for machine in problem.machine_types]
+        if max((limit for limit in self.limits if limit is not None), default=0) > _LARGE_LIMIT:
+            # Limits that never bind, of more machines than blocks, are none.
+            most = sum(problem.useful_blocks())
+            self.limits = [None if n is not None and n >= most else n for n in self.limits]
         self.rows: list[Row] = []
         self.bounded: list[Bounded] = []
         #: The most blocks of a type that a machine of a size-bounded set needs, where more would
@@ -310,10 +314,8 @@ class Region:
 
     def constant(self, vector: Vector) -> Fraction:
         """Return what limits and branches add to the jobs' values."""
-        value = Fraction(0)
-        for limit, price in zip(self.limits, vector.limit_prices, strict=True):
-            if limit is not None:
-                value -= limit * price
+        limits = zip(self.limits, vector.limit_prices, strict=True)
+        value = -sum((limit * price for limit, price in limits if limit), Fraction(0))
         for condition, multiplier in zip(self.path, vector.multipliers, strict=True):
             value += condition.sign * condition.value * multiplier
         return value
@@ -343,15 +345,6 @@ class Region:
     def own_priced(self) -> tuple[int, ...]:
         """Jobs with a branch of their own, in order."""
         return tuple(sorted({job for _, _, job in self.job_terms}))
-
-
-def _limits(problem: MachineProblem) -> list[int | None]:
-    """Return the machine types' limits but those that never bind: of more machines than blocks."""
-    limits = [machine.limit for machine in problem.machine_types]
-    if max((limit for limit in limits if limit is not None), default=0) > _LARGE_LIMIT:
-        most = sum(problem.useful_blocks())
-        limits = [None if limit is not None and limit >= most else limit for limit in limits]
-    return limits
 
 
 def configuration_of(problem: MachineProblem, row: Row) -> Configuration:

@@ -2,12 +2,7 @@
 
 At given prices every job buys its cheapest option; what a group of jobs buys together is a
 supergradient of the group's value, hence a cut. A small linear program over the cuts found so far
-proposes the next prices. With many groups a pass tells many cuts, and few passes are needed; with
-few jobs every job is a group of its own, and the program is column generation over options.
-
-Every bound is computed exactly, at prices that are rationals: those of a recognised vertex, or
-multiples of a small power of two. A search for a *vertex* goes on until prices and a fractional
-schedule agree to the last digit, in exact rationals.
+proposes the next prices. Every bound is computed exactly, at prices that are rationals.
 """
 
 from __future__ import annotations
@@ -23,6 +18,7 @@ from cms.knapsack.pricing import COMPILED_FROM, common_denominator
 from cms.values.numbers import has_too_many_digits
 
 from ..solvers.floats import near, recognised
+from .fraction import Fractional, exactly
 from .jobs import GROUPS, MOST_SINGLE, ranges
 from .master import MOST_BLOCKS, Cut, ExactMaster, Master, Proposal, block_sizes
 from .passes import Passes, certificate
@@ -36,7 +32,6 @@ if TYPE_CHECKING:
     from cms.plugin.algorithm import Budget, Named
     from cms.reduction.reduction import Reduction
 
-    from .fraction import Fractional
     from .jobs import Jobs
 
 _MOST_PASSES = 400
@@ -346,13 +341,15 @@ class PriceSearch(Passes):
 
 def fractional(search: PriceSearch) -> Fractional:
     """Read the fractional schedule off a search at its end."""
-    from .fraction import Fractional, exactly, normal
-
     shares, machines = search.shares, search.machines
-    weights = normal(shares)
+    totals = [Fraction(0)] * search.n_groups
+    for share in shares:
+        totals[share.group] += Fraction(share.weight)
+    weights = [Fraction(share.weight) / totals[share.group] for share in shares]
     if not search.exact:
-        weights, machines = exactly(search.region, shares, machines) or (weights, machines)
-    found: list[list[tuple[int, Fraction]]] = [[] for _ in range(search.n_groups)]
+        exact = exactly(search.region, shares, weights, machines)
+        weights, machines = exact or (weights, machines)
+    found: list[list[tuple[int, Fraction]]] = [[] for _ in totals]
     for share, weight in zip(shares, weights, strict=True):
         found[share.group].append((share.number, weight))
     # If the program failed, or there was none: the last pass as it is.

@@ -1,13 +1,13 @@
 """Jobs of which no table of options is kept: priced, and given options, shard by shard.
 
-What jobs buy at a price vector is a pure function of their rows, so it need not be kept: all that a
-search remembers of a pass are its prices and what each group bought. Where a fractional schedule is
-rounded, one more pass says what each job takes, as a small integer.
+All that a search remembers of a pass are its prices and what each group bought. Where a fractional
+schedule is rounded, one more pass says what each job takes, as a small integer.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -24,6 +24,7 @@ from .jobs import Jobs, Pass, grid_bits_of
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from cms.knapsack.pricing import Pricing
     from cms.problem.rows import Row
     from cms.shards.engine import Loaded
 
@@ -88,11 +89,11 @@ class ShardedJobs(Jobs):
         self, stopped: Callable[[], bool], prices: list[int], bounds: list[int]
     ) -> tuple[int, list[list[int]]]:
         total, loads = 0, [[0] * len(prices) for _ in bounds]
-        found = self.in_shards.map(_priced, prices, bounds, what="pricing", stopped=stopped)
-        for part, groups in found:
-            total += part
-            for group, load in groups:
-                loads[group] = [a + b for a, b in zip(loads[group], load, strict=True)]
+        asked = bounds, [[prices]] * len(bounds), False
+        for pieces in self.in_shards.map(_bought, *asked, what="pricing", stopped=stopped):
+            for group, _, [found] in pieces:
+                total += found.total
+                loads[group] = [a + b for a, b in zip(loads[group], found.load, strict=True)]
         return total, loads
 
     def bought(
@@ -102,21 +103,8 @@ class ShardedJobs(Jobs):
 
         Each group has the price vectors of the passes that it takes shares of.
         """
-        asked = starts.tolist(), [[list(prices) for prices in many] for many in vectors]
+        asked = starts.tolist(), [[list(prices) for prices in many] for many in vectors], True
         return self.in_shards.map(_bought, *asked, what="rounding", stopped=self._stopped)
-
-
-def pieces(first: int, n: int, bounds: Sequence[int]) -> Iterator[tuple[int, int, int]]:
-    """Iterate over (group, begin, end) of the pieces in which a shard's jobs are priced."""
-    end = first + n
-    for group, begin in enumerate(bounds):
-        after = bounds[group + 1] if group + 1 < len(bounds) else end
-        low, high = max(begin, first), min(after, end)
-        for start in range(low, high, PIECE):
-            yield group, start - first, min(start + PIECE, high) - first
-
-
-# -- what is asked of a shard ----------------------------------------------------------------------
 
 
 def _sizes(loaded: Loaded) -> tuple[list[int], int]:
@@ -126,41 +114,27 @@ def _sizes(loaded: Loaded) -> tuple[list[int], int]:
     return price_histogram(rows), longest.bit_length()
 
 
-def _priced(
-    loaded: Loaded, prices: list[int], bounds: list[int]
-) -> tuple[int, list[tuple[int, list[int]]]] | None:
-    """Return what the jobs pay, and what those of each group buy."""
-    total, groups = 0, dict[int, list[int]]()
-    rows = loaded.rows
-    for group, begin, end in pieces(loaded.first, len(rows), bounds):
-        found = price_jobs(
-            rows.part(begin, end), prices, threads=loaded.threads, stopped=loaded.stopped
-        )
-        if found is None:
-            return None
-        total += found.total
-        load = groups.get(group, [0] * len(prices))
-        groups[group] = [a + b for a, b in zip(load, found.load, strict=True)]
-    return total, sorted(groups.items())
-
-
 def _bought(
-    loaded: Loaded, bounds: list[int], vectors: list[list[list[int]]]
-) -> list[tuple[int, int, list[Coded]]] | None:
+    loaded: Loaded, bounds: list[int], vectors: list[list[list[int]]], listed: bool
+) -> list[tuple[int, int, list[Any]]] | None:
     """Return (group, first job, what the jobs buy at each price vector) of each piece."""
-    pieces_of = []
-    for group, begin, end in pieces(loaded.first, len(loaded.rows), bounds):
-        passes = []
-        for prices in vectors[group]:
-            found = price_jobs(
-                loaded.rows.part(begin, end),
-                prices,
-                want_options=True,
-                threads=loaded.threads,
-                stopped=loaded.stopped,
-            )
-            if found is None or found.options is None:
-                return None
-            passes.append(Coded.of_table(found.options))
-        pieces_of.append((group, loaded.first + begin, passes))
-    return pieces_of
+    pieces = []
+    end = loaded.first + len(loaded.rows)
+    for group, (low, high) in enumerate(pairwise([*bounds, end])):
+        for first in range(max(low, loaded.first), min(high, end), PIECE):
+            last = min(first + PIECE, high, end)
+            rows = loaded.rows.part(first - loaded.first, last - loaded.first)
+            passes: list[Coded | Pricing] = []
+            for prices in vectors[group]:
+                found = price_jobs(
+                    rows,
+                    prices,
+                    want_options=listed,
+                    threads=loaded.threads,
+                    stopped=loaded.stopped,
+                )
+                if found is None:
+                    return None
+                passes.append(found if found.options is None else Coded.of_table(found.options))
+            pieces.append((group, first, passes))
+    return pieces

@@ -1,10 +1,7 @@
 """LP_DW, the linear program over options, to the last digit: a basic solution (theory 1.4 and 6).
 
-Its rows are the block types and the jobs, its columns the machines and the options of jobs. It is
-the price search that generates both; jobs take part in groups, which share a mixture of passes, and
-only groups that need more than one pass are looked at job by job. So the program stays small,
-however many jobs there are; and the number of jobs that are split is at most what basic solutions
-allow.
+Jobs take part in groups, which share a mixture of passes of the price search; only groups that need
+more than one pass are looked at job by job. So the program stays small, however many jobs it has.
 """
 
 from __future__ import annotations
@@ -150,14 +147,12 @@ def in_line(shares: Mapping[Option, Fraction], count: int) -> list[list[tuple[Op
     return lined_up
 
 
-# -- Theorem B: a basic solution rounds to a schedule that costs little more (theory 4) ------------
-
-# At most k - p jobs are split, which take their mean, rounded up, as are machines; so of each type
-# at most k - p - 1 blocks are missing. None of that needs the solution to be optimal.
-
-
 def additive_cost(problem: Problem) -> Fraction:
-    """Return what the rounding costs more than a basic solution at most (Theorem B)."""
+    """Return what the rounding costs more than a basic solution at most (Theorem B, theory 4).
+
+    At most k - p jobs are split, which take their mean, rounded up, as are machines; so of each
+    type at most k - p - 1 blocks are missing. None of that needs the solution to be optimal.
+    """
     region, k = Region(problem), len(problem.blocks)
     costs = [region.costs[region.rows[cheapest_holder(region, i)].machine] for i in range(k)]
     repair = sum(costs, Fraction(0))
@@ -202,10 +197,5 @@ def with_missing(
         if missing > 0:
             row = region.rows[cheapest_holder(region, i)]
             holder = configuration_of(problem, row)
-            enough[holder] = enough.get(holder, 0) + machines_for(missing, row.counts[i])
+            enough[holder] = enough.get(holder, 0) + -(-missing // row.counts[i])
     return enough
-
-
-def machines_for(missing: int, blocks: int) -> int:
-    """Return how many machines with so many blocks have the missing ones."""
-    return -(-missing // blocks)

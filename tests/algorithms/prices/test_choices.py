@@ -50,7 +50,6 @@ def test_what_is_left_out_and_joined_again_is_the_same(rows: Rows, kinds: set[in
     both = rest.joined(others)
     assert content(both) == content(choices)
     assert (np.diff(both.kinds) >= 0).all()
-    assert both.load() == choices.load()
 
 
 def test_reduced_costs_are_never_negative_at_the_best_prices() -> None:
