@@ -7,7 +7,7 @@ question takes a fraction apart.
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from fractions import Fraction
 from math import lcm
 from typing import TYPE_CHECKING, NamedTuple
@@ -181,20 +181,13 @@ class Loaded:
         return {**self.rates, job: self.rates.get(job, 0) + rate}
 
 
-@dataclass(slots=True)
 class Machine:
     """So many machines of one configuration that carry the same."""
 
-    configuration: Configuration
-    count: int = 1
-    blocks: list[Loaded] = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.blocks = [
-            Loaded(block)
-            for block, number in self.configuration.blocks.items()
-            for _ in range(number)
-        ]
+    def __init__(self, configuration: Configuration, count: int = 1) -> None:
+        self.configuration, self.count = configuration, count
+        pairs = configuration.blocks.items()
+        self.blocks = [Loaded(block) for block, number in pairs for _ in range(number)]
 
 
 def schedule_of(machines: Iterable[Machine]) -> Schedule:

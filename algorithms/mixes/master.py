@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from cms.plugin.algorithm import Budget
 
     from ..prices.region import Region
-    from ..solvers.linear import Answer
     from .columns import Column, Columns
 
 #: GLOP's parameters, tried in this order.
@@ -151,8 +150,6 @@ class Master:
     def add_steps(self, steps: list[Step]) -> None:
         """Let cuts join."""
         for step in steps:
-            if step in self._steps:
-                continue
             pairs = zip(self._mixes, self._columns.counted(step), strict=False)
             terms = [(variable, float(count)) for variable, count in pairs if count]
             if step.job in self._unserved:
@@ -168,9 +165,8 @@ class Master:
         """Return an optimal solution; None if it failed or was stopped."""
         self._grow()
         answer = self._program.solve(budget, _WAYS)
-        return None if answer is None else self._point(answer)
-
-    def _point(self, answer: Answer) -> Point:
+        if answer is None:
+            return None
         slopes = np.zeros(len(self._columns.problem.jobs))
         for job, row in self._served.items():
             slopes[job] = max(0.0, answer.duals[row])

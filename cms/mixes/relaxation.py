@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cache
 from math import ceil, floor, isqrt
 from typing import Any, NamedTuple
 
@@ -115,7 +116,7 @@ class Relaxation:
         self._grid = 2**_GRID / end
         self.frames = Interval(floor(min(c.length for c in choices) * self._grid), 2**_GRID)
         self._prepare((len(offers), max(len(offer.choices) for offer in offers)))
-        self._tables: dict[int, _Table] = {}
+        self._table = cache(self._raw.shifted)
 
     def whole_worth(self, worth: Fraction) -> int:
         """Return a worth in units of value, rounded down."""
@@ -180,11 +181,6 @@ class Relaxation:
                     self._count[s, j, c] = count if count <= _LARGEST_COUNT else 0
                     times[s, j, c] = _product_up(step, amount)
                     heighted[s, j, c] = _product_up(rising, amount)
-
-    def _table(self, shift: int) -> _Table:
-        if shift not in self._tables:
-            self._tables[shift] = self._raw.shifted(shift)
-        return self._tables[shift]
 
     def _paid(self, table: _Table, lo: Whole, hi: Whole) -> Whole:
         """Return u for all intervals: (intervals, offers, choices)."""
