@@ -15,9 +15,9 @@ from .elastic import (
     WHOLE,
     Elastic,
     GpuletOptions,
+    Gpus,
     PublishedOptions,
     Shares,
-    guided,
     guided_requests,
     refuse_other_cuts,
 )
@@ -202,7 +202,12 @@ class GpuletGuided(_OnShares):
     def _machines(
         self, seen: _Seen, options: PublishedOptions, budget: Budget
     ) -> Sequence[Machine] | None:
-        return guided(seen.hosting, seen.shares, lambda: budget.stopped)
+        gpus, requests = Gpus(seen.hosting, seen.shares), guided_requests(seen.hosting, seen.shares)
+        for request in sorted(requests, key=lambda one: -one.share):
+            if budget.stopped:
+                return None
+            gpus.best_fit(request.share, {request.job: request.rate})
+        return gpus.machines
 
     def _count(self, seen: _Seen, options: PublishedOptions) -> None:
         guided_requests(seen.hosting, seen.shares)

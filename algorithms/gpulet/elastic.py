@@ -360,15 +360,3 @@ def _requests(
         least = next(each for each, block in shares.blocks.items() if served.get(block, 0) >= rest)
         requests += [*[Request(job.name, share, most)] * full, Request(job.name, least, rest)]
     return requests
-
-
-def guided(
-    hosting: Hosting, shares: Shares, stopped: Callable[[], bool]
-) -> Sequence[Machine] | None:
-    """Place each request where it leaves least, the largest first; None if stopped."""
-    gpus = Gpus(hosting, shares)
-    for request in sorted(guided_requests(hosting, shares), key=lambda one: -one.share):
-        if stopped():
-            return None
-        gpus.best_fit(request.share, {request.job: request.rate})
-    return gpus.machines

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from cms.plugin.algorithm import Budget
     from cms.problem.parts import Configuration
 
-    from .columns import Column, Columns, Prices, Step
+    from .columns import Column, Columns, Step
     from .prices import PriceSearch
 
 #: Mixes of a program that looks for schedules, those of the least reduced cost.
@@ -72,16 +72,12 @@ def _cheapest(search: PriceSearch) -> list[int]:
     columns, point = search.columns, search.point
     if point is None or len(columns) <= _MOST_MIXES:
         return list(range(len(columns)))
-    missing = [
-        (point.blocks[column.block] - _worth(point.prices, column), number)
-        for number, column in enumerate(columns.listed)
-    ]
+    missing: list[tuple[float, int]] = []
+    for number, column in enumerate(columns.listed):
+        shares = ((job, np.array([near(share)])) for job, share in column.shares)
+        worth = sum((float(point.prices.worth(*share)[0]) for share in shares), 0.0)
+        missing.append((point.blocks[column.block] - worth, number))
     return sorted(number for _, number in sorted(missing)[:_MOST_MIXES])
-
-
-def _worth(prices: Prices, column: Column) -> float:
-    worths = (prices.worth(job, np.array([near(share)])) for job, share in column.shares)
-    return sum((float(worth[0]) for worth in worths), 0.0)
 
 
 def tidied(columns: Columns, counts: Mapping[int, int]) -> dict[int, int]:

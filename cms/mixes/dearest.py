@@ -189,7 +189,7 @@ class _Searching:
             cells.sort(key=lambda cell: Fraction(cell.gap, max(cell.lo, 1)), reverse=True)
             unfinished = list[Cell]()
             for cell in cells:
-                if cell.gap_at(self.target) <= 0:
+                if cell.gap <= (self.target - cell.above) * cell.lo:
                     continue
                 if Dive(cell, kinds_of, self._most_jobs, self).run(effort):
                     continue

@@ -75,10 +75,6 @@ class Cell:
     gap: int
     above: int
 
-    def gap_at(self, above: int) -> int:
-        """Compute the gap at the same k where mixes are to be worth more than something more."""
-        return self.gap - (above - self.above) * self.lo
-
     def admitted(self) -> NDArray[np.bool_]:
         """Which choices some frame of the interval allows."""
         return self.paid > _NEVER
