@@ -23,6 +23,7 @@ from ...shortages.search import Asking
 from ...solving.ledger import Ledger
 from ...solving.solution import Solution, StopReason
 from .ladders import Ladder, last_where
+from .one_job import Given, plain_job
 from .posing import Posing
 
 __all__ = ["Base", "Climb", "Least", "Outcome"]
@@ -75,8 +76,11 @@ class Base:
         except InvalidCertificate:
             return False
         assert found is not None  # nothing stops it
-        least = round_up(max(found.value, Fraction(0)), problem.cost_step)
-        return found.infeasible or least > self.target
+        return found.infeasible or self.exceeds(found.value)
+
+    def exceeds(self, bound: Fraction) -> bool:
+        """Whether all that costs at least so much costs more than is wanted."""
+        return round_up(max(bound, Fraction(0)), self.posing.problem.cost_step) > self.target
 
     @staticmethod
     def bound(problem: Problem, certificate: Certificate) -> Fraction:
@@ -254,10 +258,19 @@ class Climb:
 
     def _climb(self, certificate: Certificate) -> None:
         """Find the last state that a certificate proves to be too little."""
-        too_dear, problem = self.base.is_too_dear, self._problem
-        last, _ = last_where(
-            self.ladder, self.low, self.high, lambda each: too_dear(problem(each), certificate)
-        )
+        ladder = self.ladder
+        one = plain_job(self._problem(self.low), certificate, self.name)
+
+        def is_priced(state: Fraction) -> bool:  # as it would be if all other jobs paid the same
+            bound = one._replace(row=ladder.row(state)).bound_if(Given())
+            return bound is None or self.base.exceeds(bound)
+
+        def is_proved(state: Fraction) -> bool:
+            return self.base.is_too_dear(self._problem(state), certificate)
+
+        last, _ = last_where(ladder, self.low, self.high, is_priced)
+        if last != self.low and not is_proved(last):
+            last, _ = last_where(ladder, self.low, last, is_proved)
         if last != self.low:
             self.low, self.proof = last, certificate
 
