@@ -138,9 +138,8 @@ class Climb:
             outcome = Outcome.NONE if settled else Outcome.OPEN
             return Least(outcome, None, short, None, self.proof)
         self._close_in()
-        outcome = Outcome.FOUND
-        if self.proof is not None and self.ladder.between(self.low, self.high) is None:
-            outcome = Outcome.LEAST
+        closed = self.proof is not None and self.ladder.between(self.low, self.high) is None
+        outcome = Outcome.LEAST if closed else Outcome.FOUND
         short = None if self.proof is None else self.low
         return Least(outcome, self.high, short, self._settled(), self.proof)
 
@@ -149,10 +148,9 @@ class Climb:
         found = self.solution
         assert found is not None
         problem = self._problem(self.high)
-        proofs = [found.certificate, self.base.solution.certificate]
-        if self.proof is not None:
-            proofs.append(self.proof)
-        best = max(proofs, key=lambda proof: self.base.bound(problem, proof))
+        proofs = found.certificate, self.base.solution.certificate, self.proof
+        known = (proof for proof in proofs if proof is not None)
+        best = max(known, key=lambda proof: self.base.bound(problem, proof))
         ledger = Ledger(problem, found.method, trusted=False, clock=lambda: found.seconds)
         ledger.hear(found.schedule)
         ledger.hear(best)
@@ -252,9 +250,7 @@ class Climb:
         if serves(self.low, blocks):  # which was not proved to be too little
             self.high = self.low
             return
-        _, self.high = last_where(
-            self.ladder, self.low, state, lambda each: not serves(each, blocks)
-        )
+        _, self.high = last_where(self.ladder, self.low, state, lambda s: not serves(s, blocks))
 
     def _climb(self, certificate: Certificate) -> None:
         """Find the last state that a certificate proves to be too little."""
