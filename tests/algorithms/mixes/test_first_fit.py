@@ -48,8 +48,7 @@ def tiny(draw: st.DrawFn) -> TimeSharedProblem:
 @given(tiny())
 def test_every_schedule_is_valid_and_none_is_below_the_bound(problem: TimeSharedProblem) -> None:
     """The driver refuses what does not pass the check; some algorithm might offer nothing."""
-    hosting, shapes = Hosting(problem), problem.listed_configurations
-    saturated = Saturated(hosting, shapes)
+    saturated = Saturated(Hosting(problem), problem.listed_configurations)
     for method, options in METHODS.items():
         solution = cms.solve(problem, method, options=options, time_limit=None)
         if saturated.unservable:

@@ -168,8 +168,7 @@ def test_shares_a_hair_short_of_a_demand_are_found_for_what_they_are() -> None:
         assert found is not None
         assert found.cost == needed
         machines = dict(zip(shapes.shapes, found.machines, strict=True))
-        mixes = dict(enumerate(found.mixes))
-        assert not check(problem, schedule_of(columns, machines, mixes))
+        assert not check(problem, schedule_of(columns, machines, dict(enumerate(found.mixes))))
         assert solve(problem, time_limit=None).cost == needed
 
 
