@@ -10,16 +10,16 @@ from cms.errors import UnsupportedProblem
 from cms.mixes.problem import TimeSharedProblem
 from cms.plugin.algorithm import Named, Support
 
-from ..mixes.hosting import Hosting, Saturated, least_cost, schedule_of
+from ..mixes.hosting import Hosting, Saturated, schedule_of
 from .elastic import (
     WHOLE,
     Elastic,
     GpuletOptions,
+    Gpus,
     PublishedOptions,
     Shares,
-    guided,
     guided_requests,
-    in_pairs,
+    refuse_other_cuts,
 )
 from .sbp import SquishyBinPacking
 
@@ -41,10 +41,8 @@ class _OnShares(ABC):
 
     def support(self, problem: TimeSharedProblem, options: PublishedOptions) -> Support:
         """Refuse limits, other cuts than in two, and more shares than are placed one by one."""
-        general = in_pairs(problem)
-        if not general:
-            return general
         try:
+            refuse_other_cuts(problem)
             seen = _Seen(problem, options)
             if not seen.unservable:
                 self._count(seen, options)
@@ -204,7 +202,12 @@ class GpuletGuided(_OnShares):
     def _machines(
         self, seen: _Seen, options: PublishedOptions, budget: Budget
     ) -> Sequence[Machine] | None:
-        return guided(seen.hosting, seen.shares, lambda: budget.stopped)
+        gpus, requests = Gpus(seen.hosting, seen.shares), guided_requests(seen.hosting, seen.shares)
+        for request in sorted(requests, key=lambda one: -one.share):
+            if budget.stopped:
+                return None
+            gpus.best_fit(request.share, {request.job: request.rate})
+        return gpus.machines
 
     def _count(self, seen: _Seen, options: PublishedOptions) -> None:
         guided_requests(seen.hosting, seen.shares)
@@ -216,8 +219,7 @@ class _Seen:
     def __init__(self, problem: TimeSharedProblem, options: PublishedOptions) -> None:
         self.problem = options.applied(problem)
         self.hosting, self.shares = Hosting(self.problem), Shares.of(self.problem)
-        self._shapes = self.problem.listed_configurations
-        self._saturated = Saturated.of(self.hosting, self._shapes)
+        self._saturated = Saturated(self.hosting, self.problem.listed_configurations)
         self.unservable = self._saturated.unservable
 
     def least(self, budget: Budget) -> int:
@@ -225,5 +227,4 @@ class _Seen:
         (machine,) = self.problem.machine_types
         if not machine.cost:
             return 0
-        bound = least_cost(self.hosting, self._shapes, self._saturated)
-        return ceil(max(budget.lower_bound, bound) / machine.cost)
+        return ceil(max(budget.lower_bound, self._saturated.least_cost()) / machine.cost)

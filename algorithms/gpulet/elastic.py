@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from cms.errors import UnsupportedProblem
 from cms.mixes.model import Point, TimeSharedJob
-from cms.plugin.algorithm import Support
 from cms.problem.parts import Configuration
 from cms.values.fields import CheckedFields
 from cms.values.numbers import shown
@@ -154,9 +153,8 @@ class Shares(NamedTuple):
 
     @classmethod
     def of(cls, problem: TimeSharedProblem) -> Shares:
-        """Read the shares off the names of blocks, as :func:`in_pairs` supports them."""
-        cuts: dict[int, Configuration] = {}
-        blocks: dict[int, str] = {}
+        """Read the shares off the names of blocks, in a problem that is not refused."""
+        cuts, blocks = dict[int, Configuration](), dict[int, str]()
         for shape in problem.listed_configurations:
             for block in shape.blocks:
                 if share := share_of(block):
@@ -171,49 +169,41 @@ def share_of(block: str) -> int | None:
     return int(found[1]) if found else None
 
 
-def in_pairs(problem: TimeSharedProblem) -> Support:
+def refuse_other_cuts(problem: TimeSharedProblem) -> None:
     """Refuse what is not one unlimited kind of GPUs, left whole or cut into two shares."""
-    (machine, *others) = problem.machine_types
-    if not others and machine.limit is not None:
-        return Support(
-            False,
-            f"machine type {machine.name!r} has a limit of {machine.limit} machines, and it takes "
-            "as many as it needs; use auto",
-        )
-    refusal = _refusal(problem)
-    return (
-        Support(True)
-        if refusal is None
-        else Support(False, f"{refusal}; use mix_first_fit or auto")
-    )
-
-
-def _refusal(problem: TimeSharedProblem) -> str | None:
     if len(problem.machine_types) != 1:
         kinds = ", ".join(machine.name for machine in problem.machine_types)
-        return f"there are several machine types ({kinds}), it knows one"
+        raise _refusal(f"there are several machine types ({kinds}), it knows one")
+    (machine,) = problem.machine_types
+    if machine.limit is not None:
+        raise UnsupportedProblem(
+            f"machine type {machine.name!r} has a limit of {machine.limit} machines, and it takes "
+            "as many as it needs; use auto"
+        )
     names: dict[int, str] = {}
     for shape in problem.configurations:
         if not isinstance(shape, Configuration):
             expected = "expected listed ones, of one block or two"
-            return f"its configurations are a size-bounded set; {expected}"
+            raise _refusal(f"its configurations are a size-bounded set; {expected}")
         sizes: list[int] = []
         for block, count in shape.blocks.items():
             share = share_of(block)
             if share is None:
-                return (
-                    f"the block {block!r} is no share of a GPU; expected names such as mps:60 or 60"
-                )
+                expected = "expected names such as mps:60 or 60"
+                raise _refusal(f"the block {block!r} is no share of a GPU; {expected}")
             if names.setdefault(share, block) != block:
-                return f"the blocks {names[share]!r} and {block!r} are the same share"
+                raise _refusal(f"the blocks {names[share]!r} and {block!r} are the same share")
             sizes += [share] * min(count, WHOLE)
         if len(sizes) > 2 or sum(sizes) != WHOLE:
             cut = " + ".join(map(str, sorted(sizes))) or "nothing"
-            return (
+            raise _refusal(
                 f"a GPU is cut into {cut}; gpulet leaves it whole or cuts it into two shares of "
                 f"{WHOLE} % together"
             )
-    return None
+
+
+def _refusal(reason: str) -> UnsupportedProblem:
+    return UnsupportedProblem(f"{reason}; use mix_first_fit or auto")
 
 
 class Gpus:
@@ -370,15 +360,3 @@ def _requests(
         least = next(each for each, block in shares.blocks.items() if served.get(block, 0) >= rest)
         requests += [*[Request(job.name, share, most)] * full, Request(job.name, least, rest)]
     return requests
-
-
-def guided(
-    hosting: Hosting, shares: Shares, stopped: Callable[[], bool]
-) -> Sequence[Machine] | None:
-    """Place each request where it leaves least, the largest first; None if stopped."""
-    gpus = Gpus(hosting, shares)
-    for request in sorted(guided_requests(hosting, shares), key=lambda one: -one.share):
-        if stopped():
-            return None
-        gpus.best_fit(request.share, {request.job: request.rate})
-    return gpus.machines

@@ -25,8 +25,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from cms.plugin.algorithm import Budget
+    from cms.problem.parts import Configuration
 
-    from .columns import Column, Columns, Prices, Step
+    from .columns import Column, Columns, Step
     from .prices import PriceSearch
 
 #: Mixes of a program that looks for schedules, those of the least reduced cost.
@@ -62,9 +63,8 @@ def cheaper_schedule(search: PriceSearch, budget: Budget, cost: Fraction | None)
         found = program.solve(budget, effort=_EFFORT)
     if found is None:
         return None
-    counts = tidied(columns, dict(zip(listed, found.mixes, strict=True)))
-    mixes = [columns.listed[number] for number in counts]
-    return schedule_of(shapes, mixes, found._replace(mixes=tuple(counts.values())))
+    machines = {shapes.shapes[c]: number for c, number in enumerate(found.machines) if number}
+    return schedule_of(columns, machines, dict(zip(listed, found.mixes, strict=True)))
 
 
 def _cheapest(search: PriceSearch) -> list[int]:
@@ -72,16 +72,12 @@ def _cheapest(search: PriceSearch) -> list[int]:
     columns, point = search.columns, search.point
     if point is None or len(columns) <= _MOST_MIXES:
         return list(range(len(columns)))
-    missing = [
-        (point.blocks[column.block] - _worth(point.prices, column), number)
-        for number, column in enumerate(columns.listed)
-    ]
+    missing: list[tuple[float, int]] = []
+    for number, column in enumerate(columns.listed):
+        shares = ((job, np.array([near(share)])) for job, share in column.shares)
+        worth = sum((float(point.prices.worth(*share)[0]) for share in shares), 0.0)
+        missing.append((point.blocks[column.block] - worth, number))
     return sorted(number for _, number in sorted(missing)[:_MOST_MIXES])
-
-
-def _worth(prices: Prices, column: Column) -> float:
-    worths = (prices.worth(job, np.array([near(share)])) for job, share in column.shares)
-    return sum((float(worth[0]) for worth in worths), 0.0)
 
 
 def tidied(columns: Columns, counts: Mapping[int, int]) -> dict[int, int]:
@@ -115,6 +111,18 @@ def tidied(columns: Columns, counts: Mapping[int, int]) -> dict[int, int]:
             for other, more in columns.listed[smaller].shares:
                 served[other] += without * (more - old[other])
     return {number: count for number, count in left.items() if count}
+
+
+def schedule_of(
+    columns: Columns, machines: Mapping[Configuration, int], mixes: Mapping[int, int]
+) -> Schedule:
+    """Line up machines and mixes, by their numbers among the columns, without crumbs."""
+    given = {
+        (columns.problem.blocks[column.block], column.mix): count
+        for number, count in tidied(columns, mixes).items()
+        for column in [columns.listed[number]]
+    }
+    return Schedule.from_counts(columns.problem, machines, given)
 
 
 class Found(NamedTuple):
@@ -197,14 +205,3 @@ class MixProgram:
         machines = self._machines.numbers(values)
         mixes = tuple(values[v] for v in self._mixes)
         return Found(self._shapes.cost(machines), machines, mixes)
-
-
-def schedule_of(shapes: Shapes, columns: Sequence[Column], found: Found) -> Schedule:
-    """Build the schedule of a solution."""
-    totals = {shapes.shapes[c]: number for c, number in enumerate(found.machines) if number}
-    given = {
-        (shapes.problem.blocks[column.block], column.mix): number
-        for column, number in zip(columns, found.mixes, strict=True)
-        if number
-    }
-    return Schedule.from_counts(shapes.problem, totals, given)

@@ -9,6 +9,7 @@ at least as much as there. It need not be the dearest mix.
 from __future__ import annotations
 
 from fractions import Fraction
+from functools import cache
 from math import ceil
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -88,16 +89,11 @@ class Columns:
         ]
         self._demands = [job.demand for job in problem.jobs]
         self._counted: dict[Step, list[int]] = {}
-        self._knapsacks: dict[int, BlockKnapsack] = {}
+        #: What guesses mixes on a block.
+        self.knapsack = cache(lambda block: BlockKnapsack(problem, self.lengths[block]))
 
     def __len__(self) -> int:
         return len(self.listed)
-
-    def knapsack(self, block: int) -> BlockKnapsack:
-        """Return what guesses mixes on a block."""
-        if block not in self._knapsacks:
-            self._knapsacks[block] = BlockKnapsack(self.problem, self.lengths[block])
-        return self._knapsacks[block]
 
     def add(self, block: int, amounts: Mapping[int, Fraction]) -> int:
         """Return the number of an admitted mix of such points; it is taken in if it is new."""

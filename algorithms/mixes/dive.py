@@ -9,11 +9,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from cms.schedule.schedule import Schedule
-
 from ..prices.region import configuration_of
 from ..solvers.floats import near
-from .closing import tidied
+from .closing import schedule_of
 from .master import Left, Master, Point
 
 if TYPE_CHECKING:
@@ -22,6 +20,7 @@ if TYPE_CHECKING:
 
     from cms.plugin.algorithm import Budget
     from cms.problem.parts import Configuration
+    from cms.schedule.schedule import Schedule
 
     from .hosting import Hosted, Hosting
     from .prices import PriceSearch
@@ -90,7 +89,10 @@ class Diver:
             self._fill(choice, left, mixes)
         if below is not None and spent >= below:
             return None
-        return self._schedule(machines, mixes)
+        totals: Counter[Configuration] = Counter()
+        for at, count in machines.items():
+            totals[configuration_of(self._problem, self._region.rows[at])] += count
+        return schedule_of(self._columns, totals, mixes)
 
     def _point(self, left: Left) -> Point | None:
         """Solve the linear program of what is left, over the mixes in sight and some more."""
@@ -182,16 +184,3 @@ class Diver:
             if more is not None:
                 hosted = more
         return hosted
-
-    def _schedule(self, machines: Counter[int], mixes: Counter[int]) -> Schedule:
-        """Line up what a dive has come to, without crumbs."""
-        rows, blocks = self._region.rows, self._problem.blocks
-        totals: Counter[Configuration] = Counter()
-        for row, count in machines.items():
-            totals[configuration_of(self._problem, rows[row])] += count
-        given = {
-            (blocks[column.block], column.mix): count
-            for number, count in tidied(self._columns, mixes).items()
-            for column in [self._columns.listed[number]]
-        }
-        return Schedule.from_counts(self._problem, dict(totals), given)

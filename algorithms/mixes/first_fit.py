@@ -13,7 +13,7 @@ from cms.plugin.algorithm import Named, Support
 from cms.values.fields import CheckedFields
 
 from ..tables.integers import MOST_SHAPES, listed
-from .hosting import Hosted, Hosting, Loaded, Machine, Saturated, least_cost, schedule_of
+from .hosting import Hosted, Hosting, Loaded, Machine, Saturated, schedule_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -140,12 +140,9 @@ class FirstFit:
 
     def __init__(self, hosting: Hosting, random: Random, stopped: Callable[[], bool]) -> None:
         self._hosting, self._random, self._stopped = hosting, random, stopped
-        problem = hosting.problem
-        self._shapes, _ = listed(problem, MOST_SHAPES)
-        self._costs = [problem.machine_type(shape.machine).cost for shape in self._shapes]
-        self._saturated = Saturated.of(hosting, self._shapes)
-        bound = least_cost(hosting, self._shapes, self._saturated)
-        self.least = round_up(bound, problem.cost_step)
+        self._shapes, _ = listed(hosting.problem, MOST_SHAPES)
+        self._saturated = Saturated(hosting, self._shapes)
+        self.least = round_up(self._saturated.least_cost(), hosting.problem.cost_step)
 
     def order(self, below: Fraction | None = None) -> tuple[Fraction, list[Machine]] | None:
         """Return the cost and machines of a new order; None if it saves nothing, or if stopped."""
@@ -161,7 +158,7 @@ class FirstFit:
                 if taken:
                     continue
                 at, count = self._drawn(job, rest)
-                spent += count * self._costs[at]
+                spent += count * self._saturated.costs[at]
                 machines.append(Machine(self._shapes[at], count))
                 if count == 1:
                     self._blocks += machines[-1].blocks
@@ -174,11 +171,11 @@ class FirstFit:
 
     def _drawn(self, job: str, rest: Fraction) -> tuple[int, int]:
         """Return a configuration that serves a job, and how many such machines to open."""
-        gives = self._saturated.gives[job]
+        gives, costs = self._saturated.gives[job], self._saturated.costs
         able = [at for at, give in enumerate(gives) if give]
-        free = [at for at in able if not self._costs[at]]
+        free = [at for at in able if not costs[at]]
         # What costs nothing is better than anything that does.
-        worths = {at: gives[at] / (self._costs[at] or 1) for at in free or able}
+        worths = {at: gives[at] / (costs[at] or 1) for at in free or able}
         best = max(worths, key=worths.__getitem__)
         alone = rest // gives[best] - _BY_DRAW
         if alone > 1:

@@ -7,7 +7,7 @@ question takes a fraction apart.
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from fractions import Fraction
 from math import lcm
 from typing import TYPE_CHECKING, NamedTuple
@@ -181,20 +181,13 @@ class Loaded:
         return {**self.rates, job: self.rates.get(job, 0) + rate}
 
 
-@dataclass(slots=True)
 class Machine:
     """So many machines of one configuration that carry the same."""
 
-    configuration: Configuration
-    count: int = 1
-    blocks: list[Loaded] = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.blocks = [
-            Loaded(block)
-            for block, number in self.configuration.blocks.items()
-            for _ in range(number)
-        ]
+    def __init__(self, configuration: Configuration, count: int = 1) -> None:
+        self.configuration, self.count = configuration, count
+        pairs = configuration.blocks.items()
+        self.blocks = [Loaded(block) for block, number in pairs for _ in range(number)]
 
 
 def schedule_of(machines: Iterable[Machine]) -> Schedule:
@@ -214,50 +207,45 @@ def schedule_of(machines: Iterable[Machine]) -> Schedule:
     )
 
 
-class Saturated(NamedTuple):
+class Saturated:
     """Jobs with a demand, and what each configuration gives them when it serves nobody else.
 
     Nothing serves an ``unservable`` job.
     """
 
-    demands: dict[str, Fraction]
-    gives: dict[str, list[Fraction]]
-    unservable: bool
-
-    @classmethod
-    def of(cls, hosting: Hosting, shapes: Sequence[Configuration]) -> Saturated:
-        """Add up what the blocks of configurations give, each serving the job alone."""
-        demands = {job.name: job.demand for job in hosting.problem.jobs if job.demand}
-        gives = {
-            job: [_total(shape, hosting.saturated[job]) for shape in shapes] for job in demands
+    def __init__(self, hosting: Hosting, shapes: Sequence[Configuration]) -> None:
+        self._alone, self._shapes = hosting.saturated, shapes
+        problem = hosting.problem
+        self.demands = {job.name: job.demand for job in problem.jobs if job.demand}
+        self.costs = [problem.machine_type(shape.machine).cost for shape in shapes]
+        self.gives = {
+            job: [_total(shape, self._alone[job]) for shape in shapes] for job in self.demands
         }
-        return cls(demands, gives, any(not any(row) for row in gives.values()))
+        self.unservable = any(not any(row) for row in self.gives.values())
+
+    def least_cost(self) -> Fraction:
+        """Return a cost below which there is no schedule; every job can be served.
+
+        A unit of a job's rate is priced at what it costs on the configuration that gives the job
+        most for its cost. A block is worth no more than to one job alone, since a mix gives an
+        average of what its jobs would get alone, each for its part of the frame. So all demands
+        cost no less than they are worth, at the rate of the configuration that is worth most for
+        its cost.
+        """
+        prices = {
+            job: min(cost / give for cost, give in zip(self.costs, row, strict=True) if give)
+            for job, row in self.gives.items()
+        }
+        dearest: dict[str, Fraction] = {}
+        for job, price in prices.items():
+            for block, rate in self._alone[job].items():
+                dearest[block] = max(dearest.get(block, Fraction(0)), price * rate)
+        worths = [_total(shape, dearest) for shape in self._shapes]
+        rates = (cost / worth for cost, worth in zip(self.costs, worths, strict=True) if worth)
+        paid = (demand * prices[job] for job, demand in self.demands.items())
+        return min(rates, default=Fraction(0)) * sum(paid, Fraction(0))
 
 
 def _total(shape: Configuration, of_block: Mapping[str, Fraction]) -> Fraction:
-    nothing = Fraction(0)
-    worths = (count * of_block.get(block, nothing) for block, count in shape.blocks.items())
-    return sum(worths, nothing)
-
-
-def least_cost(hosting: Hosting, shapes: Sequence[Configuration], saturated: Saturated) -> Fraction:
-    """Return a cost below which there is no schedule; every job can be served.
-
-    A unit of a job's rate is priced at what it costs on the configuration that gives the job most
-    for its cost. A block is worth no more than to one job alone, since a mix gives an average of
-    what its jobs would get alone, each for its part of the frame. So all demands cost no less than
-    they are worth, at the rate of the configuration that is worth most for its cost.
-    """
-    costs = [hosting.problem.machine_type(shape.machine).cost for shape in shapes]
-    prices = {
-        job: min(cost / give for cost, give in zip(costs, row, strict=True) if give)
-        for job, row in saturated.gives.items()
-    }
-    dearest: dict[str, Fraction] = {}
-    for job, price in prices.items():
-        for block, rate in hosting.saturated[job].items():
-            dearest[block] = max(dearest.get(block, Fraction(0)), price * rate)
-    worths = [_total(shape, dearest) for shape in shapes]
-    rates = (cost / worth for cost, worth in zip(costs, worths, strict=True) if worth)
-    paid = (demand * prices[job] for job, demand in saturated.demands.items())
-    return min(rates, default=Fraction(0)) * sum(paid, Fraction(0))
+    worths = (n * of_block.get(block, Fraction(0)) for block, n in shape.blocks.items())
+    return sum(worths, Fraction(0))

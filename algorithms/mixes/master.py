@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from cms.plugin.algorithm import Budget
 
     from ..prices.region import Region
-    from ..solvers.linear import Answer
     from .columns import Column, Columns
 
 #: GLOP's parameters, tried in this order.
@@ -99,7 +98,8 @@ class Master:
         }
         self._served = {job: program.row((), low=1.0) for job in left.parts}
         self._branches = [program.row((), low=c.sign * c.value) for c in region.path]
-        self._steps: dict[Step, int] = {}
+        #: The cuts that are there, with their rows.
+        self.steps: dict[Step, int] = {}
         self._machines: list[int] = []
         self._mixes: list[int] = []
         self._unserved = {
@@ -107,11 +107,6 @@ class Master:
             for job, row in self._served.items()
             if penalty is not None
         }
-
-    @property
-    def steps(self) -> tuple[Step, ...]:
-        """The cuts that are there."""
-        return tuple(self._steps)
 
     def _grow(self) -> None:
         """Take in what has come in sight."""
@@ -126,7 +121,7 @@ class Master:
         known = len(self._mixes)
         if known == len(self._columns):
             return
-        counted = [(row, self._columns.counted(step)) for step, row in self._steps.items()]
+        counted = [(row, self._columns.counted(step)) for step, row in self.steps.items()]
         for number, column in enumerate(self._columns.listed[known:], known):
             terms = self._terms(column)
             terms += [(row, float(counts[number])) for row, counts in counted if counts[number]]
@@ -151,13 +146,11 @@ class Master:
     def add_steps(self, steps: list[Step]) -> None:
         """Let cuts join."""
         for step in steps:
-            if step in self._steps:
-                continue
             pairs = zip(self._mixes, self._columns.counted(step), strict=False)
             terms = [(variable, float(count)) for variable, count in pairs if count]
             if step.job in self._unserved:
                 terms.append((self._unserved[step.job], float(ceil(step.times))))
-            self._steps[step] = self._program.row(terms, low=float(ceil(step.times)))
+            self.steps[step] = self._program.row(terms, low=float(ceil(step.times)))
 
     def paid(self, point: Point) -> float:
         """Return what the jobs pay for their demands, in the region's unit."""
@@ -168,14 +161,13 @@ class Master:
         """Return an optimal solution; None if it failed or was stopped."""
         self._grow()
         answer = self._program.solve(budget, _WAYS)
-        return None if answer is None else self._point(answer)
-
-    def _point(self, answer: Answer) -> Point:
+        if answer is None:
+            return None
         slopes = np.zeros(len(self._columns.problem.jobs))
         for job, row in self._served.items():
             slopes[job] = max(0.0, answer.duals[row])
         heights = {
-            step: answer.duals[row] for step, row in self._steps.items() if answer.duals[row] > 1e-9
+            step: answer.duals[row] for step, row in self.steps.items() if answer.duals[row] > 1e-9
         }
         steps: dict[int, list[tuple[float, float]]] = {}
         for step, height in heights.items():

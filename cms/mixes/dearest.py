@@ -19,7 +19,7 @@ from ..running.stopping import look, never
 from ..schedule.contents import Mix
 from ..values.numbers import common_step
 from .dive import Dive, Undecided
-from .functions import Offer, Pick, PriceFunction, amounts, is_admitted, worth_of
+from .functions import Offer, Pick, PriceFunction, is_admitted, worth_of
 from .listed import ListedMixes
 from .problem import TimeSharedProblem
 from .relaxation import Cell, Interval, Relaxation
@@ -150,7 +150,11 @@ class _Searching:
                     self.meet(picks)
         except Undecided:
             decided = False
-        named = [Priced(Mix(amounts(self._offers, p)), worth) for p, worth in self._found.items()]
+        offers = self._offers
+        named = [
+            Priced(Mix({offers[at].job: offers[at].choices[c].amount for at, c in picks}), worth)
+            for picks, worth in self._found.items()
+        ]
         named.sort(key=lambda priced: (-priced.worth, tuple(priced.mix.items())))
         return Search(tuple(named), decided, self._nodes)
 
@@ -185,7 +189,7 @@ class _Searching:
             cells.sort(key=lambda cell: Fraction(cell.gap, max(cell.lo, 1)), reverse=True)
             unfinished = list[Cell]()
             for cell in cells:
-                if cell.gap_at(self.target) <= 0:
+                if cell.gap <= (self.target - cell.above) * cell.lo:
                     continue
                 if Dive(cell, kinds_of, self._most_jobs, self).run(effort):
                     continue

@@ -184,8 +184,3 @@ def worth_of(turns: Sequence[tuple[Offer, Choice]]) -> Fraction:
         for offer, choice in turns
     )
     return sum(worths, Fraction(0))
-
-
-def amounts(offers: Sequence[Offer], picks: Iterable[Pick]) -> Mapping[str, Fraction]:
-    """Return the amount of each job of a mix."""
-    return {offers[at].job: offers[at].choices[choice].amount for at, choice in picks}

@@ -220,12 +220,10 @@ class TimeSharedProblem(MachineProblem):
 
     def listed_mixes(self, block: Block) -> ListedMixes | None:
         """Return the mixes of a block that may be best; None if they are too many."""
-        tables: dict[Block, ListedMixes | None] = self._cached("listed_mixes", dict)
-        if block not in tables:
-            offers = tuple(self.unpaid_offers(block).values())
-            most = _LISTED // len(self.blocks)
-            tables[block] = ListedMixes.of(offers, self.max_jobs, most)
-        return tables[block]
+        offers, most = (*self.unpaid_offers(block).values(),), _LISTED // len(self.blocks)
+        return self._cached(
+            f"listed_mixes {block}", lambda: ListedMixes.of(offers, self.max_jobs, most)
+        )
 
     def unshared(self) -> Problem:
         """Return the problem of CMS in which a block serves one job, as well as it can.

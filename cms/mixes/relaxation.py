@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cache
 from math import ceil, floor, isqrt
 from typing import Any, NamedTuple
 
@@ -74,10 +75,6 @@ class Cell:
     gap: int
     above: int
 
-    def gap_at(self, above: int) -> int:
-        """Compute the gap at the same k where mixes are to be worth more than something more."""
-        return self.gap - (above - self.above) * self.lo
-
     def admitted(self) -> NDArray[np.bool_]:
         """Which choices some frame of the interval allows."""
         return self.paid > _NEVER
@@ -115,7 +112,7 @@ class Relaxation:
         self._grid = 2**_GRID / end
         self.frames = Interval(floor(min(c.length for c in choices) * self._grid), 2**_GRID)
         self._prepare((len(offers), max(len(offer.choices) for offer in offers)))
-        self._tables: dict[int, _Table] = {}
+        self._table = cache(self._raw.shifted)
 
     def whole_worth(self, worth: Fraction) -> int:
         """Return a worth in units of value, rounded down."""
@@ -180,11 +177,6 @@ class Relaxation:
                     self._count[s, j, c] = count if count <= _LARGEST_COUNT else 0
                     times[s, j, c] = _product_up(step, amount)
                     heighted[s, j, c] = _product_up(rising, amount)
-
-    def _table(self, shift: int) -> _Table:
-        if shift not in self._tables:
-            self._tables[shift] = self._raw.shifted(shift)
-        return self._tables[shift]
 
     def _paid(self, table: _Table, lo: Whole, hi: Whole) -> Whole:
         """Return u for all intervals: (intervals, offers, choices)."""

@@ -23,6 +23,7 @@ from ...shortages.search import Asking
 from ...solving.ledger import Ledger
 from ...solving.solution import Solution, StopReason
 from .ladders import Ladder, last_where
+from .one_job import Given, plain_job
 from .posing import Posing
 
 __all__ = ["Base", "Climb", "Least", "Outcome"]
@@ -75,8 +76,11 @@ class Base:
         except InvalidCertificate:
             return False
         assert found is not None  # nothing stops it
-        least = round_up(max(found.value, Fraction(0)), problem.cost_step)
-        return found.infeasible or least > self.target
+        return found.infeasible or self.exceeds(found.value)
+
+    def exceeds(self, bound: Fraction) -> bool:
+        """Whether all that costs at least so much costs more than is wanted."""
+        return round_up(max(bound, Fraction(0)), self.posing.problem.cost_step) > self.target
 
     @staticmethod
     def bound(problem: Problem, certificate: Certificate) -> Fraction:
@@ -134,9 +138,8 @@ class Climb:
             outcome = Outcome.NONE if settled else Outcome.OPEN
             return Least(outcome, None, short, None, self.proof)
         self._close_in()
-        outcome = Outcome.FOUND
-        if self.proof is not None and self.ladder.between(self.low, self.high) is None:
-            outcome = Outcome.LEAST
+        closed = self.proof is not None and self.ladder.between(self.low, self.high) is None
+        outcome = Outcome.LEAST if closed else Outcome.FOUND
         short = None if self.proof is None else self.low
         return Least(outcome, self.high, short, self._settled(), self.proof)
 
@@ -145,10 +148,9 @@ class Climb:
         found = self.solution
         assert found is not None
         problem = self._problem(self.high)
-        proofs = [found.certificate, self.base.solution.certificate]
-        if self.proof is not None:
-            proofs.append(self.proof)
-        best = max(proofs, key=lambda proof: self.base.bound(problem, proof))
+        proofs = found.certificate, self.base.solution.certificate, self.proof
+        known = (proof for proof in proofs if proof is not None)
+        best = max(known, key=lambda proof: self.base.bound(problem, proof))
         ledger = Ledger(problem, found.method, trusted=False, clock=lambda: found.seconds)
         ledger.hear(found.schedule)
         ledger.hear(best)
@@ -248,16 +250,23 @@ class Climb:
         if serves(self.low, blocks):  # which was not proved to be too little
             self.high = self.low
             return
-        _, self.high = last_where(
-            self.ladder, self.low, state, lambda each: not serves(each, blocks)
-        )
+        _, self.high = last_where(self.ladder, self.low, state, lambda s: not serves(s, blocks))
 
     def _climb(self, certificate: Certificate) -> None:
         """Find the last state that a certificate proves to be too little."""
-        too_dear, problem = self.base.is_too_dear, self._problem
-        last, _ = last_where(
-            self.ladder, self.low, self.high, lambda each: too_dear(problem(each), certificate)
-        )
+        ladder = self.ladder
+        one = plain_job(self._problem(self.low), certificate, self.name)
+
+        def is_priced(state: Fraction) -> bool:  # as it would be if all other jobs paid the same
+            bound = one._replace(row=ladder.row(state)).bound_if(Given())
+            return bound is None or self.base.exceeds(bound)
+
+        def is_proved(state: Fraction) -> bool:
+            return self.base.is_too_dear(self._problem(state), certificate)
+
+        last, _ = last_where(ladder, self.low, self.high, is_priced)
+        if last != self.low and not is_proved(last):
+            last, _ = last_where(ladder, self.low, last, is_proved)
         if last != self.low:
             self.low, self.proof = last, certificate
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import cms
-from algorithms.mixes.hosting import Hosting, Saturated, least_cost
+from algorithms.mixes.hosting import Hosting, Saturated
 from cms import Configuration, MachineType, Status, TimeSharedJob, TimeSharedProblem, check
 from cms.testing.edge_problems import TIME_SHARED_EDGE_PROBLEMS
 from instances.families.time_sharing import pairs, scenario_3
@@ -48,8 +48,7 @@ def tiny(draw: st.DrawFn) -> TimeSharedProblem:
 @given(tiny())
 def test_every_schedule_is_valid_and_none_is_below_the_bound(problem: TimeSharedProblem) -> None:
     """The driver refuses what does not pass the check; some algorithm might offer nothing."""
-    hosting, shapes = Hosting(problem), problem.listed_configurations
-    saturated = Saturated.of(hosting, shapes)
+    saturated = Saturated(Hosting(problem), problem.listed_configurations)
     for method, options in METHODS.items():
         solution = cms.solve(problem, method, options=options, time_limit=None)
         if saturated.unservable:
@@ -60,7 +59,7 @@ def test_every_schedule_is_valid_and_none_is_below_the_bound(problem: TimeShared
             continue
         assert check(problem, solution.schedule) == ()
         assert solution.cost is not None
-        assert solution.cost >= least_cost(hosting, shapes, saturated)
+        assert solution.cost >= saturated.least_cost()
 
 
 @given(tiny())
@@ -104,7 +103,7 @@ def test_machines_that_one_job_fills_are_opened_at_once() -> None:
     problem = scenario_3(10**13)
     solution = cms.solve(problem, "mix_first_fit", options={"orders": 2}, time_limit=None)
     hosting, shapes = Hosting(problem), problem.listed_configurations
-    bound = least_cost(hosting, shapes, Saturated.of(hosting, shapes))
+    bound = Saturated(hosting, shapes).least_cost()
     assert solution.cost is not None
     assert bound <= solution.cost <= bound * 2
     assert len(solution.schedule.groups) < 60

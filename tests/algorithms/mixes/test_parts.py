@@ -167,7 +167,8 @@ def test_shares_a_hair_short_of_a_demand_are_found_for_what_they_are() -> None:
         found = inner.solve(budget, effort=1.0)
         assert found is not None
         assert found.cost == needed
-        assert not check(problem, schedule_of(shapes, columns.listed, found))
+        machines = dict(zip(shapes.shapes, found.machines, strict=True))
+        assert not check(problem, schedule_of(columns, machines, dict(enumerate(found.mixes))))
         assert solve(problem, time_limit=None).cost == needed
 
 
