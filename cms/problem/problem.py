@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from fractions import Fraction
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
@@ -209,8 +210,9 @@ Fraction(1, 2), 'b1': Fraction(1, 1)}))
 
     def useful_blocks(self) -> tuple[int, ...]:
         """Return how many blocks of each type all jobs could need: more of it never help."""
-        return self._cached("useful_blocks", self._useful_blocks)
+        return self._useful_blocks
 
+    @cached_property
     def _useful_blocks(self) -> tuple[int, ...]:
         totals = [0] * len(self.blocks)
         for demands, supplies in self.rows.tables(_ROWS_AT_ONCE):

@@ -195,7 +195,7 @@ def let_stand_in(reduction: Reduction, reduced: Problem) -> None:
         for block in useful.keys() & shape.sizes.keys():
             if reduction.original.block_index[block] in parts:
                 useful[block] = max(useful[block], shape.largest_count(block))
-    reduced._cache["useful_blocks"] = tuple(useful.values())
+    reduced.__dict__["_useful_blocks"] = tuple(useful.values())
 
 
 def _trimmed(
