@@ -10,14 +10,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 from operator import eq
-from typing import TYPE_CHECKING, Any, NamedTuple, overload
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from ..errors import InvalidSchedule
 from ..problem.parts import DEFAULT_MACHINE, Block, Configuration
 from ..values.frozen import FrozenMap, Immutable
-from ..values.names import iterated
+from ..values.names import LazySequence, iterated
 from ..values.numbers import shown, whole
 from .columns import Columns, checked_columns, machine_totals, whole_array
 from .contents import Content, Mix, shown_content
@@ -247,21 +247,16 @@ def _given(group: MachineGroup) -> str:
     return ", ".join(parts) or "(idle)"
 
 
-class _Groups(Sequence[MachineGroup]):
+class _Groups(LazySequence[MachineGroup]):
+    what = "groups of machines"
+
     def __init__(self, columns: Columns) -> None:
         self._columns = columns
 
     def __len__(self) -> int:
         return len(self._columns.group_count)
 
-    @overload
-    def __getitem__(self, index: int) -> MachineGroup: ...
-    @overload
-    def __getitem__(self, index: slice) -> Sequence[MachineGroup]: ...
-    def __getitem__(self, index: int | slice) -> MachineGroup | Sequence[MachineGroup]:
-        if isinstance(index, slice):
-            return [self[g] for g in range(*index.indices(len(self)))]
-        g = range(len(self))[index]
+    def _at(self, g: int) -> MachineGroup:
         columns = self._columns
         part = slice(int(columns.entry_start[g]), int(columns.entry_start[g + 1]))
         entries = columns.entry_block, columns.entry_content, columns.entry_count
@@ -274,9 +269,6 @@ class _Groups(Sequence[MachineGroup]):
             FrozenMap(assignment),
             int(columns.group_count[g]),
         )
-
-    def __repr__(self) -> str:
-        return f"<{len(self)} groups of machines>"
 
 
 def _columns_of(groups: Iterable[MachineGroup]) -> Columns:
