@@ -277,9 +277,17 @@ def _columns_of(groups: Iterable[MachineGroup]) -> Columns:
     configurations: dict[Configuration, int] = {}
     arrays: tuple[list[int], ...] = [], [], [0], [], [], []
     shapes, counts, starts, entry_blocks, entry_contents, amounts = arrays
-    given = iterated(groups, "groups", "a sequence of MachineGroup objects", InvalidSchedule)
+    given: Iterable[Any] = iterated(
+        groups, "groups", "a sequence of MachineGroup objects", InvalidSchedule
+    )
     for number, group in enumerate(given):
-        configuration, assignment, count = _parts(number, group)
+        is_one = isinstance(group, tuple) and len(group) == 3
+        if not (is_one and isinstance(group[0], Configuration) and isinstance(group[1], Mapping)):
+            raise InvalidSchedule(
+                f"group {number} is {group!r}; expected MachineGroup(configuration, "
+                "{(block, job): number of blocks}, count)"
+            )
+        configuration, assignment, count = group
         shapes.append(configurations.setdefault(configuration, len(configurations)))
         counts.append(whole(count, f"group {number}: its count", error=InvalidSchedule))
         for pair, blocks_given in assignment.items():
@@ -295,13 +303,3 @@ def _columns_of(groups: Iterable[MachineGroup]) -> Columns:
         tuple(configurations),
         *(whole_array(each, "a column") for each in arrays),
     )
-
-
-def _parts(number: int, group: Any) -> MachineGroup:
-    is_one = isinstance(group, tuple) and len(group) == 3
-    if not (is_one and isinstance(group[0], Configuration) and isinstance(group[1], Mapping)):
-        raise InvalidSchedule(
-            f"group {number} is {group!r}; expected MachineGroup(configuration, "
-            "{(block, job): number of blocks}, count)"
-        )
-    return MachineGroup(*group)
