@@ -185,9 +185,9 @@ class Schedule(Immutable):
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Schedule):
             return NotImplemented
-        if self.columns is other.columns:
-            return True
-        return len(self.groups) == len(other.groups) and all(map(eq, self.groups, other.groups))
+        mine, theirs = self.groups, other.groups
+        same = self.columns is other.columns
+        return same or (len(mine) == len(theirs) and all(map(eq, mine, theirs)))
 
     def __hash__(self) -> int:
         return hash((self.machine_count, len(self.groups)))

@@ -92,12 +92,9 @@ def shortage(
 ) -> Shortage:
     """Find out how many machines more, or how much less demand, would make a problem feasible.
 
-    The fewest machines beyond the limits are the optimum of another problem: every machine costs
-    nothing, but each limited type has a twin without a limit, of which a machine costs 1. The
-    largest share of the demands is found among thousandths, by bisection. A certificate that proves
-    one share impossible is tried on smaller ones, which costs a pass of pricing and no search. Each
-    answer has a schedule that was checked, and says whether a checked certificate shows that there
-    is none better.
+    The fewest machines beyond the limits are the optimum of another problem; the largest share of
+    the demands is found among thousandths, by bisection. Each answer has a schedule that was
+    checked, and says whether a checked certificate shows that there is none better.
 
     Parameters
     ----------
