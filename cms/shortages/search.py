@@ -14,6 +14,7 @@ from fractions import Fraction
 from typing import NamedTuple
 
 from ..certificate.certificate import Certificate
+from ..errors import InvalidCertificate
 from ..plugin.algorithm import Algorithm
 from ..problem.parts import MachineType
 from ..problem.problem import Problem
@@ -243,7 +244,13 @@ class _ShareSearch:
             unknown = 2 * low < high == self.end
             middle = 2 * low if unknown else (low + high) // 2
             smaller = asked(at_share(self.problem, middle))
-            found = certificate.judged(smaller, stopped=lambda: self.asking.over)
+            try:
+                found = certificate.judged(smaller, stopped=lambda: self.asking.over)
+            except InvalidCertificate:
+                # Its proper counts may be too few for larger demands; it has to hold otherwise.
+                if not any(leaf.proper for leaf in certificate.leaves()):
+                    raise
+                break
             if found is None or (unknown and found.value <= 0):
                 break
             low, high = (low, middle) if found.value > most else (middle, high)
