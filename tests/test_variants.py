@@ -7,7 +7,7 @@ from fractions import Fraction
 import pytest
 
 from cms import Configuration, Job, MachineType, Problem, SizeBoundedConfigurations, solve
-from cms.shortages.variants import PARTS, at_share, unservable_jobs, without_unservable_jobs
+from cms.shortages.variants import PARTS, at_share, without_unservable_jobs
 
 HUGE = 10**30
 
@@ -51,10 +51,10 @@ def test_jobs_that_no_machine_serves_are_found_with_the_blocks_they_would_need()
         ],
         machine_types=[MachineType("m"), MachineType("none", limit=0)],
     )
-    assert unservable_jobs(problem) == {"lost": (), "big": ("giant", "titan")}
-    rest = without_unservable_jobs(problem)
+    rest, lost = without_unservable_jobs(problem)
+    assert lost == {"lost": (), "big": ("giant", "titan")}
     assert list(rest.job_names) == ["wide", "fine", "nothing", "idle"]
     assert [job.demand for job in rest.jobs] == [HUGE, 1, 0, 0]
-    assert without_unservable_jobs(rest) is rest
+    assert without_unservable_jobs(rest)[0] is rest
     everywhere = rest.replace(machine_types=[MachineType("m"), MachineType("none")])
     assert solve(everywhere).cost is not None

@@ -125,7 +125,17 @@ def proved_leaves(
             used = tuple(pair for pair in zip(path, node.multipliers, strict=True) if pair[1])
             key = type(node), node.numbers(), used
             if key not in evaluated:
-                evaluated[key] = _evaluate(problem, node, path, stopped, undisturbed)
+                holds_at_no_cost = refuse_breaches(problem, node, path)
+                worth = node.jobs_worth(problem, path, stopped, undisturbed)
+                if worth is None:
+                    raise CheckStopped
+                limits = node.limit_prices.items()
+                value = worth.total - sum(
+                    p * (problem.machine_type(m).limit or 0) for m, p in limits
+                )
+                value += sum(m * condition.sign * condition.value for condition, m in used)
+                infeasible = worth.unservable or (holds_at_no_cost and value > 0)
+                evaluated[key] = Proved(value, infeasible)
             yield node, path, evaluated[key]
         elif not isinstance(node, Branch):
             raise InvalidCertificate(
@@ -138,25 +148,6 @@ def proved_leaves(
             above = Condition(node.quantity, 1, node.at_most + 1)
             waiting.append((node.above, (*path, above)))
             waiting.append((node.below, (*path, Condition(node.quantity, -1, node.at_most))))
-
-
-def _evaluate(
-    problem: MachineProblem,
-    leaf: Leaf,
-    path: tuple[Condition, ...],
-    stopped: Callable[[], bool] | None,
-    undisturbed: int,
-) -> Proved:
-    holds_at_no_cost = refuse_breaches(problem, leaf, path)
-    worth = leaf.jobs_worth(problem, path, stopped, undisturbed)
-    if worth is None:
-        raise CheckStopped
-    value = worth.total
-    for name, price in leaf.limit_prices.items():
-        value -= price * (problem.machine_type(name).limit or 0)
-    for condition, multiplier in zip(path, leaf.multipliers, strict=True):
-        value += condition.sign * multiplier * condition.value
-    return Proved(value, worth.unservable or (holds_at_no_cost and value > 0))
 
 
 @dataclass(frozen=True, slots=True, init=False)

@@ -6,7 +6,7 @@ import hashlib
 import json
 from collections.abc import Callable, Iterable, Mapping
 from fractions import Fraction
-from functools import partial
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -187,7 +187,8 @@ class TimeSharedProblem(MachineProblem):
         Of each job those that are admitted alone (no other is in any admitted mix), and that no
         other point equals or beats in both amount and length. Jobs without one are left out.
         """
-        tables: dict[Block, FrozenMap[str, tuple[Point, ...]]] = self._cached("usable_points", dict)
+        tables: dict[Block, FrozenMap[str, tuple[Point, ...]]]
+        tables = self.__dict__.setdefault("_points", {})
         if block not in tables:
             found = {
                 job.name: undominated(
@@ -209,7 +210,7 @@ class TimeSharedProblem(MachineProblem):
 
     def unpaid_offers(self, block: Block) -> Mapping[str, Offer]:
         """Return the jobs that mixes on a block may have, with no price functions yet."""
-        tables: dict[Block, dict[str, Offer]] = self._cached("unpaid_offers", dict)
+        tables: dict[Block, dict[str, Offer]] = self.__dict__.setdefault("_offers", {})
         if block not in tables:
             tables[block] = {}
             for name, points in self.usable_points(block).items():
@@ -220,10 +221,12 @@ class TimeSharedProblem(MachineProblem):
 
     def listed_mixes(self, block: Block) -> ListedMixes | None:
         """Return the mixes of a block that may be best; None if they are too many."""
-        offers, most = (*self.unpaid_offers(block).values(),), _LISTED // len(self.blocks)
-        return self._cached(
-            f"listed_mixes {block}", lambda: ListedMixes.of(offers, self.max_jobs, most)
-        )
+        tables: dict[Block, ListedMixes | None] = self.__dict__.setdefault("_listed", {})
+        if block not in tables:
+            offers = tuple(self.unpaid_offers(block).values())
+            most = _LISTED // len(self.blocks)
+            tables[block] = ListedMixes.of(offers, self.max_jobs, most)
+        return tables[block]
 
     def unshared(self) -> Problem:
         """Return the problem of CMS in which a block serves one job, as well as it can.
@@ -231,8 +234,9 @@ class TimeSharedProblem(MachineProblem):
         Every schedule of it is one of this problem, with mixes of one job. Its lower bounds hold
         for this problem if ``max_jobs`` is 1.
         """
-        return self._cached("unshared", self._unshared)
+        return self._unshared
 
+    @cached_property
     def _unshared(self) -> Problem:
         rates, nothing = [self.greatest_rates(block) for block in self.blocks], Fraction(0)
         rows = Rows.from_fractions(

@@ -9,7 +9,8 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 from ..errors import InvalidCertificate
 from ..running.stopping import never
@@ -23,8 +24,6 @@ from .usable import usable_types
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
-
-T = TypeVar("T")
 
 
 class MachineProblem(Immutable, Viewed, ABC):
@@ -41,17 +40,16 @@ class MachineProblem(Immutable, Viewed, ABC):
     job_names : sequence of str
     """
 
-    __slots__ = ("_cache", "blocks", "configurations", "job_names", "machine_types")
+    __slots__ = ("__dict__", "blocks", "configurations", "job_names", "machine_types")
     blocks: tuple[Block, ...]
     configurations: tuple[AnyConfiguration, ...]
     machine_types: tuple[MachineType, ...]
     job_names: Sequence[str]
-    _cache: dict[str, Any]
 
     def _fill_machines(self, *parts: Any) -> None:
         """Take blocks, configurations, machine types and the names of jobs, all checked."""
-        names = ("blocks", "configurations", "machine_types", "job_names", "_cache")
-        for name, part in zip(names, (*parts, {}), strict=True):
+        names = ("blocks", "configurations", "machine_types", "job_names")
+        for name, part in zip(names, parts, strict=True):
             object.__setattr__(self, name, part)
 
     @abstractmethod
@@ -82,32 +80,29 @@ class MachineProblem(Immutable, Viewed, ABC):
         """Number of jobs."""
         return len(self.job_names)
 
-    @property
+    @cached_property
     def block_index(self) -> Mapping[Block, int]:
         """The place of each block in ``blocks``."""
-        return self._cached(
-            "block_index", lambda: FrozenMap({b: i for i, b in enumerate(self.blocks)})
-        )
+        return FrozenMap({block: i for i, block in enumerate(self.blocks)})
+
+    @cached_property
+    def _job_places(self) -> dict[str, int]:
+        return {job: j for j, job in enumerate(self.job_names)}
 
     def job_index(self, name: str) -> int:
         """Return the place of a job; KeyError if there is none of this name."""
-        if isinstance(self.job_names, NumberedNames):
-            try:
-                return self.job_names.index(name)
-            except ValueError:
-                raise KeyError(name) from None
-        index: dict[str, int] = self._cached(
-            "job_index", lambda: {job: j for j, job in enumerate(self.job_names)}
-        )
-        return index[name]
+        if not isinstance(self.job_names, NumberedNames):
+            return self._job_places[name]
+        try:
+            return self.job_names.index(name)
+        except ValueError:
+            raise KeyError(name) from None
 
-    @property
+    @cached_property
     def machine_index(self) -> Mapping[str | None, int]:
         """The position of each machine type; None, for who does not say, means the only one."""
         only: dict[str | None, int] = {None: 0} if len(self.machine_types) == 1 else {}
-        return self._cached(
-            "machine_index", lambda: only | {m.name: at for at, m in enumerate(self.machine_types)}
-        )
+        return only | {machine.name: at for at, machine in enumerate(self.machine_types)}
 
     def machine_type(self, name: str | None) -> MachineType:
         """Return a machine type by name, None for the only one; KeyError if there is none such."""
@@ -119,20 +114,16 @@ class MachineProblem(Immutable, Viewed, ABC):
             return configuration
         return Configuration(configuration.blocks, self.machine_types[0].name)
 
-    @property
+    @cached_property
     def listed_configurations(self) -> tuple[Configuration, ...]:
         """The configurations given one by one."""
-        return self._cached(
-            "listed", lambda: tuple(c for c in self.configurations if isinstance(c, Configuration))
-        )
+        return tuple(c for c in self.configurations if isinstance(c, Configuration))
 
-    @property
+    @cached_property
     def size_bounded_configurations(self) -> tuple[SizeBoundedConfigurations, ...]:
         """The sets of configurations given by a capacity."""
         kind = SizeBoundedConfigurations
-        return self._cached(
-            "size_bounded", lambda: tuple(c for c in self.configurations if isinstance(c, kind))
-        )
+        return tuple(c for c in self.configurations if isinstance(c, kind))
 
     def sets_with(self, configuration: Configuration) -> Iterator[SizeBoundedConfigurations]:
         """Iterate over the size-bounded sets that a configuration belongs to."""
@@ -141,17 +132,14 @@ class MachineProblem(Immutable, Viewed, ABC):
             if bounded.machine == own.machine and bounded.allows(own.blocks):
                 yield bounded
 
-    @property
+    @cached_property
     def cost_step(self) -> Fraction:
         """The largest number of which every usable machine type's cost is a whole multiple.
 
         Every optimum is a multiple of it. It is 0 if nothing costs anything; where no type is
         usable, all of them count.
         """
-        return self._cached(
-            "cost_step",
-            lambda: common_step(m.cost for m in self.usable_types() or self.machine_types),
-        )
+        return common_step(m.cost for m in self.usable_types() or self.machine_types)
 
     def usable_types(self) -> tuple[MachineType, ...]:
         """Return the machine types that a cheapest schedule can have machines of (theory 6.9)."""
@@ -160,15 +148,10 @@ class MachineProblem(Immutable, Viewed, ABC):
             self.machine_types, self.configurations, [block for block, does in served if does]
         )
 
-    @property
+    @cached_property
     def sha256(self) -> str:
         """SHA-256 of names and canonical reduced rationals; the same for every equal problem."""
-        return self._cached("sha256", self.compute_sha256)
-
-    def _cached(self, key: str, make: Callable[[], T]) -> T:
-        if key not in self._cache:
-            self._cache[key] = make()
-        return cast("T", self._cache[key])
+        return self.compute_sha256()
 
     def __hash__(self) -> int:
         return hash(self.sha256)

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, overload
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..errors import InvalidProblem
 from ..running.stopping import look, never
 from ..values.arrays import number_array, roomy
-from ..values.names import NumberedNames, checked_names
+from ..values.names import LazySequence, NumberedNames, checked_names
 from .checking import (
     blocks_of,
     checked_configurations,
@@ -209,8 +210,9 @@ Fraction(1, 2), 'b1': Fraction(1, 1)}))
 
     def useful_blocks(self) -> tuple[int, ...]:
         """Return how many blocks of each type all jobs could need: more of it never help."""
-        return self._cached("useful_blocks", self._useful_blocks)
+        return self._useful_blocks
 
+    @cached_property
     def _useful_blocks(self) -> tuple[int, ...]:
         totals = [0] * len(self.blocks)
         for demands, supplies in self.rows.tables(_ROWS_AT_ONCE):
@@ -228,27 +230,19 @@ Fraction(1, 2), 'b1': Fraction(1, 1)}))
         return digest(self, leaf_digests(self.job_names, self.rows, self.blocks))
 
 
-class _Jobs(Sequence[Job]):
+class _Jobs(LazySequence[Job]):
+    what = "jobs"
+
     def __init__(self, problem: Problem) -> None:
         self._problem = problem
 
     def __len__(self) -> int:
         return self._problem.n_jobs
 
-    @overload
-    def __getitem__(self, index: int) -> Job: ...
-    @overload
-    def __getitem__(self, index: slice) -> Sequence[Job]: ...
-    def __getitem__(self, index: int | slice) -> Job | Sequence[Job]:
-        if isinstance(index, slice):
-            return [self[j] for j in range(*index.indices(len(self)))]
-        j = range(len(self))[index]
+    def _at(self, j: int) -> Job:
         problem = self._problem
         row = problem.rows.row(j)
         pairs = zip(problem.blocks, row.supply, strict=True)
         table = {block: Fraction(f, row.denominator) for block, f in pairs if f}
         name = problem.job_names[j]
         return Job(name, Fraction(row.demand, row.denominator), DemandFunction(table, name))
-
-    def __repr__(self) -> str:
-        return f"<{len(self)} jobs>"

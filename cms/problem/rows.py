@@ -137,11 +137,13 @@ class Rows(Immutable):
         return found
 
     def tables(self, size: int) -> Iterator[tuple[NDArray[Any], NDArray[Any]]]:
-        """Iterate over demands and supplies of some jobs each, wide ones last and one by one."""
+        """Iterate over demands and supplies of so many jobs each, wide ones last."""
         for start in range(0, len(self), size):
             yield self.demands[start : start + size], self.supplies[start : start + size]
-        for row in self.wide.values():
-            yield np.array([row.demand], dtype=object), np.array([row.supply], dtype=object)
+        wide = list(self.wide.values())
+        for start in range(0, len(wide), size):
+            demands, supplies, _ = zip(*wide[start : start + size], strict=True)
+            yield np.array(demands, dtype=object), np.array(supplies, dtype=object)
 
     def row(self, job: int) -> Row:
         """Return one job's integers, in the order of the problem's blocks."""

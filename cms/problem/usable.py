@@ -20,17 +20,8 @@ def usable_types(
 
     A type is usable unless its limit is 0, or each of its configurations either has no block that
     serves anybody or is held by a configuration of a cheaper type without a limit: a schedule with
-    such a machine has a cheaper one beside it. Blocks that serve nobody do not count. A
-    configuration holds another
-
-    * listed, a listed one: if it has no fewer blocks of any type;
-    * listed, a set: if it has no fewer blocks of each type than the set has on a machine
-      without others;
-    * a set, a listed one: if that is one of the set;
-    * a set, a set: if capacity / size is no smaller for any block that fits into the other, nor the
-      largest number of blocks.
-
-    Every optimum is a sum of costs of usable types; lower bounds are rounded up by them.
+    such a machine has a cheaper one beside it. Every optimum is a sum of costs of usable types;
+    lower bounds are rounded up by them.
     """
     serving = frozenset(blocks)
     contents: dict[str | None, list[_Content]] = {machine.name: [] for machine in machine_types}

@@ -67,7 +67,8 @@ class Reduction:
         ----------
         leaf : BlockPrices
             Of the reduced problem, below no branch but on blocks of jobs; where blocks were
-            replaced below none but on machines of a type.
+            replaced below none but on machines of a type. (Below another a configuration that was
+            left out may be worth more than the one that beats it.)
         worth : Fraction
             What all jobs together pay at these prices; nobody pays that much for one block.
         """
@@ -87,13 +88,7 @@ class Reduction:
     @overload
     def restore(self, schedule: ShardedSchedule) -> ShardedSchedule: ...
     def restore(self, schedule: Schedule | ShardedSchedule) -> Schedule | ShardedSchedule:
-        """Translate a schedule of the reduced problem into one of the original.
-
-        A certificate needs no translation but :meth:`restore_prices` as long as it branches on
-        nothing but blocks of jobs, and no blocks were replaced: its prices hold for the original
-        problem as they are. (Below another branch a configuration that was left out may be worth
-        more than the one that beats it, and below one on blocks those that they replace.)
-        """
+        """Translate a schedule of the reduced problem into one of the original."""
         origin = dict(self._origins)
         if not isinstance(schedule, Schedule):
             from ..shards.schedule import ShardedSchedule
@@ -195,7 +190,7 @@ def let_stand_in(reduction: Reduction, reduced: Problem) -> None:
         for block in useful.keys() & shape.sizes.keys():
             if reduction.original.block_index[block] in parts:
                 useful[block] = max(useful[block], shape.largest_count(block))
-    reduced._cache["useful_blocks"] = tuple(useful.values())
+    reduced.__dict__["_useful_blocks"] = tuple(useful.values())
 
 
 def _trimmed(

@@ -10,10 +10,10 @@ import numpy as np
 
 from ..errors import InvalidSchedule
 from ..problem.parts import Block, Configuration
-from ..values.arrays import frozen_array, integers, roomy
+from ..values.arrays import integers, read_only, roomy
 from ..values.names import NumberedNames, checked_names
 from ..values.numbers import whole
-from .contents import Content, checked_content
+from .contents import checked_content
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -51,8 +51,14 @@ def checked_columns(columns: Columns) -> Columns:
     for shape in columns.configurations:
         if type(shape) is not Configuration:  # a subclass could say one thing now, another later
             raise InvalidSchedule(f"a configuration is {shape!r}; expected a Configuration")
+    contents = columns.contents
+    # A problem's own names stay the same object, by which `check` knows them again.
+    if not isinstance(contents, NumberedNames):
+        contents = tuple(contents)
+        if not all(type(name) is str for name in contents):
+            contents = tuple(checked_content(name, "job name") for name in contents)
     shapes = tuple(columns.configurations)
-    checked = Columns(blocks, _contents(columns.contents), shapes, *map(frozen_array, arrays))
+    checked = Columns(blocks, contents, shapes, *map(read_only, arrays))
     _refuse_misfits(checked)
     return checked
 
@@ -69,7 +75,7 @@ def machine_totals(columns: Columns) -> dict[Configuration, int]:
 
 
 def whole_array(values: Sequence[int] | NDArray[Any], what: str) -> NDArray[Any]:
-    """Return whole numbers as int64, or as Python integers in an object array if one is larger."""
+    """Copy whole numbers as int64, or as Python integers in an object array if one is larger."""
     if isinstance(values, np.ndarray):
         values = np.asarray(values)  # no subclass: it could have ideas of its own
         if values.ndim != 1:
@@ -83,16 +89,6 @@ def whole_array(values: Sequence[int] | NDArray[Any], what: str) -> NDArray[Any]
     return integers(
         [whole(n, f"{what}: entry {at}", error=InvalidSchedule) for at, n in enumerate(values)]
     )
-
-
-def _contents(names: Sequence[Content]) -> Sequence[Content]:
-    # A problem's own names stay the same object, by which `check` knows them again.
-    if isinstance(names, NumberedNames):
-        return names
-    names = tuple(names)
-    if all(type(name) is str for name in names):
-        return names
-    return tuple(checked_content(name, "job name") for name in names)
 
 
 def _refuse_misfits(columns: Columns) -> None:

@@ -76,9 +76,8 @@ def _configuration_faults(problem: MachineProblem, columns: Columns) -> Iterator
     ]
     for g in np.flatnonzero(np.array(bad, dtype=bool)[columns.group_configuration]).tolist():
         shape = columns.configurations[int(columns.group_configuration[g])]
-        has = f"the configuration {shape}" + (
-            f" on machine type {shape.machine!r}" if shape.machine else ""
-        )
+        where = f" on machine type {shape.machine!r}" if shape.machine else ""
+        has = f"the configuration {shape}{where}"
         yield Violation("configuration", f"group {g}", has, "one of the problem's configurations")
     for g in np.flatnonzero(columns.group_count < 1).tolist():
         has = f"{shown(int(columns.group_count[g]))} machines"
@@ -93,12 +92,8 @@ def _limit_faults(problem: MachineProblem, columns: Columns) -> Iterator[Violati
             used[at] += count
     for machine, number in zip(problem.machine_types, used, strict=True):
         if machine.limit is not None and number > machine.limit:
-            yield Violation(
-                "limit",
-                f"machine type {machine.name!r}",
-                f"{shown(number)} machines",
-                f"at most {shown(machine.limit)}",
-            )
+            has, needs = f"{shown(number)} machines", f"at most {shown(machine.limit)}"
+            yield Violation("limit", f"machine type {machine.name!r}", has, needs)
 
 
 def _block_places(problem: MachineProblem, columns: Columns) -> NDArray[np.int64]:
@@ -124,14 +119,14 @@ def _places(
 def _unknown_names(
     columns: Columns, kind: str, positions: NDArray[np.int64]
 ) -> Iterator[Violation]:
-    names = columns.blocks if kind == "block" else columns.contents
-    entries = columns.entry_block if kind == "block" else columns.entry_content
-    if (positions < 0).any():
-        for e in np.flatnonzero(positions[entries] < 0).tolist():
-            g = int(np.searchsorted(columns.entry_start, e, side="right")) - 1
-            name = names[int(entries[e])]
-            has = f"the {kind} {name!r}" if isinstance(name, str) else shown_content(name)
-            yield Violation(kind, f"group {g}", has, f"a {kind} of the problem")
+    names, entries = columns.contents, columns.entry_content
+    if kind == "block":
+        names, entries = columns.blocks, columns.entry_block
+    for e in np.flatnonzero(positions[entries] < 0).tolist() if (positions < 0).any() else ():
+        g = int(np.searchsorted(columns.entry_start, e, side="right")) - 1
+        name = names[int(entries[e])]
+        has = f"the {kind} {name!r}" if isinstance(name, str) else shown_content(name)
+        yield Violation(kind, f"group {g}", has, f"a {kind} of the problem")
 
 
 def _group_of_entries(columns: Columns) -> NDArray[np.int64]:
@@ -152,25 +147,18 @@ def _block_faults(columns: Columns) -> Iterator[Violation]:
     group = _group_of_entries(columns)
     for e in np.flatnonzero(columns.entry_count < 1).tolist():
         block = columns.blocks[columns.entry_block[e]]
-        content = columns.contents[columns.entry_content[e]]
-        yield Violation(
-            "count",
-            f"group {group[e]}",
-            f"{shown(int(columns.entry_count[e]))} blocks {block!r} for {shown_content(content)}",
-            "at least 1",
-        )
+        content = shown_content(columns.contents[columns.entry_content[e]])
+        has = f"{shown(int(columns.entry_count[e]))} blocks {block!r} for {content}"
+        yield Violation("count", f"group {group[e]}", has, "at least 1")
     width = max(len(columns.blocks), 1)
     keys, used = _totals(group * width + columns.entry_block, columns.entry_count)
     groups, blocks = keys // width, keys % width
     most = _held(columns, columns.group_configuration[groups] * width + blocks)
     for at in np.flatnonzero(used > most).tolist():
         name = columns.blocks[int(blocks[at])]
-        yield Violation(
-            "blocks",
-            f"group {groups[at]}",
-            f"{shown(int(used[at]))} blocks {name!r} in use on a machine",
-            f"at most the {shown(int(most[at]))} of its configuration",
-        )
+        has = f"{shown(int(used[at]))} blocks {name!r} in use on a machine"
+        needs = f"at most the {shown(int(most[at]))} of its configuration"
+        yield Violation("blocks", f"group {groups[at]}", has, needs)
 
 
 def _held(columns: Columns, pairs: NDArray[np.int64]) -> NDArray[Any]:
@@ -218,9 +206,6 @@ def _demand_faults(
         row = rows.row(j)
         total = sum(row.supply[int(blocks[at])] * int(given[at]) for at in range(start, end))
         if total < row.demand:
-            yield Violation(
-                "demand",
-                f"job {problem.job_names[j]!r}",
-                f"{shown(Fraction(total, row.denominator))} of its demand served",
-                shown(Fraction(row.demand, row.denominator)),
-            )
+            has = f"{shown(Fraction(total, row.denominator))} of its demand served"
+            needs = shown(Fraction(row.demand, row.denominator))
+            yield Violation("demand", f"job {problem.job_names[j]!r}", has, needs)

@@ -10,14 +10,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 from operator import eq
-from typing import TYPE_CHECKING, Any, NamedTuple, overload
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from ..errors import InvalidSchedule
 from ..problem.parts import DEFAULT_MACHINE, Block, Configuration
 from ..values.frozen import FrozenMap, Immutable
-from ..values.names import iterated
+from ..values.names import LazySequence, iterated
 from ..values.numbers import shown, whole
 from .columns import Columns, checked_columns, machine_totals, whole_array
 from .contents import Content, Mix, shown_content
@@ -185,9 +185,9 @@ class Schedule(Immutable):
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Schedule):
             return NotImplemented
-        if self.columns is other.columns:
-            return True
-        return len(self.groups) == len(other.groups) and all(map(eq, self.groups, other.groups))
+        mine, theirs = self.groups, other.groups
+        same = self.columns is other.columns
+        return same or (len(mine) == len(theirs) and all(map(eq, mine, theirs)))
 
     def __hash__(self) -> int:
         return hash((self.machine_count, len(self.groups)))
@@ -247,21 +247,16 @@ def _given(group: MachineGroup) -> str:
     return ", ".join(parts) or "(idle)"
 
 
-class _Groups(Sequence[MachineGroup]):
+class _Groups(LazySequence[MachineGroup]):
+    what = "groups of machines"
+
     def __init__(self, columns: Columns) -> None:
         self._columns = columns
 
     def __len__(self) -> int:
         return len(self._columns.group_count)
 
-    @overload
-    def __getitem__(self, index: int) -> MachineGroup: ...
-    @overload
-    def __getitem__(self, index: slice) -> Sequence[MachineGroup]: ...
-    def __getitem__(self, index: int | slice) -> MachineGroup | Sequence[MachineGroup]:
-        if isinstance(index, slice):
-            return [self[g] for g in range(*index.indices(len(self)))]
-        g = range(len(self))[index]
+    def _at(self, g: int) -> MachineGroup:
         columns = self._columns
         part = slice(int(columns.entry_start[g]), int(columns.entry_start[g + 1]))
         entries = columns.entry_block, columns.entry_content, columns.entry_count
@@ -275,9 +270,6 @@ class _Groups(Sequence[MachineGroup]):
             int(columns.group_count[g]),
         )
 
-    def __repr__(self) -> str:
-        return f"<{len(self)} groups of machines>"
-
 
 def _columns_of(groups: Iterable[MachineGroup]) -> Columns:
     blocks: dict[Block, int] = {}
@@ -285,9 +277,17 @@ def _columns_of(groups: Iterable[MachineGroup]) -> Columns:
     configurations: dict[Configuration, int] = {}
     arrays: tuple[list[int], ...] = [], [], [0], [], [], []
     shapes, counts, starts, entry_blocks, entry_contents, amounts = arrays
-    given = iterated(groups, "groups", "a sequence of MachineGroup objects", InvalidSchedule)
+    given: Iterable[Any] = iterated(
+        groups, "groups", "a sequence of MachineGroup objects", InvalidSchedule
+    )
     for number, group in enumerate(given):
-        configuration, assignment, count = _parts(number, group)
+        is_one = isinstance(group, tuple) and len(group) == 3
+        if not (is_one and isinstance(group[0], Configuration) and isinstance(group[1], Mapping)):
+            raise InvalidSchedule(
+                f"group {number} is {group!r}; expected MachineGroup(configuration, "
+                "{(block, job): number of blocks}, count)"
+            )
+        configuration, assignment, count = group
         shapes.append(configurations.setdefault(configuration, len(configurations)))
         counts.append(whole(count, f"group {number}: its count", error=InvalidSchedule))
         for pair, blocks_given in assignment.items():
@@ -303,13 +303,3 @@ def _columns_of(groups: Iterable[MachineGroup]) -> Columns:
         tuple(configurations),
         *(whole_array(each, "a column") for each in arrays),
     )
-
-
-def _parts(number: int, group: Any) -> MachineGroup:
-    is_one = isinstance(group, tuple) and len(group) == 3
-    if not (is_one and isinstance(group[0], Configuration) and isinstance(group[1], Mapping)):
-        raise InvalidSchedule(
-            f"group {number} is {group!r}; expected MachineGroup(configuration, "
-            "{(block, job): number of blocks}, count)"
-        )
-    return MachineGroup(*group)

@@ -148,9 +148,9 @@ class ShardedProblem(MachineProblem):
         mine = range(len(self.blocks)) if self.columns is None else self.columns
         within = tuple(mine[i] for i in columns)
         found = ShardedProblem(head, self.shards, self.engine, within, self.recall)
-        if "facts" in self._cache:
-            useful, servable = self._cache["facts"]
-            found._cache["facts"] = [useful[i] for i in columns], servable
+        if "facts" in self.__dict__:
+            useful, servable = self.__dict__["facts"]
+            found.__dict__["facts"] = [useful[i] for i in columns], servable
         return found
 
     def place(self, job: int) -> tuple[int, Shard]:
@@ -189,13 +189,13 @@ class ShardedProblem(MachineProblem):
 
     def _facts(self, stopped: Callable[[], bool] = never) -> tuple[list[int], bool]:
         """Return what one look at all jobs says, at the first question: see :func:`_looked_at`."""
-
-        def look() -> tuple[list[int], bool]:
+        if "facts" not in self.__dict__:
             parts = self.map(_looked_at, what="looking at the jobs", stopped=stopped)
             useful, servable = zip(([0] * len(self.blocks), True), *parts, strict=True)
-            return [sum(each) for each in zip(*useful, strict=True)], all(servable)
-
-        return self._cached("facts", look)
+            sums = [sum(each) for each in zip(*useful, strict=True)]
+            self.__dict__["facts"] = sums, all(servable)
+        facts: tuple[list[int], bool] = self.__dict__["facts"]
+        return facts
 
     def one_job_a_block(self) -> ShardedProblem:
         """Return this problem: every block serves one job."""

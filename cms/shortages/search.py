@@ -14,6 +14,7 @@ from fractions import Fraction
 from typing import NamedTuple
 
 from ..certificate.certificate import Certificate
+from ..errors import InvalidCertificate
 from ..plugin.algorithm import Algorithm
 from ..problem.parts import MachineType
 from ..problem.problem import Problem
@@ -153,7 +154,6 @@ def most_growth(
         return None
     search = _ShareSearch(problem, asking, met=PARTS, least=PARTS, end=_UNKNOWN, schedule=schedule)
     search.lower(search.end, certificate, lambda asked: asked, cost)
-    search.grow()
     search.run()
     return search.demand
 
@@ -199,9 +199,11 @@ class _ShareSearch:
     def run(self) -> None:
         """Go down from what is impossible in growing steps, to the first schedule; then bisect.
 
-        A certificate of prices is nearly always sharp, so that the first step mostly finds a
-        schedule.
+        A share that is met is doubled until one is too much, if none is known to be. A certificate
+        of prices is nearly always sharp, so that the first step mostly finds a schedule.
         """
+        while self.untried == self.end > 2 * self.met > 0 and not self.asking.over:
+            self._ask(2 * self.met, _PART_OF_THE_TIME)
         step = 1
         lowest = self.least + 1
         while self.met < lowest < self.untried and not self.asking.over:
@@ -215,11 +217,6 @@ class _ShareSearch:
             self._ask(self.met + 1, 1)
             if self.met == before or self.asking.over:
                 break
-
-    def grow(self) -> None:
-        """Double the share until one is too much, if none is known to be."""
-        while self.untried == self.end and 2 * self.met < self.end and not self.asking.over:
-            self._ask(2 * self.met, _PART_OF_THE_TIME)
 
     def impossible(self, parts: int, solution: Solution) -> None:
         if solution.proof is Proof.CHECKED:
@@ -247,7 +244,13 @@ class _ShareSearch:
             unknown = 2 * low < high == self.end
             middle = 2 * low if unknown else (low + high) // 2
             smaller = asked(at_share(self.problem, middle))
-            found = certificate.judged(smaller, stopped=lambda: self.asking.over)
+            try:
+                found = certificate.judged(smaller, stopped=lambda: self.asking.over)
+            except InvalidCertificate:
+                # Its proper counts may be too few for larger demands; it has to hold otherwise.
+                if not any(leaf.proper for leaf in certificate.leaves()):
+                    raise
+                break
             if found is None or (unknown and found.value <= 0):
                 break
             low, high = (low, middle) if found.value > most else (middle, high)

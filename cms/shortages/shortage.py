@@ -22,7 +22,7 @@ from ..solving.solution import Proof, Solution, Status
 from ..values.frozen import FrozenMap
 from ..values.words import count, percent
 from .search import Asking, fewest_machines, largest_share, most_growth
-from .variants import PARTS, machines_used, unservable_jobs, with_types, without_unservable_jobs
+from .variants import PARTS, machines_used, with_types, without_unservable_jobs
 
 #: Jobs that a printed shortage names before it says how many more there are.
 JOBS_NAMED = 20
@@ -92,12 +92,9 @@ def shortage(
 ) -> Shortage:
     """Find out how many machines more, or how much less demand, would make a problem feasible.
 
-    The fewest machines beyond the limits are the optimum of another problem: every machine costs
-    nothing, but each limited type has a twin without a limit, of which a machine costs 1. The
-    largest share of the demands is found among thousandths, by bisection. A certificate that proves
-    one share impossible is tried on smaller ones, which costs a pass of pricing and no search. Each
-    answer has a schedule that was checked, and says whether a checked certificate shows that there
-    is none better.
+    The fewest machines beyond the limits are the optimum of another problem; the largest share of
+    the demands is found among thousandths, by bisection. Each answer has a schedule that was
+    checked, and says whether a checked certificate shows that there is none better.
 
     Parameters
     ----------
@@ -136,8 +133,7 @@ def shortage(
         raise InvalidOption(f"problem is {problem!r}; expected a cms.Problem")
     how = Arguments(time_limit=time_limit, seed=seed, threads=threads, cancel=cancel)
     known = _known(problem, solution)
-    lost = unservable_jobs(problem)
-    rest = without_unservable_jobs(problem)
+    rest, lost = without_unservable_jobs(problem)
     with CtrlC() as interrupt:
         asking = Asking(method, seed, threads, started + how.seconds, interrupt, cancel)
         known = None if lost else known  # that a job is lost says nothing about the others

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from itertools import compress
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -20,30 +20,23 @@ from ..problem.rows import Rows
 from ..schedule.schedule import Schedule
 from ..values.frozen import FrozenMap
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
 #: Shares of the demands are whole multiples of one part in so many.
 PARTS = 1000
 
 
-def unservable_jobs(problem: Problem) -> FrozenMap[str, tuple[Block, ...]]:
-    """Find the jobs that no machine can serve, whatever the limits."""
+def without_unservable_jobs(problem: Problem) -> tuple[Problem, FrozenMap[str, tuple[Block, ...]]]:
+    """Leave out the jobs that no machine can serve, and return them with the blocks that would."""
     names, blocks, rows = problem.job_names, problem.blocks, problem.rows
-    lost = np.flatnonzero(~_servable(problem)).tolist()
-    return FrozenMap({names[j]: tuple(compress(blocks, rows.row(j).supply)) for j in lost})
-
-
-def without_unservable_jobs(problem: Problem) -> Problem:
-    """Leave out the jobs that no machine can serve."""
-    servable = _servable(problem)
+    nowhere = first_certificate(problem).prices
+    servable = rows.servable([i for i, block in enumerate(blocks) if block not in nowhere])
     if servable.all():
-        return problem
+        return problem, FrozenMap()
+    lost = np.flatnonzero(~servable).tolist()
+    would = {names[j]: tuple(compress(blocks, rows.row(j).supply)) for j in lost}
     kept = np.flatnonzero(servable)
-    return problem.replace(
-        rows=problem.rows.select(kept, range(len(problem.blocks))),
-        job_names=tuple(problem.job_names[j] for j in kept.tolist()),
-    )
+    left = tuple(names[j] for j in kept.tolist())
+    rest = problem.replace(rows=rows.select(kept, range(len(blocks))), job_names=left)
+    return rest, FrozenMap(would)
 
 
 def at_share(problem: Problem, parts: int) -> Problem:
@@ -146,9 +139,3 @@ def beyond_limits(problem: Problem, schedule: Schedule) -> FrozenMap[str, int]:
     limits = {it.name: it.limit for it in problem.machine_types if it.limit is not None}
     more = {name: used[name] - limit for name, limit in limits.items() if used[name] > limit}
     return FrozenMap(more)
-
-
-def _servable(problem: Problem) -> NDArray[np.bool_]:
-    """Tell of each job whether it wants nothing or a block that some machine has serves it."""
-    nowhere = first_certificate(problem).prices
-    return problem.rows.servable([i for i, b in enumerate(problem.blocks) if b not in nowhere])

@@ -1,13 +1,9 @@
 """The tidier of the schedules that cost the same: a second stage after the proof.
 
-First fewer *layouts*: a layout is a configuration and what its blocks are given to, and a schedule
-has a group of machines for each. How many machines take each configuration and how many blocks each
-job gets of a type stay as they are, so that the cost, and what every job gets, stay too.
-
-Then more even head-room. A job's *share* is what its blocks give over its demand. In a step all
-machines of one group give one block to the job of the least share from another job, perhaps in
-exchange for one in another group, wherever no share falls to the least one. So shares rise from the
-least on, until no such step is left. Idle blocks stay idle.
+First fewer *layouts*, which are a configuration and what its blocks are given to: each job keeps
+its blocks. Then more even head-room: in a step all machines of one group give one block to the job
+of the least share of its demand from another job, perhaps in exchange for one in another group,
+wherever no share falls to the least one. Idle blocks stay idle.
 """
 
 from __future__ import annotations

@@ -97,11 +97,6 @@ def read_only(values: NDArray[Any]) -> NDArray[Any]:
     return values.view()
 
 
-def frozen_array(values: NDArray[Any]) -> NDArray[Any]:
-    """Return a read-only copy."""
-    return read_only(values.copy())
-
-
 class DecimalRows(NamedTuple):
     """Rows of decimals as integers: job j's demand is ``demands[j] / denominators[j]``.
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
+from abc import abstractmethod
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar, overload
+from typing import Any, ClassVar, TypeVar, overload
 
 from ..errors import InvalidProblem
 
@@ -19,8 +20,30 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 _LONGEST_COMPARED, _MOST_COMPARED = 200, 500_000
 
 
+class LazySequence(Sequence[T]):
+    """A sequence whose parts are made when asked for."""
+
+    __slots__ = ()
+    what: ClassVar[str]
+
+    @abstractmethod
+    def _at(self, place: int) -> T:
+        """Make the part of a place from 0 on."""
+
+    @overload
+    def __getitem__(self, index: int) -> T: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[T]: ...
+    def __getitem__(self, index: int | slice) -> T | Sequence[T]:
+        places = range(len(self))[index]
+        return self._at(places) if isinstance(places, int) else list(map(self._at, places))
+
+    def __repr__(self) -> str:
+        return f"<{len(self)} {self.what}>"
+
+
 @dataclass(frozen=True, slots=True)
-class NumberedNames(Sequence[str]):
+class NumberedNames(LazySequence[str]):
     """The names ``j0, j1, ...`` up to the n-th one without a string a job, from `first` on."""
 
     prefix: str
@@ -30,15 +53,8 @@ class NumberedNames(Sequence[str]):
     def __len__(self) -> int:
         return self.n - self.first
 
-    @overload
-    def __getitem__(self, index: int) -> str: ...
-    @overload
-    def __getitem__(self, index: slice) -> Sequence[str]: ...
-    def __getitem__(self, index: int | slice) -> str | Sequence[str]:
-        numbers = range(self.first, self.n)
-        if isinstance(index, slice):
-            return [f"{self.prefix}{number}" for number in numbers[index]]
-        return f"{self.prefix}{numbers[index]}"
+    def _at(self, place: int) -> str:
+        return f"{self.prefix}{self.first + place}"
 
     def index(self, name: object, start: int = 0, stop: int | None = None) -> int:
         """Return the position of a name; ValueError if it is not one of them."""

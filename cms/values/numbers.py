@@ -155,8 +155,11 @@ def exact(
         result = Fraction(operator.index(value.numerator), operator.index(value.denominator))
     elif isinstance(value, Decimal):
         plain = Decimal(value)
-        huge = _is_huge(plain)
-        result = Fraction(plain) if plain.is_finite() and not huge else None
+        if plain.is_finite():
+            # The exponents tell, without the integers being written out.
+            lengths = abs(plain.adjusted()), -int(plain.as_tuple().exponent)
+            huge = bool(plain) and max(lengths) >= LARGEST_DIGITS
+            result = None if huge else Fraction(plain)
     elif isinstance(value, float | np.floating):
         # str() of a numpy scalar is the shortest decimal of its own precision
         result = Fraction(str.__str__(str(value))) if np.isfinite(value) else None
@@ -220,11 +223,3 @@ def common_step(values: Iterable[Fraction]) -> Fraction:
         denominator = math.lcm(step.denominator, value.denominator)
         step = Fraction(math.gcd(int(step * denominator), int(value * denominator)), denominator)
     return step
-
-
-def _is_huge(value: Decimal) -> bool:
-    """Whether a decimal's integers would be too long, found without writing them out."""
-    if not value or not value.is_finite():
-        return False
-    exponent = value.as_tuple().exponent
-    return abs(value.adjusted()) >= LARGEST_DIGITS or -int(exponent) >= LARGEST_DIGITS

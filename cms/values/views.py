@@ -21,8 +21,8 @@ GROUP = "cms.views"
 class View(NamedTuple):
     """An object as a notebook shows it: a fragment of HTML with its pictures, and an SVG."""
 
-    html: str
-    svg: str
+    html: str | None = None
+    svg: str | None = None
 
 
 class Viewed:
@@ -35,19 +35,17 @@ class Viewed:
     __slots__ = ()
 
     def _repr_html_(self) -> str | None:
-        found = self._view()
-        return None if found is None else found.html
+        return self._view().html
 
     def _repr_svg_(self) -> str | None:
-        found = self._view()
-        return None if found is None else found.svg
+        return self._view().svg
 
-    def _view(self) -> View | None:
+    def _view(self) -> View:
         for kind in type(self).__mro__:
             for entry in entry_points(group=GROUP, name=kind.__name__):
                 view: View = entry.load()(self)
                 return view
-        return None
+        return View()
 
 
 class Tabular(ABC):

@@ -10,8 +10,6 @@ from fractions import Fraction
 
 from .numbers import format_exact, power_of_ten
 
-_LARGEST_READABLE_DENOMINATOR = 999
-
 
 def decimal(
     value: Fraction | int, digits: int = 4, rounding: Callable[[Fraction], int] = round
@@ -102,9 +100,7 @@ def short(value: Fraction, rounding: Callable[[Fraction], int] = round) -> str:
 
 def fraction(value: Fraction) -> str:
     """Write a number as a fraction, if it is one that a person can read."""
-    if value.denominator <= _LARGEST_READABLE_DENOMINATOR:
-        return str(value)
-    return decimal(value)
+    return str(value) if value.denominator < 1000 else decimal(value)
 
 
 def at_least(bound: Fraction) -> str:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from ...mixes.problem import TimeSharedProblem
 from ...problem.problem import Problem
 from ...shortages.shortage import unservable_lines
-from ...shortages.variants import unservable_jobs
+from ...shortages.variants import without_unservable_jobs
 from ...values.words import count, decimal, printable, short
 
 if TYPE_CHECKING:
@@ -79,11 +79,11 @@ def solution_reasons(
     if solution.status != "infeasible":
         return ()
     if isinstance(problem, TimeSharedProblem):
-        lost = unservable_jobs(problem.unshared())
+        _, lost = without_unservable_jobs(problem.unshared())
         reasons = [*unservable_lines({name: blocks for name, blocks in lost.items() if blocks})]
         reasons += [_too_slow(problem.job(name)) for name, blocks in lost.items() if not blocks]
     elif isinstance(problem, Problem):
-        reasons = unservable_lines(unservable_jobs(problem))
+        reasons = unservable_lines(without_unservable_jobs(problem)[1])
     else:
         reasons = []
     reasons = reasons or [_too_few(problem, solution, "machine")]

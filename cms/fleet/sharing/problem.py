@@ -12,7 +12,7 @@ import numpy as np
 
 from ...errors import InvalidProblem
 from ...problem.checking import each_of
-from ...values.arrays import frozen_array
+from ...values.arrays import read_only
 from ...values.frozen import FrozenMap
 from ...values.names import nearest
 from ...values.numbers import shown, shown_object, whole
@@ -133,7 +133,7 @@ class SharingProblem:
         put = object.__setattr__
         put(self, "online", online)
         put(self, "offline", offline)
-        put(self, "weights", frozen_array(weights))
+        put(self, "weights", read_only(weights.copy()))
         put(self, "margin", margin)
         put(self, "lowest_share", lowest_share)
         put(self, "shares", shares)

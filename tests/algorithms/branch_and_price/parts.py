@@ -58,7 +58,7 @@ def reduced(problem: Problem) -> Jobs:
     """The jobs of the reduced problem; of its costs ODD is one, though nobody can use it."""
     small = reduce(problem).problem
     if ODD in small.machine_types:
-        small._cache["cost_step"] = common_step(machine.cost for machine in small.machine_types)
+        small.__dict__["cost_step"] = common_step(machine.cost for machine in small.machine_types)
     return Jobs(small)
 
 
