@@ -5,7 +5,9 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cms import MachineType, Problem, Proof, check, growth, solve
+from cms import (
+    BlockPrices, Job, MachineType, Problem, Proof, SizeBoundedConfigurations, check, growth, solve,
+)  # fmt: skip
 from cms.shortages.variants import PARTS, at_share
 from tests.oracle import optimum
 from tests.property.problems import problems, share
@@ -31,3 +33,10 @@ def test_growth_is_the_largest_thousandth_that_the_machines_meet(
     assert not check(at_share(there, parts), grown.schedule)
     if grown.proof is Proof.CHECKED:
         assert optimum(at_share(there, parts + 1)) is None
+
+
+def test_proper_counts_too_few_for_larger_demands_are_no_obstacle() -> None:
+    shares = SizeBoundedConfigurations({"a": 1, "b": 3}, capacity=7)
+    problem = Problem(configurations=shares, jobs=[Job("x", 2, {"a": 1}), Job("y", 2, {"b": 1})])
+    known = BlockPrices({"a": "1/7", "b": "3/7"}, proper={"a": 2, "b": 2})
+    assert growth(problem, solve(problem).schedule, certificate=known).share == 1.5
