@@ -6,7 +6,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cms import (
-    BlockPrices, Job, MachineType, Problem, Proof, SizeBoundedConfigurations, check, growth, solve,
+    BlockPrices,
+    Job,
+    MachineType,
+    Problem,
+    Proof,
+    SizeBoundedConfigurations,
+    check,
+    growth,
+    solve,
 )  # fmt: skip
 from cms.shortages.variants import PARTS, at_share
 from tests.oracle import optimum
