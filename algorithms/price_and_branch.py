@@ -10,10 +10,10 @@ from cms.plugin.algorithm import Support
 from cms.problem.problem import Problem
 
 if TYPE_CHECKING:
-    from cms.mixes.problem import TimeSharedProblem
     from cms.plugin.algorithm import Budget, Claim
     from cms.plugin.guarantee import Guarantee
     from cms.shards.problem import ShardedProblem
+    from cms.time_sharing.problem import TimeSharedProblem
 
     Taken: TypeAlias = Problem | ShardedProblem | TimeSharedProblem
 
@@ -74,7 +74,11 @@ class PriceAndBranch:
 
     name = "price_and_branch"
     options_type = PriceAndBranchOptions
-    takes = (Problem, "cms.shards.problem.ShardedProblem", "cms.mixes.problem.TimeSharedProblem")
+    takes = (
+        Problem,
+        "cms.shards.problem.ShardedProblem",
+        "cms.time_sharing.problem.TimeSharedProblem",
+    )
 
     def support(self, problem: Taken, options: PriceAndBranchOptions) -> Support:
         """Take every problem of these kinds."""
@@ -98,6 +102,6 @@ class PriceAndBranch:
 
             yield from claims_unshared(given, budget)
         else:
-            from .mixes.run import mix_claims
+            from .time_sharing.run import mix_claims
 
             yield from mix_claims(given, budget)

@@ -55,11 +55,6 @@ if TYPE_CHECKING:
         write_program,
         write_solution,
     )
-    from .mixes.frames import Frame, FrameRule
-    from .mixes.functions import PriceFunction
-    from .mixes.model import Point, TimeSharedJob
-    from .mixes.prices import MixPrices
-    from .mixes.problem import TimeSharedProblem
     from .plugin.algorithm import Algorithm, Budget, Claim, Named, SolverBound, Support
     from .plugin.guarantee import Guarantee, GuaranteeVerdict, Reference, Verdict
     from .plugin.registry import NamedProblem, algorithms, instances, load_instance
@@ -85,6 +80,11 @@ if TYPE_CHECKING:
     from .solving.solution import Incumbent, Proof, Solution, Status, StopReason
     from .solving.solve import solve
     from .tidying.tidy import tidy
+    from .time_sharing.frames import Frame, FrameRule
+    from .time_sharing.functions import PriceFunction
+    from .time_sharing.model import Point, TimeSharedJob
+    from .time_sharing.prices import MixPrices
+    from .time_sharing.problem import TimeSharedProblem
 
     __version__: str
 

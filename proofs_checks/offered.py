@@ -7,11 +7,11 @@ from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from itertools import combinations, product
 
-from cms.mixes.dearest import Search, dearest_mix
-from cms.mixes.frames import FrameRule
-from cms.mixes.functions import Offer, PriceFunction
-from cms.mixes.listed import ListedMixes
-from cms.mixes.model import Choice
+from cms.time_sharing.dearest import Search, dearest_mix
+from cms.time_sharing.frames import FrameRule
+from cms.time_sharing.functions import Offer, PriceFunction
+from cms.time_sharing.listed import ListedMixes
+from cms.time_sharing.model import Choice
 
 from .checker.dearest import Dearer, Function, Offered, Place, dearer_mix
 from .finding import require

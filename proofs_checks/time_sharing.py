@@ -43,7 +43,7 @@ from math import ceil
 from typing import TypeAlias
 
 from cms import InvalidCertificate, MixPrices, PriceFunction, TimeSharedProblem
-from cms.mixes.dearest import dearest_mix, offers_of
+from cms.time_sharing.dearest import dearest_mix, offers_of
 
 from .bounds import compact, lp_dw
 from .brute_force import optimum, options

@@ -35,7 +35,7 @@ LAYERS = (
     "cms.knapsack",
     "cms.certificate",
     "cms.referee",
-    "cms.mixes",
+    "cms.time_sharing",
     "cms.shards",
     "cms.reduction",
     "cms.plugin",
@@ -57,7 +57,7 @@ LAYERS = (
 )
 # The rooms of ``algorithms``, each importing only rooms before it: what several methods stand
 # on, then the methods, of which ``auto`` knows one.
-ROOMS = ("solvers", "tables", "prices", "branch_and_price", "aggregated", "mixes")
+ROOMS = ("solvers", "tables", "prices", "branch_and_price", "aggregated", "time_sharing")
 METHODS = (
     "conic",
     "cp_sat",
@@ -78,7 +78,7 @@ EXACT = (
     "cms.schedule.faults",
     "cms.certificate",
     "cms.referee",
-    "cms.mixes",
+    "cms.time_sharing",
     "cms.shards",
     "cms.fleet.sharing.certificate",
     "cms.fleet.sharing.monitor",
@@ -120,7 +120,7 @@ BUDGETS = {
     "cms.knapsack": 1_170,
     "cms.certificate": 820,
     "cms.referee": 190,
-    "cms.mixes": 1_820,
+    "cms.time_sharing": 1_820,
     "cms.shards": 920,
     "cms.reduction": 430,
     "cms.plugin": 600,
@@ -135,7 +135,7 @@ BUDGETS = {
     "algorithms.prices": 1_950,
     "algorithms.branch_and_price": 3_470,
     "algorithms.aggregated": 1_030,
-    "algorithms.mixes": 1_950,
+    "algorithms.time_sharing": 1_950,
     "algorithms.conic": 550,
     "algorithms.gpulet": 720,
     "algorithms.greedy": 1_170,

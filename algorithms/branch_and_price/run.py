@@ -20,9 +20,9 @@ from .first import first_schedule
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from cms.mixes.problem import TimeSharedProblem
     from cms.plugin.algorithm import Budget
     from cms.shards.problem import ShardedProblem
+    from cms.time_sharing.problem import TimeSharedProblem
 
     from .closing import Closing
 

@@ -7,10 +7,10 @@ from math import ceil
 from typing import TYPE_CHECKING, Any
 
 from cms.errors import UnsupportedProblem
-from cms.mixes.problem import TimeSharedProblem
 from cms.plugin.algorithm import Named, Support
+from cms.time_sharing.problem import TimeSharedProblem
 
-from ..mixes.hosting import Hosting, Saturated, schedule_of
+from ..time_sharing.hosting import Hosting, Saturated, schedule_of
 from .elastic import (
     WHOLE,
     Elastic,
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from cms.plugin.algorithm import Budget, Claim
     from cms.plugin.guarantee import Guarantee
 
-    from ..mixes.hosting import Machine
+    from ..time_sharing.hosting import Machine
 
 __all__ = ["Gpulet", "GpuletGuided", "GpuletOptions", "GpuletSbp", "PublishedOptions"]
 

@@ -10,19 +10,19 @@ from math import ceil, inf
 from typing import TYPE_CHECKING, NamedTuple
 
 from cms.errors import UnsupportedProblem
-from cms.mixes.model import Point, TimeSharedJob
 from cms.problem.parts import Configuration
+from cms.time_sharing.model import Point, TimeSharedJob
 from cms.values.fields import CheckedFields
 from cms.values.numbers import shown
 
-from ..mixes.hosting import Loaded, Machine
+from ..time_sharing.hosting import Loaded, Machine
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from cms.mixes.problem import TimeSharedProblem
+    from cms.time_sharing.problem import TimeSharedProblem
 
-    from ..mixes.hosting import Hosting, Rates
+    from ..time_sharing.hosting import Hosting, Rates
 
 #: A whole GPU, in the per cent in which shares are counted.
 WHOLE = 100

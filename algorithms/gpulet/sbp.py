@@ -5,16 +5,16 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import TYPE_CHECKING, NamedTuple
 
-from ..mixes.hosting import Hosted, Machine
+from ..time_sharing.hosting import Hosted, Machine
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from cms.mixes.model import Point
-    from cms.mixes.problem import TimeSharedProblem
     from cms.problem.parts import Configuration
+    from cms.time_sharing.model import Point
+    from cms.time_sharing.problem import TimeSharedProblem
 
-    from ..mixes.hosting import Hosting
+    from ..time_sharing.hosting import Hosting
 
 
 class Duty(NamedTuple):

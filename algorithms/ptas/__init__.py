@@ -20,7 +20,7 @@ from cms.values.numbers import common_step
 from ..aggregated.tidy import without_waste
 from ..prices.vertex import additive_cost, rounded, solve_dantzig_wolfe
 from ..tables.integers import Tables, without_limits
-from .exact import MAX_SHAPES, CompactProgram, DynamicProgram, Fleet
+from .few_machines import MAX_SHAPES, CompactProgram, DynamicProgram, Fleet
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -22,10 +22,10 @@ from .stage import Facts, Stage, Tell
 from .warming import warm_up
 
 if TYPE_CHECKING:
-    from cms.mixes.problem import TimeSharedProblem
     from cms.plugin.guarantee import GuaranteeVerdict
     from cms.problem.problem import Problem
     from cms.shards.problem import ShardedProblem
+    from cms.time_sharing.problem import TimeSharedProblem
 
 #: Jobs up to which the independent checker, plain on purpose, rechecks an answer.
 INDEPENDENTLY = 2_000

@@ -7,9 +7,9 @@ from fractions import Fraction
 from itertools import product
 from random import Random
 
-from algorithms.mixes.hosting import Hosting
+from algorithms.time_sharing.hosting import Hosting
 from cms import Configuration, FrameRule, Mix, TimeSharedJob, TimeSharedProblem
-from cms.mixes.frames import Frame
+from cms.time_sharing.frames import Frame
 from proofs_checks.finding import require
 
 RULES = tuple(FrameRule)

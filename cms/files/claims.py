@@ -14,11 +14,11 @@ from ..certificate.quantity import (
     MachinesWith,
     Quantity,
 )
-from ..mixes.functions import PriceFunction
-from ..mixes.prices import MixPrices
 from ..problem.parts import Configuration
 from ..schedule.contents import Content, Mix, shown_content
 from ..schedule.schedule import MachineGroup, Schedule
+from ..time_sharing.functions import PriceFunction
+from ..time_sharing.prices import MixPrices
 from . import fields as f
 from .node import Node
 

@@ -10,9 +10,6 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from ..errors import InvalidOption
-from ..mixes.frames import FrameRule
-from ..mixes.model import TimeSharedJob
-from ..mixes.problem import TimeSharedProblem
 from ..plugin.registry import load_function
 from ..problem.machine_problem import MachineProblem
 from ..problem.parts import (
@@ -25,6 +22,9 @@ from ..problem.parts import (
 from ..problem.problem import Problem
 from ..problem.rows import Rows
 from ..shards.problem import ShardedProblem
+from ..time_sharing.frames import FrameRule
+from ..time_sharing.model import TimeSharedJob
+from ..time_sharing.problem import TimeSharedProblem
 from ..values.numbers import shown
 from . import fields as f
 from .claims import no_block

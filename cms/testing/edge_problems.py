@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from ..mixes.model import TimeSharedJob
-from ..mixes.problem import TimeSharedProblem
 from ..plugin.registry import NamedProblem
 from ..problem.parts import Configuration, Job, MachineType, SizeBoundedConfigurations
 from ..problem.problem import Problem
+from ..time_sharing.model import TimeSharedJob
+from ..time_sharing.problem import TimeSharedProblem
 
 
 def edge(

@@ -10,9 +10,9 @@ from fractions import Fraction
 from random import Random
 from typing import Any, NamedTuple
 
-from cms.mixes.model import TimeSharedJob
-from cms.mixes.problem import TimeSharedProblem
 from cms.problem.parts import Configuration
+from cms.time_sharing.model import TimeSharedJob
+from cms.time_sharing.problem import TimeSharedProblem
 from cms.values.numbers import Number
 
 #: Shares of a GPU, in per cent; a GPU is left whole or cut into two of 100 % together.

@@ -29,7 +29,7 @@ import algorithms.lp_rounding as lp_rounding
 import algorithms.prices.vertex as options_rounding
 import algorithms.ptas as ptas
 from algorithms.conic.polygon import Polygon
-from algorithms.ptas.exact import DynamicProgram
+from algorithms.ptas.few_machines import DynamicProgram
 from cms import solve
 from cms.errors import CmsError
 from proofs_checks import theorems

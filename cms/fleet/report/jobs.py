@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from ...errors import InvalidOption
-from ...mixes.problem import TimeSharedProblem
 from ...problem.problem import Problem
+from ...time_sharing.problem import TimeSharedProblem
 from ...values.words import decimal, percent
 
 if TYPE_CHECKING:

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ...mixes.problem import TimeSharedProblem
 from ...problem.parts import Configuration
 from ...schedule.contents import Mix
+from ...time_sharing.problem import TimeSharedProblem
 from .bars import Bar, Cell
 
 if TYPE_CHECKING:

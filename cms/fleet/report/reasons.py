@@ -6,17 +6,17 @@ import math
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from ...mixes.problem import TimeSharedProblem
 from ...problem.problem import Problem
 from ...shortages.shortage import unservable_lines
 from ...shortages.variants import without_unservable_jobs
+from ...time_sharing.problem import TimeSharedProblem
 from ...values.words import count, decimal, printable, short
 
 if TYPE_CHECKING:
-    from ...mixes.model import TimeSharedJob
     from ...problem.machine_problem import MachineProblem
     from ...shortages.shortage import Shortage
     from ...solving.solution import Solution
+    from ...time_sharing.model import TimeSharedJob
     from ..serving import Plan
 
 MOST_REASONS = 20

@@ -12,8 +12,8 @@ from fractions import Fraction
 from typing import TypeAlias
 
 from ...errors import InvalidProblem
-from ...mixes.model import Point
 from ...problem.parts import AnyConfiguration, Block, Configuration
+from ...time_sharing.model import Point
 from .interference import Slowdowns
 from .operating_point import mps_share
 from .time_sharing import SharedServing

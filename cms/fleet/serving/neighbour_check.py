@@ -11,12 +11,12 @@ from fractions import Fraction
 from typing import NamedTuple
 
 from ...errors import InvalidSchedule
-from ...mixes.frames import Frame, frame_of
-from ...mixes.model import Point
 from ...problem.parts import Block, Configuration
 from ...schedule.contents import Mix, shown_content
 from ...schedule.faults import Violation
 from ...schedule.schedule import MachineGroup, Schedule
+from ...time_sharing.frames import Frame, frame_of
+from ...time_sharing.model import Point
 from ...values.numbers import shown
 from .classes import Kind, kind_of, pair_of
 from .interference import Slowdowns

@@ -11,10 +11,10 @@ from ...files.documents import number_to_json
 from ...files.node import Node
 from ...files.problems import problem_from_json, problem_to_json
 from ...files.solutions import solution_from_json, solution_to_json
-from ...mixes.model import TimeSharedJob
-from ...mixes.problem import TimeSharedProblem
 from ...referee.kinds import check
 from ...solving.solution import Solution
+from ...time_sharing.model import TimeSharedJob
+from ...time_sharing.problem import TimeSharedProblem
 from ...values.frozen import FrozenMap
 from .gpus_used import block_prefixes, shapes
 from .interference import INTERFERENCE_COLUMNS, Interference, Pair

@@ -21,9 +21,9 @@ from fractions import Fraction
 from typing import NamedTuple
 
 from ...errors import InvalidOption
-from ...mixes.model import TimeSharedJob
-from ...mixes.problem import TimeSharedProblem
 from ...problem.parts import AnyConfiguration, Block, Configuration
+from ...time_sharing.model import TimeSharedJob
+from ...time_sharing.problem import TimeSharedProblem
 from ...values.frozen import FrozenMap
 from ...values.numbers import whole
 from .classes import Kind, Side, admitted, classes_of, pair_of, sides_of

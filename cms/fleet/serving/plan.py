@@ -9,11 +9,11 @@ from functools import cached_property
 
 from ...certificate.certificate import Certificate
 from ...errors import InvalidSchedule, UnsupportedProblem
-from ...mixes.prices import MixPrices
 from ...problem.parts import Block, Configuration
 from ...schedule.contents import Content
 from ...schedule.schedule import MachineGroup
 from ...solving.solution import Proof, Solution, Status
+from ...time_sharing.prices import MixPrices
 from ...values.numbers import shown
 from ...values.views import Record, Tabular, Viewed
 from .neighbours import NeighbourServing

@@ -13,11 +13,11 @@ from ...files.numerals import is_whole
 from ...files.problems import problem_from_json
 from ...files.solutions import solution_from_json
 from ...files.source import StrPath
-from ...mixes.problem import TimeSharedProblem
 from ...problem.machine_problem import MachineProblem
 from ...problem.parts import Block
 from ...problem.problem import Problem
 from ...referee.kinds import check
+from ...time_sharing.problem import TimeSharedProblem
 from ...values.frozen import FrozenMap
 from ..hardware import Gpu
 from ..hardware.catalogue import described_device

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal, TypeAlias, overload
 
 from ...errors import InvalidOption
-from ...mixes.frames import FrameRule
+from ...time_sharing.frames import FrameRule
 from ...values.numbers import Number, exact
 from ..hardware import Gpu
 from .asked import Asked, require_processes, unique

@@ -8,12 +8,12 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from ...errors import InvalidOption, UnsupportedProblem
-from ...mixes.model import TimeSharedJob
 from ...problem.machine_problem import MachineProblem
 from ...shortages.variants import PARTS, at_share
 from ...solving.driver import CancelEvent
 from ...solving.solution import Proof, Solution, Status
 from ...solving.solve import solve
+from ...time_sharing.model import TimeSharedJob
 from ...values.numbers import Number, exact, shown
 from .neighbours import NeighbourServing
 from .plan import Plan

@@ -10,9 +10,9 @@ from ...errors import CmsError
 from ...files.documents import number_to_json
 from ...files.node import Node
 from ...files.numerals import is_whole
-from ...mixes.frames import FrameRule
-from ...mixes.problem import TimeSharedProblem
 from ...problem.parts import Block
+from ...time_sharing.frames import FrameRule
+from ...time_sharing.problem import TimeSharedProblem
 from ...values.frozen import FrozenMap
 from .gpus_used import SPLITS
 from .headroom import Headroom

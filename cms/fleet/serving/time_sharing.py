@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 
 from ...errors import InvalidOption
-from ...mixes.frames import FrameRule
-from ...mixes.model import TimeSharedJob
-from ...mixes.problem import TimeSharedProblem
 from ...problem.parts import Block
 from ...schedule.contents import Content
+from ...time_sharing.frames import FrameRule
+from ...time_sharing.model import TimeSharedJob
+from ...time_sharing.problem import TimeSharedProblem
 from ...values.frozen import FrozenMap
 from ...values.names import nearest
 from ...values.numbers import whole

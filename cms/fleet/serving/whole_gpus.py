@@ -6,8 +6,8 @@ import math
 from fractions import Fraction
 from typing import NamedTuple
 
-from ...mixes.problem import TimeSharedProblem
 from ...problem.parts import Block
+from ...time_sharing.problem import TimeSharedProblem
 from .operating_point import mps_share
 from .plan import Plan
 

@@ -19,7 +19,7 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 
 from ...errors import InvalidOption
-from ...mixes.frames import FrameRule
+from ...time_sharing.frames import FrameRule
 from ...values.numbers import Number, exact, shown, whole
 from ..serving.plan import Plan, ServicePlan
 from ..serving.posed import Served

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 
-from ...mixes.frames import FrameRule
+from ...time_sharing.frames import FrameRule
 from ...values.numbers import shown
 from .statistics import Interval, Verdict
 

@@ -21,12 +21,12 @@ from ...certificate.conditions import Condition, prices_of_jobs
 from ...certificate.quantity import BlocksOfJob
 from ...errors import InvalidCertificate
 from ...knapsack.pricing import cheapest_option, common_denominator
-from ...mixes.dearest import NODE_LIMIT, charges_of, price_mix
-from ...mixes.prices import MixPrices
-from ...mixes.problem import TimeSharedProblem
 from ...problem.parts import Block
 from ...problem.problem import Problem
 from ...problem.rows import Row
+from ...time_sharing.dearest import NODE_LIMIT, charges_of, price_mix
+from ...time_sharing.prices import MixPrices
+from ...time_sharing.problem import TimeSharedProblem
 from ...values.frozen import FrozenMap
 
 

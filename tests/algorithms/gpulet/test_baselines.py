@@ -8,7 +8,7 @@ from typing import Any
 import cms
 from algorithms.gpulet.elastic import Shares, guided_requests
 from algorithms.gpulet.sbp import Duty, SquishyBinPacking
-from algorithms.mixes.hosting import Hosting
+from algorithms.time_sharing.hosting import Hosting
 from cms import Configuration, Point, TimeSharedProblem
 from tests.algorithms.gpulet.parts import serving, whole
 

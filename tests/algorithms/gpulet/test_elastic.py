@@ -11,7 +11,7 @@ import pytest
 import cms
 from algorithms.gpulet import GpuletOptions
 from algorithms.gpulet.elastic import Elastic, Request, Shares
-from algorithms.mixes.hosting import Hosting
+from algorithms.time_sharing.hosting import Hosting
 from cms import Configuration, TimeSharedProblem
 from cms.errors import AlgorithmError
 from tests.algorithms.gpulet.parts import serving, whole

@@ -81,7 +81,7 @@ def test_where_the_bound_does_not_round_up_the_exact_part_has_the_last_word(way:
 def test_where_the_numbers_are_too_large_the_error_says_what_would_do(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(algorithms.ptas.exact, "MAX_CELLS", 1)
+    monkeypatch.setattr(algorithms.ptas.few_machines, "MAX_CELLS", 1)
     with pytest.raises(UnsupportedProblem, match="cells .*; take a larger epsilon, or the method"):
         run(no_round_up(), exact="dynamic", epsilon="1/10")
     assert run(no_round_up(), exact="program", epsilon="1/10").cost == 6

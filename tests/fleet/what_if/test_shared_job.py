@@ -24,10 +24,10 @@ from cms import (
 )
 from cms.fleet.what_if import one_job
 from cms.fleet.what_if.one_job import Given, shared_job
-from tests.mixes.test_prices import fitted
 from tests.property.problems import proved_optimum as optimum
 from tests.references.mixes import Output, images, time_shared_toy
 from tests.samples import few, so_many
+from tests.time_sharing.test_prices import fitted
 
 
 def is_on(block: str, output: Output, *, alone: bool = False) -> bool:

@@ -46,7 +46,7 @@ class MixPrices(Leaf):
     job with a demand has no point that is admitted alone.
 
     Whether some mix is worth more than its block is decided exactly, within a limit of effort
-    (:data:`cms.mixes.dearest.NODE_LIMIT`); beyond it the prices count as not holding.
+    (:data:`cms.time_sharing.dearest.NODE_LIMIT`); beyond it the prices count as not holding.
 
     Examples
     --------

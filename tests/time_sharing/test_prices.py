@@ -29,7 +29,7 @@ from cms import (
 )
 from cms.certificate.certificate import first_certificate
 from cms.files import certificate_from_json, problem_to_json
-from cms.mixes import prices as prices_module
+from cms.time_sharing import prices as prices_module
 from proofs_checks.offered import random_number
 from tests.proofs_checks.both import proved, refused
 from tests.references.mixes import expanded, mixes_on, time_shared_toy

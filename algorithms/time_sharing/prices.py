@@ -8,9 +8,9 @@ from math import ceil
 from typing import TYPE_CHECKING, NamedTuple
 
 from cms.certificate.certificate import round_up
-from cms.mixes.dearest import charges_of, offers_of, price_mix
-from cms.mixes.functions import PriceFunction
-from cms.mixes.prices import MixPrices
+from cms.time_sharing.dearest import charges_of, offers_of, price_mix
+from cms.time_sharing.functions import PriceFunction
+from cms.time_sharing.prices import MixPrices
 
 from ..solvers.floats import recognised
 from .master import Cuts, Master, Point
@@ -18,8 +18,8 @@ from .master import Cuts, Master, Point
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from cms.mixes.listed import ListedMixes
     from cms.plugin.algorithm import Budget
+    from cms.time_sharing.listed import ListedMixes
 
     from ..prices.region import Region
     from .columns import Columns

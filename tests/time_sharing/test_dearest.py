@@ -12,11 +12,11 @@ from itertools import combinations_with_replacement
 import pytest
 
 from cms import Configuration, TimeSharedJob, TimeSharedProblem
-from cms.mixes.dearest import Search, dearest_mix, price_mix
-from cms.mixes.functions import Offer, PriceFunction
-from cms.mixes.listed import ListedMixes
-from cms.mixes.model import Choice
 from cms.running.stopping import Stopped
+from cms.time_sharing.dearest import Search, dearest_mix, price_mix
+from cms.time_sharing.functions import Offer, PriceFunction
+from cms.time_sharing.listed import ListedMixes
+from cms.time_sharing.model import Choice
 from proofs_checks.checker import dearest as checker
 from proofs_checks.offered import all_mixes, by_the_checker, dearest, require_agreement
 from tests.samples import few

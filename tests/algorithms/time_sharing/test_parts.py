@@ -10,23 +10,23 @@ import numpy as np
 import pytest
 
 from algorithms.branch_and_price.shapes import Shapes
-from algorithms.mixes.closing import MixProgram, cheaper_schedule, schedule_of
-from algorithms.mixes.columns import Columns, Prices, Step
-from algorithms.mixes.dive import Diver
-from algorithms.mixes.hosting import Hosting
-from algorithms.mixes.master import Cuts, Point
-from algorithms.mixes.prices import PriceSearch
 from algorithms.prices.region import Region
 from algorithms.solvers.integer import Hint
+from algorithms.time_sharing.closing import MixProgram, cheaper_schedule, schedule_of
+from algorithms.time_sharing.columns import Columns, Prices, Step
+from algorithms.time_sharing.dive import Diver
+from algorithms.time_sharing.hosting import Hosting
+from algorithms.time_sharing.master import Cuts, Point
+from algorithms.time_sharing.prices import PriceSearch
 from bench.time_sharing.hosting import require_hosting
 from cms import Configuration, TimeSharedJob, TimeSharedProblem, check, solve
 from cms.certificate.conditions import Condition
 from cms.certificate.quantity import BlocksOfJob
-from cms.mixes import problem as problems
-from cms.mixes.dearest import price_mix
-from cms.mixes.functions import PriceFunction
 from cms.solving.driver import RunBudget
 from cms.solving.ledger import Ledger
+from cms.time_sharing import problem as problems
+from cms.time_sharing.dearest import price_mix
+from cms.time_sharing.functions import PriceFunction
 from instances.families.time_sharing import random_mix
 from tests.samples import few, so_many
 

@@ -25,8 +25,8 @@ from cms import (
     TimeSharedProblem,
 )
 from cms.files import lay_out, problem_to_json
-from cms.mixes.functions import functions_table
-from cms.mixes.model import undominated
+from cms.time_sharing.functions import functions_table
+from cms.time_sharing.model import undominated
 from proofs_checks.checker import parse_document, problem_sha256
 from tests.references.mixes import mixes_on, rates_on, time_shared_toy
 from tests.samples import refusal

@@ -19,8 +19,8 @@ from cms.values.numbers import in_parts
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from cms.mixes.problem import TimeSharedProblem
     from cms.problem.parts import Configuration
+    from cms.time_sharing.problem import TimeSharedProblem
 
 #: What a block carries: the rate that each job is given on it.
 Rates = dict[str, Fraction]

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import cms
-from algorithms.mixes.hosting import Hosting, Saturated
+from algorithms.time_sharing.hosting import Hosting, Saturated
 from cms import Configuration, MachineType, Status, TimeSharedJob, TimeSharedProblem, check
 from cms.testing.edge_problems import TIME_SHARED_EDGE_PROBLEMS
 from instances.families.time_sharing import pairs, scenario_3

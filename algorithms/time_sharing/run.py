@@ -21,8 +21,8 @@ from .prices import PriceSearch
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from cms.mixes.problem import TimeSharedProblem
     from cms.plugin.algorithm import Budget
+    from cms.time_sharing.problem import TimeSharedProblem
 
     from .prices import Priced
 

@@ -8,8 +8,8 @@ from random import Random
 from typing import TYPE_CHECKING
 
 from cms.certificate.certificate import round_up
-from cms.mixes.problem import TimeSharedProblem
 from cms.plugin.algorithm import Named, Support
+from cms.time_sharing.problem import TimeSharedProblem
 from cms.values.fields import CheckedFields
 
 from ..tables.integers import MOST_SHAPES, listed

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from cms.mixes.problem import TimeSharedProblem
+    from cms.time_sharing.problem import TimeSharedProblem
 
 #: Cells of a frame.
 _CELLS = 32

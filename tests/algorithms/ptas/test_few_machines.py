@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-import algorithms.ptas.exact
-from algorithms.ptas.exact import CompactProgram, DynamicProgram, Fleet
+import algorithms.ptas.few_machines
+from algorithms.ptas.few_machines import CompactProgram, DynamicProgram, Fleet
 from cms import Problem, UnsupportedProblem, check
 from cms.reduction.reduction import reduce
 from instances import hard
@@ -65,7 +65,7 @@ def test_a_search_ends_whenever_it_is_stopped() -> None:
 def test_tables_that_are_too_large_are_refused(
     limit: str, value: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(algorithms.ptas.exact, limit, value)
+    monkeypatch.setattr(algorithms.ptas.few_machines, limit, value)
     with pytest.raises(UnsupportedProblem, match="tables of the dynamic program"):
         searched(DynamicProgram, hard.PARTITION_NO.make(), 0, 9)
 
