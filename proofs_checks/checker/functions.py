@@ -14,9 +14,9 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 
 from .dearest import Function, Offered, Place, dearer_mix
+from .mixes import Sharing
 from .problem import Problem
 from .reading import ZERO, Fault, as_a, number, record, show, table_over
-from .time_sharing import Sharing
 
 # Steps of one function; docs/reference/files.md says so.
 _MOST_STEPS = 1_000

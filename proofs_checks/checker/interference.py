@@ -23,11 +23,11 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
+from .mixes import Mix, Sharing
 from .problem import Listed, Problem, read_problem
 from .reading import ZERO, Fault, as_a, integer, number, record, show
 from .schedule import Content, Group, read_schedule
 from .solution import examine
-from .time_sharing import Mix, Sharing
 
 _CLASSES = re.compile(r" \(([0-9]+) beside ([0-9]+)\)")
 _SHARE = re.compile(r"(.*:)?mps:[0-9]+")

@@ -12,6 +12,7 @@ from math import lcm
 from struct import Struct
 from typing import Any, NamedTuple
 
+from .mixes import Sharing, read_shared_job, read_sharing
 from .reading import (
     Fault,
     as_a,
@@ -25,7 +26,6 @@ from .reading import (
     show,
     table_over,
 )
-from .time_sharing import Sharing, read_shared_job, read_sharing
 
 # Every job has a supply of every block: from so many on a file must give one in a hundred, or else
 # a small file would fill the memory with zeros. docs/reference/files.md says so.

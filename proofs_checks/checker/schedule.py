@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
+from .mixes import read_content
 from .problem import Listed, Problem, multiset, read_problem
 from .reading import Fault, as_a, integer, record, show
-from .time_sharing import read_content
 
 #: What a block serves: a job, or the amounts of a mix.
 Content = str | tuple[tuple[str, Fraction], ...]

@@ -54,6 +54,7 @@ _true_peeled = pseudoforest._peeled
 _true_table = DynamicProgram.__init__
 _true_ptas = ptas._Run.__init__
 _true_taken = options_rounding.taken
+_true_with_missing = options_rounding.with_missing
 
 
 def buys_one_more(tables: Any, machines: Any, given: Any, budget: Any = None) -> Any:
@@ -99,6 +100,12 @@ def takes_three_times_epsilon(self: Any, problem: Any, options: Any, budget: Any
 def takes_one_more(chosen: Any) -> Any:
     taken = _true_taken(chosen)
     return taken if len(chosen) == 1 else tuple(blocks + 1 for blocks in taken)
+
+
+def buys_one_a_block(problem: Any, machines: Any, load: Any) -> Any:
+    enough = _true_with_missing(problem, machines, load)
+    more = {shape: n - machines.get(shape, 0) for shape, n in enough.items()}
+    return {c: n + more[c] * (max(c.blocks.values()) - 1) for c, n in enough.items()}
 
 
 def any_support(tables: Any, budget: Any) -> Any:
@@ -274,8 +281,8 @@ FAULTS: list[tuple[str, Any, str, Any, Check]] = [
     (
         "Theorem B buys a machine for each missing block",
         options_rounding,
-        "machines_for",
-        lambda missing, blocks: missing,
+        "with_missing",
+        buys_one_a_block,
         theorem("theorem_b", 1),
     ),
     (

@@ -132,8 +132,7 @@ def test_operating_points_are_read_whatever_the_line_ends(tmp_path: Path, end: s
         ((SERVICES.replace("rate_rps", "rate"), "a,b,1,1"), ":1: there is no column 'rate_rps'"),
         (
             (SERVICES + ",allowed_profile", "a,b,1,1,3g.40gb"),
-            ":1: the column 'allowed_profile' is not known, expected a known column, or a name "
-            "that is unlike one; nearest: 'allowed_profiles'",
+            "min_replicas, spread, anti_affinity; nearest: 'allowed_profiles'",
         ),
         ((SERVICES.replace(",", ";"), "a;b;1,234;1"), ':2:5: rate_rps has "1,234", which is 1234 '),
         ((SERVICES + ",Rate RPS", "a,b,1,1,2"), "are called 'rate_rps' and 'Rate RPS'"),
