@@ -172,17 +172,43 @@ def find_windows(
     return windows
 
 
+def limit_columns(
+    contents: Sequence[Content], machines: int, known: Priced | None
+) -> dict[Content, int]:
+    """Return the contents that a schedule of so many machines may have, and how often at most.
+
+    The reduced costs ``1 - prices . content`` of its machines add up to at most ``machines -
+    bound`` (theory 6.7). Machines exchanged for others with the same blocks in all keep this sum.
+    """
+    limits = dict.fromkeys(contents, machines)
+    if known is None:
+        return limits
+    for content in contents:
+        lost = 1 - sum(map(mul, known.prices, content), Fraction(0))
+        if lost > 0:
+            limits[content] = min(machines, int((machines - known.bound) // lost))
+    return {content: limit for content, limit in limits.items() if limit}
+
+
 class ContentProgram:
     """The program for schedules of ``least`` to ``most`` machines, for CP-SAT.
 
-    Variables: the machines of each content; the contents of slots, within the polygon if there is
-    one; the blocks of each job, whose window is not empty. Raises TooLarge.
+    Variables: the machines of each content, as prices known limit them; the contents of slots,
+    within the polygon if there is one; the blocks of each job in its window. Raises TooLarge.
     """
 
-    def __init__(self, given: Prepared, windows: Sequence[Window], least: int, most: int) -> None:
+    def __init__(
+        self,
+        given: Prepared,
+        windows: Sequence[Window],
+        least: int,
+        most: int,
+        known: Priced | None,
+    ) -> None:
         self._given, self._windows = given, windows
+        self._columns = columns = limit_columns(given.contents, most, known)
         self.program = program = Program()
-        self._machines = [program.variable(most) for _ in given.contents]
+        self._machines = [program.variable(limit) for limit in columns.values()]
         slots = () if given.polygon is None else range(SLOTS)
         self._slots = [
             (program.variable(1), [program.variable(number) for number in given.highest])
@@ -198,8 +224,7 @@ class ContentProgram:
         ]
         # Of each type the machines have at least as many blocks as the jobs take.
         for i in range(len(given.highest)):
-            pairs = zip(self._machines, given.contents, strict=True)
-            terms = [(x, content[i]) for x, content in pairs]
+            terms = [(x, content[i]) for x, content in zip(self._machines, columns, strict=True)]
             terms += [(held[i], 1) for _, held in self._slots]
             terms += [(taken[i], -1) for taken in self._taken]
             program.at_least(terms_of(terms), sum(low[i] for low, _ in windows))
@@ -217,7 +242,7 @@ class ContentProgram:
         """Build the schedule of the reduced problem that the variables' values say."""
         given = self._given
         small, name = given.reduction.problem, given.machine.name
-        pairs = zip(given.contents, self._machines, strict=True)
+        pairs = zip(self._columns, self._machines, strict=True)
         machines = Counter({content: values[x] for content, x in pairs})
         for used, held in self._slots:
             content = tuple(values[variable] for variable in held)
@@ -309,7 +334,7 @@ class Run:
         if most < least or windows is None:
             return None
         try:
-            return ContentProgram(given, windows, least, most)
+            return ContentProgram(given, windows, least, most, known)
         except TooLarge:
             raise UnsupportedProblem(
                 "numbers of the integer program are too large for CP-SAT's 63 bits; "

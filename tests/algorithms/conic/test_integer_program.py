@@ -14,6 +14,7 @@ from algorithms.conic.run import (
     Prepared,
     Priced,
     find_windows,
+    limit_columns,
     prepare,
     price_jobs,
 )
@@ -32,7 +33,7 @@ def best(given: Prepared, most: int | None = None, known: Priced | None = None) 
     least = 1 if known is None else ceil(known.bound)
     if most < least or windows is None:
         return None
-    model = ContentProgram(given, windows, least, most)
+    model = ContentProgram(given, windows, least, most, known)
     outcome = model.program.solve(Unlimited())
     assert outcome.status in ("optimal", "infeasible")
     return None if outcome.values is None else model.schedule(outcome.values).machine_count
@@ -76,3 +77,11 @@ def test_what_prices_leave_out_is_in_no_schedule_that_is_good_enough(seed: int) 
     assert best(given, least, known) == least
     if least - 1 >= known.bound:
         assert best(given, least - 1, known) is None
+
+
+def test_prices_limit_how_often_a_content_that_is_worth_little_is_used() -> None:
+    contents, known = ((2,), (1,)), Priced((Fraction(1, 2),), (), Fraction(7, 2))
+    assert limit_columns(contents, 5, known) == {(2,): 5, (1,): 3}
+    assert limit_columns(contents, 4, known) == {(2,): 4, (1,): 1}
+    assert limit_columns(contents, 4, known._replace(bound=Fraction(4))) == {(2,): 4}
+    assert limit_columns(contents, 4, None) == {(2,): 4, (1,): 4}
