@@ -136,7 +136,7 @@ BUDGETS = {
     "algorithms.branch_and_price": 3_470,
     "algorithms.aggregated": 1_030,
     "algorithms.time_sharing": 1_950,
-    "algorithms.conic": 550,
+    "algorithms.conic": 570,
     "algorithms.gpulet": 720,
     "algorithms.greedy": 1_170,
     "algorithms.lp_rounding": 560,
@@ -148,7 +148,7 @@ BUDGETS = {
     "cms.fleet": 62_230,
     "proofs_checks": 16_900,
     "bench": 13_200,
-    "tests": 73_370,
+    "tests": 73_380,
 }
 
 
