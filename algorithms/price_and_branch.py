@@ -29,9 +29,9 @@ class PriceAndBranch:
     A first schedule comes at once. Block prices follow, by a cutting-plane method in which every
     pass over the jobs is one tiny knapsack a job; they certify the lower bound, and the passes'
     weights make a fractional schedule, which is rounded by error diffusion. What gap is left is
-    closed by integer programs over a few dozen jobs, or all that can matter, and by branching on
-    machines and blocks with prices at every leaf. Where that ends without a proof CP-SAT's word is
-    asked.
+    closed by integer programs over a few dozen jobs, or all that can matter, by greedy's schedules,
+    where they come soon, and by branching on machines and blocks with prices at every leaf. Where
+    that ends without a proof CP-SAT's word is asked.
 
     Machines with size-bounded sets are dived for: jobs that the fractional solution leaves
     undecided decide in a linear program, which then loses blocks as machines are kept, with options

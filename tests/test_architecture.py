@@ -56,7 +56,8 @@ LAYERS = (
     "cms.cli",
 )
 # The rooms of ``algorithms``, each importing only rooms before it: what several methods stand
-# on, then the methods, of which ``auto`` knows one.
+# on, then the methods, of which ``auto`` knows one, and that one greedy: where a schedule is not
+# proved at once no cheap schedule is left out.
 ROOMS = ("solvers", "tables", "prices", "branch_and_price", "aggregated", "time_sharing")
 METHODS = (
     "conic",
@@ -128,12 +129,12 @@ BUDGETS = {
     "cms.shortages": 770,
     "cms.tidying": 240,
     "cms.testing": 660,
-    "cms.files": 3_380,
+    "cms.files": 3_390,
     "algorithms": 350,
     "algorithms.solvers": 750,
     "algorithms.tables": 370,
     "algorithms.prices": 1_950,
-    "algorithms.branch_and_price": 3_470,
+    "algorithms.branch_and_price": 3_530,
     "algorithms.aggregated": 1_030,
     "algorithms.time_sharing": 1_950,
     "algorithms.conic": 570,
@@ -148,7 +149,7 @@ BUDGETS = {
     "cms.fleet": 62_230,
     "proofs_checks": 16_900,
     "bench": 13_200,
-    "tests": 73_380,
+    "tests": 73_480,
 }
 
 
@@ -217,6 +218,7 @@ def test_a_module_behind_a_page_does_not_import_the_page() -> None:
 def test_a_room_of_algorithms_imports_only_rooms_before_it() -> None:
     before: dict[str, set[str]] = {room: set(ROOMS[:at]) for at, room in enumerate(ROOMS)}
     before |= {method: set(ROOMS) for method in METHODS}
+    before["branch_and_price"].add("greedy")
     before["auto"] = {"price_and_branch"}
     breaches = [
         f"{m.path.relative_to(ROOT)}:{i.line} imports {i.target}"

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from time import monotonic
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
 from cms.certificate.certificate import next_below, round_up
+from cms.errors import UnsupportedProblem
 from cms.plugin.algorithm import Claim, Named
+from cms.problem.problem import Problem
 
 from ..prices.fraction import Fractional
 from ..prices.passes import certificate
@@ -71,6 +75,10 @@ _MOST_BLOCKS = 5_000
 #: ... and up to which it is tried first of all; SCIP's nodes then.
 _SMALL, _SMALL_NODES = 400, 2_000
 
+#: Jobs times block types up to which greedy has a turn, the part of the time that is left that it
+#: may take, and the part after which it is not to be put off any longer.
+_MOST_FOR_GREEDY, _TIME, _LATE = 20_000, 0.2, 0.1
+
 
 class Closing:
     """Closes the gap between the prices of a search on a reduced problem and its schedules."""
@@ -78,6 +86,7 @@ class Closing:
     def __init__(self, reduction: Reduction, search: PriceSearch, budget: Budget) -> None:
         self._reduction, self._problem, self._budget = reduction, reduction.problem, budget
         self._search, self._jobs = search, search.jobs
+        self._greedy = _GreedyTurn(reduction, budget)
         self._step = self._problem.cost_step
         self._random = np.random.default_rng(budget.seed)
         sets = self._problem.size_bounded_configurations
@@ -91,6 +100,7 @@ class Closing:
     def claims_between_passes(self) -> Iterator[Claim]:
         """Yield schedules while a search goes on, where its end may be far."""
         search = self._search
+        yield from self._greedy.claims(if_late=True)
         if not self._jobs.listed and search.passes == 1 and self._cost is None:
             # Cover what all buy at the first prices with machines: of very many jobs an answer.
             shapes = Shapes(self._problem, search.region.rows)
@@ -118,10 +128,12 @@ class Closing:
             yield from self._dive(diver, mixture, _ONE_DIVE if many else _FIRST_DIVES)
             if many and self._cost is None:
                 yield from self._dive(diver, mixture, _FIRST_DIVES)
+            yield from self._greedy.claims(if_late=True)
         if self._met():
             return
         for point in search.refine():
             yield certificate(self._reduction, search, point)
+            yield from self._greedy.claims(if_late=True)
         if self._met():
             return
         mixture = fractional(search)
@@ -154,6 +166,7 @@ class Closing:
         """Close the gap, by the cheap means first."""
         if self._met():
             return
+        yield from self._greedy.claims()
         region = self._search.region
         fine, fewer = self._step < region.unit, bool(self._reduction.replacement.gone)
         small = self._jobs.listed and shapes.complete and self._compact_size <= _SMALL
@@ -306,3 +319,49 @@ class Closing:
 
 def _part(task: Task) -> str:
     return "the compact program" if task.boxes else "all options that can matter"
+
+
+class _GreedyTurn:
+    """Greedy's turn, which comes once, and only where it takes little of the time."""
+
+    def __init__(self, reduction: Reduction, budget: Budget) -> None:
+        self._problem, self._budget = reduction.original, budget
+        small = reduction.problem
+        few = small.n_jobs * len(small.blocks) <= _MOST_FOR_GREEDY
+        self._waits = few and isinstance(small, Problem)
+        self._late = (1 - _LATE) * budget.remaining()
+
+    def claims(self, *, if_late: bool = False) -> Iterator[Named]:
+        """Yield greedy's claims, unless it had its turn, or may still be put off."""
+        if not self._waits or (if_late and self._budget.remaining() >= self._late):
+            return
+        self._waits = False
+        from ..greedy import Greedy, GreedyOptions
+
+        greedy, options = Greedy(), GreedyOptions()
+        if greedy.support(self._problem, options):
+            # Numbers too far apart for it show in its run.
+            with suppress(UnsupportedProblem):
+                share = cast("Budget", _TimeShare(self._budget))
+                for claim in greedy.run(self._problem, options, share):
+                    yield Named(claim.claim, f"greedy: {claim.part}")
+
+
+class _TimeShare:
+    """A budget with a part of the time that is left of another one.
+
+    Native code in it ends by the limits it is given: ``on_stop`` calls when the other one ends.
+    """
+
+    def __init__(self, budget: Budget) -> None:
+        self._budget, self._end = budget, monotonic() + _TIME * budget.remaining()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._budget, name)
+
+    @property
+    def stopped(self) -> bool:
+        return self._budget.stopped or monotonic() >= self._end
+
+    def remaining(self) -> float:
+        return max(0.0, min(self._budget.remaining(), self._end - monotonic()))

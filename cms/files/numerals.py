@@ -17,7 +17,9 @@ _THOUSANDS = re.compile(
     r"[+-]?[1-9]\d{0,2}([,' \u2019_\u00a0\u2007\u2009\u202f])\d{3}(\1\d{3})*(\.\d*)?", re.ASCII
 )
 _COMMAS_FOR_POINTS = str.maketrans(".,", ",.")
-_UNIT = re.compile(r"([+-]?(?:\d+/\d+|\d+(?:\.\d*)?(?:[eE][+-]?\d+)?))\s*([^\W\d_][\w/]*|%)")
+_UNIT = re.compile(
+    r"([+-]?(?:\d+/\d+|\d+(?:\.\d*)?(?:[eE][+-]?\d+)?))\s*([^\W\d_][^\W\d]*(?:/[^\W\d]+)?|%)"
+)
 #: Letters that look like digits.
 _LETTERS = str.maketrans("OoIl", "0011")
 

@@ -215,6 +215,8 @@ def _refuse_contradictions(node: Node, solution: Solution) -> None:
     if solution.stop_reason is StopReason.PROVED and proof is not Proof.CHECKED:
         expected = f'another reason, since the proof is "{proof}", not "checked"'
         raise node.at("stop_reason").wrong(expected)
+    if status is Status.OPTIMAL and not is_proved and solution.claimed_bound is None:
+        raise node.at("claimed_bound").wrong("the bound by which a solver claims the optimum")
     if cost is not None and (solution.claimed_bound or cost) > cost:
         raise node.at("claimed_bound").wrong(f"at most {shown(cost)}, the cost of the schedule")
     if solution.guarantee is not None:

@@ -61,7 +61,7 @@ class Cell:
         found = []
         for text in _LIST.split(self.text):
             if text:
-                if (value := self._number(text)) is None:
+                if (value := self._number(text, listed=True)) is None:
                     what = f"{plain(self.name)} has {quoted(text)}"
                     raise self.error(what, expected="numbers", fix=number_hint(text))
                 found.append(value)
@@ -79,7 +79,7 @@ class Cell:
         at = cell_offset(table.source, self.row.line, table.index[self.name], table.delimiter)
         return table.source.error(what, at, **told)
 
-    def _number(self, text: str) -> Fraction | None:
+    def _number(self, text: str, *, listed: bool = False) -> Fraction | None:
         """Read a number of this cell; of two readings take the one that its column shows."""
         table = self.row.table
         by_commas = table.delimiter == ","
@@ -91,7 +91,7 @@ class Cell:
             return point
         if point is None:
             return None if by_commas else comma
-        marks = table.decimal_marks(self.name)
+        marks = table.decimal_marks(self.name, listed=listed)
         if len(marks) == 1:
             return point if "." in marks else None if by_commas else comma
         if by_commas:
@@ -155,7 +155,7 @@ class Table:
     extra: tuple[str, ...] = ()
     delimiter: str = ","
     rows: list[TableRow] = field(default_factory=list, repr=False)
-    _marks: dict[str, frozenset[str]] = field(default_factory=dict, repr=False)
+    _marks: dict[tuple[str, bool], frozenset[str]] = field(default_factory=dict, repr=False)
 
     def __iter__(self) -> Iterator[TableRow]:
         return iter(self.rows)
@@ -171,19 +171,19 @@ class Table:
         """Add a row."""
         self.rows.append(TableRow(self, line, tuple([cell.strip() for cell in cells])))
 
-    def decimal_marks(self, name: str) -> frozenset[str]:
-        """Return which of ``.`` and ``,`` are decimal marks in a column beyond doubt."""
-        if name not in self._marks:
+    def decimal_marks(self, name: str, *, listed: bool = False) -> frozenset[str]:
+        """Return which of ``.`` and ``,`` are decimal marks in a column, or in its lists."""
+        if (name, listed) not in self._marks:
             at, found = self.index[name], set()
             for text in {row.texts[at] for row in self.rows}:
-                for one in {text, *_LIST.split(text)}:
+                for one in _LIST.split(text) if listed else (text,):
                     point, comma = readings(one)
                     if self.delimiter == "," and "." in one and number_in(one) is not None:
                         found.add(".")
                     elif (point is None) != (comma is None):
                         found.add("," if point is None else ".")
-            self._marks[name] = frozenset(found)
-        return self._marks[name]
+            self._marks[name, listed] = frozenset(found)
+        return self._marks[name, listed]
 
 
 def read_table(

@@ -66,6 +66,10 @@ def test_a_number_is_read_as_its_column_shows(
 def test_numbers_of_a_list_show_the_mark_of_each_other() -> None:
     (row,) = read_table(source("name;rates", "x;1,234 0,5"), ["rates"])
     assert row["rates"].numbers() == [Fraction("1.234"), Fraction("0.5")]
+    # As one number it would have thousands and a decimal point; as a list it shows neither.
+    (row,) = read_table(source("name;rates", "x;1 234.567"), ["rates"])
+    with pytest.raises(FileError, match="which is 234567 or 234.567"):
+        row["rates"].numbers()
 
 
 @pytest.mark.parametrize("others", [["7", "1/3"], ["1,5", "2.5"]])

@@ -67,6 +67,7 @@ def changed(**changes: Any) -> dict[str, Any]:
         ({"problem_sha256": "b" * 64}, f'''certificate.problem_sha256 is "{"a" * 39}... (66 cha'''),
         ({"proof": "checked"}, 'proof is "checked", expected none, since the status is "feasi'),
         ({"claimed_bound": 11}, "claimed_bound is 11, expected at most 10.5, the cost of the"),
+        ({"status": "optimal", "proof": "solver"}, "claimed_bound is null, expected the bound b"),
         ({"status": "optimal", "proof": "checked"}, "lower_bound is 9, expected the cost 10.5, "),
         ({"guarantee": verified(1)}, 'verdict is "verified", expected "open", since the cost '),
         ({"history": lines((10, 0))}, "history[0].cost is 10, expected at least 10.5, as"),

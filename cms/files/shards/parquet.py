@@ -99,11 +99,17 @@ def _refuse_columns(path: str | Path, found: list[str], wanted: list[str]) -> No
     if "demand" in wanted[1:]:
         what = "has one column 'demand', for a block of that name and for what jobs demand"
         raise FileError(path, what, fix="give the block another name")
-    if sorted(found) != sorted(wanted):
-        odd = next((name for name in found if name not in wanted or found.count(name) > 1), None)
-        what = "lacks a column" if odd is None else f"has a column {odd!r}"
-        expected = f"the columns {', '.join(map(repr, wanted))}, each once, and no others"
-        raise FileError(path, what, expected=expected, fix=nearest(odd, wanted, lead=""))
+    for name in wanted:
+        if (times := found.count(name)) != 1:
+            what = f"several columns {name!r}" if times else f"no column {name!r}"
+            hint = "" if times else nearest(name, found)
+            expected = "columns " + ", ".join(map(repr, wanted))
+            raise FileError(path, f"has {what}{hint}", expected=expected)
+    for name in found:
+        if name not in wanted:
+            what = f"has a column {name!r}, which is no block of the head" + nearest(name, wanted)
+            fix = "leave it out (jobs of a folder are called j0, j1, ...), or name the block there"
+            raise FileError(path, what, fix=fix)
 
 
 def _values(path: str | Path, name: str, column: Any) -> NDArray[Any]:
