@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 
 #: Relative values up to this are taken for 0 in a proposal.
 _NOTHING = 1e-9
-#: Groups of jobs, where there are as many.
-_GROUPS = 64
+#: Groups of jobs; up to so many shares (block type, job) each job is one, with all its types.
+_GROUPS, _FEW_SHARES = 64, 4_000
 #: Passes over the jobs, after which the exact program takes over.
 _MOST_PASSES = 400
 #: No divisor is smaller.
@@ -156,12 +156,16 @@ class Proposals:
         second = worth.argmin(axis=1)
         # Where there is no second type the gap is nothing.
         gap = least / np.maximum(_TINY, worth[self._rows, second])
-        for members in np.array_split(np.lexsort((gap, second, first)), _GROUPS):
+        few = int(self._has.sum()) <= _FEW_SHARES
+        groups = max(_GROUPS, self._n) if few else _GROUPS
+        for members in np.array_split(np.lexsort((gap, second, first)), groups):
             if len(members):
                 self._group_of[members] = len(self._groups)
                 row = self._k + len(self._groups)
                 self._groups.append(_Group(np.sort(members), row, {}))
                 self._program.row([], low=1.0)
+        for i in range(self._k if few else 0):
+            self._pass(np.where(np.arange(self._k) == i, 0.0, rough), None)
 
     def _worth(self, prices: NDArray[np.float64]) -> NDArray[np.float64]:
         return np.where(self._has & self._usable, self._parts * prices, np.inf)
