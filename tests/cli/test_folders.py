@@ -93,12 +93,15 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
         {"demand": [1, None], "1g": [1, 2], "3g": [1, 2]},
         "row 1: job 'j1' has no 'demand'",
     ),
-    "a slip": ({"demand": [1], "1g": [1], "3G": [2]}, "and no others; nearest: '3g'"),
+    "a slip": ({"demand": [1], "1g": [1], "3G": [2]}, "no column '3g'; nearest: '3G'"),
     "names": (
         {"demand": [1], "1g": [1], "3g": [2], "name": ["x"]},
-        "has a column 'name', expected",
+        "has a column 'name', which is no block",
     ),
-    "a stranger": ({"demand": [1], "1g": [1], "3g": [2], "4g": [2]}, "has a column '4g', expected"),
+    "a stranger": (
+        {"demand": [1], "1g": [1], "3g": [2], "4g": [2]},
+        "a column '4g', which is no block",
+    ),
     "below 0": (
         {"demand": [-1], "1g": [1], "3g": [2]},
         "bad.parquet: row 0: demand of job 'j0' is -1",

@@ -54,7 +54,7 @@ def test_signed_and_unsigned_columns_keep_their_digits(tmp_path: Path) -> None:
 
 def test_columns_of_two_meanings_are_refused(tmp_path: Path) -> None:
     one = pa.array([1, 2])
-    with pytest.raises(FileError, match="has a column 'b'"):
+    with pytest.raises(FileError, match="several columns 'b'"):
         rows_of(tmp_path, pa.table([one, one, one, one], names=["demand", "a", "b", "b"]))
     head = Problem(configurations=Configuration({"a": 1, "demand": 1}))
     with pytest.raises(FileError, match="one column 'demand', for a block"):
