@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 #: Relative values up to this are taken for 0 in a proposal.
 _NOTHING = 1e-9
-#: Groups of jobs; up to so many shares (block type, job) each job is one, with all its types.
+#: How many groups of jobs; with no more pairs of block type and job than this, each job is a group.
 _GROUPS, _FEW_SHARES = 64, 4_000
 #: Passes over the jobs, after which the exact program takes over.
 _MOST_PASSES = 400

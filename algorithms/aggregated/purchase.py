@@ -133,8 +133,8 @@ class Purchase:
         # Whole numbers on the right: with many jobs their common denominator is long.
         least, unit = common_denominator(lacking)
         program = Program(least)
-        # What is in the program: columns, or jobs with a type that they can take instead, whose
-        # variable counts so many blocks; and the rows that say that they take no more than they do.
+        # By variable, a column or a (job, block type) that the job may take instead: how many it
+        # counts. And the row that limits what a job takes.
         known: dict[int | tuple[int, int], int] = {}
         row_of: dict[int, int] = {}
         most = 1

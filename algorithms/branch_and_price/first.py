@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 
 #: Numbers of a table of supply that are looked at between two looks at the budget.
 _ENTRIES_PER_LOOK = 2**20
-#: With fewer jobs than this left, limited machines are handed out job by job; while so many of the
-#: jobs are served together it is worth another round.
+#: Fewer jobs than this are given limited machines one job at a time. A round that serves a smaller
+#: part of the jobs than this is the last one for all jobs together.
 _FEW_JOBS, _MIN_SERVED = 2_000, 0.01
 #: A part of what another block gives that counts as no less.
 _LEAST = 1e-100
