@@ -21,8 +21,7 @@ Examples
 
 import ast
 from importlib import import_module
-from pkgutil import get_data
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from .certificate.certificate import BlockPrices, Branch, Certificate, Leaf, Proved
@@ -108,10 +107,12 @@ __all__ += ["CmsError", "ClusterError", "InvalidProblem", "InvalidSchedule", "In
 __all__ += ["InvalidOption", "UnknownMethod", "UnsupportedProblem", "AlgorithmError"]
 __all__ += ["GuaranteeBreached", "FileError"]
 
+#: From a folder or a zip archive.
+_LOADER: Any = globals()["__loader__"]
 #: Where each name is defined, as it stands above; each module is loaded when it is first used.
 _HOME = {
     alias.name: each.module
-    for each in ast.walk(ast.parse(get_data(__name__, "__init__.py") or b""))
+    for each in ast.walk(ast.parse(_LOADER.get_data(__file__)))
     if isinstance(each, ast.ImportFrom) and each.level
     for alias in each.names
 }
