@@ -32,7 +32,7 @@ from .program import (
 )
 from .rounding import Undecided, rounded
 from .shapes import Shapes
-from .whole_fleets import MAX_KINDS, WholeFleets, alike
+from .whole_fleets import FEW_KINDS, MAX_KINDS, WholeFleets, alike
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -138,7 +138,7 @@ class Closing:
             return
         mixture = fractional(search)
         if diver is not None:
-            if not many and self._compact_size > _MIN_BLOCKS:
+            if not many and len(self._jobs) <= FEW_KINDS and self._compact_size > _MIN_BLOCKS:
                 yield from self._whole_fleets(diver)
             if not many:
                 yield from self._dive(diver, mixture, _FIRST_DIVES)
@@ -181,14 +181,14 @@ class Closing:
                 fewer = False
         given = self._jobs, region, self._point, shapes, mixture, self._random
         near = Neighbourhood(*given)
-        # Where costs are fine the first rungs do, if they find a schedule at all.
-        yield from self._climb(near, shapes, mixture, 0, FIRST_RUNGS[: 2 if fine else None])
-        if fine:
+        yield from self._climb(near, shapes, mixture, 0, FIRST_RUNGS[:2])
+        if self._diver is not None and len(self._jobs) > FEW_KINDS:
+            yield from self._whole_fleets(self._diver)
+        if fine and self._cost is not None:
             # Costs that differ by less than a machine are reached by few fleets, which branches
             # tell apart; no program finds what the fleet it has in sight cannot do.
-            if self._cost is not None:
-                yield from self._tree(_FIRST_TREE_NODES, fewer=fewer)
-            yield from self._climb(near, shapes, mixture, 0, FIRST_RUNGS)
+            yield from self._tree(_FIRST_TREE_NODES, fewer=fewer)
+        yield from self._climb(near, shapes, mixture, 0, FIRST_RUNGS[0 if fine else 2 :])
         if self._diver is not None:
             yield from self._dive(self._diver, mixture, _MORE_DIVES)
         climbs = [self._climb(near, shapes, mixture, n + 1, _LADDER) for n in range(_CLIMBS)]
@@ -283,12 +283,11 @@ class Closing:
     def _whole_fleets(self, diver: Diver) -> Iterator[Claim]:
         """Choose whole machines and whole jobs at once, and cut last."""
         jobs, cost = self._jobs, self._cost
-        if not jobs.listed or len(jobs) > MAX_KINDS:
-            return
-        if jobs.longest <= _LONGEST and self._step and cost is not None:
+        few = jobs.listed and len(jobs) <= MAX_KINDS and jobs.longest <= _LONGEST
+        if few and self._step and cost is not None and not self._met():
             programs = WholeFleets(self._search, self._point, jobs, self._budget)
             for dived in programs.improve(diver, self._least, cost):
-                yield self._named(dived.schedule(self._jobs), "whole fleets")
+                yield self._named(dived.schedule(jobs), "whole fleets")
 
     def _tree(self, most: int = _TREE_NODES, *, fewer: bool = False) -> Iterator[Claim]:
         """Branch, with prices at every leaf: a proof that is checked.

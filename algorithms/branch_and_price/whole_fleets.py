@@ -44,8 +44,9 @@ if TYPE_CHECKING:
     from .proof_tree import Node
     from .restricted_master import NodeSolution
 
-#: Programs take so many kinds of jobs; these are alike if there are so many of a kind on average.
-MAX_KINDS, _ALIKE = 128, 8
+#: Programs take so many kinds of jobs, after small ones where these are not few; so many of a kind
+#: on average are alike.
+MAX_KINDS, FEW_KINDS, _ALIKE = 4_000, 128, 8
 #: Options of lowest reduced cost: so many of all kinds together, out of so many of each within some
 #: cost steps of its cheapest one; of each kind so many anyway, within more steps.
 _WIDE, _WIDE_LISTED, _WIDE_STEPS = 1_500, 200, 5
@@ -54,7 +55,7 @@ _EACH, _LISTED, _STEPS = 8, 60, 20
 
 def alike(jobs: Jobs) -> bool:
     """Whether jobs are few kinds, many of each."""
-    return len(jobs) <= MAX_KINDS and jobs.problem.n_jobs >= _ALIKE * len(jobs)
+    return len(jobs) <= FEW_KINDS and jobs.problem.n_jobs >= _ALIKE * len(jobs)
 
 
 #: Programs: SCIP's nodes, whether jobs are whole, and whether only a schedule at the bound will do;
@@ -78,7 +79,27 @@ class WholeFleets:
 
     def __init__(self, search: PriceSearch, point: PricePoint, jobs: Jobs, budget: Budget) -> None:
         self._jobs, self._region, self._budget = jobs, search.region, budget
-        self.options = dict.fromkeys(_list_options(search, point, jobs))
+        self.options = dict.fromkeys(self._list(search, point))
+
+    def _list(self, search: PriceSearch, point: PricePoint) -> Iterator[Pick]:
+        """List options of all kinds that fit together: what some pass took, and cheap ones.
+
+        Of hundreds of jobs some take what costs a little more, for how all that is taken adds up to
+        whole machines (theory 6.7).
+        """
+        step, near = self._jobs.problem.cost_step, NearOptions(self._jobs, point)
+        ranked: list[tuple[int, Pick]] = []
+        for kind in range(len(self._jobs)):
+            if self._budget.stopped:
+                return
+            taken = dict.fromkeys(tuple(passed[kind].tolist()) for passed in search.options)
+            for option in (*near.some(kind, _STEPS * step, _LISTED)[:_EACH], *taken):
+                yield kind, option
+            wide = near.some(kind, _WIDE_STEPS * step, _WIDE_LISTED)
+            priced = sorted((near.price(option), option) for option in wide)
+            ranked += [(price - priced[0][0], (kind, option)) for price, option in priced]
+        for _, pick in sorted(ranked)[:_WIDE]:
+            yield pick
 
     def improve(self, diver: Diver, least: Fraction, cost: Fraction) -> Iterator[Dived]:
         """Yield schedules that cost less than ``cost``, and less and less, down to ``least``."""
@@ -90,6 +111,8 @@ class WholeFleets:
             if target < least or (nodes == _PROGRAMS[-1][0] and cost < before):
                 return  # the tree finds what is better by so little
             found = self.find(least=least, target=target, nodes=nodes, whole_jobs=whole_jobs)
+            if found is None and not whole_jobs:
+                return  # what jobs in parts do not reach, whole ones do not
             for dived in self.cut(diver, found, cost):
                 cost = dived.cost
                 yield dived
@@ -173,26 +196,6 @@ class WholeFleets:
         """Return what so many machines of each type cost."""
         pairs = zip(machines, self._region.costs, strict=True)
         return sum((number * cost for number, cost in pairs), Fraction(0))
-
-
-def _list_options(search: PriceSearch, point: PricePoint, jobs: Jobs) -> list[Pick]:
-    """List options of all kinds that fit together: what some pass took, and what costs little more.
-
-    Of hundreds of jobs some take what costs a little more, for how all that is taken adds up to
-    whole machines (theory 6.7).
-    """
-    step, near = jobs.problem.cost_step, NearOptions(jobs, point)
-    found: list[Pick] = []
-    ranked: list[tuple[int, Pick]] = []
-    for kind in range(len(jobs)):
-        taken = [*dict.fromkeys(tuple(passed[kind].tolist()) for passed in search.options)]
-        each = near.some(kind, _STEPS * step, _LISTED)[:_EACH]
-        found += [(kind, option) for option in (*each, *taken)]
-        wide = near.some(kind, _WIDE_STEPS * step, _WIDE_LISTED)
-        priced = [(near.price(option), option) for option in wide]
-        least = min(price for price, _ in priced)
-        ranked += [(price - least, (kind, option)) for price, option in priced]
-    return [*found, *(pick for _, pick in sorted(ranked)[:_WIDE])]
 
 
 #: Fleets for which schedules are looked for.

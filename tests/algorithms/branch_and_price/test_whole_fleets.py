@@ -7,7 +7,8 @@ from fractions import Fraction
 import pytest
 
 from algorithms.branch_and_price.whole_fleets import WholeFleets
-from cms import Job, Problem, SizeBoundedConfigurations
+from bench.gates.in_tree import generate
+from cms import Job, Problem, SizeBoundedConfigurations, solve
 from tests.algorithms.branch_and_price.parts import Unlimited, searched
 
 
@@ -21,11 +22,14 @@ def test_whole_fleets_cost_what_the_contents_that_are_known_do(
     jobs = [Job(str(number), 1, {"a": 1, "b": 1}) for number in range(6)]
     search = searched(Problem(configurations=sets, jobs=jobs))
     assert search.best is not None
-    programs = WholeFleets(search, search.best, search.jobs, Unlimited())
-    given = Fraction(1), Fraction(target)
-    fleet = programs.find(least=given[0], target=given[1], nodes=50, whole_jobs=whole_jobs)
-    assert (fleet and programs.cost(fleet.machines)) == cost
-    if fleet is not None:
-        assert fleet.machines == (cost,)
-        assert (fleet.choices is not None) == whole_jobs
-        assert fleet.choices is None or fleet.choices.counts.sum() == 6
+    fleets = WholeFleets(search, search.best, search.jobs, Unlimited())
+    fleet = fleets.find(least=Fraction(1), target=Fraction(target), nodes=50, whole_jobs=whole_jobs)
+    assert (fleet and (fleets.cost(fleet.machines), fleet.machines)) == (cost and (cost, (cost,)))
+    choices = fleet and fleet.choices
+    assert (choices and choices.counts.sum()) == (6 if fleet and whole_jobs else None)
+
+
+def test_programs_take_hundreds_of_kinds() -> None:
+    # a rack costs as much as 19 machines; programs of a few dozen free jobs end at 825
+    result = solve(generate("racks", n=400, seed=2), time_limit=300)
+    assert (result.status, result.cost) == ("optimal", 823)
