@@ -283,8 +283,8 @@ class Closing:
     def _whole_fleets(self, diver: Diver) -> Iterator[Claim]:
         """Choose whole machines and whole jobs at once, and cut last."""
         jobs, cost = self._jobs, self._cost
-        few = jobs.listed and len(jobs) <= MAX_KINDS and jobs.longest <= _LONGEST
-        if few and self._step and cost is not None and not self._met():
+        taken = jobs.listed and len(jobs) <= MAX_KINDS and jobs.longest <= _LONGEST
+        if taken and self._step and cost is not None and not self._met():
             programs = WholeFleets(self._search, self._point, jobs, self._budget)
             for dived in programs.improve(diver, self._least, cost):
                 yield self._named(dived.schedule(jobs), "whole fleets")

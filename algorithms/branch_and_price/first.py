@@ -40,7 +40,7 @@ _IDLE = 1e-3
 def first_schedule(problem: Problem, stopped: Callable[[], bool]) -> Schedule | None:
     """Find a schedule, in time about linear in the jobs and configurations."""
     handing = _Handing(problem.rows, Fleet(problem, stopped), stopped)
-    if not handing.run(np.flatnonzero(problem.rows.wants)) or stopped():
+    if not handing.run(np.flatnonzero(problem.rows.wants)):
         return None
     schedule = Schedule.from_counts(problem, handing.fleet.machines, handing.given())
     return schedule.without_idle_machines()

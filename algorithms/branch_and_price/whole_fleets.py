@@ -2,8 +2,8 @@
 
 Where many jobs are alike and many machines are cut at will, a fractional packing into whole
 machines nearly always is as good as a whole one: how many machines of each type there are, and how
-many jobs of a kind take which option, is all that is hard. That is a program of a few hundred whole
-numbers, which SCIP solves (theory 6.6). Below branches that settle the numbers of machines it
+many jobs of a kind take which option, is all that is hard. That is a program of up to some thousand
+whole numbers, which SCIP solves (theory 6.6). Below branches that settle the numbers of machines it
 finds what all jobs take; where no machine is cut at will, a neighbourhood search does.
 """
 
@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections import Counter
 from fractions import Fraction
+from heapq import nsmallest
 from math import floor
 from typing import TYPE_CHECKING, NamedTuple, cast
 
@@ -44,9 +45,9 @@ if TYPE_CHECKING:
     from .proof_tree import Node
     from .restricted_master import NodeSolution
 
-#: Programs take so many kinds of jobs, after small ones where these are not few; so many of a kind
-#: on average are alike.
-MAX_KINDS, FEW_KINDS, _ALIKE = 4_000, 128, 8
+#: Kinds of jobs: the most for programs, and for them to come before neighbourhoods; jobs of a kind
+#: on average that are alike.
+MAX_KINDS, FEW_KINDS, _ALIKE = 1_500, 128, 8
 #: Options of lowest reduced cost: so many of all kinds together, out of so many of each within some
 #: cost steps of its cheapest one; of each kind so many anyway, within more steps.
 _WIDE, _WIDE_LISTED, _WIDE_STEPS = 1_500, 200, 5
@@ -65,10 +66,7 @@ _NODES, _DIVES = 300, slice(6)
 
 
 class WholeFleet(NamedTuple):
-    """How many machines of each type, and what every job takes.
-
-    Contents may be in parts, and, where that was allowed, jobs: then there are no choices.
-    """
+    """How many machines of each type, and what jobs take, if they were whole."""
 
     machines: tuple[int, ...]
     choices: Choices | None
@@ -98,8 +96,7 @@ class WholeFleets:
             wide = near.some(kind, _WIDE_STEPS * step, _WIDE_LISTED)
             priced = sorted((near.price(option), option) for option in wide)
             ranked += [(price - priced[0][0], (kind, option)) for price, option in priced]
-        for _, pick in sorted(ranked)[:_WIDE]:
-            yield pick
+        yield from (pick for _, pick in nsmallest(_WIDE, ranked))
 
     def improve(self, diver: Diver, least: Fraction, cost: Fraction) -> Iterator[Dived]:
         """Yield schedules that cost less than ``cost``, and less and less, down to ``least``."""
@@ -112,7 +109,7 @@ class WholeFleets:
                 return  # the tree finds what is better by so little
             found = self.find(least=least, target=target, nodes=nodes, whole_jobs=whole_jobs)
             if found is None and not whole_jobs:
-                return  # what jobs in parts do not reach, whole ones do not
+                return  # where jobs in parts found nothing, whole ones hardly will
             for dived in self.cut(diver, found, cost):
                 cost = dived.cost
                 yield dived
@@ -148,6 +145,8 @@ class WholeFleets:
         """
         jobs, region, program = self._jobs, self._region, MixedProgram()
         step = jobs.problem.cost_step
+        if self._budget.stopped or target > step * 2**50:  # floats do not tell such costs apart
+            return None
         steps = [near(cost / step) for cost in region.costs]
         limits = region.limits if machines is None else machines
         bought = [
@@ -219,7 +218,7 @@ class NodeSchedules:
         self._random = np.random.default_rng(budget.seed)
         self._tried: set[tuple[int, ...]] = set()
         self._asked = 0
-        few = len(jobs) <= MAX_KINDS and jobs.problem.cost_step > 0 and search.region.bounded
+        few = len(jobs) <= FEW_KINDS and jobs.problem.cost_step > 0 and search.region.bounded
         self.fleets = WholeFleets(search, point, jobs, budget) if few else None
 
     def first(self, point: PricePoint, cost: Fraction | None) -> Iterator[Schedule]:

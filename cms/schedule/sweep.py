@@ -79,7 +79,7 @@ def sweep(
         segment = np.searchsorted(run.begins, run.ends, side="left") - 1
         inside, width = run.ends - run.begins[segment], run.widths[segment]
         bounds += [starts[segment] + inside // width, starts[segment] - (-inside // width)]
-    cuts = np.sort(np.concatenate(bounds), kind="stable")  # sorted runs
+    cuts = np.sort(np.concatenate(bounds), kind="stable")  # merges sorted runs
     cuts = cuts[np.concatenate([[True], cuts[1:] != cuts[:-1]])]
     segment = np.searchsorted(starts, cuts[:-1], side="right") - 1
     entries = [(np.zeros(0, dtype=np.int64),) * 4]
