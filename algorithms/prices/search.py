@@ -54,7 +54,7 @@ _HIGHEST = 1e21
 #: Binary digits that the smallest price keeps when prices are rounded.
 _DIGITS = 20
 #: With this many kinds the first pass already counts as an answer ...
-EARLY_FROM = 1_000
+EARLY_FROM = 2_000
 #: ... as it does where a linear program over so many machines comes next ...
 _MANY_ROWS = 150
 #: ... and with this many so do passes in between.

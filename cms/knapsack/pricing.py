@@ -41,10 +41,10 @@ if TYPE_CHECKING:
 COMPILED_FROM = 4_000
 # ... and with so many numbers of supply, a tenth of a second's work.
 _COMPILED_SUPPLY = 200_000
-# With this many it pays to use what is loaded already.
-_LOADED_FROM = 64
-# The effort, of some seconds' work, after which plain pricing gives up for compiled.
-_PATIENCE = 2_000_000
+# With this many, or so many numbers, it pays to use what is loaded already.
+_LOADED_FROM, _LOADED_SUPPLY = 64, 2_000
+# The effort of plain pricing in a process that takes as long as to load what is compiled.
+_PATIENCE, _spent = 300_000, [0]
 # How much faster compiled code is, about.
 _QUICKER = 100
 # Rows that a thread takes at once, and the effort after which compiled code, which cannot be
@@ -139,10 +139,12 @@ def price_jobs(
         [0] * rows.n_blocks,
     )
     if compiled is None:
-        least = min(_LOADED_FROM, COMPILED_FROM) if _kernel.cache_info().currsize else COMPILED_FROM
-        compiled = n >= least or n * rows.n_blocks >= _COMPILED_SUPPLY
+        least, supply = COMPILED_FROM, _COMPILED_SUPPLY
+        if _kernel.cache_info().currsize or _spent[0] > _PATIENCE:
+            least, supply = min(_LOADED_FROM, least), _LOADED_SUPPLY
+        compiled = n >= least or n * rows.n_blocks >= supply
     if not compiled:
-        tally.price_plain(range(n), _PATIENCE)
+        _spent[0] += tally.price_plain(range(n), _PATIENCE)
     if not tally.stopped and (tally.state == PENDING).any():
         tally.price_compiled(threads)
         tally.price_plain(np.flatnonzero(tally.state == TOO_LARGE).tolist())
@@ -209,12 +211,12 @@ class _Tally:
                 options[j] = option
         return Pricing(self.total, tuple(self.load), unservable, options)
 
-    def price_plain(self, jobs: Iterable[int], patience: float = float("inf")) -> None:
-        """Price jobs one by one, until patience ends."""
+    def price_plain(self, jobs: Iterable[int], patience: float = float("inf")) -> int:
+        """Price jobs one by one, until patience ends; return the effort."""
         effort, scratch = 0, _scratch(len(self.prices))
         for j in jobs:
             if effort > patience or self._stops(effort):
-                return
+                break
             row = self.rows.row(j)
             prices = self.special.get(j, self.prices)
             found, more = _cheapest(prices, row.supply, row.demand, scratch)
@@ -228,6 +230,7 @@ class _Tally:
                 self.long[j] = found.option
             elif self.options is not None:
                 self.options[j] = found.option
+        return effort
 
     def _add(self, weight: int, value: int, option: Iterable[int]) -> None:
         self.total += weight * value
