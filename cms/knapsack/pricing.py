@@ -43,8 +43,8 @@ COMPILED_FROM = 4_000
 _COMPILED_SUPPLY = 200_000
 # With this many, or so many numbers, it pays to use what is loaded already.
 _LOADED_FROM, _LOADED_SUPPLY = 64, 2_000
-# The effort of plain pricing in a process that takes as long as to load what is compiled.
-_PATIENCE, _spent = 300_000, [0]
+# The effort, of some seconds, after which one call goes on compiled; of a process for the next one.
+_PATIENCE, _ENOUGH, _spent = 2_000_000, 300_000, [0]
 # How much faster compiled code is, about.
 _QUICKER = 100
 # Rows that a thread takes at once, and the effort after which compiled code, which cannot be
@@ -140,7 +140,7 @@ def price_jobs(
     )
     if compiled is None:
         least, supply = COMPILED_FROM, _COMPILED_SUPPLY
-        if _kernel.cache_info().currsize or _spent[0] > _PATIENCE:
+        if _kernel.cache_info().currsize or _spent[0] > _ENOUGH:
             least, supply = min(_LOADED_FROM, least), _LOADED_SUPPLY
         compiled = n >= least or n * rows.n_blocks >= supply
     if not compiled:
