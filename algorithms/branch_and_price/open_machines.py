@@ -123,7 +123,7 @@ class Fleet:
         return number
 
     def pack(self, load: Sequence[int]) -> bool:
-        """Open machines until so many blocks of each type are idle, as far as limits allow.
+        """Open machines until ``load`` blocks of each type are idle, or limits are reached.
 
         The machine that is worth most for its cost comes next, as many of it as stay worth that: of
         a size-bounded set the one that first fit decreasing fills. False if stopped.

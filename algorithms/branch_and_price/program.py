@@ -34,10 +34,10 @@ if TYPE_CHECKING:
     from ..prices.search import PriceSearch
     from .shapes import Shapes
 
-#: Options of all kinds of jobs together, and of a single kind, beyond which they are not listed ...
+#: Most options listed, for all kinds of jobs together and for a single kind.
 _MOST_OPTIONS, _MOST_OPTIONS_A_KIND = 60_000, 5_000
-#: ... nor if there are so many for each variable of the compact program, which then is decided
-#: sooner (measured on instances.families with 10 to 120 jobs).
+#: Most options listed for each variable of the compact program; with more options the compact
+#: program is decided sooner (measured on instances.families with 10 to 120 jobs).
 _OPTIONS_A_BLOCK = 10
 Option = tuple[int, ...]
 #: How far the numbers of machines may move from the fractional ones.

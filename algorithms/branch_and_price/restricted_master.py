@@ -41,8 +41,8 @@ if TYPE_CHECKING:
     from ..prices.region import Region
     from .rounding import Pick
 
-#: Prices are multiples of so small a part of the cheapest machine's cost, and less than the
-#: program's by so much that no machine is worth more than it costs: then their digits stay few.
+#: Prices are multiples of 1/_GRID of the unit of cost, so that they have few digits, and are scaled
+#: by _SHRUNK/_GRID, so that no machine is worth more than it costs.
 _GRID = 10**9
 _SHRUNK = 10**9 - 20
 #: GLOP's parameters: a node differs from the one before by bounds, which the dual method takes up.

@@ -45,8 +45,8 @@ if TYPE_CHECKING:
     from .proof_tree import Node
     from .restricted_master import NodeSolution
 
-#: Kinds of jobs: the most for programs, and for them to come before neighbourhoods; jobs of a kind
-#: on average that are alike.
+#: Most kinds of jobs for these programs; most for which they run before neighbourhood searches;
+#: jobs a kind, on average, from which on jobs count as alike.
 MAX_KINDS, FEW_KINDS, _ALIKE = 1_500, 128, 8
 #: Options of lowest reduced cost: so many of all kinds together, out of so many of each within some
 #: cost steps of its cheapest one; of each kind so many anyway, within more steps.

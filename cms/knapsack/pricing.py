@@ -43,7 +43,7 @@ COMPILED_FROM = 4_000
 _COMPILED_SUPPLY = 200_000
 # With this many, or so many numbers, it pays to use what is loaded already.
 _LOADED_FROM, _LOADED_SUPPLY = 64, 2_000
-# The effort, of some seconds, after which one call goes on compiled; of a process for the next one.
+# Effort of plain pricing after which machine code takes over: within a call, and in all calls.
 _PATIENCE, _ENOUGH, _spent = 2_000_000, 300_000, [0]
 # How much faster compiled code is, about.
 _QUICKER = 100
