@@ -118,7 +118,7 @@ BUDGETS = {
     "cms.values": 990,
     "cms.problem": 1_420,
     "cms.schedule": 920,
-    "cms.knapsack": 1_170,
+    "cms.knapsack": 1_168,
     "cms.certificate": 820,
     "cms.referee": 190,
     "cms.time_sharing": 1_820,

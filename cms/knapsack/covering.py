@@ -244,21 +244,17 @@ def by_lists(
             break
         p, g, next_p, next_g = price[at], gain[at], price[at + 1], gain[at + 1]
         start[at] = end
-        # Entries go on that leave room for this type or the next ones.
+        # Next comes what is cheaper: from the last list, or one block more on this one.
         low, new, again, i, least = lowest[at], end, end, begin, left + 1
+        r1, s1, r2, s2 = rest[i], spent[i], left, value
         while True:
-            while i < end and (spent[i] + low >= value or rest[i] * p > (value - 1 - spent[i]) * g):
-                i += 1
-            # The next by what is spent: from the last list, or one block more on this one.
-            if again < new:
-                r, s, before = rest[again] - g, spent[again] + p, again
-            elif i == end:
-                break
-            if i < end and (again == new or spent[i] < s or (spent[i] == s and rest[i] <= r)):
-                r, s, before = rest[i], spent[i], i
-                i += 1
+            if s1 < s2 or (s1 == s2 and r1 <= r2):
+                r, s, before, i = r1, s1, i, i + 1
+                r1, s1 = (rest[i], spent[i]) if i < end else (left, value)
             else:
-                again += 1
+                r, s, before, again = r2, s2, again, again + 1
+                r2, s2 = (rest[again] - g, spent[again] + p) if again < new else (left, value)
+            # Entries go on that leave room for this type or the next ones.
             if s + low >= value:
                 break
             if r >= least or r * p > (value - 1 - s) * g:
@@ -271,6 +267,8 @@ def by_lists(
             more = -(-r // next_g)
             if s + more * next_p < value:
                 value, found, finished, blocks = s + more * next_p, new, at + 1, more
+            if again == new:
+                r2, s2 = r - g, s + p
             new += 1
         begin, end = end, new
     if found >= 0:
