@@ -33,14 +33,14 @@ def compile_functions(
     entries: Sequence[str],
     sources: Sequence[str] = (),
 ) -> list[Callable[..., Any]]:
-    """Compile some functions of a module, which themselves stay plain.
+    """Compile some functions of a module, which make no arrays and themselves stay plain.
 
     Compiled code leaves the interpreter to other threads while it runs. Where no folder can be
     written, as in a container, it is compiled in every process.
     """
     logging.getLogger("cms").info("loading %s (compiling takes seconds, once)", ", ".join(entries))
     found = dict(scope)
-    sources = sorted({*sources, *(found[name].__code__.co_filename for name in names)})
+    sources = sorted({__file__, *sources, *(found[name].__code__.co_filename for name in names)})
     digest = hashlib.sha256(numba.__version__.encode())
     with suppress(OSError):  # installed without its sources
         for source in sources:
@@ -49,9 +49,9 @@ def compile_functions(
         twin = FunctionType(found[name].__code__, found, name)
         # Numba tells versions of one file apart by its time and size; names tell all of them apart.
         twin.__qualname__ = f"{name}_{digest.hexdigest()[:12]}"
-        # Inlined before numba counts references: handing on arrays would take as long as the work.
-        inline: Any = "never" if name in entries else "always"
-        compiled: Any = numba.njit(error_model="numpy", nogil=True, inline=inline)(twin)
+        # Inlined, and without counts of who holds an array: they would take as long as the work.
+        options: Any = {"inline": "never" if name in entries else "always", "_nrt": False}
+        compiled: Any = numba.njit(error_model="numpy", nogil=True, **options)(twin)
         if name in entries:
             with suppress(RuntimeError, OSError, ValueError):  # no folder can be written
                 compiled._cache = _OptionalCache(twin)

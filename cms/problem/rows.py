@@ -174,7 +174,7 @@ class Rows(Immutable):
 
         With ``cut``, supply is at most the demand. Raises Stopped once ``stopped`` says so.
         """
-        columns, at_columns = list(blocks), np.array(blocks, dtype=np.int64)
+        columns = list(blocks)
         everything = len(jobs) == len(self) and bool((jobs == np.arange(len(self))).all())
         whole = columns == list(range(self.n_blocks))
         if everything and whole and not self.wide:
@@ -186,11 +186,12 @@ class Rows(Immutable):
         for start in range(0, len(jobs), _ROWS):
             look(stopped)
             part = slice(start, start + _ROWS)
-            mine = jobs[part]
-            demand, denominator = self.demands[mine], self.denominators[mine]
-            supply = np.take(self.supplies[part if everything else mine], at_columns, axis=1)
-            if cut:
-                np.minimum(supply, demand[:, None], out=supply)
+            mine = part if everything else jobs[part]
+            demand, supply, denominator = demands[part], supplies[part], denominators[part]
+            demand[:], denominator[:] = self.demands[mine], self.denominators[mine]
+            source = self.supplies[mine]
+            for to, i in enumerate(columns):
+                supply[:, to] = np.minimum(source[:, i], demand) if cut else source[:, i]
             # What is left may have a divisor in common with its denominator.
             at = np.flatnonzero(denominator > 1)
             common = np.gcd(demand[at], denominator[at])
@@ -199,7 +200,6 @@ class Rows(Immutable):
             demand[at] //= common
             denominator[at] //= common
             supply[at] //= common[:, None]
-            demands[part], supplies[part], denominators[part] = demand, supply, denominator
         wide = {}
         for to, j in enumerate(jobs.tolist() if self.wide else []):
             if not to % _WIDE_ROWS:
@@ -335,14 +335,12 @@ def _images_of(
     has only a coarse image, or none (*far* rows): it is worked out by hand, on its exact row, as
     all are that had to shrink if they are few.
     """
-    largest, useless = np.zeros(len(demand), dtype=np.int64), False
-    for column in supply.T:
-        useless = useless or bool((column > demand).any())
-        np.maximum(largest, column, out=largest)
-    if useless:
+    if any((column > demand).any() for column in supply.T):
         supply = np.minimum(supply, demand[:, None])
-        np.minimum(largest, demand, out=largest)
-    shrink = np.flatnonzero(_is_long(demand, largest))
+    shrink = largest = np.zeros(0, dtype=np.int64)
+    if _is_long(demand.max(initial=0), supply.max(initial=0)):
+        largest = supply.max(axis=1, initial=0)
+        shrink = np.flatnonzero(_is_long(demand, largest))
     if len(shrink):
         # Without a common divisor some are short.
         common = np.gcd(np.gcd.reduce(supply[shrink], axis=1, initial=0), demand[shrink])
