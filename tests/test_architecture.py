@@ -116,7 +116,7 @@ BUDGETS = {
     "cms": 250,
     "cms.running": 250,
     "cms.values": 990,
-    "cms.problem": 1_412,
+    "cms.problem": 1_417,
     "cms.schedule": 920,
     "cms.knapsack": 1_168,
     "cms.certificate": 820,

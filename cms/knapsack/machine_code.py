@@ -33,10 +33,10 @@ def compile_functions(
     entries: Sequence[str],
     sources: Sequence[str] = (),
 ) -> list[Callable[..., Any]]:
-    """Compile some functions of a module, which make no arrays and themselves stay plain.
+    """Compile some functions of a module, which neither make nor return arrays.
 
-    Compiled code leaves the interpreter to other threads while it runs. Where no folder can be
-    written, as in a container, it is compiled in every process.
+    They themselves stay plain. Compiled code leaves the interpreter to other threads while it runs.
+    Where no folder can be written, as in a container, it is compiled in every process.
     """
     logging.getLogger("cms").info("loading %s (compiling takes seconds, once)", ", ".join(entries))
     found = dict(scope)

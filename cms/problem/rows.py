@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
 # Rows handled between two looks at the budget, and wide ones.
-_ROWS, _WIDE_ROWS = 2**17, 2**10
+_ROWS, _WIDE_ROWS, _FEW_COLUMNS = 2**17, 2**10, 6
 
 #: Compiled code may form products up to this size (exclusive) in int64 without overflow.
 SAFE = 2**62
@@ -190,8 +190,13 @@ class Rows(Immutable):
             demand, supply, denominator = demands[part], supplies[part], denominators[part]
             demand[:], denominator[:] = self.demands[mine], self.denominators[mine]
             source = self.supplies[mine]
-            for to, i in enumerate(columns):
-                supply[:, to] = np.minimum(source[:, i], demand) if cut else source[:, i]
+            if len(columns) > _FEW_COLUMNS:
+                np.take(source, columns, axis=1, out=supply, mode="wrap")
+                if cut:
+                    np.minimum(supply, demand[:, None], out=supply)
+            else:
+                for to, i in enumerate(columns):
+                    supply[:, to] = np.minimum(source[:, i], demand) if cut else source[:, i]
             # What is left may have a divisor in common with its denominator.
             at = np.flatnonzero(denominator > 1)
             common = np.gcd(demand[at], denominator[at])
