@@ -23,9 +23,9 @@ from .pricing import common_denominator
 
 # Nodes after which a search is ended, if it can be compiled, or not: some tenths of a second. Its
 # answer is then a proven upper bound instead of the maximum.
-_MANY_NODES, _PLAIN_NODES = 2**21, 50_000
+_MANY_NODES, _PLAIN_NODES = 2**22, 50_000
 # Nodes after which a table over capacities is tried, and its most cells.
-_FEW_NODES, _MOST_CELLS = 2**15, 2**25
+_FEW_NODES, _MOST_CELLS = 2**15, 2**26
 # Steps of all searches in plain code, a node taking about as many as there are types and some,
 # before compiled code takes over; what is found does not depend on that.
 _PLAIN_STEPS, _STEPS_A_NODE = 2**18, 8

@@ -43,7 +43,7 @@ COMPILED_FROM = 4_000
 _COMPILED_SUPPLY = 200_000
 # With this many, or so many numbers, it pays to use what is loaded already.
 _LOADED_FROM, _LOADED_SUPPLY = 64, 2_000
-# Effort of plain pricing after which machine code takes over: within a call, and in all calls.
+# Effort of plain pricing until machine code takes over: in a call; and, rows included, in all.
 _PATIENCE, _ENOUGH, _spent = 2_000_000, 300_000, [0]
 # How much faster compiled code is, about.
 _QUICKER = 100
@@ -144,7 +144,7 @@ def price_jobs(
             least, supply = min(_LOADED_FROM, least), _LOADED_SUPPLY
         compiled = n >= least or n * rows.n_blocks >= supply
     if not compiled:
-        _spent[0] += tally.price_plain(range(n), _PATIENCE)
+        _spent[0] += tally.price_plain(range(n), _PATIENCE) + n * (80 + rows.n_blocks) // 8
     if not tally.stopped and (tally.state == PENDING).any():
         tally.price_compiled(threads)
         tally.price_plain(np.flatnonzero(tally.state == TOO_LARGE).tolist())
