@@ -188,8 +188,8 @@ def test_an_upper_bound_goes_with_the_prices_and_knows_no_types_without_value(
     assert early > 20
 
 
-def test_sizes_in_proportion_to_their_worth_are_decided_by_a_table() -> None:
-    even = [F(size) for size in range(2_000, 4_000, 50)]
-    packing = Packing([*even, F(3_001)], F(100_001), None)
-    found = packing.fullest([*map(int, even), 1])
-    assert found.value == found.ceiling == 100_000
+def test_hundreds_of_sizes_nearly_in_proportion_to_their_worth_are_decided_by_a_table() -> None:
+    sizes = random.Random(0).sample(range(20_000, 35_001), 400)
+    packing = Packing([*map(F, sizes)], F(100_000), None, [1] * 400)
+    found = packing.fullest([size // 100 * 100 + size % 3 for size in sizes])
+    assert found.value == found.ceiling == 99_908
