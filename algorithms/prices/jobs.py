@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from cms.knapsack.kinds import kinds
-from cms.knapsack.pricing import COMPILED_FROM, price_bits, price_histogram, price_jobs
+from cms.knapsack.pricing import price_bits, price_histogram, price_jobs
 from cms.running.stopping import never
 
 if TYPE_CHECKING:
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from cms.problem.problem import Problem
     from cms.problem.rows import Row
 
-#: Prices are tried as multiples of 2**-40; on compiled rows of 2**-b, with b as large as fits.
-_GRID_BITS = 40
+#: Prices are multiples of 2**-40; from 500 rows on of 2**-b, as small as compiled code takes.
+_GRID_BITS, _FINEST_BELOW = 40, 500
 #: Up to so many kinds of jobs each is a group of its own; beyond, there are so many groups.
 MOST_SINGLE, GROUPS = 128, 64
 #: Of more kinds no table of options is kept: they are worked out again where they matter.
@@ -40,7 +40,7 @@ class Pass(NamedTuple):
 
 def grid_bits_of(n: int, histogram: Sequence[int]) -> int:
     """Return the bits of the grid of prices for so many jobs; see :func:`price_histogram`."""
-    if n < COMPILED_FROM:
+    if n < _FINEST_BELOW:
         return _GRID_BITS
     return max(10, min(_GRID_BITS, price_bits(histogram) - 1))
 

@@ -32,12 +32,9 @@ KINDS = ("optimal checked", "optimal solver", "infeasible checked", "infeasible 
 def pricing(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """Price jobs as in small problems, or by compiled code on the rows' images as in large ones."""
     if request.param == "compiled":
-        for module in (
-            cms.knapsack.pricing,
-            algorithms.prices.jobs,
-            algorithms.prices.search,
-        ):
+        for module in (cms.knapsack.pricing, algorithms.prices.search):
             monkeypatch.setattr(module, "COMPILED_FROM", 1)
+        monkeypatch.setattr(algorithms.prices.jobs, "_FINEST_BELOW", 1)
     return str(request.param)
 
 

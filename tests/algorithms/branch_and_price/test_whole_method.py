@@ -32,12 +32,9 @@ FEW, MANY = so_many(2, 4), 300
 def path(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """Tiny problems on the paths of large ones: compiled pricing, and few groups of jobs."""
     if request.param == "compiled":
-        for module in (
-            cms.knapsack.pricing,
-            algorithms.prices.jobs,
-            algorithms.prices.search,
-        ):
+        for module in (cms.knapsack.pricing, algorithms.prices.search):
             monkeypatch.setattr(module, "COMPILED_FROM", 1)
+        monkeypatch.setattr(algorithms.prices.jobs, "_FINEST_BELOW", 1)
     if request.param == "groups":
         monkeypatch.setattr(algorithms.prices.search, "MOST_SINGLE", 0)
         monkeypatch.setattr(algorithms.prices.search, "GROUPS", 1)
