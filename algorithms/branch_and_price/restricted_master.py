@@ -52,7 +52,7 @@ _WAYS = (
     "max_number_of_iterations: 20000 use_dual_simplex: false use_preprocessing: true",
 )
 _INFINITY = float("inf")
-#: What is added costs so much less, in the region's unit, than what there is.
+#: Least gain in reduced cost, in the region's unit, for which a column is added.
 _GAIN = 1e-8
 _NOTHING = 1e-9
 #: Nearer to an integer than this counts as one where branches are chosen; nothing is proved by it.

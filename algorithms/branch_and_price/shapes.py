@@ -66,7 +66,7 @@ class Shapes:
         return len(self.shapes)
 
     def cost(self, machines: Sequence[int]) -> Fraction:
-        """Return what so many machines of each configuration cost."""
+        """Return the cost of the given number of machines of each configuration."""
         return sum(
             (cost * number for cost, number in zip(self.costs, machines, strict=True)), Fraction(0)
         )

@@ -54,9 +54,9 @@ _LEAST_GAIN = 1e-6
 _UNKNOWN = 10.0
 #: Rounds of bringing up what is missing at a node.
 _ROUNDS = 30
-#: More weighted sums of machines come with so many nodes for each there is.
+#: Nodes for each weighted sum of machines before more sums are added; most sums.
 _SUMS_AGAIN, _MOST_SUMS = 4, 48
-#: Of no more open nodes what their programs say is proved, for a certificate.
+#: Most open nodes whose bounds are proved for a certificate.
 _MOST_SETTLED = 1_000
 #: Options of a kind to begin with, of the first ones within some cost steps, where kinds are few.
 _OPTIONS, _LISTED, _STEPS, _FEW_KINDS = 8, 60, 20, 500

@@ -24,7 +24,7 @@ from ..values.numbers import LARGEST_DIGITS, exact, has_too_many_digits
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
-# Rows handled between two looks at the budget, and wide ones.
+# Rows, and wide rows, handled between two looks at the budget; most columns copied one by one.
 _ROWS, _WIDE_ROWS, _FEW_COLUMNS = 2**17, 2**10, 6
 
 #: Compiled code may form products up to this size (exclusive) in int64 without overflow.
@@ -191,7 +191,7 @@ class Rows(Immutable):
             demand[:], denominator[:] = self.demands[mine], self.denominators[mine]
             source = self.supplies[mine]
             if len(columns) > _FEW_COLUMNS:
-                np.take(source, columns, axis=1, out=supply, mode="wrap")
+                np.take(source, columns, axis=1, out=supply, mode="wrap")  # "raise" copies twice
                 if cut:
                     np.minimum(supply, demand[:, None], out=supply)
             else:
