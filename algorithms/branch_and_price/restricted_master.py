@@ -101,7 +101,7 @@ class RestrictedMaster:
         self._needs = [program.row([(variable, 1.0)], low=0.0) for variable in missing]
         self._choose = [program.row([], low=float(jobs.weight(kind))) for kind in range(len(jobs))]
         self.options: dict[Pick, int] = {}
-        self._contents: dict[Row, int] = {}
+        self.contents: dict[Row, int] = {}
         self.quantities: list[Quantity] = [MachinesOfType(name) for name in region.names]
         self.quantities += map(BlocksOf, region.blocks)
         # How much of each quantity a content has; a region with branches on all of them knows.
@@ -126,7 +126,7 @@ class RestrictedMaster:
     @property
     def known(self) -> int:
         """How many options and contents are known."""
-        return len(self.options) + len(self._contents)
+        return len(self.options) + len(self.contents)
 
     def add_quantity(self, quantity: Quantity) -> int:
         """Let something more be bounded; return its number."""
@@ -139,7 +139,7 @@ class RestrictedMaster:
             kind = int(self._jobs.kind_of[problem.job_index(quantity.job)])
             self._of_jobs[at] = kind, index[quantity.block]
         self._counting = self._region.below([Condition(each, 1, 0) for each in self.quantities])
-        column = np.array(self._count(quantity, self._contents), dtype=np.float64)
+        column = np.array(self._count(quantity, self.contents), dtype=np.float64)
         self._counts = np.column_stack([self._counts, column])
         return at
 
@@ -162,13 +162,13 @@ class RestrictedMaster:
 
     def add_content(self, row: Row) -> bool:
         """Add a content; say whether it is new."""
-        if row in self._contents:
+        if row in self.contents:
             return False
         counts = self._counts_of(row)
         terms = [(self._needs[i], float(n)) for i, n in enumerate(row.counts) if n]
         terms += [(number, float(counts[at])) for at, number in self._rows.items() if counts[at]]
         self._counts = np.vstack([self._counts, counts])
-        self._contents[row] = self._program.column(self._costs[row.machine], terms)
+        self.contents[row] = self._program.column(self._costs[row.machine], terms)
         return True
 
     def add_option(self, kind: int, option: tuple[int, ...]) -> bool:
@@ -195,7 +195,7 @@ class RestrictedMaster:
         if answer is None:
             return None
         x, duals = np.array(answer.values), answer.duals
-        amounts = x[[*self._contents.values()]]
+        amounts = x[[*self.contents.values()]]
         totals: list[float] = (amounts @ self._counts).tolist()
         for at, (kind, i) in self._of_jobs.items():
             mine = (x[c] * option[i] for (k, option), c in self.options.items() if k == kind)
@@ -212,7 +212,7 @@ class RestrictedMaster:
         return NodeSolution(
             answer.value,
             {pick: float(x[at]) for pick, at in self.options.items() if x[at] > _NOTHING},
-            {row: float(x[at]) for row, at in self._contents.items() if x[at] > _NOTHING},
+            {row: float(x[at]) for row, at in self.contents.items() if x[at] > _NOTHING},
             totals,
             worth,
             prices,
@@ -223,7 +223,7 @@ class RestrictedMaster:
 
     def _bind(self, at: int, low: float, high: float) -> None:
         if at not in self._rows:
-            columns = zip(self._contents.values(), self._counts[:, at].tolist(), strict=True)
+            columns = zip(self.contents.values(), self._counts[:, at].tolist(), strict=True)
             terms = [(column, n) for column, n in columns if n]
             if at in self._of_jobs:
                 kind, i = self._of_jobs[at]

@@ -56,6 +56,8 @@ _UNKNOWN = 10.0
 _ROUNDS = 30
 #: Nodes for each weighted sum of machines before more sums are added; most sums.
 _SUMS_AGAIN, _MOST_SUMS = 4, 48
+#: Whole fleets are looked for again with so many times the columns, and so many more nodes.
+_MORE, _MORE_NODES = 1.2, 20
 #: Most open nodes whose bounds are proved for a certificate.
 _MOST_SETTLED = 1_000
 #: Options of a kind to begin with, of the first ones within some cost steps, where kinds are few.
@@ -142,6 +144,8 @@ class _Tree:
         self._types, self._sums, self._with_contents = types, 0, not fewer
         self._gains: dict[tuple[int, int], tuple[float, int]] = {}
         self._nodes = 0
+        #: The bound, the columns and the nodes there were at the last look for whole fleets.
+        self._looked = Fraction(-1), 0, 0
         for share in search.shares:
             part = search.kinds_of_group(share.group)
             for kind, option in enumerate(search.options[share.number][part].tolist(), part.start):
@@ -158,9 +162,7 @@ class _Tree:
     def run(self, node_limit: int) -> Iterator[Certificate | Schedule]:
         told, told_at = self._budget.lower_bound, 0
         waiting: list[_Open] = []
-        for schedule in self._schedules.first(self._root.point, self._cost):
-            yield schedule
-            self._cost = schedule.cost(self._given.original)
+        yield from self._look(Fraction(0))
         root = self._solve(self._root, ())
         if root is not None:
             self._add_sums(root.solution)
@@ -178,13 +180,12 @@ class _Tree:
                     heapq.heappush(waiting, priced)
                     continue
                 node = priced
+            yield from self._look(node.steps * self._step if whole else Fraction(-1))
             if whole:
-                given = node.node, node.solution, self._cost, self._master.options
-                for schedule in self._schedules.find(*given):
-                    yield schedule
-                    if self._free:
-                        return
-                    self._cost = schedule.cost(self._given.original)
+                given = node.node, node.solution, self._cost, self._master
+                yield from self._hear(self._schedules.find(*given))
+                if self._free and self._cost is not None:
+                    return
                 if self._is_beyond(node.value):
                     heapq.heappush(waiting, node)
                     continue
@@ -204,6 +205,26 @@ class _Tree:
                     told = round_up(self._bound, self._step)
                     yield certificate
         yield from self._certificates(waiting, told, last=True)
+
+    def _look(self, value: Fraction) -> Iterator[Schedule]:
+        """Look for whole fleets where one of this value costs more than at the last look.
+
+        Or where much is new.
+        """
+        bound, columns, nodes = self._looked
+        new = self._master.known >= _MORE * columns and self._nodes >= _MORE_NODES + 2 * nodes
+        if new or value > bound:
+            least = round_up(self._bound, self._step)
+            if new or least > bound:
+                self._looked = least, self._master.known, self._nodes
+                yield from self._hear(self._schedules.whole(least, self._cost, self._master))
+
+    def _hear(self, schedules: Iterator[Schedule]) -> Iterator[Schedule]:
+        for schedule in schedules:
+            yield schedule
+            self._cost = schedule.cost(self._given.original)
+            if self._free:
+                return
 
     def _certificates(
         self, waiting: list[_Open], told: Fraction, *, last: bool = False

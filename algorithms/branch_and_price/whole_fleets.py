@@ -31,7 +31,7 @@ from .rounding import Pick, Rounded, Undecided
 from .shapes import Shapes
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from cms.plugin.algorithm import Budget
     from cms.reduction.reduction import Reduction
@@ -39,11 +39,11 @@ if TYPE_CHECKING:
 
     from ..prices.choices import Choices
     from ..prices.jobs import Jobs
-    from ..prices.region import PricePoint
+    from ..prices.region import PricePoint, Region
     from ..prices.search import PriceSearch
     from .dive import Dived
     from .proof_tree import Node
-    from .restricted_master import NodeSolution
+    from .restricted_master import NodeSolution, RestrictedMaster
 
 #: Most kinds of jobs for these programs; most for which they run before neighbourhood searches;
 #: jobs a kind, on average, from which on jobs count as alike.
@@ -78,6 +78,12 @@ class WholeFleets:
     def __init__(self, search: PriceSearch, point: PricePoint, jobs: Jobs, budget: Budget) -> None:
         self._jobs, self._region, self._budget = jobs, search.region, budget
         self.options = dict.fromkeys(self._list(search, point))
+        self._contents = dict.fromkeys(self._region.rows)
+
+    def extend(self, master: RestrictedMaster) -> None:
+        """Add what the nodes of a tree brought up."""
+        self.options |= dict.fromkeys(master.options)
+        self._contents |= dict.fromkeys(master.contents)
 
     def _list(self, search: PriceSearch, point: PricePoint) -> Iterator[Pick]:
         """List options of all kinds that fit together: what some pass took, and cheap ones.
@@ -87,15 +93,19 @@ class WholeFleets:
         """
         step, near = self._jobs.problem.cost_step, NearOptions(self._jobs, point)
         ranked: list[tuple[int, Pick]] = []
+        smaller = _find_smaller(self._region)
         for kind in range(len(self._jobs)):
             if self._budget.stopped:
                 return
             taken = dict.fromkeys(tuple(passed[kind].tolist()) for passed in search.options)
-            for option in (*near.some(kind, _STEPS * step, _LISTED)[:_EACH], *taken):
-                yield kind, option
+            some = near.some(kind, _STEPS * step, _LISTED)
             wide = near.some(kind, _WIDE_STEPS * step, _WIDE_LISTED)
-            priced = sorted((near.price(option), option) for option in wide)
-            ranked += [(price - priced[0][0], (kind, option)) for price, option in priced]
+            found = _smallest({*some, *taken, *wide}, smaller)
+            priced = sorted((near.price(option), option) for option in found)
+            for at, (price, option) in enumerate(priced):
+                if at < _EACH or option in taken:
+                    yield kind, option
+                ranked.append((price - priced[0][0], (kind, option)))
         yield from (pick for _, pick in nsmallest(_WIDE, ranked))
 
     def improve(self, diver: Diver, least: Fraction, cost: Fraction) -> Iterator[Dived]:
@@ -155,7 +165,7 @@ class WholeFleets:
         ]
         needs: list[list[tuple[int, float]]] = [[] for _ in region.blocks]
         mine: list[list[tuple[int, float]]] = [[(machine, 1.0)] for machine in bought]
-        for row in region.rows:
+        for row in self._contents:
             variable = program.variable()
             mine[row.machine].append((variable, -1.0))
             for i, n in enumerate(row.counts):
@@ -197,6 +207,35 @@ class WholeFleets:
         return sum((number * cost for number, cost in pairs), Fraction(0))
 
 
+def _smallest(
+    options: set[tuple[int, ...]], smaller: Mapping[int, Sequence[int]]
+) -> set[tuple[int, ...]]:
+    """Leave out options that still serve with a smaller block in a block's place."""
+
+    def shrunk(option: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
+        for i in (i for i, n in enumerate(option) if n and i in smaller):
+            left = [*option]
+            left[i] -= 1
+            for j in smaller[i]:
+                left[j] += 1
+                yield (*left,)
+                left[j] -= 1
+
+    return {option for option in options if options.isdisjoint(shrunk(option))}
+
+
+def _find_smaller(region: Region) -> dict[int, list[int]]:
+    """Return for each block of one set, and of nothing else, the smaller ones like it."""
+    sets = Counter(i for each in region.bounded for i in each.columns)
+    sets.update(i for row in region.rows if row.shape for i, n in enumerate(row.counts) if n)
+    found: dict[int, list[int]] = {}
+    for each in region.bounded:
+        sizes = dict(zip(each.columns, each.packing.weights, strict=True))
+        alone = [i for i in sizes if sets[i] == 1]
+        found |= {i: [j for j in alone if sizes[j] < sizes[i]] for i in alone}
+    return found
+
+
 #: Fleets for which schedules are looked for.
 _MOST_FLEETS = 12
 #: One node in so many is tried though its fleet was; what is tried.
@@ -221,15 +260,17 @@ class NodeSchedules:
         few = len(jobs) <= FEW_KINDS and jobs.problem.cost_step > 0 and search.region.bounded
         self.fleets = WholeFleets(search, point, jobs, budget) if few else None
 
-    def first(self, point: PricePoint, cost: Fraction | None) -> Iterator[Schedule]:
+    def whole(
+        self, least: Fraction, cost: Fraction | None, master: RestrictedMaster
+    ) -> Iterator[Schedule]:
         """Yield schedules of whole fleets, where jobs are alike and sets are cut at will."""
         if cost is not None and self.fleets is not None and alike(self._jobs):
-            least = round_up(point.bound, self._jobs.problem.cost_step)
+            self.fleets.extend(master)
             for dived in self.fleets.improve(self._diver, least, cost):
                 yield self._given.restore(dived.schedule(self._jobs))
 
     def find(
-        self, node: Node, solution: NodeSolution, cost: Fraction | None, known: Iterable[Pick]
+        self, node: Node, solution: NodeSolution, cost: Fraction | None, master: RestrictedMaster
     ) -> Iterator[Schedule]:
         """Yield schedules that cost less and less: for each fleet once, and now and then."""
         region = self._search.region
@@ -243,7 +284,7 @@ class NodeSchedules:
         if not region.bounded:
             yield from self._near(node, solution, cost)
         elif self.fleets is not None and (cost is None or least < cost):
-            self.fleets.options |= dict.fromkeys(known)
+            self.fleets.extend(master)
             found = self.fleets.of_fleet(machines)
             for dived in self.fleets.cut(self._diver, found, cost):
                 yield self._given.restore(dived.schedule(self._jobs))

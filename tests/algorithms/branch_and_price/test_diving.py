@@ -15,15 +15,7 @@ from algorithms.prices.choices import Choices, choices_of
 from algorithms.prices.jobs import Jobs
 from algorithms.prices.region import Region, configuration_of
 from algorithms.prices.search import PriceSearch, fractional
-from cms import (
-    Configuration,
-    Job,
-    MachineType,
-    Problem,
-    Schedule,
-    SizeBoundedConfigurations,
-    check,
-)
+from cms import Configuration, Job, MachineType, Problem, Schedule, SizeBoundedConfigurations, check
 from cms.plugin.algorithm import Budget
 from tests.algorithms.branch_and_price.parts import Counting, Unlimited
 from tests.oracle import optimum

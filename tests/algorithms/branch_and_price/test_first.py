@@ -14,15 +14,7 @@ from hypothesis import strategies as st
 from algorithms.branch_and_price.first import first_schedule
 from algorithms.price_and_branch import PriceAndBranch, PriceAndBranchOptions
 from algorithms.prices import jobs as prices
-from cms import (
-    Configuration,
-    Job,
-    MachineType,
-    Problem,
-    Schedule,
-    SizeBoundedConfigurations,
-    check,
-)
+from cms import Configuration, Job, MachineType, Problem, Schedule, SizeBoundedConfigurations, check
 from cms.plugin.algorithm import Named
 from instances.families import generate
 from tests.algorithms.branch_and_price.parts import Counting, Unlimited

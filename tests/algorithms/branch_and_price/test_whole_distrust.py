@@ -76,11 +76,9 @@ def now_and_then(master: Master) -> Proposal | None:
     return None if len(master.weights) % 3 == 2 else solved(master)
 
 
+NO_PROGRAMS: list[Any] = [(Program, "search", fails), (Program, "solve", unknown)]
 FAULTS: dict[str, list[tuple[Any, str, Any]]] = {
-    "no linear programs": [
-        (Master, "solve", fails),
-        (RestrictedMaster, "solve", fails),
-    ],
+    "no linear programs": [(Master, "solve", fails), (RestrictedMaster, "solve", fails)],
     "nonsense below branches": [(RestrictedMaster, "solve", dear)],
     "linear programs fail now and then": [(Master, "solve", now_and_then)],
     "nonsense for prices": [(Master, "solve", nonsense)],
@@ -88,13 +86,9 @@ FAULTS: dict[str, list[tuple[Any, str, Any]]] = {
     "upper bounds too high": [(Master, "solve", too_high)],
     "no SCIP": [(Program, "search", fails)],
     "no CP-SAT": [(Program, "solve", unknown)],
-    "no programs": [(Program, "search", fails), (Program, "solve", unknown)],
+    "no programs": NO_PROGRAMS,
     "all numbers too large": [(Program, "variable", too_large)],
-    "nothing works": [
-        (Master, "solve", fails),
-        (Program, "search", fails),
-        (Program, "solve", unknown),
-    ],
+    "nothing works": [(o, "solve", fails) for o in (Master, RestrictedMaster)] + NO_PROGRAMS,
 }
 
 

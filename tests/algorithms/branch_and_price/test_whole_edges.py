@@ -47,10 +47,7 @@ EDGES: dict[str, tuple[Callable[[], Problem], Any]] = {
         ),
         9,
     ),
-    "limit 0 and nothing else": (
-        lambda: single({"a": 1}, 5, {"a": 1}, limit=0),
-        None,
-    ),
+    "limit 0 and nothing else": (lambda: single({"a": 1}, 5, {"a": 1}, limit=0), None),
     "a limit missed by one": (lambda: single({"a": 2}, 5, {"a": 1}, limit=2), None),
     "all of a set too large": (
         lambda: of(SizeBoundedConfigurations({"a": 5, "b": 3}, 2), jobs={"x": (5, {"a": 1})}),

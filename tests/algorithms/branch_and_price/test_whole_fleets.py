@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from typing import Any
 
 import pytest
 
 from algorithms.branch_and_price.whole_fleets import WholeFleets
 from bench.gates.in_tree import generate
-from cms import Job, Problem, SizeBoundedConfigurations, solve
+from cms import Configuration, Job, MachineType, Problem, SizeBoundedConfigurations, solve
+from instances import families
 from tests.algorithms.branch_and_price.parts import Unlimited, searched
+from tests.algorithms.branch_and_price.proving import of
+
+M = MachineType("m", cost=7)
 
 
 @pytest.mark.parametrize("whole_jobs", [True, False])
@@ -29,6 +34,23 @@ def test_whole_fleets_cost_what_the_contents_that_are_known_do(
     assert (fleet and (fleets.cost(fleet.machines), fleet.machines)) == (cost and (cost, (cost,)))
     choices = fleet and fleet.choices
     assert (choices and choices.counts.sum()) == (6 if fleet and whole_jobs else None)
+
+
+@pytest.mark.parametrize("beside", [[], [Configuration({"b": 9}, "m")]])
+def test_options_with_a_larger_block_in_a_smaller_ones_place_go(beside: list[Any]) -> None:
+    # but where a configuration has the larger one, that may be what there is enough of
+    sets = SizeBoundedConfigurations({"a": 2, "b": 3}, 7, "m")
+    search = searched(of(sets, *beside, jobs={"x": (2, {"a": 1, "b": 1})}, types=(M,)))
+    assert search.best is not None
+    fleets = WholeFleets(search, search.best, search.jobs, Unlimited())
+    assert {option for _, option in fleets.options} >= {(2, 0)}
+    assert len(fleets.options) == (3 if beside else 1)
+
+
+def test_fleets_are_looked_for_again_once_branches_raise_the_bound() -> None:
+    # the first programs end a tenth above what is best
+    given: dict[str, Any] = {"n": 14_000, "seed": 12, "serving": "pods", "kinds": 70, "types": 7}
+    assert solve(families.generate("cluster-fleet", **given), time_limit=60).cost == 5630
 
 
 def test_programs_take_hundreds_of_kinds() -> None:

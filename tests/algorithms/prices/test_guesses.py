@@ -20,9 +20,7 @@ def jobs_of(number: int) -> Jobs:
     rows = [[d, d + 1] for d in range(1, number + 1)]
     return Jobs(
         Problem.from_arrays(
-            demands=[10**6 + 7 * d for d in range(number)],
-            supply=rows,
-            configurations=[[1, 1]],
+            demands=[10**6 + 7 * d for d in range(number)], supply=rows, configurations=[[1, 1]]
         )
     )
 

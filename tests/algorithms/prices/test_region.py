@@ -12,12 +12,7 @@ import pytest
 from algorithms.prices.jobs import Jobs, ranges
 from algorithms.prices.passes import Passes
 from algorithms.prices.region import Region
-from cms import (
-    Configuration,
-    Job,
-    Problem,
-    SizeBoundedConfigurations,
-)
+from cms import Configuration, Job, Problem, SizeBoundedConfigurations
 from cms.certificate.conditions import Condition
 from cms.certificate.quantity import MachinesWith
 from tests.algorithms.branch_and_price.parts import Unlimited

@@ -9,11 +9,7 @@ import pytest
 from algorithms.prices.search import fractional
 from bench.peers import PEERS, CompactProgram
 from instances.families import generate
-from tests.algorithms.branch_and_price.parts import (
-    cost,
-    searched,
-    single,
-)
+from tests.algorithms.branch_and_price.parts import cost, searched, single
 from tests.samples import few
 
 

@@ -12,13 +12,7 @@ from cms import Problem, Schedule, check
 from cms.certificate.certificate import round_up
 from cms.reduction.reduction import reduce
 from proofs_checks.theorem_b import additive_loss
-from tests.algorithms.prices.parts import (
-    Case,
-    built,
-    cases,
-    every_case,
-    solved,
-)
+from tests.algorithms.prices.parts import Case, built, cases, every_case, solved
 from tests.families import FAMILIES
 from tests.samples import so_many, spread
 
