@@ -106,7 +106,8 @@ class RestrictedMaster:
         self.quantities += map(BlocksOf, region.blocks)
         # How much of each quantity a content has; a region with branches on all of them knows.
         self._counting = region.below([Condition(each, 1, 0) for each in self.quantities])
-        self._counts: NDArray[np.float64] = np.zeros((0, len(self.quantities)))
+        self._table: NDArray[np.float64] = np.zeros((0, len(self.quantities)))
+        self._new_rows: list[NDArray[np.float64]] = []
         self._rows = {
             m: program.row([], high=_INFINITY if limit is None else float(limit))
             for m, limit in enumerate(region.limits)
@@ -140,7 +141,7 @@ class RestrictedMaster:
             self._of_jobs[at] = kind, index[quantity.block]
         self._counting = self._region.below([Condition(each, 1, 0) for each in self.quantities])
         column = np.array(self._count(quantity, self.contents), dtype=np.float64)
-        self._counts = np.column_stack([self._counts, column])
+        self._table = np.column_stack([self._counts, column])
         return at
 
     def total(self, quantity: Quantity, solution: NodeSolution) -> float:
@@ -152,6 +153,13 @@ class RestrictedMaster:
         """Return how much of a quantity machines have."""
         region = self._region.below([Condition(quantity, 1, 0)])
         return [sum(n for _, n in region.row_terms(row)) for row in rows]
+
+    @property
+    def _counts(self) -> NDArray[np.float64]:
+        """How much of each quantity the contents have, a row each."""
+        if self._new_rows:
+            self._table, self._new_rows = np.vstack([self._table, *self._new_rows]), []
+        return self._table
 
     def _counts_of(self, row: Row) -> NDArray[np.float64]:
         """Return how much of each quantity a machine has."""
@@ -167,7 +175,7 @@ class RestrictedMaster:
         counts = self._counts_of(row)
         terms = [(self._needs[i], float(n)) for i, n in enumerate(row.counts) if n]
         terms += [(number, float(counts[at])) for at, number in self._rows.items() if counts[at]]
-        self._counts = np.vstack([self._counts, counts])
+        self._new_rows.append(counts)
         self.contents[row] = self._program.column(self._costs[row.machine], terms)
         return True
 

@@ -56,7 +56,8 @@ _UNKNOWN = 10.0
 _ROUNDS = 30
 #: Nodes for each weighted sum of machines before more sums are added; most sums.
 _SUMS_AGAIN, _MOST_SUMS = 4, 48
-#: Whole fleets are looked for again with so many times the columns, and so many more nodes.
+#: Whole fleets are looked for again with so many times the columns, and, after twice as many
+#: nodes as at the last look, so many more.
 _MORE, _MORE_NODES = 1.2, 20
 #: Most open nodes whose bounds are proved for a certificate.
 _MOST_SETTLED = 1_000
@@ -182,11 +183,13 @@ class _Tree:
                 node = priced
             yield from self._look(node.steps * self._step if whole else Fraction(-1))
             if whole:
-                given = node.node, node.solution, self._cost, self._master
+                before = self._cost
+                given = node.node, node.solution, before, self._master
                 yield from self._hear(self._schedules.find(*given))
                 if self._free and self._cost is not None:
                     return
-                if self._is_beyond(node.value):
+                # Of fine steps of cost exact prices may not prove what the program says.
+                if self._is_beyond(node.value) and self._cost != before:
                     heapq.heappush(waiting, node)
                     continue
             if self._nodes >= _SUMS_AGAIN * self._sums and self._sums < _MOST_SUMS:
@@ -207,10 +210,12 @@ class _Tree:
         yield from self._certificates(waiting, told, last=True)
 
     def _look(self, value: Fraction) -> Iterator[Schedule]:
-        """Look for whole fleets where one of this value costs more than at the last look.
+        """Look for whole fleets again, if the bound rose since, or columns and nodes grew much.
 
-        Or where much is new.
+        The bound is worked out only if a node costs more than it, which ``value`` says of one.
         """
+        if self._schedules.fleets is None:
+            return
         bound, columns, nodes = self._looked
         new = self._master.known >= _MORE * columns and self._nodes >= _MORE_NODES + 2 * nodes
         if new or value > bound:
@@ -220,6 +225,7 @@ class _Tree:
                 yield from self._hear(self._schedules.whole(least, self._cost, self._master))
 
     def _hear(self, schedules: Iterator[Schedule]) -> Iterator[Schedule]:
+        """Yield schedules, and keep the cost of the last; without any before, the first will do."""
         for schedule in schedules:
             yield schedule
             self._cost = schedule.cost(self._given.original)

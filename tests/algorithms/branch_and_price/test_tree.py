@@ -22,6 +22,7 @@ from cms import (
     Schedule,
     SizeBoundedConfigurations,
     check,
+    solve,
 )
 from cms.certificate.certificate import first_certificate
 from cms.certificate.conditions import Condition
@@ -190,6 +191,17 @@ def test_configurations_that_others_beat_and_machines_of_no_cost_stay() -> None:
     assert found.bound == 16
     assert isinstance(found.certificate, Branch)
     assert MachinesOfType("free") not in quantities(found.certificate)
+
+
+def test_a_node_that_only_floats_close_is_split() -> None:
+    # costs differ by less than prices on a grid can prove: such a node must not come again for ever
+    tiny = Fraction(1, 5 * 10**8)
+    types = MachineType("m", 2, 1), MachineType("n", 7 + tiny, 8), MachineType("o", 25 + tiny)
+    held = zip([2, 3, 1], [6, 7, 2], types, strict=True)
+    sets = [SizeBoundedConfigurations({"a": size}, room, m.name) for size, room, m in held]
+    jobs = [Job(str(number), 5, {"a": 4}) for number in range(8)]
+    problem = Problem(configurations=sets, jobs=jobs, machine_types=types)
+    assert solve(problem, time_limit=60).stop_reason == "finished"
 
 
 def test_a_depth_that_certificates_cannot_have_is_not_reached(

@@ -8,11 +8,7 @@ from math import log
 import pytest
 
 from algorithms.greedy import opening
-from algorithms.greedy.promises import (
-    best_inflation,
-    harmonic_above,
-    inflated_factor,
-)
+from algorithms.greedy.promises import best_inflation, harmonic_above, inflated_factor
 from algorithms.tables.integers import Tables
 from cms.reduction.reduction import reduce
 from proofs_checks import g_alone
@@ -21,14 +17,7 @@ from tests.families import instance
 
 
 @pytest.mark.parametrize(
-    ("n", "table"),
-    [
-        (2, "2.68"),
-        (16, "5.48"),
-        (1024, "10.26"),
-        (10**4, "12.76"),
-        (10**6, "17.69"),
-    ],
+    ("n", "table"), [(2, "2.68"), (16, "5.48"), (1024, "10.26"), (10**4, "12.76"), (10**6, "17.69")]
 )
 def test_the_inflated_factor_is_the_table_of_the_theory(n: int, table: str) -> None:
     delta = best_inflation(n)

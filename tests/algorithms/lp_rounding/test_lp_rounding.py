@@ -13,14 +13,7 @@ from algorithms.aggregated.program import Aggregated
 from algorithms.lp_rounding import LpRounding, LpRoundingOptions
 from algorithms.lp_rounding.search import cheapest_support, vectors
 from algorithms.tables.integers import Tables
-from cms import (
-    Configuration,
-    MachineType,
-    Problem,
-    Schedule,
-    check,
-    solve,
-)
+from cms import Configuration, MachineType, Problem, Schedule, check, solve
 from cms.plugin.algorithm import Named
 from cms.reduction.reduction import reduce
 from cms.solving.driver import RunBudget
