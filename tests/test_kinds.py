@@ -34,9 +34,7 @@ numbers = st.integers(0, 4) | st.sampled_from([2**31, 2**53, 2**53 + 1, 2**62 + 
 
 @given(
     st.lists(
-        st.tuples(numbers, st.lists(numbers, min_size=2, max_size=2)),
-        min_size=1,
-        max_size=12,
+        st.tuples(numbers, st.lists(numbers, min_size=2, max_size=2)), min_size=1, max_size=12
     ),
     st.sampled_from([None, 0, 7]),
     st.randoms(use_true_random=False),

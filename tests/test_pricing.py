@@ -54,11 +54,7 @@ def price(rows: Rows, prices: Sequence[int], **options: object) -> Pricing:
 
 
 def assert_same(one: Pricing, two: Pricing) -> None:
-    assert (one.total, one.load, one.unservable) == (
-        two.total,
-        two.load,
-        two.unservable,
-    )
+    assert (one.total, one.load, one.unservable) == (two.total, two.load, two.unservable)
     assert one.options is not None
     assert two.options is not None
     assert one.options.tolist() == two.options.tolist()

@@ -12,12 +12,7 @@ import pytest
 
 from cms.certificate.certificate import BlockPrices, Branch
 from cms.certificate.quantity import MachinesOfType
-from cms.errors import (
-    AlgorithmError,
-    GuaranteeBreached,
-    InvalidOption,
-    UnsupportedProblem,
-)
+from cms.errors import AlgorithmError, GuaranteeBreached, InvalidOption, UnsupportedProblem
 from cms.plugin.algorithm import Budget, Claim, SolverBound, Support
 from cms.plugin.guarantee import Guarantee, Verdict
 from cms.plugin.registry import algorithms
@@ -155,8 +150,7 @@ def test_a_false_claim_is_refused_by_name(claims: list[Any], words: str) -> None
 
 
 @pytest.mark.parametrize(
-    ("word", "says"),
-    [(SolverBound(4, "oracle"), "a bound of 4"), (NO_WAY, "there is none")],
+    ("word", "says"), [(SolverBound(4, "oracle"), "a bound of 4"), (NO_WAY, "there is none")]
 )
 def test_a_solvers_word_against_a_checked_schedule_is_an_error(
     word: SolverBound, says: str

@@ -11,7 +11,7 @@ from .options import NearOptions
 from .program import Found, Task, close
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Mapping, Sequence
 
     from cms.plugin.algorithm import Budget
 
@@ -23,11 +23,15 @@ if TYPE_CHECKING:
 
 
 class Rung(NamedTuple):
-    """One attempt: how many kinds are free, with how many options each, and SCIP's nodes."""
+    """One attempt: how many kinds are free, with how many options each, and SCIP's nodes.
+
+    No more kinds are free once they have so many options together.
+    """
 
     kinds: int
     options: int
     nodes: int
+    all_options: int = 60_000
 
 
 #: What is tried before branching.
@@ -45,12 +49,13 @@ class Neighbourhood:
         shapes: Shapes,
         mixture: Fractional,
         random: np.random.Generator,
+        leaning: PricePoint | None = None,
     ) -> None:
         self._jobs, self._point, self._shapes = jobs, point, shapes
         self._random = random
         self._around = shapes.around(mixture)
         self._reduced = shapes.reduced_costs(point.vector, region)
-        self._near = NearOptions(jobs, point)
+        self._near = NearOptions(jobs, leaning or point)
 
     def look(
         self,
@@ -60,9 +65,9 @@ class Neighbourhood:
         least: Fraction,
         target: Fraction | None,
         budget: Budget,
-        mixed: Iterable[int] = (),
+        taken: Mapping[int, Sequence[tuple[int, ...]]] | None = None,
     ) -> tuple[Found | None, int]:
-        """Look for a schedule."""
+        """Look for a schedule; kinds that have several options in ``taken`` are free first."""
         boxes: tuple[Box, ...] = ()
         around = self._around
         if isinstance(origin, Found):
@@ -74,12 +79,17 @@ class Neighbourhood:
         boxed = {box.kind for box in boxes}
         free: dict[int, list[tuple[int, ...]]] = {}
         n = len(self._jobs)
+        n_options = 0
         drawn: list[int] = self._random.choice(n, min(rung.kinds, n), replace=False).tolist()
+        taken = taken or {}
+        mixed = [kind for kind, options in taken.items() if len(options) > 1]
         for kind in dict.fromkeys((*mixed, *drawn)):
             if budget.stopped:
                 return None, 0
-            if kind not in boxed:
-                free[kind] = self._near.some(kind, slack, rung.options)
+            if kind not in boxed and n_options < rung.all_options:
+                near = self._near.some(kind, slack, rung.options)
+                free[kind] = [*dict.fromkeys((*near, *taken.get(kind, ())))]
+                n_options += len(free[kind])
         task = Task(
             origin.choices.without(np.array([*free], dtype=np.int64)),
             free,

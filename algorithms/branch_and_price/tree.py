@@ -134,7 +134,7 @@ class _Tree:
         self._step = self._unit if cost is None else given.original.cost_step
         self._jobs = jobs = search.jobs
         self._master = RestrictedMaster(jobs, self._region, budget)
-        self._schedules = NodeSchedules(given, jobs, search, root.point, budget)
+        self._schedules = NodeSchedules(given, search, root.point, self._master, budget)
         types, fewer = len(self._region.costs), bool(given.replacement.gone)
         # Machines that cost nothing can be rounded up, and their blocks with them.
         skipped = {types + i for i in self._region.free()}
@@ -184,8 +184,7 @@ class _Tree:
             yield from self._look(node.steps * self._step if whole else Fraction(-1))
             if whole:
                 before = self._cost
-                given = node.node, node.solution, before, self._master
-                yield from self._hear(self._schedules.find(*given))
+                yield from self._hear(self._schedules.find(node.node, node.solution, before))
                 if self._free and self._cost is not None:
                     return
                 # Of fine steps of cost exact prices may not prove what the program says.
@@ -222,7 +221,7 @@ class _Tree:
             least = round_up(self._bound, self._step)
             if new or least > bound:
                 self._looked = least, self._master.known, self._nodes
-                yield from self._hear(self._schedules.whole(least, self._cost, self._master))
+                yield from self._hear(self._schedules.whole(least, self._cost))
 
     def _hear(self, schedules: Iterator[Schedule]) -> Iterator[Schedule]:
         """Yield schedules, and keep the cost of the last; without any before, the first will do."""

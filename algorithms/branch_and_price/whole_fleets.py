@@ -32,7 +32,7 @@ from .rounding import Pick, Rounded, Undecided
 from .shapes import Shapes
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from cms.plugin.algorithm import Budget
     from cms.reduction.reduction import Reduction
@@ -235,11 +235,26 @@ class WholeFleets:
         return sum((number * cost for number, cost in pairs), Fraction(0))
 
 
-#: Fleets for which schedules are looked for.
-_MOST_FLEETS = 12
-#: One node in so many is tried though its fleet was; what is tried.
-_TRY_EVERY = 8
-_RUNGS = (Rung(40, 15, 100), Rung(60, 15, 100), Rung(30, 12, 50))
+def _group_by_kind(picks: Iterable[Pick]) -> dict[int, list[tuple[int, ...]]]:
+    found: dict[int, list[tuple[int, ...]]] = {}
+    for kind, option in picks:
+        found.setdefault(kind, []).append(option)
+    return found
+
+
+#: Fleets for which schedules are looked for; one node in so many is tried though its fleet was.
+_MOST_FLEETS, _TRY_EVERY = 12, 8
+#: What is tried near a node: up to so many kinds all are free at once.
+_ALL_FREE = 100
+_RUNGS = (Rung(400, 15, 100, 400), Rung(40, 15, 100), Rung(60, 15, 100))
+_ALL_RUNGS = (Rung(_ALL_FREE, 40, 100),)
+#: What part of the root's prices is added to a node's.
+_LEANING = Fraction(1, 64)
+#: Dives within a fleet: so many, if there are no more options in all; the part of the kinds that
+#: chooses again after the first, each among so many options.
+_FLEET_DIVES, _MOST_OPTIONS, _CHOOSING, _FEW_OPTIONS = 8, 8_000, 0.8, 6
+#: Options whose reduced cost is less, in the region's unit, cost nothing more.
+_NOTHING = 1e-6
 
 
 class NodeSchedules:
@@ -249,78 +264,127 @@ class NodeSchedules:
     """
 
     def __init__(
-        self, given: Reduction, jobs: Jobs, search: PriceSearch, point: PricePoint, budget: Budget
+        self,
+        given: Reduction,
+        search: PriceSearch,
+        point: PricePoint,
+        master: RestrictedMaster,
+        budget: Budget,
     ) -> None:
-        self._given, self._jobs, self._search, self._budget = given, jobs, search, budget
-        self._diver = Diver(jobs, search.region, budget)
+        self._given, self._jobs, self._search, self._budget = given, search.jobs, search, budget
+        self._root, self._master = point, master
+        self._diver = Diver(self._jobs, search.region, budget)
         self._random = np.random.default_rng(budget.seed)
         self._tried: set[tuple[int, ...]] = set()
         self._asked = 0
-        few = len(jobs) <= FEW_KINDS and jobs.problem.cost_step > 0 and search.region.bounded
-        self.fleets = WholeFleets(search, point, jobs, budget) if few else None
+        few = len(self._jobs) <= FEW_KINDS and self._jobs.problem.cost_step > 0
+        programs = few and search.region.bounded
+        self.fleets = WholeFleets(search, point, self._jobs, budget) if programs else None
 
-    def whole(
-        self, least: Fraction, cost: Fraction | None, master: RestrictedMaster
-    ) -> Iterator[Schedule]:
+    def whole(self, least: Fraction, cost: Fraction | None) -> Iterator[Schedule]:
         """Yield schedules of whole fleets, where jobs are alike and sets are cut at will."""
         if cost is not None and self.fleets is not None and alike(self._jobs):
-            self.fleets.extend(master)
+            self.fleets.extend(self._master)
             for dived in self.fleets.improve(self._diver, least, cost):
                 yield self._given.restore(dived.schedule(self._jobs))
 
-    def find(
-        self, node: Node, solution: NodeSolution, cost: Fraction | None, master: RestrictedMaster
-    ) -> Iterator[Schedule]:
+    def find(self, node: Node, solution: NodeSolution, cost: Fraction | None) -> Iterator[Schedule]:
         """Yield schedules that cost less and less: for each fleet once, and now and then."""
         region = self._search.region
         machines = tuple(map(round, solution.totals[: len(region.costs)]))
         self._asked += 1
-        least = sum((m * c for m, c in zip(machines, region.costs, strict=True)), Fraction(0))
         again = not region.bounded and not self._asked % _TRY_EVERY
         if not again and (machines in self._tried or len(self._tried) >= _MOST_FLEETS):
             return
         self._tried.add(machines)
-        if not region.bounded:
-            yield from self._near(node, solution, cost)
-        elif self.fleets is not None and (cost is None or least < cost):
-            self.fleets.extend(master)
-            found = self.fleets.of_fleet(machines)
-            for dived in self.fleets.cut(self._diver, found, cost):
-                yield self._given.restore(dived.schedule(self._jobs))
+        for dived in self._cut(solution, machines, cost) if region.bounded else ():
+            cost = dived.cost
+            yield self._given.restore(dived.schedule(self._jobs))
+        few = len(self._jobs) <= _ALL_FREE and not alike(self._jobs)
+        if few or not region.bounded:
+            yield from self._near(node, solution, cost, _ALL_RUNGS if few else _RUNGS)
+
+    def _cut(
+        self, solution: NodeSolution, machines: Sequence[int], cost: Fraction | None
+    ) -> Iterator[Dived]:
+        """Yield schedules on no more than so many machines of each type, which are cut at will."""
+        region = self._search.region.below(())
+        least = sum((m * c for m, c in zip(machines, region.costs, strict=True)), Fraction(0))
+        if not alike(self._jobs) and (cost is None or least < cost):
+            limits = zip(machines, region.costs, region.limits, strict=True)
+            region.limits = [n if each else limit for n, each, limit in limits]
+            diver = Diver(self._jobs, region, self._budget)
+            for start in self._starts(solution):
+                for dived in diver.dives(start, least, cost, slice(1)):
+                    cost = dived.cost
+                    yield dived
+                if cost == least:
+                    break
+        if self.fleets is not None and (cost is None or least < cost):
+            self.fleets.extend(self._master)
+            yield from self.fleets.cut(self._diver, self.fleets.of_fleet(machines), cost)
+
+    def _starts(self, solution: NodeSolution) -> Iterator[Undecided]:
+        """Let all jobs choose, among options that cost least at a node, then most of them."""
+        jobs, random, prices = self._jobs, self._random, np.array(solution.prices)
+        taken = _group_by_kind(solution.options)
+        paid = solution.paid + _NOTHING
+        others = _group_by_kind(
+            p for p in self._master.options if paid[p[0]] > np.array(p[1]) @ prices
+        )
+        number = _FLEET_DIVES if sum(map(len, others.values())) <= _MOST_OPTIONS else 0
+        for chance in [1.0, *[_CHOOSING] * number][:number]:
+            free = random.random(len(jobs)) < chance
+            choosing = {}
+            for kind, own in taken.items():
+                if free[kind] or len(own) > 1:
+                    more = others.get(kind, [])
+                    order = random.permutation(len(more))[:_FEW_OPTIONS].tolist()
+                    choosing[kind] = (*dict.fromkeys((*own, *(more[at] for at in order))),)
+            rows = [(k, own[0], jobs.weight(k)) for k, own in taken.items() if k not in choosing]
+            yield Undecided(choices_of(rows, len(prices)), choosing)
 
     def _near(
-        self, node: Node, solution: NodeSolution, cost: Fraction | None
+        self,
+        node: Node,
+        solution: NodeSolution,
+        cost: Fraction | None,
+        rungs: Sequence[Rung],
     ) -> Iterator[Schedule]:
-        """Free the kinds that the solution mixes options of, and some others."""
+        """Free the kinds that the solution mixes options of, and some others.
+
+        Where a fleet is more than enough, what is short at the root costs nothing, and of a hundred
+        options that cost the same most take whole machines: the root's prices tell them apart.
+        """
         jobs, region, point = self._jobs, self._search.region.below(node.path), node.point
-        shapes = Shapes(jobs.problem, region.rows)
+        shapes = Shapes(jobs.problem, [*dict.fromkeys((*region.rows, *solution.contents))])
         machines = [(row, Fraction(x)) for row, x in solution.contents.items()]
         given = point, shapes, Fractional([], machines), self._random
-        neighbourhood = Neighbourhood(jobs, region, *given)
-        most: dict[int, tuple[float, tuple[int, ...]]] = {}
-        for (kind, option), x in solution.options.items():
-            most[kind] = max(most.get(kind, (0.0, ())), (x, option))
-        rows = [(kind, option, jobs.weight(kind)) for kind, (_, option) in sorted(most.items())]
+        pairs = zip(point.vector.prices, self._root.vector.prices, strict=True)
+        prices = tuple(price + first * _LEANING for price, first in pairs)
+        leaning = point._replace(vector=point.vector._replace(prices=prices))
+        neighbourhood = Neighbourhood(jobs, region, *given, leaning)
+        taken = _group_by_kind(sorted(solution.options, key=lambda p: -solution.options[p]))
+        rows = [(kind, own[0], jobs.weight(kind)) for kind, own in taken.items()]
         origin: Rounded | Found = Rounded(choices_of(rows, len(region.blocks)), ())
-        mixed = [kind for kind, n in Counter(k for k, _ in solution.options).items() if n > 1]
         failed = number = 0
-        while failed < len(_RUNGS) and not self._budget.stopped:
+        while failed < len(rungs) and not self._budget.stopped:
             target = None if cost is None else next_below(cost, shapes.step)
             if target is not None and target < point.bound:
                 break
-            if target is not None and not number % len(_RUNGS):
+            if target is not None and rungs is _RUNGS and not number % len(rungs):
                 # Few options and machines are left for a schedule that costs no more than this
                 # fleet at its best, and programs of few are quick.
                 target = min(target, round_up(point.bound, shapes.step))
             found, _ = neighbourhood.look(
-                _RUNGS[number % len(_RUNGS)],
+                rungs[number % len(rungs)],
                 origin,
                 least=point.bound,
                 target=target,
                 budget=self._budget,
-                mixed=mixed,
+                taken=taken,
             )
             number, failed = number + 1, failed + 1
             if found is not None:
-                origin, mixed, cost, failed = found, [], found.cost, 0
+                origin, taken, cost, failed = found, {}, found.cost, 0
                 yield cast("Schedule", self._given.restore(schedule_of(shapes, jobs, found)))

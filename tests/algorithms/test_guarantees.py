@@ -159,8 +159,7 @@ class OneTooMany(OneByOne):
 
 def test_a_broken_promise_is_noticed() -> None:
     problem = Problem(
-        configurations=Configuration({"a": 2}),
-        jobs=[Job("x", 1, {"a": 1}), Job("y", 1, {"a": 1})],
+        configurations=Configuration({"a": 2}), jobs=[Job("x", 1, {"a": 1}), Job("y", 1, {"a": 1})]
     )
     assert program(problem, Reference.MILP_C) == pytest.approx(1)
     with pytest.raises(AssertionError, match="a false theorem"):

@@ -91,9 +91,7 @@ def test_the_reference_finds_the_optimum_of_every_tiny_problem(family: str) -> N
     assert tally(family, range(FEW // 3)).total() == FEW // 3
 
 
-def test_pricing_by_compiled_code_changes_no_optimum(
-    pricing: str,
-) -> None:
+def test_pricing_by_compiled_code_changes_no_optimum(pricing: str) -> None:
     for family in ("random_configurations", "limits", "max_blocks", "long_numbers"):
         assert tally(family, range(4)).total() == 4
 

@@ -262,11 +262,7 @@ def test_a_killed_run_goes_on_where_it_was(
     command = [sys.executable, "-m", "bench", *TINY, "--out", str(path.parent), *map(str, LONG)]
     stops = {**environment, "BAD_PLUGIN_STOPS": "1"}
     with subprocess.Popen(
-        command,
-        cwd=ROOT,
-        env=stops,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
+        command, cwd=ROOT, env=stops, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
     ) as run:
         while not (path.exists() and path.read_bytes().count(b"\n") >= 3):
             assert run.poll() is None, "it ended before it could be killed"

@@ -13,15 +13,7 @@ from bench.rules import RULES
 from bench.rules.parvagpu import ParvaGpu
 from bench.runs import perform
 from bench.task import NAMED, Kind, Source, Task
-from cms import (
-    Configuration,
-    Job,
-    MachineType,
-    Problem,
-    SizeBoundedConfigurations,
-    check,
-    solve,
-)
+from cms import Configuration, Job, MachineType, Problem, SizeBoundedConfigurations, check, solve
 from cms.errors import UnsupportedProblem
 from cms.fleet import gpu
 from instances.families import families, generate

@@ -83,11 +83,7 @@ def test_a_solution_that_the_checker_refuses_is_a_failed_run(
 @pytest.mark.parametrize("jobs", [0, 2_000])
 @pytest.mark.parametrize(
     "changes",
-    [
-        {"lower_bound": Fraction(3)},
-        {"schedule": Schedule()},
-        {"certificate": BlockPrices()},
-    ],
+    [{"lower_bound": Fraction(3)}, {"schedule": Schedule()}, {"certificate": BlockPrices()}],
 )
 def test_both_ways_to_recheck_find_what_is_false(
     changes: dict[str, Any], jobs: int, monkeypatch: pytest.MonkeyPatch
@@ -145,10 +141,7 @@ def test_an_idle_process_is_used_again_unless_a_fresh_one_is_wanted(
     ],
 )
 def test_a_run_that_does_not_end_is_ended(
-    changes: dict[str, Any],
-    outcome: Outcome,
-    error: str | None,
-    monkeypatch: pytest.MonkeyPatch,
+    changes: dict[str, Any], outcome: Outcome, error: str | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(bench.processes, "_seconds", lambda task, stage: 0.0)
     # So long a run that no answer can be there at once, on a busy machine either.

@@ -61,11 +61,7 @@ def test_a_line_says_what_is_proved_by_whom_and_how_far_the_rest_is() -> None:
 
 
 @pytest.mark.parametrize(
-    ("more", "column"),
-    [
-        (row("auto", 2), "nothing"),
-        (row("auto", 1, 21, 19), "worse"),
-    ],
+    ("more", "column"), [(row("auto", 2), "nothing"), (row("auto", 1, 21, 19), "worse")]
 )
 def test_no_schedule_and_one_worse_than_best_fit_are_red(more: RunRow, column: str) -> None:
     rows = [one for one in ROWS if one.instance != more.instance or one.algorithm != "auto"]

@@ -133,11 +133,7 @@ WRONG_WISHES = {
 
 @pytest.mark.parametrize(("arguments", "message"), WRONG_WISHES.values(), ids=WRONG_WISHES)
 def test_wishes_that_cannot_be_meant_exit_with_2(
-    arguments: list[str],
-    message: str,
-    plan: Path,
-    nodes: Path,
-    capsys: pytest.CaptureFixture[str],
+    arguments: list[str], message: str, plan: Path, nodes: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     table = ["--nodes", str(nodes)] if arguments else []
     assert run(["place", str(plan), *table, *arguments]) == 2

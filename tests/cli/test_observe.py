@@ -10,10 +10,7 @@ from pathlib import Path
 import pytest
 
 from cms.cli.app import run
-from cms.fleet.deployment import (
-    Instance,
-    read_deployment,
-)
+from cms.fleet.deployment import Instance, read_deployment
 from tests.cli.fleets import CUT, LGI, QUERY, flat, fleet, written
 from tests.cli.shared import error_of
 from tests.fleet.cluster import device, node, pod, slices

@@ -80,11 +80,7 @@ def test_overheads_come_from_a_table(
     ],
 )
 def test_options_that_do_not_go_together_are_refused(
-    made: list[str],
-    options: list[str],
-    code: int,
-    message: str,
-    capsys: pytest.CaptureFixture[str],
+    made: list[str], options: list[str], code: int, message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run([*made, *options]) == code
     assert message in capsys.readouterr().err

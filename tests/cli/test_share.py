@@ -93,12 +93,7 @@ def test_options_reach_the_method_and_json_is_the_document(
     ("table", "text", "code", "words"),
     [
         ("online", ONLINE.replace("20.2", "0.202"), 1, "looks like a fraction; expected per cent"),
-        (
-            "offline",
-            OFFLINE.replace("index", "indx"),
-            1,
-            "no offline model 'indx' was measured",
-        ),
+        ("offline", OFFLINE.replace("index", "indx"), 1, "no offline model 'indx' was measured"),
         ("pairs", PAIRS.replace("0.7", "7"), 1, "expected at most 1: a part of what the model"),
         ("online", "", 1, "the file is empty"),
     ],

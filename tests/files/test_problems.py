@@ -7,11 +7,7 @@ from fractions import Fraction
 
 from hypothesis import given
 
-from cms.files import (
-    lay_out,
-    problem_from_json,
-    problem_to_json,
-)
+from cms.files import lay_out, problem_from_json, problem_to_json
 from cms.problem.problem import Problem
 from tests.files.documents import PROBLEM, parsed, problems
 from tests.files.test_schemas import require_valid

@@ -34,9 +34,7 @@ def stand_ins(folder: Path, deployment: Deployment, **options: object) -> dict[s
 
 
 def observed(
-    nodes: Mapping[str, StandInNode],
-    known: Deployment | None = None,
-    exports: Iterable[Given] = (),
+    nodes: Mapping[str, StandInNode], known: Deployment | None = None, exports: Iterable[Given] = ()
 ) -> Deployment:
     """What the nodes' own texts, and what mig-parted exported of them, say."""
     given = []

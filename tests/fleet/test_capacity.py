@@ -34,11 +34,7 @@ from cms.fleet import (
 )
 from cms.fleet.serving.load_curve import key_of
 from cms.fleet.serving.loads import _FOLDER, digest, sustainable_load
-from cms.fleet.simulation.load_curves import (
-    LOADS,
-    load_curves,
-    run_lengths,
-)
+from cms.fleet.simulation.load_curves import LOADS, load_curves, run_lengths
 from instances import published
 from tests.samples import few
 

@@ -67,10 +67,7 @@ def test_a_deployment_is_read_back_equal(deployment: Deployment) -> None:
 @given(deployments(), st.randoms(use_true_random=False))
 def test_the_order_of_parts_does_not_matter(deployment: Deployment, random: object) -> None:
     nodes = tuple(
-        replace(
-            node,
-            gpus=tuple(replace(c, instances=c.instances[::-1]) for c in node.gpus[::-1]),
-        )
+        replace(node, gpus=tuple(replace(c, instances=c.instances[::-1]) for c in node.gpus[::-1]))
         for node in deployment.nodes[::-1]
     )
     assert replace(deployment, nodes=nodes) == deployment
@@ -88,10 +85,7 @@ def test_a_plan_travels_with_its_certificate() -> None:
     ("edit", "says"),
     [
         (lambda d: d["points"][0].update(supply_rps=99), "supply_rps .* by the rule 'half'"),
-        (
-            lambda d: first(d).update(gpu="h100-80gb"),
-            'gpu \\(node .a.\\) is "h100-80gb"',
-        ),
+        (lambda d: first(d).update(gpu="h100-80gb"), 'gpu \\(node .a.\\) is "h100-80gb"'),
         (
             lambda d: d["nodes"][0]["gpus"][0]["instances"][0].update(point="no"),
             'point \\(node .a.\\) is "no"',

@@ -24,12 +24,7 @@ from cms.fleet.deployment import (
     State,
     difference,
 )
-from cms.fleet.deployment.observation.age import (
-    StaleObservation,
-    age_of,
-    in_words,
-    refuse_stale,
-)
+from cms.fleet.deployment.observation.age import StaleObservation, age_of, in_words, refuse_stale
 from cms.fleet.deployment.room import fragmentation, room_of
 from cms.fleet.report.deployments import (
     deployment_report,

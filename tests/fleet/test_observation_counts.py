@@ -60,9 +60,7 @@ def test_counts_tell_the_gpus_where_they_can_be_so_in_one_way(
     assert len(said) <= 1, "each once, and under one name"
 
 
-@given(
-    st.lists(st.sampled_from([None, {}, *gpu("a30-24gb").multisets()]), min_size=1, max_size=3),
-)
+@given(st.lists(st.sampled_from([None, {}, *gpu("a30-24gb").multisets()]), min_size=1, max_size=3))
 def test_counts_are_enough_just_where_no_other_gpus_have_them(held: list[Any]) -> None:
     kinds = [{}, {"whole": 1}, *(dict(each) for each in gpu("a30-24gb").multisets())]
     mine = sum((Counter(each if each is not None else {"whole": 1}) for each in held), Counter())

@@ -16,10 +16,7 @@ from cms.errors import CmsError, FileError
 from cms.files.node import Node
 from cms.files.source import Source
 from cms.files.yaml_text import read_yaml_or_json
-from cms.fleet.deployment import (
-    Mode,
-    State,
-)
+from cms.fleet.deployment import Mode, State
 from cms.fleet.deployment.observation.facts import GpuFacts, NodeFacts, Stated
 from cms.fleet.deployment.observation.kubernetes import facts_of_kubernetes, is_kubernetes
 from cms.fleet.deployment.observation.merge import merge

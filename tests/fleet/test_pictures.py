@@ -71,11 +71,7 @@ def test_blocks_of_a_size_bounded_machine_are_as_wide_as_their_sizes() -> None:
     found = solve(problem)
     (bar,) = machine_bars(problem, found.schedule, 10)
     assert bar.slices == 6
-    assert [(cell.width, cell.service) for cell in bar.cells] == [
-        (3, "j"),
-        (2, NASTY),
-        (1, None),
-    ]
+    assert [(cell.width, cell.service) for cell in bar.cells] == [(3, "j"), (2, NASTY), (1, None)]
     ElementTree.fromstring(solution_picture(problem, found, "shares"))
 
 

@@ -94,21 +94,14 @@ def test_a_gpu_shows_its_instances_and_what_idles(plan: Plan) -> None:
     assert {
         (each.profile, each.count, *(one.service for one in each.serves))
         for each in second.instances
-    } == {
-        ("3g.40gb", 1, "chat"),
-        ("1g.10gb", 3, "images"),
-        ("1g.10gb", 1),
-    }
+    } == {("3g.40gb", 1, "chat"), ("1g.10gb", 3, "images"), ("1g.10gb", 1)}
     chat = second.instances[0].serves[0]
     assert (chat.rate_rps, chat.slack_ms) == (Fraction("100.5"), 100 - chat.point.latency_ms)
 
 
 def test_a_block_given_to_a_service_it_cannot_serve_counts_as_idle(plan: Plan) -> None:
     shape = Configuration({"4g.40gb": 1, "3g.40gb": 1}, A100)
-    groups = [
-        *plan.solution.schedule.groups,
-        MachineGroup(shape, {("4g.40gb", "images"): 1}, 2),
-    ]
+    groups = [*plan.solution.schedule.groups, MachineGroup(shape, {("4g.40gb", "images"): 1}, 2)]
     wasteful = Plan(
         plan.serving, replace(plan.solution, schedule=Schedule(groups), cost=Fraction(4))
     )

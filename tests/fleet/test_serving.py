@@ -257,10 +257,7 @@ def two_gpus() -> dict[str, Any]:
         ({"services": [service(allowed=["1g.10gb"])]}, "allows only 1g.10gb.*measured on 3g.40gb"),
         (two_gpus(), "nothing was measured on h100-80gb, only on a100-80gb"),
         (
-            {
-                "points": [point(model="vgg16"), point(processes=4)],
-                "max_processes": 3,
-            },
+            {"points": [point(model="vgg16"), point(processes=4)], "max_processes": 3},
             "every operating point of model 'bert' was left out",
         ),
         (

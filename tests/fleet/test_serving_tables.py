@@ -9,13 +9,7 @@ from pathlib import Path
 import pytest
 
 from cms.errors import FileError, InvalidProblem
-from cms.fleet import (
-    OperatingPoint,
-    Service,
-    as_problem,
-    read_operating_points,
-    read_services,
-)
+from cms.fleet import OperatingPoint, Service, as_problem, read_operating_points, read_services
 
 SERVICES = "service,model,rate_rps,latency_limit_ms"
 POINTS = "model,device,profile,processes,batch,throughput_rps,latency_ms"

@@ -217,8 +217,7 @@ def _plan(trial: _Trial, folder: Path, seed: Seed) -> None:
     if parts is not None:
         plan = checker.parse_document(path.read_text("utf-8-sig"))
         faults = trial.limited(
-            "the parts of a plan",
-            lambda: checker.check_solution(plan["problem"], plan["solution"]),
+            "the parts of a plan", lambda: checker.check_solution(plan["problem"], plan["solution"])
         )
         trial.agree("problem and solution of the plan", parts, faults == [])
     # the second checker knows of GPUs only how they can be cut, and no services: it may pass more

@@ -151,9 +151,7 @@ PAIRS = problem([{"blocks": {"a": 2}}], {"j": (4, {"a": 1})})
 # One machine exists and two are needed. The price 1 of the block and 1 of the limit prove it: a
 # machine that costs nothing is worth 1 <= 0 + 1, and 2 - 1 > 0.
 ONE_IS_TOO_FEW = problem(
-    [{"blocks": {"a": 1}}],
-    {"j": (2, {"a": 1})},
-    [{"name": "machine", "limit": 1}],
+    [{"blocks": {"a": 1}}], {"j": (2, {"a": 1})}, [{"name": "machine", "limit": 1}]
 )
 INFEASIBLE = solution(
     ONE_IS_TOO_FEW,

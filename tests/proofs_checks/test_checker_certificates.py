@@ -25,11 +25,7 @@ def branch(on: Document, at_most: int, below: Document, above: Document) -> Docu
 
 
 def leaf(prices: Document, *multipliers: Any, limit_prices: Document | None = None) -> Document:
-    return {
-        "prices": prices,
-        "limit_prices": limit_prices or {},
-        "multipliers": list(multipliers),
-    }
+    return {"prices": prices, "limit_prices": limit_prices or {}, "multipliers": list(multipliers)}
 
 
 # --- prices ---------------------------------------------------------------------------------------
@@ -89,9 +85,7 @@ def test_a_ray_from_a_limit_proves_infeasibility() -> None:
     # nothing more than that every schedule costs at least 0.
     for limit, bound in [(1, None), (2, 0)]:
         limited = problem(
-            [{"blocks": {"a": 1}}],
-            {"j": (2, {"a": 1})},
-            [{"name": "machine", "limit": limit}],
+            [{"blocks": {"a": 1}}], {"j": (2, {"a": 1})}, [{"name": "machine", "limit": limit}]
         )
         assert certificate_bound(limited, leaf({"a": 1}, limit_prices={"machine": 1})) == bound
 

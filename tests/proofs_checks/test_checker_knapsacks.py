@@ -216,9 +216,7 @@ def test_types_within_a_hair_of_one_another_are_settled_without_lists(
 
 @given(
     st.lists(
-        st.tuples(st.integers(1, 9), st.integers(-9, 9), st.integers(-9, 9)),
-        min_size=2,
-        max_size=5,
+        st.tuples(st.integers(1, 9), st.integers(-9, 9), st.integers(-9, 9)), min_size=2, max_size=5
     ),
     st.sampled_from([10**2, 10**5, 10**15, 10**30]),
     st.integers(1, 2_000),

@@ -174,10 +174,7 @@ def test_what_the_package_writes_is_valid_and_holds() -> None:
             cms.Job("wide", wide, {"3g": wide, "s": wide / 2, "t": wide / 3}),
             cms.Job("nothing", 0, {}),
         ],
-        machine_types=[
-            cms.MachineType("a100", "1.5", limit=4),
-            cms.MachineType("shared", "1/3"),
-        ],
+        machine_types=[cms.MachineType("a100", "1.5", limit=4), cms.MachineType("shared", "1/3")],
     )
     nobody = several.replace(
         machine_types=[cms.MachineType("a100", limit=1), cms.MachineType("shared", limit=0)]

@@ -354,13 +354,7 @@ FAULTS = [
         lambda width, machines, total: (total, machines * width - total - 1 or 1),
         "list_hardness",
     ),
-    Fault(
-        "duals too high",
-        prices,
-        "dual_prices",
-        scaled_dual(Fraction(11, 10)),
-        "prices",
-    ),
+    Fault("duals too high", prices, "dual_prices", scaled_dual(Fraction(11, 10)), "prices"),
     Fault("duals too low", prices, "dual_prices", scaled_dual(Fraction(9, 10)), "prices"),
     Fault("jobs buy dearly", prices, "cheapest", dearest_option, "prices"),
     Fault(
@@ -401,8 +395,7 @@ def plain(name: str, cases: int) -> Callable[[], None]:
 #: One for each theorem; what else is planted in it is for the long run.
 KEPT = [
     pytest.param(
-        fault,
-        marks=[pytest.mark.long] if fault.check in [one.check for one in FAULTS[:at]] else [],
+        fault, marks=[pytest.mark.long] if fault.check in [one.check for one in FAULTS[:at]] else []
     )
     for at, fault in enumerate(FAULTS)
 ]

@@ -188,11 +188,7 @@ def best_placement(
     everything = tuple(sorted(wanted.counts.items(), key=lambda item: item[0].order))
     return max(
         (
-            (
-                -sum(max(0, n - wanted.gpus.get(key, 0)) for key, n in used),
-                *score,
-                -len(nodes),
-            )
+            (-sum(max(0, n - wanted.gpus.get(key, 0)) for key, n in used), *score, -len(nodes))
             for (placed, used, nodes), score in states.items()
             if placed == everything
         ),
@@ -252,10 +248,7 @@ def keeps_wishes(deployment: Deployment, wanted: Wanted, wishes: Wishes) -> bool
 
 
 def _keeps(
-    fleet: Deployment,
-    wanted: Wanted,
-    wishes: Wishes,
-    held: dict[tuple[str, int], Counter[Kind]],
+    fleet: Deployment, wanted: Wanted, wishes: Wishes, held: dict[tuple[str, int], Counter[Kind]]
 ) -> bool:
     services = {s.name for s in wanted.services}
     of = {

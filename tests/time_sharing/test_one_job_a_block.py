@@ -4,11 +4,7 @@ from __future__ import annotations
 
 from hypothesis import given
 
-from cms import (
-    Problem,
-    TimeSharedJob,
-    TimeSharedProblem,
-)
+from cms import Problem, TimeSharedJob, TimeSharedProblem
 from cms.referee.kinds import referee_of
 from tests.files.documents import problems
 

@@ -8,12 +8,7 @@ import numpy as np
 import pytest
 
 from algorithms.aggregated import program
-from algorithms.aggregated.program import (
-    Aggregated,
-    certificate,
-    doubled,
-    one_block_each,
-)
+from algorithms.aggregated.program import Aggregated, certificate, doubled, one_block_each
 from algorithms.aggregated.tidy import without_waste
 from algorithms.tables.integers import Counts, Tables, without_limits
 from cms import Configuration, Job, Problem, check

@@ -11,15 +11,7 @@ from hypothesis import given
 from algorithms.aggregated.program import Aggregated, solved
 from algorithms.tables import integers
 from algorithms.tables.integers import Tables
-from cms import (
-    Job,
-    MachineType,
-    Problem,
-    SizeBoundedConfigurations,
-    Verdict,
-    check,
-    solve,
-)
+from cms import Job, MachineType, Problem, SizeBoundedConfigurations, Verdict, check, solve
 from cms.reduction.reduction import reduce
 from tests.property.problems import size_bounded, source
 from tests.samples import few

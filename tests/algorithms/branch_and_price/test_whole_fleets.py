@@ -53,6 +53,25 @@ def test_fleets_are_looked_for_again_once_branches_raise_the_bound() -> None:
     assert solve(families.generate("cluster-fleet", **given), time_limit=60).cost == 5630
 
 
+@pytest.mark.parametrize(
+    ("family", "n", "seed", "given", "cost"),
+    [
+        (
+            "mixed-fleet",
+            32,
+            1124697384,
+            {"cost_step": "0.01", "limits": "tight", "types": 4},
+            27.26,
+        ),
+        ("size-bounded-mixed", 42, 2552819479, {"m": 5, "mig_cost": "0.9"}, 33.5),
+    ],
+    ids=["all jobs are free at a node", "dives within a fleet"],
+)
+def test_nodes_lead_to_schedules(family: str, n: int, seed: int, given: Any, cost: float) -> None:
+    problem = families.generate(family, n=n, seed=seed, **given)
+    assert solve(problem, time_limit=60).cost == Fraction(str(cost))
+
+
 def test_programs_take_hundreds_of_kinds() -> None:
     # a rack costs as much as 19 machines; programs of a few dozen free jobs end at 825
     assert solve(generate("racks", n=400, seed=2), time_limit=60).cost == 823

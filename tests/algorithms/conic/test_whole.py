@@ -9,12 +9,7 @@ from typing import Any
 import pytest
 
 from algorithms.conic import Conic, ConicOptions
-from cms import (
-    MachineType,
-    Problem,
-    check,
-    solve,
-)
+from cms import MachineType, Problem, check, solve
 from instances.families import generate
 from tests.algorithms.conic.parts import of, random_problem, solved
 from tests.oracle import optimum

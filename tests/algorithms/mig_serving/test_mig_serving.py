@@ -10,14 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import cms
-from cms import (
-    Configuration,
-    Job,
-    Problem,
-    Status,
-    StopReason,
-    check,
-)
+from cms import Configuration, Job, Problem, Status, StopReason, check
 from cms.plugin.registry import load_instance
 from instances.families import generate
 from tests.oracle import optimum

@@ -32,10 +32,7 @@ def node(*cards: tuple[Instance, ...], mode: Mode = Mode.MIG) -> Deployment:
     return Deployment((FleetNode("node-a", held),))
 
 
-NOW = node(
-    (Instance("4g.40gb", 0), Instance("2g.20gb", 4), THEIRS),
-    (Instance("3g.40gb", 0),),
-)
+NOW = node((Instance("4g.40gb", 0), Instance("2g.20gb", 4), THEIRS), (Instance("3g.40gb", 0),))
 NEXT = node(
     (Instance("2g.20gb", 0), Instance("2g.20gb", 4), THEIRS),
     (Instance("3g.40gb", 4), Instance("3g.40gb", 0)),

@@ -12,14 +12,7 @@ import pytest
 from hypothesis import given, settings
 
 from cms.fleet import gpu
-from cms.fleet.deployment import (
-    Deployment,
-    FleetGpu,
-    FleetNode,
-    Mode,
-    State,
-    check_deployment,
-)
+from cms.fleet.deployment import Deployment, FleetGpu, FleetNode, Mode, State, check_deployment
 from cms.fleet.deployment.export import ExportOptions, export
 from tests.fleet.deployments import deployments
 from tests.fleet.export.cases import MIXED

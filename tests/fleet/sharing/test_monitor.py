@@ -27,15 +27,7 @@ from cms.fleet import (
     read_monitor,
 )
 from cms.fleet.sharing import monitor_metrics
-from cms.fleet.sharing.monitor import (
-    ACTIONS,
-    SIGNALS,
-    STATES,
-    TABLE,
-    Cell,
-    Signal,
-    Timer,
-)
+from cms.fleet.sharing.monitor import ACTIONS, SIGNALS, STATES, TABLE, Cell, Signal, Timer
 from cms.fleet.sharing.predictor import MODELS
 from cms.fleet.simulation.sharing_loop import Terms
 from proofs_checks.finding import Breach

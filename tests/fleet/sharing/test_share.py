@@ -20,13 +20,7 @@ from cms.errors import (
     UnsupportedProblem,
 )
 from cms.fleet import share as share_by_page
-from cms.fleet.sharing import (
-    AssignmentPrices,
-    SharingIncumbent,
-    SharingPlan,
-    SharingProblem,
-    share,
-)
+from cms.fleet.sharing import AssignmentPrices, SharingIncumbent, SharingPlan, SharingProblem, share
 from cms.fleet.sharing.edge_problems import SHARING_CROWDS, SHARING_EDGE_PROBLEMS, posed
 from cms.testing import CHECKS
 from cms.testing.checks import Laboratory

@@ -87,11 +87,7 @@ def test_what_is_measured_beside_is_a_note(tmp_path: Path) -> None:
         (read_offline, OFFLINE.replace("index", "train"), 'workload "train" is there twice'),
         (read_offline, OFFLINE.replace("resnet50,1", "resnet50,0"), "expected a number > 0"),
         (read_offline, OFFLINE.replace("3,", "3.5,"), "expected a whole number >= 0"),
-        (
-            read_measured_pairs,
-            PAIRS.replace("0.7", "1.7"),
-            "is 1.7, expected at most 1: a part",
-        ),
+        (read_measured_pairs, PAIRS.replace("0.7", "1.7"), "is 1.7, expected at most 1: a part"),
         (
             read_measured_pairs,
             PAIRS.replace("\n", ",1\n").replace("slowdown,1", "slowdown,slo"),
@@ -135,11 +131,7 @@ def test_weights_are_as_measured_at_shares_around_the_one_left(tmp_path: Path) -
             "beside online class 'a30 20%' (no model) on 'a30'; give the online side a model, in "
             "the column 'model' of its table",
         ),
-        (
-            gpu(20),
-            OfflineClass("resnet5", count=1),
-            "no offline model 'resnet5' was measured",
-        ),
+        (gpu(20), OfflineClass("resnet5", count=1), "no offline model 'resnet5' was measured"),
         (
             OnlineClass("a3", count=1, sm_activity=20, model="bert"),
             TRAIN,

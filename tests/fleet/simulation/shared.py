@@ -6,14 +6,7 @@ from fractions import Fraction
 
 from cms.fleet.reconciling import Rates
 from cms.fleet.sharing import MeasuredPair, OfflineClass, OnlineClass, SharingProblem
-from cms.fleet.simulation.sharing_loop import (
-    Diurnal,
-    Noise,
-    SharedDay,
-    Terms,
-    Traced,
-    share_day,
-)
+from cms.fleet.simulation.sharing_loop import Diurnal, Noise, SharedDay, Terms, Traced, share_day
 
 STILL = Diurnal(swing=0, noise=Noise(0, 0))
 LONG = 10_000  # hours of a job, so that none ends

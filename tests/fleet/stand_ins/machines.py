@@ -168,11 +168,7 @@ class StandInNode:
         out: list[str] = []
         error: list[str] = []
         code = mig_parted.main(
-            arguments,
-            {STATE: str(self.state_file)},
-            out.append,
-            error.append,
-            lambda: text,
+            arguments, {STATE: str(self.state_file)}, out.append, error.append, lambda: text
         )
         return Ran(code, "".join(out), "".join(error))
 

@@ -10,14 +10,7 @@ from __future__ import annotations
 import os
 import sys
 
-from tests.fleet.stand_ins.command_line import (
-    HELP,
-    MIG_OPTIONS,
-    OPTIONS,
-    RESTRICTED,
-    Usage,
-    parsed,
-)
+from tests.fleet.stand_ins.command_line import HELP, MIG_OPTIONS, OPTIONS, RESTRICTED, Usage, parsed
 from tests.fleet.stand_ins.driver import (
     INVALID,
     NOT_FOUND,

@@ -243,11 +243,7 @@ def test_mode_is_pending_on_ampere_until_a_reset(tmp_path: Path) -> None:
     assert refused.code == 255
     assert f"  GPU {bus}: In use by another client\n" in refused.text
     node.leave(pid)
-    assert node.smi(f"-i {bus} -r") == (
-        0,
-        f"GPU {bus} was successfully reset.\nAll done.\n",
-        "",
-    )
+    assert node.smi(f"-i {bus} -r") == (0, f"GPU {bus} was successfully reset.\nAll done.\n", "")
     assert node.smi(modes).text == "Enabled, Enabled\n"
 
 

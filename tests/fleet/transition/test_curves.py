@@ -11,12 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cms.errors import InvalidOption
-from cms.fleet.deployment.transition import (
-    Durations,
-    Schedule,
-    Transition,
-    schedule,
-)
+from cms.fleet.deployment.transition import Durations, Schedule, Transition, schedule
 from cms.fleet.deployment.transition.curves import (
     Curve,
     capacity_curve,

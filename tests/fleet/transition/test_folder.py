@@ -15,23 +15,9 @@ import pytest
 
 from cms.errors import InvalidOption, InvalidProblem
 from cms.files.folders import write_folder
-from cms.fleet.deployment import (
-    Deployment,
-    FleetGpu,
-    FleetNode,
-    Instance,
-    Seen,
-    State,
-    difference,
-)
+from cms.fleet.deployment import Deployment, FleetGpu, FleetNode, Instance, Seen, State, difference
 from cms.fleet.deployment.labels import point_label
-from cms.fleet.deployment.transition import (
-    Transition,
-    What,
-    lowest_capacity,
-    reversal,
-    transition,
-)
+from cms.fleet.deployment.transition import Transition, What, lowest_capacity, reversal, transition
 from cms.fleet.deployment.transition.folder import (
     FolderOptions,
     folder_of,

@@ -13,14 +13,7 @@ from hypothesis import strategies as st
 
 from cms.cli.app import run
 from cms.fleet import OperatingPoint, Service
-from cms.fleet.deployment import (
-    Deployment,
-    FleetGpu,
-    FleetNode,
-    Instance,
-    Work,
-    write_deployment,
-)
+from cms.fleet.deployment import Deployment, FleetGpu, FleetNode, Instance, Work, write_deployment
 from cms.fleet.deployment.transition import read_transition
 from cms.fleet.serving import RULES
 

@@ -149,9 +149,7 @@ def in_rings(step: int) -> Plan:
     cut = Configuration({"mps:60": 1, "mps:40": 1}, CARD.key)
     groups = [
         MachineGroup(
-            cut,
-            {("mps:60", Mix({name: 8})): 1, ("mps:40", Mix({ring[(at + step) % 3]: 8})): 1},
-            1,
+            cut, {("mps:60", Mix({name: 8})): 1, ("mps:40", Mix({ring[(at + step) % 3]: 8})): 1}, 1
         )
         for ring in ("abc", "def")
         for at, name in enumerate(ring)

@@ -17,12 +17,7 @@ from cms.errors import InvalidProblem
 from cms.fleet.deployment import Deployment, FleetGpu, FleetNode, Instance, Mode, Seen
 from cms.fleet.deployment.export import ExportOptions
 from cms.fleet.deployment.labels import point_label
-from cms.fleet.deployment.transition import (
-    Transition,
-    What,
-    reversal,
-    transition,
-)
+from cms.fleet.deployment.transition import Transition, What, reversal, transition
 from cms.fleet.deployment.transition.folder import (
     ACTUATORS,
     FolderOptions,

@@ -12,9 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cms import (
-    check,
-)
+from cms import check
 from cms.fleet import Plan, as_problem, rightsize
 from cms.fleet.serving import OperatingPoint, Service, loads
 from cms.fleet.what_if import Relaxation, Rightsizing

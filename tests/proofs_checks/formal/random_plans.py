@@ -71,10 +71,7 @@ class Random:
                     }
                 )
         jobs = {
-            f"j{j}": (
-                str(self._amount(30, 0.1)),
-                {i: str(self._amount(9, 0.3)) for i in blocks},
-            )
+            f"j{j}": (str(self._amount(30, 0.1)), {i: str(self._amount(9, 0.3)) for i in blocks})
             for j in range(rng.randint(0, 3))
         }
         return {**problem(configurations, jobs, types), "blocks": blocks}

@@ -11,11 +11,7 @@ import shlex
 from collections.abc import Iterator, Mapping, Sequence
 
 from tests.fleet.stand_ins.kubernetes import geometry, mig_configs
-from tests.fleet.stand_ins.kubernetes.allocation import (
-    claims,
-    synthetic_slices,
-    worst_first_fit,
-)
+from tests.fleet.stand_ins.kubernetes.allocation import claims, synthetic_slices, worst_first_fit
 from tests.fleet.stand_ins.kubernetes.nodes import Gpu, Machine
 from tests.fleet.stand_ins.kubernetes.rules import label_value, rule_faults
 from tests.fleet.stand_ins.kubernetes.schemas import VERSIONS, documents, schema_faults
