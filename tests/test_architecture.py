@@ -129,7 +129,7 @@ BUDGETS = {
     "algorithms.solvers": 750,
     "algorithms.tables": 363,
     "algorithms.prices": 1_945,
-    "algorithms.branch_and_price": 3_677,
+    "algorithms.branch_and_price": 3_687,
     "algorithms.aggregated": 1_030,
     "algorithms.time_sharing": 1_950,
     "algorithms.conic": 570,
@@ -144,7 +144,7 @@ BUDGETS = {
     "cms.fleet": 62_230,
     "proofs_checks": 16_900,
     "bench": 13_200,
-    "tests": 73_190,
+    "tests": 73_203,
 }
 
 

@@ -11,6 +11,7 @@ the second best (limited discrepancy search; Sadykov, Vanderbeck, Pessoa, Tahiri
 
 from __future__ import annotations
 
+from collections import Counter
 from fractions import Fraction
 from itertools import combinations
 from math import floor
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from cms.plugin.algorithm import Budget
+    from cms.problem.parts import Configuration
 
     from ..prices.choices import AnyChoices
     from ..prices.jobs import Jobs
@@ -86,7 +88,9 @@ class Dived(NamedTuple):
 
     def schedule(self, jobs: Jobs) -> Any:
         """Put what the jobs take on the machines."""
-        machines = {configuration_of(jobs.problem, row): n for row, n in self.machines.items()}
+        machines: Counter[Configuration] = Counter()
+        for row, n in self.machines.items():  # a listed one and one of a set may be equal
+            machines[configuration_of(jobs.problem, row)] += n
         return self.choices.schedule(jobs, machines)
 
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 class Rung(NamedTuple):
     """One attempt: how many kinds are free, with how many options each, and SCIP's nodes.
 
-    No more kinds are free once they have so many options together.
+    Once all kinds that are free have ``all_options``, no more become so; the default is no limit.
     """
 
     kinds: int
@@ -39,7 +39,7 @@ FIRST_RUNGS = (Rung(60, 15, 100), Rung(40, 12, 50), Rung(60, 15, 100), Rung(200,
 
 
 class Neighbourhood:
-    """What is nearly best at the prices of a search."""
+    """What is nearly best at prices: machines at those of ``point``, options at ``leaning``."""
 
     def __init__(
         self,

@@ -224,10 +224,11 @@ class _Tree:
                 yield from self._hear(self._schedules.whole(least, self._cost))
 
     def _hear(self, schedules: Iterator[Schedule]) -> Iterator[Schedule]:
-        """Yield schedules, and keep the cost of the last; without any before, the first will do."""
+        """Yield schedules, and keep the least cost; without any before, the first will do."""
         for schedule in schedules:
             yield schedule
-            self._cost = schedule.cost(self._given.original)
+            cost = schedule.cost(self._given.original)
+            self._cost = cost if self._cost is None else min(cost, self._cost)
             if self._free:
                 return
 

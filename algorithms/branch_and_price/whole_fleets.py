@@ -4,7 +4,8 @@ Where many jobs are alike and many machines are cut at will, a fractional packin
 machines nearly always is as good as a whole one: how many machines of each type there are, and how
 many jobs of a kind take which option, is all that is hard. That is a program of up to some thousand
 whole numbers, which SCIP solves (theory 6.6). Below branches that settle the numbers of machines it
-finds what all jobs take; where no machine is cut at will, a neighbourhood search does.
+finds what all jobs take, and so do dives; where kinds are few, or no machine is cut at will, a
+neighbourhood search does.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from ..prices.choices import choices_of
 from ..prices.fraction import Fractional
 from ..solvers.floats import near
 from ..solvers.linear import MixedProgram
-from .dive import Diver
+from .dive import MOST_UNDECIDED, Diver
 from .neighbourhood import Neighbourhood, Rung
 from .options import NearOptions
 from .program import Found, schedule_of
@@ -250,10 +251,11 @@ _RUNGS = (Rung(400, 15, 100, 400), Rung(40, 15, 100), Rung(60, 15, 100))
 _ALL_RUNGS = (Rung(_ALL_FREE, 40, 100),)
 #: What part of the root's prices is added to a node's.
 _LEANING = Fraction(1, 64)
-#: Dives within a fleet: so many, if there are no more options in all; the part of the kinds that
-#: chooses again after the first, each among so many options.
-_FLEET_DIVES, _MOST_OPTIONS, _CHOOSING, _FEW_OPTIONS = 8, 8_000, 0.8, 6
-#: Options whose reduced cost is less, in the region's unit, cost nothing more.
+#: Dives within the fleet of a node, and the most options that all kinds have in them.
+_FLEET_DIVES, _MOST_OPTIONS = 8, 8_000
+#: The part of the kinds that chooses in dives after the first; how many options each chooses among.
+_CHOOSING, _FEW_OPTIONS = 0.8, 6
+#: Reduced costs below this, in the region's unit, count as 0.
 _NOTHING = 1e-6
 
 
@@ -312,29 +314,32 @@ class NodeSchedules:
         least = sum((m * c for m, c in zip(machines, region.costs, strict=True)), Fraction(0))
         if not alike(self._jobs) and (cost is None or least < cost):
             limits = zip(machines, region.costs, region.limits, strict=True)
-            region.limits = [n if each else limit for n, each, limit in limits]
+            region.limits = [
+                n if each and (limit is None or n < limit) else limit for n, each, limit in limits
+            ]
             diver = Diver(self._jobs, region, self._budget)
             for start in self._starts(solution):
                 for dived in diver.dives(start, least, cost, slice(1)):
                     cost = dived.cost
                     yield dived
-                if cost == least:
+                if cost == least or self._budget.stopped:
                     break
         if self.fleets is not None and (cost is None or least < cost):
             self.fleets.extend(self._master)
             yield from self.fleets.cut(self._diver, self.fleets.of_fleet(machines), cost)
 
     def _starts(self, solution: NodeSolution) -> Iterator[Undecided]:
-        """Let all jobs choose, among options that cost least at a node, then most of them."""
+        """Let all kinds choose among options of no reduced cost; then most, drawn at random."""
         jobs, random, prices = self._jobs, self._random, np.array(solution.prices)
         taken = _group_by_kind(solution.options)
         paid = solution.paid + _NOTHING
         others = _group_by_kind(
             p for p in self._master.options if paid[p[0]] > np.array(p[1]) @ prices
         )
-        number = _FLEET_DIVES if sum(map(len, others.values())) <= _MOST_OPTIONS else 0
-        for chance in [1.0, *[_CHOOSING] * number][:number]:
-            free = random.random(len(jobs)) < chance
+        if sum(map(len, others.values())) > _MOST_OPTIONS or len(jobs) > MOST_UNDECIDED:
+            return
+        for number in range(_FLEET_DIVES):
+            free = random.random(len(jobs)) < (_CHOOSING if number else 1.0)
             choosing = {}
             for kind, own in taken.items():
                 if free[kind] or len(own) > 1:
@@ -353,8 +358,8 @@ class NodeSchedules:
     ) -> Iterator[Schedule]:
         """Free the kinds that the solution mixes options of, and some others.
 
-        Where a fleet is more than enough, what is short at the root costs nothing, and of a hundred
-        options that cost the same most take whole machines: the root's prices tell them apart.
+        Where a fleet is more than enough, blocks that are short at the root cost nothing, and many
+        options cost the same. Part of the root's prices, added to a node's, tells them apart.
         """
         jobs, region, point = self._jobs, self._search.region.below(node.path), node.point
         shapes = Shapes(jobs.problem, [*dict.fromkeys((*region.rows, *solution.contents))])

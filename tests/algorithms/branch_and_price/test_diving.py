@@ -13,7 +13,7 @@ from algorithms.branch_and_price.dive import Dive, Dived, Diver
 from algorithms.branch_and_price.rounding import Undecided
 from algorithms.prices.choices import Choices, choices_of
 from algorithms.prices.jobs import Jobs
-from algorithms.prices.region import Region, configuration_of
+from algorithms.prices.region import Region, Row, configuration_of
 from algorithms.prices.search import PriceSearch, fractional
 from cms import Configuration, Job, MachineType, Problem, Schedule, SizeBoundedConfigurations, check
 from cms.plugin.algorithm import Budget
@@ -218,3 +218,16 @@ def test_jobs_that_have_not_decided_take_options_that_serve_them() -> None:
             assert dive.least <= least
     assert mixtures > number
     assert best > number * 3 // 4
+
+
+def test_machines_of_a_set_and_of_an_equal_listed_configuration_add_up() -> None:
+    shape = Configuration({"a": 3}, "m")
+    sets = SizeBoundedConfigurations({"a": 1}, 3, "m")
+    problem = Problem(
+        configurations=[shape, sets],
+        jobs=[Job("x", 30, {"a": 1})],
+        machine_types=[MachineType("m")],
+    )
+    machines = {Row((3,), 0, None): 9, Row((3,), 0, shape): 1}
+    dived = Dived(Fraction(10), machines, choices_of([(0, (30,), 1)], 1))
+    assert check(problem, dived.schedule(Jobs(problem))) == ()
