@@ -1,4 +1,4 @@
-"""Schedules near a fractional one: a few dozen jobs are free, the others stay (theory 6.6)."""
+"""Schedules near a fractional one: some kinds of jobs are free, others stay (theory 6.6)."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 class Rung(NamedTuple):
     """One attempt: how many kinds are free, with how many options each, and SCIP's nodes.
 
-    Once all kinds that are free have ``all_options``, no more become so; the default is no limit.
+    No further kind becomes free once the free kinds have ``all_options`` options in total.
     """
 
     kinds: int

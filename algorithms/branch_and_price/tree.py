@@ -56,8 +56,8 @@ _UNKNOWN = 10.0
 _ROUNDS = 30
 #: Nodes for each weighted sum of machines before more sums are added; most sums.
 _SUMS_AGAIN, _MOST_SUMS = 4, 48
-#: Whole fleets are looked for again with so many times the columns, and, after twice as many
-#: nodes as at the last look, so many more.
+#: The search for whole fleets runs again once columns grew by this factor, and nodes to twice the
+#: number of the last run and this many more.
 _MORE, _MORE_NODES = 1.2, 20
 #: Most open nodes whose bounds are proved for a certificate.
 _MOST_SETTLED = 1_000
@@ -145,8 +145,8 @@ class _Tree:
         self._types, self._sums, self._with_contents = types, 0, not fewer
         self._gains: dict[tuple[int, int], tuple[float, int]] = {}
         self._nodes = 0
-        #: The bound, the columns and the nodes there were at the last look for whole fleets.
-        self._looked = Fraction(-1), 0, 0
+        #: Bound, number of columns and number of nodes at the last search for whole fleets.
+        self._last_search = Fraction(-1), 0, 0
         for share in search.shares:
             part = search.kinds_of_group(share.group)
             for kind, option in enumerate(search.options[share.number][part].tolist(), part.start):
@@ -163,7 +163,7 @@ class _Tree:
     def run(self, node_limit: int) -> Iterator[Certificate | Schedule]:
         told, told_at = self._budget.lower_bound, 0
         waiting: list[_Open] = []
-        yield from self._look(Fraction(0))
+        yield from self._find_whole_fleets(Fraction(0))
         root = self._solve(self._root, ())
         if root is not None:
             self._add_sums(root.solution)
@@ -181,13 +181,13 @@ class _Tree:
                     heapq.heappush(waiting, priced)
                     continue
                 node = priced
-            yield from self._look(node.steps * self._step if whole else Fraction(-1))
+            yield from self._find_whole_fleets(node.steps * self._step if whole else Fraction(-1))
             if whole:
                 before = self._cost
-                yield from self._hear(self._schedules.find(node.node, node.solution, before))
+                yield from self._accept(self._schedules.find(node.node, node.solution, before))
                 if self._free and self._cost is not None:
                     return
-                # Of fine steps of cost exact prices may not prove what the program says.
+                # With fine cost steps, exact prices may not prove the program's value.
                 if self._is_beyond(node.value) and self._cost != before:
                     heapq.heappush(waiting, node)
                     continue
@@ -208,23 +208,23 @@ class _Tree:
                     yield certificate
         yield from self._certificates(waiting, told, last=True)
 
-    def _look(self, value: Fraction) -> Iterator[Schedule]:
-        """Look for whole fleets again, if the bound rose since, or columns and nodes grew much.
+    def _find_whole_fleets(self, value: Fraction) -> Iterator[Schedule]:
+        """Search for whole fleets if the bound rose since the last search, or columns grew much.
 
-        The bound is worked out only if a node costs more than it, which ``value`` says of one.
+        ``value`` is a node's: unless it exceeds the last bound, the new one is not worked out.
         """
         if self._schedules.fleets is None:
             return
-        bound, columns, nodes = self._looked
+        bound, columns, nodes = self._last_search
         new = self._master.known >= _MORE * columns and self._nodes >= _MORE_NODES + 2 * nodes
         if new or value > bound:
             least = round_up(self._bound, self._step)
             if new or least > bound:
-                self._looked = least, self._master.known, self._nodes
-                yield from self._hear(self._schedules.whole(least, self._cost))
+                self._last_search = least, self._master.known, self._nodes
+                yield from self._accept(self._schedules.find_whole_fleets(least, self._cost))
 
-    def _hear(self, schedules: Iterator[Schedule]) -> Iterator[Schedule]:
-        """Yield schedules, and keep the least cost; without any before, the first will do."""
+    def _accept(self, schedules: Iterator[Schedule]) -> Iterator[Schedule]:
+        """Yield schedules and keep the lowest cost; if there was none, stop after the first."""
         for schedule in schedules:
             yield schedule
             cost = schedule.cost(self._given.original)
