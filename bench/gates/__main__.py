@@ -51,7 +51,7 @@ SUITES_OF: dict[str, dict[str, tuple[dict[str, Any], dict[str, Any]]]] = {
         "day": ({"seeds": 1, "instances": 6}, {"seeds": 1, "instances": 2, "largest": 4}),
         "promises": ({"requests": 20_000}, {"instances": 0, "largest": 6, "requests": 2_000}),
     },
-    "whole": {name: ({}, {}) for name in ("proof", "stock", "ratios")},
+    "whole": {name: ({}, {}) for name in ("proof", "stock")},
 }
 #: Programs of ``in_tree``, in full and in short.
 FIGURES = "passes -m bench.time_sharing --cases"
