@@ -17,10 +17,9 @@ from .fleets import read_known
 from .session import Exit, session_of
 
 if TYPE_CHECKING:
-    from rich.console import RenderableType
-
     from cms.fleet.deployment import Deployment
     from cms.fleet.deployment.observation.merge import Observed
+    from cms.fleet.report.page import Page
 
 Sources = Annotated[
     list[str],
@@ -99,23 +98,17 @@ def observe(
             session.warn(warning)
         found = _with_owners(observed.deployment, known, adopt, release)
 
-        def report() -> Iterable[RenderableType]:
-            from cms.fleet.report.deployments import deployment_report, fragmentation_report
+        def view() -> Page:
+            from cms.fleet.report.deployments import deployment_page
 
-            yield from deployment_report(found, title(sources), session.width)
-            yield from fragmentation_report(found)
+            return deployment_page(found, title(sources), lost=True)
 
         def document() -> dict[str, Any]:
             from cms.fleet.deployment import deployment_to_json
 
             return deployment_to_json(found)
 
-        def draw() -> str:
-            from cms.fleet.report.fleet_pictures import deployment_picture
-
-            return deployment_picture(found, title(sources))
-
-        session.show(document, report, draw, output, picture)
+        session.show(document, view, output, picture)
     return Exit.ANSWER
 
 

@@ -107,9 +107,9 @@ def train(
     elif json:
         session.print_json(lambda: _document(report, trained))
     elif not quiet:
-        from cms.fleet.report.predicted import trained_report
+        from cms.fleet.report.catalogue import trained_page
 
-        session.print(*trained_report(report, trained))
+        session.print_page(trained_page(report, trained))
     if output is not None and str(output) != "-":
         session.write(document, output)
     if write_profiles is not None:

@@ -17,8 +17,7 @@ from .weights import By, LimitBy, Weights
 if TYPE_CHECKING:
     from fractions import Fraction
 
-    from rich.console import RenderableType
-
+    from cms.fleet.report.page import Page
     from cms.fleet.sharing import NamedGpus, OfflineClass, SharingProblem, SharingSolution
 
 _Online = Annotated[
@@ -141,26 +140,21 @@ def share(
     solution = heard(session, lambda: _shared(posed, arguments), doing="assigning")
     from cms.fleet.sharing.files import sharing_solution_to_json, write_sharing_problem
 
-    def report() -> Iterable[RenderableType]:
-        from cms.fleet.report.sharing import sharing_report
+    def view() -> Page:
+        from cms.fleet.report.sharing import sharing_page
 
         bucketing = heard(
             session, lambda: _bucketing(asked, solution, arguments), doing="pricing the bucketing"
         )
-        return [
-            *sharing_report(posed, solution, weights.known, bucketing, weights.reasons),
-            *weights.report(posed, solution),
-        ]
+        return sharing_page(
+            posed, solution, known=weights.known, bucketing=bucketing, reasons=weights.reasons,
+            more=weights.parts(posed, solution),
+        )  # fmt: skip
 
     def make() -> dict[str, Any]:
         return sharing_solution_to_json(posed, solution)
 
-    def draw() -> str:
-        from cms.fleet.report.sharing_picture import sharing_picture
-
-        return sharing_picture(posed, solution, "Offline work beside online services")
-
-    session.show(make, report, draw, output, picture)
+    session.show(make, view, output, picture)
     if problem is not None:
         write_sharing_problem(posed, problem)
     if assign is not None:

@@ -19,8 +19,7 @@ from .searching import heard
 from .session import Exit, Session, refuse_two_readers, session_of
 
 if TYPE_CHECKING:
-    from rich.console import RenderableType
-
+    from cms.fleet.report.page import Page
     from cms.fleet.serving import Plan
     from cms.fleet.simulation import Arrivals, Event, Simulation
 
@@ -198,22 +197,17 @@ def simulate(
             more = "a longer trace" if ended and found.seconds is None else "more --requests"
             session.warn(f"{each.name} is undecided: {more} would tell")
 
-    def report() -> Iterable[RenderableType]:
-        from cms.fleet.report.simulation import simulation_report
+    def view() -> Page:
+        from cms.fleet.report.simulations import simulation_page
 
-        return simulation_report(found, plan.name, session.width)
-
-    def draw() -> str:
-        from cms.fleet.report.latency import latency_picture
-
-        return latency_picture(found, plan.name)
+        return simulation_page(found, plan.name)
 
     def document() -> dict[str, Any]:
         from cms.fleet.simulation import simulation_to_json
 
         return simulation_to_json(found)
 
-    session.show(document, report, draw, output, picture)
+    session.show(document, view, output, picture)
     if found.stopped:
         return Exit.INTERRUPTED
     failed = any(each.verdict in ("broken", "not replayed") for each in found.services)

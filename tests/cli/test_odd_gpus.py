@@ -298,7 +298,7 @@ def test_a_device_of_ones_own_is_known_by_all_its_names_everywhere(
     assert run(["observe", "n=cut.yaml", *own, "-q"]) == 0
     capsys.readouterr()
     assert run(["gpus", "own.yaml"]) == 0
-    assert capsys.readouterr().out.startswith("mine-48gb ")
+    assert capsys.readouterr().out.startswith("mine-48gb\n")
     assert run(["observe", *seen]) == 0
     said = capsys.readouterr().err
     assert f"no device file is of the GPU '{name}'" in said

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 import signal
 import threading
@@ -14,11 +13,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from rich.console import Console
 
 from cms.errors import FileError, InvalidOption
 from cms.files.documents import document_text
-from cms.fleet.report.simulation import simulation_report
+from cms.fleet.report.simulations import simulation_page
 from cms.fleet.serving import OperatingPoint, Plan, Service, as_problem
 from cms.fleet.simulation import (
     Bursts,
@@ -43,7 +41,7 @@ from cms.fleet.simulation import (
 from cms.fleet.simulation.plan_model import batch_ns
 from cms.fleet.simulation.statistics import Tally
 from tests.files.test_schemas import require_valid
-from tests.fleet.plans import mixed_plan
+from tests.fleet.plans import mixed_plan, printed
 from tests.fleet.simulation.cases import MS, instance, service
 from tests.samples import few
 
@@ -184,14 +182,8 @@ def test_a_run_too_short_for_its_load_keeps_no_limit(seed: int) -> None:
     if found.verdict == Verdict.UNDECIDED:
         said = "10,000 requests tell too little at 98.1 % load; --requests 290000 would do"
         assert found.cause == said
-        assert said in simulation_report_text([asked], seed)
-
-
-def simulation_report_text(asked: list[Any], seed: int) -> str:
-    found = simulate(asked, requests=10_000, seed=seed, plain=True)
-    console = Console(width=120, color_system=None, record=True, file=io.StringIO())
-    console.print(*simulation_report(found, "chat", 120))
-    return console.export_text()
+        again = simulate([asked], requests=10_000, seed=seed, plain=True)
+        assert said in printed(simulation_page(again, "x"))
 
 
 def test_a_run_too_short_for_its_load_goes_on_to_the_most_requests() -> None:
