@@ -24,8 +24,9 @@ from cms.fleet.deployment import (
 )
 from cms.fleet.deployment.export import TARGETS
 from cms.fleet.serving import RULES
-from tests.cli.fleets import A100, LGI, QUERY, flat, fleet, work, written
+from tests.cli.fleets import A100, LGI, LOG, flat, fleet, work, written
 from tests.cli.shared import error_of
+from tests.fleet.smi import card, log
 from tests.samples import so_many
 
 # --- place ----------------------------------------------------------------------------------------
@@ -302,8 +303,8 @@ def test_a_listing_of_what_should_be_there_verifies(
     (tmp_path / "lgi").write_text(
         LGI.replace("1g.10gb         19        7          0:1", "4g.40gb  5  1  0:4"), "utf-8"
     )
-    (tmp_path / "q").write_text(QUERY, "utf-8")
-    (tmp_path / "b").write_text(QUERY.replace("GPU-", "GPU-b").partition("\n1,")[0], "utf-8")
+    (tmp_path / "q").write_text(LOG, "utf-8")
+    (tmp_path / "b").write_text(log(card("GPU-b0")), "utf-8")
     (tmp_path / "none").write_text("No GPU instances found\n", "utf-8")
     sources = [f"node-a={tmp_path / 'lgi'}", f"node-a={tmp_path / 'q'}"]
     sources += [f"node-b={tmp_path / 'b'}", f"node-b={tmp_path / 'none'}"]

@@ -10,7 +10,6 @@ from cms.fleet.deployment.export import Export
 from cms.fleet.deployment.observation.sources import Given, observe
 from tests.fleet.stand_ins.machines import Ran, StandInNode
 
-_QUERY = "--query-gpu=index,uuid,name,mig.mode.current,driver_version --format=csv"
 # The scripts look again at once: no stand-in needs a second to come to itself.
 QUICK = "CMS_PAUSE=0 CMS_TRIES=4 sh"
 
@@ -39,7 +38,7 @@ def observed(
     """What the nodes' own texts, and what mig-parted exported of them, say."""
     given = []
     for name, node in nodes.items():
-        texts = [node.smi(each).text for each in ("mig -lgi", "mig -lci", "-L", _QUERY)]
+        texts = [node.smi(each).text for each in ("mig -lgi", "-q -x", "-L")]
         for number, text in enumerate(texts):
             path = node.folder / f"told-{number}.txt"
             path.write_text(text, encoding="utf-8")
@@ -59,5 +58,5 @@ def run(node: StandInNode, script: Path, word: str = "", quick: bool = True) -> 
 
 def changes(node: StandInNode) -> list[str]:
     """Every command so far that was to change something."""
-    reads = (" -lgi", " -lci", " -L", " --query-gpu")
+    reads = (" -lgi", " -lci", " -L", " --query-gpu", " -q -x")
     return [line for line in node.log() if not any(word in line for word in reads)]

@@ -11,7 +11,7 @@ from cms.fleet import gpu
 from cms.fleet.deployment import Deployment, FleetGpu, FleetNode, Instance
 from cms.fleet.deployment.labels import point_label
 from cms.fleet.deployment.observation.facts import GpuFacts, InstanceFacts, NodeFacts, Stated
-from cms.fleet.deployment.observation.kubernetes import facts_of_kubernetes, is_kubernetes
+from cms.fleet.deployment.observation.kubernetes import facts_of_kubernetes
 from cms.fleet.deployment.observation.merge import Observed, merge
 from cms.fleet.serving import RULES
 
@@ -60,7 +60,6 @@ ELSEWHERE = pod("agent", None, None, metadata={"namespace": "kube-system"})
 def told(*objects: Object, service_label: str | None = None) -> list[NodeFacts]:
     text = json.dumps({"apiVersion": "v1", "kind": "List", "items": objects}, indent=1)
     documents = read_yaml_or_json(Source("cluster.json", text))
-    assert is_kubernetes(documents)
     return facts_of_kubernetes(documents, "cluster.json", service_label)
 
 

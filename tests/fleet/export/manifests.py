@@ -8,14 +8,14 @@ from typing import Any
 from cms.files.source import Source
 from cms.files.yaml_text import read_yaml_or_json
 from cms.fleet.deployment.export import Export
-from cms.fleet.deployment.export.export import without_head
+from cms.fleet.deployment.export.export import remove_head
 
 VERSIONS = ("1.34", "1.35", "1.36", "1.37")
 Manifest = dict[str, Any]
 
 
 def documents(text: str, name: str = "manifest.yaml") -> list[Manifest]:
-    return [each.value for each in read_yaml_or_json(Source(name, without_head(text)))]
+    return [each.value for each in read_yaml_or_json(Source(name, remove_head(text)))]
 
 
 def applied(export: Export) -> list[Manifest]:

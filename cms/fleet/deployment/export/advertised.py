@@ -7,12 +7,11 @@ from dataclasses import dataclass
 
 from ....errors import InvalidOption
 from ....values.frozen import FrozenMap
+from ..instance import WHOLE
 from ..model import Deployment, FleetNode
-from .export import by_driver
+from .export import name_by_driver
 
 __all__ = ["Offer", "advertise", "offer_of", "resource_of"]
-
-_STRATEGIES = ("mixed", "single", "none")
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,10 +38,10 @@ def resource_of(profile: str) -> str:
 
     Examples
     --------
-    >>> resource_of("1g.10gb+me")
-    'nvidia.com/mig-1g.10gb.me'
+    >>> resource_of("1g.10gb+me"), resource_of("whole")
+    ('nvidia.com/mig-1g.10gb.me', 'nvidia.com/gpu')
     """
-    return f"nvidia.com/mig-{profile.replace('+', '.')}"
+    return "nvidia.com/gpu" if profile == WHOLE else f"nvidia.com/mig-{profile.replace('+', '.')}"
 
 
 def advertise(deployment: Deployment, strategy: str = "mixed") -> tuple[Offer, ...]:
@@ -58,8 +57,8 @@ def advertise(deployment: Deployment, strategy: str = "mixed") -> tuple[Offer, .
     Returns
     -------
     tuple of Offer
-        By node. Instances without compute instance that are not ours are not counted: nobody
-        completes them. GPUs under MPS count as one each, before any sharing is configured.
+        By node. Foreign instances without a compute instance are not counted: nobody completes
+        them. GPUs under MPS count as one each, before any sharing is configured.
 
     Examples
     --------
@@ -74,24 +73,18 @@ def advertise(deployment: Deployment, strategy: str = "mixed") -> tuple[Offer, .
     >>> offer.strategy, dict(offer.resources)
     ('mixed', {'nvidia.com/gpu': 1, 'nvidia.com/mig-3g.40gb': 1, 'nvidia.com/mig-4g.40gb': 1})
     """
-    if strategy not in _STRATEGIES:
-        raise InvalidOption(f"strategy is {strategy!r}; expected one of {', '.join(_STRATEGIES)}")
-    return tuple(offer_of(node, strategy) for node in by_driver(deployment).nodes)
+    strategies = "mixed", "single", "none"
+    if strategy not in strategies:
+        raise InvalidOption(f"strategy is {strategy!r}; expected one of {', '.join(strategies)}")
+    return tuple(offer_of(node, strategy) for node in name_by_driver(deployment).nodes)
 
 
 def offer_of(node: FleetNode, strategy: str = "mixed") -> Offer:
     """Say what one node offers; see `advertise`."""
-    whole = sum(1 for card in node.gpus if not card.is_cut)
-    profiles: Counter[str] = Counter(
-        each.profile
-        for card in node.gpus
-        if card.is_cut
-        for each in card.instances
-        if each.is_ours or each.is_whole
-    )
-    cut = len(node.gpus) - whole
-    alike = len(profiles) == 1 and not whole
-    alike = alike and all(card.instances for card in node.gpus)
+    cut = [card for card in node.gpus if card.is_cut]
+    whole = len(node.gpus) - len(cut)
+    profiles = Counter(i.profile for c in cut for i in c.instances if i.is_ours or i.is_whole)
+    alike = len(profiles) == 1 and not whole and all(card.instances for card in cut)
     needs = "none" if not cut else "single" if alike else "mixed"
     if strategy == "mixed":
         resources = {resource_of(profile): count for profile, count in profiles.items()}
@@ -99,6 +92,6 @@ def offer_of(node: FleetNode, strategy: str = "mixed") -> Offer:
     elif strategy == "none" or needs == "none":
         resources = {"nvidia.com/gpu": len(node.gpus)}
     else:
-        resources = {"nvidia.com/gpu": sum(profiles.values()) if needs == "single" else 0}
+        resources = {"nvidia.com/gpu": profiles.total() if needs == "single" else 0}
     offered = {name: count for name, count in resources.items() if count}
     return Offer(node.name, needs, FrozenMap(offered))

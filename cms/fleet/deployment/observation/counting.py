@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 
 from ....errors import CmsError
 from ....values.frozen import FrozenMap
 from ...hardware import Gpu
 from ..instance import WHOLE
-from .facts import Counted, GpuFacts, Stated
-from .merging import fault_at
+from .facts import Counted, GpuFacts, Stated, fault_at
 
 __all__ = [
     "MOST_GPUS", "Content", "base_of", "contents_of", "facts_of_contents", "possible_contents",
@@ -51,11 +50,6 @@ def possible_contents(
     some_empty : bool
         Whether a GPU may be cut into nothing.
 
-    Raises
-    ------
-    InvalidOption
-        If the GPU has no such profile.
-
     Examples
     --------
     >>> from cms.fleet import gpu
@@ -68,17 +62,25 @@ def possible_contents(
     for name, count in totals.items():
         if count:
             wanted[name if name == WHOLE else card.profile(name).name] += count
-    names = tuple(sorted(wanted, key=lambda name: (-_size(card, name)[1], name)))
-    every = {tuple(each.get(name, 0) for name in names) for each in _kinds(card, names)}
+    sizes = {
+        name: (card.memory_slices, card.compute_slices) if name == WHOLE
+        else (card.profile(name).memory, card.profile(name).compute)
+        for name in wanted
+    }  # fmt: skip
+    names = sorted(wanted, key=lambda name: (-sizes[name][0], name))
+    parts = [name for name in names if name != WHOLE]
+    held: list[Mapping[str, int]] = [{}, *(card.multisets(parts) if parts else ())]
+    if WHOLE in wanted:
+        held.append({WHOLE: 1})
+    every = {tuple(each.get(name, 0) for name in names) for each in held}
     kinds = sorted((kind for kind in every if some_empty or any(kind)), reverse=True)
     most = [max((kind[at] for kind in kinds), default=0) for at in range(len(names))]
-    sizes = [_size(card, name) for name in names]
     hopeless: set[tuple[int, int, tuple[int, ...]]] = set()
 
     def fits(left: int, rest: tuple[int, ...]) -> bool:
         """Whether the rest is not too much for what is left, counted in slices."""
-        compute, memory = (
-            sum(count * size[which] for count, size in zip(rest, sizes, strict=True))
+        memory, compute = (
+            sum(count * sizes[name][which] for count, name in zip(rest, names, strict=True))
             for which in (0, 1)
         )
         return (
@@ -108,27 +110,10 @@ def possible_contents(
         if none:
             hopeless.add((first, left, rest))
 
-    start = tuple(wanted[name] for name in names)
-    for found in fill(0, number, start):
+    for found in fill(0, number, tuple(wanted[name] for name in names)):
         yield tuple(
             FrozenMap({n: c for n, c in zip(names, kinds[at], strict=True) if c}) for at in found
         )
-
-
-def _kinds(card: Gpu, names: Sequence[str]) -> Iterator[Mapping[str, int]]:
-    """Yield what a GPU can hold of some profiles."""
-    if WHOLE in names:
-        yield {WHOLE: 1}
-    parts = [name for name in names if name != WHOLE]
-    yield from card.multisets(parts) if parts else ()
-    yield {}
-
-
-def _size(card: Gpu, name: str) -> tuple[int, int]:
-    if name == WHOLE:
-        return card.compute_slices, card.memory_slices
-    profile = card.profile(name)
-    return profile.compute, profile.memory
 
 
 def contents_of(
@@ -143,7 +128,7 @@ def contents_of(
     told : sequence of Content
         Those of the other GPUs of the node.
     allocatable : Mapping[str, int]
-        What is left by when only what works is counted.
+        What is left where only what works is counted.
 
     Returns
     -------
@@ -167,10 +152,15 @@ def contents_of(
         left = {name: count for name, count in totals.items() if name not in stale}
         if not left:
             continue
-        numbers: Collection[int] = range(1, min(sum(left.values()), MOST_GPUS) + 1)
-        if counted.number is not None:
-            numbers = (counted.number - len(told),)
-        found = list(islice(_ways(card, numbers, left, counted.number is not None), 2))
+        is_number_known = counted.number is not None
+        numbers = range(1, min(sum(left.values()), MOST_GPUS) + 1)
+        ways = (
+            way
+            for number in ([counted.number - len(told)] if counted.number is not None else numbers)
+            if number > 0
+            for way in possible_contents(card, number, left, some_empty=is_number_known)
+        )
+        found = list(islice(ways, 2))
         if WHOLE in stale and found and not all(found[0]):
             # GPUs that hold nothing may as well be some of those that are counted
             found = [found[0], tuple(each or FrozenMap({WHOLE: 1}) for each in found[0])]
@@ -179,17 +169,9 @@ def contents_of(
     return [], ()
 
 
-def _ways(
-    card: Gpu, numbers: Collection[int], totals: Mapping[str, int], some_empty: bool
-) -> Iterator[tuple[Content, ...]]:
-    for number in numbers:
-        if number > 0:
-            yield from possible_contents(card, number, totals, some_empty=some_empty)
-
-
 def facts_of_contents(
     contents: Sequence[Content], indices: Sequence[int], where: str
-) -> list[GpuFacts]:
+) -> tuple[GpuFacts, ...]:
     """Say of GPUs what they hold; if not all hold the same, each may hold what another does."""
     is_guessed = len({*contents}) > 1
     found = []
@@ -197,4 +179,4 @@ def facts_of_contents(
         mig = Stated("off" if WHOLE in content else "on", where)
         counts = None if WHOLE in content else content
         found.append(GpuFacts(index, where, mig=mig, counts=counts, is_guessed=is_guessed))
-    return found
+    return tuple(found)

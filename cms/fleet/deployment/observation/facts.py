@@ -5,25 +5,29 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from ....errors import FileError
 from ....values.frozen import FrozenMap
 from ..instance import State
 
-__all__ = ["SHARED", "Counted", "GpuFacts", "InstanceFacts", "NodeFacts", "PodFacts", "Stated"]
+__all__ = [
+    "SHARED", "Counted", "GpuFacts", "InstanceFacts", "NodeFacts", "PodFacts", "Stated", "fault_at",
+]  # fmt: skip
 
 #: What a pod holds of a GPU that others may hold, too, in parts that the source does not know.
 SHARED = "shared"
 
 
+def fault_at(where: str, what: str, expected: str | None = None) -> FileError:
+    """Build an error at ``lgi.txt:14``."""
+    name, _, line = where.rpartition(":")
+    if name and line.isdigit():
+        return FileError(name, what, line=int(line), expected=expected)
+    return FileError(where, what, expected=expected)
+
+
 @dataclass(frozen=True, slots=True)
 class Stated:
-    """Something a source says, and where.
-
-    Parameters
-    ----------
-    value : str
-    where : str
-        ``lgi.txt:14``.
-    """
+    """Something a source says, and where: ``lgi.txt:14``."""
 
     value: str
     where: str = field(compare=False)
@@ -38,15 +42,14 @@ class InstanceFacts:
     profile : str
         As the source calls it.
     where : str
-        ``lgi.txt:14``.
     start, size : int, optional
         In memory slices.
     gpu_instance : int, optional
     uuid : str, optional
-    is_hollow : bool, optional
-        Whether it has no compute instance; None if the source does not say.
-    is_split : bool
-        Whether it has compute instances, but not the one that is all of it.
+    state : State
+        Running, without a compute instance, or with others than the one that is all of it.
+    multiprocessors : int, optional
+        Those of its only compute instance, where that may be a part of it.
     """
 
     profile: str
@@ -55,8 +58,8 @@ class InstanceFacts:
     size: int | None = None
     gpu_instance: int | None = None
     uuid: str | None = None
-    is_hollow: bool | None = None
-    is_split: bool = False
+    state: State = State.RUNNING
+    multiprocessors: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,25 +69,23 @@ class GpuFacts:
     Parameters
     ----------
     index : int
-        Its number; of a source that names GPUs otherwise (`NodeFacts.is_numbered`), its name there.
+        Its number; an order alone if `NodeFacts.is_numbered` is False.
     where : str
     uuid : Stated, optional
     product : Stated, optional
         Its name, as drivers print it (``NVIDIA A100-SXM4-80GB``), or a PCI device id.
-    mig : Stated, optional
-        ``on`` or ``off``.
-    pending : Stated, optional
-        What MIG will be after a reset.
+    mig, pending : Stated, optional
+        ``on`` or ``off``: MIG now, and after a reset.
     instances : tuple of InstanceFacts, optional
         All of them, placed.
     counts : Mapping[str, int], optional
         All of them, by profile.
-    unclaimed : Stated, optional
-        What MIG is if no source says so: nobody holds any of it, and its driver cuts it as asked.
-    is_guessed : bool
-        Whether what it holds may be what another GPU of the node holds, and the reverse.
     listing : str, optional
         Where `instances` are listed, or said to be none, if that is not `where`.
+    unclaimed : Stated, optional
+        MIG mode if no source says it: nobody holds any of the GPU, and its driver cuts it as asked.
+    is_guessed : bool
+        Whether what it holds may be what another GPU of the node holds, and the reverse.
     unfit : Stated, optional
         Why nothing can be planned on it, whatever else is said: ``GPU requires reset``.
     """
@@ -116,8 +117,7 @@ class PodFacts:
         One entry an instance it holds: ``3g.40gb``; :data:`~cms.fleet.deployment.WHOLE` for a GPU,
         :data:`SHARED` for a part of one.
     service, point : str, optional
-        Its labels, if it is ours: see :mod:`cms.fleet.deployment.labels`. Without a point it is the
-        only one known of the service on such a profile.
+        Its labels, if it is managed: see :mod:`cms.fleet.deployment.labels`.
     state : State
     places : tuple of (int, str, int or None), optional
         Exactly which (GPU's index, profile, start) it holds, where the cluster knows (DRA).
@@ -137,7 +137,7 @@ class PodFacts:
 
 @dataclass(frozen=True, slots=True)
 class Counted:
-    """What a device plug-in counts on a node: of its GPUs it tells nothing one by one.
+    """What a device plug-in counts on a node, of whose GPUs it tells nothing one by one.
 
     Parameters
     ----------
@@ -164,7 +164,7 @@ class NodeFacts:
     node : Stated, optional
         Its name; None where the source has none, so that the user has to name it.
     at : str, optional
-        When it was read, ``2026-11-23T10:15:00Z``; None where the source does not say.
+        When it was read, ``2026-11-23T10:15:00Z``.
     driver : Stated, optional
     product : Stated, optional
         Of all of its GPUs, where a source says it of the node.
@@ -172,14 +172,12 @@ class NodeFacts:
     gpus : tuple of GpuFacts
     pods : tuple of PodFacts, optional
         All that hold GPUs or instances of the node; None where the source knows no pods.
-    allocatable : Mapping[str, int], optional
+    allocatable, capacity : Mapping[str, int], optional
         How many instances of each profile (and :data:`~cms.fleet.deployment.WHOLE` GPUs) the
-        cluster can give away, those in use included.
-    capacity : Mapping[str, int], optional
-        The same with those that are out of order.
+        cluster can give away, those in use included; and with those that are out of order.
     counted : Counted, optional
     mig_state : Stated, optional
-        ``success``, ``pending``, ``rebooting`` or ``failed``: what the last change came to.
+        ``success``, ``pending``, ``rebooting`` or ``failed``: how the last change ended.
     unknown : tuple of str
         What it cannot tell of the node, for the user.
     unfit : Stated, optional

@@ -1,43 +1,4 @@
-"""The script that `nvidia_smi` writes for a node, and the functions that it has in common.
 
-What differs from node to node are its tables (`HEAD`, where %(name)s is filled in); what is done
-with them (`FUNCTIONS`) is one text, which the scripts of a transition use as well.
-"""
-
-from __future__ import annotations
-
-__all__ = ["FUNCTIONS", "HEAD", "MAIN"]
-
-HEAD = r"""
-# Usage, as root on the node: %(node)s.sh [check|apply|verify|undo]; without a word: apply, verify.
-# check says what would be done and changes nothing. Running it again does nothing again: GPU
-# instances are looked up by their place each time, and what counts is what nvidia-smi lists,
-# never how it ends. Nothing is forced, and nothing is destroyed that the tables do not name.
-set -u
-node='%(node)s'
-
-# GPU, UUID or -, MIG to be on or off, MIG before, whether a change takes a reset; MIG that is -
-# is left as it is, or was not known
-gpus() { cat <<'END'
-%(gpus)sEND
-}
-# What is to stand: GPU, profile, start, memory slices, names of the profile
-wanted() { cat <<'END'
-%(wanted)sEND
-}
-# What stood before and is ours, so that it may go
-former() { cat <<'END'
-%(former)sEND
-}
-# What is not ours and stays
-others() { cat <<'END'
-%(others)sEND
-}
-former_is_known=%(known)s
-"""
-
-#: Functions of ``node`` and the tables ``gpus``, ``wanted``, ``former`` and ``others``.
-FUNCTIONS = r"""
 smi=${NVIDIA_SMI:-nvidia-smi}
 tries=${CMS_TRIES:-10} # looks at a listing that may lag behind
 pause=${CMS_PAUSE:-1}  # seconds between them
@@ -359,23 +320,3 @@ stand_as() {
     done || exit 1
     say "every instance is where it should be"
 }
-"""
-
-MAIN = r"""
-check() { examine wanted former; }
-apply() { change wanted former; }
-verify() { stand_as wanted former; }
-undo() {
-    [ "$former_is_known" = yes ] || fail "what stood before was not known when this was written"
-    change former wanted && stand_as former wanted
-}
-
-case ${1-} in
-"") apply && verify ;;
-check | apply | verify | undo) "$1" ;;
-*)
-    echo "usage: $node.sh [check|apply|verify|undo]" >&2
-    exit 2
-    ;;
-esac
-"""

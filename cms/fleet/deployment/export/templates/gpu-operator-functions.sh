@@ -1,26 +1,4 @@
-"""The script that `gpu_operator` writes for a node, and the functions that it has in common.
 
-What differs from node to node stands in its head (`HEAD`, where %(name)s is filled in); what is
-done (`FUNCTIONS`) is one text, which the scripts of a transition use as well.
-"""
-
-from __future__ import annotations
-
-__all__ = ["FUNCTIONS", "HEAD", "MAIN"]
-
-HEAD = r"""
-# Usage: %(node)s.sh [apply|verify|undo]. Run it from where kubectl reaches the cluster.
-# It stops at the first thing that fails, says so, and can be run again: what is done stays done.
-set -u
-node='%(node)s'
-wanted='%(wanted)s'
-former='%(former)s'
-tries=${CMS_TRIES:-240}
-pause=${CMS_PAUSE:-5}
-"""
-
-#: Functions of ``node``, ``tries`` and ``pause``.
-FUNCTIONS = r"""
 drain_flags=${CMS_DRAIN_FLAGS---ignore-daemonsets --timeout=600s}
 say() { printf '%s\n' "$node: $*"; }
 fail() {
@@ -147,28 +125,3 @@ await() {
     fail "mig-manager has not said success after $tries looks (its last word: '$is_state')." \
         "The node stays cordoned; run this again to go on waiting."
 }
-"""
-
-MAIN = r"""
-apply() { change "$wanted"; }
-
-verify() {
-    is_cut "$wanted" ||
-        fail "its label is '$is_config' and its state '$is_state', not $wanted and success"
-    say "it is cut as $wanted has it"
-}
-
-undo() {
-    [ "$former" != - ] || fail "what stood before was not known when this was written"
-    change "$former"
-}
-
-case ${1-} in
-"") apply && verify ;;
-apply | verify | undo) "$1" ;;
-*)
-    echo "usage: $node.sh [apply|verify|undo]" >&2
-    exit 2
-    ;;
-esac
-"""

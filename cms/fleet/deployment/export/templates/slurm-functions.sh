@@ -1,30 +1,4 @@
-"""The script that `slurm` writes, and the functions that it has in common.
 
-How GPUs are cut and where lines come from is said in its head (`HEAD`); in which order Slurm is
-spoken to (`FUNCTIONS`) is one text, which the scripts of a transition use as well.
-"""
-
-from __future__ import annotations
-
-from .mig_parted import CONFIG
-
-__all__ = ["FUNCTIONS", "HEAD", "MAIN"]
-
-HEAD = r"""
-# Usage: slurm.sh NODE. On the controller, as root; CMS_ON is how a command is run on a node (ssh).
-# It stops at the first thing that fails, says so, and can be run again.
-set -u
-here=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd) || exit 1
-on=${CMS_ON:-ssh}
-tries=${CMS_TRIES:-720}
-pause=${CMS_PAUSE:-5}
-node=${1:?usage: slurm.sh NODE}
-"""
-
-#: Functions of ``node``, ``tries`` and ``pause``. They call ``line_of shrunk|nodes``, which prints
-#: the node's line of slurm.conf for the change, or after it; ``is_cut``, which says whether its
-#: GPUs are cut as they should be, and ``cut``, which makes them so or fails.
-FUNCTIONS = r"""
 conf=${CMS_SLURM_DIR:-/etc/slurm}
 reason="cms: cut anew"
 
@@ -142,28 +116,3 @@ change() {
         fail "it is ready but could not be resumed ($state, $why):" \
             "scontrol update nodename=$node state=resume"
 }
-"""
-
-MAIN = (
-    r"""
-[ -f "$here/nodes/$node.conf" ] || fail "there is no nodes/$node.conf"
-ask() { "$on" "$node" nvidia-smi "$@"; }
-"""
-    + CONFIG
-    + r"""
-line_of() { cat "$here/$1/$node.conf"; }
-parted() { "$on" "$node" nvidia-mig-parted "$1" -f - -c "$config" <"$here/mig-parted.yaml"; }
-# That they are not cut so is no failure yet, though mig-parted calls it a fatal one.
-is_cut() { parted assert >/dev/null 2>&1; }
-cut() {
-    say "cut its GPUs as $config has them"
-    parted apply
-    parted assert ||
-        fail "its GPUs are not as $config has them; it stays drained. What mig-parted printed" \
-            "says why; a GPU in use by another client may be held by the telemetry agent (DCGM)"
-}
-
-change
-say "done"
-"""
-)

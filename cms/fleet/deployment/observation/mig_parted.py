@@ -1,0 +1,204 @@
+"""The file of mig-parted, version v1: how the GPUs of a node are cut, by counts, under a name.
+
+Rules of the format: https://github.com/NVIDIA/mig-parted (api/spec/v1), read in v0.15.0.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from ....errors import FileError
+from ....files.node import Node
+from ....files.source import Source
+from ....files.yaml_text import read_yaml_or_json
+from ....values.frozen import FrozenMap
+from ..model import FleetGpu, FleetNode
+from .facts import GpuFacts, Stated
+
+__all__ = [
+    "ALL_DISABLED", "Cut", "Entry", "current_config", "facts_of_config", "is_mig_parted",
+    "read_configs",
+]  # fmt: skip
+
+#: How one GPU is cut: ``{profile: count}``, or None with MIG off.
+Cut: TypeAlias = FrozenMap[str, int] | None
+
+#: The configuration that every file has here, and what mig-parted calls the one that it exports.
+ALL_DISABLED, _CURRENT = "all-disabled", "current"
+_FILE = re.compile(r"^\s*[\"']?mig-configs[\"']?\s*:", re.M)
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """Some GPUs of a node and how they are cut.
+
+    Parameters
+    ----------
+    devices : tuple of int, or None
+        Their indices; None stands for all.
+    cut : Cut
+    filters : tuple of str
+        PCI ids to which it is confined; empty for none.
+    """
+
+    devices: tuple[int, ...] | None
+    cut: Cut
+    filters: tuple[str, ...] = ()
+
+
+def is_mig_parted(text: str) -> bool:
+    """Whether a text looks like a file of mig-parted."""
+    return _FILE.search(text) is not None
+
+
+def read_configs(source: Source) -> dict[str, tuple[Entry, ...]]:
+    """Read the configurations of a mig-parted file, or of what ``mig-parted export`` prints.
+
+    Raises
+    ------
+    FileError
+        With line and column, wherever mig-parted itself would refuse the file.
+
+    Examples
+    --------
+    >>> text = "version: v1\\nmig-configs: {off: [{devices: all, mig-enabled: false}]}"
+    >>> read_configs(Source("c.yaml", text))
+    {'off': (Entry(devices=None, cut=None, filters=()),)}
+    """
+    documents = read_yaml_or_json(source, holds="a mig-parted configuration")
+    if len(documents) > 1:
+        raise documents[1].error("a second document begins here", expected="one configuration file")
+    fields = documents[0].object(("version", "mig-configs"), own=False)
+    fields["version"].one_of(["v1"])
+    found = {}
+    for name, listed in fields["mig-configs"].entries():
+        found[name] = tuple(_entry(each) for each in listed.array())
+        if not found[name]:
+            raise listed.wrong("at least one entry")
+    return found
+
+
+def _entry(node: Node) -> Entry:
+    fields = node.object(
+        ("devices", "mig-enabled"), ("mig-devices", "device-filter"), own=False
+    )  # fmt: skip
+    devices = fields["devices"]
+    if devices.value == "all":
+        indices = None
+    elif isinstance(devices.value, list):
+        indices = tuple(each.integer() for each in devices.array())
+    else:
+        raise devices.wrong('"all" or a list of indices', "write [0], not 0")
+    filters: tuple[str, ...] = ()
+    if "device-filter" in fields:
+        given = fields["device-filter"]
+        every = given.array() if isinstance(given.value, list) else [given]
+        filters = tuple(each.text() for each in every)
+    counts = None
+    if "mig-devices" in fields and fields["mig-devices"].value is not None:
+        counts = {name: each.integer() for name, each in fields["mig-devices"].entries()}
+    if not fields["mig-enabled"].boolean():
+        if counts:
+            raise fields["mig-devices"].wrong("nothing, as MIG is not enabled")
+        return Entry(indices, None, filters)
+    if counts is None:
+        raise node.error(f"{node.label} has no mig-devices", expected="counts, or {} for none")
+    if counts and not any(counts.values()):
+        raise fields["mig-devices"].wrong("a count above 0, or {}")
+    cut = FrozenMap({name: count for name, count in counts.items() if count})
+    return Entry(indices, cut, filters)
+
+
+def current_config(source: Source) -> tuple[Entry, ...]:
+    """Return the configuration that says how the GPUs are cut now."""
+    configs = read_configs(source)
+    if _CURRENT in configs:
+        return configs[_CURRENT]
+    if len(configs) != 1:
+        names = ", ".join(configs) or "none"
+        raise FileError(
+            source.name, f"which of its configurations is the current one is not said: {names}",
+            expected=f"{_CURRENT!r}, as nvidia-mig-parted export calls it, or only one",
+        )  # fmt: skip
+    return next(iter(configs.values()))
+
+
+def facts_of_config(
+    source: Source, entries: Sequence[Entry], node: str, gpus: tuple[FleetGpu, ...]
+) -> Iterator[GpuFacts]:
+    """Say how the GPUs of a node are cut.
+
+    Parameters
+    ----------
+    source : Source
+        The file, for errors.
+    entries : sequence of Entry
+    node : str
+    gpus : tuple of FleetGpu
+        The node's GPUs as far as anything else tells of them; their indices and types matter.
+
+    Raises
+    ------
+    FileError
+        If a GPU is in no entry or in several, or an entry names a GPU that is not there.
+    """
+    if gpus:
+        cuts = _cuts_of(entries, FleetNode(node, gpus), source.name)
+    else:
+        cuts = {}
+        for entry in entries:
+            if entry.devices is None:
+                raise FileError(
+                    source.name,
+                    f"it is of all GPUs of node {node!r}, and how many these are is said nowhere",
+                    expected=f"the output of nvidia-smi -q -x beside it: {node}=gpus.xml",
+                )
+            for index in entry.devices:
+                if index in cuts:
+                    raise FileError(source.name, f"GPU {index} is in two entries", expected="one")
+                cuts[index] = entry.cut
+    # what the one PCI id of an entry says of its GPUs
+    products = {
+        index: Stated(entry.filters[0], "device-filter")
+        for entry in entries
+        if len(entry.filters) == 1
+        for index in entry.devices or ()
+    }
+    for index, cut in sorted(cuts.items()):
+        mig = Stated("off" if cut is None else "on", source.name)
+        counts = None if cut is None else dict(cut)
+        yield GpuFacts(index, source.name, product=products.get(index), mig=mig, counts=counts)
+
+
+def _cuts_of(entries: Iterable[Entry], node: FleetNode, where: str) -> dict[int, Cut]:
+    known = {card.index for card in node.gpus}
+    for entry in entries:
+        for index in entry.devices or ():
+            if index not in known:
+                raise FileError(where, f"GPU {index} is listed, but node {node.name!r} has none")
+    found = {}
+    for card in node.gpus:
+        fits = [entry for entry in entries if _concerns(entry, card, where)]
+        if len(fits) != 1:
+            raise FileError(
+                where, f"GPU {card.name} is in {len(fits)} entries", expected="exactly one"
+            )
+        found[card.index] = fits[0].cut
+    return found
+
+
+def _concerns(entry: Entry, card: FleetGpu, where: str) -> bool:
+    if entry.devices is not None and card.index not in entry.devices:
+        return False
+    if entry.filters and not card.gpu.pci_device_ids:
+        raise FileError(
+            where,
+            f"an entry is for the PCI ids {', '.join(entry.filters)} alone, and those of "
+            f"{card.gpu.key} are not known",
+            fix="leave out device-filter and list the indices",
+        )
+    ids = {each.lower() for each in card.gpu.pci_device_ids}
+    return not entry.filters or any(each.lower() in ids for each in entry.filters)
