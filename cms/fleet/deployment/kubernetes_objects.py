@@ -4,8 +4,18 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal, TypeVar
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
+from pydantic import (
+    AliasPath,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidationError,
+    ValidationInfo,
+    field_validator,
+)
 from pydantic.alias_generators import to_camel
+from pydantic_core import PydanticUseDefault
 
 from ...files.node import Node
 from ...files.numerals import is_whole
@@ -22,31 +32,41 @@ _EXPECTED = {
 
 
 class _Part(BaseModel):
-    """A part of an object; unknown keys are ignored, and null stands for nothing."""
-
     model_config = ConfigDict(alias_generator=to_camel, extra="ignore", frozen=True, strict=True)
 
-    @model_validator(mode="before")
+    @field_validator("*", mode="before")
     @classmethod
-    def _leave_out_nulls(cls, data: Any) -> Any:
-        if not isinstance(data, dict):
-            return data
-        return {key: value for key, value in data.items() if value is not None}
+    def _take_default_for_null(cls, value: Any, field: ValidationInfo) -> Any:
+        if value is None and not cls.model_fields[field.field_name or ""].is_required():
+            raise PydanticUseDefault
+        return value
 
 
 T = TypeVar("T", bound=_Part)
 
 
 def read_object(node: Node, model: type[T]) -> T:
-    """Read an object; what is wrong raises FileError with its path, line and expectation."""
+    """Read an object; unknown keys are ignored, and null stands for nothing.
+
+    What is wrong raises FileError with its path, line and expectation.
+    """
+    value = node.value
+    for key in ("metadata", "spec", "status") if isinstance(value, dict) else ():
+        if not isinstance(value.get(key), dict | None):
+            raise node.at(key).wrong("an object")
     try:
-        return model.model_validate(node.value)
+        return model.model_validate(value)
     except ValidationError as fault:
         first = fault.errors()[0]
-        for key in first["loc"]:
-            node = node.at(key)  # says which key is missing
+        for step in first["loc"]:
+            node = node.at(step)  # says which key is missing
         said = first["msg"].removeprefix("Input should be ")
         raise node.wrong(_EXPECTED.get(first["type"], said)) from None
+
+
+def _at(*path: str, default: Any = ...) -> Any:
+    """Declare what stands at a path."""
+    return Field(default, validation_alias=AliasPath(*path))
 
 
 def _keep_gpus(resources: Any) -> Any:
@@ -66,123 +86,82 @@ Amounts = Annotated[
 ]
 
 
-class Metadata(_Part):
-    """Of any object."""
-
-    name: str
-    namespace: str = "default"
-    labels: dict[str, str] = {}
-    deletion_timestamp: Any = None
-
-
-class Condition(_Part):
-    """Of a node or pod."""
-
+class _Condition(_Part):
     type: str
     status: str
 
 
-class Taint(_Part):
-    """What keeps pods from a device; with the effect None it is a remark."""
-
+class _Taint(_Part):
     key: str
     value: str = ""
     effect: str
 
 
-class NodeStatus(_Part):
-    """What a node offers."""
-
-    allocatable: Amounts
-    capacity: Amounts = {}
-    conditions: list[Condition] = []
+class _ClaimReference(_Part):
+    resource_claim_name: str = ""  # empty where the pod has a template of it
 
 
-class NodeSpec(_Part):
-    """Whether a node is cordoned."""
+class _RequestMapping(_Part):
+    resource_name: str
 
-    unschedulable: bool = False
+
+class _Attribute(_Part):
+    string: str = ""
+    version: str = ""
+
+
+class _AllocatedDevice(_Part):
+    driver: str
+    pool: str
+    device: str
+    admin_access: bool = False
+
+
+class _Consumer(_Part):
+    name: str
 
 
 class NodeObject(_Part):
     """A Node."""
 
-    metadata: Metadata
-    spec: NodeSpec = NodeSpec()
-    status: NodeStatus
-
-
-class Resources(_Part):
-    """What a container asks for."""
-
-    limits: Amounts = {}
-    requests: Amounts = {}
+    name: str = _at("metadata", "name")
+    labels: dict[str, str] = _at("metadata", "labels", default={})
+    unschedulable: bool = _at("spec", "unschedulable", default=False)
+    allocatable: Amounts = _at("status", "allocatable")
+    capacity: Amounts = _at("status", "capacity", default={})
+    conditions: list[_Condition] = _at("status", "conditions", default=[])
 
 
 class Container(_Part):
     """A container of a pod."""
 
     name: str = ""
-    resources: Resources = Resources()
+    limits: Amounts = _at("resources", "limits", default={})
+    requests: Amounts = _at("resources", "requests", default={})
     restart_policy: str = ""
-
-
-class ClaimReference(_Part):
-    """A claim that a pod has by name; one made from a template is named in the status."""
-
-    resource_claim_name: str = ""
-
-
-class RequestMapping(_Part):
-    """A resource of the device plug-in that a claim serves."""
-
-    resource_name: str
-
-
-class ExtendedClaim(ClaimReference):
-    """The claim that serves resources of the device plug-in."""
-
-    request_mappings: list[RequestMapping] = []
-
-
-class PodSpec(_Part):
-    """What a pod runs."""
-
-    containers: list[Container]
-    init_containers: list[Container] = []
-    node_name: str = ""
-    node_selector: dict[str, str] = {}
-    resource_claims: list[ClaimReference] = []
-
-
-class PodStatus(_Part):
-    """What a pod does."""
-
-    phase: str = ""
-    conditions: list[Condition] = []
-    resource_claim_statuses: list[ClaimReference] = []
-    extended_resource_claim_status: ExtendedClaim = ExtendedClaim()
 
 
 class PodObject(_Part):
     """A Pod."""
 
-    metadata: Metadata
-    spec: PodSpec
-    status: PodStatus = PodStatus()
-
-
-class Template(_Part):
-    """The pods of a Deployment."""
-
-    spec: PodSpec
-
-
-class DeploymentSpec(_Part):
-    """How a Deployment brings its pods."""
-
-    template: Template
-    strategy: Any = None
+    name: str = _at("metadata", "name")
+    namespace: str = _at("metadata", "namespace", default="default")
+    labels: dict[str, str] = _at("metadata", "labels", default={})
+    deletion_timestamp: Any = _at("metadata", "deletionTimestamp", default=None)
+    containers: list[Container] = _at("spec", "containers")
+    init_containers: list[Container] = _at("spec", "initContainers", default=[])
+    node_name: str = _at("spec", "nodeName", default="")
+    node_selector: dict[str, str] = _at("spec", "nodeSelector", default={})
+    claims: list[_ClaimReference] = _at("spec", "resourceClaims", default=[])
+    made_claims: list[_ClaimReference] = _at("status", "resourceClaimStatuses", default=[])
+    extended_claim: _ClaimReference = _at(
+        "status", "extendedResourceClaimStatus", default=_ClaimReference()
+    )
+    extended_resources: list[_RequestMapping] = _at(
+        "status", "extendedResourceClaimStatus", "requestMappings", default=[]
+    )
+    phase: str = _at("status", "phase", default="")
+    conditions: list[_Condition] = _at("status", "conditions", default=[])
 
 
 class DeploymentObject(_Part):
@@ -190,87 +169,37 @@ class DeploymentObject(_Part):
 
     api_version: Literal["apps/v1"]
     kind: Literal["Deployment"]
-    metadata: Metadata
-    spec: DeploymentSpec
-
-
-class Attribute(_Part):
-    """Of a device; those that are numbers or booleans are not read."""
-
-    string: str = ""
-    version: str = ""
+    name: str = _at("metadata", "name")
+    labels: dict[str, str] = _at("metadata", "labels", default={})
+    strategy: Any = _at("spec", "strategy", default=None)
+    containers: list[Container] = _at("spec", "template", "spec", "containers")
 
 
 class DeviceEntry(_Part):
-    """A device of a slice."""
+    """A device of a ResourceSlice."""
 
     name: str
-    attributes: dict[str, Attribute] = {}
+    attributes: dict[str, _Attribute] = {}
     consumes_counters: list[Any] = []
-    taints: list[Taint] = []
-
-
-class Pool(_Part):
-    """The pool of a slice, and how many slices it has."""
-
-    name: str
-    generation: int
-    resource_slice_count: Annotated[int, Field(ge=1)]
-
-
-class SliceSpec(_Part):
-    """What a slice lists."""
-
-    driver: str
-    node_name: str = ""
-    pool: Pool
-    devices: list[DeviceEntry] = []
+    taints: list[_Taint] = []
 
 
 class SliceObject(_Part):
     """A ResourceSlice."""
 
-    api_version: str = ""
-    metadata: Metadata
-    spec: SliceSpec
-
-
-class AllocatedDevice(_Part):
-    """A device that a claim was given."""
-
-    driver: str
-    pool: str
-    device: str
-    admin_access: bool = False
-
-
-class AllocatedDevices(_Part):
-    """The devices that a claim was given."""
-
-    results: list[AllocatedDevice] = []
-
-
-class Allocation(_Part):
-    """What a claim was given."""
-
-    devices: AllocatedDevices = AllocatedDevices()
-
-
-class Consumer(_Part):
-    """What a claim is reserved for."""
-
-    name: str
-
-
-class ClaimStatus(_Part):
-    """What became of a claim."""
-
-    allocation: Allocation = Allocation()
-    reserved_for: list[Consumer] = []
+    name: str = _at("metadata", "name")
+    driver: str = _at("spec", "driver")
+    node_name: str = _at("spec", "nodeName", default="")
+    pool: str = _at("spec", "pool", "name")
+    generation: int = _at("spec", "pool", "generation")
+    n_slices: Annotated[int, Field(ge=1)] = _at("spec", "pool", "resourceSliceCount")
+    devices: list[DeviceEntry] = _at("spec", "devices", default=[])
 
 
 class ClaimObject(_Part):
     """A ResourceClaim."""
 
-    metadata: Metadata
-    status: ClaimStatus = ClaimStatus()
+    name: str = _at("metadata", "name")
+    namespace: str = _at("metadata", "namespace", default="default")
+    results: list[_AllocatedDevice] = _at("status", "allocation", "devices", "results", default=[])
+    reserved_for: list[_Consumer] = _at("status", "reservedFor", default=[])

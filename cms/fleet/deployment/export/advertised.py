@@ -18,60 +18,36 @@ __all__ = ["Offer", "advertise", "offer_of", "resource_of"]
 class Offer:
     """What a node offers.
 
-    Parameters
-    ----------
-    node : str
-    strategy : str
-        The least of the device plugin's strategies that shows all its instances: ``none``,
-        ``single`` or ``mixed``. A cluster has one strategy, so ``mixed`` if any node needs it.
-    resources : FrozenMap
-        ``{name: count}`` under the strategy asked for.
+    Its strategy is the least of the device plugin's that shows all its instances: ``none``,
+    ``single`` or ``mixed``. A cluster has one strategy, so ``mixed`` if any node needs it.
     """
 
     node: str
     strategy: str
-    resources: FrozenMap[str, int]
+    resources: FrozenMap[str, int]  # by name, under the strategy asked for
 
 
 def resource_of(profile: str) -> str:
-    """Return the name of a profile's resource under the strategy ``mixed``.
-
-    Examples
-    --------
-    >>> resource_of("1g.10gb+me"), resource_of("whole")
-    ('nvidia.com/mig-1g.10gb.me', 'nvidia.com/gpu')
-    """
+    """Return the name of a profile's resource: ``nvidia.com/mig-1g.10gb.me``."""
     return "nvidia.com/gpu" if profile == WHOLE else f"nvidia.com/mig-{profile.replace('+', '.')}"
 
 
 def advertise(deployment: Deployment, strategy: str = "mixed") -> tuple[Offer, ...]:
     """Say what each node will offer once the deployment stands.
 
-    Parameters
-    ----------
-    deployment : Deployment
-    strategy : {"mixed", "single", "none"}
-        The device plugin's. Under ``single`` a node that needs ``mixed`` offers nothing
-        (the plugin calls it ``mig-strategy-invalid``); under ``none``, its GPUs as they are.
-
-    Returns
-    -------
-    tuple of Offer
-        By node. Foreign instances without a compute instance are not counted: nobody completes
-        them. GPUs under MPS count as one each, before any sharing is configured.
+    The strategy is the device plugin's: ``mixed``; ``single``, under which a node that needs
+    ``mixed`` offers nothing (the plugin calls it ``mig-strategy-invalid``); or ``none``, under
+    which GPUs are offered as they are. Foreign instances without a compute instance are not
+    counted. GPUs under MPS count as one each, before any sharing is configured.
 
     Examples
     --------
     >>> from cms.fleet import gpu
-    >>> from cms.fleet.deployment import FleetGpu, Instance, Mode
-    >>> cut = (Instance("4g.40gb", 0), Instance("3g.40gb", 4))
-    >>> cards = (
-    ...     FleetGpu("node-a", 0, gpu("a100-80gb"), instances=cut),
-    ...     FleetGpu("node-a", 1, gpu("a100-80gb"), Mode.WHOLE),
-    ... )
-    >>> (offer,) = advertise(Deployment((FleetNode("node-a", cards),)))
-    >>> offer.strategy, dict(offer.resources)
-    ('mixed', {'nvidia.com/gpu': 1, 'nvidia.com/mig-3g.40gb': 1, 'nvidia.com/mig-4g.40gb': 1})
+    >>> from cms.fleet.deployment import FleetGpu, Instance
+    >>> held = (Instance("4g.40gb", 0), Instance("3g.40gb", 4))
+    >>> node = FleetNode("a", (FleetGpu("a", 0, gpu("a100-80gb"), instances=held),))
+    >>> dict(advertise(Deployment((node,)))[0].resources)
+    {'nvidia.com/mig-3g.40gb': 1, 'nvidia.com/mig-4g.40gb': 1}
     """
     strategies = "mixed", "single", "none"
     if strategy not in strategies:

@@ -184,10 +184,7 @@ def refuse_unnumbered(deployment: Deployment) -> None:
 def find_current(deployment: Deployment, now: Deployment | None) -> dict[str, FleetGpu] | None:
     """Return the current GPUs by name, or None if the current state is not given.
 
-    Raises
-    ------
-    InvalidProblem
-        If a GPU of the deployment is missing in the current state, or is another one there.
+    Refuses a current state in which a GPU is missing, or is another one.
     """
     if now is None:
         return None

@@ -16,7 +16,7 @@ from ....files.source import Source
 from ....files.yaml_text import read_yaml_or_json
 from ....values.numbers import shown
 from ..instance import WHOLE, Mode
-from ..labels import POINT_LABEL, SERVICE_LABEL, label_value, point_label
+from ..labels import SERVICE_LABEL, label_value, point_label
 from ..model import Deployment, FleetGpu
 from .advertised import resource_of
 from .export import Export, ExportOptions, render
@@ -26,20 +26,12 @@ from .workloads import Workload, dns_label, find_workloads
 __all__ = ["write_dra", "write_kubernetes"]
 
 _PLACEHOLDER = "example.invalid/replace-this-image"
-_WORKLOAD_LABEL = "cms.workload"
 _CLAIMS = "claims.yaml"
 _ATTRIBUTES = "device.attributes['gpu.nvidia.com']"
-_MPS_PERCENTAGE = "CUDA_MPS_ACTIVE_THREAD_PERCENTAGE"
 
 
 def write_kubernetes(deployment: Deployment, options: ExportOptions) -> Export:
-    """Write ``kustomization.yaml``, a base for each service and ``workloads/NAME`` for each kind.
-
-    Raises
-    ------
-    FileError
-        If a base is no Deployment, or there is none for a service.
-    """
+    """Write a base for each service, and a patch of it for each kind of pod."""
 
     def place(card: FleetGpu) -> str:
         return card.node if options.pin_nodes else ""
@@ -50,15 +42,7 @@ def write_kubernetes(deployment: Deployment, options: ExportOptions) -> Export:
 
 
 def write_dra(deployment: Deployment, options: ExportOptions) -> Export:
-    """Write the overlay with ``claims.yaml``, and ``device-classes.yaml`` for the plug-in's names.
-
-    Raises
-    ------
-    FileError
-        If a base is no Deployment, or there is none for a service.
-    InvalidProblem
-        If a GPU is to be pinned whose UUID is not known.
-    """
+    """Write the same with ``claims.yaml``, and ``device-classes.yaml`` for the plug-in's names."""
 
     def place(card: FleetGpu) -> str:  # shares of one GPU are one claim
         if options.pin_gpus or card.mode is Mode.MPS:
@@ -99,12 +83,6 @@ class _Claim(NamedTuple):
     largest_share: int | None  # of a GPU under MPS, which all its pods claim together
 
 
-class _DeviceClass(NamedTuple):
-    name: str
-    resource: str
-    selector: str
-
-
 def _claim(workload: Workload, options: ExportOptions) -> _Claim:
     profile, card = workload.key.profile, workload.card
     is_shared = profile.startswith("mps:")
@@ -125,15 +103,14 @@ def _claim(workload: Workload, options: ExportOptions) -> _Claim:
     return _Claim(name, kind, selector, max(shares, default=None))
 
 
-def _device_class(profile: str) -> _DeviceClass:
+def _device_class(profile: str) -> dict[str, str]:
     """Return the class that serves the device plug-in's resource of a profile."""
-    kind = "gpu" if profile == WHOLE else "mig"
+    kind, name = ("gpu", "gpu") if profile == WHOLE else ("mig", f"mig-{profile}")
     selector = f"device.driver == 'gpu.nvidia.com' && {_ATTRIBUTES}.type == '{kind}'"
-    if profile == WHOLE:
-        return _DeviceClass("cms-gpu.gpu.nvidia.com", resource_of(profile), selector)
-    name = re.sub(r"[^a-z0-9]+", "-", f"mig-{profile}")
-    selector += f" && {_ATTRIBUTES}.profile == '{profile}'"
-    return _DeviceClass(f"cms-{name}.gpu.nvidia.com", resource_of(profile), selector)
+    if profile != WHOLE:
+        selector += f" && {_ATTRIBUTES}.profile == '{profile}'"
+    name = f"cms-{re.sub(r'[^a-z0-9]+', '-', name)}.gpu.nvidia.com"
+    return {"name": name, "resource": resource_of(profile), "selector": selector}
 
 
 # --- the overlay ----------------------------------------------------------------------------------
@@ -184,32 +161,17 @@ def _kustomization(
 
 def _patch(workload: Workload, base: _Base, claim: _Claim | None) -> str:
     key, work = workload.key, workload.works[0]
-    env = {
-        "CMS_SERVICE": key.service,
-        "CMS_MODEL": work.point.model,
-        "CMS_GPU": key.gpu,
-        "CMS_PROFILE": key.profile,
-        "CMS_PROCESSES": str(key.processes),
-        "CMS_BATCH": str(key.batch),
-    }
-    is_shared = key.profile.startswith("mps:")
-    if is_shared:
-        env[_MPS_PERCENTAGE] = key.profile.removeprefix("mps:")
     resources: dict[str, dict[str, str | None]] = {
         kind: dict.fromkeys(names) for kind, names in base.taken.items()
     }
+    share = key.profile.removeprefix("mps:") if key.profile.startswith("mps:") else None
     if claim is None:
-        asked = "nvidia.com/gpu.shared" if is_shared else resource_of(key.profile)
+        asked = resource_of(key.profile) if share is None else "nvidia.com/gpu.shared"
         resources.setdefault("limits", {})[asked] = "1"
-    labels = {
-        SERVICE_LABEL: label_value(key.service),
-        POINT_LABEL: point_label(work),
-        _WORKLOAD_LABEL: workload.name,
-    }
     return render(
         "patch.yaml",
-        workload=workload, labels=labels, env=env, base=base, resources=resources, claim=claim,
-        is_tied=bool(key.place) and len(workload.hosts) == 1,
+        workload=workload, key=key, base=base, resources=resources, claim=claim, share=share,
+        model=work.point.model, service=label_value(key.service), point=point_label(work),
         supply=shown(min(each.supply_rps for each in workload.works)),
     )  # fmt: skip
 
@@ -270,21 +232,21 @@ def _read_base(source: Source) -> tuple[set[str], _Base]:
             "of this export among its resources",
         )  # fmt: skip
     found = read_object(first, DeploymentObject)
-    containers = found.spec.template.spec.containers
+    containers = found.containers
     if not all(each.name for each in (containers or [Container()])):
         inner = first.at("spec").at("template").at("spec").at("containers")
         raise inner.error(f"{inner.label} has none, or one without a name", expected="a name each")
     taken = [
         {
             kind: tuple(names)
-            for kind, names in (("limits", r.limits), ("requests", r.requests))
+            for kind, names in (("limits", each.limits), ("requests", each.requests))
             if names
         }
-        for r in (each.resources for each in containers)
+        for each in containers
     ]
     server = next((at for at, each in enumerate(taken) if each), 0)
     text = source.text.replace("\r\n", "\n").rstrip("\n") + "\n"
     own = tuple(each.name for each in containers)
-    names = {found.metadata.name, found.metadata.labels.get(SERVICE_LABEL, found.metadata.name)}
-    has_strategy = found.spec.strategy is not None
+    names = {found.name, found.labels.get(SERVICE_LABEL, found.name)}
+    has_strategy = found.strategy is not None
     return names, _Base(text, own, own[server], taken[server], has_strategy)

@@ -40,13 +40,7 @@ def node_cuts(node: FleetNode) -> dict[int, Cut]:
 
 
 def name_of(cuts: Mapping[int, Cut]) -> str:
-    """Name the way in which a node is cut; nodes that are cut alike have one name.
-
-    Examples
-    --------
-    >>> name_of({0: FrozenMap({"3g.40gb": 2}), 1: None})
-    'cms-6b436d3f4eb2'
-    """
+    """Name the way in which a node is cut; nodes that are cut alike have one name."""
     said = [(index, None if cut is None else dict(cut)) for index, cut in sorted(cuts.items())]
     return f"cms-{hashlib.sha256(json.dumps(said).encode()).hexdigest()[:12]}"
 
@@ -70,23 +64,7 @@ def configs_of(layouts: Iterable[Mapping[int, Cut]]) -> dict[str, Mapping[int, C
 
 
 def text_of(configs: Mapping[str, Mapping[int, Cut]]) -> str:
-    """Write configurations, given as the cut of each index, and ``all-disabled``.
-
-    Examples
-    --------
-    >>> print(text_of({"two": {0: FrozenMap({"3g.40gb": 2}), 1: None, 2: None}}), end="")
-    version: v1
-    mig-configs:
-      all-disabled:
-      - devices: all
-        mig-enabled: false
-      two:
-      - devices: [0]
-        mig-enabled: true
-        mig-devices: {"3g.40gb": 2}
-      - devices: [1, 2]
-        mig-enabled: false
-    """
+    """Write configurations, given as the cut of each index, and ``all-disabled``."""
     entries = {}
     for name, cuts in sorted(configs.items()):
         alike: dict[str | None, list[int]] = {}
@@ -99,34 +77,8 @@ def text_of(configs: Mapping[str, Mapping[int, Cut]]) -> str:
 def merged(source: Source, configs: Mapping[str, Mapping[int, Cut]]) -> str:
     """Write configurations below those of an existing file, whose comments are kept.
 
-    Parameters
-    ----------
-    source : Source
-        In YAML. What an earlier export put at its head goes.
-    configs : Mapping
-        As `text_of` takes them.
-
-    Raises
-    ------
-    FileError
-        If the file is none, or has one of the names for something else.
-
-    Examples
-    --------
-    >>> theirs = "version: v1\\nmig-configs:\\n  # for training\\n  all-off:\\n"
-    >>> theirs += "  - {devices: all, mig-enabled: false}\\n"
-    >>> print(merged(Source("c.yaml", theirs), {"mine": {0: None}}), end="")
-    version: v1
-    mig-configs:
-      # for training
-      all-off:
-      - {devices: all, mig-enabled: false}
-      all-disabled:
-      - devices: all
-        mig-enabled: false
-      mine:
-      - devices: [0]
-        mig-enabled: false
+    What an earlier export put at its head goes. Refuses a file that has one of the names for
+    something else.
     """
     from ruamel.yaml import YAML  # as in files.yaml_text: only for users' YAML
     from ruamel.yaml.util import load_yaml_guess_indent
@@ -182,10 +134,7 @@ def uuid_table(deployment: Deployment) -> str:
 def changed_nodes(deployment: Deployment, now: Deployment | None) -> list[FleetNode]:
     """Return the nodes with GPUs to be cut anew: all of them, if the current state is not given.
 
-    Raises
-    ------
-    InvalidProblem
-        If a GPU would be cut anew that has, or may have, a foreign instance.
+    Refuses to have a GPU cut anew that has, or may have, a foreign instance.
     """
     today = find_current(deployment, now)
     if today is None:

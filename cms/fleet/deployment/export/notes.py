@@ -32,18 +32,8 @@ def assemble(
 ) -> Export:
     """Put what the files cannot express at the head of each, and add the README.
 
-    Parameters
-    ----------
-    target : str
-        Its sentences are in ``notes/TARGET.txt``.
-    deployment : Deployment
-    options : ExportOptions
-    files : Mapping[str, str]
-        Texts that take comments with ``#``; scripts without their first line.
-    executables : collection of str
-        Those of the files that are shell scripts.
-    **facts
-        What else the sentences are about.
+    The sentences are those of ``notes/TARGET.txt``, which `facts` are also about. Files take
+    comments with ``#``; `executables` are shell scripts without their first line.
     """
     said = render(f"notes/{target}.txt", d=_describe(deployment), options=options, **facts)
     # a comment ends with its line, whatever names contain

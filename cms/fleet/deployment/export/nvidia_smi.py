@@ -22,13 +22,7 @@ _LEFT = "-"
 
 
 def write(deployment: Deployment, options: ExportOptions) -> Export:
-    """Write ``nodes/NODE.sh`` for each node, and the mig-parted files for the next reboot.
-
-    Raises
-    ------
-    InvalidProblem
-        If a start is not known, or a foreign instance would have to go.
-    """
+    """Write ``nodes/NODE.sh`` for each node, and the mig-parted files for the next reboot."""
     today = find_current(deployment, options.now)
     files = {
         f"nodes/{node.name}.sh": _script(node, today) for node in deployment.nodes if node.gpus
@@ -93,13 +87,7 @@ def _switch(mode: Mode | None) -> str:
 
 
 def instance_rows(card: FleetGpu, *, ours: bool) -> Iterator[str]:
-    """Iterate over the rows of a GPU in the tables of managed instances, or of foreign ones.
-
-    Raises
-    ------
-    InvalidProblem
-        If a start is not known.
-    """
+    """Iterate over the rows of a GPU in the tables of managed instances, or of foreign ones."""
     for each in card.instances if card.mode is Mode.MIG else ():
         if each.is_ours is not ours:
             continue

@@ -31,28 +31,15 @@ _BY_NUMBER = ("mig-parted", "gpu-operator", "nvidia-smi", "slurm")
 
 
 def export(deployment: Deployment, target: str, options: ExportOptions | None = None) -> Export:
-    """Write a deployment as the files of a tool.
-
-    Parameters
-    ----------
-    deployment : Deployment
-    target : str
-        A name of ``TARGETS``.
-    options : ExportOptions, optional
-
-    Returns
-    -------
-    Export
-        The same texts for the same deployment.
+    """Write a deployment as the files of a tool: the same texts for the same deployment.
 
     Raises
     ------
     InvalidOption
-        If there is no such target.
+        If ``TARGETS`` has no such target.
     InvalidProblem
         If a GPU cannot be as the deployment has it, a name cannot stand in a script, or the target
-        needs what is not known (``nvidia-smi`` needs starts; those that cut GPUs need their
-        numbers). Rates that are not met do not hinder.
+        needs what is not known: ``nvidia-smi`` starts, and what cuts GPUs their numbers.
 
     Examples
     --------

@@ -37,23 +37,14 @@ def dns_label(text: str) -> str:
 
 
 class WorkloadKey(NamedTuple):
-    """What pods of one kind have in common.
-
-    Attributes
-    ----------
-    service, gpu, profile : str
-        `gpu` is a key of the catalogue.
-    processes, batch : int
-    place : str
-        The node or GPU that they are tied to, or "".
-    """
+    """What pods of one kind have in common."""
 
     service: str
-    gpu: str
+    gpu: str  # a key of the catalogue
     profile: str
     processes: int
     batch: int
-    place: str
+    place: str  # the node or GPU that they are tied to, or ""
 
     @property
     def label(self) -> str:
@@ -69,28 +60,14 @@ class WorkloadKey(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Workload:
-    """Pods of one kind.
-
-    Parameters
-    ----------
-    key : WorkloadKey
-    name : str
-        Of their Deployment.
-    replicas : int
-    works : tuple of Work
-        What they do: one, unless a point was measured again.
-    card : FleetGpu
-        The first on which the plan has one.
-    hosts : tuple of str
-        The only nodes that will do, by their label :data:`HOSTNAME`; empty if all will.
-    """
+    """Pods of one kind."""
 
     key: WorkloadKey
-    name: str
+    name: str  # of their Deployment
     replicas: int
-    works: tuple[Work, ...]
-    card: FleetGpu
-    hosts: tuple[str, ...]
+    works: tuple[Work, ...]  # what they do: one, unless a point was measured again
+    card: FleetGpu  # the first on which the plan has one
+    hosts: tuple[str, ...]  # the only nodes that will do, by their label; empty if all will
 
 
 def list_working(deployment: Deployment) -> list[tuple[FleetGpu, Instance, Work]]:

@@ -23,15 +23,7 @@ def written(moment: datetime) -> str:
 
 
 def age_of(node: FleetNode, now: datetime) -> timedelta | None:
-    """Return how long ago a node was observed; None if it never was.
-
-    Examples
-    --------
-    >>> from cms.fleet.deployment import Observation
-    >>> node = FleetNode("a", observed=Observation("2026-11-23T10:15:00Z", ("lgi.txt",)))
-    >>> print(age_of(node, datetime(2026, 11, 23, 10, 30, tzinfo=UTC)))
-    0:15:00
-    """
+    """Return how long ago a node was observed; None if it never was."""
     if node.observed is None:
         return None
     try:
@@ -47,18 +39,9 @@ def age_of(node: FleetNode, now: datetime) -> timedelta | None:
 def refuse_stale(
     deployment: Deployment, now: datetime, max_age: timedelta | None = MAX_AGE
 ) -> tuple[str, ...]:
-    """Refuse observations that are older than `max_age`, if that is not None.
+    """Refuse observations that are older than `max_age`, and return the nodes that have none.
 
-    Returns
-    -------
-    tuple of str
-        The nodes that were never observed: what is known of them was written.
-
-    Raises
-    ------
-    StaleObservation
-        With the oldest such node, its age, and the command to run again. A moment that is further
-        in the future than `max_age` is refused likewise: clocks disagree.
+    A moment that is further in the future is refused likewise: clocks disagree.
 
     Examples
     --------
@@ -100,15 +83,7 @@ def _again(deployment: Deployment) -> str:
 
 
 def in_words(age: timedelta) -> str:
-    """Write an age in its two largest units.
-
-    Examples
-    --------
-    >>> in_words(timedelta(seconds=40)), in_words(timedelta(hours=3, minutes=12))
-    ('40 s', '3 h 12 min')
-    >>> in_words(timedelta(days=2, hours=1))
-    '2 days 1 h'
-    """
+    """Write an age in its two largest units: ``3 h 12 min``."""
     seconds = int(age.total_seconds())
     days = seconds // 86400
     units = {f"day{'s' * (days != 1)}": days, "h": seconds // 3600 % 24,

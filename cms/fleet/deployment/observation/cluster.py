@@ -15,7 +15,6 @@ from ....files.node import Node
 from ..instance import WHOLE, State
 from ..kubernetes_objects import (
     ClaimObject,
-    Container,
     NodeObject,
     PodObject,
     SliceObject,
@@ -114,9 +113,9 @@ _Object = TypeVar("_Object", NodeObject, PodObject, SliceObject, ClaimObject)
 
 
 def _add(objects: dict[str, tuple[Node, _Object]], kind: str, item: Node, found: _Object) -> None:
-    name = found.metadata.name
+    name = found.name
     if kind in ("Pod", "ResourceClaim"):
-        name = f"{found.metadata.namespace}/{name}"
+        name = f"{found.namespace}/{name}"
     if name in objects:
         raise item.error(
             f"{item.label}: {kind} {name!r} is told of twice, also in {where(objects[name][0])}",
@@ -138,15 +137,14 @@ def held_in(
     given = {name: tuple(results_of(claim, devices)) for name, claim in cluster.claims.items()}
     users: set[str] = set()
     for name, (at, pod) in cluster.pods.items():
-        node = pod.spec.node_name
-        if not node or pod.status.phase in ("Succeeded", "Failed"):
+        node = pod.node_name
+        if not node or pod.phase in ("Succeeded", "Failed"):
             continue
         own: list[Device] = []
-        extended = pod.status.extended_resource_claim_status
-        for each in (*pod.spec.resource_claims, *pod.status.resource_claim_statuses, extended):
+        for each in (*pod.claims, *pod.made_claims, pod.extended_claim):
             if not each.resource_claim_name:
                 continue
-            claim = f"{pod.metadata.namespace}/{each.resource_claim_name}"
+            claim = f"{pod.namespace}/{each.resource_claim_name}"
             if claim not in given:
                 raise at.error(
                     f"{at.label}: pod {name} holds the claim {claim!r}, which is not told of",
@@ -185,8 +183,8 @@ def _pod_facts(
     devices: Iterable[Device],
     service_label: str | None,
 ) -> PodFacts:
-    labels = pod.metadata.labels
-    is_ready = any(c.type == "Ready" and c.status == "True" for c in pod.status.conditions)
+    labels = pod.labels
+    is_ready = any(c.type == "Ready" and c.status == "True" for c in pod.conditions)
     state = State.RUNNING if is_ready else State.STARTING
     places = tuple(each.held for each in devices)
     return PodFacts(
@@ -195,31 +193,25 @@ def _pod_facts(
         (*profiles, *(profile for _, profile, _ in places)),
         labels.get(SERVICE_LABEL, labels.get(service_label or SERVICE_LABEL)),
         labels.get(POINT_LABEL),
-        State.DRAINING if pod.metadata.deletion_timestamp is not None else state,
+        State.DRAINING if pod.deletion_timestamp is not None else state,
         places,
-        HOSTNAME in pod.spec.node_selector,
+        HOSTNAME in pod.node_selector,
     )
 
 
 def _resources(pod: PodObject) -> dict[str, int]:
     """Count what a pod holds through the device plugin: containers together, or one before them."""
-
-    def limits(container: Container) -> Counter[str]:
-        return Counter(container.resources.limits)
-
-    served = {
-        each.resource_name for each in pod.status.extended_resource_claim_status.request_mappings
-    }
+    served = {each.resource_name for each in pod.extended_resources}
     together: Counter[str] = Counter()
     before: Counter[str] = Counter()
-    for each in pod.spec.init_containers:
+    for each in pod.init_containers:
         if each.restart_policy == "Always":  # it runs beside the others
-            together += limits(each)
+            together += Counter(each.limits)
             before |= together
         else:
-            before |= together + limits(each)
-    for each in pod.spec.containers:
-        together += limits(each)
+            before |= together + Counter(each.limits)
+    for each in pod.containers:
+        together += Counter(each.limits)
     return {name: n for name, n in (together | before).items() if name not in served}
 
 
@@ -229,10 +221,10 @@ def _others(
     """Yield pods that are told of by the claims alone that are reserved for them."""
     for claim, devices in given.items():
         at, found = cluster.claims[claim]
-        if claim in users or not devices or not found.status.reserved_for:
+        if claim in users or not devices or not found.reserved_for:
             continue
         # several may share it, and one of them is enough to keep it from us
-        name = f"{claim.partition('/')[0]}/{found.status.reserved_for[0].name}"
+        name = f"{claim.partition('/')[0]}/{found.reserved_for[0].name}"
         places = tuple(device.held for device in devices)
         facts = PodFacts(name, where(at), tuple(p for _, p, _ in places), places=places)
         yield Held(devices[0].node, facts, devices, at)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from functools import cache
 from itertools import islice
 
 from ....errors import CmsError
@@ -37,18 +38,11 @@ def resource_of(profile: str) -> str:
 
 def possible_contents(
     card: Gpu, number: int, totals: Mapping[str, int], *, some_empty: bool
-) -> Iterator[tuple[Content, ...]]:
-    """Yield what equal GPUs can hold together, apart from which GPU is which.
+) -> list[tuple[Content, ...]]:
+    """Return two ways, if there are, in which so many equal GPUs can hold these together.
 
-    Parameters
-    ----------
-    card : Gpu
-    number : int
-        How many there are.
-    totals : Mapping[str, int]
-        What all of them hold together; GPUs that are not cut count as :data:`WHOLE`.
-    some_empty : bool
-        Whether a GPU may be cut into nothing.
+    Which GPU is which does not matter. GPUs that are not cut count as :data:`WHOLE`; some may be
+    cut into nothing.
 
     Examples
     --------
@@ -75,7 +69,6 @@ def possible_contents(
     every = {tuple(each.get(name, 0) for name in names) for each in held}
     kinds = sorted((kind for kind in every if some_empty or any(kind)), reverse=True)
     most = [max((kind[at] for kind in kinds), default=0) for at in range(len(names))]
-    hopeless: set[tuple[int, int, tuple[int, ...]]] = set()
 
     def fits(left: int, rest: tuple[int, ...]) -> bool:
         """Whether the rest is not too much for what is left, counted in slices."""
@@ -89,54 +82,36 @@ def possible_contents(
             and memory <= left * card.memory_slices
         )
 
-    def fill(first: int, left: int, rest: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
-        if left == 0:
-            if not any(rest):
-                yield ()
-            return
-        if (first, left, rest) in hopeless or not fits(left, rest):
-            return
-        none = True
+    @cache
+    def fill(first: int, left: int, rest: tuple[int, ...]) -> tuple[tuple[int, ...], ...]:
+        if left == 0 or not fits(left, rest):
+            return () if any(rest) or left else ((),)
+        found: list[tuple[int, ...]] = []
         biggest = next((at for at, count in enumerate(rest) if count), None)
         for at in range(first, len(kinds)):
             after = tuple(count - own for count, own in zip(rest, kinds[at], strict=True))
-            if min(after, default=0) >= 0:
-                # No later kind has one of the biggest that are left either.
-                if biggest is not None and not kinds[at][biggest]:
-                    break
-                for more in fill(at, left - 1, after):
-                    none = False
-                    yield (at, *more)
-        if none:
-            hopeless.add((first, left, rest))
+            if min(after, default=0) < 0:
+                continue
+            # No later kind has one of the biggest that are left either.
+            if len(found) > 1 or (biggest is not None and not kinds[at][biggest]):
+                break
+            found += [(at, *more) for more in fill(at, left - 1, after)]
+        return tuple(found[:2])
 
-    for found in fill(0, number, tuple(wanted[name] for name in names)):
-        yield tuple(
-            FrozenMap({n: c for n, c in zip(names, kinds[at], strict=True) if c}) for at in found
-        )
+    return [
+        tuple(FrozenMap({n: c for n, c in zip(names, kinds[at], strict=True) if c}) for at in found)
+        for found in fill(0, number, tuple(wanted[name] for name in names))
+    ]
 
 
 def contents_of(
     card: Gpu, counted: Counted, told: Sequence[Content], allocatable: Mapping[str, int]
 ) -> tuple[list[tuple[Content, ...]], tuple[str, ...]]:
-    """Find what the GPUs hold of which nothing else tells.
+    """Find what the GPUs hold of which nothing else tells, and which counts are stale.
 
-    Parameters
-    ----------
-    card : Gpu
-    counted : Counted
-    told : sequence of Content
-        Those of the other GPUs of the node.
-    allocatable : Mapping[str, int]
-        What is left where only what works is counted.
-
-    Returns
-    -------
-    found : list of tuple of Content
-        None, the only answer there is, or two of several. Where counts are more than the GPUs can
-        hold, those of ``nvidia.com/gpu`` and those of which none can be given away are dropped.
-    stale : tuple of str
-        The profiles that were dropped.
+    `told` are the contents of the node's other GPUs. Returns no answer, the only one there is, or
+    two of several. Where counts are more than the GPUs can hold, those of ``nvidia.com/gpu`` and
+    those of which none can be given away are dropped as stale.
     """
     totals = +Counter(counted.totals)
     try:

@@ -26,30 +26,15 @@ def where(node: Node) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Device:
-    """A device of a pool: a GPU, or a part of one.
-
-    Parameters
-    ----------
-    node : str
-    index : int
-        The number in the GPU's name: that of its device file, and not that of ``nvidia-smi``.
-    place : Placement, optional
-        Of the part; None for the GPU as a whole.
-    attributes : Mapping[str, str]
-    is_possible : bool
-        Whether it is one that the driver would make, and not one that is there.
-    where : str
-    taint : str, optional
-        What keeps new pods from it.
-    """
+    """A device of a pool: a GPU, or a part of one."""
 
     node: str
-    index: int
-    place: Placement | None
+    index: int  # in the GPU's name: that of its device file, and not that of nvidia-smi
+    place: Placement | None  # of the part; None for the GPU as a whole
     attributes: Mapping[str, str]
-    is_possible: bool
+    is_possible: bool  # one that the driver would make, and not one that is there
     where: str
-    taint: str | None = None
+    taint: str | None = None  # what keeps new pods from it
 
     def stated(self, name: str) -> Stated | None:
         """Return an attribute, if it has it."""
@@ -65,23 +50,20 @@ class Device:
 def devices_of(slices: Iterable[tuple[Node, SliceObject]]) -> dict[tuple[str, str], Device]:
     """Return the GPUs and their parts that slices list, by pool and name.
 
-    Raises
-    ------
-    FileError
-        If a slice is of an older interface, a pool is not here as a whole, or a device is not
-        named as the driver does.
+    Refuses slices of an older interface, pools that are not here as a whole, and other names of
+    devices than the driver's.
     """
     pools: dict[str, dict[int, list[tuple[Node, SliceObject]]]] = {}
     for node, each in slices:
-        if each.spec.driver == _DRIVER:
+        if each.driver == _DRIVER:
             node.at("apiVersion").one_of(_SHAPES)
-            generations = pools.setdefault(each.spec.pool.name, {})
-            generations.setdefault(each.spec.pool.generation, []).append((node, each))
+            generations = pools.setdefault(each.pool, {})
+            generations.setdefault(each.generation, []).append((node, each))
     found: dict[tuple[str, str], Device] = {}
     for pool, generations in pools.items():
         newest = generations[max(generations)]
         node, first = newest[0]
-        if first.spec.pool.resource_slice_count != len(newest):
+        if first.n_slices != len(newest):
             count = node.at("spec").at("pool").at("resourceSliceCount")
             raise count.error(
                 f"{count.label}: pool {pool!r} has {count.shown} slices, of which {len(newest)} "
@@ -89,8 +71,8 @@ def devices_of(slices: Iterable[tuple[Node, SliceObject]]) -> dict[tuple[str, st
                 expected="all of them: kubectl get resourceslices -o json",
             )
         for node, each in newest:
-            for at, entry in enumerate(each.spec.devices):
-                device = _device(node, at, each.spec.node_name, entry)
+            for at, entry in enumerate(each.devices):
+                device = _device(node, at, each.node_name, entry)
                 if device is not None:
                     found[pool, entry.name] = device
     return found
@@ -126,14 +108,9 @@ def _device(slice_: Node, at: int, node: str, entry: DeviceEntry) -> Device | No
 
 
 def gpus_of(devices: Iterable[Device], held: Iterable[Device]) -> tuple[GpuFacts, ...]:
-    """Return the GPUs of a node.
+    """Return the GPUs of a node, given its devices and those of them that are in use.
 
-    Parameters
-    ----------
-    devices : iterable of Device
-        Those of the node.
-    held : iterable of Device
-        Those of them that were given away: of the possible ones, only these are there.
+    Of the devices that the driver would make only these are there.
     """
     given = {each.held for each in held}
     cards: dict[int, list[Device]] = {}
@@ -169,7 +146,7 @@ def results_of(
 ) -> Iterator[Device]:
     """Yield the devices that a claim was given; FileError if one is in no slice."""
     node, found = claim
-    for at, each in enumerate(found.status.allocation.devices.results):
+    for at, each in enumerate(found.results):
         if each.driver != _DRIVER or each.admin_access:
             continue
         if (each.pool, each.device) not in devices:

@@ -27,24 +27,11 @@ def facts_of_kubernetes(
     Parameters
     ----------
     documents : sequence of Node
-        Lists or single objects, all that there are of one cluster. Kinds other than Node, Pod,
-        ResourceSlice and ResourceClaim are passed over.
+        Lists or single objects, all that there are of one cluster; other kinds are passed over.
     source : str
         What they were read from.
     service_label : str, optional
         A label of one's own that names a pod's service, where it has no ``cms.service``.
-
-    Returns
-    -------
-    list of NodeFacts
-        By name; nodes without anything of NVIDIA's are left out.
-
-    Raises
-    ------
-    FileError
-        With path and line: what is malformed, a pod that holds GPUs of a node that is not there or
-        more than the node has, a claim on a device that no slice lists, a slice of a node that is
-        not there.
     """
     cluster = gather(documents)
     devices = devices_of(cluster.slices.values())
@@ -96,17 +83,17 @@ def _with_doubt(found: list[NodeFacts], spaces: set[str]) -> list[NodeFacts]:
 
 
 def _is_nvidia(node: NodeObject) -> bool:
-    labels = node.metadata.labels
+    labels = node.labels
     return (
         f"{PREFIX}gpu.product" in labels
         or labels.get(f"{PREFIX}gpu.present") == "true"
         or any(name.startswith((f"{PREFIX}gpu", f"{PREFIX}mig-"))
-               for name in node.status.allocatable)
+               for name in node.allocatable)
     )  # fmt: skip
 
 
 def _names_of(node: NodeObject) -> Names:
-    labels = node.metadata.labels
+    labels = node.labels
     written = labels.get(f"{PREFIX}gpu.product", "")
     sharing = labels.get(f"{PREFIX}gpu.sharing-strategy")
     is_shared = written.endswith("-SHARED") if sharing is None else sharing not in ("", "none")
@@ -122,7 +109,7 @@ def _node_facts(
     source: str,
 ) -> NodeFacts:
     at, node = cluster.nodes[name]
-    labels = dict(node.metadata.labels)
+    labels = dict(node.labels)
     if zone := labels.get("topology.kubernetes.io/zone"):
         labels.setdefault("zone", zone)
 
@@ -134,8 +121,8 @@ def _node_facts(
         return Stated(said, f'{where(at)}.metadata.labels["{PREFIX}{key}"]')
 
     unfit = next(_shared_parts(labels, names, where(at)), None)
-    allocatable = names.counts_of(node.status.allocatable)
-    capacity = allocatable | names.counts_of(node.status.capacity)
+    allocatable = names.counts_of(node.allocatable)
+    capacity = allocatable | names.counts_of(node.capacity)
     if unfit is None:
         _refuse_more_than_there_is(name, capacity, held)
     gpus = gpus_of(devices, [each for pod in held for each in pod.devices])
@@ -203,9 +190,9 @@ def _shared_parts(labels: Mapping[str, str], names: Names, at: str) -> Iterator[
 
 def _hindrances(node: NodeObject, devices: Iterable[Device]) -> Iterator[str]:
     """Say why no new pod may come to a node, or to some of its devices."""
-    if node.spec.unschedulable:
+    if node.unschedulable:
         yield "it is cordoned: no new pod comes to it"
-    for each in node.status.conditions:
+    for each in node.conditions:
         if each.type == "Ready" and each.status != "True":
             yield f"it is not ready (Ready is {each.status}): what is told of it may be old"
     tainted: dict[str, list[str]] = {}

@@ -27,19 +27,11 @@ _SAME_TIME = "sources of the same node, read at the same time"
 
 
 class Observed(NamedTuple):
-    """What is there now.
-
-    Attributes
-    ----------
-    deployment : Deployment
-    warnings : tuple of str
-        What no source says, and what that means.
-    of_pods : Mapping[Work, bool]
-        ``{work: whether all pods that do it are tied to their nodes}``.
-    """
+    """What is there now."""
 
     deployment: Deployment
-    warnings: tuple[str, ...]
+    warnings: tuple[str, ...]  # what no source says, and what that means
+    #: Work of pods, and whether all that do it are tied to their nodes.
     of_pods: Mapping[Work, bool] = MappingProxyType({})
 
 
@@ -51,7 +43,10 @@ def merge(
     device: Gpu | None = None,
     places: Deployment | None = None,
 ) -> Observed:
-    """Join what sources say of nodes.
+    """Join what sources say of nodes; refuse, with both places, what they contradict each other in.
+
+    A GPU of which something cannot be read, or that no device file describes, hinders nothing: it
+    is `Mode.FIXED`, with a warning.
 
     Parameters
     ----------
@@ -67,18 +62,6 @@ def merge(
     places : Deployment, optional
         What was meant to be where, if not `known`: GPUs of a node that differ, of which only
         counts are told, are taken for what they were meant to be, and refused if they cannot be.
-
-    Returns
-    -------
-    Observed
-        A GPU of which something cannot be read, or that no device file describes, hinders nothing:
-        it is `Mode.FIXED`, with a warning.
-
-    Raises
-    ------
-    FileError
-        If two sources contradict each other, both places named; if one has what cannot be; if
-        what a GPU is, or whether it is cut, is said nowhere.
     """
     merging = Merging(known or Deployment(()), devices or {}, device, places or known)
     names: dict[str, list[NodeFacts]] = {}

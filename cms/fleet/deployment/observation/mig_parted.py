@@ -33,20 +33,11 @@ _FILE = re.compile(r"^\s*[\"']?mig-configs[\"']?\s*:", re.M)
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """Some GPUs of a node and how they are cut.
+    """Some GPUs of a node and how they are cut."""
 
-    Parameters
-    ----------
-    devices : tuple of int, or None
-        Their indices; None stands for all.
-    cut : Cut
-    filters : tuple of str
-        PCI ids to which it is confined; empty for none.
-    """
-
-    devices: tuple[int, ...] | None
+    devices: tuple[int, ...] | None  # their indices; None stands for all
     cut: Cut
-    filters: tuple[str, ...] = ()
+    filters: tuple[str, ...] = ()  # PCI ids to which it is confined
 
 
 def is_mig_parted(text: str) -> bool:
@@ -57,16 +48,7 @@ def is_mig_parted(text: str) -> bool:
 def read_configs(source: Source) -> dict[str, tuple[Entry, ...]]:
     """Read the configurations of a mig-parted file, or of what ``mig-parted export`` prints.
 
-    Raises
-    ------
-    FileError
-        With line and column, wherever mig-parted itself would refuse the file.
-
-    Examples
-    --------
-    >>> text = "version: v1\\nmig-configs: {off: [{devices: all, mig-enabled: false}]}"
-    >>> read_configs(Source("c.yaml", text))
-    {'off': (Entry(devices=None, cut=None, filters=()),)}
+    Refuses, with line and column, what mig-parted itself would refuse.
     """
     documents = read_yaml_or_json(source, holds="a mig-parted configuration")
     if len(documents) > 1:
@@ -129,21 +111,9 @@ def current_config(source: Source) -> tuple[Entry, ...]:
 def facts_of_config(
     source: Source, entries: Sequence[Entry], node: str, gpus: tuple[FleetGpu, ...]
 ) -> Iterator[GpuFacts]:
-    """Say how the GPUs of a node are cut.
+    """Say how the GPUs of a node are cut, which are known as far as anything else tells of them.
 
-    Parameters
-    ----------
-    source : Source
-        The file, for errors.
-    entries : sequence of Entry
-    node : str
-    gpus : tuple of FleetGpu
-        The node's GPUs as far as anything else tells of them; their indices and types matter.
-
-    Raises
-    ------
-    FileError
-        If a GPU is in no entry or in several, or an entry names a GPU that is not there.
+    Refuses GPUs in no entry or in several, and entries that name a GPU that is not there.
     """
     if gpus:
         cuts = _cuts_of(entries, FleetNode(node, gpus), source.name)

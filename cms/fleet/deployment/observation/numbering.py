@@ -21,17 +21,8 @@ def numbered(
 ) -> tuple[Sequence[NodeFacts], bool]:
     """Return what is told of a node with the GPUs' indices, and whether these are known.
 
-    Parameters
-    ----------
-    name : str
-    told : sequence of NodeFacts
-    meant : iterable of FleetGpu
-        What was meant to be there, which may know UUIDs if nothing else does.
-
-    Raises
-    ------
-    FileError
-        If indices are told, and not which GPU has which.
+    What was meant to be there may know UUIDs if nothing else does. Refuses indices that are told,
+    if it is not told which GPU has which.
     """
     named = [each for each in told if not each.is_numbered]
     if not named:

@@ -162,23 +162,8 @@ def is_nvidia_smi(source: Source) -> bool:
 def read_nvidia_smi(*sources: Source) -> NodeFacts:
     """Read what ``nvidia-smi`` printed on one node, in one file or several.
 
-    Returns
-    -------
-    NodeFacts
-        Without a name: no listing has one. `at` is the last moment that it can be of: the XML has
-        the clock of its node without a zone.
-
-    Raises
-    ------
-    FileError
-        With the line: one that is not understood, an instance that is listed twice, ...
-
-    Examples
-    --------
-    >>> text = "|   0  MIG 3g.40gb    9    2    4:4     |"
-    >>> facts = read_nvidia_smi(Source("lgi.txt", text))
-    >>> facts.gpus[0].instances[0].start
-    4
+    No listing names its node. `NodeFacts.at` is the last moment that it can be of: the XML has the
+    clock of its node without a zone. What is not understood is refused with its line.
     """
     read = _Read(sources[0])
     logs: list[tuple[Source, int, str]] = []

@@ -19,23 +19,11 @@ _PLACE = re.compile(r"(.+/[0-9]{1,9})(?::([0-9]{1,9}))?", re.ASCII)
 
 
 def adopt(deployment: Deployment, place: str, doing: str, works: Iterable[Work]) -> Deployment:
-    """Say that an instance is managed, and what it does.
+    """Say that an instance is managed, and which of the works that are known it does.
 
-    Parameters
-    ----------
-    deployment : Deployment
-    place : str
-        ``NODE/GPU:START``; ``NODE/GPU`` where something without a start is alone on the GPU.
-    doing : str
-        ``SERVICE@POINT``: a point is ``2x8`` (processes x batch) or its whole label,
-        ``3g.40gb-2x8``. ``SERVICE`` alone does where only one point fits.
-    works : iterable of Work
-        What a plan or a deployment knows.
-
-    Raises
-    ------
-    InvalidOption
-        If there is no such place, service or point.
+    A place is ``NODE/GPU:START``, or ``NODE/GPU`` where something without a start is alone on the
+    GPU. `doing` is ``SERVICE@POINT``, where a point is ``2x8`` (processes x batch) or its whole
+    label, ``3g.40gb-2x8``; ``SERVICE`` alone does where only one point fits.
 
     Examples
     --------

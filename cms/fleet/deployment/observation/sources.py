@@ -38,17 +38,9 @@ _KUBERNETES = ("Node", "Pod", "Deployment", "ResourceSlice", "ResourceClaim", ""
 
 
 class Given(NamedTuple):
-    """A file that the user gave.
+    """A file that the user gave, and whose it is, where the user says so."""
 
-    Attributes
-    ----------
-    path : str
-        ``-`` is standard input.
-    node : str or None
-        Whose it is, where the user says so.
-    """
-
-    path: str
+    path: str  # ``-`` is standard input
     node: str | None = None
 
     @classmethod
