@@ -4,39 +4,27 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal, TypeVar
 
-from pydantic import (
-    AliasPath,
-    BaseModel,
-    BeforeValidator,
-    ConfigDict,
-    Field,
-    ValidationError,
-    ValidationInfo,
-    field_validator,
-)
+import pydantic
+from pydantic import AliasPath, BeforeValidator, Field
 from pydantic.alias_generators import to_camel
 from pydantic_core import PydanticUseDefault
 
 from ...files.node import Node
 from ...files.numerals import is_whole
 
-__all__ = [
-    "ClaimObject", "Container", "DeploymentObject", "DeviceEntry", "NodeObject", "PodObject",
-    "SliceObject", "read_object",
-]  # fmt: skip
-
+_EXTENDED = "status", "extendedResourceClaimStatus"
 _EXPECTED = {
     "bool_type": "true or false", "dict_type": "an object", "int_type": "a whole number",
     "list_type": "an array", "model_type": "an object", "string_type": "a text",
 }  # fmt: skip
 
 
-class _Part(BaseModel):
-    model_config = ConfigDict(alias_generator=to_camel, extra="ignore", frozen=True, strict=True)
+class _Part(pydantic.BaseModel):
+    model_config = pydantic.ConfigDict(alias_generator=to_camel, frozen=True, strict=True)
 
-    @field_validator("*", mode="before")
+    @pydantic.field_validator("*", mode="before")
     @classmethod
-    def _take_default_for_null(cls, value: Any, field: ValidationInfo) -> Any:
+    def _take_default_for_null(cls, value: Any, field: pydantic.ValidationInfo) -> Any:
         if value is None and not cls.model_fields[field.field_name or ""].is_required():
             raise PydanticUseDefault
         return value
@@ -56,7 +44,7 @@ def read_object(node: Node, model: type[T]) -> T:
             raise node.at(key).wrong("an object")
     try:
         return model.model_validate(value)
-    except ValidationError as fault:
+    except pydantic.ValidationError as fault:
         first = fault.errors()[0]
         for step in first["loc"]:
             node = node.at(step)  # says which key is missing
@@ -64,9 +52,9 @@ def read_object(node: Node, model: type[T]) -> T:
         raise node.wrong(_EXPECTED.get(first["type"], said)) from None
 
 
-def _at(*path: str, default: Any = ...) -> Any:
+def _at(first: str, *path: str | int, default: Any = ...) -> Any:
     """Declare what stands at a path."""
-    return Field(default, validation_alias=AliasPath(*path))
+    return Field(default, validation_alias=AliasPath(first, *path))
 
 
 def _keep_gpus(resources: Any) -> Any:
@@ -86,25 +74,6 @@ Amounts = Annotated[
 ]
 
 
-class _Condition(_Part):
-    type: str
-    status: str
-
-
-class _Taint(_Part):
-    key: str
-    value: str = ""
-    effect: str
-
-
-class _ClaimReference(_Part):
-    resource_claim_name: str = ""  # empty where the pod has a template of it
-
-
-class _RequestMapping(_Part):
-    resource_name: str
-
-
 class _Attribute(_Part):
     string: str = ""
     version: str = ""
@@ -117,19 +86,24 @@ class _AllocatedDevice(_Part):
     admin_access: bool = False
 
 
-class _Consumer(_Part):
-    name: str
+class _Object(_Part):
+    name: str = _at("metadata", "name")
+    namespace: str = _at("metadata", "namespace", default="")
+    labels: dict[str, str] = _at("metadata", "labels", default={})
+
+    @property
+    def full_name(self) -> str:
+        """Its name, with that of its namespace if it is of a kind that has one."""
+        return f"{self.namespace}/{self.name}" if self.namespace else self.name
 
 
-class NodeObject(_Part):
+class NodeObject(_Object):
     """A Node."""
 
-    name: str = _at("metadata", "name")
-    labels: dict[str, str] = _at("metadata", "labels", default={})
     unschedulable: bool = _at("spec", "unschedulable", default=False)
     allocatable: Amounts = _at("status", "allocatable")
     capacity: Amounts = _at("status", "capacity", default={})
-    conditions: list[_Condition] = _at("status", "conditions", default=[])
+    conditions: list[dict[str, Any]] = _at("status", "conditions", default=[])
 
 
 class Container(_Part):
@@ -141,36 +115,28 @@ class Container(_Part):
     restart_policy: str = ""
 
 
-class PodObject(_Part):
+class PodObject(_Object):
     """A Pod."""
 
-    name: str = _at("metadata", "name")
     namespace: str = _at("metadata", "namespace", default="default")
-    labels: dict[str, str] = _at("metadata", "labels", default={})
     deletion_timestamp: Any = _at("metadata", "deletionTimestamp", default=None)
     containers: list[Container] = _at("spec", "containers")
     init_containers: list[Container] = _at("spec", "initContainers", default=[])
     node_name: str = _at("spec", "nodeName", default="")
     node_selector: dict[str, str] = _at("spec", "nodeSelector", default={})
-    claims: list[_ClaimReference] = _at("spec", "resourceClaims", default=[])
-    made_claims: list[_ClaimReference] = _at("status", "resourceClaimStatuses", default=[])
-    extended_claim: _ClaimReference = _at(
-        "status", "extendedResourceClaimStatus", default=_ClaimReference()
-    )
-    extended_resources: list[_RequestMapping] = _at(
-        "status", "extendedResourceClaimStatus", "requestMappings", default=[]
-    )
+    claims: list[dict[str, Any]] = _at("spec", "resourceClaims", default=[])
+    made_claims: list[dict[str, Any]] = _at("status", "resourceClaimStatuses", default=[])
+    extended_claim: str = _at(*_EXTENDED, "resourceClaimName", default="")
+    extended_resources: list[dict[str, str]] = _at(*_EXTENDED, "requestMappings", default=[])
     phase: str = _at("status", "phase", default="")
-    conditions: list[_Condition] = _at("status", "conditions", default=[])
+    conditions: list[dict[str, Any]] = _at("status", "conditions", default=[])
 
 
-class DeploymentObject(_Part):
+class DeploymentObject(_Object):
     """A Deployment."""
 
     api_version: Literal["apps/v1"]
     kind: Literal["Deployment"]
-    name: str = _at("metadata", "name")
-    labels: dict[str, str] = _at("metadata", "labels", default={})
     strategy: Any = _at("spec", "strategy", default=None)
     containers: list[Container] = _at("spec", "template", "spec", "containers")
 
@@ -181,13 +147,12 @@ class DeviceEntry(_Part):
     name: str
     attributes: dict[str, _Attribute] = {}
     consumes_counters: list[Any] = []
-    taints: list[_Taint] = []
+    taints: list[dict[str, str]] = []
 
 
-class SliceObject(_Part):
+class SliceObject(_Object):
     """A ResourceSlice."""
 
-    name: str = _at("metadata", "name")
     driver: str = _at("spec", "driver")
     node_name: str = _at("spec", "nodeName", default="")
     pool: str = _at("spec", "pool", "name")
@@ -196,10 +161,9 @@ class SliceObject(_Part):
     devices: list[DeviceEntry] = _at("spec", "devices", default=[])
 
 
-class ClaimObject(_Part):
+class ClaimObject(_Object):
     """A ResourceClaim."""
 
-    name: str = _at("metadata", "name")
     namespace: str = _at("metadata", "namespace", default="default")
     results: list[_AllocatedDevice] = _at("status", "allocation", "devices", "results", default=[])
-    reserved_for: list[_Consumer] = _at("status", "reservedFor", default=[])
+    user: str = _at("status", "reservedFor", 0, "name", default="")  # the first of several

@@ -10,7 +10,6 @@ from cms.files.yaml_text import read_yaml_or_json
 from cms.fleet.deployment.export import Export
 from cms.fleet.deployment.export.export import remove_head
 
-VERSIONS = ("1.34", "1.35", "1.36", "1.37")
 Manifest = dict[str, Any]
 
 
@@ -61,20 +60,6 @@ def canonical(found: Iterable[Manifest]) -> list[Manifest]:
             )
         done.append(each)
     return done
-
-
-def pod_of(deployment: Manifest, name: str, node: str | None) -> Manifest:
-    """A pod of a Deployment that runs on a node."""
-    template = deployment["spec"]["template"]
-    spec: Manifest = {**template["spec"], **({} if node is None else {"nodeName": node})}
-    ready = {"type": "Ready", "status": "True"}
-    return {
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "metadata": {**template["metadata"], "name": name, "namespace": "prod"},
-        "spec": spec,
-        "status": {"phase": "Running", "conditions": [ready]},
-    }
 
 
 def env_of(container: Mapping[str, Any]) -> dict[str, str]:

@@ -9,12 +9,9 @@ import subprocess
 from collections import Counter
 from dataclasses import replace
 from fractions import Fraction
-from functools import cache
 from pathlib import Path
 
-import celpy
 import pytest
-from celpy.adapter import json_to_cel
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -327,55 +324,6 @@ def test_services_that_a_label_cannot_tell_apart_are_refused(names: tuple[str, s
 
 
 # --- outside voices -------------------------------------------------------------------------------
-
-
-def test_all_claims_find_a_device_at_once() -> None:
-    """On the devices of the deployment; of one profile they are alike, so counting is enough."""
-    whole = card(3, replace(serving("7g.80gb", 0), profile="whole", start=None), mode=Mode.WHOLE)
-    fleet = node(*MIXED.nodes[0].gpus[:3], whole)
-    written = export(fleet, "dra")
-    devices: list[dict[str, str]] = []
-    for each in fleet.gpus():
-        if each.mode is not Mode.MIG:
-            devices.append({"type": "gpu", "uuid": each.name})
-        devices += [
-            {"type": "mig", "profile": part.profile, "parentUUID": each.name}
-            for part in each.instances
-            if each.mode is Mode.MIG
-        ]
-    claims = {each["metadata"]["name"]: each for each in documents(written.files["claims.yaml"])}
-    needs: Counter[str] = Counter()
-    for made in applied(written):
-        (held,) = made["spec"]["template"]["spec"]["resourceClaims"]
-        if "resourceClaimTemplateName" in held:
-            needs[held["resourceClaimTemplateName"]] += made["spec"]["replicas"]
-        else:
-            needs[held["resourceClaimName"]] = 1
-    served: set[int] = set()
-    for name, count in needs.items():
-        kind, expression = request(claims[name])
-        wanted = [
-            at
-            for at, device in enumerate(devices)
-            if at not in served
-            and device["type"] == kind.partition(".")[0]
-            and holds(expression, device)
-        ]
-        assert len(wanted) >= count, name
-        served |= set(wanted[:count])
-    assert len(served) == sum(needs.values()) == 5
-
-
-def holds(expression: str, device: dict[str, str]) -> bool:
-    program = environment().program(environment().compile(expression))
-    inner = json_to_cel({"driver": "gpu.nvidia.com", "attributes": {"gpu.nvidia.com": device}})
-    return bool(program.evaluate({"device": inner}))
-
-
-@cache
-def environment() -> celpy.Environment:
-    """Its grammar is read once, and not where tests are collected."""
-    return celpy.Environment()
 
 
 @pytest.mark.skipif(shutil.which("kubectl") is None, reason="kustomize is run by kubectl alone")

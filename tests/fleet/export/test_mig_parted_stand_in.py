@@ -97,6 +97,21 @@ def test_nodes_of_two_types_with_mig_off(tmp_path: Path) -> None:
     applied(tmp_path, target, target.with_gpus(turned))
 
 
+def test_a_node_with_another_gpu_is_not_cut(tmp_path: Path) -> None:
+    """What is known today alone says which GPUs are meant, too."""
+    empty = fleet(node_a=1)
+    nodes = stand_ins(tmp_path, empty)
+    now = observed(nodes)
+    card = next(empty.gpus()).with_instances([Instance("3g.40gb", 4)])
+    target = empty.with_gpus({("node-a", 0): card})
+    write(tmp_path / "out", export(target, "mig-parted", ExportOptions(now)))
+    former = nodes["node-a"].swap(0, "GPU-9")
+    done = nodes["node-a"].sh("sh ../out/apply.sh node-a")
+    assert (done.code, nodes["node-a"].layout(0)) == (1, ())
+    assert f"GPU 0 is not {former}" in done.error
+    assert "node-b" in nodes["node-a"].sh("sh ../out/apply.sh node-b").error
+
+
 def test_an_export_that_contradicts_the_listings_is_refused(tmp_path: Path) -> None:
     target = placed("S4", fleet(node_a=4, node_b=3))
     nodes = stand_ins(tmp_path, target)

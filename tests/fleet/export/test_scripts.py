@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,7 +12,7 @@ from cms.fleet.deployment import Deployment, FleetGpu, FleetNode, Instance, Mode
 from cms.fleet.deployment.export import ExportOptions, export
 from tests.fleet.bridging import changes, stand_ins
 from tests.fleet.bridging import run as run_on
-from tests.fleet.export.fakes import FakeCluster, FakeSlurm, run
+from tests.fleet.export.fakes import FakeCluster, run
 from tests.fleet.stand_ins.machines import Ran, StandInNode
 
 pytestmark = pytest.mark.skipif(shutil.which("sh") is None, reason="there is no sh here")
@@ -207,66 +206,3 @@ def test_a_node_that_somebody_else_cordoned_stays_so(tmp_path: Path) -> None:
     assert told.returncode == 0
     assert "somebody else has cordoned it" in told.stdout
     assert fake.says("closed") == "true"
-
-
-# --- Slurm and mig-parted -------------------------------------------------------------------------
-
-
-def slurm_folder(folder: Path) -> FakeSlurm:
-    now, target = node((Instance("3g.40gb", 0),)), node((Instance("4g.40gb", 0),))
-    for path, text in export(target, "slurm", ExportOptions(now)).files.items():
-        (folder / path).parent.mkdir(parents=True, exist_ok=True)
-        (folder / path).write_text(text, encoding="utf-8")
-    return FakeSlurm(folder / "fake")
-
-
-def test_slurm_drains_shrinks_cuts_grows_and_resumes(tmp_path: Path) -> None:
-    fake = slurm_folder(tmp_path)
-    told = run(fake, tmp_path / "slurm.sh", "node-a")
-    assert (told.returncode, told.stderr) == (0, ""), told
-    assert fake.done() == ["drain", "offer none", "apply", "offer gpu:a100_4g.40gb:1", "resume"]
-    assert run(fake, tmp_path / "slurm.sh", "node-a").returncode == 0
-    assert fake.done() == []
-    assert "there is no nodes/node-b.conf" in run(fake, tmp_path / "slurm.sh", "node-b").stderr
-
-
-def test_slurm_does_not_resume_what_somebody_else_drains_nor_what_is_not_cut(
-    tmp_path: Path,
-) -> None:
-    fake = slurm_folder(tmp_path)
-    fake.put(state="idle+drain broken fan\n", fault="noop")
-    told = run(fake, tmp_path / "slurm.sh", "node-a")
-    assert told.returncode == 1
-    assert "it stays drained" in told.stderr
-    assert fake.done() == ["offer none", "apply"]
-    fake.put(fault="none")
-    assert run(fake, tmp_path / "slurm.sh", "node-a").returncode == 0
-    assert fake.done() == ["offer none", "apply", "offer gpu:a100_4g.40gb:1"]
-
-
-def test_mig_parted_is_asked_before_and_after(tmp_path: Path) -> None:
-    for path, text in export(NEXT, "mig-parted").files.items():
-        (tmp_path / path).write_text(text, encoding="utf-8")
-    fake = FakeSlurm(tmp_path / "fake")
-    fake.put(fault="noop")
-    assert "the GPUs are not as cms-" in run(fake, tmp_path / "apply.sh", "node-a").stderr
-    fake.put(fault="none")
-    assert run(fake, tmp_path / "apply.sh", "node-a").returncode == 0
-    assert fake.done() == ["apply", "apply"]
-    assert run(fake, tmp_path / "apply.sh", "node-a").returncode == 0
-    assert fake.done() == []
-    assert "not in nodes.csv" in run(fake, tmp_path / "apply.sh", "node-b").stderr
-
-
-@pytest.mark.parametrize("name", ["apply.sh", "slurm.sh"])
-def test_a_node_with_another_gpu_is_not_cut(tmp_path: Path, name: str) -> None:
-    """Nor drained for it; what is known today alone says which GPUs are meant, too."""
-    fake = slurm_folder(tmp_path)
-    bare = replace(next(NOW.gpus()), uuid=None)
-    written = export(Deployment((FleetNode("node-a", (bare,)),)), "mig-parted", ExportOptions(NOW))
-    (tmp_path / "apply.sh").write_text(written.files["apply.sh"], encoding="utf-8")
-    for others in ("0 GPU-9\n", ""):
-        fake.put(gpu=others)
-        told = run(fake, tmp_path / name, "node-a")
-        assert (told.returncode, fake.done()) == (1, [])
-        assert "GPU 0 is not GPU-0" in told.stderr

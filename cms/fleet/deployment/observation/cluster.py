@@ -113,9 +113,7 @@ _Object = TypeVar("_Object", NodeObject, PodObject, SliceObject, ClaimObject)
 
 
 def _add(objects: dict[str, tuple[Node, _Object]], kind: str, item: Node, found: _Object) -> None:
-    name = found.name
-    if kind in ("Pod", "ResourceClaim"):
-        name = f"{found.namespace}/{name}"
+    name = found.full_name
     if name in objects:
         raise item.error(
             f"{item.label}: {kind} {name!r} is told of twice, also in {where(objects[name][0])}",
@@ -141,10 +139,9 @@ def held_in(
         if not node or pod.phase in ("Succeeded", "Failed"):
             continue
         own: list[Device] = []
-        for each in (*pod.claims, *pod.made_claims, pod.extended_claim):
-            if not each.resource_claim_name:
-                continue
-            claim = f"{pod.namespace}/{each.resource_claim_name}"
+        named = [each.get("resourceClaimName") for each in (*pod.claims, *pod.made_claims)]
+        for each in filter(None, (*named, pod.extended_claim)):
+            claim = f"{pod.namespace}/{each}"
             if claim not in given:
                 raise at.error(
                     f"{at.label}: pod {name} holds the claim {claim!r}, which is not told of",
@@ -184,7 +181,7 @@ def _pod_facts(
     service_label: str | None,
 ) -> PodFacts:
     labels = pod.labels
-    is_ready = any(c.type == "Ready" and c.status == "True" for c in pod.conditions)
+    is_ready = any(c.get("type") == "Ready" and c.get("status") == "True" for c in pod.conditions)
     state = State.RUNNING if is_ready else State.STARTING
     places = tuple(each.held for each in devices)
     return PodFacts(
@@ -201,7 +198,7 @@ def _pod_facts(
 
 def _resources(pod: PodObject) -> dict[str, int]:
     """Count what a pod holds through the device plugin: containers together, or one before them."""
-    served = {each.resource_name for each in pod.extended_resources}
+    served = {each.get("resourceName") for each in pod.extended_resources}
     together: Counter[str] = Counter()
     before: Counter[str] = Counter()
     for each in pod.init_containers:
@@ -221,10 +218,10 @@ def _others(
     """Yield pods that are told of by the claims alone that are reserved for them."""
     for claim, devices in given.items():
         at, found = cluster.claims[claim]
-        if claim in users or not devices or not found.reserved_for:
+        if claim in users or not devices or not found.user:
             continue
         # several may share it, and one of them is enough to keep it from us
-        name = f"{claim.partition('/')[0]}/{found.reserved_for[0].name}"
+        name = f"{found.namespace}/{found.user}"
         places = tuple(device.held for device in devices)
         facts = PodFacts(name, where(at), tuple(p for _, p, _ in places), places=places)
         yield Held(devices[0].node, facts, devices, at)

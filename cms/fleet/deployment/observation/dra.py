@@ -99,10 +99,11 @@ def _device(slice_: Node, at: int, node: str, entry: DeviceEntry) -> Device | No
         if re.sub(r"[^a-z0-9]", "", profile) != match[2].replace("-", ""):
             raise place.at("name").wrong(f"the name of a part with the profile {profile!r}")
         part = Placement(profile, int(match[3]))
-    taint = next((t for t in entry.taints if t.effect != "None"), None)
+    taints = [each for each in entry.taints if each.get("effect") != "None"]
     said = None
-    if taint is not None:
-        said = f"{taint.key}{f'={taint.value}' if taint.value else ''} ({taint.effect})"
+    if taints:
+        value = f"={taints[0]['value']}" if taints[0].get("value") else ""
+        said = f"{taints[0].get('key')}{value} ({taints[0].get('effect')})"
     is_possible = bool(entry.consumes_counters)
     return Device(node, int(match[1]), part, attributes, is_possible, where(place), said)
 

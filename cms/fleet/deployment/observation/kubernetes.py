@@ -193,8 +193,8 @@ def _hindrances(node: NodeObject, devices: Iterable[Device]) -> Iterator[str]:
     if node.unschedulable:
         yield "it is cordoned: no new pod comes to it"
     for each in node.conditions:
-        if each.type == "Ready" and each.status != "True":
-            yield f"it is not ready (Ready is {each.status}): what is told of it may be old"
+        if each.get("type") == "Ready" and (status := each.get("status")) != "True":
+            yield f"it is not ready (Ready is {status}): what is told of it may be old"
     tainted: dict[str, list[str]] = {}
     for device in devices:
         if device.taint is not None:
