@@ -55,11 +55,11 @@ def diff(
     refuse_two_readers((now, "now.json"), (target, "target.json"))
     with session.reading():
         from cms.fleet.deployment import difference
-        from cms.fleet.deployment.observation.numbering import numbered_as
+        from cms.fleet.deployment.observation.numbering import renumber_gpus
         from cms.fleet.deployment.verifying import settle_guesses
 
         before, after = read_fleet(now), read_fleet(target)
-        before, after = numbered_as(before, after), numbered_as(after, before)
+        before, after = renumber_gpus(before, after), renumber_gpus(after, before)
         refuse_stale_now(session, before, max_age, written=True)
         found, both = difference(settle_guesses(before, after), after), _both(before, after)
         title = f"{now.name} -> {target.name}"

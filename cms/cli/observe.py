@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
     from cms.fleet.deployment import Deployment
-    from cms.fleet.deployment.observation.merge import Observed
+    from cms.fleet.deployment.observation.merge import ObservationResult
 
 Sources = Annotated[
     list[str],
@@ -126,11 +126,11 @@ def seen(
     gpu: list[str] | None,
     service_label: str | None,
     places: Deployment | None = None,
-) -> Observed:
+) -> ObservationResult:
     """Read what is there now, and what no source says of it."""
-    from cms.fleet.deployment.observation.sources import Given, observe
+    from cms.fleet.deployment.observation.sources import SourceFile, observe
 
-    given = [Given.from_argument(source) for source in sources]
+    given = [SourceFile.from_argument(source) for source in sources]
     if sum(each.path == "-" for each in given) > 1:
         raise options.usage_error("two sources are '-'; only one of them can be standard input")
     devices = [find_gpu(key, "--gpu") for key in gpu or ()]

@@ -215,7 +215,7 @@ def transition(
         refuse_folder(output, force=force)
     with session.reading():
         from cms.fleet.deployment import Deployment
-        from cms.fleet.deployment.observation.numbering import numbered_as
+        from cms.fleet.deployment.observation.numbering import renumber_gpus
         from cms.fleet.deployment.transition import read_durations
         from cms.fleet.deployment.transition.folder import FolderOptions, actuator_of, folder_of
 
@@ -225,7 +225,7 @@ def transition(
         start = read_fleet(now)
         to = None if target is None else _wanted(target)
         if isinstance(to, Deployment):
-            start, to = numbered_as(start, to), numbered_as(to, start)
+            start, to = renumber_gpus(start, to), renumber_gpus(to, start)
         refuse_stale_now(session, start, max_age)
         tool.refuse(start, told)
         rates = None if trace is None else _rates(trace)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from cms.fleet.deployment import Deployment, Mode
 from cms.fleet.deployment.export import Export
-from cms.fleet.deployment.observation.sources import Given, observe
+from cms.fleet.deployment.observation.sources import SourceFile, observe
 from tests.fleet.stand_ins.machines import Ran, StandInNode
 
 # The scripts look again at once: no stand-in needs a second to come to itself.
@@ -33,7 +33,9 @@ def stand_ins(folder: Path, deployment: Deployment, **options: object) -> dict[s
 
 
 def observed(
-    nodes: Mapping[str, StandInNode], known: Deployment | None = None, exports: Iterable[Given] = ()
+    nodes: Mapping[str, StandInNode],
+    known: Deployment | None = None,
+    exports: Iterable[SourceFile] = (),
 ) -> Deployment:
     """What the nodes' own texts, and what mig-parted exported of them, say."""
     given = []
@@ -42,7 +44,7 @@ def observed(
         for number, text in enumerate(texts):
             path = node.folder / f"told-{number}.txt"
             path.write_text(text, encoding="utf-8")
-            given.append(Given(str(path), name))
+            given.append(SourceFile(str(path), name))
     return observe([*given, *exports], known=known).deployment
 
 

@@ -24,7 +24,7 @@ from cms.fleet.deployment import (
     State,
     difference,
 )
-from cms.fleet.deployment.observation.age import StaleObservation, age_of, in_words, refuse_stale
+from cms.fleet.deployment.observation.age import StaleObservation, age_of, format_age, refuse_stale
 from cms.fleet.deployment.room import fragmentation, room_of
 from cms.fleet.report.deployments import (
     deployment_report,
@@ -284,4 +284,4 @@ def test_a_clock_that_runs_ahead_is_refused_and_no_moment_is_named() -> None:
     [(0, "0 s"), (61, "1 min 1 s"), (3600, "1 h"), (90061, "1 day 1 h"), (172800, "2 days")],
 )
 def test_ages_in_words(seconds: int, said: str) -> None:
-    assert in_words(timedelta(seconds=seconds)) == said
+    assert format_age(timedelta(seconds=seconds)) == said

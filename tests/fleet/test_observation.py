@@ -16,8 +16,8 @@ from cms.files.source import Source
 from cms.fleet import gpu
 from cms.fleet.deployment import Deployment, FleetGpu, FleetNode, Instance, Mode, Seen, State
 from cms.fleet.deployment.labels import point_label
-from cms.fleet.deployment.observation.facts import GpuFacts, NodeFacts, PodFacts, Stated
-from cms.fleet.deployment.observation.merge import Observed, merge
+from cms.fleet.deployment.observation.facts import GpuFacts, NodeFacts, PodFacts, Statement
+from cms.fleet.deployment.observation.merge import ObservationResult, merge
 from cms.fleet.deployment.observation.nvidia_smi import is_nvidia_smi, read_nvidia_smi
 from cms.fleet.serving import RULES
 from tests.fleet.bridging import observed as observed_of
@@ -40,7 +40,7 @@ TWO = lgi("0 3g.40gb 1 0:4", "0 3g.40gb 2 4:4")
 
 def told(*texts: str, node: str = "a") -> NodeFacts:
     sources = [Source(f"file{number}.txt", text) for number, text in enumerate(texts)]
-    return replace(read_nvidia_smi(*sources), node=Stated(node, "--node"))
+    return replace(read_nvidia_smi(*sources), node=Statement(node, "--node"))
 
 
 def observed(*texts: str) -> Deployment:
@@ -141,8 +141,8 @@ def test_counts_have_starts_where_one_layout_has_them() -> None:
         ({"7g.80gb": 1}, Seen.ONLY_ONE, [0]),
         ({"3g.40gb": 1}, Seen.UNKNOWN, [None]),
     ):
-        of = GpuFacts(0, "export.yaml:3", mig=Stated("on", "export.yaml:3"), counts=counts)
-        facts = NodeFacts("export.yaml", Stated("a", "--node"), gpus=(of,))
+        of = GpuFacts(0, "export.yaml:3", mig=Statement("on", "export.yaml:3"), counts=counts)
+        facts = NodeFacts("export.yaml", Statement("a", "--node"), gpus=(of,))
         (found,) = merge([facts], device=A100).deployment.gpus()
         assert (found.seen, [each.start for each in found.instances]) == (seen, starts)
 
@@ -240,7 +240,7 @@ def test_two_sources_that_contradict_each_other_are_both_named() -> None:
     with pytest.raises(FileError, match=r"a/0 has 3g.40gb@0 here, and 3g.40gb@4 in file1.txt:6"):
         merge([told(ON, LGI), replace(other, source="later.txt")])
     of = GpuFacts(0, "export.yaml", counts={"1g.10gb": 2})
-    counted = NodeFacts("export.yaml", Stated("a", "--node"), gpus=(of,))
+    counted = NodeFacts("export.yaml", Statement("a", "--node"), gpus=(of,))
     with pytest.raises(FileError, match=r"^export.yaml: a/0 has 2 x 1g.10gb .* file1.txt:1"):
         merge([told(ON, "No GPU instances found: Not Found\n"), counted])
 
@@ -264,8 +264,8 @@ def known() -> Deployment:
     return Deployment((FleetNode("a", (one,)),), SERVICES, RULES["half"])
 
 
-def with_pods(*pods: PodFacts, text: str = LGI, **more: Any) -> Observed:
-    cluster = NodeFacts("pods.json", Stated("a", "pods.json:1"), pods=pods, **more)
+def with_pods(*pods: PodFacts, text: str = LGI, **more: Any) -> ObservationResult:
+    cluster = NodeFacts("pods.json", Statement("a", "pods.json:1"), pods=pods, **more)
     return merge([told(ON, text), cluster], known())
 
 
@@ -297,7 +297,7 @@ def test_instances_do_what_their_pods_do_or_what_was_meant() -> None:
         ((OURS, THEIRS), {}, "pods.json:4"),
         ((replace(OURS, places=((0, "3g.40gb", 0),)),), {}, "pods.json:4"),
         ((), {"allocatable": {"3g.40gb": 2}}, "pods.json"),
-        ((), {"mig_state": Stated("pending", "node.json:7")}, "node.json:7"),
+        ((), {"mig_state": Statement("pending", "node.json:7")}, "node.json:7"),
     ],
 )
 def test_pods_and_counts_that_do_not_fit_are_refused(

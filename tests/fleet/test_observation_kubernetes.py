@@ -17,8 +17,8 @@ from cms.files.source import Source
 from cms.files.yaml_text import read_yaml_or_json
 from cms.fleet import Gpu, gpu
 from cms.fleet.deployment import Deployment, FleetGpu, FleetNode, Instance, Mode, Seen, State
-from cms.fleet.deployment.observation.facts import GpuFacts, NodeFacts, Stated
-from cms.fleet.deployment.observation.kubernetes import facts_of_kubernetes
+from cms.fleet.deployment.observation.facts import GpuFacts, NodeFacts, Statement
+from cms.fleet.deployment.observation.kubernetes import read_kubernetes
 from cms.fleet.deployment.observation.merge import merge
 
 from .cluster import (
@@ -67,8 +67,8 @@ def test_a_node_says_what_it_is_and_can_give() -> None:
     other: Object = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "d"}}
     counts = {"mig-1g.10gb.me": "1", "mig-2g.20gb": 2, "gpu": "0"}
     (facts,) = told(plain, other, node("a", labels, **counts))
-    assert (facts.node, facts.product) == (Stated("a", ""), Stated(PRODUCT, ""))
-    assert (facts.driver, facts.mig_state) == (Stated("550.54", ""), Stated("success", ""))
+    assert (facts.node, facts.product) == (Statement("a", ""), Statement(PRODUCT, ""))
+    assert (facts.driver, facts.mig_state) == (Statement("550.54", ""), Statement("success", ""))
     assert facts.allocatable == {"1g.10gb+me": 1, "2g.20gb": 2, "whole": 0}  # no stale capacity
     assert (facts.labels["zone"], facts.pods) == ("east", None)
 
@@ -77,7 +77,7 @@ def test_yaml_and_single_objects_and_typed_lists_are_read_too() -> None:
     text = "apiVersion: v1\nkind: NodeList\nitems:\n- metadata: {name: a, labels: null}\n"
     text += "  status: {allocatable: {nvidia.com/gpu: '2'}}\n---\n" + json.dumps(pod())
     text = text.replace("mig-3g.40gb", "gpu")
-    (facts,) = facts_of_kubernetes(read_yaml_or_json(Source("c.yaml", text)), "c.yaml")
+    (facts,) = read_kubernetes(read_yaml_or_json(Source("c.yaml", text)), "c.yaml")
     assert [each.profiles for each in facts.pods or ()] == [("whole",)]
 
 
@@ -96,7 +96,7 @@ def test_under_the_strategy_single_a_gpu_is_an_instance() -> None:
         "nvidia.com/mig.strategy": "single",
     }
     (facts,) = told(node("a", labels, gpu="2"), pod(resource="gpu", metadata=OURS), ELSEWHERE)
-    assert (facts.product, facts.allocatable) == (Stated(PRODUCT, ""), {"3g.40gb": 2})
+    assert (facts.product, facts.allocatable) == (Statement(PRODUCT, ""), {"3g.40gb": 2})
     found = merge([HALVES, facts], known())
     assert Counter(i.work for _, i in found.deployment.instances()) == {CHAT: 1, None: 1}
 
@@ -126,19 +126,19 @@ def test_cards_that_no_device_file_describes_are_fixed_whatever_is_counted_on_th
         ("a/0", Mode.FIXED, "tesla-t4"), ("a/1", Mode.FIXED, "tesla-t4"),
         ("b/0", Mode.FIXED, "rtx-pro-6000-96gb"),
     ]  # fmt: skip
-    cards = (Stated(PRODUCT, "q:2"), Stated("Tesla T4", "q:3"))
+    cards = (Statement(PRODUCT, "q:2"), Statement("Tesla T4", "q:3"))
     listed = tuple(
-        GpuFacts(index, each.where, product=each, mig=Stated("off", "q:2"))
+        GpuFacts(index, each.where, product=each, mig=Statement("off", "q:2"))
         for index, each in enumerate(cards)
     )
     for label in (PRODUCT, "Tesla-T4"):  # of a node with both types it names one
         both = node("c", {"nvidia.com/gpu.product": label}, gpu="2")
-        merged = merge([*told(both, ELSEWHERE), NodeFacts("q", Stated("c", ""), gpus=listed)])
+        merged = merge([*told(both, ELSEWHERE), NodeFacts("q", Statement("c", ""), gpus=listed)])
         assert [card.mode for card in merged.deployment.gpus()] == [Mode.WHOLE, Mode.FIXED]
 
 
 def test_a_driver_is_the_same_with_and_without_zeros() -> None:
-    smi = replace(HALVES, driver=Stated("535.104.05", "smi.txt:2"))
+    smi = replace(HALVES, driver=Statement("535.104.05", "smi.txt:2"))
     for driver, is_same in (("535.104.5", True), ("535.104.6", False)):
         labels = {**MIXED, "nvidia.com/cuda.driver-version.full": driver}
         objects = [node("a", labels, **{"mig-3g.40gb": 2}), pod(), ELSEWHERE]
@@ -291,7 +291,7 @@ def test_which_gpu_is_which_is_as_meant_where_counts_do_not_tell() -> None:
 
 
 def test_gpus_of_which_counts_alone_tell_are_not_lost_beside_a_listing() -> None:
-    large = NodeFacts("lgi.txt", Stated("a", "--node"), gpus=(cut(("7g.80gb", 0)),))
+    large = NodeFacts("lgi.txt", Statement("a", "--node"), gpus=(cut(("7g.80gb", 0)),))
     for listing, counted, said in (
         (HALVES, counting(2, gpu=1, mig_3g_40gb=2), [HALF, None]),
         (large, counting(2, mig_7g_80gb=2), [{"7g.80gb": 1}] * 2),
@@ -381,7 +381,8 @@ def test_of_the_devices_that_a_driver_could_make_those_given_are_there() -> None
         free = [node("a", {}), slices(*listed, *possible), ELSEWHERE]
         (card,) = merge(told(*free)).deployment.gpus()
         assert (card.mode, card.instances, card.uuid) == (mode, (), "GPU-0")
-    switched = NodeFacts("L", Stated("a", ""), gpus=(GpuFacts(0, "L", mig=Stated("on", "L")),))
+    on = GpuFacts(0, "L", mig=Statement("on", "L"))
+    switched = NodeFacts("L", Statement("a", ""), gpus=(on,))
     (card,) = merge([*told(*objects), switched]).deployment.gpus()
     assert (card.mode, card.instances) == (Mode.MIG, ())
 

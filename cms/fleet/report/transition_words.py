@@ -10,7 +10,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from ...values.words import count, decimal, printable
-from ..deployment.observation.age import in_words
+from ..deployment.observation.age import format_age
 from ..deployment.transition.curves import service_names
 from ..deployment.transition.model import What
 from .fleet_bars import names
@@ -48,7 +48,7 @@ def clock(seconds: Fraction) -> str:
     """
     if seconds < _MINUTE:
         return f"{decimal(seconds)} s"
-    return in_words(timedelta(seconds=round(seconds)))
+    return format_age(timedelta(seconds=round(seconds)))
 
 
 def ticks(end: Fraction, most: int) -> tuple[Fraction, ...]:

@@ -24,7 +24,7 @@ from cms.fleet.deployment.export import ExportOptions, export
 from cms.fleet.deployment.export.export import write_scalar
 from cms.fleet.deployment.export.workloads import dns_label
 from cms.fleet.deployment.labels import label_value, point_label
-from cms.fleet.deployment.observation.pods import Merging
+from cms.fleet.deployment.observation.pods import MergeContext
 from cms.fleet.serving import RULES
 from cms.values.frozen import FrozenMap
 from tests.fleet.bridging import write
@@ -320,7 +320,7 @@ def test_services_that_a_label_cannot_tell_apart_are_refused(names: tuple[str, s
             export(deployment, target)
     label = label_value(names[0])
     asked_for = label, point_label(works[0]), ("3g.40gb",), (A100.key,)
-    assert Merging(deployment, {}, None).work(*asked_for) is None
+    assert MergeContext(deployment, {}, None).work(*asked_for) is None
 
 
 # --- outside voices -------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ from cms.errors import FileError
 from cms.files.source import Source
 from cms.fleet import gpu
 from cms.fleet.deployment import FleetGpu
-from cms.fleet.deployment.observation.mig_parted import Entry, facts_of_config, read_configs
+from cms.fleet.deployment.observation.mig_parted import Entry, read_configs, read_cuts
 from cms.values.frozen import FrozenMap
 from tests.fleet.export.cases import A30
 
@@ -45,7 +45,7 @@ def test_a_configuration_is_of_the_gpus_that_it_names() -> None:
 
     def cuts(*entries: Entry, card: object = A30) -> list[tuple[object, ...]]:
         cards = () if card is None else (FleetGpu("n", 0, card),)  # type: ignore[arg-type]
-        found = facts_of_config(source, entries, "n", cards)
+        found = read_cuts(source, entries, "n", cards)
         return [(f.index, f.mig and f.mig.value, f.counts, f.product is None) for f in found]
 
     assert cuts(filtered) == [(0, "off", None, True)]

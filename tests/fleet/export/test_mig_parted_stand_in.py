@@ -13,7 +13,7 @@ from cms.fleet import gpu
 from cms.fleet.deployment import Deployment, FleetGpu, FleetNode, Instance, Mode
 from cms.fleet.deployment.export import ExportOptions, export
 from cms.fleet.deployment.export.export import remove_head
-from cms.fleet.deployment.observation.sources import Given, observe
+from cms.fleet.deployment.observation.sources import SourceFile, observe
 from tests.fleet.bridging import observed, run, stand_ins, write
 from tests.fleet.export.cases import A30
 from tests.fleet.scenarios import SCENARIOS, fleet, placed
@@ -31,11 +31,11 @@ esac
 pytestmark = pytest.mark.skipif(shutil.which("sh") is None, reason="there is no sh here")
 
 
-def exports_of(folder: Path, nodes: Mapping[str, StandInNode]) -> list[Given]:
+def exports_of(folder: Path, nodes: Mapping[str, StandInNode]) -> list[SourceFile]:
     """What `nvidia-mig-parted export` says of each node."""
     for name, node in nodes.items():
         (folder / f"{name}.yaml").write_text(node.mig_parted("export").text, encoding="utf-8")
-    return [Given(str(folder / f"{name}.yaml"), name) for name in nodes]
+    return [SourceFile(str(folder / f"{name}.yaml"), name) for name in nodes]
 
 
 def is_cut(folder: Path, nodes: Mapping[str, StandInNode], target: Deployment) -> None:

@@ -14,8 +14,8 @@ from cms.files.source import Source
 from cms.files.yaml_text import read_yaml_or_json
 from cms.fleet.deployment import Deployment, Instance
 from cms.fleet.deployment.export import ExportOptions, advertise, export
-from cms.fleet.deployment.observation.facts import GpuFacts, InstanceFacts, NodeFacts, Stated
-from cms.fleet.deployment.observation.kubernetes import facts_of_kubernetes
+from cms.fleet.deployment.observation.facts import GpuFacts, InstanceFacts, NodeFacts, Statement
+from cms.fleet.deployment.observation.kubernetes import read_kubernetes
 from cms.fleet.deployment.observation.merge import merge
 from tests.fleet.bridging import write
 from tests.fleet.export.manifests import applied, documents
@@ -168,10 +168,10 @@ def seen(c: Cluster, meant: Deployment) -> Deployment:
     kinds = ("Node", "Pod", "ResourceSlice", "ResourceClaim")
     items = [each for kind in kinds for each in c.objects(kind)]
     text = json.dumps({"apiVersion": "v1", "kind": "List", "items": items})
-    facts = facts_of_kubernetes(read_yaml_or_json(Source("cluster.json", text)), "cluster.json")
+    facts = read_kubernetes(read_yaml_or_json(Source("cluster.json", text)), "cluster.json")
     listed = [
-        NodeFacts("lgi", Stated(node, "lgi"), gpus=tuple(
-            GpuFacts(at, "lgi", mig=Stated("on", "lgi"), instances=tuple(
+        NodeFacts("lgi", Statement(node, "lgi"), gpus=tuple(
+            GpuFacts(at, "lgi", mig=Statement("on", "lgi"), instances=tuple(
                 InstanceFacts(profile, "lgi", start) for profile, start in gpu.layout
             ))
             for at, gpu in enumerate(machine.gpus)

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from ....errors import CmsError
 from ..model import Deployment, FleetNode
 
-__all__ = ["MAX_AGE", "StaleObservation", "age_of", "in_words", "refuse_stale", "written"]
+__all__ = ["MAX_AGE", "StaleObservation", "age_of", "format_age", "refuse_stale", "format_moment"]
 
 #: How old an observation may be that something is planned from.
 MAX_AGE = timedelta(minutes=15)
@@ -17,7 +17,7 @@ class StaleObservation(CmsError, ValueError):
     """An observation of a node is too old to be acted upon."""
 
 
-def written(moment: datetime) -> str:
+def format_moment(moment: datetime) -> str:
     """Write a moment as observations have it: ``2026-11-23T10:15:00Z``."""
     return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
@@ -59,13 +59,13 @@ def refuse_stale(
     stale = [(a, n) for a, n in ages if a is not None and max_age is not None and abs(a) > max_age]
     if stale and max_age is not None:
         age, node = max(stale, key=lambda pair: abs(pair[0]))
-        when = f"{in_words(age)} ago" if age > timedelta(0) else f"{in_words(-age)} from now"
+        when = f"{format_age(age)} ago" if age > timedelta(0) else f"{format_age(-age)} from now"
         more = f" ({len(stale) - 1} more nodes likewise)" if len(stale) > 1 else ""
         seen = node.observed
         raise StaleObservation(
             f"node {node.name!r} was observed {when} "
             f"({', '.join((seen.at, *seen.sources)) if seen else ''}), and at most "
-            f"{in_words(max_age)} are allowed{more}; run again: cms observe {_again(deployment)} "
+            f"{format_age(max_age)} are allowed{more}; run again: cms observe {_again(deployment)} "
             "-o now.json, or allow more with --max-age"
         )
     return tuple(node.name for age, node in ages if age is None)
@@ -82,7 +82,7 @@ def _again(deployment: Deployment) -> str:
     return " ".join(given[:4]) + (" ..." if len(given) > 4 else "")
 
 
-def in_words(age: timedelta) -> str:
+def format_age(age: timedelta) -> str:
     """Write an age in its two largest units: ``3 h 12 min``."""
     seconds = int(age.total_seconds())
     days = seconds // 86400

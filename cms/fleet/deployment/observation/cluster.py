@@ -24,7 +24,9 @@ from ..labels import HOSTNAME, POINT_LABEL, SERVICE_LABEL
 from .dra import Device, results_of, where
 from .facts import SHARED, PodFacts
 
-__all__ = ["ASK", "PREFIX", "Cluster", "Held", "Names", "gather", "held_in", "profile_of"]
+__all__ = [
+    "ASK", "PREFIX", "Cluster", "PodHolding", "ResourceNames", "gather", "held_in", "profile_of",
+]  # fmt: skip
 
 ASK = "kubectl get nodes,pods,deployments,resourceslices,resourceclaims -A -o json"
 PREFIX = "nvidia.com/"
@@ -43,7 +45,7 @@ class Cluster:
     lists_claims: bool = False
 
 
-class Held(NamedTuple):
+class PodHolding(NamedTuple):
     """What a pod holds, and where it says so."""
 
     node: str
@@ -52,7 +54,7 @@ class Held(NamedTuple):
     at: Node
 
 
-class Names(NamedTuple):
+class ResourceNames(NamedTuple):
     """What the resources of a node stand for."""
 
     single: str | None  # the profile that nvidia.com/gpu stands for
@@ -128,9 +130,9 @@ def _add(objects: dict[str, tuple[Node, _Object]], kind: str, item: Node, found:
 def held_in(
     cluster: Cluster,
     devices: Mapping[tuple[str, str], Device],
-    names: Mapping[str, Names],
+    names: Mapping[str, ResourceNames],
     service_label: str | None,
-) -> Iterator[Held]:
+) -> Iterator[PodHolding]:
     """Yield the pods that hold GPUs, or parts of them."""
     given = {name: tuple(results_of(claim, devices)) for name, claim in cluster.claims.items()}
     users: set[str] = set()
@@ -151,7 +153,7 @@ def held_in(
             own += given[claim]
         resources = _resources(pod)
         if node not in names:
-            if own or any(Names(None, False).profile(each) for each in resources):
+            if own or any(ResourceNames(None, False).profile(each) for each in resources):
                 at = at.at("spec").at("nodeName")
                 raise at.error(
                     f"{at.label}: pod {name} holds GPUs of node {node!r}, which is not told of",
@@ -168,7 +170,7 @@ def held_in(
         profiles = names[node].counts_of(resources).elements()
         facts = _pod_facts(name, at, pod, (*profiles,), own, service_label)
         if facts.profiles:
-            yield Held(node, facts, tuple(own), at)
+            yield PodHolding(node, facts, tuple(own), at)
     yield from _others(cluster, given, users)
 
 
@@ -214,7 +216,7 @@ def _resources(pod: PodObject) -> dict[str, int]:
 
 def _others(
     cluster: Cluster, given: Mapping[str, tuple[Device, ...]], users: set[str]
-) -> Iterator[Held]:
+) -> Iterator[PodHolding]:
     """Yield pods that are told of by the claims alone that are reserved for them."""
     for claim, devices in given.items():
         at, found = cluster.claims[claim]
@@ -224,4 +226,4 @@ def _others(
         name = f"{found.namespace}/{found.user}"
         places = tuple(device.held for device in devices)
         facts = PodFacts(name, where(at), tuple(p for _, p, _ in places), places=places)
-        yield Held(devices[0].node, facts, devices, at)
+        yield PodHolding(devices[0].node, facts, devices, at)

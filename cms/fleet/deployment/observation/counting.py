@@ -12,10 +12,10 @@ from ....errors import CmsError
 from ....values.frozen import FrozenMap
 from ...hardware import Gpu
 from ..instance import WHOLE
-from .facts import Counted, GpuFacts, Stated, fault_at
+from .facts import GpuFacts, NodeCounts, Statement, fault_at
 
 __all__ = [
-    "MOST_GPUS", "Content", "base_of", "contents_of", "facts_of_contents", "possible_contents",
+    "MOST_GPUS", "Content", "base_of", "find_contents", "facts_of_contents", "possible_contents",
     "resource_of",
 ]  # fmt: skip
 
@@ -104,8 +104,8 @@ def possible_contents(
     ]
 
 
-def contents_of(
-    card: Gpu, counted: Counted, told: Sequence[Content], allocatable: Mapping[str, int]
+def find_contents(
+    card: Gpu, counted: NodeCounts, told: Sequence[Content], allocatable: Mapping[str, int]
 ) -> tuple[list[tuple[Content, ...]], tuple[str, ...]]:
     """Find what the GPUs hold of which nothing else tells, and which counts are stale.
 
@@ -151,7 +151,7 @@ def facts_of_contents(
     is_guessed = len({*contents}) > 1
     found = []
     for index, content in zip(indices, contents, strict=True):
-        mig = Stated("off" if WHOLE in content else "on", where)
+        mig = Statement("off" if WHOLE in content else "on", where)
         counts = None if WHOLE in content else content
         found.append(GpuFacts(index, where, mig=mig, counts=counts, is_guessed=is_guessed))
     return tuple(found)

@@ -10,10 +10,13 @@ from ...hardware import Gpu
 from ...hardware.catalogue import gpu_called, uncut_gpu
 from ..instance import UNKNOWN_OWNER, UUID, WHOLE, Instance, Mode, Seen, State
 from ..model import FleetGpu
-from .facts import GpuFacts, InstanceFacts, Stated, fault_at
-from .pods import Merging
+from .facts import GpuFacts, InstanceFacts, Statement, fault_at
+from .pods import MergeContext
 
-__all__ = ["check_uuid", "device_of", "fixed", "known_gpu", "odd_profile", "read_instance"]
+__all__ = [
+    "build_fixed_gpu", "check_uuid", "find_device", "find_gpu", "find_unknown_profile",
+    "read_instance",
+]  # fmt: skip
 
 #: What a profile's name looks like, also one that no device file has: 1g.24gb+gfx, 1c.3g.40gb.
 _PROFILE = re.compile(r"(\d+c\.)?\d+g\.\d+gb([+-][a-z]+([.,+-][a-z]+)*)?", re.ASCII)
@@ -26,33 +29,33 @@ def check_uuid(name: str, uuid: str, where: str) -> str:
     return uuid
 
 
-def known_gpu(merging: Merging, product: str) -> Gpu:
+def find_gpu(context: MergeContext, product: str) -> Gpu:
     """Return the device of a product; one without profiles if no device file has its name."""
     try:
-        return gpu_called(product, merging.devices.values())
+        return gpu_called(product, context.devices.values())
     except InvalidOption:
         return uncut_gpu(product)
 
 
-def device_of(
-    merging: Merging,
+def find_device(
+    context: MergeContext,
     node: str,
     facts: Sequence[GpuFacts],
-    product: Stated | None,
-    unfit: Stated | None,
-) -> tuple[Gpu, Stated | None]:
+    product: Statement | None,
+    unfit: Statement | None,
+) -> tuple[Gpu, Statement | None]:
     """Return what a GPU is, and why nothing is known of it where no device file has its name."""
     name = f"{node}/{facts[0].index}"
-    found: list[tuple[Gpu, Stated]] = []
-    unknown: Stated | None = None
+    found: list[tuple[Gpu, Statement]] = []
+    unknown: Statement | None = None
     for each in (*(card.product for card in facts), product):
         if each is None:
             continue
-        card = known_gpu(merging, each.value)
+        card = find_gpu(context, each.value)
         if found and each is product and not (card.profiles and found[0][0].profiles):
             continue  # a label of a node with several types has one of them
         if not card.profiles:
-            unknown = unknown or Stated(
+            unknown = unknown or Statement(
                 f"no device file is of the GPU {each.value!r}; where MIG cuts it, give one of your "
                 "own: --gpu FILE", each.where,
             )  # fmt: skip
@@ -65,25 +68,26 @@ def device_of(
         found.append((card, each))
     if found:
         return found[0][0], unknown
-    if merging.device is not None:
-        return merging.device, None
+    if context.device is not None:
+        return context.device, None
     if unfit is None:
         raise fault_at(
             facts[0].where, f"what GPU {name} is is said nowhere",
             "the output of nvidia-smi -q -x beside it, or --gpu a100-80gb",
         )  # fmt: skip
-    meant = (card.gpu for card in merging.meant(node) if card.index == facts[0].index)
+    meant = (card.gpu for card in context.meant(node) if card.index == facts[0].index)
     return next(meant, uncut_gpu("unknown")), None
 
 
-def odd_profile(card: Gpu, facts: Sequence[GpuFacts]) -> Stated | None:
+def find_unknown_profile(card: Gpu, facts: Sequence[GpuFacts]) -> Statement | None:
     """Say which instance is of a profile that the device does not have, if one is."""
-    said = [Stated(i.profile, i.where) for each in facts for i in each.instances or ()]
-    said += [Stated(p, each.where) for each in facts for p, n in (each.counts or {}).items() if n]
+    said = [Statement(i.profile, i.where) for each in facts for i in each.instances or ()]
+    for each in facts:
+        said += [Statement(p, each.where) for p, n in (each.counts or {}).items() if n]
     known = {name for p in card.profiles for name in (p.name, *p.other_names)}
-    for each in said:
-        if each.value not in known and _PROFILE.fullmatch(each.value):
-            return Stated(f"{card.key} has no profile {each.value!r}", each.where)
+    for one in said:
+        if one.value not in known and _PROFILE.fullmatch(one.value):
+            return Statement(f"{card.key} has no profile {one.value!r}", one.where)
     return None
 
 
@@ -104,7 +108,7 @@ def read_instance(name: str, facts: InstanceFacts, card: Gpu) -> Instance:
     )  # fmt: skip
 
 
-def fixed(node: str, card: Gpu, facts: Sequence[GpuFacts], uuid: str | None) -> FleetGpu:
+def build_fixed_gpu(node: str, card: Gpu, facts: Sequence[GpuFacts], uuid: str | None) -> FleetGpu:
     """Return a GPU on which nothing is planned: what is on it is foreign, as far as known."""
     index = facts[0].index
     listed = next((each.instances for each in facts if each.instances), ())

@@ -10,7 +10,7 @@ from ....files.node import Node
 from ...hardware import Placement
 from ..instance import WHOLE
 from ..kubernetes_objects import ClaimObject, DeviceEntry, SliceObject
-from .facts import GpuFacts, InstanceFacts, Stated
+from .facts import GpuFacts, InstanceFacts, Statement
 
 __all__ = ["Device", "devices_of", "gpus_of", "results_of", "where"]
 
@@ -36,10 +36,10 @@ class Device:
     where: str
     taint: str | None = None  # what keeps new pods from it
 
-    def stated(self, name: str) -> Stated | None:
+    def stated(self, name: str) -> Statement | None:
         """Return an attribute, if it has it."""
         value = self.attributes.get(name)
-        return None if value is None else Stated(value, self.where)
+        return None if value is None else Statement(value, self.where)
 
     @property
     def held(self) -> tuple[int, str, int | None]:
@@ -131,7 +131,7 @@ def _gpu(index: int, devices: list[Device], given: set[tuple[int, str, int | Non
     first = whole or (there or devices)[0]
     uuid = first.stated("uuid" if first.place is None else "parentUUID")
     facts = GpuFacts(index, first.where, uuid, first.stated("productName"))
-    on, off = Stated("on", first.where), Stated("off", first.where)
+    on, off = Statement("on", first.where), Statement("off", first.where)
     if parts:
         return replace(facts, mig=on, instances=parts)
     if whole is not None:

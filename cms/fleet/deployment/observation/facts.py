@@ -10,7 +10,8 @@ from ....values.frozen import FrozenMap
 from ..instance import State
 
 __all__ = [
-    "SHARED", "Counted", "GpuFacts", "InstanceFacts", "NodeFacts", "PodFacts", "Stated", "fault_at",
+    "SHARED", "GpuFacts", "InstanceFacts", "NodeCounts", "NodeFacts", "PodFacts", "Statement",
+    "fault_at",
 ]  # fmt: skip
 
 #: What a pod holds of a GPU that others may hold, too, in parts that the source does not know.
@@ -26,7 +27,7 @@ def fault_at(where: str, what: str, expected: str | None = None) -> FileError:
 
 
 @dataclass(frozen=True, slots=True)
-class Stated:
+class Statement:
     """Something a source says, and where: ``lgi.txt:14``."""
 
     value: str
@@ -53,17 +54,17 @@ class GpuFacts:
 
     index: int  # its number; an order alone if `NodeFacts.is_numbered` is False
     where: str = field(compare=False)
-    uuid: Stated | None = None
-    product: Stated | None = None  # as drivers print it, or a PCI device id
-    mig: Stated | None = None  # "on" or "off"
-    pending: Stated | None = None  # MIG after a reset
+    uuid: Statement | None = None
+    product: Statement | None = None  # as drivers print it, or a PCI device id
+    mig: Statement | None = None  # "on" or "off"
+    pending: Statement | None = None  # MIG after a reset
     instances: tuple[InstanceFacts, ...] | None = None  # all of them, placed
     counts: Mapping[str, int] | None = None  # all of them, by profile
     listing: str | None = field(default=None, compare=False)  # of the instances, if not `where`
     # MIG if no source says it: nobody holds any of the GPU, and its driver cuts it as asked
-    unclaimed: Stated | None = None
+    unclaimed: Statement | None = None
     is_guessed: bool = False  # what it holds may be what another GPU of the node holds
-    unfit: Stated | None = None  # why nothing can be planned on it, whatever else is said
+    unfit: Statement | None = None  # why nothing can be planned on it, whatever else is said
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +83,7 @@ class PodFacts:
 
 
 @dataclass(frozen=True, slots=True)
-class Counted:
+class NodeCounts:
     """What a device plug-in counts on a node, of whose GPUs it tells nothing one by one."""
 
     where: str = field(compare=False)
@@ -95,17 +96,17 @@ class NodeFacts:
     """What a source says of a node."""
 
     source: str  # the file, or ``<stdin>``
-    node: Stated | None = None  # its name; None where the user has to name it
+    node: Statement | None = None  # its name; None where the user has to name it
     at: str | None = None  # when it was read, ``2026-11-23T10:15:00Z``
-    driver: Stated | None = None
-    product: Stated | None = None  # of all of its GPUs, where a source says it of the node
+    driver: Statement | None = None
+    product: Statement | None = None  # of all of its GPUs, where a source says it of the node
     labels: FrozenMap[str, str] = field(default_factory=FrozenMap)
     gpus: tuple[GpuFacts, ...] = ()
     pods: tuple[PodFacts, ...] | None = None  # all that hold GPUs; None where pods are not known
     allocatable: Mapping[str, int] | None = None  # by profile or WHOLE, those in use included
     capacity: Mapping[str, int] | None = None  # with those that are out of order
-    counted: Counted | None = None
-    mig_state: Stated | None = None  # success, pending, rebooting or failed: of the last change
+    counted: NodeCounts | None = None
+    mig_state: Statement | None = None  # success, pending, rebooting or failed: of the last change
     unknown: tuple[str, ...] = ()  # what it cannot tell of the node, for the user
-    unfit: Stated | None = None  # why nothing can be planned on any of its GPUs
+    unfit: Statement | None = None  # why nothing can be planned on any of its GPUs
     is_numbered: bool = True  # indices of GPUs, and of what pods hold, are those of nvidia-smi

@@ -11,15 +11,15 @@ from ....files.numerals import is_whole
 from ....values.frozen import FrozenMap
 from ..instance import WHOLE
 from ..kubernetes_objects import NodeObject
-from .cluster import ASK, PREFIX, Cluster, Held, Names, gather, held_in, profile_of
+from .cluster import ASK, PREFIX, Cluster, PodHolding, ResourceNames, gather, held_in, profile_of
 from .counting import MOST_GPUS
 from .dra import Device, devices_of, gpus_of, where
-from .facts import SHARED, Counted, GpuFacts, NodeFacts, Stated
+from .facts import SHARED, GpuFacts, NodeCounts, NodeFacts, Statement
 
-__all__ = ["facts_of_kubernetes"]
+__all__ = ["read_kubernetes"]
 
 
-def facts_of_kubernetes(
+def read_kubernetes(
     documents: Sequence[Node], source: str, service_label: str | None = None
 ) -> list[NodeFacts]:
     """Read what a cluster knows of its nodes with GPUs.
@@ -36,7 +36,7 @@ def facts_of_kubernetes(
     cluster = gather(documents)
     devices = devices_of(cluster.slices.values())
     names = {name: _names_of(each) for name, (_, each) in cluster.nodes.items()}
-    held: dict[str, list[Held]] = {}
+    held: dict[str, list[PodHolding]] = {}
     for each in held_in(cluster, devices, names, service_label):
         held.setdefault(each.node, []).append(each)
     listed: dict[str, list[Device]] = {}
@@ -92,20 +92,21 @@ def _is_nvidia(node: NodeObject) -> bool:
     )  # fmt: skip
 
 
-def _names_of(node: NodeObject) -> Names:
+def _names_of(node: NodeObject) -> ResourceNames:
     labels = node.labels
     written = labels.get(f"{PREFIX}gpu.product", "")
     sharing = labels.get(f"{PREFIX}gpu.sharing-strategy")
     is_shared = written.endswith("-SHARED") if sharing is None else sharing not in ("", "none")
-    return Names(profile_of(written.removesuffix("-SHARED").partition("-MIG-")[2]), is_shared)
+    part = written.removesuffix("-SHARED").partition("-MIG-")[2]
+    return ResourceNames(profile_of(part), is_shared)
 
 
 def _node_facts(
     cluster: Cluster,
     name: str,
-    names: Names,
+    names: ResourceNames,
     devices: Sequence[Device],
-    held: Sequence[Held],
+    held: Sequence[PodHolding],
     source: str,
 ) -> NodeFacts:
     at, node = cluster.nodes[name]
@@ -113,12 +114,12 @@ def _node_facts(
     if zone := labels.get("topology.kubernetes.io/zone"):
         labels.setdefault("zone", zone)
 
-    def label(key: str, value: str | None = None) -> Stated | None:
+    def label(key: str, value: str | None = None) -> Statement | None:
         """What a label says, or what follows from it."""
         if f"{PREFIX}{key}" not in labels:
             return None
         said = labels[f"{PREFIX}{key}"] if value is None else value
-        return Stated(said, f'{where(at)}.metadata.labels["{PREFIX}{key}"]')
+        return Statement(said, f'{where(at)}.metadata.labels["{PREFIX}{key}"]')
 
     unfit = next(_shared_parts(labels, names, where(at)), None)
     allocatable = names.counts_of(node.allocatable)
@@ -143,7 +144,7 @@ def _node_facts(
         if any(SHARED in each.pod.profiles for each in held):
             unknown.append(f"{said}, so that all of them count as foreign")
         else:
-            unfit = unfit or Stated(said, where(at))
+            unfit = unfit or Statement(said, where(at))
     product = labels.get(f"{PREFIX}gpu.product", "")
     if product.endswith("-MIG-INVALID"):
         unknown.append("its device plugin has the strategy single, which its GPUs do not fit")
@@ -158,7 +159,7 @@ def _node_facts(
     is_fit = unfit is None
     return NodeFacts(
         source,
-        Stated(name, f"{where(at)}.metadata.name"),
+        Statement(name, f"{where(at)}.metadata.name"),
         driver=driver,
         product=None if gpus else label("gpu.product", plain),
         labels=FrozenMap(labels),
@@ -179,13 +180,14 @@ def _number(labels: Mapping[str, str], key: str) -> int:
     return int(written) if is_whole(written) else 0
 
 
-def _shared_parts(labels: Mapping[str, str], names: Names, at: str) -> Iterator[Stated]:
+def _shared_parts(labels: Mapping[str, str], names: ResourceNames, at: str) -> Iterator[Statement]:
     """Say whether parts of a node's GPUs are shared: what is counted there are no parts."""
     for key, value in labels.items():
         resource, _, what = key.removeprefix(PREFIX).rpartition(".")
         is_of_parts = resource.startswith("mig-") or (resource == "gpu" and names.single)
         if what == "sharing-strategy" and is_of_parts and value not in ("", "none"):
-            yield Stated(f"parts of its GPUs are shared by {value}, by pods that are not told", at)
+            said = f"parts of its GPUs are shared by {value}, by pods that are not told"
+            yield Statement(said, at)
 
 
 def _hindrances(node: NodeObject, devices: Iterable[Device]) -> Iterator[str]:
@@ -205,13 +207,13 @@ def _hindrances(node: NodeObject, devices: Iterable[Device]) -> Iterator[str]:
 
 
 def _counted(
-    at: str, labels: Mapping[str, str], names: Names, capacity: Mapping[str, int]
-) -> Counted | None:
+    at: str, labels: Mapping[str, str], names: ResourceNames, capacity: Mapping[str, int]
+) -> NodeCounts | None:
     """Return what the counts of a node may tell of its GPUs; None where they tell nothing."""
     number = _number(labels, "gpu.count")
     totals = {name: count for name, count in capacity.items() if name != SHARED}
     if names.single is not None:  # its gpu.count counts instances as well
-        return Counted(at, None, {name: n for name, n in totals.items() if name == names.single})
+        return NodeCounts(at, None, {name: n for name, n in totals.items() if name == names.single})
     if not 0 < number <= MOST_GPUS:
         return None
     strategy, product = labels.get(f"{PREFIX}mig.strategy"), labels.get(f"{PREFIX}gpu.product")
@@ -220,7 +222,7 @@ def _counted(
         strategy == "single" and product is not None and "-MIG-" not in product
     )
     if is_uncut:  # whatever is counted
-        return Counted(at, number, {WHOLE: number})
+        return NodeCounts(at, number, {WHOLE: number})
     if strategy != "mixed":
         return None
     if shared := capacity.get(SHARED, 0):
@@ -228,11 +230,11 @@ def _counted(
         if by < 1:
             return None
         totals[WHOLE] = totals.get(WHOLE, 0) + shared // by
-    return Counted(at, number, totals)
+    return NodeCounts(at, number, totals)
 
 
 def _refuse_more_than_there_is(
-    name: str, capacity: Mapping[str, int], held: Sequence[Held]
+    name: str, capacity: Mapping[str, int], held: Sequence[PodHolding]
 ) -> None:
     taken: Counter[str] = Counter()
     for each in held:

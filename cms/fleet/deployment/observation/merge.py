@@ -15,18 +15,18 @@ from ...hardware import Gpu, Layout
 from ..checking import check_gpu
 from ..instance import UNKNOWN_OWNER, WHOLE, Instance, Mode, Seen, State, Work
 from ..model import Deployment, FleetGpu, FleetNode, Observation, driver_branch
-from .counting import Content, contents_of, facts_of_contents, resource_of
-from .devices import check_uuid, device_of, fixed, odd_profile, read_instance
-from .facts import Counted, GpuFacts, NodeFacts, Stated, fault_at
-from .numbering import numbered
-from .pods import Merging, as_known, compare_allocatable, with_pods
+from .counting import Content, facts_of_contents, find_contents, resource_of
+from .devices import build_fixed_gpu, check_uuid, find_device, find_unknown_profile, read_instance
+from .facts import GpuFacts, NodeCounts, NodeFacts, Statement, fault_at
+from .numbering import number_gpus
+from .pods import MergeContext, assign_known, assign_pods, compare_allocatable
 
-__all__ = ["Observed", "merge"]
+__all__ = ["ObservationResult", "merge"]
 
 _SAME_TIME = "sources of the same node, read at the same time"
 
 
-class Observed(NamedTuple):
+class ObservationResult(NamedTuple):
     """What is there now."""
 
     deployment: Deployment
@@ -42,7 +42,7 @@ def merge(
     devices: Mapping[str, Gpu] | None = None,
     device: Gpu | None = None,
     places: Deployment | None = None,
-) -> Observed:
+) -> ObservationResult:
     """Join what sources say of nodes; refuse, with both places, what they contradict each other in.
 
     A GPU of which something cannot be read, or that no device file describes, hinders nothing: it
@@ -63,7 +63,7 @@ def merge(
         What was meant to be where, if not `known`: GPUs of a node that differ, of which only
         counts are told, are taken for what they were meant to be, and refused if they cannot be.
     """
-    merging = Merging(known or Deployment(()), devices or {}, device, places or known)
+    context = MergeContext(known or Deployment(()), devices or {}, device, places or known)
     names: dict[str, list[NodeFacts]] = {}
     for each in facts:
         if each.node is None:
@@ -72,15 +72,15 @@ def merge(
                 expected="NODE=FILE", fix="or --node NAME for all files without a name",
             )  # fmt: skip
         names.setdefault(each.node.value, []).append(each)
-    nodes = tuple(_node(merging, name, told) for name, told in sorted(names.items()))
-    found = Deployment(nodes, merging.known.services, merging.known.rule)
-    return Observed(found, tuple(merging.warnings), MappingProxyType(merging.of_pods))
+    nodes = tuple(_node(context, name, told) for name, told in sorted(names.items()))
+    found = Deployment(nodes, context.known.services, context.known.rule)
+    return ObservationResult(found, tuple(context.warnings), MappingProxyType(context.of_pods))
 
 
 # --- one node -------------------------------------------------------------------------------------
 
 
-def _node(merging: Merging, name: str, told: Sequence[NodeFacts]) -> FleetNode:
+def _node(context: MergeContext, name: str, told: Sequence[NodeFacts]) -> FleetNode:
     driver = _agreed(f"driver of {name}", [each.driver for each in told], _without_zeros)
     if driver is not None:
         try:
@@ -95,25 +95,25 @@ def _node(merging: Merging, name: str, told: Sequence[NodeFacts]) -> FleetNode:
                 f"node {name!r} is being changed: nvidia.com/mig.config.state is {state.value!r}",
                 "success or failed; observe again when the change has ended",
             )
-    told, is_numbered = numbered(name, told, merging.meant(name))
+    told, is_numbered = number_gpus(name, told, context.meant(name))
     labels: dict[str, str] = {}
     for each in told:
         labels |= each.labels
-        merging.warnings += [f"{name}: {said}" for said in each.unknown]
+        context.warnings += [f"{name}: {said}" for said in each.unknown]
         if each.mig_state is not None and each.mig_state.value == "failed":
-            merging.warnings.append(
+            context.warnings.append(
                 f"{name}: the last change of its GPUs has failed ({each.mig_state.where})"
             )
     product = _agreed(f"product of {name}", [each.product for each in told])
-    told, unclear = _with_counted(merging, name, told, product)
+    told, unclear = _with_counted(context, name, told, product)
     unfit: dict[str, list[tuple[int, str]]] = {}
     cards = [
-        _gpu(merging, name, index, told, product, unfit)
+        _gpu(context, name, index, told, product, unfit)
         for index in sorted({card.index for each in told for card in each.gpus})
     ]
     for why, places in unfit.items():
         numbers = ", ".join(str(index) for index, _ in places)
-        merging.warnings.append(
+        context.warnings.append(
             f"{name}/{numbers}: fixed, so that nothing is planned there: {why} ({places[0][1]})"
         )
     none = next((each.unfit for each in told if each.unfit), None)
@@ -124,15 +124,15 @@ def _node(merging: Merging, name: str, told: Sequence[NodeFacts]) -> FleetNode:
             "node",
         )  # fmt: skip
     if not cards and none is not None:
-        merging.warnings.append(
+        context.warnings.append(
             f"{name}: nothing is planned on its GPUs, and none is shown: {none.value} "
             f"({none.where})"
         )
     if any(each.pods is not None for each in told):
-        cards = with_pods(merging, name, cards, told)
-        compare_allocatable(merging, name, cards, told)
+        cards = assign_pods(context, name, cards, told)
+        compare_allocatable(context, name, cards, told)
     else:
-        cards = [as_known(merging, card) for card in cards]
+        cards = [assign_known(context, card) for card in cards]
     times = [each.at for each in told if each.at is not None]
     seen = Observation(min(times), tuple(each.source for each in told)) if times else None
     version = driver.value if driver else None
@@ -145,10 +145,10 @@ def _without_zeros(driver: str) -> str:
 
 
 def _agreed(
-    what: str, said: Iterable[Stated | None], same: Callable[[str], str] = str
-) -> Stated | None:
+    what: str, said: Iterable[Statement | None], same: Callable[[str], str] = str
+) -> Statement | None:
     """Return what all sources that say something say; refuse two answers, naming both places."""
-    first: Stated | None = None
+    first: Statement | None = None
     for each in said:
         if each is not None and first is not None and same(first.value) != same(each.value):
             raise fault_at(
@@ -164,7 +164,7 @@ def _agreed(
 
 
 def _with_counted(
-    merging: Merging, name: str, told: Sequence[NodeFacts], product: Stated | None
+    context: MergeContext, name: str, told: Sequence[NodeFacts], product: Statement | None
 ) -> tuple[Sequence[NodeFacts], str]:
     """Add what the counts of a node tell of GPUs of which nothing else does; else say why not."""
     source = next((each for each in told if each.counted is not None), None)
@@ -180,14 +180,14 @@ def _with_counted(
             if any(s is not None for s in (one.mig, one.instances, one.counts, one.unclaimed))
         }
     )
-    card, odd = device_of(merging, name, [GpuFacts(0, counted.where)], product, None)
-    odd = odd or odd_profile(card, [GpuFacts(0, counted.where, counts=counted.totals)])
+    card, odd = find_device(context, name, [GpuFacts(0, counted.where)], product, None)
+    odd = odd or find_unknown_profile(card, [GpuFacts(0, counted.where, counts=counted.totals)])
     if odd is not None and counted.number is not None:
         rest = [index for index in range(counted.number) if index not in indices]
         more = tuple(GpuFacts(index, counted.where, unfit=odd) for index in rest)
         return [*told, NodeFacts(source.source, source.node, gpus=more)], ""
-    others = [_content(_gpu(merging, name, index, told, product, {})) for index in clear]
-    found, stale = contents_of(card, counted, others, source.allocatable or {})
+    others = [_content(_gpu(context, name, index, told, product, {})) for index in clear]
+    found, stale = find_contents(card, counted, others, source.allocatable or {})
     contents = found[0] if len(found) == 1 else ()
     numbers = range(len(clear) + len(contents))
     rest = [index for index in numbers if index not in clear]
@@ -195,7 +195,7 @@ def _with_counted(
     if len({*contents}) > 1:
         meant = {
             each.index: _content(each)
-            for node in (merging.places.nodes if merging.places else ())
+            for node in (context.places.nodes if context.places else ())
             if node.name == name
             for each in node.gpus
         }
@@ -204,13 +204,13 @@ def _with_counted(
         contents = as_meant
     if not is_known:
         if counted.number is not None and 0 < len(indices) < counted.number:
-            merging.warnings.append(
+            context.warnings.append(
                 f"{name}: of its {counted.number} GPUs, {len(indices)} are told of; what the "
                 "others hold tells: nvidia-smi mig -lgi"
             )
         return told, _unclear(counted, found, stale)
     if len({*contents}) > 1:
-        merging.warnings.append(
+        context.warnings.append(
             f"{name}: which of its GPUs holds which of "
             f"{', '.join(_said(each) for each in dict.fromkeys(contents))} is not known, since the "
             "device plug-in does not tell: they are taken for what they were meant to hold; "
@@ -230,7 +230,9 @@ def _said(content: Content) -> str:
     return " + ".join(_of(content)) or "nothing"
 
 
-def _unclear(counted: Counted, found: Sequence[Sequence[Content]], stale: Collection[str]) -> str:
+def _unclear(
+    counted: NodeCounts, found: Sequence[Sequence[Content]], stale: Collection[str]
+) -> str:
     totals = {name: n for name, n in counted.totals.items() if n and name not in stale}
     if not totals:
         return ""
@@ -251,11 +253,11 @@ def _unclear(counted: Counted, found: Sequence[Sequence[Content]], stale: Collec
 
 
 def _gpu(
-    merging: Merging,
+    context: MergeContext,
     node: str,
     index: int,
     told: Sequence[NodeFacts],
-    product: Stated | None,
+    product: Statement | None,
     unfits: dict[str, list[tuple[int, str]]],
 ) -> FleetGpu:
     facts = [card for each in told for card in each.gpus if card.index == index]
@@ -264,19 +266,19 @@ def _gpu(
     uuid = None if stated is None else check_uuid(name, stated.value, stated.where)
     said = [*(each.unfit for each in facts), *(each.unfit for each in told)]
     unfit = next(filter(None, said), None)
-    card, unknown = device_of(merging, node, facts, product, unfit)
+    card, unknown = find_device(context, node, facts, product, unfit)
     mig = _agreed(f"MIG mode of {name}", (each.mig for each in facts))
     mig = mig or next((each.unclaimed for each in facts if each.unclaimed), None)
     pending = _agreed(f"pending MIG mode of {name}", (each.pending for each in facts))
     if mig is not None and pending is not None and mig.value != pending.value:
-        merging.warnings.append(
+        context.warnings.append(
             f"{name}: MIG is {mig.value} and will be {pending.value} after a reset "
             f"({pending.where})"
         )
-    unfit = unfit or unknown or odd_profile(card, facts)
+    unfit = unfit or unknown or find_unknown_profile(card, facts)
     if unfit is not None:
         unfits.setdefault(unfit.value, []).append((index, unfit.where))
-        return fixed(node, card, facts, uuid)
+        return build_fixed_gpu(node, card, facts, uuid)
     placed = [each for each in facts if each.instances is not None]
     counted = [each for each in facts if each.counts is not None]
     if mig is not None and mig.value == "off":

@@ -16,10 +16,10 @@ from ....files.source import Source
 from ....files.yaml_text import read_yaml_or_json
 from ....values.frozen import FrozenMap
 from ..model import FleetGpu, FleetNode
-from .facts import GpuFacts, Stated
+from .facts import GpuFacts, Statement
 
 __all__ = [
-    "ALL_DISABLED", "Cut", "Entry", "current_config", "facts_of_config", "is_mig_parted",
+    "ALL_DISABLED", "Cut", "Entry", "current_config", "read_cuts", "is_mig_parted",
     "read_configs",
 ]  # fmt: skip
 
@@ -108,7 +108,7 @@ def current_config(source: Source) -> tuple[Entry, ...]:
     return next(iter(configs.values()))
 
 
-def facts_of_config(
+def read_cuts(
     source: Source, entries: Sequence[Entry], node: str, gpus: tuple[FleetGpu, ...]
 ) -> Iterator[GpuFacts]:
     """Say how the GPUs of a node are cut, which are known as far as anything else tells of them.
@@ -132,13 +132,13 @@ def facts_of_config(
                 cuts[index] = entry.cut
     # what the one PCI id of an entry says of its GPUs
     products = {
-        index: Stated(entry.filters[0], "device-filter")
+        index: Statement(entry.filters[0], "device-filter")
         for entry in entries
         if len(entry.filters) == 1
         for index in entry.devices or ()
     }
     for index, cut in sorted(cuts.items()):
-        mig = Stated("off" if cut is None else "on", source.name)
+        mig = Statement("off" if cut is None else "on", source.name)
         counts = None if cut is None else dict(cut)
         yield GpuFacts(index, source.name, product=products.get(index), mig=mig, counts=counts)
 

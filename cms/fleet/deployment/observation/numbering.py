@@ -13,10 +13,10 @@ from ..model import Deployment, FleetGpu
 from .facts import NodeFacts, fault_at
 from .nvidia_smi import ASK
 
-__all__ = ["numbered", "numbered_as"]
+__all__ = ["number_gpus", "renumber_gpus"]
 
 
-def numbered(
+def number_gpus(
     name: str, told: Sequence[NodeFacts], meant: Iterable[FleetGpu]
 ) -> tuple[Sequence[NodeFacts], bool]:
     """Return what is told of a node with the GPUs' indices, and whether these are known.
@@ -59,7 +59,7 @@ def _renumbered(name: str, told: NodeFacts, indices: Mapping[str, int]) -> NodeF
     return replace(told, gpus=gpus, pods=pods, is_numbered=True)
 
 
-def numbered_as(deployment: Deployment, other: Deployment) -> Deployment:
+def renumber_gpus(deployment: Deployment, other: Deployment) -> Deployment:
     """Return a deployment whose GPUs have the numbers that another knows of their UUIDs.
 
     Nodes stay as they are whose numbers are known, or of which the other does not know all.

@@ -23,8 +23,8 @@ from ....errors import FileError
 from ....files.numerals import is_whole
 from ....files.source import Source
 from ..instance import State
-from .age import written
-from .facts import GpuFacts, InstanceFacts, NodeFacts, Stated, fault_at
+from .age import format_moment
+from .facts import GpuFacts, InstanceFacts, NodeFacts, Statement, fault_at
 
 __all__ = ["ASK", "is_nvidia_smi", "read_nvidia_smi"]
 
@@ -85,25 +85,25 @@ class _Card:
     """What is said of one GPU."""
 
     where: str
-    said: dict[str, Stated] = field(default_factory=dict)  # by the names of `GpuFacts`
+    said: dict[str, Statement] = field(default_factory=dict)  # by the names of `GpuFacts`
     instances: list[InstanceFacts] = field(default_factory=list)
     listed: dict[int, _Listed] = field(default_factory=dict)  # MIG devices by number, of -L
     devices: dict[int, _Device] | None = None  # of the XML
-    unfit: Stated | None = None
+    unfit: Statement | None = None
 
 
 @dataclass
-class _Read:
+class _Reader:
     """What the files say, gathered line by line."""
 
     source: Source
     line: int = 0
     cards: dict[int, _Card] = field(default_factory=dict)
-    driver: Stated | None = None
+    driver: Statement | None = None
     latest: str | None = None
     listing: str | None = None  # where GPU instances are listed, or said to be none
     none: dict[str, str] = field(default_factory=dict)  # where it says that there are none, or off
-    lost: dict[str, Stated] = field(default_factory=dict)  # by PCI address, GPUs without a number
+    lost: dict[str, Statement] = field(default_factory=dict)  # GPUs without a number, by address
     warnings: dict[str, None] = field(default_factory=dict)
     found: bool = False
 
@@ -120,14 +120,14 @@ class _Read:
         """Build an error at the present line."""
         return FileError(self.source.name, what, line=self.line, expected=expected)
 
-    def once(self, old: Stated | None, value: str, what: str) -> Stated:
+    def once(self, old: Statement | None, value: str, what: str) -> Statement:
         """Return what is said, the first time it is; refuse another value."""
         if old is not None and old.value != value:
             raise self.fault(
                 f"the {what} is {value} here and {old.value} in {old.where}",
                 "what one node said at one time; give the files of other nodes as NODE=FILE",
             )
-        return old or Stated(value, self.where)
+        return old or Statement(value, self.where)
 
     def tell(self, index: int, name: str, value: str) -> None:
         """Take what is said of a GPU."""
@@ -137,12 +137,12 @@ class _Read:
         if name == "pending" and plain in _NOTHING:
             return
         if _UNREADABLE.fullmatch(plain) or (is_needed and is_nothing):
-            card.unfit = card.unfit or Stated(f"its {name} is {value}", self.where)
+            card.unfit = card.unfit or Statement(f"its {name} is {value}", self.where)
             return
         if not is_needed:
             mode = "off" if plain in _NOTHING else _MODES.get(plain)
             if mode is None:
-                raise self.fault(f"its {name} mode is {value!r}", "Enabled, Disabled or N/A")
+                raise self.fault(f"its {name} MIG mode is {value!r}", "Enabled, Disabled or N/A")
             value = mode
         card.said[name] = self.once(card.said.get(name), value, f"{name} of GPU {index}")
 
@@ -165,7 +165,7 @@ def read_nvidia_smi(*sources: Source) -> NodeFacts:
     No listing names its node. `NodeFacts.at` is the last moment that it can be of: the XML has the
     clock of its node without a zone. What is not understood is refused with its line.
     """
-    read = _Read(sources[0])
+    read = _Reader(sources[0])
     logs: list[tuple[Source, int, str]] = []
     for source in sources:
         read.source, read.found = source, _LOG in source.text
@@ -196,7 +196,7 @@ def read_nvidia_smi(*sources: Source) -> NodeFacts:
 # --- XML ------------------------------------------------------------------------------------------
 
 
-def _read_log(read: _Read, source: Source, before: int, text: str) -> None:
+def _read_log(read: _Reader, source: Source, before: int, text: str) -> None:
     read.source, read.line = source, before + 1
     lines: dict[ElementTree.Element, int] = {}
     parser: Any = ElementTree.XMLPullParser(["start"])
@@ -218,7 +218,7 @@ def _read_log(read: _Read, source: Source, before: int, text: str) -> None:
         try:
             moment = datetime.strptime(time.strip(), "%a %b %d %H:%M:%S %Y")
             # it was then at the latest: nowhere is the clock further behind
-            read.latest = written(moment.replace(tzinfo=timezone(timedelta(hours=-12))))
+            read.latest = format_moment(moment.replace(tzinfo=timezone(timedelta(hours=-12))))
         except (ValueError, OverflowError):
             raise read.fault(
                 f"the timestamp is {time!r}", "Mon Nov 23 10:15:00 2026"
@@ -243,13 +243,13 @@ def _read_log(read: _Read, source: Source, before: int, text: str) -> None:
         card = read.card(index)
         lost = next((e.text for e in gpu.iter() if e.text and _LOST.search(e.text)), None)
         if lost is not None:
-            card.unfit = card.unfit or Stated(lost.strip(), read.where)
+            card.unfit = card.unfit or Statement(lost.strip(), read.where)
         if gpu.find("mig_devices") is not None:
             card.devices = dict(_devices(read, gpu, lines))
 
 
 def _devices(
-    read: _Read, gpu: ElementTree.Element, lines: Mapping[ElementTree.Element, int]
+    read: _Reader, gpu: ElementTree.Element, lines: Mapping[ElementTree.Element, int]
 ) -> Iterator[tuple[int, _Device]]:
     for device in gpu.iterfind("mig_devices/mig_device"):
         read.line = lines[device]
@@ -265,7 +265,7 @@ def _devices(
 # --- lines ----------------------------------------------------------------------------------------
 
 
-def _read_lines(read: _Read, lines: list[str]) -> None:
+def _read_lines(read: _Reader, lines: list[str]) -> None:
     last: int | None = None  # the GPU of -L whose devices follow
     in_overview = False
     for read.line, line in enumerate(lines, 1):
@@ -285,7 +285,7 @@ def _read_lines(read: _Read, lines: list[str]) -> None:
                 raise read.fault("a MIG device stands before its GPU", "nvidia-smi -L")
             read.card(last).listed[int(match[2])] = _Listed(match[1], match[3], read.where)
         elif match := _HANDLE.fullmatch(bare):
-            said, read.found = Stated(match[3].strip().rstrip("."), read.where), True
+            said, read.found = Statement(match[3].strip().rstrip("."), read.where), True
             if match[1] is None:
                 read.lost.setdefault(match[2].lower(), said)
             else:
@@ -303,7 +303,7 @@ def _read_lines(read: _Read, lines: list[str]) -> None:
         )
 
 
-def _read_listing(read: _Read, line: str) -> None:
+def _read_listing(read: _Reader, line: str) -> None:
     """Read a line of a listing of instances, or one that says that there are none."""
     for said in (_NO_MIG, _NO_INSTANCES):
         if said in line:
@@ -337,7 +337,7 @@ def _read_listing(read: _Read, line: str) -> None:
 # --- what the listings say together ---------------------------------------------------------------
 
 
-def _number_lost(read: _Read) -> None:
+def _number_lost(read: _Reader) -> None:
     """Give the GPUs that the driver has lost the numbers that are left out."""
     left = sorted({*range(max(read.cards, default=-1))} - read.cards.keys())
     if len(left) == len(read.lost):
@@ -351,19 +351,19 @@ def _number_lost(read: _Read) -> None:
         ] = None
 
 
-def _refuse_contradictions(read: _Read) -> None:
+def _refuse_contradictions(read: _Reader) -> None:
     """Refuse listings that say there are none, or fewer, where another line lists one."""
     there, on = [], []
     for index, card in sorted(read.cards.items()):
         told = [(each.profile, each.where) for each in card.instances]
         told += [(each.name, each.where) for each in card.listed.values()]
-        there += [Stated(f"GPU {index} has a {name}", where) for name, where in told]
+        there += [Statement(f"GPU {index} has a {name}", where) for name, where in told]
         there += [
-            Stated(f"GPU {index} has GPU instance {each.gpu_instance}", each.where)
+            Statement(f"GPU {index} has GPU instance {each.gpu_instance}", each.where)
             for each in (card.devices or {}).values()
         ]
         if "mig" in card.said and card.said["mig"].value == "on":
-            on.append(Stated(f"MIG is on on GPU {index}", card.said["mig"].where))
+            on.append(Statement(f"MIG is on on GPU {index}", card.said["mig"].where))
     for said, where in read.none.items():
         for other in [*there, *(on if said == _NO_MIG else ())][:1]:
             raise fault_at(
@@ -377,24 +377,24 @@ def _refuse_contradictions(read: _Read) -> None:
         )  # fmt: skip
 
 
-def _beyond_listing(read: _Read) -> Iterator[Stated]:
+def _beyond_listing(read: _Reader) -> Iterator[Statement]:
     """Yield what is in GPU instances that -lgi, cut off or older, does not list."""
     for index, card in read.cards.items():
         numbers = {each.gpu_instance for each in card.instances}
         for device in (card.devices or {}).values():
             if device.gpu_instance not in numbers:
                 said = f"GPU {index} has GPU instance {device.gpu_instance}"
-                yield Stated(said, device.where)
+                yield Statement(said, device.where)
         room = Counter(each.profile for each in card.instances)
         # Whole instances first: parts are of those that are left.
         for each in sorted(card.listed.values(), key=lambda one: bool(_PART.match(one.name))):
             whole = _PART.sub("", each.name)
             room[whole] -= each.name == whole
             if room[whole] < (each.name != whole):
-                yield Stated(f"GPU {index} has a MIG device {each.name}", each.where)
+                yield Statement(f"GPU {index} has a MIG device {each.name}", each.where)
 
 
-def _facts(read: _Read, index: int) -> GpuFacts:
+def _facts(read: _Reader, index: int) -> GpuFacts:
     card = read.cards[index]
     mig, unfit = card.said.get("mig"), card.unfit
     instances = None
@@ -402,13 +402,13 @@ def _facts(read: _Read, index: int) -> GpuFacts:
         instances = tuple(_instance(card, each) for each in card.instances)
     found = [*(each.where for each in card.instances), *(d.where for d in card.listed.values())]
     if mig is None and _NO_MIG in read.none:
-        mig = Stated("off", read.none[_NO_MIG])
+        mig = Statement("off", read.none[_NO_MIG])
     elif mig is None and found:
-        mig = Stated("on", found[0])
+        mig = Statement("on", found[0])
     parts = [each for each in card.listed.values() if _PART.match(each.name)]
     if parts and card.devices is None:
         said = f"{parts[0].name} is a part of a GPU instance; of which is said by {ASK}"
-        unfit = unfit or Stated(said, parts[0].where)
+        unfit = unfit or Statement(said, parts[0].where)
     return GpuFacts(
         index, card.where, card.said.get("uuid"), card.said.get("product"), mig,
         card.said.get("pending"), instances, listing=read.listing, unfit=unfit,

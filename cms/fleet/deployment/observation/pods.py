@@ -14,11 +14,11 @@ from ..model import Deployment, FleetGpu
 from .counting import base_of, resource_of
 from .facts import SHARED, NodeFacts, PodFacts, fault_at
 
-__all__ = ["Merging", "as_known", "compare_allocatable", "with_pods"]
+__all__ = ["MergeContext", "assign_known", "compare_allocatable", "assign_pods"]
 
 
 @dataclass
-class Merging:
+class MergeContext:
     """What the user said beside the sources, and what is said to the user."""
 
     known: Deployment
@@ -55,9 +55,9 @@ class Merging:
         return next(iter(found), None)
 
 
-def as_known(merging: Merging, card: FleetGpu) -> FleetGpu:
+def assign_known(context: MergeContext, card: FleetGpu) -> FleetGpu:
     """Say what instances do where no cluster is asked: what was meant to run in their places."""
-    known = {node.name: node for node in merging.known.nodes}.get(card.node)
+    known = {node.name: node for node in context.known.nodes}.get(card.node)
     if card.mode is Mode.FIXED or known is None:
         return card
     meant = {each.place: each for c in known.gpus if c.index == card.index for each in c.instances}
@@ -70,14 +70,14 @@ def as_known(merging: Merging, card: FleetGpu) -> FleetGpu:
     return replace(card, instances=tuple(held))
 
 
-def with_pods(
-    merging: Merging, node: str, cards: Sequence[FleetGpu], told: Sequence[NodeFacts]
+def assign_pods(
+    context: MergeContext, node: str, cards: Sequence[FleetGpu], told: Sequence[NodeFacts]
 ) -> list[FleetGpu]:
     """Give the instances of a node to its pods; which GPU it is, a plug-in does not tell."""
     pods = [pod for each in told for pod in each.pods or ()]
     types = {card.gpu.key for card in cards}
-    doing = {pod.name: _doing(merging, pod, types) for pod in pods}
-    dealt = _Dealt(merging, node, cards, _resources(told))
+    doing = {pod.name: _doing(context, pod, types) for pod in pods}
+    dealt = _Assignment(context, node, cards, _resources(told))
     exactly: dict[tuple[int, str, int | None], list[PodFacts]] = {}
     by_profile: dict[str, list[PodFacts]] = {}
     for pod in pods:
@@ -91,7 +91,7 @@ def with_pods(
         does = doing[users[0].name]
         if len(users) > 1:
             names = ", ".join(pod.name for pod in users)
-            merging.warnings.append(
+            context.warnings.append(
                 f"{node}/{index}: {names} share it in parts that are not known; it counts as "
                 "foreign"
             )
@@ -106,27 +106,31 @@ def with_pods(
     return dealt.cards_held()
 
 
-def _doing(merging: Merging, pod: PodFacts, types: Collection[str]) -> Instance:
+def _doing(context: MergeContext, pod: PodFacts, types: Collection[str]) -> Instance:
     """Return an instance without a place that does what a pod does."""
-    work = merging.work(pod.service, pod.point, pod.profiles, types) if pod.service else None
+    work = context.work(pod.service, pod.point, pod.profiles, types) if pod.service else None
     if work is not None:
-        merging.of_pods[work] = merging.of_pods.get(work, True) and pod.is_tied
+        context.of_pods[work] = context.of_pods.get(work, True) and pod.is_tied
         return Instance("", work=work, state=pod.state)
     if pod.service:
-        merging.warnings.append(
+        context.warnings.append(
             f"pod {pod.name} says that it serves {pod.service!r} at {pod.point!r}, which no plan "
             "or deployment that was given knows: it counts as foreign"
         )
     return Instance("", owner=f"pod {pod.name}", state=pod.state)
 
 
-class _Dealt:
+class _Assignment:
     """The instances of a node, as they are given to pods one by one."""
 
     def __init__(
-        self, merging: Merging, node: str, cards: Sequence[FleetGpu], resources: Collection[str]
+        self,
+        context: MergeContext,
+        node: str,
+        cards: Sequence[FleetGpu],
+        resources: Collection[str],
     ) -> None:
-        self.merging, self.node, self.cards, self.resources = merging, node, cards, resources
+        self.context, self.node, self.cards, self.resources = context, node, cards, resources
         self.held = {card.index: list(card.instances) for card in cards}
         self.fixed = {card.index for card in cards if card.mode is Mode.FIXED}
         self.free = {
@@ -187,7 +191,7 @@ class _Dealt:
         kinds = {(each.work, each.is_ours) for each in doing}
         is_guess = bool(own) and places > 1 and (places > len(doing) or len(kinds) > 1)
         if is_guess:
-            self.merging.warnings.append(
+            self.context.warnings.append(
                 f"{self.node}: which of its {len(own)} x {profile} serve what is not known, since "
                 "the device plug-in does not tell"
             )
@@ -238,7 +242,7 @@ def _advertised_as(cards: Sequence[FleetGpu], profile: str, resources: Collectio
 
 
 def compare_allocatable(
-    merging: Merging, node: str, cards: Sequence[FleetGpu], told: Sequence[NodeFacts]
+    context: MergeContext, node: str, cards: Sequence[FleetGpu], told: Sequence[NodeFacts]
 ) -> None:
     """Compare what the cluster can give away with what the GPUs hold; less is no contradiction."""
     found = Counter({WHOLE: sum(not card.is_cut for card in cards)})
@@ -272,13 +276,13 @@ def compare_allocatable(
             if count > here or (most and not here):
                 are_all = facts.labels.get("nvidia.com/gpu.count") == str(len(cards))
                 unless = "" if are_all else " (unless it has GPUs that no source tells of)"
-                merging.warnings.append(
+                context.warnings.append(
                     f"{node}: {most - here} x {what} that are counted are stale{unless}: its GPUs "
                     "do not hold them; restart its device plug-in, or pods may be sent to what is "
                     "not there"
                 )
             elif most > count:
-                merging.warnings.append(
+                context.warnings.append(
                     f"{node}: {most - count} of its {most} x {what} cannot be given away: out of "
                     "order, or not registered since they were made; the log of its device plug-in "
                     "says which"

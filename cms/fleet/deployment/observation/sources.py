@@ -19,15 +19,15 @@ from ...hardware import Gpu
 from ..checking import check_deployment
 from ..files import deployment_from_json
 from ..model import Deployment, FleetGpu
-from .age import written
-from .devices import known_gpu
-from .facts import NodeFacts, Stated
-from .merge import Observed, merge
-from .mig_parted import Entry, current_config, facts_of_config, is_mig_parted
+from .age import format_moment
+from .devices import find_gpu
+from .facts import NodeFacts, Statement
+from .merge import ObservationResult, merge
+from .mig_parted import Entry, current_config, is_mig_parted, read_cuts
 from .nvidia_smi import is_nvidia_smi, read_nvidia_smi
-from .pods import Merging
+from .pods import MergeContext
 
-__all__ = ["Given", "observe"]
+__all__ = ["SourceFile", "observe"]
 
 _KINDS = (
     "a deployment of ours, or the output of nvidia-smi (mig -lgi, -q -x, -L), nvidia-mig-parted "
@@ -37,20 +37,20 @@ _MANIFEST = re.compile(r"^(apiVersion|kind|format)\s*:", re.M)
 _KUBERNETES = ("Node", "Pod", "Deployment", "ResourceSlice", "ResourceClaim", "")
 
 
-class Given(NamedTuple):
+class SourceFile(NamedTuple):
     """A file that the user gave, and whose it is, where the user says so."""
 
     path: str  # ``-`` is standard input
     node: str | None = None
 
     @classmethod
-    def from_argument(cls, argument: str) -> Given:
+    def from_argument(cls, argument: str) -> SourceFile:
         """Read ``NODE=FILE`` or ``FILE``.
 
         Examples
         --------
-        >>> Given.from_argument("node-a=lgi.txt"), Given.from_argument("now.json")
-        (Given(path='lgi.txt', node='node-a'), Given(path='now.json', node=None))
+        >>> SourceFile.from_argument("node-a=lgi.txt"), SourceFile.from_argument("now.json")
+        (SourceFile(path='lgi.txt', node='node-a'), SourceFile(path='now.json', node=None))
         """
         node, equals, path = argument.partition("=")
         if not (equals and node and path) or os.sep in node or Path(argument).exists():
@@ -59,7 +59,7 @@ class Given(NamedTuple):
 
 
 def observe(
-    given: Iterable[Given],
+    given: Iterable[SourceFile],
     *,
     node: str | None = None,
     known: Deployment | None = None,
@@ -68,12 +68,12 @@ def observe(
     service_label: str | None = None,
     places: Deployment | None = None,
     now: datetime | None = None,
-) -> Observed:
+) -> ObservationResult:
     """Read what is there now from files of any known kind.
 
     Parameters
     ----------
-    given : iterable of Given
+    given : iterable of SourceFile
         Texts of ``nvidia-smi`` of one node are read together, and so are those of a cluster. A
         deployment is taken as it is, and stands alone.
     node : str, optional
@@ -97,7 +97,7 @@ def observe(
     >>> from cms.fleet import gpu
     >>> path = pathlib.Path(tempfile.mkdtemp()) / "lgi.txt"
     >>> _ = path.write_text("|   0  MIG 3g.40gb    9    2    4:4     |")
-    >>> seen = observe([Given(str(path), "a")], device=gpu("a100-80gb"))
+    >>> seen = observe([SourceFile(str(path), "a")], device=gpu("a100-80gb"))
     >>> print(*seen.deployment.gpus(), seen.deployment.node("a").observed is not None)
     a/0 a100-80gb: 3g.40gb@4 of unknown True
     """
@@ -120,7 +120,7 @@ def observe(
             if _is_kubernetes(documents):
                 cluster.append((source, documents, at))
             else:
-                return Observed(_deployment(source, documents[0], len(given)), ())
+                return ObservationResult(_deployment(source, documents[0], len(given)), ())
         elif is_nvidia_smi(source):
             texts.setdefault(name, []).append((source, at))
         else:
@@ -132,23 +132,23 @@ def observe(
         facts.append(_named(told, name, min(times)))
     if cluster:
         facts += _cluster_facts(cluster, service_label)
-    merging = Merging(known or Deployment(()), devices or {}, device)
+    context = MergeContext(known or Deployment(()), devices or {}, device)
     for source, entries, name, at in configs:
-        gpus = () if name is None else _gpus_of(name, facts, merging)
-        cut = () if name is None else tuple(facts_of_config(source, entries, name, gpus))
+        gpus = () if name is None else _gpus_of(name, facts, context)
+        cut = () if name is None else tuple(read_cuts(source, entries, name, gpus))
         facts.append(_named(NodeFacts(source.name, gpus=cut), name, at))
     return merge(facts, known, devices=devices, device=device, places=places)
 
 
 def _named(told: NodeFacts, name: str | None, at: str) -> NodeFacts:
-    return replace(told, node=None if name is None else Stated(name, told.source), at=at)
+    return replace(told, node=None if name is None else Statement(name, told.source), at=at)
 
 
 def _time_of(path: str, now: datetime) -> str:
     if path == "-":
-        return written(now)
+        return format_moment(now)
     try:
-        return written(datetime.fromtimestamp(Path(path).stat().st_mtime, UTC))
+        return format_moment(datetime.fromtimestamp(Path(path).stat().st_mtime, UTC))
     except (OSError, OverflowError, ValueError) as fault:  # gone again, or before all years
         raise FileError(path, f"when it was written cannot be read: {fault}") from None
 
@@ -167,11 +167,11 @@ def _cluster_facts(
 ) -> list[NodeFacts]:
     """Return what a cluster says of its nodes; its files are read as one."""
     from .cluster import ASK  # which loads pydantic
-    from .kubernetes import facts_of_kubernetes
+    from .kubernetes import read_kubernetes
 
     documents = [each for _, own, _ in cluster for each in own]
     name = ", ".join(source.name for source, _, _ in cluster)
-    found = facts_of_kubernetes(documents, name, service_label)
+    found = read_kubernetes(documents, name, service_label)
     if not found:
         raise documents[0].error(
             "no node with GPUs of NVIDIA is told of",
@@ -198,15 +198,15 @@ def _deployment(source: Source, document: Node, n_given: int) -> Deployment:
     return deployment
 
 
-def _gpus_of(node: str, facts: Iterable[NodeFacts], merging: Merging) -> tuple[FleetGpu, ...]:
+def _gpus_of(node: str, facts: Iterable[NodeFacts], context: MergeContext) -> tuple[FleetGpu, ...]:
     """Return the GPUs of a node that anything but a mig-parted file tells of, as far as known."""
-    found: dict[int, Gpu | None] = {card.index: card.gpu for card in merging.meant(node)}
+    found: dict[int, Gpu | None] = {card.index: card.gpu for card in context.meant(node)}
     for told in facts:
         if told.node is None or told.node.value != node or not told.is_numbered:
             continue
         for each in told.gpus:
             product = each.product or told.product
-            found[each.index] = found.get(each.index) or merging.device
+            found[each.index] = found.get(each.index) or context.device
             if product is not None:
-                found[each.index] = known_gpu(merging, product.value)
+                found[each.index] = find_gpu(context, product.value)
     return tuple(FleetGpu(node, index, gpu) for index, gpu in sorted(found.items()) if gpu)
