@@ -206,6 +206,9 @@ BAD: dict[str, tuple[tuple[str, ...], str, str]] = {
     "closed too early, by the XML": (
         (log(card(devices=[(2, 42), (1, 42)])), LGI), "file0.txt:5", "GPU instance 1",
     ),
+    "other devices in -L": (
+        (log(card(devices=[])), LGI, LIST), "file2.txt:2", "1 MIG device",
+    ),
     "closed too early, by -L": (
         (ON, LGI, LIST.replace("GPU 1", "  MIG 3g.40gb     Device  1: (UUID: MIG-b)\nGPU 1")),
         "file2.txt:3", "3g.40gb",

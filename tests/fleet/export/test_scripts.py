@@ -163,10 +163,6 @@ def test_a_node_stays_closed_where_something_fails_and_opens_when_it_is_mended(
 
 
 DRAINS = {
-    "cannot delete Pods with local storage (use --delete-emptydir-data to override): team/a": [
-        "--delete-emptydir-data'"
-    ],
-    "cannot delete Pods that declare no controller (use --force to override): team/b": ["--force'"],
     "cannot delete Pods with local storage (use --delete-emptydir-data to override): team/a, "
     "cannot delete Pods that declare no controller (use --force to override): team/b": [
         "--delete-emptydir-data'", "--force'"

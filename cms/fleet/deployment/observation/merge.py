@@ -74,7 +74,8 @@ def merge(
         names.setdefault(each.node.value, []).append(each)
     nodes = tuple(_node(context, name, told) for name, told in sorted(names.items()))
     found = Deployment(nodes, context.known.services, context.known.rule)
-    return ObservationResult(found, tuple(context.warnings), MappingProxyType(context.of_pods))
+    said = tuple(dict.fromkeys(context.warnings))
+    return ObservationResult(found, said, MappingProxyType(context.of_pods))
 
 
 # --- one node -------------------------------------------------------------------------------------

@@ -22,6 +22,7 @@ from xml.etree import ElementTree
 from ....errors import FileError
 from ....files.numerals import is_whole
 from ....files.source import Source
+from ....values.words import count
 from ..instance import State
 from .age import format_moment
 from .facts import GpuFacts, InstanceFacts, NodeFacts, Statement, fault_at
@@ -241,8 +242,8 @@ def _read_log(read: _Reader, source: Source, before: int, text: str) -> None:
             if value := gpu.findtext(path, "").strip():
                 read.tell(index, name, value)
         card = read.card(index)
-        lost = next((e.text for e in gpu.iter() if e.text and _LOST.search(e.text)), None)
-        if lost is not None:
+        texts = (e.text or "" for part in gpu if part.tag != "processes" for e in part.iter())
+        if (lost := next(filter(_LOST.search, texts), None)) is not None:
             card.unfit = card.unfit or Statement(lost.strip(), read.where)
         if gpu.find("mig_devices") is not None:
             card.devices = dict(_devices(read, gpu, lines))
@@ -362,6 +363,13 @@ def _refuse_contradictions(read: _Reader) -> None:
             Statement(f"GPU {index} has GPU instance {each.gpu_instance}", each.where)
             for each in (card.devices or {}).values()
         ]
+        if card.listed and card.devices is not None and card.listed.keys() != card.devices.keys():
+            raise fault_at(
+                next(iter(card.listed.values())).where,
+                f"GPU {index} has {count(len(card.listed), 'MIG device')} here, and "
+                f"{len(card.devices)} by {ASK}",
+                "both of one time, asked by root on the node",
+            )
         if "mig" in card.said and card.said["mig"].value == "on":
             on.append(Statement(f"MIG is on on GPU {index}", card.said["mig"].where))
     for said, where in read.none.items():
@@ -426,7 +434,7 @@ def _instance(card: _Card, each: InstanceFacts) -> InstanceFacts:
         return replace(each, state=State.SPLIT if own else State.HOLLOW)
     ((at, device),) = own.items()
     listed = card.listed.get(at)
-    if listed is None or card.listed.keys() != card.devices.keys():
+    if listed is None:
         return replace(each, multiprocessors=device.multiprocessors)
     if _PART.sub("", listed.name) != each.profile:
         raise fault_at(
