@@ -16,7 +16,7 @@ from .facts import GpuFacts, NodeCounts, Statement, fault_at
 
 __all__ = [
     "MOST_GPUS", "Content", "base_of", "find_contents", "facts_of_contents", "possible_contents",
-    "resource_of",
+    "describe_profile",
 ]  # fmt: skip
 
 #: How many instances of each profile a GPU holds; of :data:`WHOLE` one, if it is not cut.
@@ -31,8 +31,8 @@ def base_of(profile: str) -> str:
     return _VARIANT.sub("", profile)
 
 
-def resource_of(profile: str) -> str:
-    """Return what a device plug-in calls it; of a part its profile says enough."""
+def describe_profile(profile: str) -> str:
+    """Return what messages call it: its resource, or of a part the profile alone."""
     return "nvidia.com/gpu" if profile == WHOLE else profile
 
 

@@ -15,7 +15,7 @@ from ...hardware import Gpu, Layout
 from ..checking import check_gpu
 from ..instance import UNKNOWN_OWNER, WHOLE, Instance, Mode, Seen, State, Work
 from ..model import Deployment, FleetGpu, FleetNode, Observation, driver_branch
-from .counting import Content, facts_of_contents, find_contents, resource_of
+from .counting import Content, describe_profile, facts_of_contents, find_contents
 from .devices import build_fixed_gpu, check_uuid, find_device, find_unknown_profile, read_instance
 from .facts import GpuFacts, NodeCounts, NodeFacts, Statement, fault_at
 from .numbering import number_gpus
@@ -238,8 +238,8 @@ def _unclear(
     if not totals:
         return ""
     there = "its GPUs" if counted.number is None else f"its {counted.number} GPUs"
-    gone = f" (beside stale {', '.join(map(resource_of, stale))})" if stale else ""
-    counts = ", ".join(f"{n} x {resource_of(name)}" for name, n in sorted(totals.items()))
+    gone = f" (beside stale {', '.join(map(describe_profile, stale))})" if stale else ""
+    counts = ", ".join(f"{n} x {describe_profile(name)}" for name, n in sorted(totals.items()))
     held = f": {counts} are counted on {there} together{gone}"
     if not found:
         return f"{held}, more than they can hold"

@@ -11,7 +11,7 @@ from ...hardware import Gpu
 from ..instance import WHOLE, Instance, Mode, State, Work
 from ..labels import label_value, point_label
 from ..model import Deployment, FleetGpu
-from .counting import base_of, resource_of
+from .counting import base_of, describe_profile
 from .facts import SHARED, NodeFacts, PodFacts, fault_at
 
 __all__ = ["MergeContext", "assign_known", "compare_allocatable", "assign_pods"]
@@ -262,7 +262,7 @@ def compare_allocatable(
                 continue
             done |= names
             here, count = sum(found[name] for name in names), given.get(profile, 0)
-            most, what = max(here, capacity.get(profile, 0)), resource_of(profile)
+            most, what = max(here, capacity.get(profile, 0)), describe_profile(profile)
             if count > here and is_unclear:
                 continue  # on a GPU of which nobody knows what it holds
             if count > here and profile != WHOLE:
