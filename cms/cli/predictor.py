@@ -96,7 +96,7 @@ def train(
     with session.reading("reading and fitting"):
         measured, known = _read(pairs, profiles, probe or [])
         trained, report = heard(session, lambda: _trained(measured, known, model, seed))
-        from cms.fleet.sharing.importers import write_profiles as written
+        from cms.fleet.sharing import write_profiles as written
         from cms.fleet.sharing.predictor.files import predictor_to_json
 
     def document() -> dict[str, Any]:

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from bench.importers import write_measured_pairs
 from cms.cli.app import run
-from cms.fleet.sharing.importers import write_measured_pairs, write_profiles
+from cms.fleet.sharing import write_profiles
 from proofs_checks import checker
 from tests.fleet.sharing.pairs import by_rule
 

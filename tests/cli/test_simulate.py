@@ -40,7 +40,7 @@ def test_limits_that_are_kept_are_said_to_be(plan: str, capsys: pytest.CaptureFi
     assert "this plan promised nothing about waiting (rule parvagpu)" in " ".join(out.split())
 
 
-def test_a_broken_limit_is_exit_code_1_with_its_cause(
+def test_a_broken_limit_is_exit_code_1_with_its_cause_and_an_open_one_a_warning(
     plan: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run(["simulate", plan, *QUICK, "--rate", "9", "--routing", "shortest_queue"]) == 1
@@ -48,11 +48,8 @@ def test_a_broken_limit_is_exit_code_1_with_its_cause(
     assert "BROKEN" in out
     assert "requests/s at most" in out
     assert max(map(len, out.splitlines())) <= 100
-
-
-def test_an_open_verdict_is_warned_of(plan: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["simulate", plan, "--requests", "20", "--rate", "0.1"]) == 0
-    assert "chat is undecided: more --requests would tell" in capsys.readouterr().err
+    assert "chat is undecided" in capsys.readouterr().err
 
 
 def test_events_traces_and_files(
@@ -92,66 +89,57 @@ def test_the_same_seed_writes_the_same_bytes_with_one_thread_and_two(
 @pytest.mark.parametrize(
     ("wish", "says"),
     [
-        (["--routing", "fair"], "there is no routing 'fair'"),
-        (["--arrivals", "often"], "expected poisson, gamma:CV2"),
-        (["--arrivals", "gamma:x"], "--arrivals"),
-        (["--surge", "2"], "expected FACTOR@START+SECONDS"),
-        (["--column", "t"], "are for a trace"),
-        (["--rate", "-1"], "rates"),
-        (["--arrivals", "gamma:4", "--arrivals", "poisson"], "are there twice"),
-        (["--seconds", "x"], "length of the run"),
-        (["--picture", "x.png"], "pictures are SVG"),
-        (["--arrivals", "nope=t.csv"], "no service 'nope'; the services are chat, <b>mail"),
-        (["--arrivals", "cht=poisson"], "no service 'cht'; nearest: 'chat'; the services are"),
-        (["--arrivals", "gamma:1e400"], "is about 1.000e400; expected 1e-15 to 1,000,000"),
-        (["--arrivals", "bursts:3,1e-400,1"], "is about 1.000e-400; expected 1e-15 to 1"),
-        (["--surge", "1e400@1+1"], "is about 1.000e400; expected at most 1,000,000"),
-        (["--surge", "2@1e400+1"], "about 1.000e400 s is longer than nine years"),
-        (["--rate", "1e400"], "requests/s; at most"),
-        (["--seconds", "1e400"], "about 1.000e400 s is longer than nine years"),
+        ("--routing fair", "'fair'"),
+        ("--arrivals often", "'often'"),
+        ("--arrivals gamma:x", "--arrivals"),
+        ("--surge 2", "'2'"),
+        ("--column t", "--column"),
+        ("--rate -1", "rates"),
+        ("--arrivals gamma:4 --arrivals poisson", "twice"),
+        ("--arrivals even", "evenly spaced"),
+        ("--seconds x", "length of the run"),
+        ("--picture x.png", "SVG"),
+        ("--arrivals nope=t.csv", "'nope'; the services are chat, <b>mail"),
+        ("--arrivals cht=poisson", "nearest: 'chat'"),
+        ("--arrivals gamma:1e400", "is about 1.000e400"),
+        ("--arrivals bursts:3,1e-400,1", "is about 1.000e-400"),
+        ("--surge 1e400@1+1", "is about 1.000e400"),
+        ("--surge 2@1e400+1", "about 1.000e400 s"),
+        ("--rate 1e400", "requests/s"),
+        ("--seconds 1e400", "about 1.000e400 s"),
     ],
 )
 def test_a_wish_that_cannot_be_meant_is_exit_code_2(
-    wish: list[str], says: str, plan: str, capsys: pytest.CaptureFixture[str]
+    wish: str, says: str, plan: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert run(["simulate", plan, *QUICK, *wish]) == 2
+    assert run(["simulate", plan, *QUICK, *wish.split()]) == 2
     assert says in error_of(capsys)
 
 
-@pytest.mark.parametrize(
-    ("table", "wish", "says"),
-    [
-        ("when,who\n1,a\n", ["--column", "at"], "t.csv:1: there is no column 'at', "
-         "expected one of when, who; name it with --column"),
-        ("when,who\n1,a\n", ["--column", "when", "--service-column", "user"], "no column 'user', "
-         "expected one of when, who; name it with --service-column"),
-        ("when,who\n1,chat\n", [], "when, who, expected one of timestamp, "),
-        ("seconds\n1\n1e400\n", [], "t.csv:3:1: '1e400' is no time, expected seconds"),
-    ],
-)  # fmt: skip
-def test_what_is_wrong_with_a_trace_is_said(
-    table: str, wish: list[str], says: str, plan: str, tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-) -> None:  # fmt: skip
-    (tmp_path / "t.csv").write_text(table)
-    assert run(["simulate", plan, *QUICK, "--arrivals", str(tmp_path / "t.csv"), *wish]) == 1
-    assert says in error_of(capsys)
+EVENTS = "seconds,what,target,value\n"
+TRACE = "when,who\n1,chat\n"
 
 
 @pytest.mark.parametrize(
-    ("row", "says"),
+    ("option", "table", "wish", "says"),
     [
-        ("1e400,rate,chat,2", "e.csv:2: about 1.000e400 s is longer than nine years"),
-        ("1,rate,chat,1e400", "e.csv:2: the factor of a RateChange is about 1.000e400; expected"),
-        ("1,fail,gpu:0,1e400", "e.csv:2: about 1.000e400 s is longer than nine years"),
-        ("1,weight,chat:0,1e400", "e.csv:2: the factor of a Weights is about 1.000e400; expected"),
+        ("--arrivals", TRACE, "--column at", "table.csv:1"),
+        ("--arrivals", TRACE, "--column when --service-column user", "'user'"),
+        ("--arrivals", TRACE, "", "when, who"),
+        ("--arrivals", "seconds\n1\n1e400\n", "", "table.csv:3:1: '1e400'"),
+        ("--events", EVENTS + "1e400,rate,chat,2\n", "", "table.csv:2: about 1.000e400 s"),
+        ("--events", EVENTS + "1,rate,chat,1e400\n", "", "RateChange is about 1.000e400"),
+        ("--events", EVENTS + "1,fail,gpu:0,1e400\n", "", "table.csv:2: about 1.000e400 s"),
+        ("--events", EVENTS + "1,weight,chat:0,1e400\n", "", "Weights is about 1.000e400"),
     ],
 )
-def test_numbers_of_events_beyond_all_measure_are_refused_by_their_row(
-    row: str, says: str, plan: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    (tmp_path / "e.csv").write_text(f"seconds,what,target,value\n{row}\n")
-    assert run(["simulate", plan, *QUICK, "--events", str(tmp_path / "e.csv")]) == 1
+def test_what_is_wrong_with_a_table_is_said_with_its_place(
+    option: str, table: str, wish: str, says: str, plan: str, tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    (tmp_path / "table.csv").write_text(table)
+    more = [option, str(tmp_path / "table.csv"), *wish.split()]
+    assert run(["simulate", plan, *QUICK, *more]) == 1
     assert says in error_of(capsys)
 
 
@@ -165,17 +153,12 @@ def test_events_after_the_end_of_the_run_are_warned_of(
     assert "1 s: all rates x 2: the run ends" not in warned
 
 
-def test_a_file_that_is_no_plan_is_exit_code_1(
+def test_no_plan_is_exit_code_1_and_one_without_a_schedule_is_3(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "x.json").write_text('{"format": "cms-simulation", "schema": 1}')
     assert run(["simulate", str(tmp_path / "x.json")]) == 1
-    assert 'expected "cms-plan" (a plan)' in error_of(capsys)
-
-
-def test_a_plan_without_a_schedule_is_exit_code_3(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+    assert "cms-plan" in error_of(capsys)
     (tmp_path / "s.csv").write_text(SERVICES + "chat,bert,100,90\n")
     (tmp_path / "p.csv").write_text(POINTS + "bert,a100-80gb,1g.10gb,1,2,50,40\n")
     files = ["-s", str(tmp_path / "s.csv"), "-p", str(tmp_path / "p.csv"), "-q"]
@@ -280,11 +263,6 @@ def test_what_frames_do_not_heed_is_refused_by_name(
     assert "share instances in time, whose frames are replayed" in error
 
 
-def test_even_arrivals_are_for_frames(plan: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["simulate", plan, "--arrivals", "even"]) == 2
-    assert "evenly spaced arrivals are for plans whose services share" in error_of(capsys)
-
-
 # --- load curves: of what instances they are ------------------------------------------------------
 
 
@@ -334,25 +312,21 @@ def test_a_curve_that_is_called_simulated_is_replayed_only_by_the_batches_it_nam
 ) -> None:
     forged = planned_with_curves(tmp_path, MEASURED.replace("measured", "simulated"))
     assert run(["simulate", forged, *QUICK]) == 1
-    assert "not say it was simulated for the plan's batch times" in " ".join(
-        capsys.readouterr().out.split()
-    )
+    assert "batch times" in " ".join(capsys.readouterr().out.split())
     made = planned_with_curves(tmp_path)
     assert run(["simulate", made, *QUICK]) == 0
     # points that were measured anew after their curves were simulated are other instances
     points = (tmp_path / "p.csv").read_text().replace("600", "580").replace("180", "175")
     (tmp_path / "p.csv").write_text(points)
     asked = ["-s", str(tmp_path / "s.csv"), "-p", str(tmp_path / "p.csv")]
-    assert run(["plan", *asked, "--load-curves", str(tmp_path / "c.csv"), "-q", "-o", made]) == 0
+    asked += ["--load-curves", str(tmp_path / "c.csv"), "-q", "-o", made]
+    assert run(["plan", *asked]) == 0
     capsys.readouterr()
     assert run(["simulate", made, *QUICK]) == 1
-    assert "not say it was simulated for the plan's batch times" in " ".join(
-        capsys.readouterr().out.split()
-    )
     # and what names batches is not measured
     curves = (tmp_path / "c.csv").read_text().replace("simulated", "measured")
     (tmp_path / "c.csv").write_text(curves)
-    assert run(["plan", *asked, "--load-curves", str(tmp_path / "c.csv")]) == 1
+    assert run(["plan", *asked]) == 1
     assert "c.csv:2" in capsys.readouterr().err
 
 

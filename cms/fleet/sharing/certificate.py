@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
@@ -10,21 +10,19 @@ import numpy as np
 
 from ...certificate.certificate import Proved
 from ...errors import InvalidCertificate, InvalidProblem
-from ...values.frozen import FrozenMap
+from ...values.frozen import FrozenMap, Immutable
 from ...values.names import checked_names, nearest
 from ...values.numbers import shown, whole
 from .problem import FORBIDDEN, SharingProblem
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from numpy.typing import NDArray
 
 #: Pairs looked at between two looks at the clock.
 _AT_ONCE = 1 << 20
 
 
-class AssignmentPrices:
+class AssignmentPrices(Immutable):
     """A price on every class such that no allowed pair is worth more than its two prices.
 
     A plan is then worth at most ``sum(count * price)`` over all classes: what its pairs are worth,
@@ -35,41 +33,17 @@ class AssignmentPrices:
     online, offline : Mapping of str to int
         By name, each >= 0, in the unit of the weights; a class that is left out has the price 0.
 
-    Attributes
-    ----------
-    online, offline : FrozenMap
-        Without zeros.
-
-    Raises
-    ------
-    InvalidCertificate
-        If a name or a price is none.
-
     Notes
     -----
     Some prices prove exactly what the best plan is worth (the pairs form a bipartite graph, whose
-    matrix is totally unimodular). ``proofs_checks/assignment.py`` checks this by machine.
-
-    References
-    ----------
-    Kuhn: The Hungarian method for the assignment problem, Naval Research Logistics Quarterly 2,
-    1955, 83-97, doi:10.1002/nav.3800020109.
+    matrix is totally unimodular; Kuhn: The Hungarian method for the assignment problem, 1955,
+    doi:10.1002/nav.3800020109). ``proofs_checks/assignment.py`` checks this by machine.
 
     Examples
     --------
-    >>> from cms.fleet.sharing import OfflineClass, OnlineClass
-    >>> problem = SharingProblem(
-    ...     online=[OnlineClass("a30", count=2, sm_activity=50, name="gpu")],
-    ...     offline=[OfflineClass("train", count=5)],
-    ...     weights=[[400_000]],
-    ... )
-    >>> AssignmentPrices({"gpu": 400_000}, {}).upper_bound(problem)
+    >>> from cms.fleet.sharing.edge_problems import posed
+    >>> AssignmentPrices({"g0": 400_000}, {}).upper_bound(posed([2], [5], [[400_000]]))
     800000
-    >>> AssignmentPrices({"gpu": 399_999}, {}).upper_bound(problem)
-    Traceback (most recent call last):
-        ...
-    cms.errors.InvalidCertificate: 'train' beside 'gpu' is worth 400000, more than their prices \
-399999 + 0
     """
 
     __slots__ = ("offline", "online")
@@ -82,42 +56,24 @@ class AssignmentPrices:
 
     @classmethod
     def of_offline(cls, problem: SharingProblem, prices: Sequence[int]) -> AssignmentPrices:
-        """Return the prices that hold beside some of the offline classes, least on the online side.
+        """Return the prices that hold beside any prices >= 0 of the offline classes.
 
-        Any prices >= 0 will do: an online class then costs what the best workload on it is worth
-        beyond its price.
+        An online class costs what the best workload on it is worth beyond its price.
 
         Examples
         --------
-        >>> from cms.fleet.sharing import OfflineClass, OnlineClass
-        >>> problem = SharingProblem(
-        ...     online=[OnlineClass("a30", count=2, sm_activity=50, name="gpu")],
-        ...     offline=[OfflineClass("train", count=5)],
-        ...     weights=[[400_000]],
-        ... )
-        >>> dict(AssignmentPrices.of_offline(problem, [150_000]).online)
-        {'gpu': 250000}
+        >>> from cms.fleet.sharing.edge_problems import posed
+        >>> dict(AssignmentPrices.of_offline(posed([2], [5], [[400_000]]), [150_000]).online)
+        {'g0': 250000}
         """
         v = np.array(prices, dtype=np.int64)
         left = np.where(problem.weights == FORBIDDEN, 0, problem.weights - v)
-        u = left.max(axis=1, initial=0).tolist()
-        return cls(
-            {gpus.name: price for gpus, price in zip(problem.online, u, strict=True) if price},
-            {
-                work.name: int(price)
-                for work, price in zip(problem.offline, v.tolist(), strict=True)
-                if price
-            },
-        )
+        u = left.max(axis=1, initial=0)
+        sides = (problem.online, u.tolist()), (problem.offline, v.tolist())
+        return cls(*({c.name: p for c, p in zip(*side, strict=True) if p} for side in sides))
 
     def upper_bound(self, problem: SharingProblem) -> int:
-        """Return what no plan exceeds, by these prices.
-
-        Raises
-        ------
-        InvalidCertificate
-            If they do not hold; the message names the pair.
-        """
+        """Return what no plan exceeds, by these prices; InvalidCertificate if they do not hold."""
         self._refuse_breach(problem, None)
         return self._total(problem)
 
@@ -128,20 +84,9 @@ class AssignmentPrices:
         stopped: Callable[[], bool] | None = None,
         undisturbed: int = 0,
     ) -> Proved | None:
-        """Return the bound on the loss, which is what the driver minimises; None if stopped.
+        """Return the bound on the loss, which the driver minimises; None if `stopped` said so.
 
-        Parameters
-        ----------
-        problem : SharingProblem
-        stopped : callable, optional
-            Asked again and again; once it is true, the check is given up.
-        undisturbed : int, default 0
-            Numbers looked at before it is asked first.
-
-        Raises
-        ------
-        InvalidCertificate
-            If the prices do not hold.
+        It is asked again and again, after so many numbers undisturbed.
         """
         if not self._refuse_breach(problem, stopped, undisturbed):
             return None
@@ -187,12 +132,6 @@ class AssignmentPrices:
     def __hash__(self) -> int:
         return hash((self.online, self.offline))
 
-    def __setattr__(self, name: str, value: object) -> None:
-        raise AttributeError(f"AssignmentPrices are immutable: {name!r} cannot be set")
-
-    def __delattr__(self, name: str) -> None:
-        raise AttributeError(f"AssignmentPrices are immutable: {name!r} cannot be deleted")
-
     def __reduce__(self) -> tuple[Any, ...]:
         return AssignmentPrices, (dict(self.online), dict(self.offline))
 
@@ -209,11 +148,11 @@ def _prices(given: Any, what: str) -> FrozenMap[str, int]:
         names = checked_names(given, what)
     except InvalidProblem as fault:
         raise InvalidCertificate(str(fault)) from None
-    values: Iterable[int] = (
-        whole(price, f"the price of {what} {name!r}", least=0, error=InvalidCertificate)
+    values = {
+        name: whole(price, f"the price of {what} {name!r}", least=0, error=InvalidCertificate)
         for name, price in zip(names, given.values(), strict=True)
-    )
-    return FrozenMap({name: price for name, price in zip(names, values, strict=True) if price})
+    }
+    return FrozenMap({name: price for name, price in values.items() if price})
 
 
 def _column(

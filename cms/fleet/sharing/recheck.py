@@ -21,44 +21,34 @@ def sharing_faults(problem: SharingProblem, solution: SharingSolution) -> Iterat
     >>> from cms.fleet.sharing import share
     >>> from cms.fleet.sharing.edge_problems import posed
     >>> problem = posed([2], [5], [[7]])
-    >>> solution = share(problem)
-    >>> list(sharing_faults(problem, solution))
-    []
-    >>> [fault.kind for fault in sharing_faults(problem, replace(solution, upper_bound=13))]
+    >>> wrong = replace(share(problem), upper_bound=13)
+    >>> [fault.kind for fault in sharing_faults(problem, wrong)]
     ['bound', 'proof']
     """
     if solution.problem_sha256 != problem.sha256:
-        yield Violation(
-            "problem", "the solution", f"the problem SHA-256 {solution.problem_sha256[:16]}...",
-            f"{problem.sha256[:16]}..., the SHA-256 of this problem",
-        )  # fmt: skip
+        has = f"the problem SHA-256 {solution.problem_sha256[:16]}..."
+        needs = f"{problem.sha256[:16]}..., the SHA-256 of this problem"
+        yield Violation("problem", "the solution", has, needs)
         return
     violations = check(problem, solution.plan)
     yield from violations
+    said = f"{shown(solution.value)}, as the solution says"
     if not violations and (value := problem.value(solution.plan)) != solution.value:
-        yield Violation(
-            "value", "the plan", f"the value {shown(value)}",
-            f"{shown(solution.value)}, as the solution says",
-        )  # fmt: skip
+        yield Violation("value", "the plan", f"the value {shown(value)}", said)
     try:
         proved = solution.certificate.upper_bound(problem)
     except InvalidCertificate as breach:
         yield Violation("certificate", "the certificate", f"a breach: {breach}", "none")
         return
-    if solution.upper_bound < proved:
-        yield Violation(
-            "bound", "the certificate", f"an upper bound of {shown(proved)}",
-            f"{shown(solution.upper_bound)}, as the solution says",
-        )  # fmt: skip
-    if solution.status == "optimal" and solution.upper_bound != solution.value:
-        yield Violation(
-            "proof", "the upper bound", f"the value {shown(solution.upper_bound)}",
-            f"{shown(solution.value)}, what the plan that is said to be optimal is worth",
-        )  # fmt: skip
+    bound = solution.upper_bound
+    if bound < proved:
+        has, needs = f"an upper bound of {shown(proved)}", f"{shown(bound)}, as the solution says"
+        yield Violation("bound", "the certificate", has, needs)
+    if solution.status == "optimal" and bound != solution.value:
+        needs = f"{shown(solution.value)}, what the plan that is said to be optimal is worth"
+        yield Violation("proof", "the upper bound", f"the value {shown(bound)}", needs)
     last = solution.history[-1] if solution.history else None
-    if last and (last.value > solution.value or last.upper_bound < solution.upper_bound):
-        yield Violation(
-            "history", "the last line of the history",
-            f"a value of {shown(last.value)} of at most {shown(last.upper_bound)}",
-            f"{shown(solution.value)} of at most {shown(solution.upper_bound)}, as in the end",
-        )  # fmt: skip
+    if last and (last.value > solution.value or last.upper_bound < bound):
+        has = f"a value of {shown(last.value)} of at most {shown(last.upper_bound)}"
+        needs = f"{shown(solution.value)} of at most {shown(bound)}, as in the end"
+        yield Violation("history", "the last line of the history", has, needs)

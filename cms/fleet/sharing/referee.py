@@ -21,12 +21,7 @@ if TYPE_CHECKING:
 
 
 class SharingReferee:
-    """Judges what is claimed about a :class:`cms.fleet.SharingProblem`.
-
-    Parameters
-    ----------
-    problem : SharingProblem
-    """
+    """Judges what is claimed about a :class:`cms.fleet.SharingProblem`."""
 
     schedules = SharingPlan
     certificates = (AssignmentPrices,)

@@ -53,32 +53,14 @@ def share(
     on_improvement : callable, optional
         Called with each new :class:`SharingIncumbent` of the history.
 
-    Returns
-    -------
-    SharingSolution
-
-    Raises
-    ------
-    InvalidOption, UnsupportedProblem, AlgorithmError, ...
-        As :func:`cms.solve`.
-
     Examples
     --------
-    >>> from cms.fleet.sharing import OfflineClass, OnlineClass
-    >>> problem = SharingProblem(
-    ...     online=[
-    ...         OnlineClass("a100-80gb", count=6, sm_activity=23, name="quiet"),
-    ...         OnlineClass("a100-80gb", count=4, sm_activity=60, name="busy"),
-    ...     ],
-    ...     offline=[OfflineClass("train", count=5), OfflineClass("index", count=9)],
-    ...     weights=[[800_000, 600_000], [300_000, 250_000]],
-    ... )
-    >>> solution = share(problem)
-    >>> print("\\n".join(str(solution).splitlines()[:4]))
+    >>> from cms.fleet.sharing.edge_problems import posed
+    >>> print("\\n".join(str(share(posed([6], [5, 9], [[800_000, 600_000]]))).splitlines()[:4]))
     status       optimal (checked proof)
-    workloads    10
-    value        5.6
-    upper bound  5.6
+    workloads    6
+    value        4.6
+    upper bound  4.6
     """
     if not isinstance(problem, SharingProblem):
         raise InvalidOption(f"problem is {problem!r}; expected a SharingProblem")
@@ -91,13 +73,7 @@ def share(
             return hear(incumbent_of(problem, line))
 
     arguments = Arguments(
-        options=options,
-        time_limit=time_limit,
-        gap=gap,
-        seed=seed,
-        threads=threads,
-        start=start,
-        cancel=cancel,
-        on_improvement=report,
-    )
+        options=options, time_limit=time_limit, gap=gap, seed=seed, threads=threads, start=start,
+        cancel=cancel, on_improvement=report,
+    )  # fmt: skip
     return solution_of(problem, run_checked(algorithm, trusted, problem, arguments))

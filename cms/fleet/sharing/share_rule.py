@@ -1,45 +1,37 @@
-"""What share of a GPU is left for offline work beside an online service."""
+"""Two rules of co-location: the share left for offline work, and what waiting counts for."""
 
 from __future__ import annotations
 
-from ...errors import InvalidProblem
+from fractions import Fraction
+
+from ...errors import InvalidOption, InvalidProblem
 from ...values.numbers import Number, exact, shown, whole
+
+#: Steps in which waiting counts, in each scale: so classes stay few.
+WAITING_STEPS = 4
 
 
 def sm_share(activity: Number, margin: int, lowest: int, *, clamp: bool = False) -> int:
     """Return the share of the SMs that offline work may have beside an online activity.
 
-    It is what activity, rounded up, and margin leave; nothing, if that is below the lowest share
-    worth having. It never rises with activity or margin.
+    It is what activity, rounded up, and margin leave, in whole per cent; 0, so nobody, if that is
+    below the lowest share. It never rises with activity or margin.
 
     Parameters
     ----------
     activity : number
-        Of the online side, in per cent of the SMs, 0 to 100: best a high quantile over the time
-        until shares can be changed again, which takes a restart of the process.
+        Of the online side, in per cent: best a high quantile of the time until shares change.
     margin : int
-        Kept free for what the activity does beyond that, in per cent, >= 0.
+        Kept free for more activity than that, in per cent.
     lowest : int
-        Smaller shares are not given out, in per cent, 0 to 100.
+        Smaller shares are not given out, in per cent.
     clamp : bool, default False
         Give the lowest share instead of none: busy GPUs then have less free than the margin.
-
-    Returns
-    -------
-    int
-        Whole per cent. 0: nobody.
-
-    Raises
-    ------
-    InvalidProblem
-        If a number is out of its range.
 
     Examples
     --------
     >>> sm_share("22.5", margin=10, lowest=5), sm_share(90, margin=10, lowest=5)
     (67, 0)
-    >>> sm_share(90, margin=10, lowest=5, clamp=True)
-    5
     """
     part = exact(activity, "activity")
     if part > 100:
@@ -58,3 +50,20 @@ def checked_percent(value: object, what: str) -> int:
     if number > 100:
         raise InvalidProblem(f"{what} is {shown(number)}; expected whole per cent, 0 to 100")
     return number
+
+
+def waited_priority(priority: Number, waiting: Number, scale: Number) -> Fraction:
+    """Return priority x (1 + waiting / scale), with the quotient rounded down to quarters.
+
+    It is a priority like any other: matching stays exact, with a proof for these weights. Waiting
+    and scale are in the same unit.
+
+    Examples
+    --------
+    >>> [str(waited_priority(2, seconds, 3600)) for seconds in (0, 899, 900, 3600, 9000)]
+    ['2', '2', '5/2', '4', '7']
+    """
+    of, waited, unit = exact(priority, "priority"), exact(waiting, "waiting"), exact(scale, "scale")
+    if unit == 0:
+        raise InvalidOption(f"scale is {shown(unit)}; expected a time > 0")
+    return of + of * (WAITING_STEPS * waited // unit) / WAITING_STEPS

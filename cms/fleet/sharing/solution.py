@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ...solving.solution import (
     GROUPS_SHOWN,
@@ -24,16 +24,7 @@ from .problem import SharingProblem
 
 
 class SharingIncumbent(NamedTuple):
-    """A line of the history: values never fall along it, upper bounds never rise.
-
-    Attributes
-    ----------
-    seconds : float
-    value, upper_bound : int
-        In millionths, as in :class:`SharingSolution`.
-    source : str
-        Whose claim it was.
-    """
+    """A line of the history, in millionths: values never fall along it, upper bounds never rise."""
 
     seconds: float
     value: int
@@ -43,39 +34,17 @@ class SharingIncumbent(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SharingSolution:
-    """A plan, an upper bound with its certificate, and how the run went; immutable, picklable.
+    """A plan, an upper bound with its certificate, and how the run went; immutable, picklable."""
 
-    Attributes
-    ----------
-    status : Status
-        ``OPTIMAL`` or ``FEASIBLE``: to share nothing is a plan.
-    proof : Proof
-        ``CHECKED`` where the certificate's bound meets the plan's value.
-    stop_reason : StopReason
-    method : str
-        The algorithm's name.
-    seconds : float
-        Wall-clock time of the whole call.
-    plan : SharingPlan
-        Checked exactly.
-    value : int
-        What the plan is worth, in millionths of a GPU's full throughput for a workload of
-        priority 1.
-    upper_bound : int
-        What no plan exceeds, by the certificate.
-    certificate : AssignmentPrices
-    history : tuple of SharingIncumbent
-    problem_sha256 : str
-    """
-
-    status: Status
-    proof: Proof
+    status: Status  #: ``OPTIMAL`` or ``FEASIBLE``: to share nothing is a plan.
+    proof: Proof  #: ``CHECKED`` where the certificate's bound meets the plan's value
     stop_reason: StopReason
-    method: str
-    seconds: float
-    plan: SharingPlan
+    method: str  #: The algorithm's name
+    seconds: float  #: Wall-clock time of the whole call
+    plan: SharingPlan  #: Checked exactly
+    #: What the plan is worth, in millionths of a GPU's throughput for a workload of priority 1
     value: int
-    upper_bound: int
+    upper_bound: int  #: What no plan exceeds, by the certificate
     certificate: AssignmentPrices
     history: tuple[SharingIncumbent, ...]
     problem_sha256: str
@@ -105,13 +74,7 @@ class SharingSolution:
 
 
 def equivalents(value: int) -> str:
-    """Write a value in GPU-equivalents, exactly.
-
-    Examples
-    --------
-    >>> equivalents(431_200_000)
-    '431.2'
-    """
+    """Write a value in GPU-equivalents, exactly: 431.2 for 431_200_000."""
     return shown(Fraction(value, FULL_WEIGHT))
 
 
@@ -122,17 +85,11 @@ def incumbent_of(problem: SharingProblem, line: Incumbent) -> SharingIncumbent:
 
 
 def solution_of(problem: SharingProblem, solution: Solution) -> SharingSolution:
-    """Return what the driver found in values instead of losses.
-
-    Where it found no plan, nothing is shared, which is one.
-    """
-    plan: object = solution.schedule
-    assert isinstance(plan, SharingPlan)
-    certificate: object = solution.certificate
-    assert isinstance(certificate, AssignmentPrices)
-    nothing = solution.cost is None
+    """Return what the driver found in values instead of losses; no plan is to share nothing."""
+    plan: Any = solution.schedule
+    certificate: Any = solution.certificate
     return SharingSolution(
-        status=Status.FEASIBLE if nothing else solution.status,
+        status=Status.FEASIBLE if solution.cost is None else solution.status,
         proof=solution.proof,
         stop_reason=solution.stop_reason,
         method=solution.method,

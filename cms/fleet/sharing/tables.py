@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
@@ -12,7 +13,7 @@ from ...values.numbers import exact, shown
 from .assignment import NamedGpus
 from .bucketing import merged, rounded
 from .classes import HIGHEST_PRIORITY, OfflineClass, OnlineClass
-from .waiting import waited_priority
+from .share_rule import waited_priority
 from .weights import MeasuredPair
 
 if TYPE_CHECKING:
@@ -31,6 +32,9 @@ PAIR_COLUMNS = (
 def read_online(path: StrPath, *, slowdown_limit: Number | None = None) -> tuple[OnlineClass, ...]:
     """Read GPUs with their online services, and make classes of those that are alike.
 
+    Classes are in the order in which they first appear, with activities rounded up to whole per
+    cent.
+
     Parameters
     ----------
     path : str or path-like
@@ -40,16 +44,6 @@ def read_online(path: StrPath, *, slowdown_limit: Number | None = None) -> tuple
         columns are left aside, unless they look like a limit, a rate or a wish.
     slowdown_limit : number, optional
         Of the GPUs whose rows give none.
-
-    Returns
-    -------
-    tuple of OnlineClass
-        In the order in which they first appear, with activities rounded up to whole per cent.
-
-    Raises
-    ------
-    FileError
-        With file, line and column: a number that is none, a GPU that is there twice, ...
 
     Examples
     --------
@@ -68,43 +62,25 @@ def read_online(path: StrPath, *, slowdown_limit: Number | None = None) -> tuple
 def read_named_gpus(
     path: StrPath, *, slowdown_limit: Number | None = None
 ) -> tuple[NamedGpus, ...]:
-    """Read GPUs with their online services, a row each, with activities as they are.
-
-    Parameters
-    ----------
-    path, slowdown_limit
-        As for :func:`read_online`.
-
-    Raises
-    ------
-    FileError
-        As :func:`read_online`.
-
-    Examples
-    --------
-    >>> import pathlib, tempfile
-    >>> path = pathlib.Path(tempfile.mkdtemp()) / "online.csv"
-    >>> _ = path.write_text("gpu,device,sm_activity,memory_used_mib\\nn1/0,a30,20.2,9000\\n")
-    >>> [(each.gpu, each.online.name) for each in read_named_gpus(path)]
-    [('n1/0', 'a30 20.2%, 9000 MiB')]
-    """
+    """Read GPUs as :func:`read_online` does, a row each, with activities as they are."""
     limit = None if slowdown_limit is None else exact(slowdown_limit, "slowdown_limit")
     table = read_table(path, ONLINE_COLUMNS, ONLINE_OPTIONAL)
     refuse_unknown_columns(table, ONLINE_OPTIONAL, "limits")
-    lines: dict[str, int] = {}
+    lines: dict[Hashable, int] = {}
     found = []
     for row in table:
-        name = _once(row, "gpu", lines)
+        name = row["gpu"].word()
+        _refuse_second(row, name, lines, "gpu", f'gpu "{name}" is there twice')
         try:
             one = OnlineClass(
                 row["device"].word(),
-                count=row.value("count", _count, 1),
+                count=row.value("count", Cell.integer, 1),
                 sm_activity=row["sm_activity"].number(),
                 memory_mib=row["memory_used_mib"].number(),
-                memory_total_mib=row.value("memory_total_mib", _optional, None),
-                model=row.value("model", lambda cell: cell.text, ""),
-                slowdown_limit=row.value("slowdown_limit", _optional, limit),
-                running=row.value("running", lambda cell: cell.text, None),
+                memory_total_mib=row.value("memory_total_mib", Cell.number, None),
+                model=row.value("model", _text, ""),
+                slowdown_limit=row.value("slowdown_limit", Cell.number, limit),
+                running=row.value("running", _text, None),
             )
         except InvalidProblem as fault:
             raise row.error(str(fault)) from None
@@ -119,17 +95,11 @@ def read_offline(path: StrPath, *, waiting_scale: Number | None = None) -> tuple
     ----------
     path : str or path-like
         Columns ``workload,memory_mib``; there may be ``count`` (1), ``model`` (the workload's
-        name), ``priority`` (1) and ``waiting_s`` (0). Other columns are left aside,
-        unless they look like a limit, a rate or a wish.
+        name), ``priority`` (1) and ``waiting_s`` (0). Other columns are left aside, unless they
+        look like a limit, a rate or a wish.
     waiting_scale : number, optional
         In seconds, > 0: priorities are then raised for waiting, :func:`waited_priority`. By default
         ``waiting_s`` counts for nothing.
-
-    Raises
-    ------
-    FileError
-        With file, line and column: a number that is none, a workload that is there twice, no column
-        ``waiting_s`` where waiting is to count, ...
 
     Examples
     --------
@@ -142,12 +112,13 @@ def read_offline(path: StrPath, *, waiting_scale: Number | None = None) -> tuple
     waits = () if waiting_scale is None else ("waiting_s",)
     table = read_table(path, (*OFFLINE_COLUMNS, *waits), OFFLINE_OPTIONAL)
     refuse_unknown_columns(table, OFFLINE_OPTIONAL, "limits")
-    lines: dict[str, int] = {}
+    lines: dict[Hashable, int] = {}
     found = []
     for row in table:
-        name = _once(row, "workload", lines)
-        priority = row.value("priority", _number, Fraction(1))
-        waited = row.value("waiting_s", _number, Fraction(0))
+        name = row["workload"].word()
+        _refuse_second(row, name, lines, "workload", f'workload "{name}" is there twice')
+        priority = row.value("priority", Cell.number, Fraction(1))
+        waited = row.value("waiting_s", Cell.number, Fraction(0))
         if waiting_scale is not None:
             priority = waited_priority(priority, waited, waiting_scale)
             if priority > HIGHEST_PRIORITY:
@@ -159,9 +130,9 @@ def read_offline(path: StrPath, *, waiting_scale: Number | None = None) -> tuple
         try:
             one = OfflineClass(
                 name,
-                count=row.value("count", _count, 1),
+                count=row.value("count", Cell.integer, 1),
                 memory_mib=row["memory_mib"].number(),
-                model=row.value("model", lambda cell: cell.text, None),
+                model=row.value("model", _text, None),
                 priority=priority,
             )
         except InvalidProblem as fault:
@@ -180,11 +151,6 @@ def read_measured_pairs(path: StrPath) -> tuple[MeasuredPair, ...]:
         the share in whole per cent of the SMs, the throughput as a part of what the model does
         alone on the device, the slowdown as a factor. Other columns are left aside.
 
-    Raises
-    ------
-    FileError
-        With file, line and column: a throughput above 1, a pair that is there twice, ...
-
     Examples
     --------
     >>> import pathlib, tempfile
@@ -193,7 +159,7 @@ def read_measured_pairs(path: StrPath) -> tuple[MeasuredPair, ...]:
     >>> read_measured_pairs(path)[0].offline_throughput
     Fraction(11, 20)
     """
-    lines: dict[tuple[str, str, str, int], int] = {}
+    lines: dict[Hashable, int] = {}
     found = []
     table = read_table(path, PAIR_COLUMNS)
     refuse_unknown_columns(table, (), "limits")
@@ -210,37 +176,22 @@ def read_measured_pairs(path: StrPath) -> tuple[MeasuredPair, ...]:
         online, offline, device = (row[name].word() for name in PAIR_COLUMNS[:3])
         slowdown = row["online_slowdown"].number(above=0)
         pair = MeasuredPair(online, offline, device, share, part, slowdown)
-        if pair[:4] in lines:
-            raise row.error(
-                f"a second row for {offline} beside {online} on {device} at a share of "
-                f"{share}; the first is line {lines[pair[:4]]}",
-                expected="one row a pair and share",
-                fix="keep one of them",
-            )
-        lines[pair[:4]] = row.line
+        what = f"a second row for {offline} beside {online} on {device} at a share of {share}"
+        _refuse_second(row, pair[:4], lines, "share", what)
         found.append(pair)
     return tuple(found)
 
 
-def _once(row: TableRow, column: str, lines: dict[str, int]) -> str:
-    name = row[column].word()
-    if name in lines:
+def _refuse_second(
+    row: TableRow, key: Hashable, lines: dict[Hashable, int], column: str, what: str
+) -> None:
+    if key in lines:
         raise row[column].error(
-            f'{column} "{name}" is there twice, first on line {lines[name]}',
-            expected=f"one row a {column}",
-            fix="give the second one a name of its own, or remove it",
-        )
-    lines[name] = row.line
-    return name
+            f"{what}; the first is line {lines[key]}", expected="one row of each",
+            fix="keep one of them, or give the second a name of its own",
+        )  # fmt: skip
+    lines[key] = row.line
 
 
-def _count(cell: Cell) -> int:
-    return cell.integer(minimum=0)
-
-
-def _number(cell: Cell) -> Fraction:
-    return cell.number()
-
-
-def _optional(cell: Cell) -> Fraction | None:
-    return _number(cell)
+def _text(cell: Cell) -> str:
+    return cell.text

@@ -9,24 +9,12 @@ from __future__ import annotations
 
 from typing import Any
 
-__all__ = ["alone"]
-
 
 def alone(times: Any, ends: Any, arrivals: Any, gap: float, found: Any) -> None:
-    """Write the latency of each request, all processes being idle at first.
+    """Write the latency of each request into `found`, in nanoseconds, all being idle at first.
 
-    Parameters
-    ----------
-    times : b integers
-        Nanoseconds of a batch of 1, 2, ..., b.
-    ends : c integers
-        When each process is idle again, all 0; is written over.
-    arrivals : n floats
-        Ascending.
-    gap : float
-        What they are multiplied with, and rounded down, to be nanoseconds.
-    found : n integers
-        Gets the latencies.
+    Times are of a batch of 1, 2, ... requests; `ends`, all 0, is written over: when each process is
+    idle again. Arrivals are floats that ascend; times the gap, rounded down, they are nanoseconds.
     """
     n, b, c = len(arrivals), len(times), len(ends)
     j = 0

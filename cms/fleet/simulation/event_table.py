@@ -11,56 +11,35 @@ from ...values.numbers import exact
 from .arrivals import Arrivals, Bursts, Gamma, Poisson
 from .events import Event, Failure, RateChange, Weights
 
-__all__ = ["EVENT_COLUMNS", "arrivals_of", "read_events", "surge_of"]
-
 EVENT_COLUMNS = ("seconds", "what", "target", "value")
 _KINDS = ("rate", "fail", "weight")
 
 
 def read_events(path: StrPath) -> tuple[Event, ...]:
-    """Read events from a CSV table.
+    """Read events from a CSV table with columns ``seconds,what,target,value``.
 
-    Parameters
-    ----------
-    path : str or path-like
-        Columns ``seconds,what,target,value``:
+    - ``rate``: the rate of a service, or of all if the target is empty, is its own times the value;
+    - ``fail``: a GPU (``gpu:3``) or an instance (``chat:2``) fails, and is repaired after so many
+      seconds, or never if the value is empty;
+    - ``weight``: the weight of an instance is its own times the value.
 
-        - ``rate``: the rate of a service, or of all if the target is empty, is its own times the
-          value;
-        - ``fail``: a GPU (``gpu:3``) or an instance (``chat:2``) fails, and is repaired after so
-          many seconds, or never if the value is empty;
-        - ``weight``: the weight of an instance is its own times the value.
-
-        GPUs, and the instances of a service, are counted from 0 in the order of the plan's groups.
-
-    Returns
-    -------
-    tuple of Event
-
-    Raises
-    ------
-    FileError
-        With file, line and column.
+    GPUs, and the instances of a service, are counted from 0 in the order of the plan's groups.
 
     Examples
     --------
     >>> import pathlib, tempfile
     >>> path = pathlib.Path(tempfile.mkdtemp()) / "events.csv"
-    >>> _ = path.write_text("seconds,what,target,value\\n60,rate,chat,1.3\\n120,fail,gpu:3,300\\n")
-    >>> for event in read_events(path):
-    ...     print(event)
-    RateChange(seconds=Fraction(60, 1), factor=Fraction(13, 10), service='chat')
-    Failure(seconds=Fraction(120, 1), gpu=3, service=None, instance=None, \
-repair_seconds=Fraction(300, 1))
+    >>> _ = path.write_text("seconds,what,target,value\\n60,rate,chat,1.3\\n")
+    >>> read_events(path)
+    (RateChange(seconds=Fraction(60, 1), factor=Fraction(13, 10), service='chat'),)
     """
-    return tuple(_placed(row) for row in read_table(path, EVENT_COLUMNS))
-
-
-def _placed(row: TableRow) -> Event:
-    try:
-        return _event(row)
-    except InvalidOption as fault:
-        raise row.error(str(fault)) from None
+    found = []
+    for row in read_table(path, EVENT_COLUMNS):
+        try:
+            found.append(_event(row))
+        except InvalidOption as fault:
+            raise row.error(str(fault)) from None
+    return tuple(found)
 
 
 def _event(row: TableRow) -> Event:
@@ -90,18 +69,7 @@ def _numbered(cell: Cell) -> tuple[str, int]:
 
 
 def surge_of(text: str) -> tuple[Event, ...]:
-    """Read ``1.3@60+30``: from second 60 on, for 30 seconds, all rates are 1.3 times their own.
-
-    Raises
-    ------
-    InvalidOption
-        If it is written otherwise.
-
-    Examples
-    --------
-    >>> len(surge_of("1.3@60+30"))
-    2
-    """
+    """Read ``1.3@60+30``: from second 60 on, for 30 seconds, all rates are 1.3 times their own."""
     match = re.fullmatch(r"([^@+]+)@([^@+]+)\+([^@+]+)", text)
     if match is None:
         raise InvalidOption(
@@ -115,18 +83,7 @@ def surge_of(text: str) -> tuple[Event, ...]:
 
 
 def arrivals_of(text: str) -> Arrivals | None:
-    """Read ``poisson``, ``gamma:CV2`` or ``bursts:RATIO,SHARE,SECONDS``; None for another word.
-
-    Raises
-    ------
-    InvalidOption
-        If the numbers cannot be meant.
-
-    Examples
-    --------
-    >>> arrivals_of("gamma:4"), arrivals_of("trace.csv")
-    (Gamma(cv2=Fraction(4, 1)), None)
-    """
+    """Read ``poisson``, ``gamma:CV2`` or ``bursts:RATIO,SHARE,SECONDS``; None for another word."""
     kind, _, values = text.partition(":")
     numbers = [part.strip() for part in values.split(",")] if values else []
     if kind == "poisson" and not numbers:

@@ -124,6 +124,18 @@ def advance(
     return j
 
 
+def advance_lists(
+    state: State, policy: int, at: Any, tags: Any, first: Any, second: Any, until: int
+) -> int:
+    """Do what :func:`advance` does, on lists: where compiling takes longer than the answer."""
+    lists = State(*(each.tolist() for each in state))
+    at, tags, first, second = (each.tolist() for each in (at, tags, first, second))
+    taken = advance(lists, policy, at, tags, first, second, until)
+    for array, values in zip(state, lists, strict=True):
+        array[:] = values
+    return taken
+
+
 def most(batch: Any) -> int:
     """Return the size of the largest batch."""
     largest = 1

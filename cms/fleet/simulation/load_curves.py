@@ -16,13 +16,11 @@ from ..serving.load_curve import LoadCurve, PointKey, key_of
 from ..serving.operating_point import OperatingPoint
 from ..serving.service import require_late_share
 from .alone import alone
-from .model import LONGEST_NS, SECOND
+from .model import LONGEST_NS, MILLISECOND, SECOND
 from .statistics import student
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
-
-__all__ = ["LOADS", "latencies", "load_curves", "quantile_above", "run_lengths", "widened"]
 
 #: The rates of a curve, as shares of the throughput: close together where latencies bend, also
 #: downwards, as those of small batches do between two and three batch times.
@@ -35,7 +33,6 @@ LOADS = tuple(
 )  # fmt: skip
 #: So many requests at each rate.
 REQUESTS = 1_000_000
-_MILLISECOND = 10**6
 _PARTS = 20
 #: Of a run, so much is left out at its start, when nobody waits yet.
 _WARM_UP = 50
@@ -69,6 +66,8 @@ def load_curves(
 ) -> dict[PointKey, LoadCurve]:
     """Simulate each point under Poisson arrivals, by itself, with one queue.
 
+    Curves are by what names a point; see :func:`cms.fleet.as_problem`.
+
     Parameters
     ----------
     points : iterable of OperatingPoint
@@ -89,11 +88,6 @@ def load_curves(
         Gets the points that are done and all.
     stopped : callable, optional
         Asked after each point; if it says so, what is done is returned.
-
-    Returns
-    -------
-    dict
-        By what names a point; see :func:`cms.fleet.as_problem`.
 
     Examples
     --------
@@ -127,18 +121,7 @@ def load_curves(
 
 
 def run_lengths(requests: int) -> list[int]:
-    """Return how many requests each rate of :data:`LOADS` gets, without the last that get none.
-
-    Parameters
-    ----------
-    requests : int
-        At low rates.
-
-    Examples
-    --------
-    >>> run_lengths(1_000_000)[-5:], LOADS[len(run_lengths(100_000)) - 1]
-    ([1652900, 3125000, 8000000, 12500000, 22222230], Fraction(197, 200))
-    """
+    """Return how many requests each rate of :data:`LOADS` gets, without the last that get none."""
     least = [_least(load) for load in LOADS]
     return [
         min(max(requests, _WELL * each), _LONGER * requests)
@@ -155,25 +138,10 @@ def widened(load: Fraction, requests: int) -> float:
     """Return by how much an interval must be wider than Student's for 99 % to be 99 %.
 
     Few of 20 parts of a run have the long queues, so their means are skewed, the less so the longer
-    the run is.
-
-    Parameters
-    ----------
-    load : Fraction
-    requests : int
-        The run's.
-
-    Notes
-    -----
-    Twice as wide at 500 / (1 - load)^2 requests; what is more falls with the root of the length, as
-    the skewness does. Of 6,000 runs of one process, whose truth the exact chain tells (batches of
-    1, 8, 32 at loads of 0.5 to 0.9, runs of 1 to 20 times that length), 17 ends were below it, at
-    most 3 of the 300 of a kind; of Student's 106, at most 19.
-
-    Examples
-    --------
-    >>> widened(Fraction(9, 10), 50_000), widened(Fraction(9, 10), 1_000_000)
-    (2.0, 1.223606797749979)
+    the run is. Twice as wide at 500 / (1 - load)^2 requests; what is more falls with the root of
+    the length, as the skewness does. Of 6,000 runs of one process, whose truth the exact chain
+    tells (batches of 1, 8, 32 at loads of 0.5 to 0.9, runs of 1 to 20 times that length), 17 ends
+    were below it, at most 3 of the 300 of a kind; of Student's 106, at most 19.
     """
     return 1 + math.sqrt(_TELLING / requests) / (1 - float(load))
 
@@ -187,7 +155,7 @@ def _curve(
     loop: Callable[..., None],
     room: NDArray[np.int64],
 ) -> LoadCurve:
-    times = fills.rounded_up(_MILLISECOND)
+    times = fills.rounded_up(MILLISECOND)
     full = Fraction(1000 * point.processes * point.batch) / point.batch_ms
     if times[-1] * (len(unit) + point.batch) > LONGEST_NS:
         raise point.fault(
@@ -224,23 +192,8 @@ def latencies(
 ) -> NDArray[np.int64]:
     """Return the latencies of requests at one instance in the order of their arrivals, warmed up.
 
-    Parameters
-    ----------
-    times : sequence of int
-        Nanoseconds of a batch of 1, 2, ...
-    processes : int
-    arrivals : array
-        Ascending, in units of `gap` nanoseconds.
-    gap : float
-    loop : callable, optional
-        The plain one, or the compiled one.
-    room : array of int64, optional
-        Is written over, if there is so much room, and holds what is returned.
-
-    Examples
-    --------
-    >>> latencies([10, 12], 1, np.arange(125.0), 8)[-2:].tolist()
-    [16, 18]
+    Times are nanoseconds of a batch of 1, 2, ...; arrivals ascend, in units of `gap` nanoseconds.
+    The room, if it suffices, is written over and holds what is returned.
     """
     size = len(arrivals)
     found = np.empty(size, dtype=np.int64) if room is None or len(room) < size else room[:size]
@@ -251,13 +204,7 @@ def latencies(
 def quantile_above(found: NDArray[np.int64], late_share: Fraction, wider: float = 1.0) -> int:
     """Return a latency beyond which at most this share is, with 99 % confidence, by batch means.
 
-    Parameters
-    ----------
-    found : array of int64
-        In the order of the arrivals.
-    late_share : Fraction
-    wider : float, default 1
-        The interval is so many times Student's; see :func:`widened`.
+    Latencies are in the order of the arrivals. The interval is so many times wider than Student's.
 
     Examples
     --------

@@ -9,10 +9,8 @@ from typing import NamedTuple
 
 from ...errors import InvalidOption
 
-__all__ = ["ModelledInstance", "ModelledService", "Station", "stations_of"]
-
-#: Nanoseconds a second.
-SECOND = 10**9
+#: Nanoseconds a second, and a millisecond.
+SECOND, MILLISECOND = 10**9, 10**6
 #: Nine years: with room for what comes on top, it stays below 2**62 nanoseconds.
 LONGEST_NS = 2**58
 #: Requests a second of one service: a gap between two is some nanoseconds.
@@ -24,37 +22,17 @@ LARGEST_BATCH = 2**20 - 1
 
 @dataclass(frozen=True, slots=True)
 class ModelledInstance:
-    """An instance as queueing theory sees it.
+    """An instance as queueing theory sees it."""
 
-    Parameters
-    ----------
-    weight : Fraction
-        Its share of the requests, as a number of any scale: its supply.
-    processes : int
-        How many batches it works on at a time.
-    fill_ns : tuple of int
-        How long a batch of 1, 2, ... requests takes, in nanoseconds; as many as fit into one.
-    queue : str, default "instance"
-        ``instance`` if all processes take from one queue; ``process`` if each has a queue of its
-        own, between which the instance's share is split evenly.
-    gpu : int, default 0
-        The GPU it is on.
-    block : str, default ""
-        What it is in the plan.
-
-    Examples
-    --------
-    >>> instance = ModelledInstance(Fraction(100), processes=2, fill_ns=(15_000_000, 20_000_000))
-    >>> instance.capacity
-    Fraction(200, 1)
-    """
-
-    weight: Fraction
-    processes: int
+    weight: Fraction  #: Its share of the requests, as a number of any scale: its supply.
+    processes: int  #: How many batches it works on at a time
+    #: How long a batch of 1, 2, ... requests takes, in nanoseconds; as many as fit into one.
     fill_ns: tuple[int, ...]
+    #: ``instance`` if all processes take from one queue; ``process`` if each has a queue of its
+    #: own, between which the instance's share is split evenly.
     queue: str = "instance"
-    gpu: int = 0
-    block: str = ""
+    gpu: int = 0  #: The GPU it is on
+    block: str = ""  #: What it is in the plan
 
     def __post_init__(self) -> None:
         if self.weight < 0 or self.processes < 1 or not self.fill_ns or min(self.fill_ns) < 1:
@@ -77,27 +55,14 @@ class ModelledInstance:
 
 @dataclass(frozen=True, slots=True)
 class ModelledService:
-    """A service as queueing theory sees it.
-
-    Parameters
-    ----------
-    name : str
-    rate : Fraction
-        Requests a second.
-    limit_ns : int or None
-        A request that takes longer is late; None: no request is.
-    late_share : Fraction
-        How many may be late.
-    instances : tuple of ModelledInstance
-    not_replayed : str, default ""
-        Why a replay by batches says nothing of whether its limit is kept; empty: it does.
-    """
+    """A service as queueing theory sees it."""
 
     name: str
-    rate: Fraction
-    limit_ns: int | None
-    late_share: Fraction
+    rate: Fraction  #: Requests a second
+    limit_ns: int | None  #: A request that takes longer is late; None: no request is.
+    late_share: Fraction  #: How many may be late
     instances: tuple[ModelledInstance, ...]
+    #: Why a replay by batches says nothing of whether its limit is kept; empty: it does.
     not_replayed: str = ""
 
     def __post_init__(self) -> None:
@@ -113,17 +78,7 @@ class ModelledService:
 
 
 class Station(NamedTuple):
-    """A queue and the processes that take from it.
-
-    Attributes
-    ----------
-    instance : int
-        Which of the service's instances it belongs to.
-    weight : Fraction
-    processes : int
-    fill_ns : tuple of int
-    gpu : int
-    """
+    """A queue of one of a service's instances, and the processes that take from it."""
 
     instance: int
     weight: Fraction
@@ -133,13 +88,7 @@ class Station(NamedTuple):
 
 
 def stations_of(instances: Sequence[ModelledInstance]) -> list[Station]:
-    """Split instances with a queue a process into their processes.
-
-    Raises
-    ------
-    InvalidOption
-        If these are more than a machine's memory is for.
-    """
+    """Split instances with a queue a process into their processes."""
     processes = sum(each.processes for each in instances)
     if processes > MOST_STATIONS:
         raise InvalidOption(

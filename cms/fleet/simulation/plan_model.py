@@ -12,37 +12,17 @@ from ..serving.operating_point import OperatingPoint
 from ..serving.plan import Plan
 from ..serving.queueing import QueueingRule, evidence_of
 from ..serving.service import Service
-from .model import MOST_STATIONS, ModelledInstance, ModelledService
-
-__all__ = ["batch_ns", "services_of"]
+from .model import MILLISECOND, MOST_STATIONS, ModelledInstance, ModelledService
 
 #: Tolerated if a service says nothing else: "p99 is within the limit".
 LATE_SHARE = Fraction(1, 100)
-_MILLISECOND = 10**6
 
 
 def services_of(plan: Plan) -> tuple[tuple[ModelledService, ...], tuple[str, ...]]:
-    """Read what a plan promises, as queues.
+    """Read what a plan promises, as queues; and which of its points contradict themselves.
 
     GPUs are counted from 0 in the order of the plan's groups, the instances of a service in the
-    order of the GPUs.
-
-    Parameters
-    ----------
-    plan : Plan
-
-    Returns
-    -------
-    services : tuple of ModelledService
-    warnings : tuple of str
-        Operating points whose columns contradict each other.
-
-    Raises
-    ------
-    InvalidOption
-        If the plan has more instances than are simulated.
-    UnsupportedProblem
-        If services share its instances in time; :func:`.frames.replay_frames` is for these.
+    order of the GPUs. Of services that share instances in time :func:`.frames.replay_frames` is.
 
     Examples
     --------
@@ -74,7 +54,9 @@ def services_of(plan: Plan) -> tuple[tuple[ModelledService, ...], tuple[str, ...
             for served in kind.serves:
                 if (pair := (served.service, kind.block)) not in fills:
                     times = serving.fill_times(*pair)
-                    fills[pair] = _fill_ns(times, served.point, warnings)
+                    if warning := batch_ns(served.point)[1]:
+                        warnings[warning] = None
+                    fills[pair] = tuple(times.rounded_up(MILLISECOND))
                     service = serving.service(served.service)
                     if why := _not_replayed(serving.rule, service, served.point, times):
                         reasons.setdefault(service.name, why)
@@ -91,7 +73,7 @@ def services_of(plan: Plan) -> tuple[tuple[ModelledService, ...], tuple[str, ...
         ModelledService(
             each.name,
             each.rate_rps,
-            None if (ms := each.latency_limit_ms) is None else math.floor(ms * _MILLISECOND),
+            None if (ms := each.latency_limit_ms) is None else math.floor(ms * MILLISECOND),
             share if each.late_share is None else each.late_share,
             tuple(sorted(instances[each.name], key=lambda one: one.gpu)),
             reasons.get(each.name, ""),
@@ -123,23 +105,11 @@ def _not_replayed(
     return f"{service.name} counts on {why}"
 
 
-def _fill_ns(times: FillTimes, point: OperatingPoint, warnings: dict[str, None]) -> tuple[int, ...]:
-    """How long batches of 1, 2, ... take, in nanoseconds, rounded up."""
-    if warning := batch_ns(point)[1]:
-        warnings[warning] = None
-    return tuple(times.rounded_up(_MILLISECOND))
-
-
 def batch_ns(point: OperatingPoint) -> tuple[int, str]:
-    """How long a full batch takes, in nanoseconds: what the throughput says.
+    """Return what a full batch takes in nanoseconds, by its throughput, and what is odd about it.
 
     The latency column is usually rounded to a millisecond. Where it is longer by more than 1 ms and
     5 %, it is taken, and a warning returned.
-
-    Examples
-    --------
-    >>> batch_ns(OperatingPoint("bert", "a100-80gb", "1g.10gb", 2, 1, "104.84", 19))
-    (19076689, '')
     """
     warning = ""
     if point.batch_ms == point.latency_ms != point.computed_batch_ms:
@@ -147,4 +117,4 @@ def batch_ns(point: OperatingPoint) -> tuple[int, str]:
             f"{point}: by its throughput a batch takes {shown(round(point.computed_batch_ms, 2))} "
             "ms; the longer latency is taken"
         )
-    return math.ceil(point.batch_ms * _MILLISECOND), warning
+    return math.ceil(point.batch_ms * MILLISECOND), warning

@@ -19,8 +19,6 @@ from .model import SECOND
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["NEVER_ENOUGH", "Interval", "Tally", "Verdict", "requests_needed"]
-
 # A float's leading bits: 1,024 bins an octave, so each is 0.1 % wide, and the same on any machine.
 _SHIFT = 42
 _FIRST_BIN = 1023 << 10  # of 1 nanosecond
@@ -70,13 +68,6 @@ class Tally:
         How long the run is expected to be.
     needed : int, default 0
         After fewer requests nothing is said to be kept.
-
-    Examples
-    --------
-    >>> tally = Tally(limit_ns=20, horizon_ns=600)
-    >>> tally.add(np.array([0, 300, 599]), np.array([10, 20, 40]))
-    >>> tally.requests, tally.late, tally.largest, tally.quantile(Fraction(1, 2))
-    (3, 1, 40, 20)
     """
 
     def __init__(self, limit_ns: int | None, horizon_ns: int, needed: int = 0) -> None:
@@ -121,8 +112,6 @@ class Tally:
             self._counts[:, : _CELLS // 2] = half
             self.cell_ns *= 2
         return clocks // self.cell_ns
-
-    # -- what follows from the counts ----------------------------------------------------------
 
     @property
     def late_share(self) -> Fraction:
@@ -214,19 +203,8 @@ def requests_needed(load: Fraction, queues: int) -> int:
     """Return how many Poisson requests tell whether a limit is kept that nearly all keep.
 
     The latencies that break it come in rare long queues; a shorter run, which begins with none, may
-    not have had its share of them.
-
-    Parameters
-    ----------
-    load : Fraction
-        The rate as a share of what is worked off at most; from 1 on no number is enough.
-    queues : int
-        Between which the requests are spread.
-
-    Examples
-    --------
-    >>> requests_needed(Fraction(9, 10), queues=2), requests_needed(Fraction(9, 10), queues=20)
-    (10000, 60000)
+    not have had its share of them. At full load no number is enough. Requests are spread between
+    the queues.
     """
     if load >= 1:
         return NEVER_ENOUGH

@@ -27,25 +27,7 @@ def test_the_true_value_is_between_two_certified_ones_that_are_near_each_other(
     assert sum(each.count for each in both.up.online) == 60
 
 
-def test_weights_that_rise_with_activity_are_refused_by_name() -> None:
-    def rising(gpu: OnlineClass, work: OfflineClass) -> int:
-        return int(1000 * gpu.sm_activity)
-
-    words = refusal(
-        InvalidProblem,
-        lambda: buckets(
-            online=[OnlineClass("gpu", count=1, sm_activity="20.5")],
-            offline=[OfflineClass("w", count=1)],
-            weights=rising,
-        ),
-    )
-    assert words == (
-        "'w' beside 'gpu 20.5%' is worth 20500, and 21000 with its activity rounded up; roundings "
-        "prove nothing where weights rise with activity"
-    )
-
-
-def test_what_differs_in_more_than_its_activity_stays_apart() -> None:
+def test_only_activities_are_rounded_and_weights_that_rise_with_them_are_refused() -> None:
     online = [
         OnlineClass("gpu", count=2, sm_activity="20.5"),
         OnlineClass("gpu", count=3, sm_activity="20.7"),
@@ -56,5 +38,13 @@ def test_what_differs_in_more_than_its_activity_stays_apart() -> None:
         ("gpu 21%", 5), ("gpu 21%, bert", 4)
     ]  # fmt: skip
     assert [each.sm_activity for each in both.down.online] == [20, 20]
-    with pytest.raises(InvalidProblem, match="step is 0; expected a whole number >= 1"):
-        buckets(online=online, offline=[], weights=lambda *_: 1, step=0)
+    work = [OfflineClass("w", count=1)]
+    for how, words in (
+        ({}, "'w' beside 'gpu 20.5%' is worth 20500, and 21000"),
+        ({"step": 0}, "0"),
+    ):
+        said = refusal(
+            InvalidProblem, buckets, online=online, offline=work,
+            weights=lambda gpu, _: int(1000 * gpu.sm_activity), **how,
+        )  # fmt: skip
+        assert words in said

@@ -15,7 +15,7 @@ from bench.loads import LATE_SHARES, RATIOS, late_share, shapes, simulated_loads
 from cms.fleet.serving.fills import fills_of
 from cms.fleet.serving.load_curve import LoadCurve, key_of
 from cms.fleet.serving.loads import sustainable_load
-from cms.fleet.simulation import compiled, kernel, reference
+from cms.fleet.simulation import compiled, kernel
 from cms.fleet.simulation.load_curves import (
     latencies,
     load_curves,
@@ -50,7 +50,7 @@ def test_an_instance_alone_answers_as_the_loop_of_all_does(
     times, arrivals = list(accumulate(steps, initial=1)), np.cumsum(gaps)
     state = new_state([Station(0, Fraction(1), processes, tuple(times), 0)], np.ones(1, int), 99)
     state, none = with_room(state, len(gaps)), np.zeros(0, dtype=np.int64)
-    reference.advance(state, kernel.ALONE, arrivals, none, none, none, 2**62)
+    kernel.advance_lists(state, kernel.ALONE, arrivals, none, none, none, 2**62)
     logged = int(state.counts[LOGGED])
     order = np.argsort(state.log_tags[:logged] >> 1, kind="stable")
     known = (state.log_ends[:logged] - (state.log_tags[:logged] >> 1))[order]

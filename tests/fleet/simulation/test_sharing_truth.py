@@ -1,8 +1,7 @@
-"""What the closed loop of sharing is made of: the truth, activities, requests."""
+"""What the closed loop of sharing is made of: the truth, activities, requests, documents."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from fractions import Fraction
 from functools import cache
 from typing import Any
@@ -15,48 +14,48 @@ from cms.fleet.reconciling import Rates
 from cms.fleet.sharing import MeasuredPair, OfflineClass, OnlineClass, SharingProblem
 from cms.fleet.simulation.alone import alone
 from cms.fleet.simulation.sharing_loop import Diurnal, Noise, SharedDay, Terms, Traced, share_day
-from cms.fleet.simulation.sharing_loop import latency as latencies
 from cms.fleet.simulation.sharing_loop.files import shared_day_from_json, shared_day_to_json
 from cms.fleet.simulation.sharing_loop.fleet import Fleet
-from cms.fleet.simulation.sharing_loop.truth import Truth
+from cms.fleet.simulation.sharing_loop.latency import BATCH_NS, latencies, replayed
+from cms.fleet.simulation.sharing_loop.truth import LineWeights, Truth
 from tests.fleet.simulation.shared import LONG, STILL, pair, posed, trace
 
 
 def test_lines_go_through_what_was_measured() -> None:
     measured = [pair("0.3", "1.05", 20), pair("0.6", "1.3", 80)]
     truth = Truth(Fleet.of(posed()), measured)
-    assert [int(truth.throughput[0, 0, s]) for s in (0, 10, 20, 50, 80, 100)] == [
-        0, 150_000, 300_000, 450_000, 600_000, 600_000,
-    ]  # fmt: skip
-    assert [int(truth.slowdown[0, 0, s]) for s in (0, 20, 50, 100)] == [
-        10**6, 1_050_000, 1_175_000, 1_300_000,
-    ]  # fmt: skip
+    parts = {0: 0, 10: 150_000, 20: 300_000, 50: 450_000, 80: 600_000, 100: 600_000}
+    slower = {0: 10**6, 20: 1_050_000, 50: 1_175_000, 100: 1_300_000}
+    assert {s: truth.throughput[0, 0, s] for s in parts} == parts
+    assert {s: truth.slowdown[0, 0, s] for s in slower} == slower
     whole = Truth(Fleet.of(posed()), [pair("0.5", "1.9", 100)])
     assert set(whole.throughput[0, 0].tolist()) == {500_000}
+    first = np.array([0])
+    told = truth.felt(first, first, np.array([80]), first + 6000)  # 140 per cent are wanted
+    assert [int(each[0]) for each in told] == [600_000 * 100 // 140, 1_820_000]
+    train = OfflineClass("train", count=1)
+    online = [posed(activity=40, limit=limit).online[0] for limit in ("1.3", "1.05")]
+    assert [LineWeights(measured, 10, 5)(each, train) for each in online] == [450_000, None]
 
 
 @pytest.mark.parametrize(
-    ("truth", "words"),
+    ("truth", "model", "words"),
     [
-        ([pair(), pair()], "is there twice at a share of 60"),
-        ([pair()._replace(online_model="brt")], "online model 'bert' is nowhere"),
-        ([pair()._replace(offline_model="x")], "offline model 'train' is nowhere"),
-        ([pair()._replace(device="a31")], "the device 'a30' is nowhere in the measured pairs"),
+        ([pair(), pair()], "bert", "share of 60"),
+        ([pair()._replace(online_model="brt")], "bert", "online model 'bert'"),
+        ([pair()._replace(offline_model="x")], "bert", "offline model 'train'"),
+        ([pair()._replace(device="a31")], "bert", "device 'a30'"),
+        ([pair()], "", "has no model"),
     ],
 )
-def test_an_odd_truth_is_refused(truth: list[MeasuredPair], words: str) -> None:
-    with pytest.raises(InvalidProblem, match=words):
-        share_day(posed(), truth)
-
-
-def test_an_online_side_without_a_model_is_said_to_have_none() -> None:
+def test_an_odd_truth_is_refused(truth: list[MeasuredPair], model: str, words: str) -> None:
     problem = SharingProblem(
-        online=[OnlineClass("a30", count=1, sm_activity=20)],
+        online=[OnlineClass("a30", count=1, sm_activity=20, model=model)],
         offline=[OfflineClass("train", count=1)],
         weights=[[0]],
     )
-    with pytest.raises(InvalidProblem, match="an online class has no model"):
-        Truth(Fleet.of(problem), [pair()])
+    with pytest.raises(InvalidProblem, match=words):
+        share_day(problem, truth)
 
 
 def test_pairs_that_nobody_measured_never_run() -> None:
@@ -76,11 +75,9 @@ def test_pairs_that_nobody_measured_never_run() -> None:
 
 
 def test_a_trace_is_by_class_by_model_or_for_all_and_begins_again() -> None:
+    names = (("one", ""), ("two", "bert"), ("three", "gpt"))
     problem = SharingProblem(
-        online=[
-            OnlineClass("a30", count=1, sm_activity=5, name=name, model=model)
-            for name, model in (("one", ""), ("two", "bert"), ("three", "gpt"))
-        ],
+        online=[OnlineClass("a30", count=1, sm_activity=5, name=n, model=m) for n, m in names],
         offline=[],
         weights=[[], [], []],
     )
@@ -100,9 +97,9 @@ def test_a_trace_is_by_class_by_model_or_for_all_and_begins_again() -> None:
 @pytest.mark.parametrize(
     ("activity", "words"),
     [
-        (trace(10, name="brt"), "no column for online class 'a30 30%, bert.*nearest: 'brt'"),
-        (trace(101), "an activity of 101 for 'activity'; expected per cent"),
-        (Traced(Rates(Fraction(0), Fraction(60), {"bert": (Fraction("0.3"),)})), "a fraction"),
+        (trace(10, name="brt"), "nearest: 'brt'"),
+        (trace(101), "activity of 101"),
+        (Traced(Rates(Fraction(0), Fraction(60), {"bert": (Fraction("0.3"),)})), "fraction"),
     ],
 )
 def test_an_odd_trace_is_refused(activity: Traced, words: str) -> None:
@@ -112,39 +109,35 @@ def test_an_odd_trace_is_refused(activity: Traced, words: str) -> None:
 
 def test_noise_and_surges_are_what_they_say() -> None:
     problem = posed(gpus=200, activity=50)
-    minutes = Diurnal(swing=0, noise=Noise(3, 0)).minutes(problem, Fleet.of(problem), 0, 1440, 0)
-    assert abs(minutes.std() - 300) < 20
-    assert abs(minutes.mean() - 5000) < 20
-    surged = Diurnal(swing=0, noise=Noise(0, 4, 30, 10)).minutes(
-        problem, Fleet.of(problem), 0, 1440, 0
+    noisy, surged, day = (
+        Diurnal(swing=swing, noise=noise).minutes(problem, Fleet.of(problem), 0, 1440, 0)
+        for swing, noise in ((0, Noise(3, 0)), (0, Noise(0, 4, 30, 10)), ("0.5", Noise(0, 0)))
     )
+    assert abs(noisy.std() - 300) < 20
+    assert abs(noisy.mean() - 5000) < 20
     assert set(np.unique(surged)) == {5000, 8000}
     share = (surged == 8000).mean()
     assert 0.8 * 4 * 10 / 1440 < share < 1.2 * 4 * 10 / 1440
+    assert (day[14 * 60, 0], day[2 * 60, 0]) == (5000, 2500)
 
 
 # --- requests -------------------------------------------------------------------------------------
 
 
-def test_requests_take_what_the_loop_of_one_instance_says(monkeypatch: pytest.MonkeyPatch) -> None:
-    kept: list[Any] = []
-    plain: Callable[..., Any] = latencies._latencies
-
-    def noted(arrivals: Any, factors: Any) -> Any:
-        found = plain(arrivals, factors)
-        kept.append((arrivals, factors, found))
-        return found
-
-    monkeypatch.setattr(latencies, "_latencies", noted)
+def test_requests_take_what_the_loop_of_one_instance_says() -> None:
+    chance = np.random.default_rng(5)
+    arrivals = np.sort(chance.integers(0, 40 * 2 * 10**9, 5_000))
+    for factor in (1_300_000, 1_000_000):
+        expected = np.zeros(len(arrivals), dtype=np.int64)
+        batch = np.array([each * factor // 10**6 for each in BATCH_NS])
+        alone(batch, np.zeros(1, dtype=np.int64), arrivals.astype(float), 1.0, expected)
+        assert latencies(arrivals.tolist(), [factor] * 40) == expected.tolist()
+    # what begins in a minute takes as long as that minute says
+    assert latencies([0, 2 * 10**9], [1_500_000, 2_000_000]) == [45_000_000, 60_000_000]
     busy = np.full(200, 6_000)
-    told = latencies.replayed(7, busy, np.full(200, 1_300_000), 5)
-    for factor, (arrivals, _, found) in zip((1.3, 1), kept, strict=True):
-        times = np.concatenate(arrivals)
-        expected = np.zeros(len(times), dtype=np.int64)
-        batch = np.array([round(each * factor) for each in latencies.BATCH_NS])
-        alone(batch, np.zeros(1, dtype=np.int64), times.astype(float), 1.0, expected)
-        assert np.sort(found).tolist() == np.sort(expected).tolist()
-    assert told.p99_ms > told.alone_p99_ms > Fraction(25)
+    told = replayed(7, busy, np.full(200, 1_300_000), 5)
+    assert told.requests == replayed(7, busy, np.full(200, 1_000_000), 5).requests
+    assert told.p99_ms > told.alone_p99_ms > 25
 
 
 # --- documents ------------------------------------------------------------------------------------
@@ -153,49 +146,26 @@ def test_requests_take_what_the_loop_of_one_instance_says(monkeypatch: pytest.Mo
 @cache
 def played() -> SharedDay:
     how = Terms(hours=1, sample=1, job_hours=LONG)
-    return share_day(posed(), [pair()], activity=STILL, terms=how)
-
-
-@pytest.mark.parametrize(
-    ("change", "words"),
-    [
-        ({"verdict": "broken"}, "verdict"),
-        ({"of_clairvoyant": "0.9"}, "of_clairvoyant"),
-        ({"policies": []}, "one policy or more"),
-        ({"stopped": "no"}, "stopped"),
-        ({"format": "cms-plan"}, "a simulated day of shared GPUs"),
-        ({"more": 1}, "more"),
-    ],
-)
-def test_an_odd_document_is_refused(change: dict[str, Any], words: str) -> None:
-    document = shared_day_to_json(played())
-    assert shared_day_from_json(document) == played()
-    with pytest.raises(FileError, match=words):
-        shared_day_from_json({**document, **change})
+    return share_day(posed(), [pair()], activity=trace(*[30] * 700), terms=how)
 
 
 @pytest.mark.parametrize(
     ("part", "change"),
     [
-        ("terms", {"interval": 0}), ("terms", {"protection": 1}), ("policy", {"name": "x"}),
-        ("policy", {"moves": -1}), ("policy", {"over_gpu_hours": 1}),
+        ("", {"verdict": "broken"}), ("", {"of_clairvoyant": "0.9"}), ("", {"policies": []}),
+        ("", {"stopped": "no"}), ("", {"format": "cms-plan"}), ("", {"more": 1}),
+        ("terms", {"interval": 0}), ("terms", {"protection": 1}), ("policies", {"name": "x"}),
+        ("policies", {"moves": -1}), ("policies", {"over_gpu_hours": 1}),
     ],
 )  # fmt: skip
-def test_an_odd_part_of_a_document_is_refused(part: str, change: dict[str, Any]) -> None:
+def test_an_odd_document_is_refused(part: str, change: dict[str, Any]) -> None:
     document = shared_day_to_json(played())
-    if part == "terms":
-        document["terms"] = {**document["terms"], **change}
-    else:
-        document["policies"] = [{**document["policies"][0], **change}, *document["policies"][1:]]
-    with pytest.raises(FileError, match=next(iter(change)) if part == "terms" else "."):
-        shared_day_from_json(document)
-
-
-def test_a_document_says_in_words_how_activities_are_made() -> None:
-    day = share_day(
-        posed(), [pair()], activity=trace(*[30] * 700), terms=Terms(hours=1), policies=["muxflow"]
-    )
-    assert day.activity == (
+    assert shared_day_from_json(document) == played()
+    assert document["activity"] == (
         "trace of activity: 700 moments, every 60 s; noise of 0 %, 0 surges a day of 50 % for 12 "
         "minutes"
     )
+    place = document if not part else document[part] if part == "terms" else document[part][0]
+    place |= change
+    with pytest.raises(FileError):
+        shared_day_from_json(document)

@@ -9,12 +9,11 @@ import numpy as np
 import pytest
 
 from bench.peers.simpy_queues import ends_in_simpy
-from cms.fleet.simulation import ModelledInstance, Poisson, reference
-from cms.fleet.simulation.kernel import DRAWN, SHORTEST
+from cms.fleet.simulation import ModelledInstance, Poisson
+from cms.fleet.simulation.kernel import DRAWN, SHORTEST, advance_lists
 from cms.fleet.simulation.model import stations_of
 from cms.fleet.simulation.state import LOGGED, new_state, with_room
-
-NONE = np.zeros(0, dtype=np.int64)
+from tests.fleet.simulation.cases import NOBODY, NONE
 
 
 @pytest.mark.parametrize("block", range(5))
@@ -36,12 +35,10 @@ def test_simpy_gives_the_same_latencies(block: int) -> None:
         drawn = np.array(chance.choices(range(len(stations)), weights, k=n), dtype=np.int32)
         by_queue = seed % 2 == 1
         state = with_room(new_state(stations, np.array(weights), n + 10), n)
-        first = NONE.astype(np.int32) if by_queue else drawn
-        policy = SHORTEST if by_queue else DRAWN
-        assert reference.advance(state, policy, times, NONE, first, first, 2**62) == n
+        first, policy = (NOBODY, SHORTEST) if by_queue else (drawn, DRAWN)
+        assert advance_lists(state, policy, times, NONE, first, first, 2**62) == n
         assert state.counts[LOGGED] == n
         ours = dict(zip(state.log_tags[:n].tolist(), state.log_ends[:n].tolist(), strict=True))
-        theirs = ends_in_simpy(
-            stations, weights, times.tolist(), None if by_queue else drawn.tolist()
-        )[0]
+        places = None if by_queue else drawn.tolist()
+        theirs = ends_in_simpy(stations, weights, times.tolist(), places)[0]
         assert [ours[2 * at] for at in times.tolist()] == theirs

@@ -13,14 +13,6 @@ from .training import MODELS, train_predictor
 from .weights import PredictedWeights
 
 __all__ = [
-    "MODELS",
-    "train_predictor",
-    "Predictor",
-    "Prediction",
-    "PredictedWeights",
-    "evaluate",
-    "Report",
-    "SplitReport",
-    "read_predictor",
-    "write_predictor",
-]
+    "MODELS", "train_predictor", "Predictor", "Prediction", "PredictedWeights",
+    "evaluate", "Report", "SplitReport", "read_predictor", "write_predictor",
+]  # fmt: skip

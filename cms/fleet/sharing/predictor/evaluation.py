@@ -9,8 +9,7 @@ import numpy as np
 
 from ..profiles import Profiles
 from ..weights import MeasuredPair
-from .residuals import Samples, half_width, held_out_pairs, unseen
-from .training import LEVEL, calibrated, checked_model, checked_samples
+from .training import Samples, calibrated, checked_samples, half_width, held_out_pairs, unseen
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -19,48 +18,21 @@ _FOLDS = 5
 
 
 class SplitReport(NamedTuple):
-    """What held-out measurements say of a model.
+    """What held-out measurements say of a model."""
 
-    Attributes
-    ----------
-    target : str
-        ``throughput`` of the offline side or ``speed``, the inverse of the online slowdown.
-    split : str
-        What was held out: ``pair``, ``victim`` (whose target it is) or ``aggressor``.
-    samples : int
-        So many were predicted, each once.
-    mae : float
-        The mean absolute error.
-    rank : float
-        Spearman's correlation of what is predicted with what was measured.
-    coverage : float
-        How many measured values were in their 95 % intervals.
-    half_width : float
-        Of these intervals, on average.
-    constant : float
-        The mean absolute error of the mean of what was not held out.
-    """
-
+    #: ``throughput`` of the offline side or ``speed``, the inverse of the online slowdown
     target: str
-    split: str
-    samples: int
-    mae: float
-    rank: float
-    coverage: float
-    half_width: float
-    constant: float
+    split: str  #: What was held out: ``pair``, ``victim`` (whose target it is) or ``aggressor``.
+    samples: int  #: So many were predicted, each once
+    mae: float  #: The mean absolute error
+    rank: float  #: Spearman's correlation of what is predicted with what was measured
+    coverage: float  #: How many measured values were in their 95 % intervals
+    half_width: float  #: Of these intervals, on average
+    constant: float  #: The mean absolute error of the mean of what was not held out
 
 
 class Report(NamedTuple):
-    """What :func:`evaluate` says.
-
-    Attributes
-    ----------
-    model : str
-    seed : int
-    splits : tuple of SplitReport
-        Those that the table allows: a table of one online model has no unseen one.
-    """
+    """What :func:`evaluate` says: the splits that the table allows."""
 
     model: str
     seed: int
@@ -88,33 +60,9 @@ def evaluate(
     Pairs are held out in five parts, on all devices, at all shares and in both orders; their
     intervals are those of a predictor trained on the rest. Victims and aggressors are held out by
     families, or by themselves where profiles have none; the half-width of a fold's intervals is
-    that of the errors in the other folds.
-
-    Parameters
-    ----------
-    pairs, profiles, model, seed
-        As of :func:`train_predictor`.
-
-    Raises
-    ------
-    InvalidOption, InvalidProblem, UnsupportedProblem
-        As of :func:`train_predictor`.
-
-    Examples
-    --------
-    >>> from fractions import Fraction
-    >>> names = [f"m{i}" for i in range(6)]
-    >>> pairs = [
-    ...     MeasuredPair(a, b, "a30", 50, Fraction(1 + i + j, 12), Fraction(12, 11 - j))
-    ...     for i, a in enumerate(names)
-    ...     for j, b in enumerate(names)
-    ... ]
-    >>> report = evaluate(pairs, model="ridge")
-    >>> [(each.target, each.split) for each in report.splits][:3]
-    [('throughput', 'pair'), ('throughput', 'victim'), ('throughput', 'aggressor')]
+    that of the errors in the other folds. The parameters are those of :func:`train_predictor`.
     """
-    checked_model(model)
-    samples = checked_samples(pairs, profiles or Profiles({}))
+    samples = checked_samples(pairs, profiles, model)
     targets = samples.throughput, samples.speed
     by_pair = _pairs(model, samples, seed)
     by_side = {side: list(unseen(model, samples, side, seed)) for side in ("offline", "online")}
@@ -131,13 +79,12 @@ def evaluate(
 
 
 def _pairs(model: str, samples: Samples, seed: int) -> tuple[list[_Tried], list[_Tried]]:
-    parts = held_out_pairs(samples.places, _FOLDS, np.random.default_rng(seed))
+    parts = held_out_pairs(samples.places, _FOLDS, seed)
     found: tuple[list[_Tried], list[_Tried]] = [], []
     for fold in range(_FOLDS):
         test = parts == fold
-        rest, held = samples.taken(~test), samples.taken(test)
-        predictor, _ = calibrated(model, rest, seed)
-        told = predictor.predict(held.places)
+        predictor = calibrated(model, samples.taken(~test), seed)
+        told = predictor.predict(samples.taken(test).places)
         for at, (values, said, width) in enumerate(
             (
                 (samples.throughput, told.throughput, predictor.throughput_widths.pair),
@@ -155,11 +102,10 @@ def _others(
     values: NDArray[np.float64],
 ) -> list[_Tried]:
     found = []
-    for here, each in enumerate(folds):
+    for here, (test, *errors) in enumerate(folds):
         others = [fold[1:][at] for there, fold in enumerate(folds) if there != here]
-        width = half_width(np.concatenate(others), LEVEL) if others else 1.0
-        errors: NDArray[np.float64] = each[1:][at]
-        found.append(_Tried(each[0], errors, width, float(values[~each[0]].mean())))
+        width = half_width(np.concatenate(others)) if others else 1.0
+        found.append(_Tried(test, errors[at], width, float(values[~test].mean())))
     return found
 
 
@@ -178,13 +124,7 @@ def _report(
 
 
 def rank_correlation(one: NDArray[np.float64], other: NDArray[np.float64]) -> float:
-    """Return Spearman's rank correlation; 0 where one of the two is constant.
-
-    Examples
-    --------
-    >>> rank_correlation(np.array([1.0, 2.0, 4.0]), np.array([0.1, 0.2, 0.9]))
-    1.0
-    """
+    """Return Spearman's rank correlation; 0 where one of the two is constant."""
     ranks = [_ranks(values) for values in (one, other)]
     centred = [rank - rank.mean() for rank in ranks]
     scale = float(np.sqrt((centred[0] ** 2).sum() * (centred[1] ** 2).sum()))

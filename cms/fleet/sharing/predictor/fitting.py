@@ -5,13 +5,12 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from importlib import import_module
-from types import ModuleType
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
 from ....errors import UnsupportedProblem
-from .models import LEAF, Layers, Model, Trees, constant
+from .models import LEAF, Layers, Model, Trees
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -27,7 +26,7 @@ _HIDDEN = (64, 64)
 _ROUNDS = 300
 
 
-def _needed(module: str, kind: str) -> ModuleType:
+def _needed(module: str, kind: str) -> Any:
     try:
         return import_module(module)
     except ImportError:
@@ -37,12 +36,12 @@ def _needed(module: str, kind: str) -> ModuleType:
         ) from None
 
 
-def fit_mean(features: NDArray[np.float64], targets: NDArray[np.float64], seed: int) -> Model:
+def _mean(features: NDArray[np.float64], targets: NDArray[np.float64], seed: int) -> Model:
     """Fit a constant: what every other model is held against."""
-    return constant(float(np.mean(targets)), features.shape[1])
+    return Layers((np.zeros((features.shape[1], 1)),), (np.array([float(np.mean(targets))]),))
 
 
-def fit_ridge(features: NDArray[np.float64], targets: NDArray[np.float64], seed: int) -> Model:
+def _ridge(features: NDArray[np.float64], targets: NDArray[np.float64], seed: int) -> Model:
     """Fit a linear model by least squares, with the sum of squared coefficients as a penalty."""
     middle, mean = features.mean(axis=0), targets.mean()
     centred = features - middle
@@ -51,41 +50,41 @@ def fit_ridge(features: NDArray[np.float64], targets: NDArray[np.float64], seed:
     return Layers((slopes[:, None],), (np.array([mean - middle @ slopes]),))
 
 
-def fit_boosting(features: NDArray[np.float64], targets: NDArray[np.float64], seed: int) -> Model:
+def _boosting(features: NDArray[np.float64], targets: NDArray[np.float64], seed: int) -> Model:
     """Fit gradient boosted trees (J. Friedman 2001, 2002)."""
     ensemble = _needed("sklearn.ensemble", "boosting")
     fitted = ensemble.GradientBoostingRegressor(**_TREES, random_state=seed)
     fitted.fit(features, targets)
     trees = [tree.tree_ for tree in fitted.estimators_[:, 0]]
     roots = np.cumsum([0, *(tree.node_count for tree in trees)])[:-1]
-
-    def children(side: str) -> NDArray[np.int64]:
-        parts = [getattr(tree, f"children_{side}").astype(np.int64) for tree in trees]
-        moved = zip(parts, roots, strict=True)
-        return np.concatenate([np.where(part == LEAF, LEAF, part + at) for part, at in moved])
-
-    left = children("left")
+    left, right = (
+        np.concatenate([
+            np.where(getattr(tree, side) == LEAF, LEAF, getattr(tree, side) + at)
+            for tree, at in zip(trees, roots, strict=True)
+        ]).astype(np.int64)
+        for side in ("children_left", "children_right")
+    )  # fmt: skip
     inner = left != LEAF
-    feature = np.concatenate([tree.feature for tree in trees])
-    threshold = np.concatenate([tree.threshold for tree in trees])
+    feature, threshold = (
+        np.concatenate([getattr(tree, name) for tree in trees]) for name in ("feature", "threshold")
+    )
     value = np.concatenate([tree.value[:, 0, 0] for tree in trees]) * fitted.learning_rate
     return Trees(
         float(fitted.init_.constant_[0, 0]), roots.astype(np.int64),
         np.where(inner, feature, LEAF).astype(np.int64), np.where(inner, threshold, 0.0), left,
-        children("right"), np.where(inner, 0.0, value),
+        right, np.where(inner, 0.0, value),
     )  # fmt: skip
 
 
-def fit_mlp(features: NDArray[np.float64], targets: NDArray[np.float64], seed: int) -> Model:
+def _mlp(features: NDArray[np.float64], targets: NDArray[np.float64], seed: int) -> Model:
     """Fit a network of two hidden layers of 64.
 
     The choice of the preset ``muxflow-assumed``: what the paper uses is not known to us.
     """
     network = _needed("sklearn.neural_network", "mlp")
-    faults = _needed("sklearn.exceptions", "mlp")
     with warnings.catch_warnings():
         # It ends after so many rounds, whether the loss still falls or not.
-        warnings.simplefilter("ignore", faults.ConvergenceWarning)
+        warnings.simplefilter("ignore", _needed("sklearn.exceptions", "mlp").ConvergenceWarning)
         fitted = network.MLPRegressor(
             hidden_layer_sizes=_HIDDEN, random_state=seed, max_iter=_ROUNDS
         )
@@ -93,21 +92,13 @@ def fit_mlp(features: NDArray[np.float64], targets: NDArray[np.float64], seed: i
     return Layers(tuple(fitted.coefs_), tuple(fitted.intercepts_))
 
 
-FITS: dict[str, Fit] = {
-    "boosting": fit_boosting, "ridge": fit_ridge, "mean": fit_mean, "mlp": fit_mlp,
-}  # fmt: skip
+FITS: dict[str, Fit] = {"boosting": _boosting, "ridge": _ridge, "mean": _mean, "mlp": _mlp}
 
 
 def fitted(
     kind: str, features: NDArray[np.float64], targets: NDArray[np.float64], seed: int
 ) -> Model:
-    """Fit a model of a kind on one thread.
-
-    Raises
-    ------
-    UnsupportedProblem
-        If scikit-learn is needed, and not installed; it names the extra.
-    """
+    """Fit a model of a kind on one thread."""
     if kind in ("boosting", "mlp"):
         with _needed("threadpoolctl", kind).threadpool_limits(1):
             return FITS[kind](features, targets, seed)

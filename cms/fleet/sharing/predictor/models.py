@@ -20,25 +20,19 @@ _AT_ONCE = 2**22
 class Layers:
     """Matrices one after the other, with max(0, x) between them; one is a linear model.
 
-    Parameters
-    ----------
-    matrices : tuple of numpy.ndarray, shapes (inputs, outputs)
-        The last has one output. Without inputs the model is a constant.
-    added : tuple of numpy.ndarray, shapes (outputs,)
+    Examples
+    --------
+    >>> model = Layers((np.array([[2.0], [1.0]]),), (np.array([0.5]),))
+    >>> model.predict(np.array([[1.0, 3.0]]))
+    array([5.5])
     """
 
+    #: The last has one output. Without inputs the model is a constant.
     matrices: tuple[NDArray[np.float64], ...]
     added: tuple[NDArray[np.float64], ...]
 
     def predict(self, features: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return a number for each row.
-
-        Examples
-        --------
-        >>> model = Layers((np.array([[2.0], [1.0]]),), (np.array([0.5]),))
-        >>> model.predict(np.array([[1.0, 3.0]]))
-        array([5.5])
-        """
+        """Return a number for each row."""
         found = features
         last = len(self.matrices) - 1
         for at, (matrix, added) in enumerate(zip(self.matrices, self.added, strict=True)):
@@ -51,21 +45,11 @@ class Layers:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Trees:
-    """A sum of decision trees, their nodes one after the other.
+    """A sum of decision trees, their nodes one after the other."""
 
-    Parameters
-    ----------
-    start : float
-        What the trees' values are added to.
-    roots : numpy.ndarray of int
-        The first node of each tree.
-    feature, left, right : numpy.ndarray of int
-        At a node, a row whose feature is at most the threshold goes left; -1 at leaves.
-    threshold, value : numpy.ndarray of float
-    """
-
-    start: float
-    roots: NDArray[np.int64]
+    start: float  #: What the trees' values are added to
+    roots: NDArray[np.int64]  #: The first node of each tree
+    #: At a node, a row whose feature is at most the threshold goes left; -1 at leaves.
     feature: NDArray[np.int64]
     threshold: NDArray[np.float64]
     left: NDArray[np.int64]
@@ -73,19 +57,7 @@ class Trees:
     value: NDArray[np.float64]
 
     def predict(self, features: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return a number for each row.
-
-        Examples
-        --------
-        >>> stump = Trees(
-        ...     0.5,
-        ...     *(np.array(x) for x in ([0], [0, -1, -1], [1.5, 0, 0], [1, -1, -1])),
-        ...     np.array([2, -1, -1]),
-        ...     np.array([0, 0.25, -0.25]),
-        ... )
-        >>> stump.predict(np.array([[1.0], [2.0]]))
-        array([0.75, 0.25])
-        """
+        """Return a number for each row."""
         step = max(1, _AT_ONCE // max(1, len(self.roots)))
         # As they were grown: features are rounded to 32 bits, thresholds are not.
         rows = features.astype(np.float32)
@@ -95,10 +67,7 @@ class Trees:
     def _walk(self, rows: NDArray[np.float32]) -> NDArray[np.float64]:
         nodes = np.repeat(self.roots[None, :], len(rows), axis=0)
         at = np.arange(len(rows))[:, None]
-        while True:
-            inner = self.left[nodes] != LEAF
-            if not inner.any():
-                break
+        while (inner := self.left[nodes] != LEAF).any():
             goes_left = rows[at, np.maximum(self.feature[nodes], 0)] <= self.threshold[nodes]
             children = np.where(goes_left, self.left[nodes], self.right[nodes])
             nodes = np.where(inner, children, nodes)
@@ -109,14 +78,3 @@ class Trees:
 
 
 Model: TypeAlias = Layers | Trees
-
-
-def constant(value: float, inputs: int) -> Layers:
-    """Return the model that says the same of all.
-
-    Examples
-    --------
-    >>> constant(0.5, 2).predict(np.zeros((2, 2)))
-    array([0.5, 0.5])
-    """
-    return Layers((np.zeros((inputs, 1)),), (np.array([value]),))

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import TYPE_CHECKING
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from fractions import Fraction
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -12,17 +14,10 @@ from ....values.names import nearest
 from ....values.numbers import shown
 from ..profiles import Profiles
 from ..weights import MeasuredPair
-from .fitting import FITS
+from .features import Feature, Place, encoded, features_of
+from .fitting import FITS, fitted
+from .models import Model
 from .predictor import Predictor, Widths
-from .residuals import (
-    CALIBRATION,
-    Samples,
-    fit_both,
-    half_width,
-    held_out_pairs,
-    samples_of,
-    unseen,
-)
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -31,6 +26,41 @@ MODELS = tuple(FITS)
 #: How many of the measured values intervals should cover.
 LEVEL = 0.95
 _FEWEST = 20
+#: Of the pairs a predictor is trained with, one in so many is held out for its intervals.
+CALIBRATION = 5
+#: In at most so many folds models are held out on one side.
+_FOLDS = 8
+
+
+class Samples(NamedTuple):
+    """Measurements as a model takes them."""
+
+    places: tuple[Place, ...]
+    #: The targets: offline throughput, and the inverse of the online slowdown, at most 1.
+    throughput: NDArray[np.float64]
+    speed: NDArray[np.float64]
+    profiles: Profiles
+
+    def taken(self, chosen: NDArray[np.bool_]) -> Samples:
+        """Return some of the samples."""
+        places = tuple(place for place, take in zip(self.places, chosen, strict=True) if take)
+        return Samples(places, self.throughput[chosen], self.speed[chosen], self.profiles)
+
+
+class Pairwise(NamedTuple):
+    """Both models, fitted on the same samples."""
+
+    features: tuple[Feature, ...]
+    throughput: Model
+    speed: Model
+
+    def errors(self, samples: Samples) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return what is predicted too high, of throughputs and of speeds."""
+        table = encoded(samples.places, self.features, samples.profiles)
+        return (
+            np.clip(self.throughput.predict(table), 0.0, 1.0) - samples.throughput,
+            np.clip(self.speed.predict(table), 0.0, 1.0) - samples.speed,
+        )
 
 
 def train_predictor(
@@ -50,67 +80,50 @@ def train_predictor(
     Parameters
     ----------
     pairs : iterable of MeasuredPair
+        At least 20, of at least 5 pairs of models.
     profiles : Profiles, optional
         What is known of the models; without them their names stand for them.
     model : {"boosting", "ridge", "mean", "mlp"}
         Gradient boosted trees; a linear model; a constant; a network of two layers of 64, the
-        choice of the preset ``muxflow-assumed``.
+        choice of the preset ``muxflow-assumed``. The first and last need scikit-learn.
     seed : int, default 0
-
-    Returns
-    -------
-    Predictor
-        The same for the same arguments.
-
-    Raises
-    ------
-    InvalidOption
-        If there is no such model.
-    InvalidProblem
-        If there are fewer than 20 measurements, or fewer than 5 pairs of models, or one is no
-        measurement: a throughput above 1, a slowdown of 0.
-    UnsupportedProblem
-        If scikit-learn is needed, and not installed.
+        The same arguments give the same predictor.
 
     Examples
     --------
-    >>> from fractions import Fraction
-    >>> names = [f"m{i}" for i in range(6)]
     >>> pairs = [
-    ...     MeasuredPair(a, b, "a30", 50, Fraction(1 + i + j, 12), Fraction(12, 11 - j))
-    ...     for i, a in enumerate(names)
-    ...     for j, b in enumerate(names)
+    ...     MeasuredPair(a, b, "a30", 50, Fraction(ord(a), 200), Fraction(200, ord(b)))
+    ...     for a in "abcde"
+    ...     for b in "abcde"
     ... ]
     >>> predictor = train_predictor(pairs, model="ridge")
     >>> predictor.kind, len(predictor.features)
-    ('ridge', 12)
+    ('ridge', 10)
     """
-    checked_model(model)
-    samples = checked_samples(pairs, profiles or Profiles({}))
-    throughput, speed = _other_widths(model, samples, seed)
-    return _trained(model, samples, seed, throughput, speed)
+    samples = checked_samples(pairs, profiles, model)
+    found = {}
+    for side in ("online", "offline"):
+        errors = [each[1:] for each in unseen(model, samples, side, seed)]
+        found[side] = [
+            half_width(np.concatenate([each[at] for each in errors])) if errors else 1.0
+            for at in (0, 1)
+        ]
+    # The victim of a throughput is the offline model, the victim of a slowdown the online one.
+    return _trained(
+        model, samples, seed,
+        Widths(1.0, victim=found["offline"][0], aggressor=found["online"][0]),
+        Widths(1.0, victim=found["online"][1], aggressor=found["offline"][1]),
+    )  # fmt: skip
 
 
-def checked_model(model: str) -> None:
-    """Refuse a model that is none.
-
-    Raises
-    ------
-    InvalidOption
-    """
+def checked_samples(
+    pairs: Iterable[MeasuredPair], profiles: Profiles | None, model: str
+) -> Samples:
+    """Turn measured pairs into samples, if they are enough; refuse a model that is none."""
     if model not in FITS:
         raise InvalidOption(
             f"model is {model!r}; expected one of {', '.join(MODELS)}{nearest(model, MODELS)}"
         )
-
-
-def checked_samples(pairs: Iterable[MeasuredPair], profiles: Profiles) -> Samples:
-    """Turn measured pairs into samples, if they are enough.
-
-    Raises
-    ------
-    InvalidProblem
-    """
     measured = tuple(pairs)
     if len(measured) < _FEWEST:
         raise InvalidProblem(
@@ -128,29 +141,42 @@ def checked_samples(pairs: Iterable[MeasuredPair], profiles: Profiles) -> Sample
                 f"{shown(pair.offline_throughput)} and slowdown {shown(pair.online_slowdown)}; "
                 "expected a throughput from 0 to 1 and a slowdown > 0"
             )
-    return samples_of(measured, profiles)
+    return samples_of(measured, profiles or Profiles({}))
 
 
-def calibrated(
-    model: str, samples: Samples, seed: int
-) -> tuple[Predictor, NDArray[np.bool_]]:  # fmt: skip
-    """Train with intervals for pairs of measured models alone, and say what was held out."""
+def samples_of(pairs: Sequence[MeasuredPair], profiles: Profiles) -> Samples:
+    """Turn measured pairs into samples."""
+    return Samples(
+        tuple(Place(*pair[:4]) for pair in pairs),
+        np.array([float(pair.offline_throughput) for pair in pairs]),
+        np.array([float(min(Fraction(1), 1 / pair.online_slowdown)) for pair in pairs]),
+        profiles,
+    )
+
+
+def fit_both(kind: str, samples: Samples, seed: int) -> Pairwise:
+    """Fit both models."""
+    features = features_of(samples.places, samples.profiles)
+    table = encoded(samples.places, features, samples.profiles)
+    targets = samples.throughput, samples.speed
+    return Pairwise(features, *(fitted(kind, table, values, seed) for values in targets))
+
+
+def calibrated(model: str, samples: Samples, seed: int) -> Predictor:
+    """Train with intervals for pairs of measured models alone."""
     nothing = Widths(1.0, 1.0, 1.0)
-    return _trained(model, samples, seed, nothing, nothing), _held_out(samples, seed)
-
-
-def _held_out(samples: Samples, seed: int) -> NDArray[np.bool_]:
-    parts = held_out_pairs(samples.places, CALIBRATION, np.random.default_rng(seed))
-    return np.asarray(parts == 0)
+    return _trained(model, samples, seed, nothing, nothing)
 
 
 def _trained(
     model: str, samples: Samples, seed: int, throughput: Widths, speed: Widths
 ) -> Predictor:
-    held = _held_out(samples, seed)
+    held = held_out_pairs(samples.places, CALIBRATION, seed) == 0
     both = fit_both(model, samples.taken(~held), seed)
     parts, speeds = both.errors(samples.taken(held))
-    shares = [place.share for place in samples.places]
+    online, offline, devices, shares = (
+        tuple(sorted(set(column))) for column in zip(*samples.places, strict=True)
+    )
     return Predictor(
         kind=model,
         seed=seed,
@@ -158,29 +184,77 @@ def _trained(
         features=both.features,
         throughput=both.throughput,
         speed=both.speed,
-        throughput_widths=throughput._replace(pair=half_width(parts, LEVEL)),
-        speed_widths=speed._replace(pair=half_width(speeds, LEVEL)),
+        throughput_widths=throughput._replace(pair=half_width(parts)),
+        speed_widths=speed._replace(pair=half_width(speeds)),
         profiles=samples.profiles,
-        online=tuple(sorted({place.online_model for place in samples.places})),
-        offline=tuple(sorted({place.offline_model for place in samples.places})),
-        devices=tuple(sorted({place.device for place in samples.places})),
-        shares=(min(shares), max(shares)),
+        online=online,
+        offline=offline,
+        devices=devices,
+        shares=(shares[0], shares[-1]),
     )
 
 
-def _other_widths(model: str, samples: Samples, seed: int) -> tuple[Widths, Widths]:
-    """Return half-widths where one of the two models was not measured at all.
+# --- what is held out together --------------------------------------------------------------------
 
-    The victim of a throughput is the offline model, the victim of a slowdown the online one.
+
+def held_out_pairs(places: Sequence[Place], parts: int, seed: int) -> NDArray[np.int64]:
+    """Return the part of each sample, all samples of two models being in one part.
+
+    A pair that was measured on another device, at another share or in the other order is not
+    unseen.
     """
-    found = {}
-    for side in ("online", "offline"):
-        errors = [each[1:] for each in unseen(model, samples, side, seed)]
-        found[side] = [
-            half_width(np.concatenate([each[at] for each in errors]), LEVEL) if errors else 1.0
-            for at in (0, 1)
-        ]
-    return (
-        Widths(1.0, victim=found["offline"][0], aggressor=found["online"][0]),
-        Widths(1.0, victim=found["online"][1], aggressor=found["offline"][1]),
-    )
+    pairs = [tuple(sorted(place[:2])) for place in places]
+    names = sorted(set(pairs))
+    order = np.random.default_rng(seed).permutation(len(names))
+    numbers = dict(zip(names, order % parts, strict=True))
+    return np.array([numbers[pair] for pair in pairs], dtype=np.int64)
+
+
+def groups(places: Sequence[Place], side: str, profiles: Profiles) -> list[str]:
+    """Return of each sample the family of the model on one side, or its name if it has none."""
+    found = []
+    for place in places:
+        model = place.online_model if side == "online" else place.offline_model
+        family = (profiles.of(model, place.device) or {}).get("family")
+        found.append(family if isinstance(family, str) else model)
+    return found
+
+
+def unseen(
+    kind: str, samples: Samples, side: str, seed: int
+) -> Iterator[tuple[NDArray[np.bool_], NDArray[np.float64], NDArray[np.float64]]]:
+    """Yield, fold by fold, samples whose model on one side was held out, and the errors there.
+
+    Held out is its whole family, where profiles have one, on that side.
+    """
+    names = groups(samples.places, side, samples.profiles)
+    known = sorted(set(names))
+    order = np.random.default_rng(seed).permutation(len(known))
+    numbers = {known[group]: at % min(_FOLDS, len(known)) for at, group in enumerate(order)}
+    folds = np.array([numbers[name] for name in names], dtype=np.int64)
+    for fold in range(int(folds.max()) + 1):
+        test = folds == fold
+        if test.all():
+            return
+        model = fit_both(kind, samples.taken(~test), seed)
+        yield test, *model.errors(samples.taken(test))
+
+
+def half_width(errors: NDArray[np.float64], level: float = LEVEL) -> float:
+    """Return half the width of a split conformal interval by held-out errors.
+
+    It is the k-th smallest of the n absolute errors, k = ⌈level (n + 1)⌉, and 1, which says
+    nothing, if k > n. An interval of that width holds the value of a further sample with a
+    probability of at least the level, if samples are exchangeable (H. Papadopoulos et al.,
+    Inductive Confidence Machines for Regression, ECML 2002).
+
+    Examples
+    --------
+    >>> errors = np.arange(1, 20) / 100
+    >>> half_width(errors, 0.9), half_width(errors[:8], 0.9)
+    (0.18, 1.0)
+    """
+    place = math.ceil(level * (len(errors) + 1))
+    if place > len(errors):
+        return 1.0
+    return min(1.0, float(np.sort(np.abs(errors))[place - 1]))

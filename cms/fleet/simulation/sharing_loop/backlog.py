@@ -11,14 +11,12 @@ from .fleet import MILLION, MINUTE, MOST_JOBS, NOBODY, Fleet
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["NEVER", "Backlog"]
-
 #: In the place of a tick that has not come.
 NEVER = -1
 
 
 class Backlog:
-    """The jobs of all offline classes, in the order in which they come.
+    """The jobs of all offline classes, in the order in which they come; drawn by a seed.
 
     Parameters
     ----------
@@ -26,11 +24,10 @@ class Backlog:
     ticks : int
         Minutes that are simulated.
     job_hours : float
-        How long a job takes alone, on average; drawn for each.
+        How long a job takes alone, on average.
     per_hour : float
         Jobs that come each hour beside those that are there at first, on average; of classes as
         these are counted.
-    seed : int
 
     Attributes
     ----------
@@ -42,13 +39,6 @@ class Backlog:
         Ticks; ``NEVER`` where that has not come.
     gpu : numpy.ndarray of int64
         Where it runs, or -1.
-
-    Examples
-    --------
-    >>> from cms.fleet.sharing.edge_problems import posed
-    >>> backlog = Backlog(Fleet.of(posed([2], [3], [[5]])), 60, 2, 0, seed=0)
-    >>> backlog.waiting(0).tolist(), bool((backlog.left > 0).all())
-    ([0, 1, 2], True)
     """
 
     def __init__(
@@ -58,17 +48,15 @@ class Backlog:
         counts = np.array([each.count for each in fleet.work], dtype=np.int64)
         work = np.repeat(np.arange(len(counts)), counts)
         coming = min(int(random.poisson(per_hour * ticks / MINUTE)), MOST_JOBS)
+        self.arrived = np.zeros(len(work), dtype=np.int64)
         if len(work):
             more = np.sort(random.integers(0, max(ticks, 1), coming))
             drawn = work[random.integers(0, len(work), coming)]
             # Those of a class that stand together would be taken before all others.
             work = np.concatenate([work[random.permutation(len(work))], drawn])
-            self.arrived = np.concatenate([np.zeros(int(counts.sum()), dtype=np.int64), more])
-        else:
-            self.arrived = np.zeros(0, dtype=np.int64)
+            self.arrived = np.concatenate([self.arrived, more])
         self.work: NDArray[np.int64] = work
-        mean = job_hours * MINUTE
-        minutes = np.maximum(random.standard_exponential(len(work)) * mean, 1)
+        minutes = np.maximum(random.standard_exponential(len(work)) * (job_hours * MINUTE), 1)
         self.left: NDArray[np.int64] = np.rint(minutes * MILLION).astype(np.int64)
         self.gpu = np.full(len(work), NOBODY, dtype=np.int64)
         self.begun = np.full(len(work), NEVER, dtype=np.int64)
@@ -105,11 +93,9 @@ class Backlog:
 
     def waits(self, ticks: int) -> NDArray[np.int64]:
         """Return how long each job that came waited until it first ran, or waits still."""
-        there = self.arrived < ticks
-        return self.waited(np.flatnonzero(there), ticks)
+        return self.waited(np.flatnonzero(self.arrived < ticks), ticks)
 
     def completion(self) -> NDArray[np.int64]:
         """Return the minutes from arrival to end of each job that has ended."""
-        done = self.ended >= 0
-        found: NDArray[np.int64] = (self.ended - self.arrived)[done]
+        found: NDArray[np.int64] = (self.ended - self.arrived)[self.ended >= 0]
         return found

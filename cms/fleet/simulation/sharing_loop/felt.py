@@ -12,20 +12,12 @@ from .fleet import MILLION, Fleet
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["Felt"]
-
 #: Slowdowns are told apart by thousandths, up to so many.
 _FINEST, _BINS = 1_000, 100_001
 
 
 class Felt:
-    """Throughputs and slowdowns of a day.
-
-    Parameters
-    ----------
-    fleet : Fleet
-    sample : numpy.ndarray of int64
-        GPUs of which every minute's slowdown is kept.
+    """Throughputs and slowdowns of a day; of a sample of GPUs every minute's slowdown is kept.
 
     Attributes
     ----------
@@ -41,14 +33,6 @@ class Felt:
         all starts but these last.
     sampled : list of numpy.ndarray of int64
         The slowdowns of the sample, minute by minute.
-
-    Examples
-    --------
-    >>> from cms.fleet.sharing.edge_problems import posed
-    >>> felt = Felt(Fleet.of(posed([10], [1], [[5]])), np.array([0, 3]))
-    >>> felt.add(0, np.array([3]), np.array([400_000]), np.array([1_100_000]))
-    >>> felt.shared, str(felt.mean), str(felt.percentile(99)), felt.sampled[0].tolist()
-    (1, '101/100', '11/10', [1000000, 1100000])
     """
 
     def __init__(self, fleet: Fleet, sample: NDArray[np.int64]) -> None:
@@ -59,21 +43,18 @@ class Felt:
         self.evictions = self.moves = self.restarts = self.starts = 0
 
     def add(
-        self,
-        tick: int,
-        gpus: NDArray[np.int64],
-        part: NDArray[np.int64],
-        slower: NDArray[np.int64],
+        self, gpus: NDArray[np.int64], part: NDArray[np.int64], slower: NDArray[np.int64]
     ) -> None:
         """Count a minute: what was done on the GPUs that are shared, and how slow these were."""
+        alone = self._gpus - len(gpus)
         self.minutes += self._gpus
         self.shared += len(gpus)
         self.done += int(part.sum())
         self.over += int((slower > self._limit[gpus]).sum())
-        self.slowed += int(slower.sum()) + MILLION * (self._gpus - len(gpus))
+        self.slowed += int(slower.sum()) + MILLION * alone
         bins = np.minimum(-(-slower // _FINEST), _BINS - 1)
         self._bins += np.bincount(bins, minlength=_BINS)
-        self._bins[MILLION // _FINEST] += self._gpus - len(gpus)
+        self._bins[MILLION // _FINEST] += alone
         if len(self.sample):
             now = np.full(self._gpus, MILLION, dtype=np.int64)
             now[gpus] = slower

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from fractions import Fraction
 
-from ....errors import InvalidProblem
-from ...serving.interference import Interference, Pair
-from ...serving.operating_point import MPS_PREFIX, OperatingPoint
-from ..profiles import Profiles
-from ..weights import MeasuredPair
+from cms.errors import InvalidProblem
+from cms.fleet.serving.interference import Interference, Pair
+from cms.fleet.serving.operating_point import MPS_PREFIX, OperatingPoint
+from cms.fleet.sharing.profiles import Profiles
+from cms.fleet.sharing.weights import MeasuredPair
 
 _PLACES = 4
 
@@ -36,11 +36,6 @@ def gpulet_measured_pairs(
         batch: ``vgg16 8``.
     profiles : Profiles
         Of each its family (the model), batch, and items a second alone.
-
-    Raises
-    ------
-    InvalidProblem
-        If a batch was not measured alone on its share or on all of the GPU.
 
     Examples
     --------

@@ -14,7 +14,7 @@ from ...files.node import Node
 from ...files.source import StrPath
 from ...values.names import checked_name, nearest
 from ...values.numbers import Number, exact, shown
-from .monitor import SIGNALS, MonitorTimes, Signal
+from .muxflow_monitor import SIGNALS, MonitorTimes, Signal
 
 MONITOR = "cms-monitor"
 _FIELDS = ("format", "schema", "name", "source", "seconds", "metrics")
@@ -38,11 +38,6 @@ class Metric:
         Which side is the bad one: utilisation is worse when high, a clock when low.
     unit : str, default ""
         Of the values and thresholds; for people.
-
-    Raises
-    ------
-    InvalidProblem
-        Naming the metric and the value at fault.
 
     Examples
     --------
@@ -87,18 +82,7 @@ class Metric:
         put(self, "unit", unit)
 
     def signal(self, value: Number) -> Signal:
-        """Return which threshold a value has passed.
-
-        Parameters
-        ----------
-        value : number
-            In the metric's unit, >= 0.
-
-        Raises
-        ------
-        InvalidProblem
-            If it is no finite number >= 0.
-        """
+        """Return which threshold a value >= 0, in the metric's unit, has passed."""
         seen = exact(value, f"metric {self.name!r}")
         sign = 1 if self.worse == "high" else -1
         if sign * seen >= sign * self.hard:
@@ -111,6 +95,8 @@ def monitor_signal(
 ) -> Signal:
     """Return the signal of a tick: the worst of the metrics, or that the operator says no.
 
+    A metric that was not observed is refused: a monitor that sees nothing must not call it quiet.
+
     Parameters
     ----------
     metrics : sequence of Metric
@@ -118,15 +104,6 @@ def monitor_signal(
         A value for each metric, by name; others are left aside.
     disabled : bool, default False
         Whether the operator wants no sharing.
-
-    Returns
-    -------
-    {"quiet", "soft", "hard", "disable"}
-
-    Raises
-    ------
-    InvalidProblem
-        If a metric was not observed: a monitor that sees nothing must not call it quiet.
 
     Examples
     --------
@@ -151,37 +128,19 @@ def monitor_signal(
 
 @dataclass(frozen=True, slots=True)
 class MonitorPreset:
-    """Metrics and times of a monitor under one name.
-
-    Attributes
-    ----------
-    name : str
-    source : str
-        Where the figures come from.
-    metrics : tuple of Metric
-    seconds : MonitorTimes
-        With a tick of one second.
-    predictor : str or None
-        The kind of predictor beside it, one of :data:`cms.fleet.sharing.predictor.MODELS`, where
-        the file names one.
-    interval_minutes : int or None
-        From one matching to the next, where the file says so.
-    """
+    """Metrics and times of a monitor under one name."""
 
     name: str
-    source: str
+    source: str  #: Where the figures come from
     metrics: tuple[Metric, ...]
-    seconds: MonitorTimes
+    seconds: MonitorTimes  #: With a tick of one second
+    #: The kind of predictor beside it, one of :data:`cms.fleet.sharing.predictor.MODELS`, where the
+    #: file names one.
     predictor: str | None = None
-    interval_minutes: int | None = None
+    interval_minutes: int | None = None  #: From one matching to the next, where the file says so
 
     def times(self, tick_seconds: int = 1) -> MonitorTimes:
         """Return the times in ticks of so many seconds, rounded up: never less patient.
-
-        Parameters
-        ----------
-        tick_seconds : int, default 1
-            >= 1.
 
         Examples
         --------
@@ -194,21 +153,7 @@ class MonitorPreset:
 
 
 def monitor_preset(name: str) -> MonitorPreset:
-    """Return a monitor that comes with the package.
-
-    Parameters
-    ----------
-    name : str
-        ``muxflow-assumed``: figures from memory, not the paper's.
-
-    Raises
-    ------
-    InvalidOption
-        If there is none.
-
-    See Also
-    --------
-    read_monitor : a file of your own.
+    """Return a monitor that comes with the package: ``muxflow-assumed``, figures from memory.
 
     Examples
     --------

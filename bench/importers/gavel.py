@@ -7,11 +7,11 @@ import re
 from collections.abc import Iterator
 from fractions import Fraction
 
-from ....files.json_text import parse_json
-from ....files.node import Node
-from ....files.source import StrPath, read_source
-from ..profiles import Profiles
-from ..weights import MeasuredPair
+from cms.files.json_text import parse_json
+from cms.files.node import Node
+from cms.files.source import StrPath, read_source
+from cms.fleet.sharing.profiles import Profiles
+from cms.fleet.sharing.weights import MeasuredPair
 
 #: No share was set: each of the two could use all SMs.
 _WHOLE = 100
@@ -40,11 +40,6 @@ def read_gavel_pairs(path: StrPath) -> tuple[tuple[MeasuredPair, ...], Profiles]
         have throughputs of 0, are left out.
     profiles : Profiles
         Family, batch and steps a second alone of every job on every GPU type.
-
-    Raises
-    ------
-    FileError
-        With file, line and column.
 
     References
     ----------

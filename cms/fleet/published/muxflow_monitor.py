@@ -8,7 +8,7 @@ introduction we do not have: table, timers and thresholds are ours.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from types import MappingProxyType
 from typing import Literal, NamedTuple, TypeAlias, get_args
 
@@ -30,29 +30,17 @@ MOST_TICKS = 10**9
 
 
 class Cell(NamedTuple):
-    """What a state does on a signal.
+    """What a state does on a signal."""
 
-    Attributes
-    ----------
-    to : str
-        The state after this tick.
-    after : {"", "dwell", "back_off"}
-        The timer that has to run out first: this tick counts, and until it has, the state stays and
-        nothing else happens.
-    action : {"none", "admit", "close", "evict"}
-        What the platform has to do on the way: nothing, open the GPU for offline work, let no more
-        come, send away what is there.
-    rises : bool
-        Whether the back-off becomes longer by a level.
-    calms : bool
-        Whether this tick counts towards taking a level off.
-    """
-
-    to: StateName
+    to: StateName  #: The state after this tick
+    #: The timer that has to run out first: this tick counts, and until it has, the state stays and
+    #: nothing else happens.
     after: Timer = ""
+    #: What the platform has to do on the way: nothing, open the GPU for offline work, let no more
+    #: come, send away what is there.
     action: Action = "none"
-    rises: bool = False
-    calms: bool = False
+    rises: bool = False  #: Whether the back-off becomes longer by a level
+    calms: bool = False  #: Whether this tick counts towards taking a level off
 
 
 #: All that the monitor does. Entering a state starts its timers anew, so that ``Cell("init")`` in
@@ -84,35 +72,13 @@ TABLE: Mapping[tuple[StateName, Signal], Cell] = MappingProxyType(
 
 
 def back_off(level: int, base: int, cap: int) -> int:
-    """Return how long a back-off of a level is: base * 2^(level - 1), at most the cap; 0 at 0.
-
-    Examples
-    --------
-    >>> [back_off(level, 10, 35) for level in (0, 1, 2, 3, 10**9)]
-    [0, 10, 20, 35, 35]
-    """
+    """Return how long a back-off of a level is: base * 2^(level - 1), at most the cap; 0 at 0."""
     return min(cap, base << min(level - 1, cap.bit_length())) if level else 0
 
 
 @dataclass(frozen=True, slots=True)
 class MonitorTimes:
     """How patient a monitor is, in ticks.
-
-    Parameters
-    ----------
-    dwell : int
-        So many quiet ticks in a row before offline work may come, >= 1.
-    base : int
-        The back-off of level 1, >= 1; each level doubles it.
-    cap : int
-        No back-off is longer, >= base.
-    calm : int
-        So many quiet ticks in a row in ``healthy`` take a level off, >= 1.
-
-    Raises
-    ------
-    InvalidProblem
-        Naming the time at fault.
 
     Examples
     --------
@@ -121,14 +87,13 @@ class MonitorTimes:
     ([0, 8, 16, 32, 64, 100, 100], 5)
     """
 
-    dwell: int
-    base: int
-    cap: int
-    calm: int
+    dwell: int  #: So many quiet ticks in a row before offline work may come, >= 1
+    base: int  #: The back-off of level 1, >= 1; each level doubles it.
+    cap: int  #: No back-off is longer, >= base
+    calm: int  #: So many quiet ticks in a row in ``healthy`` take a level off, >= 1
 
     def __post_init__(self) -> None:
-        """Check what the class promises."""
-        for name in ("dwell", "base", "cap", "calm"):
+        for name in (field.name for field in fields(self)):
             ticks = whole(getattr(self, name), f"{name} of a monitor", least=1)
             if ticks > MOST_TICKS:
                 raise InvalidProblem(
@@ -146,37 +111,18 @@ class MonitorTimes:
         return 1 + (-(-self.cap // self.base) - 1).bit_length()
 
     def back_off(self, level: int) -> int:
-        """Return the back-off of a level, in ticks; 0 at level 0.
-
-        Parameters
-        ----------
-        level : int
-            >= 0. Levels above the top are as long as that.
-        """
+        """Return the back-off of a level, in ticks; 0 at level 0, that of the top above it."""
         return back_off(level, self.base, self.cap)
 
 
 class MonitorState(NamedTuple):
-    """Where the monitor of one GPU stands: a state, and its timers. A fresh one is in ``init``.
-
-    Attributes
-    ----------
-    name : {"init", "healthy", "unhealthy", "overlimit", "disabled"}
-    dwell : int
-        Quiet ticks in a row, while offline work may not come; less than the dwell.
-    level : int
-        How long the next back-off is, 0 to the top.
-    left : int
-        Ticks of the back-off that are left; 0 but in ``overlimit``.
-    calm : int
-        Quiet ticks in a row in ``healthy`` since the level last changed.
-    """
+    """Where the monitor of one GPU stands: a state, and its timers. A fresh one is in ``init``."""
 
     name: StateName = "init"
-    dwell: int = 0
-    level: int = 0
-    left: int = 0
-    calm: int = 0
+    dwell: int = 0  #: Quiet ticks in a row, while offline work may not come; less than the dwell.
+    level: int = 0  #: How long the next back-off is, 0 to the top
+    left: int = 0  #: Ticks of the back-off that are left; 0 but in ``overlimit``.
+    calm: int = 0  #: Quiet ticks in a row in ``healthy`` since the level last changed
 
     @property
     def admits(self) -> bool:
@@ -197,6 +143,11 @@ def monitor_step(
 ) -> tuple[MonitorState, Action]:
     """Return the state after a tick, and what the platform has to do.
 
+    ``proofs_checks/monitor.py`` checks over all states and timers that can be reached: offline work
+    may come only after ``dwell`` quiet ticks in a row, it is evicted in the very tick of a hard
+    signal, between two such evictions lies a whole back-off, and quiet metrics lead to ``healthy``
+    within dwell + cap + 1 ticks.
+
     Parameters
     ----------
     state : MonitorState
@@ -206,18 +157,6 @@ def monitor_step(
     times : MonitorTimes
     table : mapping, default TABLE
         From state and signal to a cell: for those who check it, or want another.
-
-    Returns
-    -------
-    state : MonitorState
-    action : {"none", "admit", "close", "evict"}
-
-    Notes
-    -----
-    Checked over all states and timers that can be reached, in ``proofs_checks/monitor.py``: offline
-    work may come only after ``dwell`` quiet ticks in a row, it is evicted in the very tick of a
-    hard signal, between two such evictions lies a whole back-off, and quiet metrics lead to
-    ``healthy`` within dwell + cap + 1 ticks.
 
     Examples
     --------

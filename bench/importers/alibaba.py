@@ -6,13 +6,13 @@ import math
 from collections.abc import Mapping
 from fractions import Fraction
 
-from ....errors import InvalidProblem
-from ....files.source import StrPath
-from ....files.tables import TableRow, read_table
-from ....values.names import nearest
-from ....values.numbers import Number, exact, shown
-from ..bucketing import merged, rounded
-from ..classes import OfflineClass, OnlineClass
+from cms.errors import InvalidProblem
+from cms.files.source import StrPath
+from cms.files.tables import TableRow, read_table
+from cms.fleet.sharing.bucketing import merged, rounded
+from cms.fleet.sharing.classes import OfflineClass, OnlineClass
+from cms.values.names import nearest
+from cms.values.numbers import Number, exact, shown
 
 _COLUMNS = (
     *("pod_id", "gpu_spec_public", "priority_class", "job_type_public", "model_type_public"),
@@ -55,13 +55,6 @@ def read_alibaba_usage(
     offline : tuple of OfflineClass
         Of low-priority training and offline inference that asks for one GPU or less, a class for
         each job type and model type, with the most memory of any of its pods.
-
-    Raises
-    ------
-    InvalidProblem
-        If the memory of a GPU is not given, or an option is out of its range.
-    FileError
-        With file, line and column.
 
     References
     ----------

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from ...errors import InvalidProblem
 from ...values.numbers import Number, exact, shown, whole
-from .share_rule import checked_percent
+from ..sharing.share_rule import checked_percent
 
 
 class MemoryQuota:
@@ -52,13 +52,7 @@ class MemoryQuota:
         return True
 
     def release(self, mib: Number) -> None:
-        """Give so many MiB back.
-
-        Raises
-        ------
-        InvalidProblem
-            If less is allocated.
-        """
+        """Give so many MiB back, at most what is allocated."""
         given = exact(mib, "memory to release")
         if given > self.used_mib:
             raise InvalidProblem(
@@ -130,13 +124,7 @@ class LaunchGate:
 
 
 class Served(NamedTuple):
-    """An online request that was served.
-
-    Attributes
-    ----------
-    arrival, service, end : Fraction
-        When it came, what it takes of the SMs, when it was done; seconds.
-    """
+    """An online request: when it came, what it takes of the SMs, when it was done; in seconds."""
 
     arrival: Fraction
     service: Fraction
@@ -205,18 +193,8 @@ class SharedDevice:
     def advance(self, until: Number, requests: Iterable[tuple[Number, Number]] = ()) -> None:
         """Let time pass until then: a tick, or all of it.
 
-        Parameters
-        ----------
-        until : number
-            In seconds, >= ``now``.
-        requests : iterable of (number, number)
-            Online requests that arrive meanwhile: when, and how long they hold the SMs; in the
-            order of their arrivals, from ``now`` to ``until``.
-
-        Raises
-        ------
-        InvalidProblem
-            If the time or an arrival is out of order.
+        Meanwhile online requests arrive, in the order of their arrivals: when, and how long they
+        hold the SMs.
         """
         limit = exact(until, "until", computed=True)
         if limit < self.now:
@@ -274,20 +252,7 @@ class SharedDevice:
 
 
 def slowdown_bound(longest_kernel: Number, service: Number) -> Fraction:
-    """Return by what factor an online request is slowed at most beside gated offline work.
-
-    Parameters
-    ----------
-    longest_kernel : number
-        Of the offline work, >= 0.
-    service : number
-        What the request takes by itself, > 0, in the same unit.
-
-    Examples
-    --------
-    >>> slowdown_bound("0.5", 10)
-    Fraction(21, 20)
-    """
+    """Return by what factor a request of so long is slowed at most beside gated offline work."""
     return 1 + exact(longest_kernel, "longest_kernel") / _length(service)
 
 

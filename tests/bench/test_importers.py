@@ -13,17 +13,16 @@ from typing import Any
 
 import pytest
 
-from cms.errors import FileError, InvalidProblem
-from cms.fleet.serving import read_gpulet_pairs, read_gpulet_table
-from cms.fleet.sharing import read_measured_pairs, read_profiles
-from cms.fleet.sharing.importers import (
+from bench.importers import (
     gpulet_measured_pairs,
     read_alibaba_usage,
     read_gavel_pairs,
     read_lucid_pairs,
     write_measured_pairs,
-    write_profiles,
 )
+from cms.errors import FileError, InvalidProblem
+from cms.fleet.serving import read_gpulet_pairs, read_gpulet_table
+from cms.fleet.sharing import write_profiles
 from tests.fleet.sharing.pairs import GAVEL, GAVEL_PROFILES, gavel
 from tests.samples import refusal
 
@@ -51,14 +50,9 @@ def test_throughputs_in_pairs_become_normalised_pairs_in_both_orders(tmp_path: P
     found = {pair[:2]: pair for pair in pairs}
     # A and C could not run together; on several GPUs, and apart, is another matter
     assert len(found) == len(pairs) == 7
-    assert {pair.device for pair in pairs} == {"v100"}
-    beside = found["B", "A (batch size 8)"]
-    assert (beside.share, beside.offline_throughput, beside.online_slowdown) == (
-        100, Fraction(3, 4), 2,
-    )  # fmt: skip
+    assert found["B", "A (batch size 8)"][2:] == ("v100", 100, Fraction(3, 4), 2)
     # faster than alone, which is noise, counts as 1
-    assert found["C", "B"].offline_throughput == 1
-    assert found["B", "C"].online_slowdown == 1
+    assert found["C", "B"].offline_throughput == found["B", "C"].online_slowdown == 1
     assert profiles.of("A (batch size 8)", "v100") == {
         "family": "A", "batch": 8, "solo_steps_per_s": 4
     }  # fmt: skip
@@ -68,11 +62,11 @@ def test_throughputs_in_pairs_become_normalised_pairs_in_both_orders(tmp_path: P
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        (lambda own: own[A].pop("null"), 'has no "null", expected steps a second alone'),
-        (lambda own: own[A].update({"('D', 1)": [1, 1]}), "'D' beside 'A (batch size 8)' has no"),
-        (lambda own: own.update({"A": {}}), "the job 'A' cannot be read, expected ('name', number"),
-        (lambda own: own[A].update({B: [1]}), "has 1 entries, expected 2 entries"),
-        (lambda own: own[A].update({B: [-1, 1]}), "expected a number >= 0"),
+        (lambda own: own[A].pop("null"), '"null"'),
+        (lambda own: own[A].update({"('D', 1)": [1, 1]}), "'D' beside 'A (batch size 8)'"),
+        (lambda own: own.update({"A": {}}), "the job 'A'"),
+        (lambda own: own[A].update({B: [1]}), "has 1 entries"),
+        (lambda own: own[A].update({B: [-1, 1]}), "-1"),
     ],
 )
 def test_odd_throughputs_are_refused(
@@ -83,7 +77,9 @@ def test_odd_throughputs_are_refused(
     assert words in refusal(FileError, read_gavel_pairs, written(tmp_path, json.dumps(document)))
 
 
-def test_the_shipped_table_is_all_that_ran_mirrored_and_at_most_one(tmp_path: Path) -> None:
+def test_the_shipped_table_is_all_that_ran_mirrored_and_written_again_the_same(
+    tmp_path: Path,
+) -> None:
     pairs, profiles = gavel()
     assert (len(pairs), len(profiles)) == (1881, 78)
     values = {pair[:3]: pair for pair in pairs}
@@ -92,7 +88,6 @@ def test_the_shipped_table_is_all_that_ran_mirrored_and_at_most_one(tmp_path: Pa
         assert 0 < pair.offline_throughput <= 1
         mirrored = values[offline, online, device]
         assert abs(1 / pair.online_slowdown - mirrored.offline_throughput) < Fraction(1, 1000)
-    # written again, it is the same file
     write_measured_pairs(pairs, tmp_path / "pairs.csv")
     write_profiles(profiles, tmp_path / "profiles.csv")
     assert (tmp_path / "pairs.csv").read_bytes() == GAVEL.read_bytes()
@@ -123,12 +118,9 @@ def test_pairs_with_normalised_speeds_are_read_with_their_counters(tmp_path: Pat
         "family": "M x", "batch": 32, "amp": 0, "speed": 900, "gpu_util": 45, "gmem_util": 20,
         "gmem": 2600,
     }  # fmt: skip
-
-
-def test_a_pair_that_is_there_twice_in_either_order_is_refused(tmp_path: Path) -> None:
     twice = LUCID + "3,N,y,1,64,1,0.7,M,x,1,32,0,0.8,1,1,1\n"
-    words = "file:5: a second row for N y 64 amp and M x 32; the first is line 2"
-    assert words in refusal(FileError, read_lucid_pairs, written(tmp_path, twice), device="g")
+    said = refusal(FileError, read_lucid_pairs, written(tmp_path, twice), device="g")
+    assert "file:5" in said
 
 
 def test_tables_of_batches_under_mps_become_pairs_where_both_sides_were_measured(
@@ -154,9 +146,8 @@ def test_tables_of_batches_under_mps_become_pairs_where_both_sides_were_measured
         ("v 8", "r 4", 60, "6061/10000", "5/4"),
     }
     assert (profiles.of("v 8", "a100-80gb") or {})["family"] == "v"
-    words = "'r' with batches of 4 was not measured alone on mps:100"
     rest = [point for point in points if point.profile != "mps:100"]
-    assert words in refusal(InvalidProblem, gpulet_measured_pairs, table, rest)
+    assert "mps:100" in refusal(InvalidProblem, gpulet_measured_pairs, table, rest)
 
 
 USAGE = (
@@ -186,10 +177,10 @@ def test_usage_by_pod_and_hour_becomes_classes(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("error", "named", "words"),
     [
-        (InvalidProblem, {"memory_total_mib": {"G2": 1}}, "memory_total_mib says nothing of 'G1'"),
-        (InvalidProblem, {"quantile": 0}, "quantile is 0; expected a number > 0 and <= 1"),
-        (InvalidProblem, {"utilisation": "percent"}, "expected 'per cent' or 'fraction'"),
-        (FileError, {"utilisation": "fraction"}, 'or 1 with utilisation="fraction"'),
+        (InvalidProblem, {"memory_total_mib": {"G2": 1}}, "'G1'"),
+        (InvalidProblem, {"quantile": 0}, "quantile is 0"),
+        (InvalidProblem, {"utilisation": "percent"}, "'percent'"),
+        (FileError, {"utilisation": "fraction"}, "avg_gpu_sm_util"),
     ],
 )
 def test_odd_usage_is_refused(
@@ -197,23 +188,3 @@ def test_odd_usage_is_refused(
 ) -> None:
     named = {"memory_total_mib": TOTAL, **named}
     assert words in refusal(error, read_alibaba_usage, written(tmp_path, USAGE), **named)
-
-
-def test_what_is_written_is_read_again(tmp_path: Path) -> None:
-    pairs, profiles = read_gavel_pairs(written(tmp_path, json.dumps(throughputs())))
-    write_measured_pairs(pairs, tmp_path / "pairs")
-    write_profiles(profiles, tmp_path / "profiles")
-    assert read_measured_pairs(tmp_path / "pairs") == pairs
-    assert read_profiles(tmp_path / "profiles").of_all() == profiles.of_all()
-
-
-@pytest.mark.parametrize(
-    ("text", "words"),
-    [
-        ("model\nbert\n", "the table says nothing of its models"),
-        ("model,batch\nbert,1\nbert,2\n", "a second row for 'bert'; the first is line 2"),
-        ("batch\n1\n", "there is no column 'model'"),
-    ],
-)
-def test_odd_profiles_are_refused(text: str, words: str, tmp_path: Path) -> None:
-    assert words in refusal(FileError, read_profiles, written(tmp_path, text))

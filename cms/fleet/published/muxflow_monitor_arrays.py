@@ -12,7 +12,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from ...errors import InvalidProblem
 from ...values.numbers import exact
-from .monitor import (
+from .muxflow_metrics import Metric
+from .muxflow_monitor import (
     ACTIONS,
     SIGNALS,
     STATES,
@@ -24,32 +25,16 @@ from .monitor import (
     StateName,
     Timer,
 )
-from .monitor_metrics import Metric
 
 Codes: TypeAlias = NDArray[np.int8]
 _AFTER: tuple[Timer, ...] = get_args(Timer)
 
 
 class MonitorStates(NamedTuple):
-    """The states of n monitors, one an entry.
+    """The states of n monitors, one an entry."""
 
-    Attributes
-    ----------
-    name : ndarray of int8, shape (n,)
-        Places in ``cms.fleet.sharing.monitor.STATES``.
-    dwell, level, left, calm : ndarray of int32, shape (n,)
-        As in :class:`cms.fleet.MonitorState`.
-
-    Examples
-    --------
-    >>> states = MonitorStates.fresh(3)
-    >>> states.at(2)
-    MonitorState(name='init', dwell=0, level=0, left=0, calm=0)
-    >>> states.admits.tolist()
-    [False, False, False]
-    """
-
-    name: Codes
+    name: Codes  #: Places in ``cms.fleet.published.muxflow_monitor.STATES``.
+    #: As in :class:`cms.fleet.MonitorState`.
     dwell: NDArray[np.int32]
     level: NDArray[np.int32]
     left: NDArray[np.int32]
@@ -82,28 +67,16 @@ class MonitorStates(NamedTuple):
         return np.isin(self.name, [STATES.index("healthy"), STATES.index("unhealthy")])
 
 
-class _Columns(NamedTuple):
-    """A table's cells, each column as an array over state and signal."""
-
-    to: Codes
-    after: Codes
-    action: Codes
-    rises: NDArray[np.bool_]
-    calms: NDArray[np.bool_]
-
-    @classmethod
-    def of(cls, table: Mapping[tuple[StateName, Signal], Cell]) -> _Columns:
-        cells = [[table[state, signal] for signal in SIGNALS] for state in STATES]
-        return cls(
-            np.array([[STATES.index(cell.to) for cell in row] for row in cells], np.int8),
-            np.array([[_AFTER.index(cell.after) for cell in row] for row in cells], np.int8),
-            np.array([[ACTIONS.index(cell.action) for cell in row] for row in cells], np.int8),
-            np.array([[cell.rises for cell in row] for row in cells]),
-            np.array([[cell.calms for cell in row] for row in cells]),
-        )
+def _columns(table: Mapping[tuple[StateName, Signal], Cell]) -> tuple[Codes, ...]:
+    """Return a table's cells, each field as an array over state and signal."""
+    codes = [
+        (STATES.index(c.to), _AFTER.index(c.after), ACTIONS.index(c.action), c.rises, c.calms)
+        for c in (table[state, signal] for state in STATES for signal in SIGNALS)
+    ]
+    return tuple(np.array(codes, np.int8).T.reshape(-1, len(STATES), len(SIGNALS)))
 
 
-_TABLE = _Columns.of(TABLE)
+_TABLE = _columns(TABLE)
 
 
 def monitor_steps(
@@ -118,7 +91,7 @@ def monitor_steps(
     ----------
     states : MonitorStates
     signals : array_like of int, shape (n,)
-        Places in ``cms.fleet.sharing.monitor.SIGNALS``, as :func:`monitor_signals` gives them.
+        Places in ``cms.fleet.published.muxflow_monitor.SIGNALS``, as :func:`monitor_signals` gives.
     times : MonitorTimes
         Of all of them.
     table : mapping, default TABLE
@@ -127,9 +100,8 @@ def monitor_steps(
     Returns
     -------
     states : MonitorStates
-        New arrays.
     actions : ndarray of int8, shape (n,)
-        Places in ``cms.fleet.sharing.monitor.ACTIONS``.
+        Places in ``cms.fleet.published.muxflow_monitor.ACTIONS``.
 
     Examples
     --------
@@ -139,19 +111,16 @@ def monitor_steps(
     ...     print([ACTIONS[action] for action in actions])
     ['admit', 'none']
     ['evict', 'admit']
-    >>> states.left.tolist()
-    [3, 0]
     """
-    columns = _TABLE if table is TABLE else _Columns.of(table)
     name, dwell, level, left, calm = states
     cells = name, np.asarray(signals, np.int8)
-    to, after, action = columns.to[cells], columns.after[cells], columns.action[cells]
-    rises, calms = columns.rises[cells], columns.calms[cells]
+    columns = _TABLE if table is TABLE else _columns(table)
+    to, after, action, rises, calms = (column[cells] for column in columns)
     dwells = (after == 1) & (dwell + 1 < times.dwell)
     backs_off = (after == 2) & (left > 1)
     stays = dwells | backs_off
     new_level = np.minimum(level + rises, times.top)
-    new_calm = np.where(calms & (new_level > 0), calm + 1, 0)
+    new_calm = np.where(calms.astype(np.bool_) & (new_level > 0), calm + 1, 0)
     done = new_calm == times.calm
     new_level = new_level - done
     back_offs = np.array([times.back_off(each) for each in range(times.top + 1)], np.int32)
@@ -179,16 +148,6 @@ def monitor_signals(
         Values for each metric, by name. A float is taken as the shortest decimal that prints as it.
     disabled : array_like of bool, shape (n,), default False
         Where the operator wants no sharing.
-
-    Returns
-    -------
-    ndarray of int8, shape (n,)
-        Places in ``cms.fleet.sharing.monitor.SIGNALS``.
-
-    Raises
-    ------
-    InvalidProblem
-        If a metric was not observed, or a value is no finite number >= 0.
 
     Examples
     --------

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cms.errors import InvalidProblem
-from cms.fleet.sharing import LaunchGate, MemoryQuota, SharedDevice, slowdown_bound
+from cms.fleet.published import LaunchGate, MemoryQuota, SharedDevice, slowdown_bound
 from tests.samples import refusal
 
 LENGTHS = st.fractions(Fraction(1, 7), 9, max_denominator=7)
@@ -42,14 +42,11 @@ def test_without_the_gate_one_long_request_after_another_waits_for_what_lies_ahe
     assert min(one.end - one.arrival for one in broken.served[1:]) > bound
 
 
-def test_a_share_of_nothing_launches_nothing_and_a_share_of_all_never_rests() -> None:
+def test_a_share_of_nothing_launches_nothing_and_saved_tokens_are_no_more_than_the_burst() -> None:
     for share, launches in ((0, 0), (100, 10), (50, 5)):
         device = SharedDevice(repeat(2), LaunchGate(share))
         device.advance("19.5")
         assert len(device.launched) == launches
-
-
-def test_saved_tokens_are_no_more_than_the_burst() -> None:
     gate = LaunchGate(50, 3)
     gate.refill(1000)
     assert gate.balance == 3
@@ -71,27 +68,22 @@ def test_a_quota_never_gives_more_than_its_limit_and_refuses_before_it_gives(
             quota.release(mib)
             used -= mib
         else:
-            assert "expected at most what is allocated" in refusal(
-                InvalidProblem, quota.release, mib
-            )
+            assert f"{mib} MiB" in refusal(InvalidProblem, quota.release, mib)
         assert quota.used_mib == used <= 100
 
 
 @pytest.mark.parametrize(
     ("advance", "words"),
     [
-        ((-1,), "until is -1; expected a number >= 0"),
-        ((9, [(3, 1), (2, 1)]), "arrival of a request is 2; expected 3 to 9"),
-        ((9, [(10, 1)]), "arrival of a request is 10; expected 0 to 9"),
-        ((9, [(1, 0)]), "length of a kernel is 0; expected a number > 0"),
+        ((-1,), "until is -1"),
+        ((4,), "until is 4; expected at least now, 5"),
+        ((9, [(8, 1), (7, 1)]), "arrival of a request is 7"),
+        ((9, [(10, 1)]), "arrival of a request is 10"),
+        ((9, [(6, 0)]), "length of a kernel is 0"),
     ],
 )
 def test_odd_times_are_refused(advance: Any, words: str) -> None:
-    assert words in refusal(InvalidProblem, SharedDevice([1]).advance, *advance)
-
-
-def test_time_does_not_go_back() -> None:
     device = SharedDevice([1])
     device.advance(5)
-    assert "until is 4; expected at least now, 5" in refusal(InvalidProblem, device.advance, 4)
+    assert words in refusal(InvalidProblem, device.advance, *advance)
     assert "share of a launch gate is 101" in refusal(InvalidProblem, LaunchGate, 101)

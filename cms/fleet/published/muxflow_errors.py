@@ -18,7 +18,7 @@ from typing import Literal, NamedTuple, Protocol, TypeAlias
 
 from ...errors import InvalidOption
 from ...values.numbers import whole
-from .monitor import back_off
+from .muxflow_monitor import back_off
 
 Handling: TypeAlias = Literal["graceful", "reset"]
 
@@ -41,15 +41,8 @@ HANDLING: Mapping[str, Handling] = MappingProxyType(
 def error_handling(event: str) -> Handling:
     """Return how something that happens to offline work is handled.
 
-    Parameters
-    ----------
-    event : str
-        A signal's name; ``error`` or any other text, such as a CUDA error's name; ``silence``.
-
-    Returns
-    -------
-    {"graceful", "reset"}
-        Stop launching, drain, release and exit with 0; or reset the context and start again.
+    A signal's name; ``error`` or any other text, such as a CUDA error's name; or ``silence``.
+    Graceful: stop launching, drain, release and exit with 0; else reset the context, start again.
 
     Examples
     --------
@@ -63,12 +56,7 @@ def ended(code: int) -> str | None:
     """Return what a process died of; None if it left by itself, having released the context.
 
     A process that *died* of SIGTERM did not handle it: how a process ended is an error unless it
-    exits with 0.
-
-    Parameters
-    ----------
-    code : int
-        As of ``subprocess.Popen.poll``: minus the signal, or what it exited with.
+    exits with 0. The code is that of ``subprocess.Popen.poll``.
 
     Examples
     --------
@@ -95,14 +83,7 @@ class GracefulExit:
     ignored if it was asked, so that a second one does not kill what has already left; else they are
     as before.
 
-    Attributes
-    ----------
-    asked : bool
-
-    Raises
-    ------
-    InvalidOption
-        On entering, outside of the main thread, where Python lets nobody install handlers.
+    It is entered in the main thread, where signals arrive.
 
     Examples
     --------
@@ -163,30 +144,14 @@ class Child(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class RestartTimes:
-    """How patient a supervisor is, in milliseconds.
+    """How patient a supervisor is, in milliseconds."""
 
-    Parameters
-    ----------
-    grace : int, default 10_000
-        So long an offline program may take to leave when asked.
-    base, cap : int, default 1_000, 300_000
-        The first back-off before a restart; each fault doubles it, up to the cap.
-    calm : int, default 600_000
-        After a run of this length back-offs begin at the first again.
-    silence : int, default 60_000
-        So long nothing may be heard of a program before it counts as dead.
-
-    Raises
-    ------
-    InvalidOption
-        Naming the time at fault.
-    """
-
-    grace: int = 10_000
+    grace: int = 10_000  #: So long an offline program may take to leave when asked
+    #: The first back-off before a restart; each fault doubles it, up to the cap.
     base: int = 1_000
     cap: int = 300_000
-    calm: int = 600_000
-    silence: int = 60_000
+    calm: int = 600_000  #: After a run of this length back-offs begin at the first again
+    silence: int = 60_000  #: So long nothing may be heard of a program before it counts as dead
 
     def __post_init__(self) -> None:
         """Check what the class promises."""
@@ -199,16 +164,11 @@ class RestartTimes:
 
 
 class Event(NamedTuple):
-    """Something that a supervisor did or saw.
+    """Something that a supervisor did or saw, and why.
 
-    Attributes
-    ----------
-    what : {"start", "restart", "left", "fault", "reset", "out"}
-        ``left``: exited with 0. ``out``: the online side is not healthy after a reset, so that no
-        offline work is started again.
-    why : str
-        Of a fault what the program died of, of a reset the health of the online side before and
-        after it.
+    ``left`` is an exit with 0; ``out`` says that the online side is not healthy after a reset, so
+    that no offline work is started again. A fault's reason is what the program died of, a reset's
+    the health of the online side before and after it.
     """
 
     what: Literal["start", "restart", "left", "fault", "reset", "out"]
@@ -242,20 +202,6 @@ class Supervisor:
     -----
     Every end but an exit with 0 is followed by exactly one reset, and by one restart unless the
     online side is not healthy after it, or the end was asked for by :meth:`stop`.
-
-    Examples
-    --------
-    >>> class Broken:
-    ...     def poll(self):
-    ...         return -11
-    ...
-    ...     def send_signal(self, sig): ...
-    ...
-    ...     def kill(self): ...
-    >>> supervisor = Supervisor(Broken, reset=lambda: None, healthy=lambda: True)
-    >>> supervisor.look()
-    >>> [event.what for event in supervisor.events], supervisor.state
-    (['start', 'fault', 'reset'], 'waiting')
     """
 
     def __init__(
@@ -292,13 +238,7 @@ class Supervisor:
                 self.child.kill()
 
     def stop(self) -> Handling:
-        """End the program for good: ask it to leave, and kill and reset if it does not in time.
-
-        Returns
-        -------
-        {"graceful", "reset"}
-            How it went.
-        """
+        """End the program for good: ask it to leave, and kill and reset if it does not in time."""
         if self.state != "running":
             self.state = "over"
             return "graceful"

@@ -9,13 +9,9 @@ from .alibaba import read_alibaba_usage
 from .gavel import read_gavel_pairs
 from .gpulet import gpulet_measured_pairs
 from .lucid import read_lucid_pairs
-from .writing import write_measured_pairs, write_profiles
+from .writing import write_measured_pairs
 
 __all__ = [
-    "read_gavel_pairs",
-    "read_lucid_pairs",
-    "gpulet_measured_pairs",
-    "read_alibaba_usage",
+    "read_gavel_pairs", "read_lucid_pairs", "gpulet_measured_pairs", "read_alibaba_usage",
     "write_measured_pairs",
-    "write_profiles",
-]
+]  # fmt: skip

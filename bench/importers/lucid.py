@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from ....files.source import Source, StrPath, read_source
-from ....files.tables import TableRow, read_table
-from ..profiles import Profiles
-from ..weights import MeasuredPair
+from cms.files.source import Source, StrPath, read_source
+from cms.files.tables import TableRow, read_table
+from cms.fleet.sharing.profiles import Profiles
+from cms.fleet.sharing.weights import MeasuredPair
 
 _JOB = ("model", "dataset", "batchsize", "amp")
 _SIDES = tuple(f"{name}{side}" for side in (1, 2) for name in (*_JOB, "gpu_num", "speed"))
@@ -40,11 +40,6 @@ def read_lucid_pairs(
     profiles : Profiles
         Of each job the family (model and data set), batch, mixed precision (0, 1), and what
         ``alone`` says of it.
-
-    Raises
-    ------
-    FileError
-        With file, line and column: a pair that is there twice, ...
 
     References
     ----------
