@@ -57,11 +57,6 @@ def ended(code: int) -> str | None:
 
     A process that *died* of SIGTERM did not handle it: how a process ended is an error unless it
     exits with 0. The code is that of ``subprocess.Popen.poll``.
-
-    Examples
-    --------
-    >>> ended(0), ended(-9), ended(3), ended(-15)
-    (None, 'SIGKILL', 'exit code 3', 'SIGTERM, not handled')
     """
     if code == 0:
         return None

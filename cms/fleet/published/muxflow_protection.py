@@ -28,15 +28,6 @@ class MemoryQuota:
     ----------
     used_mib : Fraction
         What is allocated, never more than the limit.
-
-    Examples
-    --------
-    >>> quota = MemoryQuota(1000)
-    >>> quota.allocate(800), quota.allocate(300), quota.used_mib
-    (True, False, Fraction(800, 1))
-    >>> quota.release(500)
-    >>> quota.allocate(300)
-    True
     """
 
     def __init__(self, limit_mib: Number) -> None:

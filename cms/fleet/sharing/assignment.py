@@ -36,20 +36,6 @@ def assign(
     """Spread the classes of a valid plan over the GPUs that the problem was made of.
 
     Entries are in the order of the GPUs; those of one name are a few entries.
-
-    Examples
-    --------
-    >>> from cms.fleet.sharing import OfflineClass
-    >>> problem = SharingProblem(
-    ...     online=[OnlineClass("a30", count=4, sm_activity=50)],
-    ...     offline=[OfflineClass("train", count=2)],
-    ...     weights=[[400_000]],
-    ... )
-    >>> rack = NamedGpus("rack-7", problem.online[0])
-    >>> for each in assign(problem, SharingPlan({("a30 50%", "train"): 2}), [rack]):
-    ...     print(each.gpu, each.workload, each.share, each.count)
-    rack-7 train 40 2
-    rack-7 None 0 2
     """
     left: dict[str, dict[str, int]] = {}
     for pair in plan:

@@ -51,17 +51,6 @@ def buckets(
         In whole per cent, 1 to 100.
     margin, lowest_share : int
         As for :class:`SharingProblem`.
-
-    Examples
-    --------
-    >>> from cms.fleet.sharing import share
-    >>> both = buckets(
-    ...     online=[OnlineClass("a30", count=1, sm_activity=a) for a in ("20.2", "20.9", "21.5")],
-    ...     offline=[OfflineClass("train", count=3)],
-    ...     weights=lambda gpu, work: int(10_000 * (90 - gpu.sm_activity)),
-    ... )
-    >>> share(both.up).value, share(both.down).upper_bound
-    (2060000, 2090000)
     """
     width = whole(step, "step", least=1)
     work = each_of(offline, OfflineClass, "offline")

@@ -59,12 +59,6 @@ class AssignmentPrices(Immutable):
         """Return the prices that hold beside any prices >= 0 of the offline classes.
 
         An online class costs what the best workload on it is worth beyond its price.
-
-        Examples
-        --------
-        >>> from cms.fleet.sharing.edge_problems import posed
-        >>> dict(AssignmentPrices.of_offline(posed([2], [5], [[400_000]]), [150_000]).online)
-        {'g0': 250000}
         """
         v = np.array(prices, dtype=np.int64)
         left = np.where(problem.weights == FORBIDDEN, 0, problem.weights - v)

@@ -134,11 +134,6 @@ class OfflineClass:
         As tables of measured pairs call it; by default the name.
     priority : number, default 1
         How much its throughput counts, > 0, at most a million.
-
-    Examples
-    --------
-    >>> OfflineClass("resnet50-train", count=900, memory_mib=12_000).most_weight
-    1000000
     """
 
     name: str

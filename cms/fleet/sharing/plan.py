@@ -27,12 +27,6 @@ class SharingPlan(Immutable):
     ----------
     counts : Mapping of (str, str) to int
         By the names of the two classes, each >= 1. Without any, no GPU is shared.
-
-    Examples
-    --------
-    >>> plan = SharingPlan({("quiet", "train"): 3})
-    >>> list(plan), plan.placed
-    ([Pair(online='quiet', offline='train', count=3)], 3)
     """
 
     __slots__ = ("counts",)

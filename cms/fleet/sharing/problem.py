@@ -134,19 +134,7 @@ class SharingProblem(Immutable):
         return None if found == FORBIDDEN else found
 
     def value(self, plan: SharingPlan) -> int:
-        """Return what a plan is worth, valid or not; pairs that are unknown or forbidden: nothing.
-
-        Examples
-        --------
-        >>> from cms.fleet.sharing import SharingPlan
-        >>> problem = SharingProblem(
-        ...     online=[OnlineClass("a30", count=2, sm_activity=50, name="gpu")],
-        ...     offline=[OfflineClass("train", count=5)],
-        ...     weights=[[400_000]],
-        ... )
-        >>> problem.value(SharingPlan({("gpu", "train"): 2}))
-        800000
-        """
+        """Return what a plan is worth, valid or not; unknown or forbidden pairs: nothing."""
         rows, columns = self.online_index, self.offline_index
         return sum(
             max(int(self.weights[rows[online], columns[offline]]), 0) * count

@@ -38,12 +38,6 @@ class Profiles:
     ----------
     numbers, words : tuple of str
         The columns.
-
-    Examples
-    --------
-    >>> profiles = Profiles({("bert", ""): {"batch": Fraction(8), "family": "text"}})
-    >>> profiles.numbers, profiles.words, profiles.of("bert", "a30")["family"]
-    (('batch',), ('family',), 'text')
     """
 
     __slots__ = ("_rows", "numbers", "words")
@@ -95,14 +89,6 @@ def read_profiles(path: StrPath) -> Profiles:
         A column ``model``, and others as they are: ``device`` (empty, or no such column: any), and
         properties such as ``family``, ``batch``, ``sm_activity``. A column of which some cell is no
         number holds words; cells may be empty.
-
-    Examples
-    --------
-    >>> import pathlib, tempfile
-    >>> path = pathlib.Path(tempfile.mkdtemp()) / "profiles.csv"
-    >>> _ = path.write_text("model,family,batch\\nbert-8,bert,8\\nppo,ppo,\\n")
-    >>> read_profiles(path).of("bert-8", "a30")
-    {'family': 'bert', 'batch': Fraction(8, 1)}
     """
     table = read_table(path, ("model",), ("device",))
     if not table.extra:
@@ -138,16 +124,7 @@ def read_profiles(path: StrPath) -> Profiles:
 
 
 def write_profiles(profiles: Profiles, path: StrPath) -> None:
-    """Write profiles as a table that :func:`read_profiles` reads.
-
-    Examples
-    --------
-    >>> import pathlib, tempfile
-    >>> path = pathlib.Path(tempfile.mkdtemp()) / "profiles.csv"
-    >>> write_profiles(Profiles({("bert", "a30"): {"batch": Fraction(8), "family": "b"}}), path)
-    >>> path.read_text().splitlines()
-    ['model,device,family,batch', 'bert,a30,b,8']
-    """
+    """Write profiles as a table that :func:`read_profiles` reads."""
     columns = (*profiles.words, *profiles.numbers)
     rows: list[Sequence[object]] = [("model", "device", *columns)]
     for key, row in profiles.of_all().items():

@@ -13,18 +13,7 @@ from .solution import SharingSolution
 
 
 def sharing_faults(problem: SharingProblem, solution: SharingSolution) -> Iterator[Violation]:
-    """List everything a solution says that does not hold.
-
-    Examples
-    --------
-    >>> from dataclasses import replace
-    >>> from cms.fleet.sharing import share
-    >>> from cms.fleet.sharing.edge_problems import posed
-    >>> problem = posed([2], [5], [[7]])
-    >>> wrong = replace(share(problem), upper_bound=13)
-    >>> [fault.kind for fault in sharing_faults(problem, wrong)]
-    ['bound', 'proof']
-    """
+    """List everything a solution says that does not hold."""
     if solution.problem_sha256 != problem.sha256:
         has = f"the problem SHA-256 {solution.problem_sha256[:16]}..."
         needs = f"{problem.sha256[:16]}..., the SHA-256 of this problem"

@@ -57,11 +57,6 @@ def waited_priority(priority: Number, waiting: Number, scale: Number) -> Fractio
 
     It is a priority like any other: matching stays exact, with a proof for these weights. Waiting
     and scale are in the same unit.
-
-    Examples
-    --------
-    >>> [str(waited_priority(2, seconds, 3600)) for seconds in (0, 899, 900, 3600, 9000)]
-    ['2', '2', '5/2', '4', '7']
     """
     of, waited, unit = exact(priority, "priority"), exact(waiting, "waiting"), exact(scale, "scale")
     if unit == 0:

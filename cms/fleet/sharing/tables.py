@@ -100,14 +100,6 @@ def read_offline(path: StrPath, *, waiting_scale: Number | None = None) -> tuple
     waiting_scale : number, optional
         In seconds, > 0: priorities are then raised for waiting, :func:`waited_priority`. By default
         ``waiting_s`` counts for nothing.
-
-    Examples
-    --------
-    >>> import pathlib, tempfile
-    >>> path = pathlib.Path(tempfile.mkdtemp()) / "offline.csv"
-    >>> _ = path.write_text("workload,memory_mib,count\\ntrain,12000,9\\n")
-    >>> [(each.name, each.count) for each in read_offline(path)]
-    [('train', 9)]
     """
     waits = () if waiting_scale is None else ("waiting_s",)
     table = read_table(path, (*OFFLINE_COLUMNS, *waits), OFFLINE_OPTIONAL)
@@ -150,14 +142,6 @@ def read_measured_pairs(path: StrPath) -> tuple[MeasuredPair, ...]:
         Columns ``online_model,offline_model,device,share,offline_throughput,online_slowdown``:
         the share in whole per cent of the SMs, the throughput as a part of what the model does
         alone on the device, the slowdown as a factor. Other columns are left aside.
-
-    Examples
-    --------
-    >>> import pathlib, tempfile
-    >>> path = pathlib.Path(tempfile.mkdtemp()) / "pairs.csv"
-    >>> _ = path.write_text(",".join(PAIR_COLUMNS) + "\\nbert,resnet50,a30,40,0.55,1.1\\n")
-    >>> read_measured_pairs(path)[0].offline_throughput
-    Fraction(11, 20)
     """
     lines: dict[Hashable, int] = {}
     found = []

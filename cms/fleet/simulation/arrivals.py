@@ -74,13 +74,7 @@ class Poisson:
 
 @dataclass(frozen=True, slots=True)
 class Gamma:
-    """Independent gaps with a gamma distribution, more or less regular than Poisson's.
-
-    Examples
-    --------
-    >>> Gamma("0.25").name
-    'gamma:0.25'
-    """
+    """Independent gaps with a gamma distribution, more or less regular than Poisson's."""
 
     #: Squared coefficient of variation of the gaps, > 0: 1 is Poisson, more has more bursts.
     cv2: Number
@@ -104,13 +98,7 @@ class Gamma:
 
 @dataclass(frozen=True, slots=True)
 class Bursts:
-    """A Poisson process with two rates that take turns, for exponential times.
-
-    Examples
-    --------
-    >>> Bursts(3, "0.2", 10).name
-    'bursts:3,0.2,10'
-    """
+    """A Poisson process with two rates that take turns, for exponential times."""
 
     ratio: Number  #: The rate of a burst over the mean rate, > 1
     share: Number  #: The share of the time that bursts take; ``ratio * share`` is at most 1.
@@ -164,13 +152,7 @@ class Bursts:
 
 @dataclass(frozen=True, slots=True)
 class EachItsOwn:
-    """Some services have arrivals of their own, by their names, and all others the same.
-
-    Examples
-    --------
-    >>> EachItsOwn({"chat": Gamma(4)}, Poisson()).name
-    'Poisson (chat: gamma:4)'
-    """
+    """Some services have arrivals of their own, by their names, and all others the same."""
 
     own: Mapping[str, Arrivals]
     others: Arrivals
@@ -217,12 +199,6 @@ class RateClock:
     """Turn the time of a process into the time of a service whose rate changes.
 
     Changes say from which nanosecond on the rate is how many times its own, in their order.
-
-    Examples
-    --------
-    >>> clock = RateClock([(100, Fraction(2))])
-    >>> clock(np.array([50, 100, 150])).tolist()
-    [50, 100, 125]
     """
 
     def __init__(self, changes: Sequence[tuple[int, Fraction]]) -> None:

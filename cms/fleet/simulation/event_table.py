@@ -24,14 +24,6 @@ def read_events(path: StrPath) -> tuple[Event, ...]:
     - ``weight``: the weight of an instance is its own times the value.
 
     GPUs, and the instances of a service, are counted from 0 in the order of the plan's groups.
-
-    Examples
-    --------
-    >>> import pathlib, tempfile
-    >>> path = pathlib.Path(tempfile.mkdtemp()) / "events.csv"
-    >>> _ = path.write_text("seconds,what,target,value\\n60,rate,chat,1.3\\n")
-    >>> read_events(path)
-    (RateChange(seconds=Fraction(60, 1), factor=Fraction(13, 10), service='chat'),)
     """
     found = []
     for row in read_table(path, EVENT_COLUMNS):

@@ -357,11 +357,6 @@ def latencies(
         How long a frame and the slot are, and when in the frame the slot begins.
     amount : int
         So many requests at most go into a slot.
-
-    Examples
-    --------
-    >>> latencies([0, 1, 2, 3], FrameRule.ROUND_ROBIN, 10, 4, 2, amount=2)
-    [6, 5, 14, 13]
     """
     found: list[T] = []
     for batch in _batches(arrivals, rule, frame, length, offset, amount):

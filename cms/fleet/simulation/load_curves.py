@@ -88,13 +88,6 @@ def load_curves(
         Gets the points that are done and all.
     stopped : callable, optional
         Asked after each point; if it says so, what is done is returned.
-
-    Examples
-    --------
-    >>> point = OperatingPoint("bert", "a100-80gb", "1g.10gb", 1, 8, 320, 25)
-    >>> (curve,) = load_curves([point], requests=1000).values()
-    >>> len(curve.rates_rps), curve.evidence, 100 < curve.sustained(Fraction(55)) < 320
-    (20, 'simulated', True)
     """
     share = require_late_share(late_share, "the load curves")
     if share * requests < _LATE_REQUESTS:
@@ -205,11 +198,6 @@ def quantile_above(found: NDArray[np.int64], late_share: Fraction, wider: float 
     """Return a latency beyond which at most this share is, with 99 % confidence, by batch means.
 
     Latencies are in the order of the arrivals. The interval is so many times wider than Student's.
-
-    Examples
-    --------
-    >>> quantile_above(np.arange(100_000) % 1000, Fraction(1, 100))
-    990
     """
     found = found[: len(found) // _PARTS * _PARTS]
     each = len(found) // _PARTS

@@ -23,17 +23,6 @@ def services_of(plan: Plan) -> tuple[tuple[ModelledService, ...], tuple[str, ...
 
     GPUs are counted from 0 in the order of the plan's groups, the instances of a service in the
     order of the GPUs. Of services that share instances in time :func:`.frames.replay_frames` is.
-
-    Examples
-    --------
-    >>> from cms import solve
-    >>> from cms.fleet.serving import OperatingPoint, Service, as_problem
-    >>> service = Service("chat", "bert", rate_rps=100, latency_limit_ms=100)
-    >>> point = OperatingPoint("bert", "a100-80gb", "3g.40gb", 1, 2, "60.5", 33)
-    >>> serving = as_problem([service], [point], rule="half")
-    >>> (chat,), _ = services_of(Plan(serving, solve(serving.problem)))
-    >>> len(chat.instances), chat.instances[0].fill_ns, chat.limit_ns
-    (2, (33057852, 33057852), 100000000)
     """
     instances: dict[str, list[ModelledInstance]] = {each.name: [] for each in plan.serving.services}
     warnings: dict[str, None] = {}

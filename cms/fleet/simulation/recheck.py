@@ -20,19 +20,7 @@ _Check = tuple[bool, str, str, str]
 
 
 def simulation_faults(simulation: Simulation) -> Iterator[Violation]:
-    """List what contradicts itself; that the requests ran so, only a replay of the plan shows.
-
-    Examples
-    --------
-    >>> from dataclasses import replace
-    >>> from cms.fleet.simulation import ModelledInstance, ModelledService, simulate
-    >>> instance = ModelledInstance(Fraction(1), processes=1, fill_ns=(10_000_000,))
-    >>> chat = ModelledService("chat", Fraction(50), 40_000_000, Fraction(1, 100), (instance,))
-    >>> found = simulate([chat], requests=1000)
-    >>> worse = replace(found.services[0], tolerated=Fraction(0), verdict=Verdict.KEPT)
-    >>> [fault.kind for fault in simulation_faults(replace(found, services=(worse,)))]
-    ['verdict']
-    """
+    """List what contradicts itself; that the requests ran so, only a replay of the plan shows."""
     if simulation.promised and not simulation.rule:
         yield Violation("promised", "the simulation", "a promise by no rule", "a rule")
     times: dict[int, Fraction] = {}

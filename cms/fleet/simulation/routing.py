@@ -69,13 +69,7 @@ def routing_of(name: str) -> Routing:
 
 
 def whole_weights(weights: Sequence[Fraction], *, equal: bool = False) -> NDArray[np.int64]:
-    """Scale weights to integers: exactly where they are short, else to nine digits.
-
-    Examples
-    --------
-    >>> whole_weights([Fraction(1, 2), Fraction(1, 3), Fraction(0)]).tolist()
-    [3, 2, 0]
-    """
+    """Scale weights to integers: exactly where they are short, else to nine digits."""
     if equal:
         return np.array([int(each > 0) for each in weights], dtype=np.int64)
     scale = Fraction(lcm(*(each.denominator for each in weights)))

@@ -18,14 +18,7 @@ _AT_ONCE = 2**22
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Layers:
-    """Matrices one after the other, with max(0, x) between them; one is a linear model.
-
-    Examples
-    --------
-    >>> model = Layers((np.array([[2.0], [1.0]]),), (np.array([0.5]),))
-    >>> model.predict(np.array([[1.0, 3.0]]))
-    array([5.5])
-    """
+    """Matrices one after the other, with max(0, x) between them; one is a linear model."""
 
     #: The last has one output. Without inputs the model is a constant.
     matrices: tuple[NDArray[np.float64], ...]

@@ -247,12 +247,6 @@ def half_width(errors: NDArray[np.float64], level: float = LEVEL) -> float:
     nothing, if k > n. An interval of that width holds the value of a further sample with a
     probability of at least the level, if samples are exchangeable (H. Papadopoulos et al.,
     Inductive Confidence Machines for Regression, ECML 2002).
-
-    Examples
-    --------
-    >>> errors = np.arange(1, 20) / 100
-    >>> half_width(errors, 0.9), half_width(errors[:8], 0.9)
-    (0.18, 1.0)
     """
     place = math.ceil(level * (len(errors) + 1))
     if place > len(errors):

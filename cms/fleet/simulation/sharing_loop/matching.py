@@ -103,16 +103,6 @@ def spread(
     -------
     (numpy.ndarray of int64, numpy.ndarray of bool)
         The offline class on each GPU, or -1; and whether it is what ran there.
-
-    Examples
-    --------
-    >>> from cms.fleet.sharing import SharingPlan
-    >>> from cms.fleet.sharing.edge_problems import posed
-    >>> problem = posed([3], [5, 5], [[7, 6]])
-    >>> plan, none = SharingPlan({("g0", "w0"): 2, ("g0", "w1"): 1}), np.zeros(3, dtype=np.int64)
-    >>> work, stays = spread(problem, plan, none, np.array([-1, 1, 0]), none)
-    >>> work.tolist(), stays.tolist()
-    ([0, 1, 0], [False, True, True])
     """
     work = np.full(len(of_class), NOBODY, dtype=np.int64)
     stays = np.zeros(len(of_class), dtype=np.bool_)
@@ -165,13 +155,6 @@ def aged(
     """Tell jobs, of which there is one, of these classes apart by what they have waited.
 
     Waiting and scale are in minutes.
-
-    Examples
-    --------
-    >>> train = OfflineClass("train", count=3)
-    >>> found = aged((train,), np.zeros(3, dtype=np.int64), np.array([0, 60, 61]), 60)
-    >>> [str(each.priority) for each in found.work], found.kind.tolist()
-    (['1', '2'], [0, 1, 1])
     """
     steps = np.minimum(waited * WAITING_STEPS // scale, _MOST)
     kinds, kind = np.unique(of * (_MOST + 1) + steps, return_inverse=True)
