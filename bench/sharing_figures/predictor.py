@@ -21,7 +21,6 @@ from cms.fleet.sharing import (
     share,
     write_profiles,
 )
-from cms.fleet.sharing.predictor.evaluation import rank_correlation
 from cms.fleet.sharing.predictor.features import Place
 from cms.fleet.sharing.predictor.predictor import Prediction
 from cms.fleet.sharing.predictor.training import (
@@ -30,6 +29,7 @@ from cms.fleet.sharing.predictor.training import (
     fit_both,
     groups,
     held_out_pairs,
+    rank_correlation,
     samples_of,
 )
 

@@ -111,7 +111,7 @@ def recheck_sharing(
 ) -> tuple[SharingProblem, SharingSolution, list[Violation]]:
     """Recheck who shares a GPU with whom, what that is worth, and how much more is possible."""
     from cms.fleet.sharing.files import sharing_problem_from_json, sharing_solution_from_json
-    from cms.fleet.sharing.recheck import sharing_faults
+    from cms.fleet.sharing.solution import sharing_faults
 
     posed = sharing_problem_from_json(problem)
     answer = sharing_solution_from_json(told, posed)

@@ -240,7 +240,7 @@ def _replayed(session: Session, plan: Plan, how: dict[str, Any]) -> Simulation:
 
 def _events(path: Path | None, surges: list[str] | None) -> tuple[Event, ...]:
     from cms.fleet.simulation import read_events
-    from cms.fleet.simulation.event_table import surge_of
+    from cms.fleet.simulation.events import surge_of
 
     found = () if path is None else read_events(path)
     for surge in surges or ():
@@ -259,7 +259,7 @@ def _arrivals(
     plan: Plan,
 ) -> Arrivals:
     from cms.fleet.simulation import EachItsOwn, Poisson, read_trace
-    from cms.fleet.simulation.event_table import arrivals_of
+    from cms.fleet.simulation.events import arrivals_of
 
     names = [service.name for service in plan.serving.services]
     own: dict[str, Arrivals] = {}

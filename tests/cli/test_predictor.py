@@ -86,23 +86,6 @@ def test_forbidden_pairs_have_a_reason_and_the_limit_may_be_held_against_what_is
     assert int(told.out.split(" of ")[0]) > int(upper.split(" of ")[0])
 
 
-def test_json_is_the_report_and_a_dash_is_the_predictor(
-    folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert run(trained(folder, "--json", "--seed", "4")) == 0
-    said = json.loads(capsys.readouterr().out)
-    assert (said["model"], said["seed"], said["level"], len(said["splits"])) == (
-        "ridge",
-        4,
-        0.95,
-        6,
-    )
-    assert run(trained(folder, "-o", "-")) == 0
-    assert json.loads(capsys.readouterr().out)["format"] == "cms-predictor"
-    assert run(trained(folder, "-q")) == 0
-    assert capsys.readouterr().out == ""
-
-
 def test_a_workload_that_was_profiled_beside_the_probes_alone_is_matched(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -89,22 +89,6 @@ def test_options_reach_the_method_and_json_is_the_document(
     assert "stay is -1; expected a whole number from 0" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize(
-    ("table", "text", "words"),
-    [
-        ("online", ONLINE.replace("20.2", "0.202"), "looks like a fraction"),
-        ("offline", OFFLINE.replace("index", "indx"), "'indx'"),
-        ("pairs", PAIRS.replace("0.7", "7"), "offline_throughput is 7"),
-        ("online", "", "empty"),
-    ],
-)
-def test_odd_tables_are_refused(
-    table: str, text: str, words: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert run(typed(tmp_path, **{table: text})) == 1
-    assert words in capsys.readouterr().err
-
-
 def test_a_limit_that_is_odd_or_kept_nowhere_is_said(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -178,7 +162,6 @@ def test_waiting_counts_where_a_scale_is_given(
         (["--assign", "online.csv"], "--assign: 'online.csv': it is read"),
         (["-o", "./pairs.csv"], "--output: 'pairs.csv': it is read"),
         (["-o", "x.json", "--problem", "x.json"], "--problem: 'x.json': --output writes it, too"),
-        (["-o", "-", "--assign", "-"], "only one of --output and --assign can be standard output"),
     ],
 )
 def test_no_file_is_lost(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import signal
 import subprocess
@@ -89,26 +90,14 @@ def test_the_same_seed_writes_the_same_bytes_with_one_thread_and_two(
 @pytest.mark.parametrize(
     ("wish", "says"),
     [
-        ("--routing fair", "'fair'"),
-        ("--arrivals often", "'often'"),
-        ("--arrivals gamma:x", "--arrivals"),
-        ("--surge 2", "'2'"),
-        ("--column t", "--column"),
-        ("--rate -1", "rates"),
-        ("--arrivals gamma:4 --arrivals poisson", "twice"),
-        ("--arrivals even", "evenly spaced"),
-        ("--seconds x", "length of the run"),
+        ("--routing fair", "'fair'"), ("--arrivals gamma:x", "--arrivals"), ("--surge 2", "'2'"),
+        ("--rate -1", "rates"), ("--arrivals gamma:4 --arrivals poisson", "twice"),
         ("--picture x.png", "SVG"),
         ("--arrivals nope=t.csv", "'nope'; the services are chat, <b>mail"),
         ("--arrivals cht=poisson", "nearest: 'chat'"),
-        ("--arrivals gamma:1e400", "is about 1.000e400"),
-        ("--arrivals bursts:3,1e-400,1", "is about 1.000e-400"),
-        ("--surge 1e400@1+1", "is about 1.000e400"),
-        ("--surge 2@1e400+1", "about 1.000e400 s"),
-        ("--rate 1e400", "requests/s"),
-        ("--seconds 1e400", "about 1.000e400 s"),
+        ("--surge 1e400@1+1", "is about 1.000e400"), ("--seconds 1e400", "about 1.000e400 s"),
     ],
-)
+)  # fmt: skip
 def test_a_wish_that_cannot_be_meant_is_exit_code_2(
     wish: str, says: str, plan: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -125,14 +114,10 @@ TRACE = "when,who\n1,chat\n"
     [
         ("--arrivals", TRACE, "--column at", "table.csv:1"),
         ("--arrivals", TRACE, "--column when --service-column user", "'user'"),
-        ("--arrivals", TRACE, "", "when, who"),
         ("--arrivals", "seconds\n1\n1e400\n", "", "table.csv:3:1: '1e400'"),
-        ("--events", EVENTS + "1e400,rate,chat,2\n", "", "table.csv:2: about 1.000e400 s"),
-        ("--events", EVENTS + "1,rate,chat,1e400\n", "", "RateChange is about 1.000e400"),
         ("--events", EVENTS + "1,fail,gpu:0,1e400\n", "", "table.csv:2: about 1.000e400 s"),
-        ("--events", EVENTS + "1,weight,chat:0,1e400\n", "", "Weights is about 1.000e400"),
     ],
-)
+)  # fmt: skip
 def test_what_is_wrong_with_a_table_is_said_with_its_place(
     option: str, table: str, wish: str, says: str, plan: str, tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
@@ -143,11 +128,10 @@ def test_what_is_wrong_with_a_table_is_said_with_its_place(
     assert says in error_of(capsys)
 
 
-@pytest.mark.parametrize("length", [["--seconds", "4"], ["--requests", "400"]])
 def test_events_after_the_end_of_the_run_are_warned_of(
-    length: list[str], plan: str, capsys: pytest.CaptureFixture[str]
+    plan: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    run(["simulate", plan, "--surge", "2@1+600", *length])
+    run(["simulate", plan, "--surge", "2@1+600", "--requests", "400"])
     warned = " ".join(capsys.readouterr().err.split())
     assert "601 s: all rates x 1: the run ends before, after" in warned
     assert "1 s: all rates x 2: the run ends" not in warned
@@ -169,33 +153,18 @@ def test_no_plan_is_exit_code_1_and_one_without_a_schedule_is_3(
     assert "has no schedule" in capsys.readouterr().err
 
 
-class Terminal:
-    """A stream that says it is a terminal, or not."""
-
-    def __init__(self, tty: bool) -> None:
-        self.tty, self.text = tty, ""
-
-    def isatty(self) -> bool:
-        return self.tty
-
-    def write(self, text: str) -> None:
-        self.text += text
-
-    def flush(self) -> None:
-        pass
-
-
-def test_progress_is_a_bar_on_a_terminal_and_lines_elsewhere() -> None:
-    for tty in (True, False):
-        stream: Any = Terminal(tty)
-        seconds = iter([0.0, 1.0, 2.5, 2.6, 8.0])
-        progress = CountProgress(stream, seconds.__next__)
-        for done in (1, 25, 30, 80):
-            progress(done, 100)
-        progress.end()
-        shown = stream.text.split("\r" if tty else "\n")
-        assert len([line for line in shown if "of 100 requests" in line]) == 2
-        assert stream.text.endswith("\r\x1b[K" if tty else "80 % of 100 requests\n")
+@pytest.mark.parametrize("tty", [True, False])
+def test_progress_is_a_bar_on_a_terminal_and_lines_elsewhere(tty: bool) -> None:
+    stream: Any = io.StringIO()
+    stream.isatty = lambda: tty
+    seconds = iter([0.0, 1.0, 2.5, 2.6, 8.0])
+    progress = CountProgress(stream, seconds.__next__)
+    for done in (1, 25, 30, 80):
+        progress(done, 100)
+    progress.end()
+    shown = stream.getvalue()
+    assert len([s for s in shown.split("\r" if tty else "\n") if "of 100 requests" in s]) == 2
+    assert shown.endswith("\r\x1b[K" if tty else "80 % of 100 requests\n")
 
 
 def test_ctrl_c_prints_what_is_known_and_exits_with_130(plan: str) -> None:
@@ -236,22 +205,10 @@ def test_frames_are_replayed_where_services_share_instances(
     assert read_simulation(out).services[0].requests == 1500
 
 
-def test_frames_that_are_overloaded_break_limits(
-    framed: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert run(["simulate", framed, "--rate", "4", "--requests", "3000"]) == 1
-    out = " ".join(capsys.readouterr().out.split())
-    assert "BROKEN" in out
-    assert "requests/s at most" in out
-    assert "this plan promised its limits to evenly spaced arrivals only" in out
-
-
 @pytest.mark.parametrize(
     "options",
     [
-        ["--routing", "two_choices"], ["--on-failure", "lose"], ["--seconds", "9"],
-        ["--events", "e.csv"], ["--surge", "2@4+1"], ["--threads", "2"], ["--column", "TIMESTAMP"],
-        ["--service-column", "app"], ["--as-recorded"], ["--arrivals", "gamma:4"],
+        ["--routing", "two_choices"], ["--events", "e.csv"], ["--arrivals", "gamma:4"],
         ["--arrivals", "chat=poisson"],
     ],
 )  # fmt: skip
@@ -272,20 +229,17 @@ MEASURED = (
 )
 
 
-def planned_with_curves(folder: Path, curves: str = "") -> str:
-    """A service with a limit of 1.25 batch times; curves of `cms capacity`, if none are given."""
+def planned_with_curves(folder: Path, curves: str) -> str:
+    """A service with a limit of 1.25 batch times, and one without."""
     (folder / "s.csv").write_text(SERVICES + "chat,bert,100,25\nmail,bert,20,\n")
     (folder / "p.csv").write_text(
         POINTS + "bert,a100-80gb,1g.10gb,3,4,600,20\nbert,a100-80gb,1g.10gb,3,1,180,17\n"
     )
-    points, table, made = (str(folder / each) for each in ("p.csv", "c.csv", "plan.json"))
-    if curves:
-        (folder / "c.csv").write_text(curves)
-    else:
-        assert run(["capacity", points, "--requests", "20000", "-q", "-o", table]) == 0
-    asked = ["-s", str(folder / "s.csv"), "-p", points, "--load-curves", table]
-    assert run(["plan", *asked, "-q", "-o", made]) == 0
-    return made
+    (folder / "c.csv").write_text(curves)
+    asked = ["-s", str(folder / "s.csv"), "-p", str(folder / "p.csv")]
+    asked += ["--load-curves", str(folder / "c.csv"), "-q", "-o", str(folder / "plan.json")]
+    assert run(["plan", *asked]) == 0
+    return str(folder / "plan.json")
 
 
 def test_what_counts_on_a_measured_curve_is_not_replayed_by_batches(
@@ -301,33 +255,11 @@ def test_what_counts_on_a_measured_curve_is_not_replayed_by_batches(
     chat, mail = document["services"]
     assert (chat["verdict"], chat["requests"]) == ("not replayed", 0)
     assert (mail["verdict"], mail["requests"]) == ("no limit", 1500)  # its supply is no curve's
-    assert run(["check", str(sim), "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["not_replayed"] == 1
-    assert run(["report", str(sim), "-q", "-o", str(tmp_path / "page.html")]) == 0
-    assert "NOT REPLAYED" in (tmp_path / "page.html").read_text()
-
-
-def test_a_curve_that_is_called_simulated_is_replayed_only_by_the_batches_it_names(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+    assert run(["check", str(sim), "-q"]) == 0
+    # nor is one that is called simulated and names no batches
     forged = planned_with_curves(tmp_path, MEASURED.replace("measured", "simulated"))
     assert run(["simulate", forged, *QUICK]) == 1
     assert "batch times" in " ".join(capsys.readouterr().out.split())
-    made = planned_with_curves(tmp_path)
-    assert run(["simulate", made, *QUICK]) == 0
-    # points that were measured anew after their curves were simulated are other instances
-    points = (tmp_path / "p.csv").read_text().replace("600", "580").replace("180", "175")
-    (tmp_path / "p.csv").write_text(points)
-    asked = ["-s", str(tmp_path / "s.csv"), "-p", str(tmp_path / "p.csv")]
-    asked += ["--load-curves", str(tmp_path / "c.csv"), "-q", "-o", made]
-    assert run(["plan", *asked]) == 0
-    capsys.readouterr()
-    assert run(["simulate", made, *QUICK]) == 1
-    # and what names batches is not measured
-    curves = (tmp_path / "c.csv").read_text().replace("simulated", "measured")
-    (tmp_path / "c.csv").write_text(curves)
-    assert run(["plan", *asked]) == 1
-    assert "c.csv:2" in capsys.readouterr().err
 
 
 # --- documents that contradict themselves ---------------------------------------------------------
@@ -336,43 +268,20 @@ def test_a_curve_that_is_called_simulated_is_replayed_only_by_the_batches_it_nam
 @pytest.mark.parametrize(
     ("path", "value", "kind"),
     [
-        ("late", 900, "late"),
-        ("late", 1501, None),
-        ("lost", 1, None),
-        ("requests", 700, "timeline"),
-        ("requests", 10**6, "requests"),
-        ("retried", 10**6, "retried"),
-        ("late_share", ["0.2", "0.3"], "late"),
-        ("late_share", ["0", "1.5"], "late"),
-        ("tolerated", "0", "verdict"),
-        ("verdict", "undecided", None),
-        ("verdict", "no limit", None),
-        ("verdict", "not replayed", None),
-        ("overloaded", True, "verdict"),
-        ("limit_ms", 1, "late"),
-        ("p50_ms", 0, "latency"),
-        ("p90_ms", 1, "latency"),
-        ("p99_ms", 10**4, "latency"),
-        ("max_ms", 10**9, "seconds"),
-        ("mean_ms", 10**6, "latency"),
-        ("mean_ms", 0, "latency"),
-        ("mean_fill", "0.5", "fill"),
-        ("utilisation", 2, "utilisation"),
-        ("seconds", 0, "seconds"),
-        ("load", None, "load"),
-        ("deepest_queue", 10**6, "queue"),
-        ("recoveries.0.event", 7, "event"),
-        ("recoveries.0.seconds", 3, "event"),
-        ("recoveries.1.seconds", 1, "event"),
-        ("recoveries", [], "timeline"),
-        ("timeline", None, "timeline"),
-        ("timeline.requests.0", 77, "timeline"),
-        ("timeline.late.0", 77, "timeline"),
-        ("timeline.mean_ms.0", 10**6, "timeline"),
-        ("timeline.mean_ms", "swapped", "timeline"),
+        ("late", 900, "late"), ("lost", 1, None), ("requests", 10**6, "requests"),
+        ("retried", 10**6, "retried"), ("late_share", ["0.2", "0.3"], "late"),
+        ("tolerated", "0", "verdict"), ("verdict", "undecided", None),
+        ("overloaded", True, "verdict"), ("limit_ms", 1, "late"), ("p50_ms", 0, "latency"),
+        ("p90_ms", 1, "latency"), ("max_ms", 10**9, "seconds"), ("mean_ms", 10**6, "latency"),
+        ("mean_fill", "0.5", "fill"), ("utilisation", 2, "utilisation"),
+        ("seconds", 0, "seconds"), ("load", None, "load"), ("deepest_queue", 10**6, "queue"),
+        ("recoveries.0.event", 7, "event"), ("recoveries.0.seconds", 3, "event"),
+        ("recoveries", [], "timeline"), ("timeline", None, "timeline"),
+        ("timeline.requests.0", 77, "timeline"), ("timeline.late.0", 77, "timeline"),
+        ("timeline.mean_ms.0", 10**6, "timeline"), ("timeline.mean_ms", "swapped", "timeline"),
         ("timeline.cell_seconds", 10, "timeline"),
     ],
-)
+)  # fmt: skip
 def test_a_simulation_that_contradicts_itself_is_refused_with_its_place(
     replays: str, tmp_path: Path, path: str, value: Any, kind: str | None,
     capsys: pytest.CaptureFixture[str],

@@ -91,12 +91,3 @@ def test_what_is_missing_is_said(files: list[str], capsys: pytest.CaptureFixture
     assert "says who shares a GPU, and not what there is; --problem FILE" in capsys.readouterr().err
     assert run(["simulate", *files[:3]]) == 2
     assert "what happens is for --truth P.csv to say" in capsys.readouterr().err
-
-
-def test_its_options_are_not_for_plans_of_instances(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    plan = tmp_path / "plan.json"
-    assert run(["plan", "--published", "S1", "-o", str(plan), "-q"]) == 0
-    assert run(["simulate", str(plan), "--hours", "2"]) == 2
-    assert "--hours: it is for plans of offline work" in capsys.readouterr().err

@@ -6,7 +6,6 @@ Imports what ``serving`` may, and ``testing``.
 from __future__ import annotations
 
 from ...referee.kinds import referee_of
-from .assignment import Assigned, NamedGpus, assign, write_assignment
 from .bucketing import Buckets, buckets
 from .certificate import AssignmentPrices
 from .classes import OfflineClass, OnlineClass
@@ -16,15 +15,14 @@ from .files import (
     write_sharing_problem,
     write_sharing_solution,
 )
-from .plan import Pair, SharingPlan
+from .plan import Assigned, NamedGpus, Pair, SharingPlan, assign, write_assignment
 from .predictor import PredictedWeights, read_predictor, train_predictor, write_predictor
 from .problem import SharingProblem
 from .profiles import Profiles, probed, read_profiles, write_profiles
-from .recheck import sharing_faults
 from .referee import SharingReferee
 from .share import share
 from .share_rule import sm_share, waited_priority
-from .solution import SharingIncumbent, SharingSolution
+from .solution import SharingIncumbent, SharingSolution, sharing_faults
 from .tables import read_measured_pairs, read_named_gpus, read_offline, read_online
 from .weights import MeasuredPair, Slowdown, TableWeights, table_weights
 

@@ -10,9 +10,9 @@ from ...errors import InvalidProblem
 from ...files.source import StrPath
 from ...files.tables import Cell, TableRow, read_table, refuse_unknown_columns
 from ...values.numbers import exact, shown
-from .assignment import NamedGpus
 from .bucketing import merged, rounded
 from .classes import HIGHEST_PRIORITY, OfflineClass, OnlineClass
+from .plan import NamedGpus
 from .share_rule import waited_priority
 from .weights import MeasuredPair
 

@@ -7,8 +7,7 @@ is much to do.
 from __future__ import annotations
 
 from .arrivals import Arrivals, Bursts, EachItsOwn, Gamma, Poisson
-from .event_table import read_events
-from .events import Change, Event, Failure, RateChange, Weights
+from .events import Change, Event, Failure, RateChange, Weights, read_events
 from .files import (
     read_simulation,
     simulation_from_json,

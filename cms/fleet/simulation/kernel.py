@@ -1,4 +1,4 @@
-"""The loop of a service, on arrays of integers; may be compiled as it stands.
+"""The loops of a service and of a single station, on arrays; may be compiled as they stand.
 
 It works off arrivals and comes back, and goes on where it was when it is called again. At one
 nanosecond completions come before arrivals, and completions in the order of the batches' starts. A
@@ -203,3 +203,33 @@ def replay(winners: Any, weight: Any, key: Any, station: int) -> None:
             return  # above here it does not play, and did not
         winners[at] = winner
         at >>= 1
+
+
+def alone(times: Any, ends: Any, arrivals: Any, gap: float, found: Any) -> None:
+    """Write the latency of each request at one station into `found`, in nanoseconds.
+
+    It is what :func:`advance` gives, ten times as fast or more: requests are taken in the order
+    they came, so where they wait need not be kept. Load curves and the table of loads take some
+    10^10 requests. Times are of a batch of 1, 2, ... requests; `ends`, all 0, is written over: when
+    each process is idle again. Arrivals are floats that ascend; times the gap, rounded down, they
+    are nanoseconds.
+    """
+    n, b, c = len(arrivals), len(times), len(ends)
+    j = 0
+    while j < n:
+        now, fill = int(arrivals[j] * gap), 1
+        start = ends[0]
+        if start <= now:
+            start = now  # it is idle, and takes who came
+        else:
+            while fill < b and j + fill < n and int(arrivals[j + fill] * gap) < start:
+                fill += 1
+        end = start + times[fill - 1]
+        for i in range(j, j + fill):
+            found[i] = end - int(arrivals[i] * gap)
+        j += fill
+        at = 0  # the ends stay in order
+        while at + 1 < c and ends[at + 1] < end:
+            ends[at] = ends[at + 1]
+            at += 1
+        ends[at] = end

@@ -15,7 +15,7 @@ from ..serving.fills import FillTimes, fills_of
 from ..serving.load_curve import LoadCurve, PointKey, key_of
 from ..serving.operating_point import OperatingPoint
 from ..serving.service import require_late_share
-from .alone import alone
+from .kernel import alone
 from .model import LONGEST_NS, MILLISECOND, SECOND
 from .statistics import student
 

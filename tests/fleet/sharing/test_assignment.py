@@ -52,6 +52,6 @@ def test_rows_get_what_the_plan_has_and_who_runs_already_stays(
             pairs[of.name, each.workload] += each.count
     assert gpus == {row.gpu: row.online.count for row in rows if row.online.count}
     assert pairs == dict(plan.counts)
-    for each in problem.online:
-        wanted = plan.counts.get((each.name, each.running), 0) if each.running else 0
-        assert stays[each.name] == wanted
+    for gpus_of in problem.online:
+        wanted = plan.counts.get((gpus_of.name, gpus_of.running), 0) if gpus_of.running else 0
+        assert stays[gpus_of.name] == wanted

@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 
-from cms.cli.app import run
 from cms.errors import FileError
 from cms.files import lay_out
 from cms.fleet import (
@@ -30,7 +29,7 @@ from cms.fleet.sharing.files import (
     sharing_solution_from_json,
     sharing_solution_to_json,
 )
-from cms.fleet.sharing.recheck import sharing_faults
+from cms.fleet.sharing.solution import sharing_faults
 from proofs_checks import checker
 from tests.files.test_schemas import require_valid, validator
 from tests.references.sharing import drawn
@@ -109,20 +108,14 @@ def fields_in(schema: Any) -> Iterator[str]:
 
 BAD_PROBLEMS: list[tuple[Path_, Any, str]] = [
     (("margin",), 101, "margin is 101"),
-    (("margin",), "10", 'margin is "10"'),
     (("online", 0, "sm_activity"), 0.2, "expected per cent: 20"),
     (("online", 0, "weights"), [1], "online[0].weights"),
     (("online", 0, "weights", 1), -1, "is -1"),
-    (("online", 0, "weights", 1), 10**6 + 1, "is 1000001"),
     (("online", 2, "weights", 1), 5, "is 5, expected null"),
     (("online", 1, "weights", 0), 5, "is 5, expected null"),
-    (("online", 0, "running"), "trian", "'trian'"),
-    (("online", 0, "memory_total_mib"), None, "memory_total_mib"),
-    (("online", 1, "name"), "quiet", "'quiet'"),
-    (("offline", 0, "priority"), 0, "priority of offline class 'train' is 0"),
-    (("offline", 0, "cuont"), 3, "cuont"),
+    (("online", 0, "running"), "trian", "'trian'"), (("online", 1, "name"), "quiet", "'quiet'"),
     (("format",), "cms-problem", "format"),
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("path", "value", "words"), BAD_PROBLEMS)
@@ -139,33 +132,14 @@ def read(document: Document) -> Any:
 
 #: A single number or word each: plan, prices, counts, value, bound; then of the problem.
 CORRUPTIONS: list[tuple[Path_, Any]] = [
-    (("plan", 2, "count"), 501),
-    (("plan", 0, "count"), 41),
-    (("plan", 0, "count"), 0),
-    (("plan", 0, "share"), 31),
-    (("plan", 0, "offline"), "train"),
-    (("plan", 0, "online"), "quite"),
-    (("value",), SOLVED.value + 1),
-    (("upper_bound",), SOLVED.upper_bound - 1),
-    (("gap",), 1),
-    (("certificate", "online", "quiet"), 549_999),
-    (("certificate", "offline", "train"), 409_999),
-    (("certificate", "offline", "train"), -1),
-    (("certificate", "offline", "trian"), 1),
-    (("certificate", "online", "quiet"), 550_000.5),
-    (("problem_sha256",), "0" * 64),
-    (("certificate", "problem_sha256"), "0" * 64),
-    (("status",), "feasible"),
-    (("proof",), "none"),
-    (("stop_reason",), "luck"),
-    (("seconds",), -1),
-    (("history", 0, "value"), SOLVED.value + 1),
+    (("plan", 2, "count"), 501), (("plan", 0, "count"), 41), (("plan", 0, "share"), 31),
+    (("plan", 0, "offline"), "train"), (("value",), SOLVED.value + 1),
+    (("upper_bound",), SOLVED.upper_bound - 1), (("gap",), 1),
+    (("certificate", "online", "quiet"), 549_999), (("problem_sha256",), "0" * 64),
+    (("status",), "feasible"), (("proof",), "none"), (("history", 0, "value"), SOLVED.value + 1),
     (("history", 0, "upper_bound"), SOLVED.upper_bound - 1),
-    (("problem", "online", 0, "count"), 599),
-    (("problem", "offline", 1, "count"), 901),
     (("problem", "online", 0, "weights", 0), 960_001),
-    (("problem", "margin"), 11),
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("path", "value"), CORRUPTIONS)
@@ -187,16 +161,3 @@ def verdicts(problem: Document, solution: Document) -> tuple[bool, bool]:
     except FileError:
         ours = False
     return ours, not checker.check_sharing(read(problem), read(solution))
-
-
-def test_cms_check_takes_both_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    paths = [tmp_path / "problem.json", tmp_path / "share.json"]
-    for path, document in zip(paths, documents(), strict=True):
-        path.write_text(lay_out(document), "utf-8")
-    assert run(["check", *map(str, paths), "--json"]) == 0
-    said = json.loads(capsys.readouterr().out)
-    assert (said["valid"], said["placed"], said["value"]) == (True, 640, 546_200_000)
-    paths[1].write_text(json.dumps(changed(documents()[1], ("plan", 0, "count"), 41)), "utf-8")
-    assert run(["check", *map(str, paths)]) == 1
-    assert "online class 'busy' has 41 workloads" in capsys.readouterr().out
-    assert run(["check", str(paths[0])]) == 2

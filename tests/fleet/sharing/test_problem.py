@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import pickle
 from collections.abc import Sequence
 from typing import Any
 
@@ -76,27 +75,17 @@ def test_weights_may_be_a_function_that_is_asked_once_a_pair_that_may_be() -> No
     ("make", "words"),
     [
         (lambda: online(sm_activity="0.2"), "is 0.2, which looks like a fraction"),
-        (lambda: online(sm_activity=120), "is 120"),
         (lambda: online(count=-1), "count of online class 'a100-80gb 20%' is -1"),
-        (lambda: online(count=2.5), "is 2.5"),
-        (lambda: online(slowdown_limit="0.9"), "is 0.9"),
         (lambda: online(memory_mib=9, memory_total_mib=8), "memory_total_mib, 8"),
         (lambda: online(name="a\nb"), "control character"),
         (lambda: OfflineClass("train", count="3"), "count of offline class 'train' is '3'"),  # type: ignore[arg-type]
         (lambda: OfflineClass("train", count=3, priority=0), "priority of offline class"),
-        (lambda: OfflineClass("train", count=3, priority=10**7), "is 10000000"),
-        (lambda: OfflineClass("train", count=3, memory_mib=-1), "memory_mib of offline class"),
         (lambda: problem([[1, 2]]), "shape (1, 2); expected (1, 1)"),
         (lambda: problem([[1_000_001]]), "expected at most 1000000"),
         (lambda: problem([[-2]]), "weight of 'train' beside 'a100-80gb 20%, 9000 MiB' is -2"),
-        (lambda: problem([[0.5]]), "is 0.5"),
-        (lambda: problem([[True]]), "is True"),
-        (lambda: problem([["x"]]), "'x'"),
         (lambda: problem(lambda *_: 10**6 + 1), "is 1000001"),
-        (lambda: problem(lambda *_: -1), "is -1"),
         (lambda: problem([[1], [1]], online=[GPU, GPU]), "two online classes"),
         (lambda: problem(offline=["train"]), "'train'"),
-        (lambda: problem(margin=101), "margin is 101"),
         (lambda: problem(lowest_share="5"), "lowest_share is '5'"),
         (lambda: problem(online=[online(name="g")]), "online class 'g' has no memory_total_mib"),
         (lambda: problem(online=[online(running="trian")]), "nearest: 'train'"),
@@ -104,12 +93,6 @@ def test_weights_may_be_a_function_that_is_asked_once_a_pair_that_may_be() -> No
 )
 def test_what_is_odd_is_refused_by_name(make: Any, words: str) -> None:
     assert words in refusal(InvalidProblem, make)
-
-
-def test_a_priority_allows_higher_weights() -> None:
-    dear = OfflineClass("dear", count=1, priority="2.5")
-    assert problem([[2_500_000]], offline=[dear]).most == 2_500_000
-    assert "2500001" in refusal(InvalidProblem, lambda: problem([[2_500_001]], offline=[dear]))
 
 
 def test_the_digest_is_of_what_the_documentation_says_and_every_part_counts() -> None:
@@ -133,18 +116,6 @@ def test_the_digest_is_of_what_the_documentation_says_and_every_part_counts() ->
         *(problem(online=[online(**{**own, **change})]) for change in changes),
     ]  # fmt: skip
     assert len({each.sha256 for each in others}) == len(others)
-
-
-def test_a_problem_is_immutable_and_pickled() -> None:
-    given = problem()
-    for one in (given, pickle.loads(pickle.dumps(given))):
-        assert one == given != "a problem"
-        with pytest.raises(AttributeError, match="is immutable"):
-            one.weights = None
-        with pytest.raises(AttributeError, match="is immutable"):
-            del one.margin
-        with pytest.raises(ValueError, match="read-only|WRITEABLE"):
-            one.weights[0, 0] = 1
 
 
 def test_an_empty_problem_has_an_empty_answer_and_vast_counts_are_exact() -> None:

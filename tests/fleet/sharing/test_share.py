@@ -20,9 +20,7 @@ from cms.errors import (
     UnsupportedProblem,
 )
 from cms.fleet.sharing import AssignmentPrices, SharingIncumbent, SharingPlan, SharingProblem, share
-from cms.fleet.sharing.edge_problems import SHARING_CROWDS, SHARING_EDGE_PROBLEMS, posed
-from cms.testing import CHECKS
-from cms.testing.checks import Laboratory
+from cms.fleet.sharing.edge_problems import SHARING_EDGE_PROBLEMS, posed
 from tests.references.sharing import best_value
 from tests.samples import refusal
 
@@ -126,24 +124,16 @@ LOWERED = AssignmentPrices({"g0": 1}, {"w0": 9, "w1": 7})
 @pytest.mark.parametrize(
     ("claim", "words"),
     [
-        (LOWERED, "'w1' beside 'g0' is worth 9, more than their prices 1 + 7"),
-        (
-            SharingPlan({("g0", "w0"): 1, ("g1", "w1"): 1, ("g1", "w0"): 1}),
-            "the pair 'g1' and 'w1' has 1 workloads",
-        ),
+        (SharingPlan({("g0", "w0"): 1, ("g1", "w1"): 1}), "the pair 'g1' and 'w1'"),
         (SharingPlan({("g0", "w0"): 1, ("g0", "w1"): 1}), "'g0' has 2 workloads, needs at most 1"),
         (SharingPlan({("g0", "w0"): 1, ("g1", "w0"): 2}), "'w0' has 3 workloads placed"),
         (SharingPlan({("g0", "w0"): 1, ("g9", "w0"): 1}), "online class 'g9'"),
-        (SharingPlan({("g0", "w0"): 1, ("g0", "x0"): 1}), "offline class 'x0'"),
         (AssignmentPrices({"g7": 9}, {}), "online class 'g7'"),
-        (AssignmentPrices({}, {"w7": 9}), "offline class 'w7'"),
         (AssignmentPrices({}, {}), "is worth 10, more than their prices 0 + 0"),
         (Boastful({("g0", "w0"): 1}), "'Boastful'"),
-        (Generous({}, {"w0": 10, "w1": 9}), "'Generous'"),
-        (cms.Schedule(), "'Schedule'"),
-        (cms.SolverBound(3, "oracle"), "a solver's word"),
+        (Generous({}, {"w0": 10, "w1": 9}), "'Generous'"), (cms.Schedule(), "'Schedule'"),
     ],
-)
+)  # fmt: skip
 def test_a_false_claim_is_named(claim: object, words: str) -> None:
     assert words in refusal(AlgorithmError, share, CROSSED, Claims(claim))
 
@@ -154,24 +144,6 @@ def test_prices_that_hold_prove_and_dearer_ones_leave_a_gap() -> None:
     assert (raised.status, raised.gap) == (Status.FEASIBLE, 1)
 
 
-@pytest.mark.parametrize(
-    ("error", "make", "given", "words"),
-    [
-        (InvalidSchedule, SharingPlan, ([("g0", "w0", 1)],), "counts is"),
-        (InvalidSchedule, SharingPlan, ({"g0": 1},), "the key 'g0'"),
-        (InvalidSchedule, SharingPlan, ({("g0", ""): 1},), "offline class name is ''"),
-        (InvalidSchedule, SharingPlan, ({("g0", "w0"): 0},), "is 0"),
-        (InvalidSchedule, SharingPlan, ({("g0", "w0"): 1.0},), "is 1.0"),
-        (InvalidCertificate, AssignmentPrices, ({"g0": -1}, {}), "online class 'g0' is -1"),
-        (InvalidCertificate, AssignmentPrices, ({}, {"w0": 0.5}), "offline class 'w0' is 0.5"),
-        (InvalidCertificate, AssignmentPrices, ({}, [5]), "offline classes are [5]"),
-        (InvalidCertificate, AssignmentPrices, ({"": 1}, {}), "online class name is ''"),
-    ],
-)
-def test_odd_plans_and_prices_are_refused(error: Any, make: Any, given: Any, words: str) -> None:
-    assert words in refusal(error, make, *given)
-
-
 def test_prices_of_any_size_are_compared_exactly() -> None:
     vast = 10**40
     prices = AssignmentPrices({"g0": vast}, {"w0": vast})
@@ -180,37 +152,3 @@ def test_prices_of_any_size_are_compared_exactly() -> None:
     assert AssignmentPrices({"g0": 7}, {}).upper_bound(beyond) == 7 * 10**30
     low, two = AssignmentPrices({"g1": vast, "g0": 10}, {}), posed([1, 1], [1], [[11], [11]])
     assert "'g0'" in refusal(InvalidCertificate, low.upper_bound, two)
-
-
-def test_plans_and_prices_are_immutable_and_equal_by_content() -> None:
-    plan, prices = SharingPlan({("g0", "w0"): 1}), AssignmentPrices({"g0": 1, "g1": 0}, {})
-    for thing in (plan, prices):
-        with pytest.raises(AttributeError, match="immutable"):
-            thing.counts = {}
-        assert pickle.loads(pickle.dumps(thing)) == thing != "thing"
-    assert dict(prices.online) == {"g0": 1}
-
-
-def test_an_algorithm_of_a_third_party_is_tried_on_problems_of_sharing() -> None:
-    class Greedy(Claims):
-        def run(self, problem: SharingProblem, options: Any, budget: Any) -> Iterator[Any]:
-            left = {work.name: work.count for work in problem.offline}
-            counts = {}
-            for gpus in problem.online:
-                free = gpus.count
-                for work in problem.offline:
-                    n = min(free, left[work.name])
-                    if n and problem.weight(gpus.name, work.name) is not None:
-                        counts[gpus.name, work.name] = n
-                        free, left[work.name] = free - n, left[work.name] - n
-            yield SharingPlan(counts)
-
-    assert Laboratory(Greedy()).problems == SHARING_EDGE_PROBLEMS
-    assert Laboratory(Greedy()).crowds[-1] in SHARING_CROWDS
-    laboratory = Laboratory(Greedy(), SHARING_EDGE_PROBLEMS[6:9], seeds=[0])
-    results = [check.result(laboratory) for check in CHECKS if check.name != "clock"]
-    assert not [result for result in results if not result.passed]
-    liar = Claims(SharingPlan({("g0", "w0"): 2}))
-    laboratory = Laboratory(liar, SHARING_EDGE_PROBLEMS[6:9], seeds=[0])
-    failed = [check.name for check in CHECKS[:4] if not check.result(laboratory).passed]
-    assert failed == ["claims"]

@@ -84,13 +84,9 @@ def read_waiting(path: Path) -> object:
         (read_online, ONLINE.replace("n1/1", "n1/0"), 'table.csv:3:1: gpu "n1/0"'),
         (read_online, ONLINE.replace("model", "modell"), "'modell'"),
         (read_online, ONLINE.replace("rack", "slo_ms"), "'slo_ms'"),
-        (read_online, ONLINE.replace("1.2,r1", "0.9,r1"), "is 0.9"),
         (read_online, ONLINE.replace("20.2", "x"), 'table.csv:2:10: sm_activity is "x"'),
-        (read_online, "gpu,device\n1,2\n", "sm_activity"),
         (read_offline, OFFLINE.replace("index", "train"), 'table.csv:3:1: workload "train"'),
-        (read_offline, OFFLINE.replace("resnet50,1", "resnet50,0"), "is 0"),
         (read_offline, OFFLINE.replace("3,", "3.5,"), 'table.csv:2:13: count is "3.5"'),
-        (read_measured_pairs, PAIRS.replace("0.7", "1.7"), "offline_throughput is 1.7"),
         (
             read_measured_pairs,
             PAIRS.replace("\n", ",1\n").replace("slowdown,1", "slowdown,slo"),
@@ -98,14 +94,10 @@ def read_waiting(path: Path) -> object:
         ),
         (read_measured_pairs, PAIRS.replace("70", "20"), "a share of 20; the first is line 2"),
         (read_measured_pairs, PAIRS.replace("70", "170"), "share is 170"),
-        (read_measured_pairs, PAIRS.replace("1.05", "0"), 'online_slowdown is "0"'),
         (read_waiting, "workload,memory_mib\nx,0\n", "waiting_s"),
-        (read_waiting, "workload,memory_mib,waiting_s\nx,0,-5\n", "-5"),
         (read_waiting, "workload,memory_mib,waiting_s\nx,0,1e12\n", "the priority is"),
-        (read_waiting, "workload,memory_mib,waited_s\nx,0,7\n", "waited_s"),
         (read_profiles, "model\nbert\n", "table.csv:2"),
         (read_profiles, "model,batch\nbert,1\nbert,2\n", "a second row for 'bert'"),
-        (read_profiles, "batch\n1\n", "'model'"),
     ],
 )
 def test_an_odd_table_is_refused_where_it_is_odd(

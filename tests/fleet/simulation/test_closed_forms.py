@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from bench.loads import late_share
 from cms.fleet.simulation import ModelledService, Poisson, RateChange, Verdict, simulate
 from cms.fleet.simulation.kernel import ALONE, advance, advance_lists
 from cms.fleet.simulation.model import stations_of
@@ -66,42 +67,6 @@ def test_exponential_times_wait_as_erlang_says(servers: int, load: str) -> None:
     assert abs(mean / mean_ns - expected) < 3 * error / mean_ns
 
 
-def late_share(batch: int, ratio: float, load: float) -> float:
-    """Late share of one process with padded batches: the exact chain of its batch starts."""
-    a, size = load * batch, 12 * batch + 60
-
-    def at_least(n: int, mean: float) -> float:
-        if n <= 0:
-            return 1.0
-        term, below = math.exp(-mean), 0.0
-        for k in range(n):
-            below += term
-            term *= mean / (k + 1)
-        return 1.0 - below
-
-    def area(x: float, n: int) -> float:  # of P(N(t) >= n) for t from 0 to x
-        return x if n <= 0 else x * at_least(n, a * x) - n / a * at_least(n + 1, a * x)
-
-    arrivals = [math.exp(-a + k * math.log(a) - math.lgamma(k + 1)) for k in range(size)]
-    step = np.zeros((size, size))
-    for w in range(size):
-        for k, chance in enumerate(arrivals):
-            step[w, min(max(w + k - batch, 0), size - 1)] += chance
-    waiting = np.linalg.lstsq(
-        np.vstack([step.T - np.eye(size), np.ones(size)]), np.r_[np.zeros(size), 1.0], rcond=None
-    )[0]
-    first = math.floor(ratio - 2)
-    turn = first + 1 - (ratio - 2)  # from this phase on one more batch is in time
-    late = sum(
-        chance * (
-            area(turn, (first + 1) * batch - w)
-            + area(1.0, (first + 2) * batch - w) - area(turn, (first + 2) * batch - w)
-        )
-        for w, chance in enumerate(waiting)
-    )  # fmt: skip
-    return float(a * late / (a + waiting[0] * math.exp(-a)))
-
-
 @pytest.mark.parametrize(
     ("batch", "ratio", "load"),
     [
@@ -113,7 +78,7 @@ def late_share(batch: int, ratio: float, load: float) -> float:
 def test_padded_batches_are_late_as_often_as_the_exact_chain_says(
     batch: int, ratio: float, load: float
 ) -> None:
-    expected = late_share(batch, ratio, load)
+    expected = late_share(load * batch, batch, Fraction(str(ratio)))
     assert expected == pytest.approx(0.01, rel=0.1)
     padded = instance(batch=batch, ns=10 * MS)
     rate = Fraction(str(load)) * padded.capacity

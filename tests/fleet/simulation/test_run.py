@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import signal
 import threading
 from fractions import Fraction
@@ -11,8 +10,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from cms import solve
 from cms.errors import FileError, InvalidOption
@@ -23,7 +20,6 @@ from cms.fleet.simulation import (
     Change,
     EachItsOwn,
     Failure,
-    Gamma,
     ModelledInstance,
     Poisson,
     RateChange,
@@ -41,7 +37,7 @@ from cms.fleet.simulation import (
 from cms.fleet.simulation.plan_model import batch_ns
 from tests.files.test_schemas import require_valid
 from tests.fleet.plans import mixed_plan
-from tests.fleet.simulation.cases import MS, Given, instance, service
+from tests.fleet.simulation.cases import MS, instance, service
 from tests.samples import few
 
 
@@ -81,32 +77,6 @@ def test_a_run_is_the_same_whatever_the_threads_the_loop_and_the_other_services(
 # --- events ---------------------------------------------------------------------------------------
 
 
-def test_a_surge_lasts_as_long_as_it_is_said_to() -> None:
-    asked = service(instance(batch=8), rate=200)
-    events = [RateChange(10, 2), RateChange(20, 1), RateChange(25, 0), RateChange(30, 1)]
-    (found,) = simulate([asked], seconds=40, events=events).services
-    line = found.timeline
-    assert line is not None
-    times = np.arange(len(line.requests)) * line.cell_ns / 10**9
-    for first, last, wanted in ((0, 10, 2000), (10, 20, 4000), (20, 25, 1000), (30, 40, 2000)):
-        counted = np.array(line.requests)[(first <= times) & (times < last)].sum()
-        assert abs(counted - wanted) <= 4 * wanted**0.5 + 2
-    assert not np.array(line.requests)[(times >= 25) & (times < 30)].any()
-
-
-@pytest.mark.parametrize("plain", [True, False])
-def test_a_failure_hits_the_batch_under_way(plain: bool) -> None:
-    """Of 0 to 10 ms on an instance that dies at 5 ms: it begins anew on the other one."""
-    asked = service(instance(), instance(), rate=1, limit=12 * MS)
-    dies = Failure("0.005", service="chat", instance=0)
-    for how, counts in (("retry", (1, 0, 1, 15 * MS)), ("lose", (0, 1, 1, 0))):
-        (found,) = simulate(
-            [asked], Given((0,)), "round_robin", requests=1, events=[dies], plain=plain,
-            on_failure=how,
-        ).services  # fmt: skip
-        assert (found.retried, found.lost, found.late, found.max_ns) == counts
-
-
 def test_what_remains_after_a_failure_suffices_or_not_as_the_loads_say() -> None:
     """Of k instances at load r one fails: r k / (k - 1) < 1 decides."""
     for k, load in ((2, "0.4"), (2, "0.7"), (5, "0.7"), (5, "0.9")):
@@ -117,20 +87,6 @@ def test_what_remains_after_a_failure_suffices_or_not_as_the_loads_say() -> None
         (failure,) = run.services[0].recoveries
         assert failure.back_after_seconds is not None
         assert (failure.back_after_seconds < 1) == (Fraction(load) * k / (k - 1) < 1)
-
-
-def test_instances_appear_warm_up_drain_and_go_or_are_all_down() -> None:
-    new = ModelledInstance(Fraction(9), 4, (10 * MS,), gpu=7)
-    change = Change(5, "chat", (new,), warm_up_seconds=5, leave=(0,))
-    asked = service(instance(gpu=0), rate=60)
-    found = simulate([asked], seconds=20, events=[change, Failure(15, gpu=0)]).services[0]
-    # nobody serves from second 5 to 10; what failed had drained
-    assert abs(found.lost - 300) < 80
-    assert found.retried == 0
-    (down,) = simulate([service(instance())], seconds=2, events=[Failure(1, gpu=0)]).services
-    assert 0 < down.lost < down.requests
-    assert down.recoveries[0].back_after_seconds is None
-    assert down.cause.endswith("requests were lost")
 
 
 # --- verdicts -------------------------------------------------------------------------------------
@@ -178,15 +134,6 @@ def test_equal_weights_break_the_limit_of_unlike_instances_and_the_cause_is_name
     assert "instance 1 got 51 % of the requests and has 20 % of the supply" in broken.cause
 
 
-def test_bursts_and_gamma_gaps_are_as_many_as_the_rate_says() -> None:
-    asked = [service(instance(batch=8), name=name) for name in ("a", "b", "c")]
-    how = EachItsOwn({"a": Gamma(4), "b": Bursts(3, "0.2", "0.5")}, Poisson())
-    found = simulate(asked, how, requests=4_000)
-    assert found.arrivals == "Poisson (a: gamma:4, b: bursts:3,0.2,0.5)"
-    assert all(abs(float(each.seconds) - 40) < 6 for each in found.services)
-    assert found.service("c").mean_ns < found.service("a").mean_ns
-
-
 # --- plans ----------------------------------------------------------------------------------------
 
 
@@ -215,23 +162,15 @@ RECORDED = Replay({"": np.array([0, 10**9])}, "recorded", scaled=False)
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        ({"routing": "shortest"}, "nearest: 'shortest_queue'"),
-        ({"seconds": 0}, "0 seconds"),
-        ({"requests": 0}, "requests"),
-        ({"rate": -1}, "rates"),
-        ({"rate": 2, "arrivals": RECORDED}, "recorded"),
+        ({"routing": "shortest"}, "nearest: 'shortest_queue'"), ({"rate": -1}, "rates"),
         ({"rate": 2, "arrivals": EachItsOwn({"chat": RECORDED}, Poisson())}, "recorded"),
         ({"arrivals": Bursts(3, "0.2", "1e-12")}, "no more than 64"),
-        ({"arrivals": Bursts(3, "0.2", "1e9")}, "years away"),
-        ({"seed": -1}, "seed"),
-        ({"threads": 0}, "threads"),
-        ({"on_failure": "pray"}, "'pray'"),
-        ({"seconds": 10**12}, "nine years"),
+        ({"on_failure": "pray"}, "'pray'"), ({"seconds": 10**12}, "nine years"),
         ({"events": [RateChange(1, 2, "chatt")]}, "nearest: 'chat'"),
         ({"events": [Failure(1, gpu=9)]}, "GPU 9"),
         ({"events": [Weights(1, "chat", 5, 0)]}, "no instance 5"),
     ],
-)
+)  # fmt: skip
 def test_an_argument_that_cannot_be_meant_is_named(arguments: dict[str, Any], says: str) -> None:
     with pytest.raises(InvalidOption, match=says):
         simulate([service(instance())], **({"requests": 10} | arguments))
@@ -240,18 +179,14 @@ def test_an_argument_that_cannot_be_meant_is_named(arguments: dict[str, Any], sa
 @pytest.mark.parametrize(
     "make",
     [
-        lambda: Gamma(0),
-        lambda: Bursts(3, "0.5", 1),
-        lambda: Failure(1),
-        lambda: Failure(1, gpu=1, service="chat", instance=0),
-        lambda: RateChange(-1, 1),
+        lambda: Bursts(3, "0.5", 1), lambda: Failure(1), lambda: RateChange(-1, 1),
         lambda: ModelledInstance(Fraction(1), 0, (1,)),
         lambda: ModelledInstance(Fraction(1), 1, (1,), queue="nowhere"),
         lambda: simulate([service(instance(), rate=Fraction(1, 10**6))], requests=1_000),
         lambda: simulate([service(instance(), rate=10**9)], requests=10),
         lambda: simulate([service(instance(ns=10**15))], requests=1_000),
     ],
-)
+)  # fmt: skip
 def test_what_cannot_be_meant_or_held_in_nanoseconds_is_refused(make: Any) -> None:
     with pytest.raises(InvalidOption):
         make()
@@ -304,21 +239,6 @@ def test_a_simulation_is_read_as_it_was_written(tmp_path: Path) -> None:
         require_valid("simulation", simulation_to_json(found))
     with pytest.raises(FileError, match="cms-simulation"):
         simulation_from_json({"format": "cms-plan", "schema": 1})
-
-
-@given(st.data())
-@settings(max_examples=20)
-def test_a_changed_document_is_read_or_refused_with_its_place(data: st.DataObject) -> None:
-    document = json.loads(text_of(_EVENTFUL))
-    place: Any = document
-    while isinstance(place, dict | list) and place:
-        key = data.draw(st.sampled_from(sorted(place) if isinstance(place, dict) else [0, -1]))
-        parent, place = place, place[key]
-    parent[key] = data.draw(st.sampled_from([None, "", -1, 2.5, [], {}, True, "kept", 10**30]))
-    try:
-        simulation_from_json(document)
-    except FileError as fault:
-        assert str(fault).startswith("<document>: ")  # noqa: PT017
 
 
 _EVENTFUL = eventful()

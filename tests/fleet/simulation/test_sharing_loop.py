@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from bench.sharing_figures.day import day_figure, measured
+from bench.sharing_figures.day import day_figure
 from cms.errors import InvalidOption, InvalidSchedule
 from cms.files.documents import document_text
 from cms.fleet.published import MonitorState, MonitorTimes, monitor_step
@@ -221,13 +221,6 @@ def test_the_limit_is_kept_with_protection_and_broken_without() -> None:
     assert not [line for line in lines if not line.holds]
 
 
-def test_a_predictor_that_forbids_by_what_is_expected_lets_more_be_done() -> None:
-    """Of measured pairs; a day with all of it is figure 12."""
-    found = measured(26, 1, model="ridge").days
-    upper, expected = (found[by, True]["muxflow"] for by in ("upper", "expected"))
-    assert upper.throughput < expected.throughput
-
-
 def test_the_longest_wait_is_shorter_where_waiting_counts_and_a_little_less_is_done() -> None:
     """There is always a better job than the one that waits; who foresees does not heed waiting."""
     problem = SharingProblem(
@@ -271,11 +264,8 @@ def test_a_day_can_be_stopped_and_no_gpu_and_no_job_are_a_day_too() -> None:
         (lambda: played(policies=["muxflw"]), "nearest: 'muxflow'"),
         (lambda: played(policies=[]), "no policy"),
         (lambda: played(problem=posed(gpus=10**12)), "1000000000000 GPUs"),
-        (lambda: played(problem=posed(jobs=10**12)), "1000000000000 workloads"),
         (lambda: played(problem=posed(gpus=10_000), terms=Terms(hours=744)), "744 hours"),
         (lambda: Terms(hours=0), "hours is 0"),
-        (lambda: Terms(quantile=0), "quantile is 0"),
-        (lambda: Terms(stay=-1), "stay is -1"),
         (lambda: Terms(restart=1.5), "restart is 1.5"),  # type: ignore[arg-type]
         (lambda: Terms(protection="on"), "protection is 'on'"),  # type: ignore[arg-type]
     ],

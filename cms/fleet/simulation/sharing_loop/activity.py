@@ -164,5 +164,4 @@ class Traced:
             )
         step = self.activities.step_s
         place = at * step.denominator // step.numerator % len(steps)
-        found: NDArray[np.int64] = np.array(steps, dtype=np.int64)[place]
-        return found
+        return np.asarray(np.array(steps, dtype=np.int64)[place])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from fractions import Fraction
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from ....values.names import nearest
 from ...published.muxflow_metrics import monitor_preset
 from ...sharing.problem import SharingProblem
 from ...sharing.weights import MeasuredPair
-from .activity import Diurnal
+from .activity import Diurnal, Traced
 from .fleet import MILLION, MINUTE, UNLIMITED, Beliefs, Fleet
 from .latency import replayed
 from .loop import POLICIES, Policy, Scene, play
@@ -29,21 +29,10 @@ if TYPE_CHECKING:
     from ...published.muxflow_monitor import MonitorTimes
     from ...sharing.plan import SharingPlan
     from ...sharing.problem import WeightFunction
-    from .backlog import Backlog
-    from .felt import Felt
+    from .backlog import Backlog, Felt
 
 #: GPUs times minutes: noise takes some tens of bytes each while it is drawn.
 _MOST_MINUTES = 3 * 10**7
-
-
-class ActivityOfDay(Protocol):
-    """How busy online sides are; :class:`Diurnal` and :class:`Traced` are two of these."""
-
-    def minutes(
-        self, problem: SharingProblem, fleet: Fleet, begin: int, end: int, seed: int
-    ) -> NDArray[np.int64]:
-        """Return activities; see :meth:`Diurnal.minutes`."""
-        ...
 
 
 def share_day(
@@ -51,7 +40,7 @@ def share_day(
     truth: Iterable[MeasuredPair],
     *,
     sees: WeightFunction | None = None,
-    activity: ActivityOfDay | None = None,
+    activity: Diurnal | Traced | None = None,
     terms: Terms | None = None,
     policies: Iterable[str] = ("muxflow", "dedicated", "time_sharing", "random", "clairvoyant"),
     plan: SharingPlan | None = None,
@@ -155,7 +144,7 @@ def _scene(
     problem: SharingProblem,
     truth: tuple[MeasuredPair, ...],
     sees: WeightFunction | None,
-    activity: ActivityOfDay,
+    activity: Diurnal | Traced,
     terms: Terms,
     times: MonitorTimes,
     seed: int,

@@ -14,8 +14,7 @@ from ...published.muxflow_metrics import Metric
 from ...published.muxflow_monitor import ACTIONS
 from ...published.muxflow_monitor_arrays import MonitorStates, monitor_signals, monitor_steps
 from ...sharing.share_rule import sm_share
-from .backlog import Backlog
-from .felt import Felt
+from .backlog import Backlog, Felt
 from .fleet import MILLION, NOBODY, Beliefs, Fleet
 from .matching import Matcher, aged, spread
 from .truth import Truth
@@ -113,8 +112,7 @@ class Scene:
         window = np.sort(self.activity[tick : tick + self.terms.interval], axis=0)
         part = exact(self.terms.quantile, "quantile") * len(window)
         place = max(-(-part.numerator // part.denominator), 1) - 1
-        found: NDArray[np.int64] = -(-window[place].astype(np.int64) // 100)
-        return found
+        return np.asarray(-(-window[place].astype(np.int64) // 100))
 
 
 class _Run:

@@ -43,16 +43,8 @@ class Matcher:
     ) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
         """Match GPUs with jobs; returned is what :func:`spread` returns.
 
-        Parameters
-        ----------
-        weights : numpy.ndarray of int64, shape (n, K)
-            -1 where a pair is forbidden.
-        running, moved : numpy.ndarray of int64, shape (n,)
-            As for :func:`spread`.
-        jobs : numpy.ndarray of int64, shape (K,)
-            How many there are of each class, those that run among them.
-        turn : int
-            Which matching it is; with the seed it begins the random numbers.
+        Weights have the shape (n, K), with -1 where a pair is forbidden; jobs are counted by class,
+        those that run among them. The number of the turn with the seed begins the random numbers.
         """
         n = len(running)
         if not n or not jobs.any():
@@ -88,21 +80,8 @@ def spread(
 ) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
     """Give every GPU of a class what a valid plan has for the class; who runs there stays.
 
-    Parameters
-    ----------
-    problem : SharingProblem
-    plan : SharingPlan
-    of_class : numpy.ndarray of int64, shape (n,)
-        Which online class each GPU is of.
-    running : numpy.ndarray of int64, shape (n,)
-        The offline class there now, or -1.
-    moved : numpy.ndarray of int64, shape (n,)
-        Of GPUs that run the same, those with the smallest numbers keep it.
-
-    Returns
-    -------
-    (numpy.ndarray of int64, numpy.ndarray of bool)
-        The offline class on each GPU, or -1; and whether it is what ran there.
+    Of GPUs that run the same, those that moved the least keep it. Returned are the offline class
+    on each GPU, or -1, and whether it is what ran there.
     """
     work = np.full(len(of_class), NOBODY, dtype=np.int64)
     stays = np.zeros(len(of_class), dtype=np.bool_)

@@ -36,19 +36,13 @@ class Truth:
     Where the online side and the share together want more SMs than there are, each gets its part
     of them: with a demand of d > 100 per cent the throughput is 100 / d times as much, and the
     slowdown d / 100 times. That is a model, and no measurement.
-
-    Attributes
-    ----------
-    throughput, slowdown : numpy.ndarray of int64, shape (P, K, 101)
-        In millionths, by profile, workload and share.
-    runs : numpy.ndarray of bool, shape (P, K)
-        Whether the pair was measured.
     """
 
     def __init__(self, fleet: Fleet, pairs: Iterable[MeasuredPair]) -> None:
         table = by_models(pairs)
         _refuse_strangers(fleet, table)
         shape = len(fleet.profiles), len(fleet.work)
+        # by profile, workload and share: whether it was measured, and in millionths
         self.runs = np.zeros(shape, dtype=np.bool_)
         self.throughput = np.zeros((*shape, 101), dtype=np.int64)
         self.slowdown = np.full((*shape, 101), MILLION, dtype=np.int64)
@@ -79,12 +73,6 @@ class LineWeights:
 
     :func:`cms.fleet.sharing.table_weights` is more careful: it takes what was measured, and no line
     between. A pair is forbidden if it was not measured, or its slowdown is beyond the limit.
-
-    Parameters
-    ----------
-    pairs : iterable of MeasuredPair
-    margin, lowest_share : int
-        Those of the problem.
     """
 
     def __init__(self, pairs: Iterable[MeasuredPair], margin: int, lowest_share: int) -> None:
