@@ -86,7 +86,6 @@ EXACT = (
     "cms.fleet.published.muxflow_protection",
     "cms.fleet.sharing.certificate",
     "cms.fleet.sharing.problem",
-    "cms.fleet.sharing.referee",
     "proofs_checks.checker",
 )
 KERNEL = ("cms.knapsack.pricing", "cms.knapsack.covering", "cms.knapsack.kinds")

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from ...errors import InvalidProblem
 from ...values.numbers import Number, exact, shown, whole
-from ..sharing.share_rule import checked_percent
+from ..sharing.classes import checked_percent
 
 
 class MemoryQuota:

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from ...referee.kinds import referee_of
 from .bucketing import Buckets, buckets
-from .certificate import AssignmentPrices
-from .classes import OfflineClass, OnlineClass
+from .certificate import AssignmentPrices, SharingReferee
+from .classes import OfflineClass, OnlineClass, sm_share, waited_priority
 from .files import (
     read_sharing_problem,
     read_sharing_solution,
@@ -19,10 +19,7 @@ from .plan import Assigned, NamedGpus, Pair, SharingPlan, assign, write_assignme
 from .predictor import PredictedWeights, read_predictor, train_predictor, write_predictor
 from .problem import SharingProblem
 from .profiles import Profiles, probed, read_profiles, write_profiles
-from .referee import SharingReferee
-from .share import share
-from .share_rule import sm_share, waited_priority
-from .solution import SharingIncumbent, SharingSolution, sharing_faults
+from .solution import SharingIncumbent, SharingSolution, share, sharing_faults
 from .tables import read_measured_pairs, read_named_gpus, read_offline, read_online
 from .weights import MeasuredPair, Slowdown, TableWeights, table_weights
 

@@ -39,18 +39,8 @@ def buckets(
 
     A plan of ``up`` is one for the true activities and worth no less there, and such a plan is one
     of ``down`` and worth no less there, if no weight rises on the way: one that rises is refused.
-
-    Parameters
-    ----------
-    online : iterable of OnlineClass
-        Their own names are lost: a class of a problem is called by what tells it apart.
-    offline : iterable of OfflineClass
-    weights : callable
-        As for :class:`SharingProblem`; of the online class only its activity is another.
-    step : int, default 1
-        In whole per cent, 1 to 100.
-    margin, lowest_share : int
-        As for :class:`SharingProblem`.
+    Online classes lose their own names. A step is in whole per cent, 1 to 100; weights, of which
+    only activities differ, and the rest are as for :class:`SharingProblem`.
     """
     width = whole(step, "step", least=1)
     work = each_of(offline, OfflineClass, "offline")

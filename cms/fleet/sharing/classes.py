@@ -6,7 +6,7 @@ from dataclasses import dataclass, fields
 from fractions import Fraction
 from typing import Any
 
-from ...errors import InvalidProblem
+from ...errors import InvalidOption, InvalidProblem
 from ...values.names import checked_name
 from ...values.numbers import Number, exact, shown, whole
 
@@ -14,49 +14,25 @@ from ...values.numbers import Number, exact, shown, whole
 FULL_WEIGHT = 10**6
 #: Weights stay below 2^40, so that sums along any path of prices fit into int64.
 HIGHEST_PRIORITY = 10**6
+#: Steps in which waiting counts, in each scale: so classes stay few.
+WAITING_STEPS = 4
 
 
 @dataclass(frozen=True, slots=True, init=False)
 class OnlineClass:
-    """GPUs that are alike: in device, in what runs on them online, in what that leaves.
+    """GPUs that are alike: in device, in what runs on them online, in what that leaves."""
 
-    Parameters
-    ----------
-    device : str
-        The device's name, such as ``a100-80gb``.
-    count : int
-        Number of GPUs.
-    sm_activity : number
-        Of the online side, in per cent of the SMs, 0 to 100; shares round it up.
-    memory_mib : number, default 0
-        What the online side occupies, in MiB.
-    memory_total_mib : number, optional
-        What the device has, in MiB; None if nobody asks for memory.
-    model : str, default ""
-        What runs online, as tables of measured pairs call it.
-    slowdown_limit : number, optional
-        How many times slower its requests may become, >= 1; None for no limit.
-    running : str, optional
-        The offline class that runs there now, where that is known.
-    name : str, optional
-        By default what tells it apart: device, activity, model, memory, limit, what runs.
-
-    Examples
-    --------
-    >>> online = OnlineClass("a100-80gb", count=600, sm_activity="22.5", slowdown_limit="1.2")
-    >>> online.name
-    'a100-80gb 22.5%, limit 1.2'
-    """
-
-    name: str
-    count: int
-    device: str
+    name: str  #: By default what tells it apart: device, activity, model, memory, limit, what runs.
+    count: int  #: Of GPUs
+    device: str  #: Its name, such as ``a100-80gb``
+    #: Of the online side, in per cent of the SMs, 0 to 100; shares round it up.
     sm_activity: Fraction
-    memory_mib: Fraction
-    memory_total_mib: Fraction | None
-    model: str
+    memory_mib: Fraction  #: What the online side occupies
+    memory_total_mib: Fraction | None  #: What the device has; None if nobody asks for memory.
+    model: str  #: What runs online, as tables of measured pairs call it
+    #: How many times slower its requests may become, >= 1; None for no limit.
     slowdown_limit: Fraction | None
-    running: str | None
+    running: str | None  #: The offline class that runs there now, where that is known
 
     def __init__(
         self,
@@ -121,26 +97,13 @@ class OnlineClass:
 
 @dataclass(frozen=True, slots=True, init=False)
 class OfflineClass:
-    """Offline workloads that are alike: each wants a share of one GPU beside an online service.
-
-    Parameters
-    ----------
-    name : str
-    count : int
-        Number of workloads.
-    memory_mib : number, default 0
-        What one of them needs, in MiB.
-    model : str, optional
-        As tables of measured pairs call it; by default the name.
-    priority : number, default 1
-        How much its throughput counts, > 0, at most a million.
-    """
+    """Offline workloads that are alike: each wants a share of one GPU beside an online service."""
 
     name: str
     count: int
-    memory_mib: Fraction
-    model: str
-    priority: Fraction
+    memory_mib: Fraction  #: What one of them needs
+    model: str  #: As tables of measured pairs call it; by default the name.
+    priority: Fraction  #: How much its throughput counts, > 0, at most a million
 
     def __init__(
         self,
@@ -181,3 +144,45 @@ def misfit(online: OnlineClass, offline: OfflineClass) -> bool:
             f"class {online.name!r} has no memory_total_mib; give what its device has"
         )
     return online.memory_mib + offline.memory_mib > online.memory_total_mib
+
+
+# --- the share that is left for offline work, and what waiting counts for -------------------------
+
+
+def sm_share(activity: Number, margin: int, lowest: int, *, clamp: bool = False) -> int:
+    """Return the share of the SMs that offline work may have beside an online activity.
+
+    It is what activity, rounded up, and margin leave, in whole per cent; 0, so nobody, if that is
+    below the lowest share, or that one all the same where it is to clamp: busy GPUs then have less free
+    than the margin. It never rises with activity or margin. The activity is best a high quantile of
+    the time until shares change.
+    """
+    part = exact(activity, "activity")
+    if part > 100:
+        raise InvalidProblem(f"activity is {shown(part)}; expected per cent, 0 to 100")
+    checked_percent(margin, "margin")
+    checked_percent(lowest, "lowest share")
+    left = 100 + (-part.numerator // part.denominator) - margin
+    if left >= lowest:
+        return max(left, 0)
+    return lowest if clamp else 0
+
+
+def checked_percent(value: object, what: str) -> int:
+    """Return a whole number from 0 to 100, or raise InvalidProblem."""
+    number = whole(value, what, least=0)
+    if number > 100:
+        raise InvalidProblem(f"{what} is {shown(number)}; expected whole per cent, 0 to 100")
+    return number
+
+
+def waited_priority(priority: Number, waiting: Number, scale: Number) -> Fraction:
+    """Return priority x (1 + waiting / scale), with the quotient rounded down to quarters.
+
+    It is a priority like any other: matching stays exact, with a proof for these weights. Waiting
+    and scale are in the same unit.
+    """
+    of, waited, unit = exact(priority, "priority"), exact(waiting, "waiting"), exact(scale, "scale")
+    if unit == 0:
+        raise InvalidOption(f"scale is {shown(unit)}; expected a time > 0")
+    return of + of * (WAITING_STEPS * waited // unit) / WAITING_STEPS

@@ -17,8 +17,7 @@ from ...values.arrays import read_only
 from ...values.frozen import FrozenMap, Immutable
 from ...values.names import nearest
 from ...values.numbers import shown, shown_object, whole
-from .classes import OfflineClass, OnlineClass, misfit
-from .share_rule import checked_percent, sm_share
+from .classes import OfflineClass, OnlineClass, checked_percent, misfit, sm_share
 
 if TYPE_CHECKING:
     from typing import TypeAlias
@@ -59,31 +58,16 @@ class SharingProblem(Immutable):
         Kept free on every GPU, in whole per cent.
     lowest_share : int, default 5
         A GPU with a smaller share left takes nobody, in whole per cent.
-
-    Attributes
-    ----------
-    weights : numpy.ndarray of int64, shape (G, K), read-only
-        -1 where a pair is forbidden: by the weights given, for want of a share or of memory.
-    shares : tuple of int
-        Of each online class, in whole per cent.
-
-    Examples
-    --------
-    >>> problem = SharingProblem(
-    ...     online=[OnlineClass("a100-80gb", count=600, sm_activity=23)],
-    ...     offline=[OfflineClass("train", count=400), OfflineClass("index", count=900)],
-    ...     weights=[[640_000, 550_000]],
-    ... )
-    >>> problem, problem.shares
-    (SharingProblem(600 GPUs in 1 classes, 1300 workloads in 2 classes), (67,))
     """
 
     online: tuple[OnlineClass, ...]
     offline: tuple[OfflineClass, ...]
+    #: Read-only, shape (G, K); -1 where a pair is forbidden: as given, or for want of a share or of
+    #: memory.
     weights: NDArray[np.int64]
     margin: int
     lowest_share: int
-    shares: tuple[int, ...]
+    shares: tuple[int, ...]  #: Of each online class, in whole per cent
 
     def __init__(
         self,

@@ -28,16 +28,9 @@ _LARGEST = 10**300
 class Profiles:
     """Counters and other properties of workloads, by model and device.
 
-    Parameters
-    ----------
-    rows : Mapping[tuple[str, str], Mapping[str, Fraction or str or None]]
-        By model and device, ``""`` for any device, what is known of it. A column holds numbers (of
-        at most 300 digits) or words, in all rows alike.
-
-    Attributes
-    ----------
-    numbers, words : tuple of str
-        The columns.
+    Rows are by model and device, ``""`` for any device. A column holds numbers (of at most 300
+    digits) or words, in all rows alike; None where nothing is known. The columns are `numbers` and
+    `words`.
     """
 
     __slots__ = ("_rows", "numbers", "words")
@@ -83,12 +76,9 @@ class Profiles:
 def read_profiles(path: StrPath) -> Profiles:
     """Read profiles of workloads, a row for each model, or each model and device.
 
-    Parameters
-    ----------
-    path : str or path-like
-        A column ``model``, and others as they are: ``device`` (empty, or no such column: any), and
-        properties such as ``family``, ``batch``, ``sm_activity``. A column of which some cell is no
-        number holds words; cells may be empty.
+    There is a column ``model``, and others as they are: ``device`` (empty, or no such column: any),
+    and properties such as ``family``, ``batch``, ``sm_activity``. A column of which some cell is no
+    number holds words; cells may be empty.
     """
     table = read_table(path, ("model",), ("device",))
     if not table.extra:
@@ -141,22 +131,8 @@ def probed(
     """Add to profiles what happens beside a few workloads, the probes; take these pairs away.
 
     A workload that nobody has seen is then measured beside the probes alone, and predicted beside
-    all others.
-
-    Parameters
-    ----------
-    profiles : Profiles
-    pairs : iterable of MeasuredPair
-    probes : iterable of str
-        Models of the pairs.
-
-    Returns
-    -------
-    profiles : Profiles
-        With two columns more a probe, ``speed beside P`` and ``speed of P``: the throughput of the
-        model beside it at the largest share, and the inverse of the probe's slowdown there.
-    pairs : tuple of MeasuredPair
-        Those of which no side is a probe.
+    all others. Profiles get two columns more a probe, ``speed beside P`` and ``speed of P``: the
+    throughput of the model beside it at the largest share, and the inverse of its slowdown there.
     """
     measured, chosen = tuple(pairs), tuple(probes)
     known = {pair.online_model for pair in measured}

@@ -1,15 +1,17 @@
-"""The answer of ``share``: a checked plan, a checked upper bound, and how they came about."""
+"""``share`` and its answer: a checked plan and a checked upper bound; whether an answer holds."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ...errors import InvalidCertificate
+from ...errors import InvalidCertificate, InvalidOption
+from ...plugin.registry import algorithm_of
 from ...referee.kinds import check
 from ...schedule.faults import Violation
+from ...solving.driver import Arguments
 from ...solving.solution import (
     GROUPS_SHOWN,
     Incumbent,
@@ -19,11 +21,19 @@ from ...solving.solution import (
     StopReason,
     printed,
 )
+from ...solving.solve import run_checked
+from ...values.frozen import FrozenMap
 from ...values.numbers import shown
 from .certificate import AssignmentPrices
 from .classes import FULL_WEIGHT
 from .plan import SharingPlan
 from .problem import SharingProblem
+
+if TYPE_CHECKING:
+    from ...plugin.algorithm import Algorithm
+    from ...solving.driver import CancelEvent
+
+_NO_OPTIONS: Mapping[str, object] = FrozenMap()
 
 
 class SharingIncumbent(NamedTuple):
@@ -92,18 +102,61 @@ def solution_of(problem: SharingProblem, solution: Solution) -> SharingSolution:
     plan: Any = solution.schedule
     certificate: Any = solution.certificate
     return SharingSolution(
-        status=Status.FEASIBLE if solution.cost is None else solution.status,
-        proof=solution.proof,
-        stop_reason=solution.stop_reason,
-        method=solution.method,
-        seconds=solution.seconds,
-        plan=plan,
-        value=0 if solution.cost is None else problem.most - int(solution.cost),
-        upper_bound=problem.most - int(solution.lower_bound),
-        certificate=certificate,
+        status=Status.FEASIBLE if solution.cost is None else solution.status, proof=solution.proof,
+        stop_reason=solution.stop_reason, method=solution.method, seconds=solution.seconds,
+        plan=plan, value=0 if solution.cost is None else problem.most - int(solution.cost),
+        upper_bound=problem.most - int(solution.lower_bound), certificate=certificate,
         history=tuple(incumbent_of(problem, line) for line in solution.history),
         problem_sha256=solution.problem_sha256,
-    )
+    )  # fmt: skip
+
+
+def share(
+    problem: SharingProblem,
+    method: str | Algorithm = "muxflow",
+    *,
+    options: Mapping[str, object] = _NO_OPTIONS,
+    time_limit: float | None = 60.0,
+    gap: int = 0,
+    seed: int = 0,
+    threads: int | None = None,
+    start: SharingPlan | None = None,
+    cancel: CancelEvent | None = None,
+    on_improvement: Callable[[SharingIncumbent], object] | None = None,
+) -> SharingSolution:
+    """Find who shares a GPU with whom, for the most value, and prove how much more is possible.
+
+    The run is that of :func:`cms.solve`: whatever the method claims is checked exactly before it
+    counts, and ``OPTIMAL`` is never its word.
+
+    Parameters
+    ----------
+    problem : SharingProblem
+    method : str or Algorithm, default "muxflow"
+    options, time_limit, seed, threads, cancel
+        As for :func:`cms.solve`.
+    gap : int, default 0
+        Stop when upper bound less value is at most this, in millionths.
+    start : SharingPlan, optional
+        A valid plan to improve on.
+    on_improvement : callable, optional
+        Called with each new :class:`SharingIncumbent` of the history.
+    """
+    if not isinstance(problem, SharingProblem):
+        raise InvalidOption(f"problem is {problem!r}; expected a SharingProblem")
+    algorithm, trusted = algorithm_of(method)
+    report = None
+    if on_improvement is not None:
+        hear = on_improvement
+
+        def report(line: Incumbent) -> object:
+            return hear(incumbent_of(problem, line))
+
+    arguments = Arguments(
+        options=options, time_limit=time_limit, gap=gap, seed=seed, threads=threads, start=start,
+        cancel=cancel, on_improvement=report,
+    )  # fmt: skip
+    return solution_of(problem, run_checked(algorithm, trusted, problem, arguments))
 
 
 def sharing_faults(problem: SharingProblem, solution: SharingSolution) -> Iterator[Violation]:

@@ -11,9 +11,8 @@ from ...files.source import StrPath
 from ...files.tables import Cell, TableRow, read_table, refuse_unknown_columns
 from ...values.numbers import exact, shown
 from .bucketing import merged, rounded
-from .classes import HIGHEST_PRIORITY, OfflineClass, OnlineClass
+from .classes import HIGHEST_PRIORITY, OfflineClass, OnlineClass, waited_priority
 from .plan import NamedGpus
-from .share_rule import waited_priority
 from .weights import MeasuredPair
 
 if TYPE_CHECKING:
@@ -32,28 +31,12 @@ PAIR_COLUMNS = (
 def read_online(path: StrPath, *, slowdown_limit: Number | None = None) -> tuple[OnlineClass, ...]:
     """Read GPUs with their online services, and make classes of those that are alike.
 
+    The columns are ``gpu,device,sm_activity,memory_used_mib``: a GPU's name, or that of several
+    that are alike; per cent of the SMs; MiB. There may be ``count`` (1), ``memory_total_mib``,
+    ``model``, ``slowdown_limit`` (by default the one given) and ``running``, the offline class that
+    is there now. Other columns are left aside, unless they look like a limit, a rate or a wish.
     Classes are in the order in which they first appear, with activities rounded up to whole per
     cent.
-
-    Parameters
-    ----------
-    path : str or path-like
-        Columns ``gpu,device,sm_activity,memory_used_mib``: a GPU's name, or that of several that
-        are alike; per cent of the SMs; MiB. There may be ``count`` (1), ``memory_total_mib``,
-        ``model``, ``slowdown_limit`` and ``running``, the offline class that is there now. Other
-        columns are left aside, unless they look like a limit, a rate or a wish.
-    slowdown_limit : number, optional
-        Of the GPUs whose rows give none.
-
-    Examples
-    --------
-    >>> import pathlib, tempfile
-    >>> path = pathlib.Path(tempfile.mkdtemp()) / "online.csv"
-    >>> _ = path.write_text(
-    ...     "gpu,device,sm_activity,memory_used_mib\\nn1/0,a30,20.2,9000\\nn1/1,a30,20.8,9000\\n"
-    ... )
-    >>> [(each.name, each.count) for each in read_online(path)]
-    [('a30 21%, 9000 MiB', 2)]
     """
     found = read_named_gpus(path, slowdown_limit=slowdown_limit)
     return tuple(merged([rounded(each.online, 1, -1) for each in found])[0])
@@ -91,15 +74,10 @@ def read_named_gpus(
 def read_offline(path: StrPath, *, waiting_scale: Number | None = None) -> tuple[OfflineClass, ...]:
     """Read offline workloads, a class a row.
 
-    Parameters
-    ----------
-    path : str or path-like
-        Columns ``workload,memory_mib``; there may be ``count`` (1), ``model`` (the workload's
-        name), ``priority`` (1) and ``waiting_s`` (0). Other columns are left aside, unless they
-        look like a limit, a rate or a wish.
-    waiting_scale : number, optional
-        In seconds, > 0: priorities are then raised for waiting, :func:`waited_priority`. By default
-        ``waiting_s`` counts for nothing.
+    The columns are ``workload,memory_mib``; there may be ``count`` (1), ``model`` (the workload's
+    name), ``priority`` (1) and ``waiting_s`` (0). Other columns are left aside, unless they look
+    like a limit, a rate or a wish. With a scale of waiting, in seconds, priorities are raised for
+    waiting, :func:`waited_priority`; without one ``waiting_s`` counts for nothing.
     """
     waits = () if waiting_scale is None else ("waiting_s",)
     table = read_table(path, (*OFFLINE_COLUMNS, *waits), OFFLINE_OPTIONAL)
@@ -136,12 +114,9 @@ def read_offline(path: StrPath, *, waiting_scale: Number | None = None) -> tuple
 def read_measured_pairs(path: StrPath) -> tuple[MeasuredPair, ...]:
     """Read what was measured of offline models beside online ones, a measurement a row.
 
-    Parameters
-    ----------
-    path : str or path-like
-        Columns ``online_model,offline_model,device,share,offline_throughput,online_slowdown``:
-        the share in whole per cent of the SMs, the throughput as a part of what the model does
-        alone on the device, the slowdown as a factor. Other columns are left aside.
+    The columns are ``online_model,offline_model,device,share,offline_throughput,online_slowdown``:
+    the share in whole per cent of the SMs, the throughput as a part of what the model does alone on
+    the device, the slowdown as a factor. Other columns are left aside.
     """
     lines: dict[Hashable, int] = {}
     found = []

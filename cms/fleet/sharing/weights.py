@@ -9,8 +9,7 @@ from typing import NamedTuple
 
 from ...errors import InvalidProblem
 from ...values.names import nearest
-from .classes import FULL_WEIGHT, OfflineClass, OnlineClass
-from .share_rule import sm_share
+from .classes import FULL_WEIGHT, OfflineClass, OnlineClass, sm_share
 
 
 class MeasuredPair(NamedTuple):
@@ -118,23 +117,7 @@ def table_weights(
     small a share, or if the online side has a limit and was slowed down beyond it at the smallest
     share measured that is not below the one left, or there is none as large. Of models that were
     never measured beside each other on the device nothing is guessed: the weights raise
-    InvalidProblem.
-
-    Parameters
-    ----------
-    pairs : iterable of MeasuredPair
-    margin, lowest_share : int
-        Those of the problem.
-
-    Examples
-    --------
-    >>> measured = [
-    ...     MeasuredPair("bert", "resnet50", "a100-80gb", share, Fraction(part), Fraction(slower))
-    ...     for share, part, slower in ((20, "0.3", "1.05"), (60, "0.7", "1.15"))
-    ... ]
-    >>> gpu = OnlineClass("a100-80gb", count=1, sm_activity=70, model="bert")
-    >>> table_weights(measured)(gpu, OfflineClass("train", model="resnet50", count=1))
-    300000
+    InvalidProblem. Margin and lowest share are those of the problem.
     """
     return TableWeights(pairs, margin, lowest_share)
 

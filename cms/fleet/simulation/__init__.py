@@ -14,9 +14,8 @@ from .files import (
     simulation_to_json,
     write_simulation,
 )
-from .frames import FRAME_ARRIVALS, latencies, replay_frames
-from .model import ModelledInstance, ModelledService
-from .plan_model import services_of
+from .frames import FRAME_ARRIVALS, replay_frames
+from .model import ModelledInstance, ModelledService, services_of
 from .result import Recovery, ServiceResult, Simulation, Timeline
 from .routing import ROUTINGS
 from .run import simulate
@@ -31,7 +30,7 @@ __all__ = [
     "Event", "RateChange", "Failure", "Weights", "Change", "read_events",
     # services without a plan, and services that share instances in time
     "ModelledService", "ModelledInstance", "services_of",
-    "replay_frames", "FRAME_ARRIVALS", "latencies",
+    "replay_frames", "FRAME_ARRIVALS",
     # files
     "read_simulation", "write_simulation", "simulation_to_json", "simulation_from_json",
 ]  # fmt: skip

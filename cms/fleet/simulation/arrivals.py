@@ -1,8 +1,4 @@
-"""When requests arrive: processes that are drawn from, as integer nanoseconds in pieces.
-
-The same stream of random numbers gives the same arrivals however they are cut into pieces. Rates
-may change while a service runs; :class:`RateClock` then stretches the time of the process.
-"""
+"""When requests arrive: processes that are drawn from, as integer nanoseconds in pieces."""
 
 from __future__ import annotations
 
@@ -31,7 +27,10 @@ _LEAST = Fraction(1, 10**15)
 
 @runtime_checkable
 class Arrivals(Protocol):
-    """A process of arrivals; implement it to bring another one."""
+    """A process of arrivals; implement it to bring another one.
+
+    The same stream of random numbers gives the same arrivals however they are cut into pieces.
+    """
 
     @property
     def name(self) -> str:
@@ -50,14 +49,7 @@ class Arrivals(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Poisson:
-    """Independent arrivals: what many users who know nothing of each other are.
-
-    Examples
-    --------
-    >>> first = next(Poisson().pieces("chat", Fraction(100), np.random.default_rng(0), 4))
-    >>> first.tolist()
-    [6799319, 16995290, 17193357, 17216050]
-    """
+    """Independent arrivals: what many users who know nothing of each other are."""
 
     @property
     def name(self) -> str:

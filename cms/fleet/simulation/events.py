@@ -1,8 +1,4 @@
-"""What happens while a service runs: its rate changes, a GPU fails, instances come and go.
-
-An event acts on the arrays of a service between two calls of its loop. At one nanosecond events
-come first, in the order they were given, then completions, then arrivals.
-"""
+"""What happens while a service runs: its rate changes, a GPU fails, instances come and go."""
 
 from __future__ import annotations
 
@@ -174,7 +170,11 @@ def check_events(events: Sequence[Event], services: Sequence[ModelledService]) -
 
 
 def script_of(service: ModelledService, events: Iterable[Event]) -> Script:
-    """Work out what a list of events means for one service."""
+    """Work out what a list of events means for one service.
+
+    An event acts on the arrays of a service between two calls of its loop. At one nanosecond events
+    come first, in the order they were given, then completions, then arrivals.
+    """
     instances = list(service.instances)
     absent: set[int] = set()
     rates: list[tuple[int, Fraction]] = []

@@ -1,9 +1,4 @@
-"""Replay of plans whose services share instances in time: every instance turns by its frame.
-
-An instance's frame repeats as planned, whatever arrives, and batches that are not full take as long
-as full ones. So the services on an instance do not feel each other, and each is replayed alone: a
-slot as long as its batch, at one place of every frame.
-"""
+"""Replay of plans whose services share instances in time: each is alone in its slot of a frame."""
 
 from __future__ import annotations
 
@@ -23,10 +18,18 @@ from ...values.numbers import Number, exact, shown, whole
 from ..serving.plan import Plan, ServicePlan
 from ..serving.time_sharing import SharedServing, amount_of
 from .judging import counted, short, tells_too_little, works_off
-from .model import FASTEST, LARGEST_BATCH, LONGEST_NS, MILLISECOND, MOST_STATIONS, SECOND
-from .plan_model import LATE_SHARE
+from .model import (
+    FASTEST,
+    LARGEST_BATCH,
+    LATE_SHARE,
+    LONGEST_NS,
+    MILLISECOND,
+    MOST_STATIONS,
+    SECOND,
+)
 from .replay import draws_of
 from .result import ServiceResult, Simulation
+from .run import Count
 from .statistics import Interval, Tally, Verdict, requests_needed
 
 T = TypeVar("T", int, Fraction)
@@ -47,7 +50,7 @@ class _Slot(NamedTuple):
     instances: int
 
 
-class _Batch(NamedTuple):
+class Batch(NamedTuple):
     """The requests that one slot takes: those from `first` on, and when it ends."""
 
     first: int
@@ -68,6 +71,10 @@ def replay_frames(
 ) -> Simulation:
     """Replay a plan whose services share instances in time, at the stated rates.
 
+    An instance's frame repeats as planned, whatever arrives, and batches that are not full take as
+    long as full ones; so services on an instance do not feel each other, and each is replayed
+    alone.
+
     With Poisson arrivals a limit is kept, broken or undecided as :func:`simulate` says it, at a
     tolerated late share of 1 % or the service's own. Evenly spaced ones are exact: who is late is
     decided in rational numbers, and none may be. That nobody is, at up to the planned rates, is
@@ -76,32 +83,12 @@ def replay_frames(
     Parameters
     ----------
     plan : Plan
-        Its services share instances in time.
     arrivals : {"even", "poisson"}
-        Whether the requests of an instance are evenly spaced, or come as a Poisson stream. Either
-        way an instance gets a share of its service's rate like its share of what is provided.
-    rate : number, default 1
-        What all rates are multiplied by.
+        Of an instance; it gets a share of its service's rate like its share of what is provided.
     requests : int
         Of each service; instances get shares like their rates.
-    seed : int, default 0
-        Of the Poisson arrivals; with the service's name it begins the random numbers.
-    cancel : threading.Event, optional
-        Set it to end the run; what was found so far is returned, and nothing is kept.
-    on_progress : callable, optional
-        Gets the requests that were replayed and those expected, every now and then.
-
-    Examples
-    --------
-    >>> from cms import solve
-    >>> from cms.fleet import OperatingPoint, Service, as_problem
-    >>> services = [Service("a", "m", 300, 60), Service("b", "m", 100, 60)]
-    >>> points = [OperatingPoint("m", "a100-80gb", "mps:100", 1, 8, 800, 10)]
-    >>> serving = as_problem(services, points, sharing="time")
-    >>> print(replay_frames(Plan(serving, solve(serving.problem, "mix_first_fit"))))
-    a: KEPT: p99 is 44.4% of 60 ms, 0.000% of 20,000 requests late
-    b: KEPT: p99 is 33.3% of 60 ms, 0.000% of 20,000 requests late
-    2 of 2 limits kept under evenly spaced arrivals, proportional routing, 20,000 requests each
+    rate, seed, cancel, on_progress
+        As for :func:`simulate`.
     """
     serving = plan.serving
     if not isinstance(serving, SharedServing):
@@ -115,17 +102,7 @@ def replay_frames(
     wanted = whole(requests, "the number of requests", least=1, error=InvalidOption)
     seed = whole(seed, "the seed", least=0, error=InvalidOption)
     expected = wanted * sum(1 for each in plan.services if each.service.rate_rps * factor)
-    done = 0
-    stopped = False
-
-    def count(requests: int) -> bool:
-        nonlocal done, stopped
-        done += requests
-        if requests and on_progress is not None:
-            on_progress(done, max(done, expected))
-        stopped = stopped or (cancel is not None and cancel.is_set())
-        return stopped
-
+    count = Count(expected, on_progress, cancel)
     runs = [
         _Run(each, _slots(plan, each, factor), serving.sharing.rule, wanted, count)
         for each in plan.services
@@ -135,17 +112,10 @@ def replay_frames(
     return Simulation(
         services=tuple(run.replayed(arrivals, seed, factor) for run in runs),
         arrivals=FRAME_ARRIVALS[arrivals],
-        routing="weighted random" if arrivals == "poisson" else "proportional",
-        seed=seed,
-        rate=factor,
-        seconds=None,
-        requests=wanted,
-        on_failure="retry",
-        rule=serving.rule_name,
-        promised=arrivals == "even",
-        problem_sha256=serving.problem.sha256,
-        stopped=stopped,
-    )
+        routing="weighted random" if arrivals == "poisson" else "proportional", seed=seed,
+        rate=factor, seconds=None, requests=wanted, on_failure="retry", rule=serving.rule_name,
+        promised=arrivals == "even", problem_sha256=serving.problem.sha256, stopped=count.stopped,
+    )  # fmt: skip
 
 
 def _slots(plan: Plan, of: ServicePlan, factor: Fraction) -> tuple[_Slot, ...]:
@@ -187,23 +157,18 @@ class _Run:
         """Refuse what is too much to be replayed, or too long for nanoseconds of 64 bits."""
         longest = max((slot.frame * MILLISECOND for slot in self.slots), default=Fraction(0))
         slow = self.rate and self.wanted * SECOND > self.rate * LONGEST_NS
+        large = any(slot.amount > LARGEST_BATCH for slot in self.slots)
+        long = slow or longest * self.wanted > LONGEST_NS
+        many = f"is on more than {MOST_STATIONS:,} instances; fewer are simulated at a time"
+        fast = f"gets {shown(self.rate)} requests/s; at most {FASTEST:,} are simulated"
         for wrong, said in (
+            (self.instances > MOST_STATIONS, many),
+            (self.rate > FASTEST, fast),
             (
-                self.instances > MOST_STATIONS,
-                f"is on more than {MOST_STATIONS:,} instances; fewer are simulated at a time",
+                large,
+                f"has larger batches than {LARGEST_BATCH:,} requests; smaller ones are replayed",
             ),
-            (
-                self.rate > FASTEST,
-                f"gets {shown(self.rate)} requests/s; at most {FASTEST:,} are simulated",
-            ),
-            (
-                any(slot.amount > LARGEST_BATCH for slot in self.slots),
-                f"has larger batches than {LARGEST_BATCH:,} requests; smaller ones are simulated",
-            ),
-            (
-                slow or longest * self.wanted > LONGEST_NS,
-                f"may take longer than nine years for {self.wanted:,} requests; simulate fewer",
-            ),
+            (long, f"may take longer than nine years for {self.wanted:,} requests; simulate fewer"),
         ):
             if wrong:
                 raise InvalidOption(f"service {self.service.name!r} {said}")
@@ -252,8 +217,8 @@ class _Run:
         frame, length, offset, step, most = (int(part * unit) for part in parts)
         times = [step * nth for nth in range(number)]
         took: list[int] = []
-        batches = _batches(times, self.rule, frame, length, offset, slot.amount)
-        for batch in self._until(batches, slot, instances):
+        slots = batches(times, self.rule, frame, length, offset, slot.amount)
+        for batch in self._until(slots, slot, instances):
             took += [int(batch.ends) - at for at in times[batch.first : batch.first + batch.taken]]
         if not took:
             return
@@ -274,15 +239,15 @@ class _Run:
         gaps = draws.exponential(float(SECOND / slot.rate), number)
         clocks = np.cumsum(gaps).astype(np.int64)
         ends, answered = np.empty(number, dtype=np.int64), 0
-        batches = _batches(clocks.tolist(), self.rule, frame, length, offset, slot.amount)
-        for batch in self._until(batches, slot, 1):
+        slots = batches(clocks.tolist(), self.rule, frame, length, offset, slot.amount)
+        for batch in self._until(slots, slot, 1):
             answered = batch.first + batch.taken
             ends[batch.first : answered] = batch.ends
         if answered:
             tally.add(clocks[:answered], ends[:answered] - clocks[:answered])
             self.lasted_ns = max(self.lasted_ns, int(ends[answered - 1]))
 
-    def _until(self, batches: Iterator[_Batch], slot: _Slot, times: int) -> Iterator[_Batch]:
+    def _until(self, batches: Iterator[Batch], slot: _Slot, times: int) -> Iterator[Batch]:
         """Count batches until the run is ended, which is asked and told every now and then."""
         told = 0
         for batch in batches:
@@ -312,21 +277,14 @@ class _Run:
             verdict = Verdict.UNDECIDED  # the run was ended: what is left may be another instance
         facts: dict[str, Any] = counted(tally, self.lasted_ns)
         return ServiceResult(
-            name=self.service.name,
-            rate_rps=rate,
-            limit_ns=tally.limit_ns,
-            tolerated=tolerated,
-            instances=self.instances,
-            **facts,
-            interval=interval,
+            name=self.service.name, rate_rps=rate, limit_ns=tally.limit_ns, tolerated=tolerated,
+            instances=self.instances, **facts, interval=interval,
             load=None if self.load is None else short(*self.load.as_integer_ratio()),
             utilisation=short(self.busy_ns, self.instances * self.lasted_ns),
-            mean_fill=short(self.taken, self.batches),
-            deepest_queue=self.deepest,
-            verdict=verdict,
+            mean_fill=short(self.taken, self.batches), deepest_queue=self.deepest, verdict=verdict,
             overloaded=verdict is Verdict.BROKEN and tally.overloaded(tolerated),
             cause=self._cause(verdict, tally),
-        )
+        )  # fmt: skip
 
     def _cause(self, verdict: Verdict, tally: Tally) -> str:
         if verdict is Verdict.KEPT:
@@ -341,33 +299,9 @@ class _Run:
         )
 
 
-def latencies(
+def batches(
     arrivals: Sequence[T], rule: FrameRule, frame: T, length: T, offset: T, amount: int
-) -> list[T]:
-    """Return how long each request takes, in the unit of time of the arguments.
-
-    Parameters
-    ----------
-    arrivals : sequence of number
-        Ascending.
-    rule : FrameRule
-        Under ``round_robin`` a slot takes whoever is there when it begins, under
-        ``collect_then_run`` whoever was there when its frame began.
-    frame, length, offset : number
-        How long a frame and the slot are, and when in the frame the slot begins.
-    amount : int
-        So many requests at most go into a slot.
-    """
-    found: list[T] = []
-    for batch in _batches(arrivals, rule, frame, length, offset, amount):
-        taken = arrivals[batch.first : batch.first + batch.taken]
-        found += [batch.ends - at for at in taken]  # type: ignore[misc]
-    return found
-
-
-def _batches(
-    arrivals: Sequence[T], rule: FrameRule, frame: T, length: T, offset: T, amount: int
-) -> Iterator[_Batch]:
+) -> Iterator[Batch]:
     """Which requests each slot takes that takes any."""
     closes = offset if rule is FrameRule.ROUND_ROBIN else offset - offset  # a zero of its kind
     last, at = -1, 0
@@ -375,5 +309,5 @@ def _batches(
         last = max(int(-(-(arrivals[at] - closes) // frame)), last + 1)
         waiting = bisect_right(arrivals, closes + last * frame, at) - at
         taken = min(waiting, amount)
-        yield _Batch(at, taken, waiting, offset + last * frame + length)
+        yield Batch(at, taken, waiting, offset + last * frame + length)
         at += taken

@@ -32,20 +32,17 @@ def result_of(
     open_ended = verdict in (Verdict.BROKEN, Verdict.NO_LIMIT)
     processes = sum(station.processes for station in script.stations)
     return ServiceResult(
-        **_asked(service),
-        **counted(tally, found.lasted_ns),
-        retried=found.retried,
+        **_asked(service), **counted(tally, found.lasted_ns), retried=found.retried,
         interval=tally.interval(),
         load=None if service.load is None else short(*service.load.as_integer_ratio()),
         utilisation=short(int(state.busy.sum()), processes * found.lasted_ns),
         mean_fill=short(int(state.taken.sum()), int(state.batches.sum())),
-        deepest_queue=int(state.deepest.max(initial=0)),
-        verdict=verdict,
+        deepest_queue=int(state.deepest.max(initial=0)), verdict=verdict,
         overloaded=open_ended and tally.overloaded(service.late_share),
         cause=_CAUSES[verdict](service, script, routing, found) if verdict in _CAUSES else "",
         recoveries=tuple(_recoveries(service, script, found)),
         timeline=_timeline(tally.cells, tally.cell_ns) if script.marks else None,
-    )
+    )  # fmt: skip
 
 
 def left_out(service: ModelledService) -> ServiceResult:

@@ -1,9 +1,4 @@
-"""The loops of a service and of a single station, on arrays; may be compiled as they stand.
-
-It works off arrivals and comes back, and goes on where it was when it is called again. At one
-nanosecond completions come before arrivals, and completions in the order of the batches' starts. A
-batch's end is known at its start, so the log gets it then, and a completion only frees a process.
-"""
+"""The loops of a service and of a single station, on arrays; may be compiled as they stand."""
 
 from __future__ import annotations
 
@@ -20,25 +15,13 @@ _FILL = 2**FILL_BITS - 1
 def advance(
     state: State, policy: int, at: Any, tags: Any, first: Any, second: Any, until: int
 ) -> int:
-    """Work off arrivals, then what ends before a time, as far as the log has room.
+    """Work off arrivals, then what ends before `until` (0: nothing), as far as the log has room.
 
-    Parameters
-    ----------
-    state : State
-    policy : int
-    at : n integers
-        The arrivals' times, in their order.
-    tags : n integers, or none
-        Their tags, where these do not follow from the times.
-    first, second : n integers, or none
-        The stations that were drawn for them, if the policy wants any.
-    until : int
-        After the last arrival, completions before this time come too; 0 for none.
-
-    Returns
-    -------
-    int
-        Arrivals taken; if it is n and no completion before `until` is left, all is done.
+    At one nanosecond completions come before arrivals, and completions in the order of the batches'
+    starts. A batch's end is known at its start, so the log gets it then. Arrivals are times in
+    their order, with tags where these do not follow from the times, and with the stations that were
+    drawn for them. Returned is how many were taken; if it is all of them and no completion before
+    `until` is left, all is done, else it is called again.
     """
     # Handing on the state, or reading an array from it, costs compiled code more than the work.
     weight, batch, times_at, times = state.weight, state.batch, state.times_at, state.times

@@ -50,8 +50,6 @@ _LONGER = 25
 _FAR = 16
 #: Of none late among n, no more is known (99 %) than a share below 5.3 / n.
 _LATE_REQUESTS = 10
-#: So many of a run's latencies say where about the longest begin.
-_SAMPLE = 2**16
 
 
 def load_curves(
@@ -66,24 +64,21 @@ def load_curves(
 ) -> dict[PointKey, LoadCurve]:
     """Simulate each point under Poisson arrivals, by itself, with one queue.
 
-    Curves are by what names a point; see :func:`cms.fleet.as_problem`.
+    Curves are by what names a point; see :func:`cms.fleet.as_problem`. Where a batch is not full it
+    takes as long as the smaller batches among `measured`, by default `points`. Latencies are the
+    upper ends of 99 % intervals of what all but the late share keep. All points and rates get the
+    same gaps between arrivals, stretched.
 
     Parameters
     ----------
-    points : iterable of OperatingPoint
-    measured : iterable of OperatingPoint, optional
-        Where smaller batches are looked up that say how long a batch takes that is not full; by
-        default `points`.
-    late_share : number, default 0.01
-        Latencies are the upper ends of 99 % intervals of what all but this share keep.
-    requests : int, default 1,000,000
+    points, measured : iterable of OperatingPoint
+    late_share : number
+    requests : int
         At each of the 31 rates. Near full load it takes 500 / (1 - load)^2 to tell: ten times as
         many are simulated where these are more, but at most 25 times `requests`; if that is not
         enough to tell, the rate is left out. Ten times are not simulated where latencies are beyond
-        16 batch times. 100,000 are enough for all, 1,000 for loads up to
-        85 %; more bring the intervals' ends nearer to the truth.
-    seed : int, default 0
-        All points and rates get the same gaps between arrivals, stretched.
+        16 batch times. 100,000 are enough for all, 1,000 for loads up to 85 %.
+    seed : int
     on_progress : callable, optional
         Gets the points that are done and all.
     stopped : callable, optional
@@ -202,7 +197,8 @@ def quantile_above(found: NDArray[np.int64], late_share: Fraction, wider: float 
     found = found[: len(found) // _PARTS * _PARTS]
     each = len(found) // _PARTS
     # the latencies sought are among the longest
-    at = _longest(found, min(math.ceil(late_share * len(found)) + 1, len(found)))
+    first = len(found) - min(math.ceil(late_share * len(found)) + 1, len(found))
+    at = np.flatnonzero(found >= np.partition(found, first)[first])
     longest, part = found[at], at // each
     share, spread = float(late_share), wider * student(_PARTS - 1)
     low, high = int(longest.min()), int(longest.max())
@@ -226,21 +222,6 @@ def _at_most(means: NDArray[np.float64], share: float, spread: float) -> bool:
         # as large as it would be if the whole tolerated share were late (Wilson's interval)
         error *= math.sqrt(share * (1 - share) / (mean * (1 - mean)))
     return mean + spread * error <= share
-
-
-def _longest(found: NDArray[np.int64], wanted: int) -> NDArray[np.int64]:
-    """Where the longest so many are, and all that are as long as the last of these."""
-    sample = found[:: max(len(found) // _SAMPLE, 1)]
-    # twice as many of the sample: then nearly always enough of all
-    at = len(sample) - min(2 * math.ceil(wanted * len(sample) / len(found)), len(sample))
-    least = np.partition(sample, at)[at] if at < len(sample) else 0
-    some = np.flatnonzero(found >= least)
-    if len(some) < wanted:
-        some = np.arange(len(found))
-    longest = found[some]
-    at = len(some) - wanted
-    among: NDArray[np.int64] = some[longest >= np.partition(longest, at)[at]]
-    return among
 
 
 def _loop(requests: int) -> Callable[..., None]:

@@ -77,16 +77,9 @@ def replay(
 ) -> Outcome:
     """Replay one service with its events; seed and name begin the random numbers.
 
-    Parameters
-    ----------
-    retry : bool
-        Whether a request that a failure hits is sent to another instance, once.
-    size : int
-        Arrivals in a piece; says nothing about the result.
-    on_piece : callable, optional
-        Gets the number of requests that arrived since its last call; True ends the run.
-    on_answers : callable, optional
-        Gets tags and ends of requests, in the order in which they were begun.
+    A request that a failure hits is sent to another instance, once, if `retry` says so. The size of
+    pieces says nothing about the result. `on_piece` gets the number of requests that arrived since
+    its last call, and True ends the run; `on_answers` gets tags and ends as requests are begun.
     """
     expected = max(until.expected(service.rate), 1)
     horizon = until.ns or round(expected * 10**9 / service.rate) if service.rate else 1

@@ -18,8 +18,15 @@ from .arrivals import Arrivals, EachItsOwn, Poisson
 from .events import BRIEF, Event, RateChange, check_events, concerned, nanoseconds, script_of
 from .judging import left_out, result_of
 from .kernel import advance_lists
-from .model import FASTEST, LARGEST_BATCH, LONGEST_NS, MOST_STATIONS, SECOND, ModelledService
-from .plan_model import services_of
+from .model import (
+    FASTEST,
+    LARGEST_BATCH,
+    LONGEST_NS,
+    MOST_STATIONS,
+    SECOND,
+    ModelledService,
+    services_of,
+)
 from .replay import Loop, Until, replay
 from .result import ServiceResult, Simulation
 from .routing import routing_of
@@ -117,7 +124,7 @@ def simulate(
     _refuse_extremes(replayed, until, events)
     expected = sum(until.expected(each.rate) for each in replayed if each.rate)
     loop = _loop(expected < _WORTH_COMPILING if plain is None else plain)
-    count = _Count(expected, on_progress, cancel)
+    count = Count(expected, on_progress, cancel)
 
     def one(service: ModelledService) -> ServiceResult:
         if service.not_replayed:
@@ -142,21 +149,15 @@ def simulate(
             count.stopped = True  # or the other threads would go on to their ends
             raise
     return Simulation(
-        services=results,
-        arrivals=process.name,
-        routing=how.says,
-        seed=seed,
-        rate=factor,
-        seconds=None if until.ns is None else Fraction(until.ns, SECOND),
-        requests=until.requests,
-        on_failure=on_failure,
-        events=tuple(map(str, events)),
+        services=results, arrivals=process.name, routing=how.says, seed=seed, rate=factor,
+        seconds=None if until.ns is None else Fraction(until.ns, SECOND), requests=until.requests,
+        on_failure=on_failure, events=tuple(map(str, events)),
         rule=serving.rule.name if serving else "",
         promised=serving is not None and serving.promise is not None,
         problem_sha256=serving.problem.sha256 if serving else "",
         warnings=(*warnings, *(() if count.stopped else _too_late(events, results, until))),
         stopped=count.stopped,
-    )
+    )  # fmt: skip
 
 
 def _until(seconds: Number | None, requests: int | None, events: Sequence[Event]) -> Until:
@@ -234,7 +235,7 @@ def _loop(plain: bool) -> Loop:
     return advance
 
 
-class _Count:
+class Count:
     """Adds up the requests of all threads, and hears that the run is to end."""
 
     def __init__(
@@ -249,9 +250,10 @@ class _Count:
         self._lock = threading.Lock()
 
     def __call__(self, requests: int) -> bool:
+        """Count requests; return whether the run is to end."""
         with self._lock:
             self._done += requests
-            if self._tell is not None:
+            if requests and self._tell is not None:
                 self._tell(self._done, max(self._expected, self._done))
             self.stopped |= any(each.is_set() for each in self.cancels)
             return self.stopped

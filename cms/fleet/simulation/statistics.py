@@ -1,9 +1,4 @@
-"""What is kept of the latencies: exact counts of late requests, a histogram, batch means.
-
-The late share's interval is that of batch means: the run is cut into some 20 parts of equal time,
-which are nearly independent of each other though requests within one are not (S. Asmussen and
-P. W. Glynn, *Stochastic Simulation*, Springer 2007, section IV.5).
-"""
+"""What is kept of the latencies: exact counts of late requests, a histogram, batch means."""
 
 from __future__ import annotations
 
@@ -58,16 +53,13 @@ class Interval(NamedTuple):
 
 
 class Tally:
-    """Counts of one service's requests.
+    """Counts of one service's requests, over some expected time.
 
-    Parameters
-    ----------
-    limit_ns : int or None
-        A request that takes longer is late; without a limit only those that are lost are.
-    horizon_ns : int
-        How long the run is expected to be.
-    needed : int, default 0
-        After fewer requests nothing is said to be kept.
+    A request that takes longer than the limit is late, or only who is lost where there is none. Of
+    fewer requests than are needed nothing is said to be kept. The late share's interval is that of
+    batch means: the run is cut into some 20 parts of equal time, which are nearly independent of
+    each other though requests within one are not (S. Asmussen and P. W. Glynn, *Stochastic
+    Simulation*, Springer 2007, section IV.5).
     """
 
     def __init__(self, limit_ns: int | None, horizon_ns: int, needed: int = 0) -> None:

@@ -1,8 +1,4 @@
-"""Recorded arrivals, replayed from a CSV table.
-
-A trace says when requests came, not what they asked for: a fixed time a batch does not describe
-the continuous batching of language models, whose requests differ by what they read and write.
-"""
+"""Recorded arrivals, replayed from a CSV table."""
 
 from __future__ import annotations
 
@@ -35,7 +31,11 @@ _UNIT = re.compile(r"(?:^|_)\W?((?:milli|micro|nano)s?(?:ec(?:ond)?s?)?|[mun\u00
 
 @dataclass(frozen=True)
 class Replay:
-    """Arrivals as they were recorded."""
+    """Arrivals as they were recorded.
+
+    A trace says when requests came, not what they asked for: a fixed time a batch does not describe
+    the continuous batching of language models, whose requests differ by what they read and write.
+    """
 
     #: The arrivals of each service, from 0 on, in their order; of all services under the empty
     #: name.
@@ -82,7 +82,6 @@ def read_trace(
 
     Parameters
     ----------
-    path : str or path-like
     column : str, optional
         Where the times are: seconds, or ``2024-05-10 00:00:00.009930+00:00``, with or without a
         zone. By default one that a published trace has: ``TIMESTAMP`` (Azure LLM inference),
@@ -91,18 +90,6 @@ def read_trace(
         Which column says whose arrival it is; without one, every service gets all of them.
     scaled : bool, default True
         Whether the trace's time is stretched so that its mean rate is the service's.
-
-    Examples
-    --------
-    >>> import pathlib, tempfile
-    >>> path = pathlib.Path(tempfile.mkdtemp()) / "trace.csv"
-    >>> _ = path.write_text(
-    ...     "TIMESTAMP,ContextTokens,GeneratedTokens\\n"
-    ...     "2023-11-16 18:15:46.6805900,374,44\\n"
-    ...     "2023-11-16 18:15:50.9951690,396,109\\n"
-    ... )
-    >>> read_trace(path).times_ns[""].tolist()
-    [0, 4314579000]
     """
     table = _table(path, column, service_column)
     if column and service_column and folded(column) == folded(service_column):

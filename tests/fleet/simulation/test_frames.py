@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from fractions import Fraction
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -12,10 +13,21 @@ from hypothesis import strategies as st
 from cms import FrameRule, TimeSharedProblem, solve
 from cms.errors import InvalidOption, UnsupportedProblem
 from cms.fleet.serving import OperatingPoint, Plan, Service, as_problem
-from cms.fleet.simulation import Verdict, latencies, replay_frames, simulate
+from cms.fleet.simulation import Verdict, replay_frames, simulate
+from cms.fleet.simulation.frames import batches
 from instances.families.time_sharing import random_mix
 from tests.fleet.mixes import plan
 from tests.fleet.plans import A100, mixed_plan
+
+
+def latencies(arrivals: list[Any], *slots: Any) -> list[Any]:
+    """How long each request takes."""
+    return [
+        each.ends - arrivals[at]
+        for each in batches(arrivals, *slots)
+        for at in range(each.first, each.first + each.taken)
+    ]
+
 
 LENGTHS = st.fractions(min_value=Fraction(1, 10), max_value=20, max_denominator=12)
 

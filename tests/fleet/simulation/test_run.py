@@ -34,7 +34,7 @@ from cms.fleet.simulation import (
     simulation_to_json,
     write_simulation,
 )
-from cms.fleet.simulation.plan_model import batch_ns
+from cms.fleet.simulation.model import batch_ns
 from tests.files.test_schemas import require_valid
 from tests.fleet.plans import mixed_plan
 from tests.fleet.simulation.cases import MS, instance, service

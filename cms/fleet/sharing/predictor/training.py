@@ -19,7 +19,14 @@ from .models import FITS, Model, fitted
 from .predictor import Predictor, Widths
 
 if TYPE_CHECKING:
+    from typing import TypeAlias
+
     from numpy.typing import NDArray
+
+    #: Which samples were held out, and the errors of throughputs and of speeds.
+    _Errors: TypeAlias = tuple[NDArray[np.bool_], NDArray[np.float64], NDArray[np.float64]]
+    #: Which samples were held out, their errors, and the half-width of their intervals.
+    _Tried: TypeAlias = tuple[NDArray[np.bool_], NDArray[np.float64], float]
 
 MODELS = tuple(FITS)
 #: How many of the measured values intervals should cover.
@@ -87,17 +94,6 @@ def train_predictor(
         choice of the preset ``muxflow-assumed``. The first and last need scikit-learn.
     seed : int, default 0
         The same arguments give the same predictor.
-
-    Examples
-    --------
-    >>> pairs = [
-    ...     MeasuredPair(a, b, "a30", 50, Fraction(ord(a), 200), Fraction(200, ord(b)))
-    ...     for a in "abcde"
-    ...     for b in "abcde"
-    ... ]
-    >>> predictor = train_predictor(pairs, model="ridge")
-    >>> predictor.kind, len(predictor.features)
-    ('ridge', 10)
     """
     samples = checked_samples(pairs, profiles, model)
     found = {}
@@ -177,20 +173,11 @@ def _trained(
         tuple(sorted(set(column))) for column in zip(*samples.places, strict=True)
     )
     return Predictor(
-        kind=model,
-        seed=seed,
-        level=LEVEL,
-        features=both.features,
-        throughput=both.throughput,
-        speed=both.speed,
-        throughput_widths=throughput._replace(pair=half_width(parts)),
-        speed_widths=speed._replace(pair=half_width(speeds)),
-        profiles=samples.profiles,
-        online=online,
-        offline=offline,
-        devices=devices,
-        shares=(shares[0], shares[-1]),
-    )
+        kind=model, seed=seed, level=LEVEL, features=both.features, throughput=both.throughput,
+        speed=both.speed, throughput_widths=throughput._replace(pair=half_width(parts)),
+        speed_widths=speed._replace(pair=half_width(speeds)), profiles=samples.profiles,
+        online=online, offline=offline, devices=devices, shares=(shares[0], shares[-1]),
+    )  # fmt: skip
 
 
 # --- what is held out together --------------------------------------------------------------------
@@ -219,9 +206,7 @@ def groups(places: Sequence[Place], side: str, profiles: Profiles) -> list[str]:
     return found
 
 
-def unseen(
-    kind: str, samples: Samples, side: str, seed: int
-) -> Iterator[tuple[NDArray[np.bool_], NDArray[np.float64], NDArray[np.float64]]]:
+def unseen(kind: str, samples: Samples, side: str, seed: int) -> Iterator[_Errors]:
     """Yield, fold by fold, samples whose model on one side was held out, and the errors there.
 
     Held out is its whole family, where profiles have one, on that side.
@@ -278,15 +263,6 @@ class Report(NamedTuple):
     splits: tuple[SplitReport, ...]
 
 
-class _Tried(NamedTuple):
-    """One fold: which samples, the errors, the half-width, and the mean of the others' targets."""
-
-    test: NDArray[np.bool_]
-    errors: NDArray[np.float64]
-    width: float
-    constant: float
-
-
 def evaluate(
     pairs: Iterable[MeasuredPair],
     profiles: Profiles | None = None,
@@ -302,59 +278,51 @@ def evaluate(
     that of the errors in the other folds. The parameters are those of :func:`train_predictor`.
     """
     samples = checked_samples(pairs, profiles, model)
-    targets = samples.throughput, samples.speed
-    by_pair = _pairs(model, samples, seed)
+    by_pair = list(_by_pair(model, samples, seed))
     by_side = {side: list(unseen(model, samples, side, seed)) for side in ("offline", "online")}
     found = []
-    for at, (name, values) in enumerate(zip(("throughput", "speed"), targets, strict=True)):
+    for at, values in enumerate((samples.throughput, samples.speed)):
         victim, aggressor = ("offline", "online") if at == 0 else ("online", "offline")
-        tried = {
-            "pair": by_pair[at],
-            "victim": _others(by_side[victim], at, values),
-            "aggressor": _others(by_side[aggressor], at, values),
-        }
-        found += [_report(name, split, folds, values) for split, folds in tried.items() if folds]
+        for split, folds in (
+            ("pair", [(test, errors[at], widths[at]) for test, errors, widths in by_pair]),
+            ("victim", _others(by_side[victim], at)),
+            ("aggressor", _others(by_side[aggressor], at)),
+        ):
+            if folds:
+                found.append(_report(("throughput", "speed")[at], split, folds, values))
     return Report(model, seed, tuple(found))
 
 
-def _pairs(model: str, samples: Samples, seed: int) -> tuple[list[_Tried], list[_Tried]]:
+def _by_pair(
+    model: str, samples: Samples, seed: int
+) -> Iterator[tuple[NDArray[np.bool_], tuple[NDArray[np.float64], ...], tuple[float, float]]]:
+    """Yield, part by part, the samples held out, their errors, and the half-widths."""
     parts = held_out_pairs(samples.places, _PARTS, seed)
-    found: tuple[list[_Tried], list[_Tried]] = [], []
-    for fold in range(_PARTS):
-        test = parts == fold
+    for part in range(_PARTS):
+        test = parts == part
         predictor = calibrated(model, samples.taken(~test), seed)
         told = predictor.predict(samples.taken(test).places)
-        for at, (values, said, width) in enumerate(
-            (
-                (samples.throughput, told.throughput, predictor.throughput_widths.pair),
-                (samples.speed, told.speed, predictor.speed_widths.pair),
-            )
-        ):
-            mean = float(values[~test].mean())
-            found[at].append(_Tried(test, said - values[test], width, mean))
-    return found
+        errors = told.throughput - samples.throughput[test], told.speed - samples.speed[test]
+        yield test, errors, (predictor.throughput_widths.pair, predictor.speed_widths.pair)
 
 
-def _others(
-    folds: list[tuple[NDArray[np.bool_], NDArray[np.float64], NDArray[np.float64]]],
-    at: int,
-    values: NDArray[np.float64],
-) -> list[_Tried]:
-    found = []
-    for here, (test, *errors) in enumerate(folds):
-        others = [fold[1:][at] for there, fold in enumerate(folds) if there != here]
-        width = half_width(np.concatenate(others)) if others else 1.0
-        found.append(_Tried(test, errors[at], width, float(values[~test].mean())))
-    return found
+def _others(unseen: list[_Errors], at: int) -> list[_Tried]:
+    """Give each fold the half-width that the errors in the other folds have."""
+    errors = [fold[1:][at] for fold in unseen]
+    others = [errors[:here] + errors[here + 1 :] for here in range(len(errors))]
+    return [
+        (fold[0], own, half_width(np.concatenate(rest)) if rest else 1.0)
+        for fold, own, rest in zip(unseen, errors, others, strict=True)
+    ]
 
 
 def _report(
     target: str, split: str, folds: list[_Tried], values: NDArray[np.float64]
 ) -> SplitReport:
-    errors = np.concatenate([fold.errors for fold in folds])
-    truth = np.concatenate([values[fold.test] for fold in folds])
-    widths = np.concatenate([np.full(len(fold.errors), fold.width) for fold in folds])
-    constants = np.concatenate([np.full(len(fold.errors), fold.constant) for fold in folds])
+    errors = np.concatenate([own for _, own, _ in folds])
+    truth = np.concatenate([values[test] for test, _, _ in folds])
+    widths = np.concatenate([np.full(len(own), width) for _, own, width in folds])
+    constants = np.concatenate([np.full(len(own), values[~test].mean()) for test, own, _ in folds])
     return SplitReport(
         target, split, len(errors), float(np.abs(errors).mean()),
         rank_correlation(errors + truth, truth), float((np.abs(errors) <= widths).mean()),

@@ -9,9 +9,8 @@ from typing import NamedTuple
 
 from ....errors import InvalidOption, InvalidProblem
 from ....values.names import nearest
-from ..classes import FULL_WEIGHT, OfflineClass, OnlineClass
+from ..classes import FULL_WEIGHT, OfflineClass, OnlineClass, sm_share
 from ..profiles import Profiles
-from ..share_rule import sm_share
 from .features import Place
 from .predictor import Predictor
 
@@ -34,24 +33,14 @@ class PredictedPair(NamedTuple):
 class PredictedWeights:
     """Weights by a predictor, which forbid what may be too slow.
 
-    A workload counts for its predicted throughput at the share that is left on the GPU, times its
-    priority, rounded down. A pair is forbidden if the online side has a limit and the upper end of
-    its predicted slowdown is above it, or the slowdown that is expected. A device that was not
-    trained on, or a model of which nothing is known, is refused.
-
-    Parameters
-    ----------
-    predictor : Predictor
-    margin, lowest_share : int
-        Those of the problem.
-    lower_end : bool, default False
-        Count the lower end of the throughput's interval instead.
-    limit_by : {"upper", "expected"}, default "upper"
-        What is held against the limit. By "upper" few pairs are too slow, and wide intervals forbid
-        many that are not; "expected" is for GPUs that are watched, where a monitor takes workloads
-        away from an online side that is too slow.
-    profiles : Profiles, optional
-        Of models that the predictor was not trained on.
+    A workload counts for its predicted throughput at the share that is left on the GPU (or the
+    lower end of its interval), times its priority, rounded down. A pair is forbidden if the online
+    side has a limit and the slowdown that is held against it is above it: by "upper" the upper end
+    of its interval, so that few pairs are too slow, and wide intervals forbid many that are not;
+    "expected" is for GPUs that are watched, where a monitor takes workloads away from an online
+    side that is too slow. A device that was not trained on, or a model of which nothing is known,
+    is refused; profiles are of models that the predictor was not trained on. Margin and lowest
+    share are the problem's.
     """
 
     def __init__(

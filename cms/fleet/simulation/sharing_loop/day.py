@@ -76,24 +76,8 @@ def share_day(
         Who runs where at first, with ``muxflow``; by default it is matched.
     times : MonitorTimes, optional
         Of the monitors, in minutes; by default those of the preset ``muxflow-assumed``.
-    seed : int, default 0
-    cancel : event, optional
-        Once it is set, the day ends.
-    on_progress : callable, optional
-        Called with minutes done and minutes in all, of all policies.
-
-    Examples
-    --------
-    >>> from cms.fleet.sharing import OfflineClass, OnlineClass
-    >>> fleet = SharingProblem(
-    ...     online=[OnlineClass("a30", count=20, sm_activity=40, model="bert")],
-    ...     offline=[OfflineClass("train", count=60)],
-    ...     weights=[[500_000]],
-    ... )
-    >>> pair = MeasuredPair("bert", "train", "a30", 50, Fraction("0.6"), Fraction("1.1"))
-    >>> day = share_day(fleet, [pair], policies=["muxflow", "time_sharing"], terms=Terms(hours=2))
-    >>> day["muxflow"].throughput > day["time_sharing"].throughput, str(day.verdict)
-    (True, 'no limit')
+    seed, cancel, on_progress
+        Progress is in minutes of all policies, done and in all.
     """
     how, doing, names = terms or Terms(), activity or Diurnal(), list(policies)
     expected = f"expected some of {', '.join(POLICIES)}"
@@ -127,17 +111,11 @@ def share_day(
         if minutes < how.ticks:
             break
     return SharedDay(
-        problem_sha256=problem.sha256,
-        gpus=scene.fleet.gpus,
-        activity=str(doing),
-        terms=how,
-        seed=seed,
-        minutes=minutes,
-        stopped=minutes < how.ticks,
+        problem_sha256=problem.sha256, gpus=scene.fleet.gpus, activity=str(doing), terms=how,
+        seed=seed, minutes=minutes, stopped=minutes < how.ticks,
         limited=bool((scene.fleet.limit < UNLIMITED).any()),
-        unmeasured=int((~scene.truth.runs).sum()),
-        policies=tuple(played),
-    )
+        unmeasured=int((~scene.truth.runs).sum()), policies=tuple(played),
+    )  # fmt: skip
 
 
 def _scene(
@@ -175,29 +153,20 @@ def _told(scene: Scene, policy: Policy, felt: Felt, backlog: Backlog, passed: in
         slowdowns = np.array(felt.sampled)
         for place, gpu in enumerate(felt.sample.tolist()):
             sample.append(replayed(gpu, active[:, gpu], slowdowns[:, place], scene.seed))
+    jobs = DayOfJobs(
+        arrived=int((backlog.arrived < passed).sum()), begun=int((backlog.begun >= 0).sum()),
+        ended=len(ended), mean_completion_minutes=_mean(ended),
+        p99_completion_minutes=_high(ended, 99), mean_wait_minutes=_mean(waits),
+        largest_wait_minutes=_high(waits, 100),
+    )  # fmt: skip
     return PlayedPolicy(
-        name=policy.name,
-        gpu_hours=Fraction(felt.minutes, MINUTE),
-        shared_gpu_hours=Fraction(felt.shared, MINUTE),
-        over_gpu_hours=Fraction(felt.over, MINUTE),
-        throughput=Fraction(felt.done, MINUTE * MILLION),
-        mean_slowdown=felt.mean,
-        p99_slowdown=felt.percentile(99),
-        evictions=felt.evictions,
-        moves=felt.moves,
-        restarts=felt.restarts,
-        starts=felt.starts,
-        jobs=DayOfJobs(
-            arrived=int((backlog.arrived < passed).sum()),
-            begun=int((backlog.begun >= 0).sum()),
-            ended=len(ended),
-            mean_completion_minutes=_mean(ended),
-            p99_completion_minutes=_high(ended, 99),
-            mean_wait_minutes=_mean(waits),
-            largest_wait_minutes=_high(waits, 100),
-        ),
-        sample=tuple(sample),
-    )
+        name=policy.name, gpu_hours=Fraction(felt.minutes, MINUTE),
+        shared_gpu_hours=Fraction(felt.shared, MINUTE), over_gpu_hours=Fraction(felt.over, MINUTE),
+        throughput=Fraction(felt.done, MINUTE * MILLION), mean_slowdown=felt.mean,
+        p99_slowdown=felt.percentile(99), evictions=felt.evictions, moves=felt.moves,
+        restarts=felt.restarts, starts=felt.starts,
+        jobs=jobs, sample=tuple(sample),
+    )  # fmt: skip
 
 
 def _mean(values: NDArray[np.int64]) -> Fraction | None:

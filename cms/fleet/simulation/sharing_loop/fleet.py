@@ -1,8 +1,4 @@
-"""The GPUs and jobs of a problem of sharing one by one, in arrays; all numbers are whole.
-
-Activities are in hundredths of a per cent, shares in per cent, throughputs and slowdowns in
-millionths of a workload that runs alone.
-"""
+"""The GPUs and jobs of a problem of sharing one by one, in arrays; all numbers are whole."""
 
 from __future__ import annotations
 
@@ -34,7 +30,11 @@ NOBODY = -1
 
 @dataclass(frozen=True, slots=True)
 class Fleet:
-    """GPUs one by one, and what is alike among them."""
+    """GPUs one by one, and what is alike among them.
+
+    Activities are in hundredths of a per cent, shares in per cent, throughputs and slowdowns in
+    millionths of a workload that runs alone.
+    """
 
     profiles: tuple[OnlineClass, ...]  #: What differs in more than activity, and in who runs there
     profile: NDArray[np.int64]

@@ -13,7 +13,7 @@ from ....values.numbers import exact
 from ...published.muxflow_metrics import Metric
 from ...published.muxflow_monitor import ACTIONS
 from ...published.muxflow_monitor_arrays import MonitorStates, monitor_signals, monitor_steps
-from ...sharing.share_rule import sm_share
+from ...sharing.classes import sm_share
 from .backlog import Backlog, Felt
 from .fleet import MILLION, NOBODY, Beliefs, Fleet
 from .matching import Matcher, aged, spread
@@ -64,20 +64,14 @@ class Policy:
         return not (self.halves or self.foresees)
 
 
-POLICIES: Mapping[str, Policy] = MappingProxyType(
-    {
-        each.name: each
-        for each in (
-            Policy("muxflow", "muxflow", "matched"),
-            Policy("clairvoyant", "muxflow", "matched, foreseeing", foresees=True),
-            Policy("random", "sharing_random", "matched at random", keeps_all=True),
-            Policy(
-                "time_sharing", "sharing_first_fit", "time sharing", keeps_all=True, halves=True
-            ),
-            Policy("dedicated", "", "dedicated GPUs"),
-        )
-    }
+_POLICIES = (
+    Policy("muxflow", "muxflow", "matched"),
+    Policy("clairvoyant", "muxflow", "matched, foreseeing", foresees=True),
+    Policy("random", "sharing_random", "matched at random", keeps_all=True),
+    Policy("time_sharing", "sharing_first_fit", "time sharing", keeps_all=True, halves=True),
+    Policy("dedicated", "", "dedicated GPUs"),
 )
+POLICIES: Mapping[str, Policy] = MappingProxyType({each.name: each for each in _POLICIES})
 """Every way to play a day, by its name; the first one is ours."""
 
 

@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from ...sharing.classes import OfflineClass, OnlineClass
+from ...sharing.classes import WAITING_STEPS, OfflineClass, OnlineClass, waited_priority
 from ...sharing.problem import SharingProblem
-from ...sharing.share import share as shared
-from ...sharing.share_rule import WAITING_STEPS, waited_priority
+from ...sharing.solution import share
 from .fleet import NOBODY
 
 if TYPE_CHECKING:
@@ -65,7 +64,7 @@ class Matcher:
         problem = SharingProblem(
             online=online, offline=offline, weights=kinds[:, :-1], margin=0, lowest_share=0
         )
-        solution = shared(
+        solution = share(
             problem, self.method, options=self.options, time_limit=None, seed=self.seed + turn
         )
         return spread(problem, solution.plan, of_kind.reshape(-1), running, moved)

@@ -10,8 +10,7 @@ import numpy as np
 
 from ....errors import InvalidProblem
 from ....values.names import nearest
-from ...sharing.classes import OfflineClass, OnlineClass
-from ...sharing.share_rule import sm_share
+from ...sharing.classes import OfflineClass, OnlineClass, sm_share
 from ...sharing.weights import MeasuredPair, by_models
 from .fleet import MILLION, Fleet
 
