@@ -153,9 +153,9 @@ def sm_share(activity: Number, margin: int, lowest: int, *, clamp: bool = False)
     """Return the share of the SMs that offline work may have beside an online activity.
 
     It is what activity, rounded up, and margin leave, in whole per cent; 0, so nobody, if that is
-    below the lowest share, or that one all the same where it is to clamp: busy GPUs then have less free
-    than the margin. It never rises with activity or margin. The activity is best a high quantile of
-    the time until shares change.
+    below the lowest share, or that one all the same where it is to clamp: busy GPUs then have less
+    free than the margin. It never rises with activity or margin. The activity is best a high
+    quantile of the time until shares change.
     """
     part = exact(activity, "activity")
     if part > 100:

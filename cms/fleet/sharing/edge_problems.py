@@ -57,9 +57,7 @@ SHARING_EDGE_PROBLEMS = tuple(
 )
 SHARING_CROWDS = (
     NamedProblem(
-        name="sharing_crowd",
-        title="500 online and 500 offline classes",
-        source="the conformance suite of cms; random, seeded",
-        make=partial(_crowd, 500, 40),
+        name="sharing_crowd", title="500 online and 500 offline classes",
+        source="the conformance suite of cms; random, seeded", make=partial(_crowd, 500, 40),
     ),
-)
+)  # fmt: skip

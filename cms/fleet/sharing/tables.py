@@ -56,15 +56,12 @@ def read_named_gpus(
         _refuse_second(row, name, lines, "gpu", f'gpu "{name}" is there twice')
         try:
             one = OnlineClass(
-                row["device"].word(),
-                count=row.value("count", Cell.integer, 1),
-                sm_activity=row["sm_activity"].number(),
-                memory_mib=row["memory_used_mib"].number(),
+                row["device"].word(), count=row.value("count", Cell.integer, 1),
+                sm_activity=row["sm_activity"].number(), memory_mib=row["memory_used_mib"].number(),
                 memory_total_mib=row.value("memory_total_mib", Cell.number, None),
-                model=row.value("model", _text, ""),
+                model=row.value("model", _text, ""), running=row.value("running", _text, None),
                 slowdown_limit=row.value("slowdown_limit", Cell.number, limit),
-                running=row.value("running", _text, None),
-            )
+            )  # fmt: skip
         except InvalidProblem as fault:
             raise row.error(str(fault)) from None
         found.append(NamedGpus(name, one))
@@ -99,12 +96,9 @@ def read_offline(path: StrPath, *, waiting_scale: Number | None = None) -> tuple
                 )
         try:
             one = OfflineClass(
-                name,
-                count=row.value("count", Cell.integer, 1),
-                memory_mib=row["memory_mib"].number(),
-                model=row.value("model", _text, None),
-                priority=priority,
-            )
+                name, count=row.value("count", Cell.integer, 1), priority=priority,
+                memory_mib=row["memory_mib"].number(), model=row.value("model", _text, None),
+            )  # fmt: skip
         except InvalidProblem as fault:
             raise row.error(str(fault)) from None
         found.append(one)

@@ -24,13 +24,10 @@ from .traces import Replay, read_trace
 
 __all__ = [
     "simulate", "Simulation", "ServiceResult", "Recovery", "Timeline", "Interval", "Verdict",
-    # how requests come and go
     "Arrivals", "Poisson", "Gamma", "Bursts", "EachItsOwn", "Replay", "read_trace", "ROUTINGS",
-    # what happens meanwhile
     "Event", "RateChange", "Failure", "Weights", "Change", "read_events",
     # services without a plan, and services that share instances in time
     "ModelledService", "ModelledInstance", "services_of",
     "replay_frames", "FRAME_ARRIVALS",
-    # files
     "read_simulation", "write_simulation", "simulation_to_json", "simulation_from_json",
 ]  # fmt: skip

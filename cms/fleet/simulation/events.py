@@ -218,12 +218,9 @@ def script_of(service: ModelledService, events: Iterable[Event]) -> Script:
         for at, kind, which, by in sorted(steps, key=lambda step: step[0])
     ]
     return Script(
-        stations,
-        [one.instance not in absent for one in stations],
-        sorted(rates, key=lambda change: change[0]),
-        actions,
-        sorted(marks),
-    )
+        stations, [one.instance not in absent for one in stations],
+        sorted(rates, key=lambda change: change[0]), actions, sorted(marks),
+    )  # fmt: skip
 
 
 def _known(

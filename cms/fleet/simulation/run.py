@@ -85,10 +85,8 @@ def simulate(
         Whether requests that a failure hits are sent to another instance, once.
     seed : int, default 0
         The same seed, the same result, whatever the number of threads.
-    threads : int, optional
-        By default one a core.
-    plain : bool, optional
-        Whether the loop is not compiled; by default it is where there is much to do.
+    threads, plain
+        By default one a core; whether the loop is not compiled, as by default for small runs.
     cancel : threading.Event, optional
         Set it to end the run, as Ctrl-C does; what was found so far is returned.
     on_progress : callable, optional

@@ -123,12 +123,9 @@ def _table(path: StrPath, column: str | None, service_column: str | None) -> Tab
             if len(table.index) == 1:
                 read_table(source, list(wanted.values()))  # may know what stands between them
             raise FileError(
-                source.name,
-                f"there is no column {name!r}",
-                line=table.line,
-                expected=f"one of {', '.join(table.index)}",
-                fix=f"name it with {option}",
-            )
+                source.name, f"there is no column {name!r}", line=table.line,
+                expected=f"one of {', '.join(table.index)}", fix=f"name it with {option}",
+            )  # fmt: skip
     return table
 
 

@@ -83,17 +83,10 @@ def train_predictor(
     that were not measured at all the half-width is the same quantile of errors where families of
     models, or models that have none, are held out one after the other, on one side.
 
-    Parameters
-    ----------
-    pairs : iterable of MeasuredPair
-        At least 20, of at least 5 pairs of models.
-    profiles : Profiles, optional
-        What is known of the models; without them their names stand for them.
-    model : {"boosting", "ridge", "mean", "mlp"}
-        Gradient boosted trees; a linear model; a constant; a network of two layers of 64, the
-        choice of the preset ``muxflow-assumed``. The first and last need scikit-learn.
-    seed : int, default 0
-        The same arguments give the same predictor.
+    There must be at least 20 pairs, of at least 5 pairs of models. Without profiles names stand for
+    the models. A model is gradient boosted trees, a linear one (ridge), a constant (mean), or a
+    network of two layers of 64 (mlp), the choice of the preset ``muxflow-assumed``; the first and
+    last need scikit-learn. The same arguments give the same predictor.
     """
     samples = checked_samples(pairs, profiles, model)
     found = {}

@@ -68,16 +68,14 @@ def share_day(
     sees : callable, optional
         The weights that the scheduler goes by; by default those of the truth, so that only what
         activities do is not known before.
-    activity : Diurnal or Traced, optional
-    terms : Terms, optional
+    activity, terms, seed, cancel, on_progress
+        Progress is in minutes of all policies, done and in all.
     policies : iterable of str
         Names in :data:`POLICIES`; the first is judged.
     plan : SharingPlan, optional
         Who runs where at first, with ``muxflow``; by default it is matched.
     times : MonitorTimes, optional
         Of the monitors, in minutes; by default those of the preset ``muxflow-assumed``.
-    seed, cancel, on_progress
-        Progress is in minutes of all policies, done and in all.
     """
     how, doing, names = terms or Terms(), activity or Diurnal(), list(policies)
     expected = f"expected some of {', '.join(POLICIES)}"
