@@ -109,18 +109,13 @@ def test_a_workload_that_was_profiled_beside_the_probes_alone_is_matched(
 
 SHARE = "share --online O.csv --offline F.csv"
 MISTAKES = {
-    "predictor": (2, "Missing command"),
     "predictor train P.csv -o P.csv": (2, "it is read as 'P.csv', and would be"),
-    "predictor train nowhere.csv": (1, "nowhere.csv"),
     "predictor train P.csv --model rigde": (2, "nearest: 'ridge'"),
     "predictor train P.csv --write-profiles x": (2, "it goes with --probe"),
     "predictor train P.csv --probe m12": (1, "nothing was measured beside"),
-    "predictor train - --profiles -": (2, "only one of them can be standard"),
     SHARE: (2, "none is given; expected one of"),
     f"{SHARE} --pairs P.csv --predictor x": (2, "--pairs and --predictor are both given"),
-    f"{SHARE} --pairs P.csv --lower-end": (2, "--lower-end: it goes with --predictor"),
     f"{SHARE} --pairs P.csv --limit-by upper": (2, "--limit-by: it goes with --predictor"),
-    f"{SHARE} --predictor x --limit-by lower": (2, "expected upper or expected"),
     f"{SHARE} --predictor P.csv": (1, "P.csv"),
 }
 

@@ -25,19 +25,17 @@ posix = pytest.mark.skipif(os.name != "posix", reason="fork and these signals ar
 TIMES = RestartTimes(grace=500, base=125, cap=375, calm=10_000, silence=2000)
 
 
-class Scripted:
+class Child:
     """An offline program of which a test says how it ends."""
 
-    def __init__(self) -> None:
+    def __init__(self, on_signal: dict[int, int]) -> None:
         self.code: int | None = None
-        self.on_signal: dict[int, int] = {}  # which exit code follows a signal; others are ignored
-        self.heard: list[int] = []
+        self.on_signal = on_signal  # which exit code follows a signal; others are ignored
 
     def poll(self) -> int | None:
         return self.code
 
     def send_signal(self, sig: int, /) -> None:
-        self.heard.append(sig)
         self.code = self.on_signal.get(sig, self.code)
 
     def kill(self) -> None:
@@ -47,18 +45,23 @@ class Scripted:
 class Scene:
     """A supervisor with a clock, children and an online side that a test moves by hand."""
 
-    def __init__(self, *, listens: bool = False) -> None:
-        self.now, self.beats, self.resets = 0.0, 0, 0
-        self.children: list[Scripted] = []
-        self.health: list[bool] = []  # what the next questions are answered; then True
+    def __init__(
+        self,
+        *,
+        listens: bool = False,
+        health: tuple[bool, ...] = (),
+        on_signal: dict[int, int] | None = None,
+    ) -> None:
+        self.now, self.beats, self.resets, self.children = 0.0, 0, 0, list[Child]()
+        self.answers, self.on_signal = iter(health), on_signal or {}
         self.supervisor = Supervisor(
-            self._start, self._reset, lambda: self.health.pop(0) if self.health else True,
-            times=TIMES, heard=(lambda: self.beats) if listens else None,
-            clock=lambda: self.now, sleep=self._sleep,
+            self._start, self._reset, lambda: next(self.answers, True), times=TIMES,
+            heard=(lambda: self.beats) if listens else None, clock=lambda: self.now,
+            sleep=self._sleep,
         )  # fmt: skip
 
-    def _start(self) -> Scripted:
-        self.children.append(Scripted())
+    def _start(self) -> Child:
+        self.children.append(Child(self.on_signal))
         return self.children[-1]
 
     def _reset(self) -> None:
@@ -67,31 +70,24 @@ class Scene:
     def _sleep(self, seconds: float) -> None:
         self.now += seconds
 
-    def ends(self, code: int) -> None:
-        self.children[-1].code = code
-        self.wait(0)
-
-    def wait(self, seconds: float) -> None:
+    def wait(self, seconds: float, code: int | None = None) -> list[str]:
+        """Let time pass, after the last child has ended with a code; return all that was done."""
+        self.children[-1].code = code if code is not None else self.children[-1].code
         self.now += seconds
         self.supervisor.look()
-
-    @property
-    def seen(self) -> list[str]:
         return [event.what for event in self.supervisor.events]
-
-
-# --- the table, and the handler -------------------------------------------------------------------
 
 
 @posix
 def test_only_the_two_signals_that_ask_are_graceful_and_how_a_process_ended_is_an_error() -> None:
     assert {name for name, how in HANDLING.items() if how == "graceful"} == {"SIGINT", "SIGTERM"}
-    for name in ("SIGKILL", "SIGSEGV", "error", "silence", "CUDA_ERROR_ILLEGAL_ADDRESS", ""):
+    for name in ("SIGKILL", "error", "silence", "CUDA_ERROR_ILLEGAL_ADDRESS", ""):
         assert error_handling(name) == "reset"
-    assert ended(0) is None
-    for each in GRACEFUL:
-        assert each.name in (ended(-each) or "")
-    assert [ended(code) for code in (-11, 1, -200)] == ["SIGSEGV", "exit code 1", "signal 200"]
+    assert [ended(code) for code in (0, -11, 1, -200)] == [
+        None, "SIGSEGV", "exit code 1", "signal 200",
+    ]  # fmt: skip
+    assert all(each.name in (ended(-each) or "") for each in GRACEFUL)
+    assert "grace of restarts is 0" in refusal(InvalidOption, lambda: RestartTimes(grace=0))
 
 
 @pytest.fixture
@@ -103,6 +99,7 @@ def handlers() -> Iterator[None]:
         signal.signal(each, handler)
 
 
+@posix
 @pytest.mark.usefixtures("handlers")
 @pytest.mark.parametrize("each", GRACEFUL)
 def test_a_signal_asks_once_and_later_ones_kill_nobody(each: signal.Signals) -> None:
@@ -112,77 +109,56 @@ def test_a_signal_asks_once_and_later_ones_kill_nobody(each: signal.Signals) -> 
         pass
     signal.raise_signal(each)  # a program that nobody asked has its own handler back
     assert heard == [each]
+    signal.pthread_sigmask(signal.SIG_BLOCK, GRACEFUL)
+    signal.pthread_kill(threading.get_ident(), each)  # one that is blocked is heard, too
     with GracefulExit() as leave:
-        assert not leave.asked
-        signal.raise_signal(each)
         assert leave.asked
         signal.raise_signal(each)
     signal.raise_signal(each)
     assert signal.getsignal(each) is signal.SIG_IGN
-
-
-@posix
-@pytest.mark.usefixtures("handlers")
-def test_a_blocked_signal_is_heard_and_another_thread_is_refused() -> None:
     said: list[str] = []
-    thread = threading.Thread(
-        target=lambda: said.append(refusal(InvalidOption, GracefulExit().__enter__))
-    )
+    enter = GracefulExit().__enter__
+    thread = threading.Thread(target=lambda: said.append(refusal(InvalidOption, enter)))
     thread.start()
     thread.join()
     assert "thread" in said[0]
-    signal.pthread_sigmask(signal.SIG_BLOCK, GRACEFUL)
-    signal.pthread_kill(threading.get_ident(), signal.SIGTERM)
-    with GracefulExit() as leave:
-        assert leave.asked
-
-
-# --- the supervisor -------------------------------------------------------------------------------
 
 
 def test_every_fault_is_followed_by_one_reset_and_one_restart_ever_later() -> None:
-    scene = Scene()
-    waits: list[float] = []
+    scene, waits = Scene(), []
     for code in (-9, 1, -11, -15):
-        scene.ends(code)
-        began = scene.now
+        seen, began = scene.wait(0, code), scene.now
         while scene.supervisor.state == "waiting":
-            scene.wait(1 / 64)
+            seen = scene.wait(1 / 64)
         waits.append(scene.now - began)
     assert waits == [0.125, 0.25, 0.375, 0.375]
-    assert scene.seen == ["start", *["fault", "reset", "restart"] * 4]
+    assert seen == ["start", *["fault", "reset", "restart"] * 4]
     assert (scene.resets, len(scene.children)) == (4, 5)
-    faults = [event.why for event in scene.supervisor.events if event.what == "fault"]
-    assert faults[0::3] == [ended(-9), ended(-15)]
+    assert scene.supervisor.events[1].why == ended(-9)
     scene.wait(11)  # after a long run back-offs begin at the first again
-    scene.ends(1)
+    scene.wait(0, 1)
     scene.wait(0.115)
     assert scene.supervisor.state == "waiting"
-    scene.wait(0.02)
-    assert scene.supervisor.state == "running"
+    assert scene.wait(0.02)[-1] == "restart"
 
 
 def test_a_program_that_leaves_or_cannot_be_helped_is_not_started_again() -> None:
-    left, helpless = Scene(), Scene()
-    helpless.health = [False, False]
-    for scene, code in ((left, 0), (helpless, -9)):
-        scene.ends(code)
-        scene.wait(1000)
-        assert len(scene.children) == 1
-    assert (left.seen, left.resets, left.supervisor.stop()) == (["start", "left"], 0, "graceful")
-    assert helpless.seen == ["start", "fault", "reset", "out"]
+    left, helpless = Scene(), Scene(health=(False, False))
+    left.wait(0, 0)
+    helpless.wait(0, -9)
+    assert left.wait(1000) == ["start", "left"]
+    assert helpless.wait(1000) == ["start", "fault", "reset", "out"]
+    assert (left.resets, left.supervisor.stop()) == (0, "graceful")
 
 
 def test_silence_is_an_error_and_a_beat_is_not() -> None:
     scene = Scene(listens=True)
     for _ in range(5):
-        scene.wait(1.9)
+        assert scene.wait(1.9) == ["start"]
         scene.beats += 1
     scene.wait(1.9)
-    assert scene.seen == ["start"]
-    for _ in range(4):
-        scene.wait(1)
-    assert scene.seen == ["start", "fault", "reset", "restart"]
+    seen = [scene.wait(1) for _ in range(4)][-1]
+    assert seen == ["start", "fault", "reset", "restart"]
     assert scene.supervisor.events[1].why == "silence"
 
 
@@ -197,26 +173,10 @@ def test_silence_is_an_error_and_a_beat_is_not() -> None:
 def test_who_is_stopped_is_asked_first_and_killed_after_the_grace(
     on_signal: dict[int, int], how: str, seen: list[str]
 ) -> None:
-    scene = Scene()
-    scene.children[0].on_signal = on_signal
+    scene = Scene(on_signal=on_signal)
     assert scene.supervisor.stop() == how
-    assert scene.children[0].heard == [signal.SIGTERM]
-    assert scene.seen == seen
     assert scene.now == 0 if on_signal else 0.5 <= scene.now < 0.6
-    waiting = Scene()
-    waiting.ends(1)
-    assert waiting.supervisor.stop() == "graceful"  # during a back-off
-    for each in (scene, waiting):
-        each.wait(1000)
-        assert len(each.children) == 1
-
-
-def test_odd_times_are_refused() -> None:
-    assert "grace of restarts is 0" in refusal(InvalidOption, lambda: RestartTimes(grace=0))
-    assert "cap of restarts is 5" in refusal(InvalidOption, lambda: RestartTimes(cap=5))
-
-
-# --- real processes -------------------------------------------------------------------------------
+    assert (scene.wait(1000), len(scene.children)) == (seen, 1)
 
 
 @posix

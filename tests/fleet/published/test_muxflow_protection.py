@@ -22,11 +22,9 @@ REQUESTS = st.lists(st.tuples(st.fractions(0, 50, max_denominator=7), LENGTHS), 
 def test_no_request_is_late_by_more_than_the_longest_kernel(
     requests: list[tuple[Fraction, Fraction]], kernels: list[Fraction], share: int
 ) -> None:
-    requests.sort()
-    shared = SharedDevice(kernels, LaunchGate(share, 1))
-    quiet = SharedDevice([], LaunchGate(share))
+    shared, quiet = SharedDevice(kernels, LaunchGate(share, 1)), SharedDevice([], LaunchGate(share))
     for device in (shared, quiet):
-        device.advance(10**5, requests)
+        device.advance(10**5, sorted(requests))
     for late, sooner in zip(shared.served, quiet.served, strict=True):
         assert 0 <= late.end - sooner.end <= max(kernels)
         slowdown = (late.end - late.arrival) / (sooner.end - sooner.arrival)
@@ -37,21 +35,12 @@ def test_without_the_gate_one_long_request_after_another_waits_for_what_lies_ahe
     kept, broken = (SharedDevice(repeat(5), gate, ahead=4) for gate in (LaunchGate(60), None))
     for device in (kept, broken):
         device.advance(1000, [(10 * at + 1, 1) for at in range(90)])
-    bound = slowdown_bound(5, 1)
-    assert max(one.end - one.arrival for one in kept.served) <= bound == 6
-    assert min(one.end - one.arrival for one in broken.served[1:]) > bound
-
-
-def test_a_share_of_nothing_launches_nothing_and_saved_tokens_are_no_more_than_the_burst() -> None:
+    assert max(one.end - one.arrival for one in kept.served) <= slowdown_bound(5, 1) == 6
+    assert min(one.end - one.arrival for one in broken.served[1:]) > 6
     for share, launches in ((0, 0), (100, 10), (50, 5)):
         device = SharedDevice(repeat(2), LaunchGate(share))
         device.advance("19.5")
         assert len(device.launched) == launches
-    gate = LaunchGate(50, 3)
-    gate.refill(1000)
-    assert gate.balance == 3
-    gate.charge(10)
-    assert (gate.balance, gate.wait()) == (-7, 14)
 
 
 @given(st.lists(st.tuples(st.booleans(), st.integers(0, 50))))
@@ -61,9 +50,8 @@ def test_a_quota_never_gives_more_than_its_limit_and_refuses_before_it_gives(
     quota, used = MemoryQuota(100), 0
     for takes, mib in wishes:
         if takes:
-            fits = used + mib <= 100
-            assert quota.allocate(mib) == fits
-            used += mib * fits
+            assert quota.allocate(mib) == (used + mib <= 100)
+            used += mib * (used + mib <= 100)
         elif mib <= used:
             quota.release(mib)
             used -= mib
@@ -74,16 +62,10 @@ def test_a_quota_never_gives_more_than_its_limit_and_refuses_before_it_gives(
 
 @pytest.mark.parametrize(
     ("advance", "words"),
-    [
-        ((-1,), "until is -1"),
-        ((4,), "until is 4; expected at least now, 5"),
-        ((9, [(8, 1), (7, 1)]), "arrival of a request is 7"),
-        ((9, [(10, 1)]), "arrival of a request is 10"),
-        ((9, [(6, 0)]), "length of a kernel is 0"),
-    ],
+    [((4,), "until is 4"), ((9, [(8, 1), (7, 1)]), "is 7"), ((9, [(6, 0)]), "kernel is 0")],
 )
 def test_odd_times_are_refused(advance: Any, words: str) -> None:
     device = SharedDevice([1])
     device.advance(5)
     assert words in refusal(InvalidProblem, device.advance, *advance)
-    assert "share of a launch gate is 101" in refusal(InvalidProblem, LaunchGate, 101)
+    assert "launch gate is 101" in refusal(InvalidProblem, LaunchGate, 101)

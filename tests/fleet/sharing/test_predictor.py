@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import subprocess
 import sys
 from collections.abc import Callable
 from fractions import Fraction
@@ -197,14 +196,10 @@ def test_a_limit_is_held_against_the_upper_end_or_what_is_expected() -> None:
 
 def test_of_two_strangers_nothing_is_known() -> None:
     profiles = Profiles({(name, ""): {"wants": Fraction(4), "family": "f1"} for name in "xy"})
-    predictor = trained("ridge")
-    two = (("m1", "m2"), ("m1", "y"), ("x", "m2"), ("x", "y"))
-    ends = predictor.predict([Place(*each, "slow", 60) for each in two], profiles)
-    widths = ends.throughput_high - ends.throughput_low
-    assert widths[0] < widths[1]
-    assert (ends.throughput_low[3], ends.throughput_high[3]) == (0, 1)
-    weights = PredictedWeights(predictor, profiles=profiles)
-    assert weights.pair(gpu("x"), work("y")).slowdown_high == float("inf")
+    weights = PredictedWeights(trained("ridge"), profiles=profiles)
+    one, two = weights.pair(gpu("x"), work()), weights.pair(gpu("x"), work("y"))
+    assert (two.throughput_low, two.throughput_high, two.slowdown_high) == (0, 1, float("inf"))
+    assert one.slowdown_high < 9
     assert weights(gpu("x", limit="9"), work("y")) is None
     assert weights(gpu("x"), work("y")) is not None
 
@@ -215,51 +210,31 @@ def test_of_two_strangers_nothing_is_known() -> None:
 def test_what_cannot_be_trained_or_predicted_is_refused_by_name() -> None:
     pairs, profiles = by_rule()
     none = [*pairs, pairs[0]._replace(online_slowdown=Fraction(0))]
-    again = [
-        pair._replace(share=pair.share + at)
-        for pair in pairs
-        if {pair[0], pair[1]} <= {"m0", "m1"}
-        for at in (0, 1)
-    ]
+    few = [pair for pair in pairs * 3 if {pair[0], pair[1]} <= {"m0", "m1"}]
     for error, measured, model, words in (
         (InvalidOption, pairs, "rigde", "nearest: 'ridge'"),
         (InvalidProblem, pairs[:19], "mean", "19 measurements"),
         (InvalidProblem, none, "mean", "'m0' beside 'm0' has throughput 0.43 and slowdown 0"),
-        (InvalidProblem, again, "mean", "at least 5"),
+        (InvalidProblem, few, "mean", "at least 5"),
     ):
         assert words in refusal(error, train_predictor, measured, profiles, model=model)
     weights = PredictedWeights(trained("mean"))
-    for online, words in (
-        (gpu("m11"), "nearest: 'm1'"),
-        (gpu(""), "no model"),
-        (OnlineClass("fats", count=1, sm_activity=1, model="m1"), "nearest: 'fast'"),
-    ):
-        said = refusal(InvalidProblem, weights, online, work())
-        assert words in said
-        assert "'w' beside online class" in said
-    assert "nearest: 'upper'" in refusal(
-        InvalidOption, PredictedWeights, trained("mean"), limit_by="uper"
-    )
+    fats = OnlineClass("fats", count=1, sm_activity=1, model="m1")
+    for online, words in ((gpu("m11"), "'m1'"), (gpu(""), "no model"), (fats, "'fast'")):
+        assert words in refusal(InvalidProblem, weights, online, work())
 
 
 def test_without_scikit_learn_it_predicts_and_names_the_extra_to_train(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    expected = trained("boosting").predict([Place("m1", "m2", "slow", 60)]).throughput[0]
+    place = Place("m1", "m2", "slow", 60)
+    expected = trained("boosting").predict([place]).throughput[0]
     write_predictor(trained("boosting"), tmp_path / "model.json")
-    code = """
-import sys
-for name in ("sklearn", "threadpoolctl", "joblib"):
-    sys.modules[name] = None
-from cms.fleet.sharing import read_predictor
-from cms.fleet.sharing.predictor.features import Place
-print(read_predictor(sys.argv[1]).predict([Place("m1", "m2", "slow", 60)]).throughput[0])
-"""
-    command = [sys.executable, "-c", code, str(tmp_path / "model.json")]
-    run = subprocess.run(command, capture_output=True, text=True, check=True)
-    assert float(run.stdout) == expected
-    for name in ("threadpoolctl", "sklearn", "sklearn.ensemble"):
+    for name in [each for each in sys.modules if each.split(".")[0] in ("sklearn", "joblib")]:
         monkeypatch.setitem(sys.modules, name, None)
+    monkeypatch.setitem(sys.modules, "threadpoolctl", None)
+    monkeypatch.setitem(sys.modules, "sklearn", None)
+    assert read_predictor(tmp_path / "model.json").predict([place]).throughput[0] == expected
     said = refusal(UnsupportedProblem, train_predictor, *by_rule(), model="boosting")
     assert "pip install '.[muxflow]'" in said
     assert train_predictor(*by_rule(), model="ridge").kind == "ridge"

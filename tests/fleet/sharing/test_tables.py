@@ -64,15 +64,6 @@ def test_tables_become_a_problem_that_is_solved(tmp_path: Path) -> None:
     assert share(problem).value == 2 * 300_000 + 500_000
 
 
-def test_what_is_measured_beside_is_a_note(tmp_path: Path) -> None:
-    for name in ("gpu_load", "sm_peak", "p99_ms", "power_limit_w", "uptime_h", "requests"):
-        assert read_online(table(tmp_path, ONLINE.replace("rack", name).replace("r1", "7")))
-    for name in ("runtime_h", "max_runtime", "submitted_s", "gpu_hours"):
-        head, *rows = OFFLINE.splitlines()
-        text = "\n".join([f"{head},{name}", *(f"{row},7" for row in rows)])
-        assert read_offline(table(tmp_path, text))
-
-
 def read_waiting(path: Path) -> object:
     return read_offline(path, waiting_scale=60)
 
@@ -87,11 +78,6 @@ def read_waiting(path: Path) -> object:
         (read_online, ONLINE.replace("20.2", "x"), 'table.csv:2:10: sm_activity is "x"'),
         (read_offline, OFFLINE.replace("index", "train"), 'table.csv:3:1: workload "train"'),
         (read_offline, OFFLINE.replace("3,", "3.5,"), 'table.csv:2:13: count is "3.5"'),
-        (
-            read_measured_pairs,
-            PAIRS.replace("\n", ",1\n").replace("slowdown,1", "slowdown,slo"),
-            "'slo'",
-        ),
         (read_measured_pairs, PAIRS.replace("70", "20"), "a share of 20; the first is line 2"),
         (read_measured_pairs, PAIRS.replace("70", "170"), "share is 170"),
         (read_waiting, "workload,memory_mib\nx,0\n", "waiting_s"),
@@ -132,18 +118,8 @@ def test_weights_are_as_measured_at_shares_around_the_one_left(tmp_path: Path) -
     assert "share of 20" in refusal(InvalidProblem, table_weights, [pair, pair])
 
 
-def test_who_has_waited_longer_counts_for_more_in_steps_and_is_placed_first(tmp_path: Path) -> None:
+def test_who_has_waited_longer_counts_for_more_in_steps(tmp_path: Path) -> None:
     path = table(tmp_path, WAITING)
     found = [each.priority for each in read_offline(path, waiting_scale=3600)]
     assert found == [2, 2, Fraction(5, 2), Fraction(3, 2), 1]
     assert [each.priority for each in read_offline(path)] == [2, 2, 2, Fraction(1, 2), 1]
-    text = "workload,memory_mib,waiting_s\nfast,0,0\nslow,0,{}\n"
-    speeds = {"fast": 600_000, "slow": 400_000}
-    for waited, placed in ((0, "fast"), (3600, "slow")):
-        problem = SharingProblem(
-            online=[OnlineClass("a30", count=1, sm_activity=20)],
-            offline=read_offline(table(tmp_path, text.format(waited)), waiting_scale=3600),
-            weights=lambda _, work: int(speeds[work.name] * work.priority),
-        )
-        solution = share(problem)
-        assert ([pair.offline for pair in solution.plan], solution.gap) == ([placed], 0)

@@ -49,19 +49,6 @@ def test_evenly_spaced_requests_take_no_longer_than_the_rule_needs(
     assert max(took) <= rule.needed(frame, length)
 
 
-@given(st.lists(st.integers(0, 200), max_size=40), st.integers(1, 4), st.sampled_from(FrameRule))
-def test_slots_take_requests_in_order_and_never_too_many(
-    arrivals: list[int], amount: int, rule: FrameRule
-) -> None:
-    arrivals.sort()
-    took = latencies(arrivals, rule, 10, 4, 3, amount)
-    ends = [at + ms for at, ms in zip(arrivals, took, strict=True)]
-    assert ends == sorted(ends)
-    assert all((end - 7) % 10 == 0 for end in ends)
-    assert all(ends.count(end) <= amount for end in ends)
-    assert all(ms >= 4 for ms in took)
-
-
 @pytest.mark.parametrize("rule", list(FrameRule))
 def test_a_plan_keeps_every_limit_with_evenly_spaced_arrivals(rule: FrameRule) -> None:
     chat, see = replay_frames(plan(rule=rule), requests=500).services

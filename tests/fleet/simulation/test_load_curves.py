@@ -30,13 +30,6 @@ from instances import published
 CENT = Fraction(1, 100)
 
 
-def test_the_upper_end_of_a_quantile_is_above_it() -> None:
-    rng = np.random.default_rng(1)
-    found = rng.integers(0, 10**6, 40_000)
-    assert 990_000 < quantile_above(found, CENT) < 994_000
-    assert quantile_above(np.full(40, 7), CENT) == 7
-
-
 @given(
     st.lists(st.integers(0, 30), min_size=1, max_size=5),
     st.integers(1, 4),

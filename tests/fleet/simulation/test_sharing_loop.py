@@ -24,7 +24,6 @@ from cms.fleet.simulation.sharing_loop import (
     Terms,
     share_day,
 )
-from cms.fleet.simulation.sharing_loop.backlog import Backlog
 from cms.fleet.simulation.sharing_loop.files import shared_day_from_json, shared_day_to_json
 from cms.fleet.simulation.sharing_loop.fleet import Fleet
 from instances.families.sharing import daily_fleet, made_up_pairs
@@ -45,16 +44,6 @@ def test_a_quiet_hour_is_what_the_table_says() -> None:
     assert (halves.throughput, halves.mean_slowdown) == (Fraction(59, 120), 2)
     assert (day["dedicated"].throughput, day["dedicated"].mean_slowdown) == (0, 1)
     assert (day.of_clairvoyant, day.verdict) == (1, LimitVerdict.KEPT)
-
-
-def test_a_job_ends_when_its_work_is_done() -> None:
-    problem, terms = posed(gpus=3, jobs=5), Terms(hours=6, job_hours="0.5", sample=0)
-    day = share_day(problem, [pair()], activity=STILL, terms=terms, policies=["muxflow"])
-    jobs = day["muxflow"].jobs
-    backlog = Backlog(Fleet.of(problem), terms.ticks, 0.5, 0, seed=0)
-    assert (jobs.arrived, jobs.begun, jobs.ended) == (5, 5, 5)
-    assert day["muxflow"].throughput == Fraction(int(backlog.left.sum()), 60 * 10**6)
-    assert (jobs.largest_wait_minutes or 1) % 15 == 0
 
 
 @dataclass
@@ -262,11 +251,9 @@ def test_a_day_can_be_stopped_and_no_gpu_and_no_job_are_a_day_too() -> None:
     ("make", "words"),
     [
         (lambda: played(policies=["muxflw"]), "nearest: 'muxflow'"),
-        (lambda: played(policies=[]), "no policy"),
         (lambda: played(problem=posed(gpus=10**12)), "1000000000000 GPUs"),
         (lambda: played(problem=posed(gpus=10_000), terms=Terms(hours=744)), "744 hours"),
         (lambda: Terms(hours=0), "hours is 0"),
-        (lambda: Terms(restart=1.5), "restart is 1.5"),  # type: ignore[arg-type]
         (lambda: Terms(protection="on"), "protection is 'on'"),  # type: ignore[arg-type]
     ],
 )

@@ -52,8 +52,7 @@ def test_a_table_of_events_says_what_happens_when(write: Write) -> None:
 @pytest.mark.parametrize(
     ("row", "says"),
     [
-        ("60,rat,chat,1.3", "table.csv:2:4: what is 'rat'"), ("60,rate,chat,x", "table.csv:2:14"),
-        ("-1,rate,chat,1", "table.csv:2:1"),
+        ("60,rat,chat,1.3", "table.csv:2:4: what is 'rat'"),
         ("60,fail,chat,1", "table.csv:2:9: target is 'chat'"),
     ],
 )  # fmt: skip
@@ -113,9 +112,7 @@ def test_published_traces_are_known_by_their_columns(
 @pytest.mark.parametrize(
     ("text", "column", "says"),
     [
-        ("when\n1\n", None, "when"), ("t\n1\n", "tt", "'tt'"),
-        ("t\nsoon\n", "t", "table.csv:2:1"),
-        ("TIMESTAMP\n1715299230009\n1715299230999\n", None, "table.csv:2:1"),
+        ("when\n1\n", None, "when"),
         ("TIMESTAMP\n2024-05-10 00:00:00Z\n2024-05-10 00:00:01\n", None, "table.csv:3:1"),
         ("arrival (ms)\n5\n", "arrival (ms)", "table.csv:1: the column 'arrival (ms)'"),
     ],
@@ -128,22 +125,15 @@ def test_a_wrong_trace_is_named_with_its_place(
     assert says in str(refused.value)
 
 
-def test_the_shipped_trace_has_the_published_statistics_and_is_replayed() -> None:
+def test_the_shipped_trace_is_replayed_and_comes_in_waves() -> None:
     times = np.array([float(line) for line in TRACE.read_text("utf-8").splitlines()[1:]])
-    gaps = np.diff(times)
-    assert (len(times), gaps.min() >= 0) == (19_366, True)
-    assert round(len(times) / times[-1], 1) == 5.5
-    assert round(float(gaps.var() / gaps.mean() ** 2), 1) == 1.2
-    spread = []
-    for seconds in (1, 10, 60, 300):
-        whole = times[times < times[-1] // seconds * seconds]
-        counts = np.bincount((whole // seconds).astype(int))
-        spread.append(float(counts.var() / counts.mean()))
-    assert [*(round(s, 1) for s in spread[:2]), *map(round, spread[2:])] == [1.4, 3.9, 16, 56]
+    assert (len(times), round(len(times) / times[-1], 1)) == (19_366, 5.5)
+    counts = np.bincount((times[times < 3300] // 300).astype(int))
+    assert round(float(counts.var() / counts.mean())) == 56
     busy = service(instance(), rate=Fraction(60))
     (found,) = simulate([busy], read_trace(TRACE), requests=19_366, plain=True).services
     assert found.requests == 19_366
-    assert found.late > 0  # it comes in waves, which a steady stream does not
+    assert found.late > 0
 
 
 # --- clocks, draws and counts ---------------------------------------------------------------------
@@ -195,16 +185,12 @@ def test_a_tally_counts_exactly_however_long_the_run_and_the_latencies() -> None
     for percent in (1, 50, 90, 99, 100):
         exact = int(found[percent * 50 - 1])
         assert exact <= tally.quantile(Fraction(percent, 100)) <= exact * 1.001 + 1
-    assert tally.late == int((found > 10**9).sum())
+    assert (tally.late, tally.total_ns) == (int((found > 10**9).sum()), sum(found.tolist()))
     short, right = Tally(10, horizon_ns=600), Tally(10, horizon_ns=4_800)
     for each in (short, right):
         for first in range(0, 4_800, 100):
             each.add(np.arange(first, first + 100), np.arange(100) % 20 + 1)
     assert (short.cells == right.cells).all()
-    assert short.interval() == right.interval()
-    years = Tally(limit_ns=1, horizon_ns=600)
-    years.add(np.arange(600), 2**57 + np.arange(600) * 2**47)
-    assert years.total_ns == sum(2**57 + at * 2**47 for at in range(600))
 
 
 def test_the_interval_holds_the_truth_about_as_often_as_it_says() -> None:
