@@ -15,12 +15,21 @@ from .files import (
     write_sharing_problem,
     write_sharing_solution,
 )
-from .plan import Assigned, NamedGpus, Pair, SharingPlan, assign, write_assignment
+from .plan import Pair, SharingPlan
 from .predictor import PredictedWeights, read_predictor, train_predictor, write_predictor
 from .problem import SharingProblem
 from .profiles import Profiles, probed, read_profiles, write_profiles
 from .solution import SharingIncumbent, SharingSolution, share, sharing_faults
-from .tables import read_measured_pairs, read_named_gpus, read_offline, read_online
+from .tables import (
+    Assigned,
+    NamedGpus,
+    assign,
+    read_measured_pairs,
+    read_named_gpus,
+    read_offline,
+    read_online,
+    write_assignment,
+)
 from .weights import MeasuredPair, Slowdown, TableWeights, table_weights
 
 referee_of.register(SharingProblem, SharingReferee)

@@ -146,9 +146,6 @@ def misfit(online: OnlineClass, offline: OfflineClass) -> bool:
     return online.memory_mib + offline.memory_mib > online.memory_total_mib
 
 
-# --- the share that is left for offline work, and what waiting counts for -------------------------
-
-
 def sm_share(activity: Number, margin: int, lowest: int, *, clamp: bool = False) -> int:
     """Return the share of the SMs that offline work may have beside an online activity.
 

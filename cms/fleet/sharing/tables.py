@@ -1,18 +1,20 @@
-"""Tables of GPUs with online services, of offline workloads, and of measured pairs, in CSV."""
+"""Tables of GPUs with online services, of workloads, of measured pairs, and of who runs where."""
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterable, Iterator
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from ...errors import InvalidProblem
-from ...files.source import StrPath
+from ...files.csv_records import csv_text
+from ...files.source import StrPath, write_bytes
 from ...files.tables import Cell, TableRow, read_table, refuse_unknown_columns
 from ...values.numbers import exact, shown
 from .bucketing import merged, rounded
 from .classes import HIGHEST_PRIORITY, OfflineClass, OnlineClass, waited_priority
-from .plan import NamedGpus
+from .plan import SharingPlan
+from .problem import SharingProblem
 from .weights import MeasuredPair
 
 if TYPE_CHECKING:
@@ -26,6 +28,24 @@ PAIR_COLUMNS = (
     *("online_model", "offline_model", "device", "share"),
     *("offline_throughput", "online_slowdown"),
 )
+
+
+class NamedGpus(NamedTuple):
+    """A row of the online table: GPUs of one name, what they are, and how many."""
+
+    gpu: str
+    online: OnlineClass
+
+
+class Assigned(NamedTuple):
+    """What some GPUs of one name run offline."""
+
+    gpu: str
+    workload: str | None  #: The offline class; None: nothing.
+    share: int  #: In whole per cent; 0 for nobody.
+    #: Of GPUs
+    count: int  # type: ignore[assignment]
+    stays: bool  #: Whether it is what runs there already
 
 
 def read_online(path: StrPath, *, slowdown_limit: Number | None = None) -> tuple[OnlineClass, ...]:
@@ -148,3 +168,45 @@ def _refuse_second(
 
 def _text(cell: Cell) -> str:
     return cell.text
+
+
+def assign(
+    problem: SharingProblem, plan: SharingPlan, gpus: Iterable[NamedGpus]
+) -> tuple[Assigned, ...]:
+    """Spread the classes of a valid plan over the GPUs that the problem was made of.
+
+    Entries are in the order of the GPUs; those of one name are a few entries.
+    """
+    left: dict[str, dict[str, int]] = {}
+    for pair in plan:
+        left.setdefault(pair.online, {})[pair.offline] = pair.count
+    for gpus_of in problem.online:
+        own, runs = left.get(gpus_of.name, {}), gpus_of.running
+        if runs in own:  # who runs there already comes first
+            left[gpus_of.name] = {runs: own.pop(runs), **own}
+    return tuple(entry for row in gpus for entry in _spread(problem, row, left))
+
+
+def _spread(
+    problem: SharingProblem, row: NamedGpus, left: dict[str, dict[str, int]]
+) -> Iterator[Assigned]:
+    own = left.get(row.online.name, {})
+    share = problem.shares[problem.online_index[row.online.name]]
+    free = row.online.count
+    for workload in list(own):
+        count = min(own[workload], free)
+        if count:
+            yield Assigned(row.gpu, workload, share, count, workload == row.online.running)
+            free -= count
+            own[workload] -= count
+    if free:
+        yield Assigned(row.gpu, None, 0, free, False)
+
+
+def write_assignment(assigned: Iterable[Assigned], path: StrPath) -> None:
+    """Write a table ``gpu,workload,share,count,stays`` in CSV; an empty workload is nothing."""
+    rows = (
+        (each.gpu, each.workload or "", each.share, each.count, "yes" if each.stays else "no")
+        for each in assigned
+    )
+    write_bytes(csv_text([Assigned._fields, *rows]).encode(), path)

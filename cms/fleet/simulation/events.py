@@ -234,8 +234,6 @@ def _known(
     return which
 
 
-# --- from a table, and from the words of a command ------------------------------------------------
-
 EVENT_COLUMNS = ("seconds", "what", "target", "value")
 _KINDS = ("rate", "fail", "weight")
 

@@ -173,9 +173,6 @@ def _trained(
     )  # fmt: skip
 
 
-# --- what is held out together --------------------------------------------------------------------
-
-
 def held_out_pairs(places: Sequence[Place], parts: int, seed: int) -> NDArray[np.int64]:
     """Return the part of each sample, all samples of two models being in one part.
 
@@ -229,9 +226,6 @@ def half_width(errors: NDArray[np.float64], level: float = LEVEL) -> float:
     if place > len(errors):
         return 1.0
     return min(1.0, float(np.sort(np.abs(errors))[place - 1]))
-
-
-# --- how well a kind of model does on what it has not seen ----------------------------------------
 
 
 class SplitReport(NamedTuple):
