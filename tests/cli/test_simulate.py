@@ -198,9 +198,6 @@ def test_what_frames_do_not_heed_is_refused_by_name(
     assert "share instances in time, whose frames are replayed" in error
 
 
-# --- load curves: of what instances they are ------------------------------------------------------
-
-
 MEASURED = (
     "model,device,profile,processes,batch,late_share,evidence,rates_rps,latencies_ms\n"
     "bert,a100-80gb,1g.10gb,3,4,0.01,measured,5 20 80,11 18 30\n"
@@ -238,9 +235,6 @@ def test_what_counts_on_a_measured_curve_is_not_replayed_by_batches(
     forged = planned_with_curves(tmp_path, MEASURED.replace("measured", "simulated"))
     assert run(["simulate", forged, *QUICK]) == 1
     assert "batch times" in " ".join(capsys.readouterr().out.split())
-
-
-# --- documents that contradict themselves ---------------------------------------------------------
 
 
 @pytest.mark.parametrize(

@@ -122,9 +122,6 @@ def test_the_worst_metric_counts_and_what_nobody_observed_is_not_called_quiet() 
     assert "base of a monitor is 2.5" in refusal(InvalidProblem, MonitorTimes, 1, 2.5, 3, 1)
 
 
-# --- files ----------------------------------------------------------------------------------------
-
-
 def test_the_preset_says_that_it_is_assumed_and_is_what_a_day_goes_by() -> None:
     assert "Not the paper's figures" in SHIPPED.source
     assert {metric.name for metric in SHIPPED.metrics} == {

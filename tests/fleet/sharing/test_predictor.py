@@ -51,9 +51,6 @@ def trained(model: str, seed: int = 0) -> Predictor:
         return train_predictor(*by_rule(), model=model, seed=seed)
 
 
-# --- what is learnt -------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("model", MODELS)
 def test_a_predictor_comes_back_from_its_file_and_is_the_same_for_the_same_seed(
     model: str, tmp_path: Path
@@ -121,9 +118,6 @@ def test_beside_probes_an_unseen_workload_is_predicted_better() -> None:
     assert "'m8'" in refusal(InvalidProblem, probed, blind, pairs, ["m8"])
 
 
-# --- nothing leaks, and intervals hold ------------------------------------------------------------
-
-
 def test_what_is_held_out_is_held_out_whole_and_changes_nothing_that_is_learnt() -> None:
     pairs, profiles = by_rule()
     parts = held_out_pairs(PLACES, 5, 0)
@@ -149,9 +143,6 @@ def test_the_half_width_covers_as_often_as_it_should() -> None:
         for errors in generator.uniform(-0.3, 0.4, size=(rounds, 51))
     ]
     assert 0.9 - 3 * (0.09 / rounds) ** 0.5 < np.mean(inside) < 0.92 + 3 * (0.09 / rounds) ** 0.5
-
-
-# --- weights --------------------------------------------------------------------------------------
 
 
 def gpu(model: str = "m1", limit: str | None = None) -> OnlineClass:
@@ -202,9 +193,6 @@ def test_of_two_strangers_nothing_is_known() -> None:
     assert one.slowdown_high < 9
     assert weights(gpu("x", limit="9"), work("y")) is None
     assert weights(gpu("x"), work("y")) is not None
-
-
-# --- what is refused ------------------------------------------------------------------------------
 
 
 def test_what_cannot_be_trained_or_predicted_is_refused_by_name() -> None:

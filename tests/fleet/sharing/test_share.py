@@ -102,9 +102,6 @@ def test_a_run_may_find_nothing_start_from_a_plan_and_end_by_its_gap() -> None:
     assert "takes SharingProblem" in refusal(UnsupportedProblem, cms.solve, machines, "muxflow")
 
 
-# --- refused, by name -----------------------------------------------------------------------------
-
-
 class Boastful(SharingPlan):
     """A plan that could answer for itself."""
 

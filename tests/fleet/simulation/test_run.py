@@ -74,9 +74,6 @@ def test_a_run_is_the_same_whatever_the_threads_the_loop_and_the_other_services(
     assert both.service("mail").mean_ns != alone.mean_ns
 
 
-# --- events ---------------------------------------------------------------------------------------
-
-
 def test_what_remains_after_a_failure_suffices_or_not_as_the_loads_say() -> None:
     """Of k instances at load r one fails: r k / (k - 1) < 1 decides."""
     for k, load in ((2, "0.4"), (2, "0.7"), (5, "0.7"), (5, "0.9")):
@@ -87,9 +84,6 @@ def test_what_remains_after_a_failure_suffices_or_not_as_the_loads_say() -> None
         (failure,) = run.services[0].recoveries
         assert failure.back_after_seconds is not None
         assert (failure.back_after_seconds < 1) == (Fraction(load) * k / (k - 1) < 1)
-
-
-# --- verdicts -------------------------------------------------------------------------------------
 
 
 def test_an_open_verdict_makes_the_run_go_on_to_the_most_requests() -> None:
@@ -132,9 +126,6 @@ def test_equal_weights_break_the_limit_of_unlike_instances_and_the_cause_is_name
     assert "instance 1 got 51 % of the requests and has 20 % of the supply" in broken.cause
 
 
-# --- plans ----------------------------------------------------------------------------------------
-
-
 def test_a_plan_is_read_gpu_by_gpu() -> None:
     chat, other = services_of(mixed_plan())[0]
     assert [(each.gpu, each.block) for each in chat.instances] == [
@@ -151,8 +142,6 @@ def test_a_plan_is_read_gpu_by_gpu() -> None:
     with pytest.raises(InvalidOption, match="1,048,576"):
         simulate(Plan(serving, solve(serving.problem)))
 
-
-# --- arguments, progress, the end -----------------------------------------------------------------
 
 RECORDED = Replay({"": np.array([0, 10**9])}, "recorded", scaled=False)
 
@@ -211,9 +200,6 @@ def test_progress_is_told_and_a_run_that_is_ended_returns_what_it_has() -> None:
         assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
     finally:
         signal.signal(signal.SIGINT, before)
-
-
-# --- documents ------------------------------------------------------------------------------------
 
 
 def test_a_simulation_is_read_as_it_was_written(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""The closed loop of sharing: minutes, monitors, matchings; against a plain loop and by hand."""
+"""The closed loop of sharing, against a plain loop and by hand; its truth, activities, requests."""
 
 from __future__ import annotations
 
@@ -7,25 +7,36 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
+import numpy as np
 import pytest
 
-from bench.sharing_figures.day import day_figure
-from cms.errors import InvalidOption, InvalidSchedule
+from cms.errors import FileError, InvalidOption, InvalidProblem, InvalidSchedule
 from cms.files.documents import document_text
 from cms.fleet.published import MonitorState, MonitorTimes, monitor_step
-from cms.fleet.sharing import OfflineClass, OnlineClass, SharingPlan, SharingProblem, sm_share
+from cms.fleet.reconciling import Rates
+from cms.fleet.sharing import (
+    MeasuredPair,
+    OfflineClass,
+    OnlineClass,
+    SharingPlan,
+    SharingProblem,
+    sm_share,
+)
+from cms.fleet.simulation.kernel import alone
 from cms.fleet.simulation.sharing_loop import (
     POLICIES,
     Diurnal,
     LimitVerdict,
-    LineWeights,
     Noise,
     SharedDay,
     Terms,
+    Traced,
     share_day,
 )
 from cms.fleet.simulation.sharing_loop.files import shared_day_from_json, shared_day_to_json
 from cms.fleet.simulation.sharing_loop.fleet import Fleet
+from cms.fleet.simulation.sharing_loop.latency import BATCH_NS, latencies, replayed
+from cms.fleet.simulation.sharing_loop.truth import LineWeights, Truth
 from instances.families.sharing import daily_fleet, made_up_pairs
 from tests.files.test_schemas import require_valid
 from tests.fleet.simulation.shared import LONG, STILL, pair, posed, trace
@@ -134,13 +145,11 @@ def played(policy: str = "muxflow", **how: Any) -> Any:
 def test_a_surge_is_over_in_a_minute_with_the_monitor_and_lasts_without() -> None:
     activity = trace(*[30] * 100, *[80] * 10, *[30] * 1000)
     terms = Terms(hours=2, job_hours=LONG, sample=0)
-    on = played(terms=terms, activity=activity)
-    # minutes 100 to 109: the share of 60 and 80 per cent are 140; the job goes in the first one
-    assert (on.over_gpu_hours, on.evictions) == (Fraction(1, 60), 1)
-    off = played(terms=replace(terms, protection=False), activity=activity)
-    # without it, the matching in minute 105 knows of the surge, and leaves no share
-    assert (off.over_gpu_hours, off.evictions) == (Fraction(5, 60), 0)
-    assert off.p99_slowdown == Fraction("1.568")
+    for protection, over, evictions in ((True, 1, 1), (False, 5, 0)):
+        # minutes 100 to 109: the share of 60 and 80 per cent are 140; the job goes in the first
+        # one, or is stopped by the matching in minute 105, which knows of the surge
+        day = played(terms=replace(terms, protection=protection), activity=activity)
+        assert (60 * day.over_gpu_hours, day.evictions) == (over, evictions)
 
 
 def test_a_pair_that_is_too_slow_is_tried_once_and_no_more() -> None:
@@ -204,12 +213,6 @@ def test_the_same_seed_is_the_same_day_to_the_byte_and_what_it_says_adds_up() ->
     assert told(3) == told(3) != told(4)
 
 
-def test_the_limit_is_kept_with_protection_and_broken_without() -> None:
-    lines = list(day_figure(90, 3, Diurnal(swing=0)))
-    assert len(lines) == 6
-    assert not [line for line in lines if not line.holds]
-
-
 def test_the_longest_wait_is_shorter_where_waiting_counts_and_a_little_less_is_done() -> None:
     """There is always a better job than the one that waits; who foresees does not heed waiting."""
     problem = SharingProblem(
@@ -260,3 +263,131 @@ def test_a_day_can_be_stopped_and_no_gpu_and_no_job_are_a_day_too() -> None:
 def test_what_is_odd_or_too_much_is_refused(make: Any, words: str) -> None:
     with pytest.raises(InvalidOption, match=words):
         make()
+
+
+def test_lines_go_through_what_was_measured() -> None:
+    measured = [pair("0.3", "1.05", 20), pair("0.6", "1.3", 80)]
+    truth = Truth(Fleet.of(posed()), measured)
+    parts = {0: 0, 10: 150_000, 20: 300_000, 50: 450_000, 80: 600_000, 100: 600_000}
+    slower = {0: 10**6, 20: 1_050_000, 50: 1_175_000, 100: 1_300_000}
+    assert {s: truth.throughput[0, 0, s] for s in parts} == parts
+    assert {s: truth.slowdown[0, 0, s] for s in slower} == slower
+    whole = Truth(Fleet.of(posed()), [pair("0.5", "1.9", 100)])
+    assert set(whole.throughput[0, 0].tolist()) == {500_000}
+    first = np.array([0])
+    told = truth.felt(first, first, np.array([80]), first + 6000)  # 140 per cent are wanted
+    assert [int(each[0]) for each in told] == [600_000 * 100 // 140, 1_820_000]
+    train = OfflineClass("train", count=1)
+    online = [posed(activity=40, limit=limit).online[0] for limit in ("1.3", "1.05")]
+    assert [LineWeights(measured, 10, 5)(each, train) for each in online] == [450_000, None]
+
+
+@pytest.mark.parametrize(
+    ("truth", "model", "words"),
+    [
+        ([pair(), pair()], "bert", "share of 60"),
+        ([pair()._replace(offline_model="x")], "bert", "offline model 'train'"),
+        ([pair()._replace(device="a31")], "bert", "device 'a30'"), ([pair()], "", "has no model"),
+    ],
+)  # fmt: skip
+def test_an_odd_truth_is_refused(truth: list[MeasuredPair], model: str, words: str) -> None:
+    problem = SharingProblem(
+        online=[OnlineClass("a30", count=1, sm_activity=20, model=model)],
+        offline=[OfflineClass("train", count=1)],
+        weights=[[0]],
+    )
+    with pytest.raises(InvalidProblem, match=words):
+        share_day(problem, truth)
+
+
+def test_pairs_that_nobody_measured_never_run() -> None:
+    problem = SharingProblem(
+        online=[OnlineClass("a30", count=2, sm_activity=30, model=m) for m in ("bert", "gpt")],
+        offline=[OfflineClass("train", count=9)],
+        weights=[[0], [0]],
+    )
+    truth = [pair(), MeasuredPair("gpt", "other", "a30", 60, Fraction(1), Fraction(1))]
+    day = share_day(problem, truth, activity=STILL, terms=Terms(hours=1, job_hours=LONG))
+    assert day.unmeasured == 1
+    for name in ("muxflow", "time_sharing", "random"):
+        assert day[name].shared_gpu_hours == 2
+
+
+def test_a_trace_is_by_class_by_model_or_for_all_and_begins_again() -> None:
+    names = (("one", ""), ("two", "bert"), ("three", "gpt"))
+    problem = SharingProblem(
+        online=[OnlineClass("a30", count=1, sm_activity=5, name=n, model=m) for n, m in names],
+        offline=[],
+        weights=[[], [], []],
+    )
+    rates = {
+        "one": (Fraction(10), Fraction(20), None),
+        "bert": (Fraction(30), Fraction(31), Fraction(32)),
+        "activity": (None, Fraction("1.5"), Fraction(50)),
+    }
+    found = Traced(Rates(Fraction(0), Fraction(120), rates)).minutes(
+        problem, Fleet.of(problem), -2, 7, 0
+    )
+    assert found[:, 0].tolist() == [2000, 2000, 1000, 1000, 2000, 2000, 2000, 2000, 1000]
+    assert found[:, 1].tolist() == [3200, 3200, 3000, 3000, 3100, 3100, 3200, 3200, 3000]
+    assert found[:, 2].tolist() == [5000, 5000, 150, 150, 150, 150, 5000, 5000, 150]
+
+
+@pytest.mark.parametrize(
+    ("activity", "words"),
+    [
+        (trace(10, name="brt"), "nearest: 'brt'"),
+        (trace(101), "activity of 101"),
+        (Traced(Rates(Fraction(0), Fraction(60), {"bert": (Fraction("0.3"),)})), "fraction"),
+    ],
+)
+def test_an_odd_trace_is_refused(activity: Traced, words: str) -> None:
+    with pytest.raises(InvalidOption, match=words):
+        share_day(posed(), [pair()], activity=activity)
+
+
+def test_noise_and_surges_are_what_they_say() -> None:
+    problem = posed(gpus=200, activity=50)
+    noisy, surged, day = (
+        Diurnal(swing=swing, noise=noise).minutes(problem, Fleet.of(problem), 0, 1440, 0)
+        for swing, noise in ((0, Noise(3, 0)), (0, Noise(0, 4, 30, 10)), ("0.5", Noise(0, 0)))
+    )
+    assert abs(noisy.std() - 300) < 20
+    assert abs(noisy.mean() - 5000) < 20
+    assert set(np.unique(surged)) == {5000, 8000}
+    share = (surged == 8000).mean()
+    assert 0.8 * 4 * 10 / 1440 < share < 1.2 * 4 * 10 / 1440
+    assert (day[14 * 60, 0], day[2 * 60, 0]) == (5000, 2500)
+
+
+def test_requests_take_what_the_loop_of_one_instance_says() -> None:
+    chance = np.random.default_rng(5)
+    arrivals = np.sort(chance.integers(0, 40 * 2 * 10**9, 5_000))
+    for factor in (1_300_000, 1_000_000):
+        expected = np.zeros(len(arrivals), dtype=np.int64)
+        batch = np.array([each * factor // 10**6 for each in BATCH_NS])
+        alone(batch, np.zeros(1, dtype=np.int64), arrivals.astype(float), 1.0, expected)
+        assert latencies(arrivals.tolist(), [factor] * 40) == expected.tolist()
+    # what begins in a minute takes as long as that minute says
+    assert latencies([0, 2 * 10**9], [1_500_000, 2_000_000]) == [45_000_000, 60_000_000]
+    busy = np.full(200, 6_000)
+    told = replayed(7, busy, np.full(200, 1_300_000), 5)
+    assert told.requests == replayed(7, busy, np.full(200, 1_000_000), 5).requests
+    assert told.p99_ms > told.alone_p99_ms > 25
+
+
+@pytest.mark.parametrize(
+    ("part", "change"),
+    [
+        ("", {"verdict": "broken"}), ("", {"policies": []}), ("", {"more": 1}),
+        ("terms", {"interval": 0}), ("policies", {"over_gpu_hours": 1}),
+    ],
+)  # fmt: skip
+def test_an_odd_document_is_refused(part: str, change: dict[str, Any]) -> None:
+    day = share_day(posed(), [pair()], activity=STILL, terms=Terms(hours=1, job_hours=LONG))
+    document = shared_day_to_json(day)
+    assert shared_day_from_json(document) == day
+    place = document if not part else document[part] if part == "terms" else document[part][0]
+    place |= change
+    with pytest.raises(FileError):
+        shared_day_from_json(document)

@@ -72,9 +72,6 @@ def test_words_that_cannot_be_meant_are_refused() -> None:
     assert arrivals_of("trace.csv") is None
 
 
-# --- traces ---------------------------------------------------------------------------------------
-
-
 def test_a_trace_is_replayed_as_recorded_or_at_the_services_rate(write: Write) -> None:
     path = write("t,who\n10,chat\n10.5,chat\n12,mail\n12.25,chat\n")
     trace = read_trace(path, "t", "who", scaled=False)
@@ -134,9 +131,6 @@ def test_the_shipped_trace_is_replayed_and_comes_in_waves() -> None:
     (found,) = simulate([busy], read_trace(TRACE), requests=19_366, plain=True).services
     assert found.requests == 19_366
     assert found.late > 0
-
-
-# --- clocks, draws and counts ---------------------------------------------------------------------
 
 
 @given(
