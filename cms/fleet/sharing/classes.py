@@ -153,6 +153,11 @@ def sm_share(activity: Number, margin: int, lowest: int, *, clamp: bool = False)
     below the lowest share, or that one all the same where it is to clamp: busy GPUs then have less
     free than the margin. It never rises with activity or margin. The activity is best a high
     quantile of the time until shares change.
+
+    Examples
+    --------
+    >>> sm_share("22.5", margin=10, lowest=5)
+    67
     """
     part = exact(activity, "activity")
     if part > 100:

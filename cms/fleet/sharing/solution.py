@@ -141,6 +141,12 @@ def share(
         A valid plan to improve on.
     on_improvement : callable, optional
         Called with each new :class:`SharingIncumbent` of the history.
+
+    Examples
+    --------
+    >>> from cms.fleet.sharing.edge_problems import posed
+    >>> share(posed([6], [5, 9], [[800_000, 600_000]])).value
+    4600000
     """
     if not isinstance(problem, SharingProblem):
         raise InvalidOption(f"problem is {problem!r}; expected a SharingProblem")

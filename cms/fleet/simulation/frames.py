@@ -75,10 +75,9 @@ def replay_frames(
     long as full ones; so services on an instance do not feel each other, and each is replayed
     alone.
 
-    With Poisson arrivals a limit is kept, broken or undecided as :func:`simulate` says it, at a
-    tolerated late share of 1 % or the service's own. Evenly spaced ones are exact: who is late is
-    decided in rational numbers, and none may be. That nobody is, at up to the planned rates, is
-    what the rules promise (:class:`cms.FrameRule`); with random ones it is a matter of head-room.
+    With Poisson arrivals a limit is kept, broken or undecided as :func:`simulate` says it. Evenly
+    spaced ones are exact: who is late is decided in rational numbers, and none may be. That nobody
+    is, at up to the planned rates, is what the rules promise (:class:`cms.FrameRule`).
 
     Parameters
     ----------

@@ -78,11 +78,8 @@ def load_curves(
         many are simulated where these are more, but at most 25 times `requests`; if that is not
         enough to tell, the rate is left out. Ten times are not simulated where latencies are beyond
         16 batch times. 100,000 are enough for all, 1,000 for loads up to 85 %.
-    seed : int
-    on_progress : callable, optional
-        Gets the points that are done and all.
-    stopped : callable, optional
-        Asked after each point; if it says so, what is done is returned.
+    seed, on_progress, stopped
+        Progress is in points; asked after each, `stopped` may end the run with what is done.
     """
     share = require_late_share(late_share, "the load curves")
     if share * requests < _LATE_REQUESTS:
