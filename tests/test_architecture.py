@@ -141,10 +141,10 @@ BUDGETS = {
     "algorithms.ptas": 510,
     "instances": 2_163,
     "cms.cli": 7_600,
-    "cms.fleet": 62_230,
+    "cms.fleet": 58_280,
     "proofs_checks": 16_900,
     "bench": 13_670,
-    "tests": 73_203,
+    "tests": 71_270,
 }
 
 
