@@ -144,7 +144,7 @@ BUDGETS = {
     "cms.fleet": 58_280,
     "proofs_checks": 16_900,
     "bench": 13_670,
-    "tests": 71_270,
+    "tests": 71_320,
 }
 
 

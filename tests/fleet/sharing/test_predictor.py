@@ -26,11 +26,13 @@ from cms.fleet.sharing import (
     write_predictor,
 )
 from cms.fleet.sharing.predictor import MODELS, Predictor, evaluate, models
-from cms.fleet.sharing.predictor.features import Place
+from cms.fleet.sharing.predictor.features import Place, encoded
 from cms.fleet.sharing.predictor.files import predictor_from_json, predictor_to_json
 from cms.fleet.sharing.predictor.training import (
     half_width,
     held_out_pairs,
+    samples_of,
+    unseen,
 )
 from tests.files.test_schemas import require_valid
 from tests.fleet.sharing.pairs import by_rule
@@ -133,6 +135,34 @@ def test_what_is_held_out_is_held_out_whole_and_changes_nothing_that_is_learnt()
     one, other = (train_predictor(p, profiles, model="ridge") for p in (pairs, changed))
     assert (one.predict(PLACES).throughput == other.predict(PLACES).throughput).all()
     assert one.throughput_widths.pair < other.throughput_widths.pair  # only the intervals heed it
+
+
+def test_families_are_held_out_as_a_whole_on_the_side_that_is_unseen() -> None:
+    pairs, profiles = by_rule()
+    tested = np.zeros(len(pairs), dtype=int)
+    for test, errors, _ in unseen("mean", samples_of(pairs, profiles), "offline", 0):
+        tested += test
+        assert len(errors) == test.sum()
+        sides: tuple[set[Any], set[Any]] = (set(), set())
+        for pair, out in zip(pairs, test, strict=True):
+            sides[int(out)].add((profiles.of(pair.offline_model, "") or {})["family"])
+        assert not sides[0] & sides[1]
+    assert (tested == 1).all()
+
+
+def test_features_tell_what_is_missing_and_what_is_wide() -> None:
+    pairs, profiles = by_rule()
+    rows: dict[tuple[str, str], Any] = {
+        key: {**row, "rate": Fraction(10) ** at if at % 3 else None}
+        for at, (key, row) in enumerate(profiles.of_all().items())
+    }
+    predictor = train_predictor(pairs, Profiles(rows), model="mean")
+    kinds = {feature.kind for feature in predictor.features if feature.column == "rate"}
+    assert kinds == {"log", "missing"}
+    assert np.isfinite(encoded(PLACES, predictor.features, predictor.profiles)).all()
+    for odd in ("fast", Fraction(10**301)):
+        said = refusal(InvalidProblem, Profiles, {**rows, ("z", ""): {"rate": odd}})
+        assert "column 'rate' of the profile of 'z'" in said
 
 
 def test_the_half_width_covers_as_often_as_it_should() -> None:

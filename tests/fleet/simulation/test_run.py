@@ -20,6 +20,7 @@ from cms.fleet.simulation import (
     Change,
     EachItsOwn,
     Failure,
+    Gamma,
     ModelledInstance,
     Poisson,
     RateChange,
@@ -124,6 +125,15 @@ def test_equal_weights_break_the_limit_of_unlike_instances_and_the_cause_is_name
     (broken,) = simulate([asked], requests=4_000, routing="equal_random").services
     assert (kept.verdict, broken.verdict) == (Verdict.KEPT, Verdict.BROKEN)
     assert "instance 1 got 51 % of the requests and has 20 % of the supply" in broken.cause
+
+
+def test_bursts_and_gamma_gaps_are_as_many_as_the_rate_says() -> None:
+    asked = [service(instance(batch=8), name=name) for name in ("a", "b", "c")]
+    how = EachItsOwn({"a": Gamma(4), "b": Bursts(3, "0.2", "0.5")}, Poisson())
+    found = simulate(asked, how, requests=4_000)
+    assert found.arrivals == "Poisson (a: gamma:4, b: bursts:3,0.2,0.5)"
+    assert all(abs(float(each.seconds) - 40) < 6 for each in found.services)
+    assert found.service("c").mean_ns < found.service("a").mean_ns
 
 
 def test_a_plan_is_read_gpu_by_gpu() -> None:
