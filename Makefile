@@ -160,7 +160,7 @@ $(VENV)/.installed: pyproject.toml constraints.txt
 
 $(VENV)/.installed-for-tests: pyproject.toml constraints.txt
 	$(environment)
-	@$(INSTALL) '.[plot,bench,test,dev,docs]'
+	@$(INSTALL) '.[bench,test,dev,docs]'
 	$(kernel)
 	@touch $(VENV)/.installed $@
 
@@ -169,7 +169,7 @@ constraints:
 	@rm -rf out/constraints && mkdir -p out
 	@$(PYTHON) -m venv out/constraints
 	@out/constraints/bin/python -m pip install --quiet --disable-pip-version-check \
-	  --editable '.[plot,bench,test,dev,docs,hooks]'
+	  --editable '.[bench,test,dev,docs,hooks]'
 	@{ echo "# Pinned for development; 'make constraints' renews it. Versions only."; \
 	  out/constraints/bin/python -m pip freeze --exclude-editable | grep '=='; } > constraints.txt
 	@rm -rf out/constraints

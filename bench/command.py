@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import importlib.util
 import sys
 from collections.abc import Sequence
 from dataclasses import fields, replace
@@ -128,8 +127,8 @@ def bench(
         bool, typer.Option("--latex", help="Print the tables as LaTeX (booktabs).")
     ] = False,
     figures: Annotated[
-        bool | None, typer.Option(help="Draw figures.  [default: if matplotlib is installed]")
-    ] = None,
+        bool, typer.Option(help="Draw figures.")
+    ] = True,
     dask: Annotated[
         str | None,
         typer.Option(metavar="ADDRESS", help="Run on a Dask cluster, not here, whose scheduler "
@@ -160,7 +159,7 @@ def bench(
         jobs=jobs,
         dask=dask,
         form=Form.JSON if as_json else Form.LATEX if latex else Form.TERMINAL,
-        figures=_can_draw(figures),
+        figures=figures,
     )
     chosen = [(one, replace(one.defaults, **_heeded(given, one, suite))) for one in _suites(suite)]
     # What is wrong is told now, not by the first run.
@@ -199,16 +198,6 @@ def _refuse_unknown_methods(suite: Suite, methods: Sequence[str]) -> None:
                 f"--algorithms: {method!r} is not compared in suite {suite.name!r}; expected of "
                 f"{', '.join(suite.contestants)}{nearest(method, suite.contestants)}"
             )
-
-
-def _can_draw(wanted: bool | None) -> bool:
-    """Whether to draw figures: as the user says, else if matplotlib is there."""
-    if wanted is False:
-        return False
-    there = importlib.util.find_spec("matplotlib") is not None
-    if wanted and not there:
-        raise UsageError("--figures needs matplotlib: `pip install '.[plot]'`")
-    return there
 
 
 def _positive(value: float | None, option: str) -> float | None:

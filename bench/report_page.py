@@ -11,18 +11,9 @@ from typing import Any
 
 from cms.errors import FileError
 from cms.files import read_source
-from cms.fleet.report.page.charts import counts_chart
-from cms.fleet.report.page.parts import (
-    Cell,
-    Column,
-    Commands,
-    Fact,
-    Grid,
-    Page,
-    Part,
-    Picture,
-    Section,
-)
+from cms.fleet.report.charts import counts_picture
+from cms.fleet.report.page import Bullets, Fact, Page, Part, Section
+from cms.fleet.report.tables import Cell, Column, Grid
 from cms.schedule.faults import Violation
 
 from .figures import quantile
@@ -136,9 +127,7 @@ def _algorithms(rows: Sequence[RunRow]) -> Iterator[Part]:
     yield Grid("Algorithms", columns, table)
     drawn = sorted(proofs, key=lambda each: -len(each[1]))[:MOST_LINES]
     if any(times for _, times in drawn):
-        said = "; ".join(f"{name}: {len(times):,} proved" for name, times in drawn)
-        head = "runs that had ended with a proof, over seconds"
-        yield Picture(counts_chart(drawn, head), f"{head}: {said}")
+        yield counts_picture(drawn, "runs that had ended with a proof, over seconds")
 
 
 def _number(value: int) -> Cell:
@@ -231,6 +220,6 @@ def _recheck(path: Path) -> Section:
             "Every answer was rechecked when it was run, by the checker that its row names; the "
             "rows hold what came of it, not the schedules. That no row contradicts itself (bounds, "
             "gaps, proofs) was rechecked before this page was made. To see it again:",
-            Commands((("python -m bench --suite NAME", "runs the suite anew, on this machine"),)),
+            Bullets([("python -m bench --suite NAME", "runs the suite anew, on this machine")]),
         ],
     )  # fmt: skip

@@ -16,8 +16,8 @@ offline kernel.
 two launches; 2 and 3 for random K, s and m; that on half of the random inputs at least the bound
 is broken without the gate.
 
-**On paper.** 1 and 4, as in :class:`cms.fleet.sharing.SharedDevice` and
-:class:`cms.fleet.sharing.LaunchGate`.
+**On paper.** 1 and 4, as in :class:`cms.fleet.SharedDevice` and
+:class:`cms.fleet.LaunchGate`.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ import random
 from fractions import Fraction
 from typing import NamedTuple
 
-from cms.fleet.sharing import LaunchGate, SharedDevice, slowdown_bound
+from cms.fleet.published import LaunchGate, SharedDevice, slowdown_bound
 
 from .finding import Finding, Tally, require
 

@@ -35,7 +35,7 @@ from fractions import Fraction
 from typing import NamedTuple, TypeAlias
 
 from cms.fleet import MonitorState, MonitorTimes, monitor_preset, monitor_step
-from cms.fleet.sharing.monitor import SIGNALS, TABLE, Action, Cell, Signal, StateName
+from cms.fleet.published.muxflow_monitor import SIGNALS, TABLE, Action, Cell, Signal, StateName
 
 from .finding import Finding, Tally, require
 

@@ -30,7 +30,7 @@ from typing import NamedTuple
 from cms.fleet import Gpu, OperatingPoint, Service, gpu
 from cms.fleet.deployment import Deployment, FleetGpu, FleetNode, Instance, Mode, Work
 from cms.fleet.deployment.transition.checking import check_transition, lowest_capacity
-from cms.fleet.deployment.transition.files import transition_to_json
+from cms.fleet.deployment.transition.document import transition_to_json
 from cms.fleet.deployment.transition.model import Action, Floor, Kept, Spare, Transition, What
 from cms.fleet.deployment.transition.order import ordered
 from cms.fleet.serving import RULES

@@ -88,7 +88,7 @@ class Browser:
             each["params"]["request"]["url"]
             for each in messages
             if each["method"] == "Network.requestWillBeSent"
-            if not each["params"]["documentURL"].startswith("chrome:")
+            if not each["params"]["documentURL"].startswith(("chrome:", "chrome-untrusted:"))
         ]
 
 

@@ -19,7 +19,10 @@ import cms
 from instances import hard, small
 from tests.source_tree import FOLDERS, ROOT, SHIPPED, modules, shipped
 
-HEAVY = ("scipy", "ortools", "numba", "rich", "typer", "networkx", "sympy", "jinja2", "ruamel")
+HEAVY = (
+    "scipy", "ortools", "numba", "rich", "typer", "networkx", "sympy", "jinja2", "matplotlib",
+    "ruamel",
+)  # fmt: skip
 OWN_DISTRIBUTION = "configurable-machines"
 
 

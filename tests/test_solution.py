@@ -51,8 +51,7 @@ def test_only_the_first_groups_are_printed_and_names_are_escaped() -> None:
     assert "<script>" not in html
     assert "&lt;b&gt; -&gt; &lt;script&gt;" in html
     assert "<p>... and 5 more groups of machines</p>" in html
-    assert html.count("<table>") == html.count("</table>") == 2
-    assert html_of(told(blocks(8), [])).count("<table>") == 1
+    assert html.count("<table") == html.count("</table>") == 1
 
 
 def test_a_solution_pickles_and_does_not_change() -> None:

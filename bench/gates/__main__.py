@@ -60,7 +60,7 @@ PROGRAMS: dict[str, Sequence[Sequence[str]]] = {
     "reader": [["reader solve", "reader plan", f"imports {n}"] for n in (15, 3)],
     "trust": (["write 1", "judge", "passes -m pytest -q -n 0 -k planted"], ["write 4", "judge"]),
     "interrupt": [
-        [f"interrupt {0.1 + i % 17 / 8} {WAYS[i % 4]}" for i in range(n)] for n in (200, 12)
+        [f"interrupt {0.1 + i / 94:.3f} {WAYS[i % 4]}" for i in range(n)] for n in (200, 12)
     ],
     "suites": ([f"{FIGURES} 100"], [f"{FIGURES} 2 --figures 1,4-7"]),
 }

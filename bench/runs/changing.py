@@ -18,7 +18,7 @@ from cms.fleet.deployment.transition import (
     schedule,
     transition,
 )
-from cms.fleet.deployment.transition.files import transition_to_json
+from cms.fleet.deployment.transition.document import transition_to_json
 from proofs_checks.checker.replay import examine_transition
 
 from .stage import Facts, Stage, Tell

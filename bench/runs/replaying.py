@@ -12,7 +12,8 @@ import numpy as np
 from bench.queues import BATCH, BATCH_NS
 from bench.row import Outcome
 from bench.task import Task
-from cms.fleet.simulation import Poisson, reference
+from cms.fleet.simulation import Poisson
+from cms.fleet.simulation.kernel import advance_lists
 from cms.fleet.simulation.model import ModelledInstance, stations_of
 from cms.fleet.simulation.replay import Loop
 from cms.fleet.simulation.routing import Alias, routing_of
@@ -52,7 +53,7 @@ def run_replay(task: Task, problem: Problem, threads: int, tell: Tell) -> Facts:
         return int(state.batches.sum())
 
     def plain() -> int:
-        return loop(reference.advance)
+        return loop(advance_lists)
 
     def compiled() -> int:
         from cms.fleet.simulation.compiled import advance

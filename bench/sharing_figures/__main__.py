@@ -12,7 +12,7 @@ from typing import NamedTuple
 from rich.console import Console
 
 from bench.expected import Line, show
-from cms.fleet.sharing import MonitorTimes
+from cms.fleet.published import MonitorTimes
 from cms.fleet.simulation.sharing_loop import Diurnal
 
 from . import day, errors, matching, predictor, running

@@ -34,7 +34,7 @@ from typing import Any
 from rich.console import Console
 
 from bench.expected import Line
-from cms.fleet.sharing.errors import GRACEFUL, GracefulExit, RestartTimes, Supervisor
+from cms.fleet.published.muxflow_errors import GRACEFUL, GracefulExit, RestartTimes, Supervisor
 
 from .device_stand_in import Client, Device
 

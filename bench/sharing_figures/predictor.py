@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from bench.expected import Line
+from bench.importers import read_gavel_pairs, write_measured_pairs
 from cms.fleet.sharing import (
     OfflineClass,
     OnlineClass,
@@ -18,19 +19,19 @@ from cms.fleet.sharing import (
     read_measured_pairs,
     read_profiles,
     share,
+    write_profiles,
 )
-from cms.fleet.sharing.importers import read_gavel_pairs, write_measured_pairs, write_profiles
-from cms.fleet.sharing.predictor.evaluation import rank_correlation
 from cms.fleet.sharing.predictor.features import Place
 from cms.fleet.sharing.predictor.predictor import Prediction
-from cms.fleet.sharing.predictor.residuals import (
+from cms.fleet.sharing.predictor.training import (
     Samples,
+    calibrated,
     fit_both,
     groups,
     held_out_pairs,
+    rank_correlation,
     samples_of,
 )
-from cms.fleet.sharing.predictor.training import calibrated
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -61,8 +62,8 @@ def table() -> Samples:
 
 def unseen_pairs(samples: Samples, seed: int, model: str = "boosting") -> Score:
     """Hold a fifth of the pairs of models out, on all GPU types and in both orders."""
-    test = held_out_pairs(samples.places, FOLDS, np.random.default_rng(seed)) == 0
-    predictor, _ = calibrated(model, samples.taken(~test), seed)
+    test = held_out_pairs(samples.places, FOLDS, seed) == 0
+    predictor = calibrated(model, samples.taken(~test), seed)
     held = samples.taken(test)
     told = predictor.predict(held.places)
     inside = (told.throughput_low <= held.throughput) & (held.throughput <= told.throughput_high)
@@ -104,11 +105,11 @@ def with_probes() -> Samples:
 
 def out_of_fold(samples: Samples, seed: int, model: str = "boosting") -> Prediction:
     """Predict every measurement by a predictor that has not seen its pair of models."""
-    parts = held_out_pairs(samples.places, FOLDS, np.random.default_rng(seed))
+    parts = held_out_pairs(samples.places, FOLDS, seed)
     columns = [np.empty(len(samples.places)) for _ in Prediction._fields]
     for fold in range(FOLDS):
         test = parts == fold
-        predictor, _ = calibrated(model, samples.taken(~test), seed)
+        predictor = calibrated(model, samples.taken(~test), seed)
         told = predictor.predict(samples.taken(test).places)
         for column, values in zip(columns, told, strict=True):
             column[test] = values

@@ -6,8 +6,9 @@ import time
 from collections.abc import Iterator
 
 from bench.expected import Line
-from cms.fleet.sharing import MonitorTimes, monitor_preset, sm_share
-from cms.fleet.sharing.monitor import TABLE, Cell, StateName
+from cms.fleet.published import MonitorTimes, monitor_preset
+from cms.fleet.published.muxflow_monitor import TABLE, Cell, StateName
+from cms.fleet.sharing import sm_share
 from proofs_checks.finding import Breach
 from proofs_checks.monitor import require_monitor
 

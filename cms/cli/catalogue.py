@@ -48,9 +48,9 @@ def gpus(
     if session.json:
         session.print_json(lambda: document)
     else:
-        from cms.fleet.report.catalogue import gpu_report, gpus_report
+        from cms.fleet.report.catalogue import gpu_page, gpus_page
 
-        session.print(*(gpus_report(found) if name is None else gpu_report(shown)))
+        session.print_page(gpus_page(found) if name is None else gpu_page(shown))
     session.write(lambda: document, output)
     return Exit.ANSWER
 
@@ -144,8 +144,8 @@ def algorithms(context: typer.Context, output: Output = None, json: Json = False
     if session.json:
         session.print_json(lambda: document)
     else:
-        from cms.fleet.report.catalogue import algorithms_report
+        from cms.fleet.report.catalogue import algorithms_page
 
-        session.print(*algorithms_report(found))
+        session.print_page(algorithms_page(found))
     session.write(lambda: document, output)
     return Exit.ANSWER

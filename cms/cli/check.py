@@ -24,7 +24,7 @@ from .session import Exit, Session, refuse_two_readers, session_of
 from .shards import check_folders
 
 if TYPE_CHECKING:
-    from cms.files import Node
+    from cms.files import Parsed
     from cms.schedule.faults import Violation
     from cms.solving.solution import Solution
 
@@ -51,7 +51,7 @@ def check(
     quiet: Quiet = False,
 ) -> int:
     """Recheck a solution, plan, deployment, transition or simulation: demands, bounds, places."""
-    from cms.files.documents import read_document
+    from cms.files.documents import parse_document
 
     session = session_of(context)
     output = session.begin(output, json=json, quiet=quiet)
@@ -76,7 +76,7 @@ def check(
             plan = True
             _, answer, faults = recheck_plan(document)
         else:
-            answer, faults = recheck_solution(document, read_document(solution, "cms-solution"))
+            answer, faults = recheck_solution(document, parse_document(solution))
     return _say(session, answer, faults, "GPU" if plan else "machine", output)
 
 
@@ -99,14 +99,13 @@ def _say(
     return Exit.FAILED if faults else Exit.ANSWER
 
 
-def _check_sharing(session: Session, document: Node, path: Path, output: Path | None) -> int:
+def _check_sharing(session: Session, document: Parsed, path: Path, output: Path | None) -> int:
     """Recheck who shares a GPU with whom, what that is worth, and how much more is possible."""
-    from cms.files.documents import read_document
-    from cms.fleet.sharing.files import SOLUTION
+    from cms.files.documents import parse_document
     from cms.fleet.sharing.solution import equivalents
     from cms.values.words import decimal
 
-    _, answer, faults = recheck_sharing(document, read_document(path, SOLUTION))
+    _, answer, faults = recheck_sharing(document, parse_document(path))
     said = {
         "valid": not faults,
         "status": answer.status.value,
@@ -130,7 +129,7 @@ def _check_sharing(session: Session, document: Node, path: Path, output: Path | 
     return Exit.FAILED if faults else Exit.ANSWER
 
 
-def _check_deployment(session: Session, document: Node, output: Path | None) -> int:
+def _check_deployment(session: Session, document: Parsed, output: Path | None) -> int:
     """Recheck a deployment: each GPU, each service's rate, and the plan that it realises."""
     from cms.solving.words import verdict
 
@@ -150,7 +149,7 @@ def _check_deployment(session: Session, document: Node, output: Path | None) -> 
     return Exit.FAILED if faults else Exit.ANSWER
 
 
-def _check_transition(session: Session, document: Node, output: Path | None) -> int:
+def _check_transition(session: Session, document: Parsed, output: Path | None) -> int:
     """Recheck a transition: its actions, and the worst of all executions that it allows."""
     from cms.fleet.deployment.transition.checking import RECHECKED
 
@@ -170,7 +169,7 @@ def _check_transition(session: Session, document: Node, output: Path | None) -> 
     return Exit.FAILED if faults else Exit.ANSWER
 
 
-def _check_simulation(session: Session, document: Node, output: Path | None) -> int:
+def _check_simulation(session: Session, document: Parsed, output: Path | None) -> int:
     """Recheck a simulation: that its verdicts follow from its counts."""
     from cms.fleet.simulation import Verdict
     from cms.values.words import printable

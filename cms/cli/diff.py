@@ -14,9 +14,8 @@ from .fleets import MaxAge, read_fleet, refuse_stale_now
 from .session import Exit, refuse_two_readers, session_of
 
 if TYPE_CHECKING:
-    from rich.console import RenderableType
-
     from cms.fleet.deployment import Deployment, Difference
+    from cms.fleet.report.page import Page
 
 _Now = Annotated[
     Path, typer.Argument(metavar="now.json", help="What is there; '-' is standard input.")
@@ -55,26 +54,21 @@ def diff(
     refuse_two_readers((now, "now.json"), (target, "target.json"))
     with session.reading():
         from cms.fleet.deployment import difference
-        from cms.fleet.deployment.observation.numbering import numbered_as
+        from cms.fleet.deployment.observation.numbering import renumber_gpus
         from cms.fleet.deployment.verifying import settle_guesses
 
         before, after = read_fleet(now), read_fleet(target)
-        before, after = numbered_as(before, after), numbered_as(after, before)
+        before, after = renumber_gpus(before, after), renumber_gpus(after, before)
         refuse_stale_now(session, before, max_age, written=True)
         found, both = difference(settle_guesses(before, after), after), _both(before, after)
         title = f"{now.name} -> {target.name}"
 
-        def report() -> Iterable[RenderableType]:
-            from cms.fleet.report.deployments import difference_report
+        def view() -> Page:
+            from cms.fleet.report.deployments import difference_page
 
-            return difference_report(found, both, title, session.width)
+            return difference_page(found, both, title)
 
-        def draw() -> str:
-            from cms.fleet.report.fleet_pictures import difference_picture
-
-            return difference_picture(found, both, title)
-
-        session.show(lambda: _document(found), report, draw, output, picture)
+        session.show(lambda: _document(found), view, output, picture)
     return Exit.FAILED if fail_on_difference and not found.is_empty else Exit.ANSWER
 
 

@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from cms.files import Node
+    from cms.files import Parsed
 
 
-def open_document(path: Path) -> tuple[str, Node]:
+def open_document(path: Path) -> tuple[str, Parsed]:
     """Parse a JSON file and say what it claims to hold.
 
     Parameters
@@ -19,7 +19,7 @@ def open_document(path: Path) -> tuple[str, Node]:
 
     Returns
     -------
-    (str, Node)
+    (str, Parsed)
         Its ``format`` (``cms-plan``), empty if it has none, and the document.
 
     Raises
@@ -27,10 +27,10 @@ def open_document(path: Path) -> tuple[str, Node]:
     FileError
         If it cannot be read or is no JSON; of a table, what makes a plan of it.
     """
-    from cms.files import Node, parse_json, read_source
+    from cms.files import Parsed, parse_json, read_source
 
     source = read_source(path, holds="a JSON document")
-    document = Node(parse_json(source), source)
+    document = Parsed(parse_json(source), source)
     value = document.value
     kind = value.get("format") if isinstance(value, dict) else None
     return kind if isinstance(kind, str) else "", document

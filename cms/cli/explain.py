@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -14,7 +13,7 @@ from .searching import heard
 from .session import session_of
 
 if TYPE_CHECKING:
-    from rich.console import RenderableType
+    from cms.fleet.report.page import Page
 
 _Plan = Annotated[
     Path, typer.Argument(metavar="plan.json", help="A plan file; '-' is standard input.")
@@ -47,10 +46,10 @@ def explain(
 
     answer = heard(session, lambda: explained(found, service), doing="pricing the choices")
 
-    def report() -> Iterable[RenderableType]:
-        from cms.fleet.report.explained import explained_report
+    def view() -> Page:
+        from cms.fleet.report.what_if import explained_page
 
-        return explained_report(answer, found, plan.name)
+        return explained_page(answer, found, plan.name)
 
-    session.show(lambda: explanation_to_json(answer), report, str, output, None)
+    session.show(lambda: explanation_to_json(answer), view, output)
     return session.code_of(found.answer)

@@ -16,8 +16,6 @@ from .session import Exit, refuse_two_readers, session_of
 from .verify import TARGET
 
 if TYPE_CHECKING:
-    from rich.console import RenderableType
-
     from cms.files.source import Source
     from cms.fleet.deployment import Deployment
     from cms.fleet.deployment.export import Export
@@ -131,7 +129,7 @@ def export(
     if not names and not advertise:
         raise options.usage_error(f"expected one or more of {', '.join(_targets())}", "--to")
     if output is not None:
-        from cms.files.folders import refuse_folder
+        from cms.fleet.deployment.written_folder import refuse_folder
 
         refuse_folder(output, force=force)
     with session.reading("writing for the tool"):
@@ -164,7 +162,10 @@ def export(
     if session.json:
         session.print_json(document)
     elif not quiet:
-        session.print(*_report(exports, meant, output, advertise=advertise))
+        from cms.fleet.report.deployments import export_page
+
+        where = "nothing is written without -o DIR" if output is None else f"written to {output}"
+        session.print_page(export_page(exports, meant, where, offers=advertise))
     if exports:
         session.write_folder(_files(exports, meant), output, force=force)
     return Exit.ANSWER
@@ -235,19 +236,3 @@ def _document(exports: Mapping[str, Export], offered: Deployment | None) -> dict
             for each in advertise(offered)
         ]
     return document
-
-
-def _report(
-    exports: Mapping[str, Export], meant: Deployment, output: Path | None, *, advertise: bool
-) -> Iterable[RenderableType]:
-    from cms.fleet.report.exports import export_report, offers_report
-
-    for name, export in exports.items():
-        yield from export_report(name, export)
-    if advertise:
-        yield from offers_report(meant)
-    if exports:
-        from rich.text import Text
-
-        where = "nothing is written without -o DIR" if output is None else f"written to {output}"
-        yield Text(f"\n{meant}: {where}", "bold")

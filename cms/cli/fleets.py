@@ -18,7 +18,7 @@ from .options import usage_error
 from .session import Session
 
 if TYPE_CHECKING:
-    from cms.files import Node
+    from cms.files import Parsed
     from cms.fleet.deployment import Deployment, Kind
     from cms.fleet.hardware import Gpu
 
@@ -105,7 +105,7 @@ def read_known(path: Path) -> Deployment:
     if kind != "cms-plan":
         return _deployment(document)
     from cms.fleet.deployment import Deployment, wanted_of
-    from cms.fleet.serving.plan_reading import plan_from_json
+    from cms.fleet.serving.plan_document import plan_from_json
 
     wanted = wanted_of(plan_from_json(document))
     known = Deployment((), wanted.services, wanted.rule)
@@ -130,11 +130,9 @@ def _of_kinds(known: Deployment, kinds: Iterable[Kind], devices: Mapping[str, Gp
     return replace(known, nodes=(FleetNode(_NOWHERE, cards),), plan=None)
 
 
-def _deployment(document: Node) -> Deployment:
-    from cms.files import check_head
+def _deployment(document: Parsed) -> Deployment:
     from cms.fleet.deployment import deployment_from_json
 
-    check_head(document, "cms-deployment")
     return deployment_from_json(document)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -17,9 +16,8 @@ from .searching import heard
 from .session import Exit, Session, report_error
 
 if TYPE_CHECKING:
-    from rich.console import RenderableType
-
     from cms.fleet.deployment import Deployment
+    from cms.fleet.report.page import Page
     from cms.fleet.serving import Plan
 
 Near = Annotated[
@@ -107,23 +105,15 @@ def show_nearest(
     if isinstance(found, Unplaceable):
         return refuse(session, found, "")
 
-    def report() -> Iterable[RenderableType]:
-        from rich.text import Text
+    def view() -> Page:
+        from cms.fleet.report.deployments import deployment_page
 
-        from cms.fleet.report.deployments import deployment_report
-
-        yield from deployment_report(found.deployment, title, session.width)
-        yield Text(f"\n{found}", "bold")
+        return deployment_page(found.deployment, title, end=str(found))
 
     def document() -> dict[str, Any]:
         from cms.fleet.deployment import deployment_to_json
 
         return deployment_to_json(found.deployment)
 
-    def draw() -> str:
-        from cms.fleet.report.fleet_pictures import deployment_picture
-
-        return deployment_picture(found.deployment, title, str(found).replace("\n", "; "))
-
-    session.show(document, report, draw, *files)
+    session.show(document, view, *files)
     return session.code_of(plan.solution)

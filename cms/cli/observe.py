@@ -17,10 +17,9 @@ from .fleets import read_known
 from .session import Exit, session_of
 
 if TYPE_CHECKING:
-    from rich.console import RenderableType
-
     from cms.fleet.deployment import Deployment
-    from cms.fleet.deployment.observation.merge import Observed
+    from cms.fleet.deployment.observation.merge import ObservationResult
+    from cms.fleet.report.page import Page
 
 Sources = Annotated[
     list[str],
@@ -99,23 +98,17 @@ def observe(
             session.warn(warning)
         found = _with_owners(observed.deployment, known, adopt, release)
 
-        def report() -> Iterable[RenderableType]:
-            from cms.fleet.report.deployments import deployment_report, fragmentation_report
+        def view() -> Page:
+            from cms.fleet.report.deployments import deployment_page
 
-            yield from deployment_report(found, title(sources), session.width)
-            yield from fragmentation_report(found)
+            return deployment_page(found, title(sources), lost=True)
 
         def document() -> dict[str, Any]:
             from cms.fleet.deployment import deployment_to_json
 
             return deployment_to_json(found)
 
-        def draw() -> str:
-            from cms.fleet.report.fleet_pictures import deployment_picture
-
-            return deployment_picture(found, title(sources))
-
-        session.show(document, report, draw, output, picture)
+        session.show(document, view, output, picture)
     return Exit.ANSWER
 
 
@@ -126,11 +119,11 @@ def seen(
     gpu: list[str] | None,
     service_label: str | None,
     places: Deployment | None = None,
-) -> Observed:
+) -> ObservationResult:
     """Read what is there now, and what no source says of it."""
-    from cms.fleet.deployment.observation.sources import Given, observe
+    from cms.fleet.deployment.observation.sources import SourceFile, observe
 
-    given = [Given.from_argument(source) for source in sources]
+    given = [SourceFile.from_argument(source) for source in sources]
     if sum(each.path == "-" for each in given) > 1:
         raise options.usage_error("two sources are '-'; only one of them can be standard input")
     devices = [find_gpu(key, "--gpu") for key in gpu or ()]

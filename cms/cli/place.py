@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -18,9 +18,8 @@ from .searching import heard
 from .session import Exit, Session, refuse_two_readers, report_error, session_of
 
 if TYPE_CHECKING:
-    from rich.console import RenderableType
-
     from cms.fleet.deployment import Deployment, Placed, Unplaceable, Wanted, Wishes
+    from cms.fleet.report.page import Page
 
 _File = Annotated[
     Path, typer.Argument(metavar="plan.json", help="A plan file; '-' is standard input.")
@@ -154,25 +153,17 @@ def place(
         )
         return refuse(session, found, more)
 
-    def report() -> Iterable[RenderableType]:
-        from rich.text import Text
+    def view() -> Page:
+        from cms.fleet.report.deployments import deployment_page
 
-        from cms.fleet.report.deployments import deployment_report
-
-        yield from deployment_report(found.deployment, plan.name, session.width)
-        yield Text(f"\n{found}", "bold")
+        return deployment_page(found.deployment, plan.name, end=str(found))
 
     def document() -> dict[str, Any]:
         from cms.fleet.deployment import deployment_to_json
 
         return deployment_to_json(found.deployment)
 
-    def draw() -> str:
-        from cms.fleet.report.fleet_pictures import deployment_picture
-
-        return deployment_picture(found.deployment, plan.name, str(found).replace("\n", "; "))
-
-    session.show(document, report, draw, output, picture)
+    session.show(document, view, output, picture)
     return Exit.INTERRUPTED if session.interrupts.pressed else Exit.ANSWER
 
 
@@ -295,13 +286,9 @@ def refuse(session: Session, found: Unplaceable, more: str) -> int:
     if session.json:
         session.print_json(lambda: document)
     elif not session.quiet:
-        from rich.text import Text
+        from cms.fleet.report.reasons import refusal_page
 
-        from cms.fleet.report.text_table import hanging
-
-        proof = "proof checked" if found.proof == "checked" else "on a solver's word"
+        proof = "proof checked" if found.proof == "checked" else "claimed by the solver"
         reasons = [*found.reasons, *([more] if more else [])]
-        session.print(
-            Text(f"cannot be placed, {proof}:", "bold"), hanging(*(("-", why) for why in reasons))
-        )
+        session.print_page(refusal_page(f"cannot be placed, {proof}:", reasons))
     return Exit.INFEASIBLE

@@ -22,9 +22,8 @@ from .searching import Search, bounded_beside, lacking, search, spread
 from .session import refuse_two_readers, session_of
 
 if TYPE_CHECKING:
-    from rich.console import RenderableType
-
     from cms.fleet.hardware import Gpu
+    from cms.fleet.report.page import Page
     from cms.fleet.serving import LoadCurve, OperatingPoint, QueueingRule, Service
     from cms.fleet.serving.load_curve import PointKey
     from cms.fleet.serving.posing import AnyServing
@@ -304,7 +303,7 @@ def plan(
             for warning in serving.warnings:
                 session.warn(warning)
     solution = search(
-        session, serving.problem, how, counted="GPUs", report="cms.fleet.report.terminal"
+        session, serving.problem, how, counted="GPUs", report="cms.fleet.report.plans"
     )
     from cms.fleet.serving import NeighbourServing, Plan, ServingProblem, plan_to_json
     from cms.tidying.tidy import tidy
@@ -331,17 +330,12 @@ def plan(
         solution = tidy(serving.problem, solution)
     made = Plan(serving, solution, outer)
 
-    def report() -> Iterable[RenderableType]:
-        from cms.fleet.report.terminal import plan_report
+    def view() -> Page:
+        from cms.fleet.report.plans import plan_page
 
-        return plan_report(made, title, session.width, short_of, grown)
+        return plan_page(made, title, shortage=short_of, growth=grown)
 
-    def draw() -> str:
-        from cms.fleet.report.svg import plan_picture
-
-        return plan_picture(made, title, short_of)
-
-    session.show(lambda: plan_to_json(made, short_of), report, draw, output, picture)
+    session.show(lambda: plan_to_json(made, short_of), view, output, picture)
     return session.code_of(made.answer)
 
 

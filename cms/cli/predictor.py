@@ -96,7 +96,7 @@ def train(
     with session.reading("reading and fitting"):
         measured, known = _read(pairs, profiles, probe or [])
         trained, report = heard(session, lambda: _trained(measured, known, model, seed))
-        from cms.fleet.sharing.importers import write_profiles as written
+        from cms.fleet.sharing import write_profiles as written
         from cms.fleet.sharing.predictor.files import predictor_to_json
 
     def document() -> dict[str, Any]:
@@ -107,9 +107,9 @@ def train(
     elif json:
         session.print_json(lambda: _document(report, trained))
     elif not quiet:
-        from cms.fleet.report.predicted import trained_report
+        from cms.fleet.report.catalogue import trained_page
 
-        session.print(*trained_report(report, trained))
+        session.print_page(trained_page(report, trained))
     if output is not None and str(output) != "-":
         session.write(document, output)
     if write_profiles is not None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from cms.files import Node
+    from cms.files import Parsed
     from cms.fleet.deployment import Deployment
     from cms.fleet.deployment.transition import Transition
     from cms.fleet.serving import Plan
@@ -25,7 +25,7 @@ __all__ = [
 ]
 
 
-def recheck_solution(problem: Node, told: Node) -> tuple[Solution, list[Violation]]:
+def recheck_solution(problem: Parsed, told: Parsed) -> tuple[Solution, list[Violation]]:
     """Recheck a solution of a problem: schedule, cost, bounds, proof, and a shortage beside it."""
     from cms.files import problem_from_json, solution_from_json
     from cms.files.solutions import refuse_other_shortage
@@ -39,7 +39,7 @@ def recheck_solution(problem: Node, told: Node) -> tuple[Solution, list[Violatio
     return answer, faults
 
 
-def recheck_plan(document: Node) -> tuple[Plan | None, Solution, list[Violation]]:
+def recheck_plan(document: Parsed) -> tuple[Plan | None, Solution, list[Violation]]:
     """Recheck a plan; there is none where its solution has faults.
 
     Not with the plan's own reader first, which stops at the first thing that does not hold. It
@@ -47,13 +47,13 @@ def recheck_plan(document: Node) -> tuple[Plan | None, Solution, list[Violation]
     keeps its limits beside the worst is checked against the pairs, and what is proved against the
     problem that bounds.
     """
-    from cms.files import check_head
+    from cms.files.model import read_as, require_head
     from cms.fleet.serving.neighbour_check import neighbour_faults
     from cms.fleet.serving.neighbours import NeighbourServing
-    from cms.fleet.serving.plan_reading import plan_from_json
+    from cms.fleet.serving.plan_document import plan_from_json
     from cms.solving.recheck import faults_of
 
-    check_head(document, "cms-plan")
+    read_as(document, lambda value: require_head(value, "cms-plan"))
     answer, faults = recheck_solution(document.at("problem"), document.at("solution"))
     if faults:
         return None, answer, faults
@@ -66,7 +66,7 @@ def recheck_plan(document: Node) -> tuple[Plan | None, Solution, list[Violation]
     return whole, whole.answer, faults
 
 
-def recheck_deployment(document: Node) -> tuple[Deployment, list[Violation]]:
+def recheck_deployment(document: Parsed) -> tuple[Deployment, list[Violation]]:
     """Recheck a deployment: each GPU, each service's rate, and the plan that it realises."""
     from cms.files import solution_from_json
     from cms.fleet.deployment import check_deployment, deployment_from_json, wanted_of
@@ -98,7 +98,7 @@ def recheck_deployment(document: Node) -> tuple[Deployment, list[Violation]]:
     return found, faults
 
 
-def recheck_transition(document: Node) -> tuple[Transition, list[Violation]]:
+def recheck_transition(document: Parsed) -> tuple[Transition, list[Violation]]:
     """Recheck a transition: its actions, and the worst of all executions that it allows."""
     from cms.fleet.deployment.transition import check_transition, transition_from_json
 
@@ -107,18 +107,18 @@ def recheck_transition(document: Node) -> tuple[Transition, list[Violation]]:
 
 
 def recheck_sharing(
-    problem: Node, told: Node
+    problem: Parsed, told: Parsed
 ) -> tuple[SharingProblem, SharingSolution, list[Violation]]:
     """Recheck who shares a GPU with whom, what that is worth, and how much more is possible."""
     from cms.fleet.sharing.files import sharing_problem_from_json, sharing_solution_from_json
-    from cms.fleet.sharing.recheck import sharing_faults
+    from cms.fleet.sharing.solution import sharing_faults
 
     posed = sharing_problem_from_json(problem)
     answer = sharing_solution_from_json(told, posed)
     return posed, answer, list(sharing_faults(posed, answer))
 
 
-def recheck_simulation(document: Node) -> tuple[Simulation, list[Violation]]:
+def recheck_simulation(document: Parsed) -> tuple[Simulation, list[Violation]]:
     """Recheck a simulation: whether its numbers bear out what it says of each service."""
     from cms.fleet.simulation import simulation_from_json
     from cms.fleet.simulation.recheck import simulation_faults

@@ -19,11 +19,10 @@ from .session import Exit, Session, refuse_two_readers, report_error, session_of
 from .transition import DurationsFile, MaxParallel
 
 if TYPE_CHECKING:
-    from rich.console import RenderableType
-
     from cms.fleet.deployment import Deployment
     from cms.fleet.deployment.transition import Impossible
     from cms.fleet.reconciling import Compared, Planner, Rates, Scene, Tick
+    from cms.fleet.report.page import Page
 
 
 def _forecasts() -> Iterable[str]:
@@ -215,7 +214,7 @@ def reconcile(
     if trace is not None:
         session.refuse_unwritable((output, "--output"))
     elif output is not None:
-        from cms.files.folders import refuse_folder
+        from cms.fleet.deployment.written_folder import refuse_folder
 
         refuse_folder(output, force=force)
     refuse_two_readers(
@@ -318,12 +317,12 @@ def _tick(
         return _refuse(session, found)
     tick, (output, force) = found, to
 
-    def report() -> Iterable[RenderableType]:
-        from cms.fleet.report.reconciling import tick_report
+    def view() -> Page:
+        from cms.fleet.report.catalogue import tick_page
 
-        return tick_report(tick)
+        return tick_page(tick)
 
-    session.show(lambda: tick_to_json(tick), report, str, None, None)
+    session.show(lambda: tick_to_json(tick), view, None)
     if output is not None:
         session.write_folder(folder_files(tick, asked), output, force=force)
     return Exit.ANSWER
@@ -347,14 +346,12 @@ def _refuse(session: Session, found: Impossible) -> int:
     if session.json:
         session.print_json(lambda: document)
     elif not session.quiet:
-        from rich.text import Text
-
-        from cms.fleet.report.text_table import hanging
+        from cms.fleet.report.reasons import refusal_page
 
         what = "a change is due, and no transition was found"
         if found.proof != "none":
             what = "a change is due, and there is no transition"
-        session.print(Text(f"{what}:", "bold"), hanging(*(("-", why) for why in found.reasons)))
+        session.print_page(refusal_page(f"{what}:", found.reasons))
     return Exit.NO_SCHEDULE if found.proof == "none" else Exit.INFEASIBLE
 
 
@@ -374,15 +371,15 @@ def _compare(session: Session, trace: Rates, asked: Asked, play: str, output: Pa
         scene = Scene(own, first, planner, asked.terms)
     found = heard(session, lambda: _played(session, scene, asked), doing="playing the policies")
 
-    def report() -> Iterable[RenderableType]:
-        from cms.fleet.report.reconciling import policies_report
+    def view() -> Page:
+        from cms.fleet.report.catalogue import policies_page
 
-        return policies_report(scene, found)
+        return policies_page(scene, found)
 
     def document() -> dict[str, Any]:
         return {"policies": [each.to_json() for each in found]}
 
-    session.show(document, report, str, output, None)
+    session.show(document, view, output)
     return Exit.ANSWER
 
 

@@ -27,8 +27,8 @@ from .session import Exit, Session, refuse_two_readers, session_of
 from .transition import DurationsFile
 
 if TYPE_CHECKING:
-    from cms.files import Node
-    from cms.fleet.report.page.parts import Page
+    from cms.files import Parsed
+    from cms.fleet.report.page import Page
     from cms.fleet.serving.rate_curve import RatePoint
     from cms.schedule.faults import Violation
 
@@ -147,10 +147,9 @@ class _Asked:
         return tuple(str(each) for each in (self.file, self.solution) if each is not None)
 
 
-def _rechecked(kind: str, document: Node, asked: _Asked) -> tuple[Any, list[Violation]]:
+def _rechecked(kind: str, document: Parsed, asked: _Asked) -> tuple[Any, list[Violation]]:
     """Read a file and recheck it as ``cms check`` does."""
-    from cms.files import check_head
-    from cms.files.documents import read_document
+    from cms.files.documents import parse_document
 
     if kind == "cms-sharing-problem":
         if asked.solution is None:
@@ -158,9 +157,8 @@ def _rechecked(kind: str, document: Node, asked: _Asked) -> tuple[Any, list[Viol
                 f"{asked.file} holds a problem of sharing alone; give its solution, too: "
                 "cms report problem.json share.json -o page.html"
             )
-        from cms.fleet.sharing.files import SOLUTION
 
-        posed, answer, faults = recheck_sharing(document, read_document(asked.solution, SOLUTION))
+        posed, answer, faults = recheck_sharing(document, parse_document(asked.solution))
         return (posed, answer), faults
     if asked.solution is not None:
         raise usage_error(
@@ -183,7 +181,6 @@ def _rechecked(kind: str, document: Node, asked: _Asked) -> tuple[Any, list[Viol
             "of a plan, a deployment, a transition, a simulation, a day of shared GPUs, or a "
             "problem of sharing and its solution"
         )
-    check_head(document, "cms-plan")
     plan, _, faults = recheck_plan(document)
     return plan, faults
 
@@ -218,28 +215,28 @@ def _points(session: Session, found: object, asked: _Asked) -> Sequence[RatePoin
 def _page(kind: str, found: Any, asked: _Asked, points: Sequence[RatePoint] | str) -> Page:
     source = asked.sources[0]
     if kind == "cms-plan":
-        from cms.fleet.report.page.plans import plan_page
+        from cms.fleet.report.plans import plan_page
 
         return plan_page(found, asked.title, source, points)
     if kind == "cms-deployment":
-        from cms.fleet.report.page.deployments import deployment_page
+        from cms.fleet.report.deployments import deployment_page
 
         return deployment_page(found, asked.title, source, points)
     if kind == "cms-transition":
         from cms.fleet.deployment.transition import read_durations
-        from cms.fleet.report.page.transitions import transition_page
+        from cms.fleet.report.transitions import transition_page
 
         own = None if asked.durations is None else read_durations(asked.durations)
-        return transition_page(found, asked.title, source, own)
+        return transition_page(found, asked.title, source, durations=own)
     if kind == "cms-simulation":
-        from cms.fleet.report.page.simulations import simulation_page
+        from cms.fleet.report.simulations import simulation_page
 
         return simulation_page(found, asked.title, source)
     if kind == "cms-shared-day":
-        from cms.fleet.report.page.shared_day import shared_day_page
+        from cms.fleet.report.simulations import shared_day_page
 
         return shared_day_page(found, asked.title, source)
-    from cms.fleet.report.page.sharing import sharing_page
+    from cms.fleet.report.sharing import sharing_page
 
     posed, answer = found
     return sharing_page(posed, answer, asked.title, asked.sources)
@@ -250,7 +247,7 @@ def _write(
 ) -> int:
     from cms.files import number_to_json
     from cms.files.source import write_bytes
-    from cms.fleet.report.page.rendering import html
+    from cms.fleet.report.web import html
 
     text = html(page).encode("utf-8")
     write_bytes(text, output)

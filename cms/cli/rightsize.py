@@ -17,8 +17,7 @@ from .searching import heard
 from .session import Exit, refuse_two_readers, report_error, session_of
 
 if TYPE_CHECKING:
-    from rich.console import RenderableType
-
+    from cms.fleet.report.page import Page
     from cms.fleet.serving import LoadCurve, OperatingPoint, Plan
     from cms.fleet.serving.load_curve import PointKey
     from cms.fleet.what_if import Rightsizing
@@ -120,14 +119,14 @@ def rightsize(
     finally:
         progress.end()
 
-    def report() -> Iterable[RenderableType]:
-        from cms.fleet.report.rightsized import rightsized_report
+    def view() -> Page:
+        from cms.fleet.report.what_if import rightsized_page
 
-        return rightsized_report(found, made, plan.name)
+        return rightsized_page(found, made, plan.name)
 
     from cms.fleet.what_if.documents import rightsizing_to_json
 
-    session.show(lambda: rightsizing_to_json(found), report, str, output, None)
+    session.show(lambda: rightsizing_to_json(found), view, output)
     return Exit.INTERRUPTED if session.interrupts.pressed else Exit.ANSWER
 
 

@@ -157,7 +157,7 @@ def bounded_beside(
     if solution.seconds > FIRST_LINE_SECONDS:  # there is a log already
         session.note("planned beside the worst that may be there; bounding beside the best")
     how = replace(how, method="auto", options={}, start=None)
-    return search(session, serving.outer, how, counted="GPUs", report="cms.fleet.report.terminal")
+    return search(session, serving.outer, how, counted="GPUs", report="cms.fleet.report.plans")
 
 
 def lacking(

@@ -6,7 +6,7 @@ import io
 import os
 import re
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from enum import IntEnum
 from pathlib import Path
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderableType
     from rich.segment import Segment
 
+    from cms.fleet.report.page import Page
     from cms.solving.solution import Solution
 
     from .progress import Doing
@@ -148,6 +149,12 @@ class Session:
         lines = capture.get().split("\n")
         self._print("\n".join(line.rstrip(" ") for line in lines))
 
+    def print_page(self, page: Page) -> None:
+        """Write a page to stdout."""
+        from cms.fleet.report.terminal import render
+
+        self.print(*render(page, self.width))
+
     def print_text(self, text: str, *, is_document: bool = False) -> None:
         """Write text to stdout; a reader that has gone away is no error.
 
@@ -192,7 +199,7 @@ class Session:
         """
         if path is None:
             return
-        from cms.files.folders import write_folder
+        from cms.fleet.deployment.written_folder import write_folder
 
         kept = write_folder(files, path, force=force)
         if kept is not None:
@@ -201,24 +208,26 @@ class Session:
     def show(
         self,
         make: Callable[[], Mapping[str, Any]],
-        report: Callable[[], Iterable[RenderableType]],
-        draw: Callable[[], str],
+        view: Callable[[], Page],
         output: Path | None,
-        picture: Path | None,
+        picture: Path | None = None,
     ) -> None:
         """Print an answer first and write files after it: a full disk must not cost the answer.
 
         Only who wants the document pays for it: it can be much longer than the report.
         """
+        page = None
         if self.json:
             self.print_json(make)
         elif not self.quiet:
-            self.print(*report())
+            page = view()
+            self.print_page(page)
         self.write(make, output)
         if picture is not None:
             from cms.files.source import write_bytes
+            from cms.fleet.report.figure import drawing
 
-            write_bytes(draw().encode("utf-8"), picture)
+            write_bytes(drawing(page or view()).encode("utf-8"), picture)
 
     @property
     def width(self) -> int:

@@ -17,8 +17,7 @@ from .weights import By, LimitBy, Weights
 if TYPE_CHECKING:
     from fractions import Fraction
 
-    from rich.console import RenderableType
-
+    from cms.fleet.report.page import Page
     from cms.fleet.sharing import NamedGpus, OfflineClass, SharingProblem, SharingSolution
 
 _Online = Annotated[
@@ -141,26 +140,21 @@ def share(
     solution = heard(session, lambda: _shared(posed, arguments), doing="assigning")
     from cms.fleet.sharing.files import sharing_solution_to_json, write_sharing_problem
 
-    def report() -> Iterable[RenderableType]:
-        from cms.fleet.report.sharing import sharing_report
+    def view() -> Page:
+        from cms.fleet.report.sharing import sharing_page
 
         bucketing = heard(
             session, lambda: _bucketing(asked, solution, arguments), doing="pricing the bucketing"
         )
-        return [
-            *sharing_report(posed, solution, weights.known, bucketing, weights.reasons),
-            *weights.report(posed, solution),
-        ]
+        return sharing_page(
+            posed, solution, known=weights.known, bucketing=bucketing, reasons=weights.reasons,
+            more=weights.parts(posed, solution),
+        )  # fmt: skip
 
     def make() -> dict[str, Any]:
         return sharing_solution_to_json(posed, solution)
 
-    def draw() -> str:
-        from cms.fleet.report.sharing_picture import sharing_picture
-
-        return sharing_picture(posed, solution, "Offline work beside online services")
-
-    session.show(make, report, draw, output, picture)
+    session.show(make, view, output, picture)
     if problem is not None:
         write_sharing_problem(posed, problem)
     if assign is not None:
@@ -238,16 +232,12 @@ def _bucketing(asked: _Asked, solution: SharingSolution, arguments: dict[str, An
 def _write_assigned(
     asked: _Asked, problem: SharingProblem, solution: SharingSolution, path: Path
 ) -> None:
-    """Spread the plan over the rows of the table, count all of it again, and write it."""
-    from cms.errors import InvalidSchedule
-    from cms.fleet.sharing import NamedGpus, assign, assignment_faults, write_assignment
+    """Spread the plan over the rows of the table, and write it."""
+    from cms.fleet.sharing import NamedGpus, assign, write_assignment
     from cms.fleet.sharing.bucketing import rounded
 
     rows = [NamedGpus(each.gpu, rounded(each.online, 1, -1)) for each in asked.gpus]
-    assigned = assign(problem, solution.plan, rows)
-    for fault in assignment_faults(problem, solution.plan, rows, assigned):
-        raise InvalidSchedule(f"the table of GPUs does not hold: {fault}")
-    write_assignment(assigned, path)
+    write_assignment(assign(problem, solution.plan, rows), path)
 
 
 def _placeless(problem: SharingProblem) -> Iterable[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -20,9 +20,8 @@ from .session import Exit, Session, refuse_two_readers
 from .weights import LimitBy, limit_by_option
 
 if TYPE_CHECKING:
-    from rich.console import RenderableType
-
-    from cms.files import Node
+    from cms.files import Parsed
+    from cms.fleet.report.page import Page
     from cms.fleet.sharing import SharingPlan, SharingProblem
     from cms.fleet.simulation.sharing_loop import SharedDay
 
@@ -132,7 +131,7 @@ class Given:
         self,
         kind: str,
         path: Path,
-        document: Node,
+        document: Parsed,
         others: Mapping[str, object],
         seed: int,
     ) -> dict[str, Any]:
@@ -156,7 +155,7 @@ class Given:
         refuse_two_readers(*read)
         return self._arguments(kind, path, document, seed)
 
-    def _arguments(self, kind: str, path: Path, document: Node, seed: int) -> dict[str, Any]:
+    def _arguments(self, kind: str, path: Path, document: Parsed, seed: int) -> dict[str, Any]:
         from cms.fleet.reconciling import read_rates
         from cms.fleet.sharing import PredictedWeights, read_measured_pairs, read_predictor
         from cms.fleet.simulation.sharing_loop import LineWeights, Terms, Traced
@@ -192,7 +191,7 @@ class Given:
         return found
 
     def _posed(
-        self, kind: str, path: Path, document: Node
+        self, kind: str, path: Path, document: Parsed
     ) -> tuple[SharingProblem, SharingPlan | None]:
         from cms.fleet.sharing.files import (
             read_sharing_problem,
@@ -256,17 +255,17 @@ def simulate_day(session: Session, how: Mapping[str, Any], title: str, output: P
             "truth: never run"
         )
 
-    def report() -> Iterable[RenderableType]:
-        from cms.fleet.report.shared_day import shared_day_report
+    def view() -> Page:
+        from cms.fleet.report.simulations import shared_day_page
 
-        return shared_day_report(day, title)
+        return shared_day_page(day, title)
 
     def make() -> dict[str, Any]:
         from cms.fleet.simulation.sharing_loop.files import shared_day_to_json
 
         return shared_day_to_json(day)
 
-    session.show(make, report, lambda: "", output, None)
+    session.show(make, view, output)
     if day.stopped:
         return Exit.INTERRUPTED
     return Exit.FAILED if day.verdict == "broken" else Exit.ANSWER

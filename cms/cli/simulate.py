@@ -19,8 +19,7 @@ from .searching import heard
 from .session import Exit, Session, refuse_two_readers, session_of
 
 if TYPE_CHECKING:
-    from rich.console import RenderableType
-
+    from cms.fleet.report.page import Page
     from cms.fleet.serving import Plan
     from cms.fleet.simulation import Arrivals, Event, Simulation
 
@@ -148,7 +147,7 @@ def simulate(
     refuse_two_readers((plan, "plan.json"), (events, "--events"))
     with session.reading():
         from cms.fleet.serving import SharedServing
-        from cms.fleet.serving.plan_reading import plan_from_json
+        from cms.fleet.serving.plan_document import plan_from_json
         from cms.fleet.simulation.run import REQUESTS
 
         day = None
@@ -198,22 +197,17 @@ def simulate(
             more = "a longer trace" if ended and found.seconds is None else "more --requests"
             session.warn(f"{each.name} is undecided: {more} would tell")
 
-    def report() -> Iterable[RenderableType]:
-        from cms.fleet.report.simulation import simulation_report
+    def view() -> Page:
+        from cms.fleet.report.simulations import simulation_page
 
-        return simulation_report(found, plan.name, session.width)
-
-    def draw() -> str:
-        from cms.fleet.report.latency import latency_picture
-
-        return latency_picture(found, plan.name)
+        return simulation_page(found, plan.name)
 
     def document() -> dict[str, Any]:
         from cms.fleet.simulation import simulation_to_json
 
         return simulation_to_json(found)
 
-    session.show(document, report, draw, output, picture)
+    session.show(document, view, output, picture)
     if found.stopped:
         return Exit.INTERRUPTED
     failed = any(each.verdict in ("broken", "not replayed") for each in found.services)
@@ -240,7 +234,7 @@ def _replayed(session: Session, plan: Plan, how: dict[str, Any]) -> Simulation:
 
 def _events(path: Path | None, surges: list[str] | None) -> tuple[Event, ...]:
     from cms.fleet.simulation import read_events
-    from cms.fleet.simulation.event_table import surge_of
+    from cms.fleet.simulation.events import surge_of
 
     found = () if path is None else read_events(path)
     for surge in surges or ():
@@ -259,7 +253,7 @@ def _arrivals(
     plan: Plan,
 ) -> Arrivals:
     from cms.fleet.simulation import EachItsOwn, Poisson, read_trace
-    from cms.fleet.simulation.event_table import arrivals_of
+    from cms.fleet.simulation.events import arrivals_of
 
     names = [service.name for service in plan.serving.services]
     own: dict[str, Arrivals] = {}

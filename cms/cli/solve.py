@@ -15,8 +15,7 @@ from .searching import Search, lacking, search
 from .session import refuse_two_readers, session_of
 
 if TYPE_CHECKING:
-    from rich.console import RenderableType
-
+    from cms.fleet.report.page import Page
     from cms.problem.machine_problem import MachineProblem
 
 _File = Annotated[
@@ -84,17 +83,12 @@ def solve(
     short_of = lacking(session, posed, solution, how) if shown else None
     from cms.files import solution_to_json
 
-    def report() -> Iterable[RenderableType]:
-        from cms.fleet.report.problems import solution_report
+    def view() -> Page:
+        from cms.fleet.report.problems import solved_page
 
-        return solution_report(posed, solution, title, short_of)
+        return solved_page(posed, solution, title, short_of)
 
-    def draw() -> str:
-        from cms.fleet.report.svg import solution_picture
-
-        return solution_picture(posed, solution, title, short_of)
-
-    session.show(lambda: solution_to_json(solution, short_of), report, draw, output, picture)
+    session.show(lambda: solution_to_json(solution, short_of), view, output, picture)
     return session.code_of(solution)
 
 

@@ -19,11 +19,10 @@ from .searching import heard
 from .session import Exit, Session, refuse_two_readers, report_error, session_of
 
 if TYPE_CHECKING:
-    from rich.console import RenderableType
-
     from cms.fleet.deployment import Compacted, Deployment, Wanted
     from cms.fleet.deployment.export import ExportOptions
     from cms.fleet.deployment.transition import Impossible, Transition
+    from cms.fleet.report.page import Page
 
 _METHODS = ("ours", "exchange_and_compact")
 _FREED = ("gpus", "nodes")
@@ -210,12 +209,12 @@ def transition(
         )
     session.refuse_unwritable((picture, "--picture"))
     if output is not None:
-        from cms.files.folders import refuse_folder
+        from cms.fleet.deployment.written_folder import refuse_folder
 
         refuse_folder(output, force=force)
     with session.reading():
         from cms.fleet.deployment import Deployment
-        from cms.fleet.deployment.observation.numbering import numbered_as
+        from cms.fleet.deployment.observation.numbering import renumber_gpus
         from cms.fleet.deployment.transition import read_durations
         from cms.fleet.deployment.transition.folder import FolderOptions, actuator_of, folder_of
 
@@ -225,7 +224,7 @@ def transition(
         start = read_fleet(now)
         to = None if target is None else _wanted(target)
         if isinstance(to, Deployment):
-            start, to = numbered_as(start, to), numbered_as(to, start)
+            start, to = renumber_gpus(start, to), renumber_gpus(to, start)
         refuse_stale_now(session, start, max_age)
         tool.refuse(start, told)
         rates = None if trace is None else _rates(trace)
@@ -256,29 +255,24 @@ def transition(
         "by_node": Actuators(actuator).drains_nodes,
     }  # fmt: skip
 
-    def draw() -> str:
-        from cms.fleet.report.transitions import transition_svg
+    def view() -> Page:
+        from cms.fleet.report.transitions import transition_page, whole_gpus_words
 
-        return transition_svg(found, rates=rates, **timed)
+        notes = [] if actuator == "nvidia-smi" else whole_gpus_words(found, to, actuator)
+        where = "nothing is written without -o DIR" if output is None else f"written to {output}"
+        return transition_page(
+            found, rates=rates, floor=words, timeline=simulate, notes=notes, where=where, **timed
+        )
+
+    def draw() -> str:
+        from cms.fleet.report.figure import drawing
+
+        return drawing(view())
 
     drawn = None if output is None else draw  # what cannot be written is refused all the same
     folder = folder_of(
         found, FolderOptions(actuator, words, how["durations"], max_parallel, told, drawn)
     )
-
-    def report() -> Iterable[RenderableType]:
-        from cms.fleet.deployment.transition.folder import summary
-        from cms.fleet.report.transition_summary import summary_report
-
-        if simulate:
-            from cms.fleet.report.transitions import transition_lines
-
-            yield from transition_lines(found, rates=rates, width=session.width, **timed)
-        if actuator != "nvidia-smi":
-            from cms.fleet.report.transition_summary import whole_gpus_report
-
-            yield from whole_gpus_report(found, to, actuator)
-        yield from summary_report(summary(found, floor=words, **timed), output)
 
     def document() -> dict[str, Any]:
         from cms.fleet.deployment.transition import transition_to_json
@@ -289,7 +283,7 @@ def transition(
         ]
         return transition_to_json(found) | ({"compacted": rows} if rows else {})
 
-    session.show(document, report, draw, None, picture)
+    session.show(document, view, None, picture)
     session.write_folder(folder.files, output, force=force)
     return Exit.INTERRUPTED if session.interrupts.pressed else Exit.ANSWER
 
@@ -322,7 +316,7 @@ def _wanted(path: Path) -> Deployment | Wanted:
     if kind != "cms-plan":
         return read_fleet(path)
     from cms.fleet.deployment import wanted_of
-    from cms.fleet.serving.plan_reading import plan_from_json
+    from cms.fleet.serving.plan_document import plan_from_json
 
     plan = plan_from_json(document)
     if plan.solution.cost is None:
@@ -435,14 +429,12 @@ def _refuse(session: Session, found: Impossible) -> int:
     if session.json:
         session.print_json(lambda: document)
     elif not session.quiet:
-        from rich.text import Text
-
-        from cms.fleet.report.text_table import hanging
+        from cms.fleet.report.reasons import refusal_page
 
         what = {
             "checked": "there is no such transition, proof checked:",
-            "solver": "there is no such transition, on a solver's word:",
+            "solver": "there is no such transition, claimed by the solver:",
             "none": "no transition was found, and there may be one:",
         }[found.proof.value]
-        session.print(Text(what, "bold"), hanging(*(("-", why) for why in found.reasons)))
+        session.print_page(refusal_page(what, found.reasons))
     return Exit.NO_SCHEDULE if found.proof == "none" else Exit.INFEASIBLE

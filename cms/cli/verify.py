@@ -54,12 +54,12 @@ def verify(
     session.refuse_unwritable((output, "--output"))
     with session.reading("reading and comparing"):
         from cms.fleet.deployment import instance, verifying
-        from cms.fleet.deployment.observation.numbering import numbered_as
+        from cms.fleet.deployment.observation.numbering import renumber_gpus
 
         path, target = _meant(against)
         observed = seen(sources, node, without_places(target), gpu, service_label, target)
-        target = numbered_as(target, observed.deployment)
-        found = verifying.settle_guesses(numbered_as(observed.deployment, target), target)
+        target = renumber_gpus(target, observed.deployment)
+        found = verifying.settle_guesses(renumber_gpus(observed.deployment, target), target)
         for warning in observed.warnings:
             session.warn(warning)
         refuse_stale_now(session, found, max_age, written=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Protocol
@@ -14,8 +14,7 @@ from . import options
 if TYPE_CHECKING:
     from fractions import Fraction
 
-    from rich.console import RenderableType
-
+    from cms.fleet.report.page import Part
     from cms.fleet.report.sharing import PairFacts, Reasons
     from cms.fleet.sharing import (
         MeasuredPair,
@@ -71,14 +70,12 @@ class Weights(Protocol):
 
     @property
     def known(self) -> PairFacts | None:
-        """What reports may say of pairs, where the weights know more than :meth:`report` says."""
+        """What reports may say of pairs, where the weights know more than :meth:`parts` says."""
 
     def warnings(self, problem: SharingProblem) -> Iterable[str]:
         """Say what is odd about a problem with these weights."""
 
-    def report(
-        self, problem: SharingProblem, solution: SharingSolution
-    ) -> Iterable[RenderableType]:
+    def parts(self, problem: SharingProblem, solution: SharingSolution) -> Sequence[Part]:
         """Say what stands behind a plan."""
 
 
@@ -175,9 +172,7 @@ class _Measured:
                     f"least slowdown measured is {decimal(known)}: nothing is placed there"
                 )
 
-    def report(
-        self, problem: SharingProblem, solution: SharingSolution
-    ) -> Iterable[RenderableType]:
+    def parts(self, problem: SharingProblem, solution: SharingSolution) -> Sequence[Part]:
         """Say nothing: the pairs' weights are what was measured."""
         return ()
 
@@ -225,10 +220,8 @@ class _Predicted:
                     f"least {of} slowdown is {least_end}: nothing is placed there"
                 )
 
-    def report(
-        self, problem: SharingProblem, solution: SharingSolution
-    ) -> Iterable[RenderableType]:
+    def parts(self, problem: SharingProblem, solution: SharingSolution) -> Sequence[Part]:
         """Say what is predicted of the pairs in the plan."""
-        from cms.fleet.report.predicted import predicted_report
+        from cms.fleet.report.catalogue import predicted_parts
 
-        return predicted_report(problem, solution, self.function)
+        return predicted_parts(problem, solution, self.function)

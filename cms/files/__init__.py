@@ -5,9 +5,9 @@ errors get the form ``file:line:column: what, expected what; fix``.
 """
 
 from .claims import certificate_from_json, schedule_from_json, schedule_to_json
-from .documents import check_head, lay_out, number_to_json, write_document
+from .documents import lay_out, number_to_json, write_document
 from .json_text import parse_json
-from .node import Node
+from .parsed import Parsed
 from .problems import (
     problem_from_json,
     problem_to_json,
@@ -34,12 +34,11 @@ __all__ = [
     "schedule_to_json",
     "schedule_from_json",
     "certificate_from_json",
-    "check_head",
     "write_document",
     "parse_json",
     "lay_out",
     "number_to_json",
-    "Node",
+    "Parsed",
     "Source",
     "read_source",
 ]

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Annotated, Any, ClassVar, Self
+
+from pydantic import Field, TypeAdapter
 
 from ..certificate.certificate import LARGEST_DEPTH, BlockPrices, Branch, Certificate
 from ..certificate.quantity import (
@@ -20,156 +22,227 @@ from ..schedule.schedule import MachineGroup, Schedule
 from ..time_sharing.functions import PriceFunction
 from ..time_sharing.prices import MixPrices
 from . import fields as f
-from .node import Node
+from . import model as m
+from .parsed import Parsed
 
-_BLOCK, _JOB, _TYPE = f.name("block"), f.name("job"), f.name("machine type")
-_BLOCKS, _AMOUNTS = f.table("block", f.COUNT), f.table("job", f.POSITIVE)
+Block = Annotated[str, f.name("block")]
+JobName = Annotated[str, f.name("job")]
+_TYPE = f.name("machine type")
+TypeName = Annotated[str, _TYPE]
+_WEIGHTS = TypeAdapter(dict[TypeName, f.AtLeastOne])
+Blocks = dict[Block, f.Count]
+_AMOUNTS = TypeAdapter(dict[JobName, f.Positive])
 
 
-def _read_content(node: Node) -> Content:
-    if not isinstance(node.value, dict | str):
-        raise node.wrong("the name of a job, or an object with the amount of each job of a mix")
-    if isinstance(node.value, str):
-        return node.name("job")
-    if not (amounts := _AMOUNTS.read(node)):
-        raise node.error(f"{node.label} has no job", expected="at least one", fix="leave it out")
-    return node.build(Mix, amounts)
+def _read_content(value: Any) -> Content:
+    if not isinstance(value, dict | str):
+        raise f.refusal("the name of a job, or an object with the amount of each job of a mix")
+    if isinstance(value, str):
+        return str(f.name("job").read(value))
+    if not value:
+        raise f.refusal("at least one", what="{} has no job", fix="leave it out")
+    return Mix(_AMOUNTS.validate_python(value))
 
 
 def _write_content(content: Content) -> Any:
-    return content if isinstance(content, str) else _AMOUNTS.write(dict(content))
+    if isinstance(content, str):
+        return content
+    return _AMOUNTS.dump_python(dict(content), mode="json")
 
 
-_GIVEN = f.row(_BLOCK, f.Field(_read_content), f.ANY_INTEGER)
+_Content = Annotated[Any, f.Value(_read_content, _write_content, type=["string", "object"])]
 
 
-def _read_assignment(node: Node) -> dict[tuple[str, Content], int]:
-    assignment: dict[tuple[str, Content], int] = {}
-    for triple in node.array():
-        block, content, count = _GIVEN.read(triple)
-        if (block, content) in assignment:
-            to = f"gives blocks {block!r} to {shown_content(content)} a second time"
-            raise triple.error(
-                f"{triple.label} {to}",
-                expected="one entry for each block and job",
-                fix="add the counts up",
-            )
-        assignment[block, content] = count
-    return assignment
+class MachinesPart(m.Part):
+    """Machines that have one configuration."""
+
+    machine: TypeName | None
+    configuration: Blocks
+    count: f.AnyWhole
+
+    def shape(self) -> Configuration:
+        """Build the configuration."""
+        refuse_empty(self.configuration, "configuration")
+        with f.blaming("configuration"):
+            return Configuration(self.configuration, self.machine)
 
 
-_ASSIGNMENT = f.Field(
-    _read_assignment,
-    lambda given: [
-        [block, _write_content(content), count] for (block, content), count in given.items()
-    ],
-)
+def refuse_empty(blocks: Mapping[str, Any], *at: str, fix: str | None = None) -> None:
+    """Refuse a configuration without a block."""
+    if not any(blocks.values()):
+        raise f.refusal("at least one", *at, what="{} has no block", fix=fix)
+
+
+class GroupPart(MachinesPart):
+    """Machines that have one configuration and serve the same jobs."""
+
+    assignment: tuple[tuple[Block, _Content, f.AnyWhole], ...]
+
+    def build(self) -> MachineGroup:
+        """Build the group; no block and job may be there twice."""
+        assignment: dict[tuple[str, Content], int] = {}
+        for index, (block, content, count) in enumerate(self.assignment):
+            if (block, content) in assignment:
+                to = f"gives blocks {block!r} to {shown_content(content)} a second time"
+                raise f.refusal(
+                    "one entry for each block and job", "assignment", index,
+                    what=f"{{}} {to}", fix="add the counts up",
+                )  # fmt: skip
+            assignment[block, content] = count
+        return MachineGroup(self.shape(), assignment, self.count)
+
+    @classmethod
+    def from_object(cls, value: MachineGroup, **other: Any) -> Self:
+        """Describe a group."""
+        rows = [(block, content, n) for (block, content), n in value.assignment.items()]
+        shape = value.configuration
+        return cls.from_fields(
+            machine=shape.machine, configuration=dict(shape.blocks), count=value.count,
+            assignment=rows,
+        )  # fmt: skip
+
+
+class SchedulePart(m.Part):
+    """A schedule; whether it serves a problem is for :func:`cms.check`."""
+
+    MAKES: ClassVar[Any] = Schedule
+    groups: tuple[Annotated[MachineGroup, m.Built(GroupPart)], ...]
+
+    def build(self) -> Schedule:
+        """Build the schedule."""
+        return Schedule(self.groups)
 
 
 def schedule_to_json(schedule: Schedule) -> dict[str, Any]:
     """Turn a schedule into the value that :func:`schedule_from_json` reads."""
-    return {
-        "groups": [
-            machines_to_json(group.configuration, group.count)
-            | {"assignment": _ASSIGNMENT.write(group.assignment)}
-            for group in schedule.groups
-        ]
-    }
+    return SchedulePart.from_object(schedule).to_json()
 
 
-def schedule_from_json(value: Node | Mapping[str, Any]) -> Schedule:
+def schedule_from_json(value: Parsed | Mapping[str, Any]) -> Schedule:
     """Turn a parsed value into a schedule; whether it serves a problem is for :func:`cms.check`."""
-    node = value if isinstance(value, Node) else Node(value)
-    groups = node.object(("groups",))["groups"]
-    return groups.build(Schedule, [_group(entry) for entry in groups.array()])
-
-
-def _group(entry: Node) -> MachineGroup:
-    shape, count, others = machines_from_json(entry, f.ANY_INTEGER, assignment=_ASSIGNMENT)
-    return MachineGroup(shape, others["assignment"], count)
-
-
-def machines_to_json(shape: Configuration, count: int) -> dict[str, Any]:
-    """Write how many machines have a configuration; :func:`machines_from_json` reads it."""
-    return {"machine": shape.machine, "configuration": dict(shape.blocks), "count": count}
-
-
-def machines_from_json(
-    entry: Node, count: f.Field, **others: f.Field
-) -> tuple[Configuration, int, dict[str, Any]]:
-    """Read a configuration, how many machines have it, and the other fields."""
-    keys = {"machine": f.nullable(_TYPE), "configuration": _BLOCKS, "count": count}
-    found = f.read_object(entry, keys | others)
-    blocks, machine = found.pop("configuration"), found.pop("machine")
-    if not any(blocks.values()):
-        raise no_block(entry.at("configuration"))
-    shape = entry.at("configuration").build(Configuration, blocks, machine)
-    return shape, found.pop("count"), found
-
-
-def no_block(blocks: Node, fix: str | None = None) -> Exception:
-    """Build the error that a configuration has no block."""
-    return blocks.error(f"{blocks.label} has no block", expected="at least one", fix=fix)
-
-
-_PRICES = f.Field(lambda node: {key: entry.number() for key, entry in node.entries()})
-_STEPS = f.array(f.row(f.NUMBER, f.NUMBER))
-_FUNCTION = f.record(PriceFunction, slope=f.NUMBER, steps=_STEPS.or_else(()))
-_LEAF = {
-    "prices": _PRICES,
-    "limit_prices": _PRICES.or_else({}),
-    "multipliers": f.array(f.NUMBER).or_else(()),
-    "proper": _BLOCKS.or_else({}),
-    "functions": f.table("job", _FUNCTION).or_else(None),
-}
-
-
-def certificate_from_json(tree: Node | Mapping[str, Any]) -> Certificate:
-    """Turn a parsed tree into a certificate; :meth:`Certificate.to_json` is the way back."""
-    return _tree(tree if isinstance(tree, Node) else Node(tree), 0)
-
-
-def _tree(node: Node, depth: int) -> Certificate:
-    if not (isinstance(node.value, dict) and "branch" in node.value):
-        found = f.read_object(node, _LEAF)
-        if found["functions"] is not None:
-            return node.build(MixPrices, **found)
-        del found["functions"]
-        return node.build(BlockPrices, **found)
-    if depth >= LARGEST_DEPTH:
-        raise node.error(f"a certificate has more than {LARGEST_DEPTH} branches above one another")
-    fields = node.object(("branch", "at_most", "below", "above"))
-    return node.build(
-        Branch,
-        _quantity(fields["branch"]),
-        fields["at_most"].integer(minimum=None),
-        _tree(fields["below"], depth + 1),
-        _tree(fields["above"], depth + 1),
-    )
-
-
-def _machines_of_type(node: Node) -> MachinesOfType:
-    types = f.table("machine type", f.AT_LEAST_ONE) if isinstance(node.value, dict) else _TYPE
-    return node.build(MachinesOfType, types.read(node))
-
-
-_SHAPE = f.record(Configuration, own=False, blocks=_BLOCKS, machine=f.nullable(_TYPE).or_else(None))
-_QUANTITIES = {
-    "machines_of_type": _machines_of_type,
-    "machines_of": lambda node: MachinesOf(_SHAPE.read(node)),
-    "machines_with": lambda node: MachinesWith(_SHAPE.read(node)),
-    "blocks_of": lambda node: BlocksOf(_BLOCK.read(node)),
-    "blocks_of_job": f.record(BlocksOfJob, own=False, block=_BLOCK, job=_JOB).read,
-}
-
-
-def _quantity(node: Node) -> Quantity:
-    fields = node.object((), _QUANTITIES, own=False)
-    if len(fields) != 1:
-        raise node.error(
-            f"{node.label} has {len(fields)} quantities",
-            expected=f"exactly one of {', '.join(_QUANTITIES)}",
-        )
-    ((kind, what),) = fields.items()
-    found: Quantity = node.build(_QUANTITIES[kind], what)
+    found: Schedule = m.build(SchedulePart, value)
     return found
+
+
+# --- certificates: their own ``to_json`` writes them ----------------------------------------------
+
+
+class _FunctionPart(m.Part):
+    slope: f.Exact
+    steps: tuple[tuple[f.Exact, f.Exact], ...] = ()
+    MAKES: ClassVar[Any] = PriceFunction
+
+
+class LeafPart(m.Part):
+    """The prices of a leaf, and of mixes the price functions of jobs."""
+
+    prices: dict[str, f.Exact]
+    limit_prices: dict[str, f.Exact] = Field(default={})
+    multipliers: tuple[f.Exact, ...] = ()
+    proper: Blocks = Field(default={})
+    functions: dict[JobName, Annotated[PriceFunction, m.Built(_FunctionPart)]] = f.left_out()
+
+    def build(self) -> Certificate:
+        """Build the leaf."""
+        found = dict(self)
+        if "functions" in self.model_fields_set:
+            return MixPrices(**found)
+        del found["functions"]
+        return BlockPrices(**found)
+
+
+class _ShapePart(m.Part):
+    OWN_KEYS: ClassVar[bool] = False
+    MAKES: ClassVar[Any] = Configuration
+    blocks: Blocks
+    machine: TypeName | None = None
+
+
+class _JobBlockPart(m.Part):
+    OWN_KEYS: ClassVar[bool] = False
+    MAKES: ClassVar[Any] = BlocksOfJob
+    block: Block
+    job: JobName
+
+
+_Shape = Annotated[Configuration, m.Built(_ShapePart)]
+
+
+def _read_types(value: Any) -> Any:
+    return _WEIGHTS.validate_python(value) if isinstance(value, dict) else _TYPE.read(value)
+
+
+class QuantityPart(m.Part):
+    """What a branch is on: one of these."""
+
+    OWN_KEYS: ClassVar[bool] = False
+    machines_of_type: Annotated[Any, f.Value(_read_types, dict, type=["string", "object"])] = None
+    machines_of: _Shape | None = None
+    machines_with: _Shape | None = None
+    blocks_of: Block | None = None
+    blocks_of_job: Annotated[BlocksOfJob, m.Built(_JobBlockPart)] | None = None
+
+    def build(self) -> Quantity:
+        """Build the quantity."""
+        given = {key: getattr(self, key) for key in self.model_fields_set}
+        if len(given) != 1:
+            expected = f"exactly one of {', '.join(type(self).model_fields)}"
+            raise f.refusal(expected, what=f"{{}} has {len(given)} quantities")
+        ((kind, value),) = given.items()
+        if value is None:
+            raise f.refusal("no null", kind)
+        with f.blaming(kind):
+            found: Quantity = _QUANTITIES[kind](value)
+        return found
+
+
+_QUANTITIES: dict[str, Any] = {
+    "machines_of_type": MachinesOfType,
+    "machines_of": MachinesOf,
+    "machines_with": MachinesWith,
+    "blocks_of": BlocksOf,
+    "blocks_of_job": lambda quantity: quantity,
+}
+
+
+class BranchPart(m.Part):
+    """A branch: what holds below it, and what above."""
+
+    branch: Annotated[Any, m.Built(QuantityPart)]
+    at_most: f.AnyWhole
+    below: Any
+    above: Any
+
+
+def _read_tree(value: Any) -> Certificate:
+    """Build a tree from its leaves up: it may be deeper than Python's stack."""
+    nodes: list[tuple[tuple[str, ...], Any]] = [((), value)]
+    parts: list[Any] = []
+    for path, node in nodes:
+        is_branch = isinstance(node, dict) and "branch" in node
+        parts.append(m.read_part(BranchPart if is_branch else LeafPart, node, *path))
+        if is_branch:
+            if len(path) >= LARGEST_DEPTH:
+                what = f"a certificate has more than {LARGEST_DEPTH} branches above one another"
+                raise f.refusal(None, *path, what=f"{{}}: {what}")
+            nodes += [((*path, side), node[side]) for side in ("below", "above")]
+    built: dict[tuple[str, ...], Certificate] = {}
+    for (path, _), part in zip(reversed(nodes), reversed(parts), strict=True):
+        with f.blaming(*path):
+            if isinstance(part, BranchPart):
+                sides = (built.pop((*path, side)) for side in ("below", "above"))
+                built[path] = Branch(part.branch, part.at_most, *sides)
+            else:
+                built[path] = part.build()
+    return built[()]
+
+
+#: A certificate, which writes itself.
+Tree = Annotated[
+    Any, f.Value(_read_tree, lambda tree: tree.to_json(), parts=(LeafPart, BranchPart))
+]
+
+
+def certificate_from_json(tree: Parsed | Mapping[str, Any]) -> Certificate:
+    """Turn a parsed tree into a certificate; :meth:`Certificate.to_json` is the way back."""
+    return m.read_as(tree, _read_tree)

@@ -12,10 +12,10 @@ from typing import Any
 from ..errors import FileError
 from ..values.numbers import LARGEST_DIGITS, has_too_many_digits, json_number, shown
 from .json_text import parse_json
-from .node import Node
+from .parsed import Parsed
 from .source import StrPath, read_source, write_bytes
 
-#: The schema that this version writes, and the newest it reads.
+#: The schema that this version writes and reads.
 SCHEMA = 1
 #: What a document of each format holds.
 FORMATS = {
@@ -40,37 +40,20 @@ def head(kind: str) -> dict[str, Any]:
     return {"format": kind, "schema": SCHEMA}
 
 
-def read_document(path: StrPath, kind: str) -> Node:
-    """Read and parse a JSON file, or standard input (``-``), and check its head."""
+def parse_document(path: StrPath) -> Parsed:
+    """Read and parse a JSON file, or standard input (``-``)."""
     source = read_source(path, holds="a JSON document")
-    node = Node(parse_json(source), source)
-    check_head(node, kind)
-    return node
+    return Parsed(parse_json(source), source)
 
 
-def read_folder_document(folder: StrPath, file: str, kind: str) -> Node:
-    """Read the document of a folder; see :func:`read_document`."""
+def read_folder_document(folder: StrPath, file: str, kind: str) -> Parsed:
+    """Read the document of a folder; see :func:`parse_document`."""
     name, place = os.fspath(folder), Path(folder)
     if not place.is_dir():
         raise FileError(name, "is no folder", expected=FORMATS[kind])
     if not (place / file).exists():
         raise FileError(name, f"has no {file}", expected=FORMATS[kind])
-    return read_document(place / file, kind)
-
-
-def check_head(node: Node, kind: str) -> None:
-    """Refuse a document of another format, or of a schema that is not known yet."""
-    if not isinstance(node.value, dict) or "format" not in node.value:
-        raise node.wrong(f'an object with "format": "{kind}" ({FORMATS[kind]})')
-    found = node.at("format")
-    if found.value != kind:
-        raise found.wrong(f'"{kind}" ({FORMATS[kind]})')
-    schema = node.at("schema")
-    if schema.integer(minimum=1) > SCHEMA:
-        raise schema.wrong(
-            f"at most {SCHEMA}",
-            "a newer version of configurable-machines wrote this file; install it to read it",
-        )
+    return parse_document(place / file)
 
 
 def number_to_json(value: Fraction | int) -> int | str:

@@ -1,140 +1,290 @@
-"""Fields of documents: one declaration says how a value is read, written and refused."""
+"""How values in documents are read, written, described and refused."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Mapping
-from enum import Enum
+from collections.abc import Callable, Collection, Iterable, Iterator
+from contextlib import contextmanager
 from fractions import Fraction
-from typing import Any, NamedTuple
+from threading import local
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
+from pydantic import Field, Strict, ValidationError
+from pydantic_core import PydanticCustomError, core_schema
+
+from ..errors import CmsError
+from ..values.names import checked_name, nearest
+from ..values.numbers import format_exact
 from .documents import number_to_json
-from .node import Node
+from .numerals import NUMBER_FORMS, number_hint, number_in
+from .parsed import Parsed
+from .source import one_of
 
-_REQUIRED = object()
-_SHA256 = re.compile(r"[0-9a-f]{64}")
+if TYPE_CHECKING:
+    from pydantic import BaseModel, GetCoreSchemaHandler
 
+T = TypeVar("T")
 
-def _same(value: Any) -> Any:
-    return value
-
-
-class Field(NamedTuple):
-    """How a value is read and written, and what stands for it where its key is left out."""
-
-    read: Callable[[Node], Any]
-    write: Callable[[Any], Any] = _same
-    default: Any = _REQUIRED
-
-    def or_else(self, default: Any) -> Field:
-        """Return the same field of a key that may be left out."""
-        return self._replace(default=default)
+_KINDS = {
+    "string_type": "a text",
+    "string_unicode": "a text without half a character",
+    "bool_type": "true or false",
+    "list_type": "an array",
+    "tuple_type": "an array",
+    "dict_type": "an object",
+    "none_required": "null",
+}
 
 
-def _positive(node: Node) -> Fraction:
-    value = node.number()
-    if not value:
-        raise node.wrong("a number > 0")
-    return value
+def refusal(
+    expected: str | None = None,
+    *at: str | int,
+    what: str = "",
+    fix: str | None = None,
+    at_key: bool = False,
+) -> PydanticCustomError:
+    """Build the error that a value, or the one `at` a path below it, is not as `expected`.
+
+    It shows the value, unless it is told `what` is wrong; ``{}`` there is the value's name.
+    """
+    told = {"expected": expected, "at": at, "what": what, "fix": fix, "at_key": at_key}
+    return PydanticCustomError("refused", "refused", told)
 
 
-def _seconds(node: Node) -> float:
-    """Read a time: the only floats of our files; they prove nothing and come back as written."""
-    if isinstance(node.value, str):
-        raise node.wrong("a JSON number", "write it without quotes")
+def first_refusal(fault: ValidationError, value: Any) -> PydanticCustomError:
+    """Word the first error of a validation as a refusal."""
+    found = fault.errors(include_url=False, include_input=False)[0]
+    told, kind, path = found.get("ctx", {}), found["type"], found["loc"]
+    if at_key := path[-1:] == ("[key]",) and Parsed(value).at(*path).value is None:
+        path = path[:-1]
+    if kind == "refused":
+        more = {"at_key": at_key or told["at_key"], "at": (*path, *told["at"])}
+        return PydanticCustomError("refused", "refused", {**told, **more})
+    if kind in ("enum", "literal_error"):
+        words = re.findall(r"'([^']*)'", told["expected"])
+        if not words:
+            return refusal(told["expected"], *path)
+        return refusal(one_of(words), *path, fix=nearest(Parsed(value).at(*path).value, words, ""))
+    if kind in ("missing", "too_long"):  # a row of so many entries; keys are looked at before
+        length = len(Parsed(value).at(*path[: -1 if kind == "missing" else None]).value)
+        least = f"at least {int(path[-1]) + 1}" if kind == "missing" else str(told["max_length"])
+        path = path[: -1 if kind == "missing" else None]
+        return refusal(f"{least} entries", *path, what=f"{{}} has {length} entries")
+    if kind.startswith("recursion"):
+        return refusal(what="{} is nested too deeply")
+    return refusal(_KINDS.get(kind, "another value"), *path)
+
+
+@contextmanager
+def blaming(*at: str | int) -> Iterator[None]:
+    """Say of what is refused meanwhile that it stands `at` a path below the value."""
     try:
-        return float(node.number())
-    except OverflowError:
-        raise node.wrong("a time in seconds") from None
+        yield
+    except CmsError as fault:
+        raise refusal(None, *at, what=str(fault)) from None
+    except PydanticCustomError as fault:
+        told = dict(fault.context or {})
+        told["at"] = (*at, *told["at"])
+        raise PydanticCustomError("refused", "refused", told) from None
 
 
-def _sha256(node: Node) -> str:
-    text = node.text()
-    if not _SHA256.fullmatch(text):
-        raise node.wrong("64 hexadecimal digits in lower case")
-    return text
+def build_each(parts: Iterable[Any], make: Callable[[Any], T], *at: str | int) -> tuple[T, ...]:
+    """Make something of each entry of an array that stands `at` a path."""
+    found = []
+    for index, part in enumerate(parts):
+        with blaming(*at, index):
+            found.append(make(part))
+    return tuple(found)
 
 
-TEXT = Field(Node.text)
-NUMBER = Field(Node.number, number_to_json)
-POSITIVE = Field(_positive, number_to_json)
-ANY_NUMBER = Field(lambda node: node.number(minimum=None), number_to_json)
-COUNT = Field(Node.integer)
-ANY_INTEGER = Field(lambda node: node.integer(minimum=None))
-AT_LEAST_ONE = Field(lambda node: node.integer(minimum=1))
-SECONDS = Field(_seconds)
-SHA256 = Field(_sha256)
+def refuse_unknown(
+    name: str, kind: str, known: Collection[str], *at: str | int, at_key: bool = False
+) -> None:
+    """Refuse a name, or the key so called, that is not among those of a kind."""
+    if name not in known:
+        what = f"{{}} is about a {kind} that is not among the {kind}s" if at_key else ""
+        fix = nearest(name, known, lead="")
+        raise refusal(one_of(known), *at, what=what, fix=fix, at_key=at_key)
 
 
-def name(kind: str) -> Field:
-    """Declare the name of a job, block or machine type."""
-    return Field(lambda node: node.name(kind))
+def refuse_unknown_keys(
+    table: Iterable[str], kind: str, known: Collection[str], *at: str | int
+) -> None:
+    """Refuse a key, of an object `at` a path, that is not among the names of a kind."""
+    for name in table:
+        refuse_unknown(name, kind, known, *at, name, at_key=True)
 
 
-def choice(kind: type[Enum]) -> Field:
-    """Declare one of a few words."""
-    words = [each.value for each in kind]
-    return Field(lambda node: kind(node.one_of(words)), lambda value: value.value)
+def refuse_twice(names: Iterable[str], kind: str, *at: str, key: str | None = "name") -> None:
+    """Refuse the second of two things of one name, which stand in an array `at` a path."""
+    seen: set[str] = set()
+    for index, called in enumerate(names):
+        if called in seen:
+            what = f"{{}}: there are two {kind}s {called!r}"
+            raise refusal("a name of its own", *at, index, *([key] if key else []), what=what)
+        seen.add(called)
 
 
-def nullable(field: Field) -> Field:
-    """Declare a value or null."""
-    return Field(
-        lambda node: node.or_null(field.read),
-        lambda value: None if value is None else field.write(value),
-    )
+#: What a writer raised, of each thread: pydantic would raise its own error instead, even of Ctrl-C.
+RAISED = local()
 
 
-def array(field: Field) -> Field:
-    """Declare an array of any length."""
-    return Field(
-        lambda node: [field.read(entry) for entry in node.array()],
-        lambda values: [field.write(value) for value in values],
-    )
+def written_by(write: Callable[[Any], Any]) -> Any:
+    """Declare how a value is written; see ``Part.to_json``."""
+
+    def keeping(value: Any) -> Any:
+        try:
+            return write(value)
+        except BaseException as fault:
+            RAISED.fault = getattr(RAISED, "fault", None) or fault
+            raise
+
+    return core_schema.plain_serializer_function_ser_schema(keeping)
 
 
-def row(*fields: Field) -> Field:
-    """Declare an array that has one entry for each field."""
-    return Field(
-        lambda node: tuple(
-            field.read(entry) for field, entry in zip(fields, node.array(len(fields)), strict=True)
-        ),
-        lambda values: [field.write(value) for field, value in zip(fields, values, strict=True)],
-    )
+class Value:
+    """How a single value is read, written and described: an annotation of its type."""
+
+    def __init__(
+        self,
+        read: Callable[[Any], Any],
+        write: Callable[[Any], Any] | None = None,
+        parts: tuple[type[BaseModel], ...] = (),
+        **schema: Any,
+    ) -> None:
+        self.read, self._write, self._parts, self._schema = read, write, parts, schema
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> Any:
+        write = self._write and written_by(self._write)
+        read = refusing(self.read)
+        return core_schema.no_info_plain_validator_function(read, serialization=write)
+
+    def __get_pydantic_json_schema__(self, schema: Any, handler: Any) -> dict[str, Any]:
+        for part in self._parts:
+            part.model_rebuild()
+        parts: list[Any] = [part.__pydantic_core_schema__ for part in self._parts]
+        described = dict(handler(core_schema.union_schema(parts))) if parts else {}
+        return self._schema | described
 
 
-def table(kind: str, field: Field, known: Collection[str] | None = None) -> Field:
-    """Declare an object whose keys are names of a kind; at least one unless `known` says which."""
+def refusing(make: Callable[[Any], T]) -> Callable[[Any], T]:
+    """Turn what the package's classes refuse into an error that gets its place."""
 
-    def read(node: Node) -> dict[str, Any]:
-        found = {}
-        for key, entry in node.names(kind) if known is None else node.entries():
-            if known is not None:
-                entry.refuse_unknown(key, kind, known)
-            found[key] = field.read(entry)
+    def made(value: Any) -> T:
+        try:
+            return make(value)
+        except ValidationError as fault:
+            raise first_refusal(fault, value) from None
+        except CmsError as fault:
+            raise refusal(what=str(fault)) from None
+        except RecursionError:  # from the words about a value of a thousand lists in lists
+            raise refusal(what="{} is nested too deeply") from None
+
+    return made
+
+
+_UNSIGNED = r"([0-9]+/0*[1-9][0-9]*|([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?)\s*$"
+
+
+def _number(minimum: int | None, *, positive: bool = False) -> Value:
+    expected = "a number > 0" if positive else f"a number >= {minimum}"
+
+    def read(value: Any) -> Fraction:
+        found = None
+        if isinstance(value, str):
+            found = number_in(value)
+        elif isinstance(value, Fraction):
+            found = value
+        elif type(value) is int:  # not a bool
+            found = Fraction(value)
+        elif isinstance(value, float):  # of a document that was never text; NaN is no number
+            found = number_in(repr(value))
+        if found is None:
+            raise refusal(NUMBER_FORMS, fix=number_hint(value) if isinstance(value, str) else None)
+        # comparing integers spares a Fraction a number
+        if minimum is not None and found.numerator < minimum * found.denominator + positive:
+            raise refusal(expected)
         return found
 
-    return Field(read, lambda items: {key: field.write(value) for key, value in items.items()})
+    least = {} if minimum is None else {"exclusiveMinimum" if positive else "minimum": minimum}
+    text = r"^\s*[+-]?" + _UNSIGNED if minimum is None else r"^\s*\+?" + _UNSIGNED
+    forms = [{"type": "number", **least}, {"type": "string", "pattern": text}]
+    return Value(read, number_to_json, anyOf=forms)
 
 
-def read_object(node: Node, fields: Mapping[str, Field], *, own: bool = True) -> dict[str, Any]:
-    """Read the fields of an object; see :meth:`Node.object`."""
-    required = [key for key, field in fields.items() if field.default is _REQUIRED]
-    parts = node.object(required, [key for key in fields if key not in required], own=own)
-    return {
-        key: field.read(parts[key]) if key in parts else field.default
-        for key, field in fields.items()
-    }
+def whole(minimum: int | None = 0, maximum: int | None = None) -> Value:
+    """Declare a whole number; a text is none, so that counts look like counts."""
+
+    def read(value: Any) -> int:
+        if isinstance(value, Fraction) and value.denominator == 1:
+            value = int(value)
+        if type(value) is not int or (minimum is not None and value < minimum):
+            fix = None
+            if isinstance(value, str) and (found := number_in(value)) is not None:
+                fix = f"write {format_exact(found)} without quotes"
+            raise refusal("a whole number" + ("" if minimum is None else f" >= {minimum}"), fix=fix)
+        if maximum is not None and value > maximum:
+            raise refusal(f"at most {maximum}")
+        return value
+
+    schema: dict[str, Any] = {"type": "integer", "minimum": minimum, "maximum": maximum}
+    return Value(read, **{key: value for key, value in schema.items() if value is not None})
 
 
-def write_object(value: Any, fields: Mapping[str, Field]) -> dict[str, Any]:
-    """Write the attributes of a value that are called as the fields."""
-    return {key: field.write(getattr(value, key)) for key, field in fields.items()}
+def _seconds(value: Any) -> float:
+    if isinstance(value, str):
+        raise refusal("a JSON number", fix="write it without quotes")
+    try:
+        return float(read_number(value))
+    except OverflowError:
+        raise refusal("a time in seconds") from None
 
 
-def record(make: Callable[..., Any], /, *, own: bool = True, **fields: Field) -> Field:
-    """Declare an object that is made of fields, called as its attributes and its parameters."""
-    return Field(
-        lambda node: node.build(make, **read_object(node, fields, own=own)),
-        lambda value: write_object(value, fields),
-    )
+def _read_text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise refusal("a text")
+    return value
+
+
+def name(kind: str) -> Value:
+    """Declare the name of a thing of a kind."""
+    pattern = "^[^\\u0000-\\u001f\\u007f-\\u009f\\u2028\\u2029]+$"
+    read = _read_text
+    return Value(lambda value: checked_name(read(value), kind), type="string", pattern=pattern)
+
+
+def matching(pattern: re.Pattern[str], expected: str) -> Value:
+    """Declare a text that a pattern matches as a whole."""
+
+    def read(value: Any) -> str:
+        if not pattern.fullmatch(_read_text(value)):
+            raise refusal(expected)
+        return str(value)
+
+    return Value(read, type="string", description=expected)
+
+
+_EXACT = _number(0)
+_ANY_EXACT = _number(None)
+read_number, read_any_number = _EXACT.read, _ANY_EXACT.read
+Exact = Annotated[Fraction, _EXACT]
+Positive = Annotated[Fraction, _number(0, positive=True)]
+AnyExact = Annotated[Fraction, _ANY_EXACT]
+Count = Annotated[int, whole()]
+AtLeastOne = Annotated[int, whole(1)]
+AnyWhole = Annotated[int, whole(None)]
+Text = Annotated[str, Strict()]
+Flag = Annotated[bool, Strict()]
+#: The only floats of our files: they prove nothing and come back as written.
+Seconds = Annotated[float, Value(_seconds, type="number", minimum=0)]
+Sha256 = Annotated[str, matching(re.compile("[0-9a-f]{64}"), "64 hexadecimal digits in lower case")]
+
+
+def left_out() -> Any:
+    """Declare a key that may be left out, and never is null; see ``model_fields_set``."""
+    return Field(None, exclude_if=lambda value: value is None)
+
+
+def omitted(default: Any) -> Any:
+    """Declare a key that is left out where its value is the default."""
+    return Field(default, exclude_if=lambda value: value == default)

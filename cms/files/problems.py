@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Annotated, Any, ClassVar, Self, TypeAlias
 
 import numpy as np
+from pydantic import model_validator
 
 from ..errors import InvalidOption
 from ..plugin.registry import load_function
@@ -27,94 +28,221 @@ from ..time_sharing.model import TimeSharedJob
 from ..time_sharing.problem import TimeSharedProblem
 from ..values.numbers import shown
 from . import fields as f
-from .claims import no_block
-from .documents import check_head, head, number_to_json, read_document, write_document
-from .node import Node
+from . import model as m
+from .claims import Block, Blocks, JobName, TypeName, refuse_empty
+from .documents import number_to_json, parse_document, write_document
+from .parsed import Parsed
 from .source import StrPath
 
 #: A problem holds a supply for every job and block. Beyond so many, a document must give one
 #: supply in a hundred: what is read then stays in proportion to the file.
 MOST_ZEROS, ZEROS_A_SUPPLY = 10_000_000, 100
-
 #: In the order of the file; a list would be searched anew for each of thousands of names.
 Names: TypeAlias = dict[str, object]
 
 
-_MACHINE_TYPE = f.record(
-    MachineType, name=f.TEXT, cost=f.NUMBER.or_else(1), limit=f.nullable(f.COUNT).or_else(None)
-)
-_SHARING = {"rule": f.choice(FrameRule), "max_jobs": f.nullable(f.AT_LEAST_ONE).or_else(None)}
+class MachineTypePart(m.Part):
+    """A machine type: what one costs, and how many there may be."""
+
+    MAKES: ClassVar[Any] = MachineType
+    name: TypeName
+    cost: f.Exact = Fraction(1)
+    limit: f.Count | None = None
 
 
-def _size(node: Node) -> Fraction:
-    if not (size := node.number()):
-        raise node.wrong("a number > 0", "any number of blocks of size 0 would fit")
-    return size
+class _ListedPart(m.Part):
+    MAKES: ClassVar[Any] = Configuration
+    TABLE: ClassVar[str] = "blocks"
+    machine: f.Text = f.left_out()
+    blocks: Blocks
+
+    def shape(self, machines: Names, blocks: Names | None) -> AnyConfiguration:
+        """Build the configurations of machine types and blocks that are known."""
+        if "machine" not in self.model_fields_set and len(machines) > 1:
+            raise f.refusal('the key "machine"', what='{} has no "machine"')
+        machine = self.machine or next(iter(machines))
+        f.refuse_unknown(machine, "machine type", machines, "machine")
+        if blocks is not None:
+            f.refuse_unknown_keys(getattr(self, self.TABLE), "block", blocks, self.TABLE)
+        found: AnyConfiguration = self.MAKES(**dict(self) | {"machine": machine})
+        return found
 
 
-def _shape(machines: Names, blocks: Names | None) -> f.Field:
-    machine = f.Field(lambda node: node.one_of(machines), str)
-    if len(machines) == 1:
-        machine = machine.or_else(next(iter(machines)))
-    listed = {"machine": machine, "blocks": f.table("block", f.COUNT, blocks)}
-    bounded = {
-        "machine": machine,
-        "sizes": f.table("block", f.Field(_size, number_to_json), blocks),
-        "capacity": f.NUMBER,
-        "max_blocks": f.nullable(f.AT_LEAST_ONE).or_else(None),
-    }
-
-    def read(entry: Node) -> AnyConfiguration:
-        if not isinstance(entry.value, dict):
-            raise entry.wrong('an object with "blocks", or with "sizes" and "capacity"')
-        key, fields = ("sizes", bounded) if "sizes" in entry.value else ("blocks", listed)
-        found = f.read_object(entry, fields)
-        if not any(found[key].values()):
-            raise no_block(entry.at(key), "leave this configuration out")
-        kind: Any = SizeBoundedConfigurations if key == "sizes" else Configuration
-        shape: AnyConfiguration = entry.build(kind, **found)
-        return shape
-
-    return f.Field(
-        read, lambda it: f.write_object(it, listed if isinstance(it, Configuration) else bounded)
-    )
+class _SizesPart(m.Part):
+    MAKES: ClassVar[Any] = SizeBoundedConfigurations
+    TABLE: ClassVar[str] = "sizes"
+    machine: f.Text = f.left_out()
+    sizes: dict[Block, f.Positive]
+    capacity: f.Exact
+    max_blocks: f.AtLeastOne | None = None
+    shape = _ListedPart.shape
 
 
-_POINT = f.row(f.POSITIVE, f.POSITIVE)
+def _read_shape(value: Any) -> _ListedPart | _SizesPart:
+    if not isinstance(value, dict):
+        raise f.refusal('an object with "blocks", or with "sizes" and "capacity"')
+    sizes = "sizes" in value
+    part: _ListedPart | _SizesPart = m.read_part(_SizesPart if sizes else _ListedPart, value)
+    given = part.sizes if isinstance(part, _SizesPart) else part.blocks
+    refuse_empty(given, "sizes" if sizes else "blocks", fix="leave this configuration out")
+    return part
 
 
-def _read_points(node: Node) -> list[tuple[Fraction, Fraction]]:
-    lengths: dict[Fraction, Fraction] = {}
-    for entry in node.array():
-        amount, length = _POINT.read(entry)
-        if amount in lengths:
-            label, expected = entry.at(0).label, "one length for every amount"
-            what = f"{label}: there are two points of the amount {shown(amount)}"
-            raise entry.at(0).error(what, expected=expected)
-        lengths[amount] = length
-    return list(lengths.items())
+def _write_shape(shape: AnyConfiguration) -> dict[str, Any]:
+    listed = isinstance(shape, Configuration)
+    return (_ListedPart if listed else _SizesPart).from_object(shape).to_json()
 
 
-_POINTS = f.Field(_read_points, lambda them: [_POINT.write((p.amount, p.length)) for p in them])
+_Shape = Annotated[Any, f.Value(_read_shape, _write_shape, parts=(_ListedPart, _SizesPart))]
 
 
-def _shared_job(blocks: Names) -> f.Field:
-    return f.record(
-        TimeSharedJob,
-        name=f.TEXT,
-        demand=f.NUMBER,
-        limit=f.POSITIVE,
-        points=f.table("block", _POINTS, blocks),
-    )
+class MachinesDocument(m.Document):
+    """What every problem says of machines."""
+
+    machine_types: tuple[Annotated[MachineType, m.Built(MachineTypePart)], ...] = ()
+    blocks: tuple[Block, ...] = f.left_out()
+    configurations: tuple[_Shape, ...]
+
+    def machines(self) -> dict[str, Any]:
+        """Return what a problem is made of beside its jobs; parts must know each other."""
+        f.refuse_twice([each.name for each in self.machine_types], "machine type", "machine_types")
+        types = self.machine_types or (MachineType(DEFAULT_MACHINE),)
+        known, blocks = dict.fromkeys(each.name for each in types), self.blocks
+        are_told = "blocks" in self.model_fields_set
+        f.refuse_twice(blocks or (), "block", "blocks", key=None)
+        seen = dict.fromkeys(blocks) if are_told else None
+        shapes = f.build_each(
+            self.configurations, lambda part: part.shape(known, seen), "configurations"
+        )
+        if not are_told:
+            held = (s.blocks if isinstance(s, Configuration) else s.sizes for s in shapes)
+            blocks = tuple(dict.fromkeys(block for each in held for block in each))
+        return {"configurations": shapes, "machine_types": types, "blocks": list(blocks)}
+
+    def frame(self) -> Problem:
+        """Build a problem without jobs."""
+        machines = self.machines()
+        supply = np.empty((0, len(machines["blocks"])), dtype=np.int64)
+        if not machines["configurations"]:
+            machines["configurations"] = supply
+        demands = np.empty(0, dtype=np.int64)
+        return Problem.from_arrays(demands=demands, supply=supply, **machines)
 
 
-def _named(node: Node, kind: str) -> Iterator[Node]:
-    """Yield the entries of an array, whose errors have their names, which must differ."""
-    seen: dict[str, object] = {}
-    for entry in node.array():
-        if isinstance(entry.value, dict) and "name" in entry.value:
-            entry.about = f"{kind} {entry.at('name').new_name(kind, seen)!r}"
-        yield entry
+class JobPart(m.Part):
+    """A job: its demand, and what a block of each type satisfies of it."""
+
+    name: JobName
+    demand: f.Exact
+    demand_function: dict[str, f.Exact]
+
+
+class ProblemDocument(MachinesDocument):
+    """A problem in which a block serves one job."""
+
+    KIND: ClassVar[str] = "cms-problem"
+    jobs: tuple[JobPart, ...]
+
+    def build(self) -> Problem:
+        """Build the problem."""
+        frame = self.frame()
+        blocks = frame.blocks
+        names = [job.name for job in self.jobs]
+        f.refuse_twice(names, "job", "jobs")
+        column = {block: index for index, block in enumerate(blocks)}
+        given = sum(len(job.demand_function) for job in self.jobs)
+        _refuse_empty_table(len(self.jobs), len(blocks), given)
+        rows = []
+        for index, job in enumerate(self.jobs):
+            supply = [Fraction(0)] * len(blocks)
+            if not job.demand_function.keys() <= column.keys():
+                at = "jobs", index, "demand_function"
+                f.refuse_unknown_keys(job.demand_function, "block", column, *at)
+            for block, value in job.demand_function.items():
+                supply[column[block]] = value
+            rows.append((job.demand, supply))
+        with f.blaming("jobs"):
+            table = Rows.from_fractions(rows, len(blocks), names)
+            return frame.replace(rows=table, job_names=names)
+
+
+def _jobs_to_json(problem: MachineProblem) -> list[dict[str, Any]]:
+    """Describe jobs straight from the integer rows: Job objects cost five times more."""
+    assert isinstance(problem, Problem)
+    rows, jobs = problem.rows, []
+    columns = rows.demands.tolist(), rows.supplies.tolist(), rows.denominators.tolist()
+    for j, row in enumerate(zip(problem.job_names, *columns, strict=True)):
+        called, demand, supply, q = row
+        if q == 0:
+            demand, supply, q = rows.wide[j]
+        pairs = zip(problem.blocks, supply, strict=True)
+        table = {block: _ratio(amount, q) for block, amount in pairs if amount}
+        jobs.append({"name": called, "demand": _ratio(demand, q), "demand_function": table})
+    return jobs
+
+
+def _ratio(numerator: int, denominator: int) -> int | str:
+    return numerator if denominator == 1 else number_to_json(Fraction(numerator, denominator))
+
+
+class _SharingTerms(m.Part):
+    rule: FrameRule
+    max_jobs: f.AtLeastOne | None = None
+
+
+class _SharedJobPart(m.Part):
+    MAKES: ClassVar[Any] = TimeSharedJob
+    name: JobName
+    demand: f.Exact
+    limit: f.Positive
+    points: dict[str, tuple[tuple[f.Positive, f.Positive], ...]]
+
+    @model_validator(mode="after")
+    def _refuse_equal_amounts(self) -> Self:
+        for block, points in self.points.items():
+            amounts: set[Fraction] = set()
+            for index, (amount, _) in enumerate(points):
+                if amount in amounts:
+                    raise f.refusal(
+                        "one length for every amount", "points", block, index, 0,
+                        what=f"{{}}: there are two points of the amount {shown(amount)}",
+                    )  # fmt: skip
+                amounts.add(amount)
+        return self
+
+    @classmethod
+    def from_object(cls, value: TimeSharedJob, **other: Any) -> Self:
+        """Describe a job."""
+        points = {
+            block: tuple((point.amount, point.length) for point in own)
+            for block, own in value.points.items()
+        }
+        return super().from_object(value, points=points)
+
+
+class TimeSharedDocument(MachinesDocument):
+    """A problem in which jobs share blocks in time."""
+
+    KIND: ClassVar[str] = "cms-problem"
+    time_sharing: _SharingTerms
+    jobs: tuple[Annotated[TimeSharedJob, m.Built(_SharedJobPart)], ...]
+
+    def build(self) -> TimeSharedProblem:
+        """Build the problem."""
+        machines = self.machines()
+        f.refuse_twice([job.name for job in self.jobs], "job", "jobs")
+        blocks = dict.fromkeys(machines["blocks"])
+        _refuse_empty_table(len(self.jobs), len(blocks), sum(len(job.points) for job in self.jobs))
+        for index, job in enumerate(self.jobs):
+            f.refuse_unknown_keys(job.points, "block", blocks, "jobs", index, "points")
+        return TimeSharedProblem(jobs=self.jobs, **machines, **dict(self.time_sharing))
+
+
+def _read_problem(value: Any) -> Problem | TimeSharedProblem:
+    shared = isinstance(value, dict) and "time_sharing" in value
+    found: Problem | TimeSharedProblem
+    found = m.read_part(TimeSharedDocument if shared else ProblemDocument, value).build()
+    return found
 
 
 def read_problem(path: StrPath) -> Problem | TimeSharedProblem:
@@ -136,7 +264,7 @@ def read_problem(path: StrPath) -> Problem | TimeSharedProblem:
     Traceback (most recent call last):
     cms.errors.FileError: none.json: there is no such file
     """
-    return problem_from_json(read_document(path, "cms-problem"))
+    return problem_from_json(parse_document(path))
 
 
 def write_problem(problem: Problem | TimeSharedProblem, path: StrPath) -> None:
@@ -205,110 +333,32 @@ def problem_to_json(problem: MachineProblem) -> dict[str, Any]:
         raise InvalidOption(
             "a problem in shards has no document: its folder says it; load() what fits into memory"
         )
-    shared, jobs = {}, []
     if isinstance(problem, TimeSharedProblem):
-        shared = {"time_sharing": f.write_object(problem, _SHARING)}
-        jobs = f.array(_shared_job({})).write(problem.jobs)
-    else:
-        assert isinstance(problem, Problem)
-        jobs = _jobs_to_json(problem)
-    return {
-        **head("cms-problem"),
-        **shared,
-        "machine_types": f.array(_MACHINE_TYPE).write(problem.machine_types),
-        "blocks": list(problem.blocks),
-        "configurations": f.array(_shape({}, None)).write(problem.configurations),
-        "jobs": jobs,
-    }
+        terms = _SharingTerms.from_object(problem)
+        return TimeSharedDocument.from_object(problem, time_sharing=terms).to_json()
+    whole = ProblemDocument.from_object(problem, jobs=()).to_json()
+    return whole | {"jobs": _jobs_to_json(problem)}
 
 
-def problem_from_json(document: Node | Mapping[str, Any]) -> Problem | TimeSharedProblem:
+#: A problem within another document.
+EmbeddedProblem = Annotated[
+    Any, f.Value(_read_problem, problem_to_json, parts=(ProblemDocument, TimeSharedDocument))
+]
+
+
+def problem_from_json(document: Parsed | Mapping[str, Any]) -> Problem | TimeSharedProblem:
     """Turn a parsed document into a problem; its ``time_sharing`` says which kind it is."""
-    node = document if isinstance(document, Node) else Node(document)
-    check_head(node, "cms-problem")
-    fields = node.object(
-        ("format", "schema", "configurations", "jobs"), ("time_sharing", "machine_types", "blocks")
-    )
-    listed = _named(fields["machine_types"], "machine type") if "machine_types" in fields else ()
-    types = [_MACHINE_TYPE.read(entry) for entry in listed] or [MachineType(DEFAULT_MACHINE)]
-    machines = dict.fromkeys(machine.name for machine in types)
-    blocks: Names | None = None
-    if "blocks" in fields:
-        blocks = {}
-        for entry in fields["blocks"].array():
-            entry.new_name("block", blocks)
-    shapes = f.array(_shape(machines, blocks)).read(fields["configurations"])
-    if blocks is None:
-        held = (s.blocks if isinstance(s, Configuration) else s.sizes for s in shapes)
-        blocks = dict.fromkeys(block for each in held for block in each)
-    if "time_sharing" in fields:
-        _refuse_empty_table(fields["jobs"], len(blocks), "points")
-        job = _shared_job(blocks)
-        return node.build(
-            TimeSharedProblem,
-            configurations=shapes,
-            jobs=[job.read(entry) for entry in _named(fields["jobs"], "job")],
-            machine_types=types,
-            blocks=list(blocks),
-            **f.read_object(fields["time_sharing"], _SHARING),
-        )
-    frame = node.build(
-        Problem.from_arrays,
-        demands=np.empty(0, dtype=np.int64),
-        supply=np.empty((0, len(blocks)), dtype=np.int64),
-        configurations=shapes or np.empty((0, len(blocks)), dtype=np.int64),
-        blocks=list(blocks),
-        machine_types=types,
-    )
-    names, rows = _jobs(fields["jobs"], blocks)
-    return node.build(frame.replace, rows=rows, job_names=names)
+    return m.read_as(document, _read_problem)
 
 
-def _jobs_to_json(problem: Problem) -> list[dict[str, Any]]:
-    # Straight from the integer rows: a Job object and its Fractions would cost five times as much.
-    rows, blocks = problem.rows, problem.blocks
-    columns = (rows.demands.tolist(), rows.supplies.tolist(), rows.denominators.tolist())
-    jobs = []
-    for j, (name, demand, supply, q) in enumerate(zip(problem.job_names, *columns, strict=True)):
-        if q == 0:
-            demand, supply, q = rows.wide[j]
-        table = {block: _ratio(f, q) for block, f in zip(blocks, supply, strict=True) if f}
-        jobs.append({"name": name, "demand": _ratio(demand, q), "demand_function": table})
-    return jobs
-
-
-def _ratio(numerator: int, denominator: int) -> int | str:
-    return numerator if denominator == 1 else number_to_json(Fraction(numerator, denominator))
-
-
-def _jobs(array: Node, blocks: Names) -> tuple[list[str], Rows]:
-    _refuse_empty_table(array, len(blocks), "demand_function")
-    seen: dict[str, object] = {}
-    rows: list[tuple[Fraction, list[Fraction]]] = []
-    nothing = [Fraction(0)] * len(blocks)
-    column = {block: index for index, block in enumerate(blocks)}
-    for entry in array.array():
-        fields = entry.object(("name", "demand", "demand_function"))
-        entry.about = f"job {fields['name'].new_name('job', seen)!r}"
-        supply = nothing.copy()
-        rows.append((fields["demand"].number(), supply))
-        for block, field in fields["demand_function"].entries():
-            field.refuse_unknown(block, "block", column)
-            supply[column[block]] = field.number()
-    names = list(seen)
-    return names, array.build(Rows.from_fractions, rows, len(blocks), names)
-
-
-def _refuse_empty_table(array: Node, n_blocks: int, key: str) -> None:
+def _refuse_empty_table(n_jobs: int, n_blocks: int, given: int) -> None:
     """Refuse a small file that would fill the memory with zeros: every job has every block."""
-    if not isinstance(array.value, list) or len(array.value) * n_blocks <= MOST_ZEROS:
-        return
-    tables = (job.get(key) for job in array.value if isinstance(job, dict))
-    given = sum(len(table) for table in tables if isinstance(table, dict))
-    if len(array.value) * n_blocks > max(MOST_ZEROS, ZEROS_A_SUPPLY * given):
-        raise array.error(
-            f"{array.label}: {len(array.value)} jobs and {n_blocks} blocks make a table of "
-            f"{len(array.value) * n_blocks} supplies, and only {given} of them are given",
-            expected=f"at most {MOST_ZEROS} supplies, or {ZEROS_A_SUPPLY} for each one given",
-            fix="leave out the blocks that no job can use, or split the problem",
+    if n_jobs * n_blocks > max(MOST_ZEROS, ZEROS_A_SUPPLY * given):
+        what = (
+            f"{{}}: {n_jobs} jobs and {n_blocks} blocks make a table of {n_jobs * n_blocks} "
+            f"supplies, and only {given} of them are given"
         )
+        raise f.refusal(
+            f"at most {MOST_ZEROS} supplies, or {ZEROS_A_SUPPLY} for each one given", "jobs",
+            what=what, fix="leave out the blocks that no job can use, or split the problem",
+        )  # fmt: skip

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, ClassVar, Self
 
 from ..errors import InvalidOption
 from ..plugin.guarantee import Guarantee, GuaranteeVerdict, Reference, Verdict
@@ -15,56 +15,193 @@ from ..shortages.shortage import Shortage
 from ..solving.solution import Incumbent, Proof, Solution, Status, StopReason
 from ..values.numbers import shown
 from . import fields as f
-from .claims import certificate_from_json, machines_to_json, schedule_from_json, schedule_to_json
-from .documents import (
-    check_head,
-    head,
-    number_to_json,
-    read_document,
-    read_folder_document,
-    write_document,
-)
-from .node import Node
-from .shards.folders import sharded_schedule_from_json, write_solution_folder
+from . import model as m
+from .claims import Block, JobName, SchedulePart, Tree, TypeName
+from .documents import head, parse_document, read_folder_document, write_document
+from .parsed import Parsed
+from .shards.folders import FolderSchedulePart, write_solution_folder
 from .source import StrPath
 
-_GUARANTEE = {
-    "factor": f.NUMBER, "additive": f.NUMBER, "against": f.choice(Reference), "theorem": f.TEXT,
-}  # fmt: skip
-_VERDICT = {"verdict": f.choice(Verdict)}
+
+class _VerdictPart(m.Part):
+    factor: f.Exact
+    additive: f.Exact
+    against: Reference
+    theorem: f.Text
+    verdict: Verdict
+
+    def build(self) -> GuaranteeVerdict:
+        """Build the verdict."""
+        found = dict(self)
+        return GuaranteeVerdict(verdict=found.pop("verdict"), guarantee=Guarantee(**found))
+
+    @classmethod
+    def from_object(cls, value: GuaranteeVerdict, **other: Any) -> Self:
+        """Describe a verdict."""
+        return super().from_object(value.guarantee, verdict=value.verdict)
 
 
-def _read_verdict(node: Node) -> GuaranteeVerdict:
-    found = f.read_object(node, _GUARANTEE | _VERDICT)
-    return GuaranteeVerdict(verdict=found.pop("verdict"), guarantee=Guarantee(**found))
+class _IncumbentPart(m.Part):
+    MAKES: ClassVar[Any] = Incumbent
+    seconds: f.Seconds
+    cost: f.Exact | None
+    lower_bound: f.AnyExact
+    claimed_bound: f.AnyExact | None
+    source: f.Text
 
 
-def _write_verdict(it: GuaranteeVerdict) -> dict[str, Any]:
-    return f.write_object(it.guarantee, _GUARANTEE) | f.write_object(it, _VERDICT)
+class ShortagePart(m.Part):
+    """What would make an infeasible problem feasible: its form, not its proofs."""
+
+    unservable: dict[JobName, tuple[Block, ...]]
+    more_machines: dict[TypeName, f.AtLeastOne] | None
+    machines_at_least: f.Count
+    machines_proof: Proof
+    less_demand: f.Exact
+    too_much_demand: f.Exact | None
+    demand_proof: Proof
+    seconds: f.Seconds
+
+    def build(self) -> Self:
+        """Check that the figures can be true together."""
+        share, too_much, more = self.less_demand, self.too_much_demand, self.more_machines
+        if more is not None and (enough := sum(more.values())) < self.machines_at_least:
+            raise f.refusal(f"at most {enough}, the machines that would do", "machines_at_least")
+        if share > 1:
+            raise f.refusal("a number from 0 to 1", "less_demand")
+        if too_much is not None and too_much <= share:
+            raise f.refusal(f"more than {shown(share)}, which would do", "too_much_demand")
+        return self
 
 
-#: What is known without it is checked elsewhere, or compared: it is not read.
-_DERIVED = f.Field(lambda node: None, f.nullable(f.NUMBER).write)
-_BOUNDS = {
-    "cost": f.nullable(f.NUMBER),
-    "lower_bound": f.ANY_NUMBER,
-    "claimed_bound": f.nullable(f.ANY_NUMBER),
-}
-_SOLUTION = {
-    "problem_sha256": f.SHA256,
-    "status": f.choice(Status),
-    "proof": f.choice(Proof),
-    "stop_reason": f.choice(StopReason),
-    "method": f.TEXT,
-    "seconds": f.SECONDS,
-    "machine_count": _DERIVED,
-    **_BOUNDS,
-    "gap": _DERIVED,
-}
-_RUN = {
-    "guarantee": f.nullable(f.Field(_read_verdict, _write_verdict)),
-    "history": f.array(f.record(Incumbent, own=True, seconds=f.SECONDS, **_BOUNDS, source=f.TEXT)),
-}
+class _CertificatePart(m.Part):
+    problem_sha256: f.Sha256
+    tree: Tree
+
+
+class _SolutionFields(m.Document):
+    problem_sha256: f.Sha256
+    status: Status
+    proof: Proof
+    stop_reason: StopReason
+    method: f.Text
+    seconds: f.Seconds
+    machine_count: f.Count | None
+    cost: f.Exact | None
+    lower_bound: f.AnyExact
+    claimed_bound: f.AnyExact | None
+    gap: f.AnyExact | None
+    schedule: Any
+    certificate: _CertificatePart
+    guarantee: Annotated[GuaranteeVerdict, m.Built(_VerdictPart)] | None
+    history: tuple[Annotated[Incumbent, m.Built(_IncumbentPart)], ...]
+    shortage: Annotated[Any, m.Built(ShortagePart)] = f.left_out()
+
+    def solution(self, schedule: Any) -> Solution:
+        """Build the solution of a schedule; its parts must not contradict each other."""
+        if self.certificate.problem_sha256 != self.problem_sha256:
+            raise f.refusal(
+                f"{self.problem_sha256} as in problem_sha256", "certificate", "problem_sha256",
+                fix="the certificate belongs to another problem",
+            )  # fmt: skip
+        found = dict(self) | {"certificate": self.certificate.tree, "schedule": schedule}
+        for derived in ("machine_count", "gap", "shortage"):
+            del found[derived]
+        solution = Solution(**found)
+        self._refuse_contradictions(solution)
+        self._refuse_disorder()
+        return solution
+
+    def _refuse_contradictions(self, solution: Solution) -> None:
+        status, proof, cost = self.status, self.proof, self.cost
+        has_schedule = status in (Status.OPTIMAL, Status.FEASIBLE)
+        proves = status in (Status.OPTIMAL, Status.INFEASIBLE)
+        no_machines = solution.schedule == type(solution.schedule)()
+        is_proved = status is Status.OPTIMAL and proof is Proof.CHECKED
+        unproved = "checked or solver" if proves else "none"
+        for key, agrees, expected in (
+            ("cost", has_schedule == (cost is not None), "a number" if has_schedule else "null"),
+            ("schedule", has_schedule or no_machines, "one without machines"),
+            ("proof", proves == (proof is not Proof.NONE), unproved),
+            (
+                "lower_bound",
+                not is_proved or self.lower_bound == cost,
+                f"the cost {shown(cost or 0)}",
+            ),
+            ("shortage", self.shortage is None or status is Status.INFEASIBLE, "none"),
+        ):
+            if not agrees:
+                raise f.refusal(f'{expected}, since the status is "{status}"', key)
+        for key, follows in (
+            ("machine_count", solution.machine_count),
+            ("gap", solution.gap),
+        ):
+            if getattr(self, key) != follows:
+                wanted = "null" if follows is None else shown(follows)
+                raise f.refusal(f"{wanted}, as schedule, cost and lower bound say", key)
+        if self.stop_reason is StopReason.PROVED and proof is not Proof.CHECKED:
+            expected = f'another reason, since the proof is "{proof}", not "checked"'
+            raise f.refusal(expected, "stop_reason")
+        if status is Status.OPTIMAL and not is_proved and self.claimed_bound is None:
+            raise f.refusal("the bound by which a solver claims the optimum", "claimed_bound")
+        if cost is not None and (self.claimed_bound or cost) > cost:
+            raise f.refusal(f"at most {shown(cost)}, the cost of the schedule", "claimed_bound")
+        if self.guarantee is not None:
+            if cost is None:
+                raise f.refusal("null, since there is no schedule", "guarantee")
+            allowed = self.guarantee.guarantee.allows(self.lower_bound)
+            if self.guarantee.verdict is Verdict.VERIFIED and cost > allowed:
+                why = f"the cost exceeds factor x lower_bound + additive = {shown(allowed)}"
+                raise f.refusal(f'"open", since {why}', "guarantee", "verdict")
+
+    def _refuse_disorder(self) -> None:
+        """Costs fall and bounds rise, towards those of the solution."""
+        # Without a schedule, the bound that proves so may lie below one that was found before it.
+        cost, bound = self.cost, None if self.cost is None else self.lower_bound
+        for index, line in reversed([*enumerate(self.history)]):
+            if line.cost is not None:
+                if cost is None or line.cost < cost:
+                    least = "null" if cost is None else f"at least {shown(cost)}"
+                    expected = f"{least}, as the solution or a later line has it"
+                    raise f.refusal(expected, "history", index, "cost")
+                cost = line.cost
+            if bound is not None and line.lower_bound > bound:
+                most = f"at most {shown(bound)}, as the solution or a later line has it"
+                raise f.refusal(most, "history", index, "lower_bound")
+            bound = line.lower_bound
+
+    @classmethod
+    def from_object(cls, value: Solution, **other: Any) -> Self:
+        """Describe a solution."""
+        tree = {"problem_sha256": value.problem_sha256, "tree": value.certificate}
+        certificate = _CertificatePart.from_fields(**tree)
+        other = {"schedule": value.schedule, "shortage": None} | other
+        return super().from_object(value, certificate=certificate, **other)
+
+
+class SolutionDocument(_SolutionFields):
+    """A solution whose schedule stands in the document."""
+
+    KIND: ClassVar[str] = "cms-solution"
+    schedule: Annotated[Schedule, m.Built(SchedulePart)]
+
+    def build(self) -> Solution:
+        """Build the solution."""
+        return self.solution(self.schedule)
+
+
+class SolutionFolderDocument(_SolutionFields):
+    """A solution in shards: jobs' blocks stand in arrays beside the document."""
+
+    KIND: ClassVar[str] = "cms-solution-folder"
+    schedule: FolderSchedulePart
+
+    def build(self, folder: Path | None = None) -> Solution:
+        """Build the solution; its arrays are read when somebody asks for them."""
+        assert folder is not None
+        with f.blaming("schedule"):
+            schedule = self.schedule.build(folder)
+        return self.solution(schedule)
 
 
 def read_solution(path: StrPath) -> Solution:
@@ -91,9 +228,10 @@ def read_solution(path: StrPath) -> Solution:
     """
     folder, kind = Path(path), "cms-solution-folder"
     if str(path) == "-" or not folder.is_dir():
-        return solution_from_json(read_document(path, "cms-solution"))
-    node, there = read_folder_document(path, "solution.json", kind), folder.absolute()
-    return _read(node, kind, lambda value: sharded_schedule_from_json(value, there))
+        return solution_from_json(parse_document(path))
+    document, there = read_folder_document(path, "solution.json", kind), folder.absolute()
+    found: Solution = m.build(SolutionFolderDocument, document, folder=there)
+    return found
 
 
 def write_solution(solution: Solution, path: StrPath) -> None:
@@ -118,7 +256,10 @@ def write_solution(solution: Solution, path: StrPath) -> None:
     """
     schedule: Any = solution.schedule
     if isinstance(schedule, ShardedSchedule):
-        write_solution_folder(_document(solution, None), schedule, Path(path))
+        write_solution_folder(
+            lambda parts: SolutionFolderDocument.from_object(solution, schedule=parts).to_json(),
+            schedule, Path(path),
+        )  # fmt: skip
     else:
         write_document(lambda: solution_to_json(solution), path)
 
@@ -128,163 +269,36 @@ def solution_to_json(solution: Solution, shortage: Shortage | None = None) -> di
     kind: type = type(solution.schedule)
     if not issubclass(kind, Schedule):
         raise InvalidOption(f"a schedule of type {kind.__name__} has no document")
-    document = _document(solution, schedule_to_json(solution.schedule))
-    return document if shortage is None else document | {"shortage": shortage_to_json(shortage)}
+    return SolutionDocument.from_object(solution, shortage=shortage).to_json()
 
 
 def solution_summary(solution: Solution) -> dict[str, Any]:
     """Return the document of a solution in shards without the blocks of its jobs."""
     schedule: Any = solution.schedule
-    return _document(
-        solution, {"machines": [machines_to_json(*each) for each in schedule.machines.items()]}
-    )
+    parts = FolderSchedulePart.describe(schedule, ())
+    whole = SolutionFolderDocument.from_object(solution, schedule=parts).to_json()
+    del whole["schedule"]["counts"]
+    return whole | head("cms-solution")
 
 
-def _document(solution: Solution, schedule: dict[str, Any] | None) -> dict[str, Any]:
-    sha256, tree = solution.problem_sha256, solution.certificate.to_json()
-    return {
-        **head("cms-solution"),
-        **f.write_object(solution, _SOLUTION),
-        "schedule": schedule,
-        "certificate": {"problem_sha256": sha256, "tree": tree},
-        **f.write_object(solution, _RUN),
-    }
-
-
-def solution_from_json(document: Node | Mapping[str, Any]) -> Solution:
+def solution_from_json(document: Parsed | Mapping[str, Any]) -> Solution:
     """Turn a parsed document into a solution."""
-    node = document if isinstance(document, Node) else Node(document)
-    return _read(node, "cms-solution", schedule_from_json)
+    found: Solution = m.build(SolutionDocument, document)
+    return found
 
 
-def _read(node: Node, kind: str, read_schedule: Callable[[Node], Any]) -> Solution:
-    check_head(node, kind)
-    whole = {
-        "format": _DERIVED,
-        "schema": _DERIVED,
-        **_SOLUTION,
-        "schedule": f.Field(read_schedule),
-        "certificate": f.Field(lambda entry: _certificate(entry, node.at("problem_sha256"))),
-        **_RUN,
-        "shortage": f.Field(lambda entry: entry).or_else(None),
-    }
-    found = f.read_object(node, whole)
-    shortage = found.pop("shortage")
-    found = {key: found[key] for key in found if whole[key] is not _DERIVED}
-    solution = Solution(**found | {"history": tuple(found["history"])})
-    _refuse_contradictions(node, solution)
-    if shortage is not None:
-        if solution.status is not Status.INFEASIBLE:
-            raise shortage.error(
-                f'{shortage.label} is there, but the status is "{solution.status}"',
-                expected='the status "infeasible"',
-            )
-        refuse_malformed_shortage(shortage)
-    return solution
-
-
-def _certificate(entry: Node, sha256: Node) -> Any:
-    fields = entry.object(("problem_sha256", "tree"))
-    if fields["problem_sha256"].value != sha256.value:
-        raise fields["problem_sha256"].wrong(
-            f"{sha256.value} as in problem_sha256", "the certificate belongs to another problem"
-        )
-    return certificate_from_json(fields["tree"])
-
-
-def _refuse_contradictions(node: Node, solution: Solution) -> None:
-    status, proof, cost = solution.status, solution.proof, solution.cost
-    has_schedule = status in (Status.OPTIMAL, Status.FEASIBLE)
-    proves = status in (Status.OPTIMAL, Status.INFEASIBLE)
-    no_machines = solution.schedule == type(solution.schedule)()
-    is_proved = status is Status.OPTIMAL and proof is Proof.CHECKED
-    for key, agrees, expected in (
-        ("cost", has_schedule == (cost is not None), "a number" if has_schedule else "null"),
-        ("schedule", has_schedule or no_machines, "one without machines"),
-        ("proof", proves == (proof is not Proof.NONE), "checked or solver" if proves else "none"),
-        (
-            "lower_bound",
-            not is_proved or solution.lower_bound == cost,
-            f"the cost {shown(cost or 0)}",
-        ),
-    ):
-        if not agrees:
-            raise node.at(key).wrong(f'{expected}, since the status is "{status}"')
-    node.at("machine_count").agree(solution.machine_count, "the machines of the schedule")
-    node.at("gap").agree(solution.gap, "the cost less the lower bound")
-    if solution.stop_reason is StopReason.PROVED and proof is not Proof.CHECKED:
-        expected = f'another reason, since the proof is "{proof}", not "checked"'
-        raise node.at("stop_reason").wrong(expected)
-    if status is Status.OPTIMAL and not is_proved and solution.claimed_bound is None:
-        raise node.at("claimed_bound").wrong("the bound by which a solver claims the optimum")
-    if cost is not None and (solution.claimed_bound or cost) > cost:
-        raise node.at("claimed_bound").wrong(f"at most {shown(cost)}, the cost of the schedule")
-    if solution.guarantee is not None:
-        told, verdict = node.at("guarantee"), solution.guarantee.verdict
-        if cost is None:
-            raise told.wrong("null, since there is no schedule")
-        allowed = solution.guarantee.guarantee.allows(solution.lower_bound)
-        if verdict is Verdict.VERIFIED and cost > allowed:
-            why = f"the cost exceeds factor x lower_bound + additive = {shown(allowed)}"
-            raise told.at("verdict").wrong(f'"open", since {why}')
-    _refuse_disorder(node.at("history"), solution)
-
-
-def _refuse_disorder(node: Node, solution: Solution) -> None:
-    """Costs fall and bounds rise, towards those of the solution."""
-    # Without a schedule, the bound that proves so may lie below one that was found before it.
-    cost, bound = solution.cost, None if solution.cost is None else solution.lower_bound
-    for at, line in reversed([*enumerate(solution.history)]):
-        entry = node.at(at)
-        if line.cost is not None:
-            if cost is None or line.cost < cost:
-                least = "null" if cost is None else f"at least {shown(cost)}"
-                raise entry.at("cost").wrong(f"{least}, as the solution or a later line has it")
-            cost = line.cost
-        if bound is not None and line.lower_bound > bound:
-            most = f"at most {shown(bound)}, as the solution or a later line has it"
-            raise entry.at("lower_bound").wrong(most)
-        bound = line.lower_bound
-
-
-_SHORTAGE = {
-    "unservable": f.table("job", f.array(f.name("block"))),
-    "more_machines": f.nullable(f.table("machine type", f.AT_LEAST_ONE)),
-    "machines_at_least": f.COUNT,
-    "machines_proof": f.choice(Proof),
-    "less_demand": f.NUMBER,
-    "too_much_demand": f.nullable(f.NUMBER),
-    "demand_proof": f.choice(Proof),
-    "seconds": f.SECONDS,
-}
-
-
-def shortage_to_json(shortage: Shortage) -> dict[str, Any]:
-    """Turn a shortage into the object of that name in a solution's document."""
-    return f.write_object(shortage, _SHORTAGE)
-
-
-def refuse_malformed_shortage(node: Node) -> None:
-    """Check the form of a shortage, and that its figures can be true together."""
-    told = f.read_object(node, _SHORTAGE)
-    share, too_much = told["less_demand"], told["too_much_demand"]
-    enough = sum((told["more_machines"] or {}).values())
-    if told["more_machines"] is not None and enough < told["machines_at_least"]:
-        raise node.at("machines_at_least").wrong(f"at most {enough}, the machines that would do")
-    if share > 1:
-        raise node.at("less_demand").wrong("a number from 0 to 1")
-    if too_much is not None and too_much <= share:
-        raise node.at("too_much_demand").wrong(f"more than {number_to_json(share)}, which would do")
-
-
-def refuse_other_shortage(node: Node, problem: MachineProblem) -> None:
+def refuse_other_shortage(shortage: Parsed, problem: MachineProblem) -> None:
     """Check that a shortage is about the jobs, blocks and machine types of a problem."""
     jobs, blocks = dict.fromkeys(problem.job_names), dict.fromkeys(problem.blocks)
     types = dict.fromkeys(machine.name for machine in problem.machine_types)
-    for job, entry in node.at("unservable").entries():
-        entry.refuse_unknown(job, "job", jobs)
-        for block in entry.array():
-            block.one_of(blocks)
-    more = node.at("more_machines")
-    for machine, number in more.entries() if more.value is not None else ():
-        number.refuse_unknown(machine, "machine type", types)
+
+    def check(value: Any) -> None:
+        told = ShortagePart.model_validate(value).build()
+        for job, own in told.unservable.items():
+            f.refuse_unknown(job, "job", jobs, "unservable", job, at_key=True)
+            for index, block in enumerate(own):
+                f.refuse_unknown(block, "block", blocks, "unservable", job, index)
+        for machine in told.more_machines or ():
+            f.refuse_unknown(machine, "machine type", types, "more_machines", machine, at_key=True)
+
+    m.read_as(shortage, check)

@@ -32,6 +32,7 @@ PACKAGES = (
     "cms.fleet.deployment.transition",
     "cms.fleet.deployment.export",
     "cms.fleet.reconciling",
+    "cms.fleet.published",
     "cms.fleet.simulation",
     "cms.fleet.explore",
     "instances.families",

@@ -174,7 +174,6 @@ def test_the_order_in_which_runs_end_changes_no_table(
 
 
 def test_a_figure_that_cannot_be_kept_costs_no_table(here: Here, tmp_path: Path) -> None:
-    pytest.importorskip("matplotlib")
     (tmp_path / "rows").mkdir()
     (tmp_path / "rows" / "figures").write_text("a file")
     few = ("--instances", 3, "--largest", 2, "--peers", "none", "--no-warm-up")

@@ -16,8 +16,6 @@ from bench.suites.quality import known_values, proved_ratio, quality, ratios
 from bench.task import Kind, Source, Task
 from tests.samples import so_many
 
-pytest.importorskip("matplotlib")
-
 HISTORY = ((0.1, None, 3, "bound"), (0.2, 6, 3, "first"), (2.0, "7/2", "7/2", "last"))
 
 

@@ -10,7 +10,7 @@ from cms.cli.app import run
 from cms.files import write_problem
 from cms.problem.parts import Configuration, Job
 from cms.problem.problem import Problem
-from tests.cli.fleets import CUT, LGI, QUERY
+from tests.cli.fleets import CUT, LGI, LOG, put
 from tests.cli.shared import POINTS, SERVICES
 
 
@@ -81,6 +81,6 @@ def target(plan: Path, nodes: Path, tmp_path: Path) -> Path:
 @pytest.fixture
 def listings(tmp_path: Path) -> list[str]:
     """What nvidia-smi printed on node-a."""
-    for name, text in (("lgi.txt", LGI), ("query.csv", QUERY), ("cut.yaml", CUT)):
-        (tmp_path / name).write_text(text, "utf-8")
-    return [f"node-a={tmp_path / name}" for name in ("lgi.txt", "query.csv")]
+    for name, text in (("lgi.txt", LGI), ("gpus.xml", LOG), ("cut.yaml", CUT)):
+        put(tmp_path / name, text)
+    return [f"node-a={tmp_path / name}" for name in ("lgi.txt", "gpus.xml")]

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
+from datetime import datetime
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -18,6 +20,7 @@ from cms.fleet.deployment import (
     write_deployment,
 )
 from cms.fleet.serving import RULES
+from tests.fleet.smi import card, log
 
 A100 = gpu("a100-80gb")
 LGI = """\
@@ -26,11 +29,9 @@ LGI = """\
 |   0  MIG 3g.40gb          9        2          4:4     |
 |   0  MIG 1g.10gb         19        7          0:1     |
 """
-QUERY = """\
-index, uuid, name, mig.mode.current, driver_version, timestamp
-0, GPU-0, NVIDIA A100-SXM4-80GB, Enabled, 550.54.15, 2026/11/23 10:00:00.000
-1, GPU-1, NVIDIA A100-SXM4-80GB, Enabled, 550.54.15, 2026/11/23 10:00:00.000
-"""
+LOG = log(card("GPU-0"), card("GPU-1"))
+#: When the files of the tests were written.
+AT = "2026-11-23T10:00:00Z"
 CUT = """\
 version: v1
 mig-configs:
@@ -59,6 +60,13 @@ def fleet(gpus: Sequence[Sequence[Instance]], at: str | None = None, **more: Any
 def written(deployment: Deployment, path: Path) -> str:
     write_deployment(deployment, path)
     return str(path)
+
+
+def put(path: Path, text: str, at: str = AT) -> None:
+    """Write a file as of a time."""
+    path.write_text(text, "utf-8")
+    moment = datetime.fromisoformat(at).timestamp()
+    os.utime(path, (moment, moment))
 
 
 def flat(text: str) -> str:

@@ -83,7 +83,7 @@ def test_a_plan_says_how_much_all_rates_may_grow(
     asked = ["plan", "-s", services, "-p", points]
     assert run(asked) == 0
     out = capsys.readouterr().out
-    assert re.search(r"all rates may grow by [\d.]+ % together on these GPUs \(proved most\)", out)
+    assert re.search(r"All rates may grow by [\d.]+ % together on these GPUs \(proved most\)", out)
     assert "99 % within the limit" in out
     assert run([*asked, "--no-spread"]) == 0
     assert "may grow" not in capsys.readouterr().out

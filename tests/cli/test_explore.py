@@ -200,11 +200,11 @@ def test_a_slider_is_moved_and_the_gpus_and_their_proof_follow(tmp_path: Path) -
             window.look()
             window.visit(address)
             page = shown(window, "the proof was checked exactly")
-            assert f"GPUs {S1} {S1} × a100-80gb Bound ≥ {S1}" in page
+            assert f"GPUs {S1} {S1} × a100-80gb Lower bound ≥ {S1}" in page
             window.run(_SLIDER)
             for _ in range(5):
                 window.press(_RIGHT)
-            page = shown(window, f"GPUs {TWICE} {TWICE} × a100-80gb Bound ≥ {TWICE}")
+            page = shown(window, f"GPUs {TWICE} {TWICE} × a100-80gb Lower bound ≥ {TWICE}")
             assert "Proof optimal the proof was checked exactly" in page
             assert "3g.40gb" in window.run(
                 'return document.querySelector("iframe").contentDocument.body.textContent'

@@ -11,11 +11,9 @@ import pytest
 
 from cms.cli.app import run
 from cms.fleet.deployment import Instance, read_deployment
-from tests.cli.fleets import CUT, LGI, QUERY, flat, fleet, written
+from tests.cli.fleets import AT, CUT, LGI, LOG, flat, fleet, put, written
 from tests.cli.shared import error_of
 from tests.fleet.cluster import device, node, pod, slices
-
-# --- observe --------------------------------------------------------------------------------------
 
 
 def test_a_node_is_observed_with_its_free_slices_and_what_fragmentation_costs(
@@ -24,7 +22,7 @@ def test_a_node_is_observed_with_its_free_slices_and_what_fragmentation_costs(
     out, svg = tmp_path / "now.json", tmp_path / "now.svg"
     assert run(["observe", *listings, "-o", str(out), "--picture", str(svg)]) == 0
     said = capsys.readouterr().out
-    assert "node-a, 2 x a100-80gb, driver 550.54.15, observed 2026-11-23T10:00:00Z" in said
+    assert f"node-a, 2 x a100-80gb, driver 550.54.15, observed {AT}" in said
     assert "0: 5 of 8 slices used, 2g.20gb fits" in said
     assert "1: 0 of 8 slices used, 7g.80gb fits" in said
     assert "Lost because" not in said
@@ -33,13 +31,8 @@ def test_a_node_is_observed_with_its_free_slices_and_what_fragmentation_costs(
     assert all(each.owner == "unknown" for each in first.instances)
     assert second.is_empty
     ElementTree.parse(svg)
-
-
-def test_what_lies_apart_is_said_of_each_node(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
     apart = [Instance("1g.10gb", 1), Instance("1g.10gb", 5)]
-    assert run(["observe", written(fleet([apart, apart]), tmp_path / "now.json")]) == 0
+    assert run(["observe", written(fleet([apart, apart]), out)]) == 0
     said = flat(capsys.readouterr().out)
     assert "node-a 1 x 7g.80gb (1 - 0), 1 x 4g.40gb (1 - 0), 3 x 3g.40gb (3 - 0)" in said
 
@@ -56,18 +49,12 @@ def test_a_plan_says_what_adopted_instances_do(
     assert chat.work.service == "chat"
 
 
-def test_what_a_deployment_knows_of_places_is_told_by_the_listing(
-    target: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+def test_a_deployment_says_what_stands_in_its_places(
+    target: Path, listings: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    (tmp_path / "lgi").write_text(LGI.replace("1g.10gb         19", "2g.20gb         14"), "utf-8")
-    (tmp_path / "q").write_text(QUERY, "utf-8")
-    files = [f"node-a={tmp_path / name}" for name in ("lgi", "q")]
-    assert run(["observe", *files, "--plan", str(target), "--json"]) == 1
-    assert "takes 1 memory slices here" in capsys.readouterr().err
-    (tmp_path / "lgi").write_text(LGI, "utf-8")
-    assert run(["observe", *files, "--plan", str(target), "--json"]) == 0
-    (node,) = json.loads(capsys.readouterr().out)["nodes"]
-    owners = {each["profile"]: each["owner"] for each in node["gpus"][0]["instances"]}
+    assert run(["observe", *listings, "--plan", str(target), "--json"]) == 0
+    (found,) = json.loads(capsys.readouterr().out)["nodes"]
+    owners = {each["profile"]: each["owner"] for each in found["gpus"][0]["instances"]}
     assert owners == {"1g.10gb": "unknown", "3g.40gb": None}
 
 
@@ -76,12 +63,12 @@ def test_mig_parted_tells_counts_where_something_else_tells_the_gpus(
 ) -> None:
     cut = f"node-b={tmp_path / 'cut.yaml'}"
     assert run(["observe", cut, "-g", "a100-80gb"]) == 1
-    assert "how many these are is said nowhere" in error_of(capsys)
+    assert "'node-b'" in error_of(capsys)
     more = listings[1].replace("node-a", "node-b")
     assert run(["observe", *listings, cut, more, "--json"]) == 0
-    _, node = json.loads(capsys.readouterr().out)["nodes"]
-    assert [each["seen"] for each in node["gpus"]] == ["only_one", "only_one"]
-    assert len(node["gpus"][0]["instances"]) == 7
+    _, found = json.loads(capsys.readouterr().out)["nodes"]
+    assert [each["seen"] for each in found["gpus"]] == ["only_one", "only_one"]
+    assert len(found["gpus"][0]["instances"]) == 7
 
 
 def test_a_cluster_says_what_its_pods_do(
@@ -104,19 +91,21 @@ def test_a_cluster_says_what_its_pods_do(
     assert large.work is not None
     assert (large.owner, large.work.service) == (None, "chat")
     assert run(["observe", *listings, *files[:1], f"node-a={files[1]}"]) == 1
-    assert "it is not of node 'node-a' alone" in error_of(capsys)
+    assert "'node-a'" in error_of(capsys)
 
 
-def test_a_file_without_a_time_in_it_is_as_old_as_it_is(
+def test_a_file_is_as_old_as_it_is_but_no_younger_than_its_xml(
     listings: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    path = tmp_path / "query.csv"
-    path.write_text(QUERY.replace(", timestamp", "").replace(", 2026/11/23 10:00:00.000", ""))
-    for name in ("lgi.txt", "query.csv"):
-        os.utime(tmp_path / name, (1_700_000_000, 1_700_000_000))
+    old = LOG.replace("\n<driver", "<timestamp>Thu Nov 19 10:00:00 2026</timestamp>\n<driver")
+    for text, at in ((LOG, AT), (old, "2026-11-19T22:00:00Z")):
+        put(tmp_path / "gpus.xml", text)
+        assert run(["observe", *listings, "--json"]) == 0
+        (found,) = json.loads(capsys.readouterr().out)["nodes"]
+        assert found["observed"]["at"] == at
+    os.utime(tmp_path / "lgi.txt", (1_700_000_000, 1_700_000_000))
     assert run(["observe", *listings, "--json"]) == 0
-    (node,) = json.loads(capsys.readouterr().out)["nodes"]
-    assert node["observed"]["at"] == "2023-11-14T22:13:20Z"
+    assert '"2023-11-14T22:13:20Z"' in capsys.readouterr().out
 
 
 def test_what_kubectl_prints_is_read_in_any_form(
@@ -139,57 +128,41 @@ def test_what_kubectl_prints_is_read_in_any_form(
         assert run(["observe", str(tmp_path / name), "--json"]) == 0, name
         (found,) = json.loads(capsys.readouterr().out)["nodes"]
         assert [i["profile"] for i in found["gpus"][0]["instances"]] == ["2g.12gb"] * 2
-    bad = json.dumps(nothing) + "\n\n" + json.dumps({**one, "status": 7})
-    (tmp_path / "bad.json").write_text(bad, "utf-8")
-    assert run(["observe", str(tmp_path / "bad.json")]) == 1
-    assert "bad.json:3:" in error_of(capsys)
-    (tmp_path / "cut.json").write_text(json.dumps(one) + "\n\n" + json.dumps(one)[:-1], "utf-8")
-    assert run(["observe", str(tmp_path / "cut.json")]) == 1
-    assert "cut.json:3:" in error_of(capsys)
-
-
-def test_a_cluster_without_gpus_is_an_error_and_no_empty_fleet(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
     plain = {
         "apiVersion": "v1", "kind": "Node", "metadata": {"name": "cpu"},
         "status": {"allocatable": {"cpu": "64"}},
     }  # fmt: skip
-    part = device("gpu-0-mig-3g40gb-9-4", profile="3g.40gb", parentUUID="GPU-0")
-    for items, says in (
-        ([], "no node with GPUs"), ([plain], "no node with GPUs"), ([slices(part)], "node 'a'"),
-    ):  # fmt: skip
-        listed = {"apiVersion": "v1", "kind": "List", "items": items}
-        (tmp_path / "cluster.json").write_text(json.dumps(listed), "utf-8")
-        assert run(["observe", str(tmp_path / "cluster.json")]) == 1
-        said = error_of(capsys)
-        assert says in said
-        assert "kubectl get nodes" in said
+    part = slices(device("gpu-0-mig-3g40gb-9-4", profile="3g.40gb", parentUUID="GPU-0"))
+    for name, text, says in (
+        ("bad.json", json.dumps(nothing) + "\n\n" + json.dumps({**one, "status": 7}), ".json:3:"),
+        ("cut.json", json.dumps(one) + "\n\n" + json.dumps(one)[:-1], ".json:3:"),
+        ("none.json", json.dumps(nothing), "kubectl get nodes"),
+        ("cpu.json", json.dumps({**nothing, "items": [plain]}), "kubectl get nodes"),
+        ("slice.json", json.dumps({**nothing, "items": [part]}), "kubectl get nodes"),
+    ):
+        (tmp_path / name).write_text(text, "utf-8")
+        assert run(["observe", str(tmp_path / name)]) == 1
+        assert says in error_of(capsys)
 
 
 NOT_OBSERVED = {
-    "nobody's": (["lgi.txt"], "expected NODE=lgi.txt; or --node NAME"),
-    "no such file": (["lgj.txt"], "there is no such file"),
-    "empty": (["empty"], "empty: the file is empty"),
-    "not known": (["text"], "text: it is nothing that is known here, expected a deployment"),
-    "no listing": (
-        ["--node", "a", "query.csv"],
-        "query.csv:2: MIG is on on a/0, and its instances",
-    ),
-    "no type": (["--node", "a", "lgi.txt"], "--gpu a100-80gb"),
-    "a plan": (["plan.json"], 'expected "cms-deployment"'),
-    "told twice": (
-        ["--node", "node-a", "query.csv", "lgi.txt", "now.json"],
-        "node 'node-a' is in it, and",
-    ),
-    "several": (["--node", "a", "several.yaml"], "which of its configurations is there now"),
+    "nobody's": (["lgi.txt"], "lgi.txt", "NODE=FILE"),
+    "no such file": (["lgj.txt"], "lgj.txt", "no such file"),
+    "empty": (["empty"], "empty", "a deployment"),
+    "not known": (["text"], "text", "a deployment"),
+    "no listing": (["--node", "a", "gpus.xml"], "gpus.xml:5", "nvidia-smi mig -lgi"),
+    "no type": (["--node", "a", "lgi.txt"], "lgi.txt:3", "--gpu"),
+    "a plan": (["plan.json"], "plan.json", '"cms-deployment"'),
+    "a deployment beside": (["--node", "a", "gpus.xml", "now.json"], "now.json", "--plan"),
+    "several": (["--node", "a", "several.yaml"], "several.yaml", "a, b"),
 }
 
 
-@pytest.mark.parametrize(("arguments", "message"), NOT_OBSERVED.values(), ids=NOT_OBSERVED)
+@pytest.mark.parametrize(("arguments", "place", "has"), NOT_OBSERVED.values(), ids=NOT_OBSERVED)
 def test_what_cannot_be_observed_is_refused_with_the_place(
     arguments: list[str],
-    message: str,
+    place: str,
+    has: str,
     listings: list[str],
     plan: Path,
     tmp_path: Path,
@@ -203,29 +176,32 @@ def test_what_cannot_be_observed_is_refused_with_the_place(
     (tmp_path / "text").write_text("hello\n", "utf-8")
     two = CUT.replace("current", "a") + CUT.partition("mig-configs:\n")[2].replace("current", "b")
     (tmp_path / "several.yaml").write_text(two, "utf-8")
+    (tmp_path / "lgi.txt").write_text(LGI, "utf-8")
     assert run(["observe", *arguments]) == 1
-    assert message in error_of(capsys)
+    said = error_of(capsys)
+    assert f"{place}:" in said
+    assert has in said
 
 
 @pytest.mark.parametrize(
-    ("option", "value", "message"),
+    ("option", "value", "has"),
     [
-        ("--adopt", "node-a/0:4=code", "no service 'code' is known"),
-        ("--adopt", "node-a/0:4=see", "no point of 'see' is of node-a/0 3g.40gb@4"),
-        ("--adopt", "node-a/0:4=chat@9x9", "expected a point of node-a/0 3g.40gb@4: chat@2x4"),
-        ("--adopt", "node-a/0:4", "expected KEY=VALUE"),
-        ("--release", "node-a/0:5", "nothing there; node-a/0 has 1g.10gb@0, 3g.40gb@4"),
-        ("--release", "node-a", "expected NODE/GPU:START"),
-        ("--release", "node-b/0:0", "there is no GPU 'node-b/0'"),
+        ("--adopt", "node-a/0:4=code", "'code'"),
+        ("--adopt", "node-a/0:4=see", "node-a/0 3g.40gb@4"),
+        ("--adopt", "node-a/0:4=chat@9x9", "chat@2x4"),
+        ("--adopt", "node-a/0:4", "KEY=VALUE"),
+        ("--release", "node-a/0:5", "1g.10gb@0, 3g.40gb@4"),
+        ("--release", "node-a", "NODE/GPU:START"),
+        ("--release", "node-b/0:0", "'node-b/0'"),
     ],
 )
 def test_an_instance_that_cannot_be_adopted_is_named(
     option: str,
     value: str,
-    message: str,
+    has: str,
     listings: list[str],
     plan: Path,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     assert run(["observe", *listings, "--plan", str(plan), option, value]) == 2
-    assert message in error_of(capsys)
+    assert has in error_of(capsys)

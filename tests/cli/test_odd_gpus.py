@@ -13,30 +13,10 @@ from cms.fleet.deployment import read_deployment
 from proofs_checks.checker import check_deployment
 from tests.cli.fleets import flat
 from tests.fleet.cluster import ELSEWHERE, claim, claiming, device, node, slices
+from tests.fleet.smi import card, lgi, log
 
-HEAD = "index, uuid, name, mig.mode.current, mig.mode.pending, driver_version\n"
-ROW = "{0}, GPU-a{0}, {1}, {2}, {2}, 550.54.15\n"
 A100, ANY = "NVIDIA A100-SXM4-80GB", "--max-age=none"
-LGI = """\
-+-------------------------------------------------------+
-| GPU instances:                                        |
-| GPU   Name             Profile  Instance   Placement  |
-|                          ID       ID       Start:Size |
-|=======================================================|
-|   0  MIG 3g.40gb          9        2          4:4     |
-+-------------------------------------------------------+
-"""
-LCI = """\
-+--------------------------------------------------------------------+
-| Compute instances:                                                 |
-| GPU     GPU       Name             Profile   Instance   Placement  |
-|       Instance                       ID        ID       Start:Size |
-|         ID                                                         |
-|====================================================================|
-|   0      2       MIG 3g.40gb          2         0          0:3     |
-+--------------------------------------------------------------------+
-"""
-PARTS = LCI.replace("MIG 3g.40gb          2", "MIG 1c.3g.40gb       0").replace("0:3", "0:1")
+LGI = lgi("0 3g.40gb 2 4:4")
 OVERVIEW = """\
 Sat Nov 28 10:00:00 2026
 +-----------------------------------------------------------------------------------------+
@@ -52,9 +32,9 @@ Sat Nov 28 10:00:00 2026
 """
 
 
-def rows(*odd: str) -> str:
-    """A query: GPU 0 with MIG on, and beside it what is odd."""
-    return HEAD + ROW.format(0, A100, "Enabled") + "".join(odd)
+def gpus(*odd: str, **more: Any) -> str:
+    """A log: GPU 0 with MIG on, and beside it what is odd."""
+    return log(card("GPU-a0"), *odd, **more)
 
 
 def observe(folder: Path, *texts: str) -> int:
@@ -67,43 +47,35 @@ def observe(folder: Path, *texts: str) -> int:
 
 LIST = "GPU 0: NVIDIA A100-SXM4-80GB (UUID: GPU-a0)\n  MIG 3g.40gb     Device  0: (UUID: MIG-b)\n"
 NEW = "|   0  MIG {}      47        2          4:4     |\n"
+WELL, LOST = card("GPU-a1", "Disabled"), "GPU 0000:3B:00.0: GPU is lost. Reboot the system"
 ODD: dict[str, tuple[tuple[str, ...], int, str]] = {
-    "no MIG": ((rows(ROW.format(1, "Tesla T4", "[N/A]")), LGI), 1, "Tesla T4"),
-    "not supported": ((rows(ROW.format(1, "NVIDIA L4", "[Not Supported]")), LGI), 1, "NVIDIA L4"),
-    "a virtual GPU": ((rows(ROW.format(1, "GRID A100D-3-40C", "[N/A]")), LGI), 1, "A100D-3-40C"),
-    "a reset": ((rows(ROW.format(1, A100, "[GPU requires reset]")), LGI), 1, "requires reset"),
-    "an error": ((rows(ROW.format(1, A100, "[Unknown Error]")), LGI), 1, "Unknown Error"),
-    "ERR!": ((rows(ROW.format(1, "ERR!", "ERR!")), LGI), 1, "ERR!"),
-    "no UUID": ((rows(ROW.format(1, A100, "Disabled").replace("GPU-a1", "[N/A]")), LGI), 1, "uuid"),
-    "permissions": (
-        (rows(ROW.format(1, A100, "[Insufficient Permissions]")), LGI), 1, "Insufficient",
-    ),
-    "all in brackets": (
-        (rows("1, [Unknown Error], [Unknown Error], [Unknown Error], [N/A], [Unknown Error]\n"),
-         LGI), 1, "Unknown Error",
-    ),
-    "another column": (
-        (HEAD.rstrip() + ", memory.used [MiB]\n"
-         + ROW.format(0, A100, "Enabled").rstrip() + ", 37 MiB\n"
-         + ROW.format(1, A100, "Disabled").rstrip() + ", [GPU is lost]\n", LGI), 1, "GPU is lost",
+    "no MIG": ((gpus(card("GPU-a1", "N/A", "Tesla T4")), LGI), 1, "Tesla T4"),
+    "a virtual GPU": ((gpus(card("GPU-a1", "N/A", "GRID A100D-3-40C")), LGI), 1, "A100D-3-40C"),
+    "a reset": ((gpus(card("GPU-a1", "GPU requires reset")), LGI), 1, "requires reset"),
+    "an error": ((gpus(card("GPU-a1", "Unknown Error")), LGI), 1, "Unknown Error"),
+    "ERR!": ((gpus(card("GPU-a1", "ERR!", "ERR!")), LGI), 1, "ERR!"),
+    "no UUID": ((gpus(card("N/A", "Disabled")), LGI), 1, "uuid"),
+    "permissions": ((gpus(card("GPU-a1", "[Insufficient Permissions]")), LGI), 1, "Insufficient"),
+    "all of it": ((gpus(card("Unknown Error", "N/A", "Unknown Error")), LGI), 1, "Unknown Error"),
+    "another field": (
+        (gpus(WELL.replace("</gpu>", "<power>GPU is lost</power></gpu>")), LGI), 1, "GPU is lost",
     ),
     "a UUID of -L": (
-        (rows(), LGI, LIST + "GPU 1: NVIDIA A100-SXM4-80GB (UUID: Unknown Error)\n"), 1, "UUID",
+        (gpus(WELL), LGI, LIST + "GPU 1: NVIDIA A100-SXM4-80GB (UUID: Unknown Error)\n"), 1, "uuid",
     ),
     "a lost handle with a number": (
-        (rows(), LGI,
+        (gpus(WELL), LGI,
          "Unable to determine the device handle for GPU1: 0000:D5:00.0: Unknown Error\n"),
         1, "Unknown Error",
     ),
     "a lost handle in a gap": (
-        (rows(ROW.format(2, A100, "Disabled"),
-              "Unable to determine the device handle for GPU 0000:3B:00.0: GPU is lost.  Reboot "
-              "the system to recover this GPU\n"), LGI), 1, "GPU is lost",
+        (gpus(card("GPU-a2", "Disabled"), attached=3), LGI,
+         f"GPU 0: {A100} (UUID: GPU-a0)\nGPU 2: {A100} (UUID: GPU-a2)\n"
+         f"Unable to determine the device handle for {LOST}\n"), 1, "GPU is lost",
     ),
-    "+gfx": ((rows(), NEW.format("1g.24gb+gfx")), 0, "1g.24gb+gfx"),
-    "+me.all": ((rows(), NEW.format("4g.96gb+me.all")), 0, "4g.96gb+me.all"),
-    "-me": ((rows(), NEW.format("2g.20gb-me")), 0, "2g.20gb-me"),
-    "another size": ((rows(), LGI.replace("3g.40gb", "3g.39gb")), 0, "3g.39gb"),
+    "+gfx": ((gpus(), NEW.format("1g.24gb+gfx")), 0, "1g.24gb+gfx"),
+    "+me.all": ((gpus(), NEW.format("4g.96gb+me.all")), 0, "4g.96gb+me.all"),
+    "another size": ((gpus(), LGI.replace("3g.40gb", "3g.39gb")), 0, "3g.39gb"),
 }  # fmt: skip
 
 
@@ -113,16 +85,17 @@ def test_an_odd_gpu_is_fixed_and_all_commands_live_with_it(
 ) -> None:
     texts, index, why = ODD[name]
     now, target = tmp_path / "now.json", tmp_path / "target.json"
-    spare = f"index, name, uuid, mig.mode.current\n3, {A100}, GPU-a3, Disabled\n"
-    assert observe(tmp_path, *texts, spare) == 0
+    spare = log(card("GPU-a3", "Disabled"), attached=4)
+    listed = f"GPU 3: {A100} (UUID: GPU-a3)\n"
+    assert observe(tmp_path, *texts, spare, listed) == 0
     said = capsys.readouterr().err
     assert f"node-a/{index}: fixed" in said
     assert why in said
-    card = next(card for card in read_deployment(now).gpus() if card.index == index)
-    assert card.mode == "fixed"
-    assert {each.owner for each in card.instances} == {"unknown"}
+    found = next(each for each in read_deployment(now).gpus() if each.index == index)
+    assert found.mode == "fixed"
+    assert {each.owner for each in found.instances} == {"unknown"}
     assert run(["place", str(plan), "--now", str(now), ANY, "-q", "-o", str(target)]) == 0
-    assert next(c for c in read_deployment(target).gpus() if c.index == index) == card
+    assert next(c for c in read_deployment(target).gpus() if c.index == index) == found
     for path in (now, target):
         assert run(["check", str(path)]) == 0
         assert check_deployment(json.loads(path.read_text("utf-8"))) == []
@@ -130,7 +103,7 @@ def test_an_odd_gpu_is_fixed_and_all_commands_live_with_it(
     assert run(["export", *given, "-q", "-o", str(tmp_path / "out")]) == 0
     parted = (tmp_path / "out" / "mig-parted" / "mig-parted.yaml").read_text("utf-8")
     entry = next(e for e in parted.split("- devices: ")[2:] if str(index) in e.split("\n")[0])
-    kept = [each.profile for each in card.instances if each.profile != "whole"]
+    kept = [each.profile for each in found.instances if each.profile != "whole"]
     assert ("mig-enabled: true" in entry) is bool(kept)
     assert all(profile in entry for profile in kept)
     script = (tmp_path / "out" / "nvidia-smi" / "nodes" / "node-a.sh").read_text("utf-8")
@@ -141,7 +114,7 @@ def test_an_odd_gpu_is_fixed_and_all_commands_live_with_it(
         assert not any(f"node-a/{index} " in line for line in owners)
     assert run(["diff", str(now), str(now), ANY, "--fail-on-difference"]) == 0
     assert run(["transition", str(now), str(target), ANY, "-q", "-o", str(tmp_path / "way")]) == 0
-    sources = [f"node-a={tmp_path / f't{n}'}" for n in range(len(texts) + 1)]
+    sources = [f"node-a={tmp_path / f't{n}'}" for n in range(len(texts) + 2)]
     assert run(["verify", *sources, "--against", str(now), ANY]) == 0
     assert run(["report", str(target), "-o", str(tmp_path / "page.html")]) == 0
 
@@ -150,12 +123,12 @@ def test_what_became_unfit_is_passed_over_only_where_nothing_is_meant(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "before").mkdir()
-    whole = rows(ROW.format(1, A100, "Enabled"))
+    whole = gpus(card("GPU-a1"))
     assert observe(tmp_path / "before", whole, LGI) == 0
     meant = str(tmp_path / "before" / "now.json")
     sources = [f"node-a={tmp_path / f't{number}'}" for number in (0, 1)]
     for odd, code in ((1, 0), (0, 1)):
-        text = whole.replace(f"GPU-a{odd}, {A100}", f"GPU-a{odd}, [Unknown Error]")
+        text = whole.replace(card(f"GPU-a{odd}"), card(f"GPU-a{odd}", name="Unknown Error"))
         assert observe(tmp_path, text, LGI) == 0
         assert run(["verify", *sources, "--against", meant, ANY]) == code
         assert run(["diff", str(tmp_path / "now.json"), meant, ANY]) == code
@@ -164,30 +137,25 @@ def test_what_became_unfit_is_passed_over_only_where_nothing_is_meant(
     assert "node-a/0 is to have 3g.40gb@4" in said.err
 
 
-def test_compute_instances_that_are_not_the_whole_one_are_told_apart(
+def test_instances_that_are_not_whole_are_told_apart(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    whole = tmp_path / "whole"
-    whole.mkdir()
-    assert observe(whole, rows(), LGI, LCI) == 0
-    meant, one = str(whole / "now.json"), LIST.replace("3g.40gb  ", "1c.3g.40gb")
-    two = NEW.format("3g.40gb").replace("2          4:4", "1          0:4") + LGI
-    for texts, state in (
-        ((LGI, LCI), "running"), ((LGI, LIST), "running"), ((LGI, PARTS), "split"),
-        ((LGI, one), "split"), ((LGI, LCI, one), "running"), ((LGI, LCI + PARTS), "split"),
-        ((LGI, "No compute instances found: Not Found\n"), "hollow"),
-    ):  # fmt: skip
-        assert observe(tmp_path, rows(), *texts) == 0
-        (card,) = read_deployment(tmp_path / "now.json").gpus()
-        assert [each.state for each in card.instances] == [state]
-        sources = [f"node-a={tmp_path / f't{number}'}" for number in range(len(texts) + 1)]
+    (tmp_path / "whole").mkdir()
+    assert observe(tmp_path / "whole", log(card("GPU-a0", devices=[(2, 42)])), LGI) == 0
+    meant, now = str(tmp_path / "whole" / "now.json"), str(tmp_path / "now.json")
+    sources = [f"node-a={tmp_path / f't{number}'}" for number in (0, 1)]
+    for devices, state in (([(2, 42)], "running"), ([(2, 14)], "split"), ([], "hollow")):
+        assert observe(tmp_path, log(card("GPU-a0", devices=devices)), LGI) == 0
+        (found,) = read_deployment(now).gpus()
+        assert [each.state for each in found.instances] == [state]
         code = int(state != "running")
         assert run(["verify", *sources, "--against", meant, ANY]) == code
-        now = str(tmp_path / "now.json")
         assert run(["diff", now, meant, ANY, "--fail-on-difference"]) == code
     capsys.readouterr()
-    assert observe(tmp_path, rows(), two, LIST) == 0
-    assert "which these are says nvidia-smi mig -lci alone" in capsys.readouterr().err
+    parts = LIST.replace("3g.40gb  ", "1c.3g.40gb")  # of which instance only the XML says
+    assert observe(tmp_path, log(card("GPU-a0")), LGI, parts) == 0
+    assert "1c.3g.40gb" in capsys.readouterr().err
+    assert [each.mode for each in read_deployment(now).gpus()] == ["fixed"]
 
 
 def test_a_list_with_instances_says_that_mig_is_on(
@@ -202,8 +170,8 @@ def test_overview_windows_lines_and_warnings_of_the_tool_are_read_over(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     note = "WARNING: infoROM is corrupted at gpu 0000:07:00.0\n"
-    query = rows(ROW.format(1, A100, "Enabled").replace("Enabled, Enabled", "Enabled, Disabled"))
-    assert observe(tmp_path, (OVERVIEW + query + LGI + LCI + note).replace("\n", "\r\n")) == 0
+    said = gpus(card("GPU-a1", pending="Disabled"))
+    assert observe(tmp_path, (OVERVIEW + LGI + said + note).replace("\n", "\r\n")) == 0
     first, second = read_deployment(tmp_path / "now.json").gpus()
     assert ([each.place for each in first.instances], second.is_empty) == (["3g.40gb@4"], True)
     said = flat(capsys.readouterr().err)
@@ -229,7 +197,7 @@ def test_devices_of_claims_are_joined_by_uuid_and_alone_have_no_number(
     cluster, alone, both = (tmp_path / each for each in ("k.json", "alone.json", "both.json"))
     listed: dict[str, Any] = {"apiVersion": "v1", "kind": "List", "items": objects}
     cluster.write_text(json.dumps(listed), "utf-8")
-    (tmp_path / "q").write_text(rows(ROW.format(1, A100, "Disabled")), "utf-8")
+    (tmp_path / "q").write_text(gpus(card("GPU-a1", "Disabled")), "utf-8")
     (tmp_path / "lgi").write_text(LGI, "utf-8")
     assert run(["observe", str(cluster), "-q", "-o", str(alone)]) == 0
     texts = [f"a={tmp_path / each}" for each in ("q", "lgi")]
@@ -247,7 +215,7 @@ def test_devices_of_claims_are_joined_by_uuid_and_alone_have_no_number(
         for path, expected in ((alone, code), (both, 0)):
             got = run(["export", str(path), "--to", tool, ANY, "-q", "-o", out, "--force"])
             assert got == expected, (tool, path)
-    assert "nvidia-smi --query-gpu=index,uuid" in capsys.readouterr().err
+    assert "nvidia-smi -q -x" in capsys.readouterr().err
     assert run(["verify", str(cluster), "--against", str(both), ANY]) == 0
     assert run(["verify", str(cluster), *texts, "--against", str(alone), ANY]) == 0
     assert run(["observe", str(cluster), texts[1], "--gpu", "a100-80gb"]) == 1
@@ -279,14 +247,13 @@ def test_a_device_of_ones_own_is_known_by_all_its_names_everywhere(
         "p.csv": "model,device,profile,processes,batch,throughput_rps,latency_ms\n"
         f"bert,{name},1g.24gb,1,4,120,20\n",
         "nodes.csv": f"node,gpu,count\nn,{name},1\n",
-        "q.csv": "index, uuid, name, mig.mode.current, driver_version\n"
-        f"0, GPU-1, {name}, Enabled, 580.95.05\n",
+        "gpus.xml": log(card("GPU-1", name=name), driver="580.95.05"),
         "lgi.txt": "|   0  MIG 1g.24gb          14        3          0:1     |\n",
         "cut.yaml": "version: v1\nmig-configs:\n  current:\n  - device-filter: ['0x123410DE']\n"
         "    devices: [0]\n    mig-enabled: true\n    mig-devices: {1g.24gb: 2}\n",
     }.items():
         Path(path).write_text(text, "utf-8")
-    own, seen = ["--gpu", "own.yaml"], ["n=q.csv", "n=lgi.txt"]
+    own, seen = ["--gpu", "own.yaml"], ["n=gpus.xml", "n=lgi.txt"]
     tables = ["-s", "s.csv", "-p", "p.csv", "--rule", "parvagpu", "--max-gpus", f"{name}=1"]
     assert run(["plan", *tables, *own, "-q", "-o", "plan.json"]) == 0
     assert run(["place", "plan.json", "--nodes", "nodes.csv", *own, "-q", "-o", "t.json"]) == 0
@@ -298,7 +265,7 @@ def test_a_device_of_ones_own_is_known_by_all_its_names_everywhere(
     assert run(["observe", "n=cut.yaml", *own, "-q"]) == 0
     capsys.readouterr()
     assert run(["gpus", "own.yaml"]) == 0
-    assert capsys.readouterr().out.startswith("mine-48gb ")
+    assert capsys.readouterr().out.startswith("mine-48gb\n")
     assert run(["observe", *seen]) == 0
     said = capsys.readouterr().err
     assert f"no device file is of the GPU '{name}'" in said
@@ -309,12 +276,9 @@ def test_each_driver_is_told_the_names_that_it_knows(tmp_path: Path) -> None:
     """Driver 510 calls the whole of an A100-80GB 7g.79gb, later ones 7g.80gb."""
     for driver, known, other in (("510.47.03", "7g.79gb", "7g.80gb"),
                                  ("550.54.15", "7g.80gb", "7g.79gb")):  # fmt: skip
-        query = rows().replace("550.54.15", driver)
-        listing = LGI.replace("3g.40gb          9        2          4:4",
-                              f"{known}          0        0          0:8")  # fmt: skip
         folder = tmp_path / driver
         folder.mkdir()
-        assert observe(folder, query, listing) == 0
+        assert observe(folder, gpus(driver=driver), lgi(f"0 {known} 0 0:8")) == 0
         now = str(folder / "now.json")
         assert read_deployment(now).node("node-a").gpus[0].counts == {"7g.80gb": 1}
         for tool in ("mig-parted", "gpu-operator", "slurm"):

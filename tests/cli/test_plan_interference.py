@@ -19,6 +19,7 @@ from proofs_checks.checker.__main__ import main as second
 from proofs_checks.checker.interference import examine_beside
 from proofs_checks.checker.problem import read_problem
 from tests.cli.shared import POINTS, SERVICES, error_of
+from tests.fleet.plans import words_of
 from tests.references.interference import toy
 from tests.samples import few
 
@@ -60,7 +61,7 @@ def test_a_plan_beside_neighbours_is_proved_drawn_written_and_rechecked_twice(
     out = capsys.readouterr().out
     assert "batches slow one another, by 4 pairs, in 2 classes" in " ".join(out.split())
     assert "2 GPUs, proved >= 2: optimal, proof checked" in out
-    assert "by 4 pairs, in 2 classes" in picture.read_text("utf-8")
+    assert "by 4 pairs, in 2 classes" in words_of(picture.read_text("utf-8"))
     plan = read_plan(path)
     assert isinstance(plan.serving, NeighbourServing)
     assert plan.serving.classes == 2

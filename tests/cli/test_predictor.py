@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from bench.importers import write_measured_pairs
 from cms.cli.app import run
-from cms.fleet.sharing.importers import write_measured_pairs, write_profiles
+from cms.fleet.sharing import write_profiles
 from proofs_checks import checker
 from tests.fleet.sharing.pairs import by_rule
 
@@ -85,23 +86,6 @@ def test_forbidden_pairs_have_a_reason_and_the_limit_may_be_held_against_what_is
     assert int(told.out.split(" of ")[0]) > int(upper.split(" of ")[0])
 
 
-def test_json_is_the_report_and_a_dash_is_the_predictor(
-    folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert run(trained(folder, "--json", "--seed", "4")) == 0
-    said = json.loads(capsys.readouterr().out)
-    assert (said["model"], said["seed"], said["level"], len(said["splits"])) == (
-        "ridge",
-        4,
-        0.95,
-        6,
-    )
-    assert run(trained(folder, "-o", "-")) == 0
-    assert json.loads(capsys.readouterr().out)["format"] == "cms-predictor"
-    assert run(trained(folder, "-q")) == 0
-    assert capsys.readouterr().out == ""
-
-
 def test_a_workload_that_was_profiled_beside_the_probes_alone_is_matched(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -125,18 +109,13 @@ def test_a_workload_that_was_profiled_beside_the_probes_alone_is_matched(
 
 SHARE = "share --online O.csv --offline F.csv"
 MISTAKES = {
-    "predictor": (2, "Missing command"),
     "predictor train P.csv -o P.csv": (2, "it is read as 'P.csv', and would be"),
-    "predictor train nowhere.csv": (1, "nowhere.csv"),
     "predictor train P.csv --model rigde": (2, "nearest: 'ridge'"),
     "predictor train P.csv --write-profiles x": (2, "it goes with --probe"),
     "predictor train P.csv --probe m12": (1, "nothing was measured beside"),
-    "predictor train - --profiles -": (2, "only one of them can be standard"),
     SHARE: (2, "none is given; expected one of"),
     f"{SHARE} --pairs P.csv --predictor x": (2, "--pairs and --predictor are both given"),
-    f"{SHARE} --pairs P.csv --lower-end": (2, "--lower-end: it goes with --predictor"),
     f"{SHARE} --pairs P.csv --limit-by upper": (2, "--limit-by: it goes with --predictor"),
-    f"{SHARE} --predictor x --limit-by lower": (2, "expected upper or expected"),
     f"{SHARE} --predictor P.csv": (1, "P.csv"),
 }
 

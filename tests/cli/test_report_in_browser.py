@@ -8,29 +8,16 @@ from pathlib import Path
 
 import pytest
 
-from cms.fleet.deployment.transition.model import Transition
-from cms.fleet.report.page.parts import Cell, Column, Grid, Page, Section
-from cms.fleet.report.page.plans import plan_page
-from cms.fleet.report.page.rendering import html
-from cms.fleet.report.page.shared_day import shared_day_page
-from cms.fleet.report.page.sharing import sharing_page
-from cms.fleet.report.page.simulations import simulation_page
-from cms.fleet.report.page.transitions import transition_page
-from cms.fleet.serving.rate_curve import RatePoint
-from cms.fleet.sharing import share
-from cms.fleet.sharing.edge_problems import posed
-from cms.fleet.simulation import ModelledInstance, ModelledService, simulate
-from cms.solving.solution import Status
+from cms.fleet.report.page import Page, Section
+from cms.fleet.report.tables import Cell, Column, Grid
+from cms.fleet.report.web import html
 from tests.browser import MISSING, Browser, browser
-from tests.fleet.plans import NASTY, many_services
-from tests.fleet.simulation.shared import made_up_day
-from tests.fleet.transitions import every_kind
+from tests.fleet.test_page import page_of
 
 pytestmark = pytest.mark.skipif(bool(MISSING), reason=MISSING)
 
 # Of each element with words of its own, and the ground that it stands on, how far apart they are:
-# WCAG 2's contrast. Words in pictures stand on the page or, with the class "on", on a colour that
-# the palette's own test looks after.
+# WCAG 2's contrast. Words in drawings stand on the page or, almost black, on a colour of a service.
 _CONTRAST = """
 const light = (colour) => {
   const parts = colour.match(/[0-9.]+/g).slice(0, 3).map((part) => {
@@ -50,8 +37,8 @@ const found = [];
 for (const each of document.querySelectorAll("body *:not(script):not(style)")) {
   const own = [...each.childNodes].some((node) => node.nodeType === 3 && node.data.trim());
   if (!own || each.closest("title, desc, defs, caption")) continue;
-  if (each.matches(".on, .sign, .pale")) continue;
   const look = getComputedStyle(each);
+  if (each instanceof SVGElement && look.fill === "rgb(27, 31, 37)") continue;
   const [a, b] = [light(each instanceof SVGElement ? look.fill : look.color), light(ground(each))];
   const contrast = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
   if (contrast < 4.5) found.push(`${each.outerHTML.slice(0, 90)} has ${contrast.toFixed(2)}`);
@@ -62,27 +49,23 @@ _FIRST = 'return [...document.querySelector("tbody").rows].map((row) => row.cell
 _STATES = 'return [...document.querySelectorAll("th")].map((head) => head.ariaSort);'
 
 
-def transition() -> Transition:
-    return every_kind(NASTY, "code", "gpu-node-eu-west-1a-production-cluster-0017")
-
-
-def pages() -> dict[str, Page]:
-    """A page of each kind, made by hand."""
-    plan = many_services(30)
-    points = [
-        RatePoint(Fraction(1), Fraction(3), Fraction(3), Status.OPTIMAL),
-        RatePoint(Fraction(2), Fraction(7), Fraction(6), Status.FEASIBLE),
-    ]
-    one = ModelledInstance(Fraction(1), processes=1, fill_ns=(10_000_000,) * 4)
-    chat = ModelledService(NASTY, Fraction(100), 60_000_000, Fraction(1, 100), (one,))
-    problem = posed([2, 7], [5, 1], [[640_000, 550_000], [300_000, 800_000]])
-    return {
-        "plan": plan_page(plan, NASTY, "plan.json", points),
-        "transition": transition_page(transition(), NASTY),
-        "simulation": simulation_page(simulate([chat], requests=5000), NASTY),
-        "sharing": sharing_page(problem, share(problem), NASTY),
-        "shared day": shared_day_page(made_up_day(), NASTY),
-    }
+# What is wider than its place, or than the window, or cut off in its box.
+_CUT = """
+const found = [];
+for (const each of document.querySelectorAll("body *")) {
+  const box = each.getBoundingClientRect();
+  if (box.right > innerWidth + 1 && box.width && !each.closest(".wide, .broad, details"))
+    found.push(`beyond: ${each.outerHTML.slice(0, 90)}`);
+  const words = each.matches(".few .box") && each.innerText.trim();
+  if (words && each.clientWidth > 24 && each.scrollHeight > each.clientHeight + 1)
+    found.push(`cut: ${each.title}`);
+  if (each.matches(".cards") && each.scrollWidth > each.parentElement.clientWidth + 1)
+    found.push(`wide: ${each.innerText.slice(0, 40)}`);
+}
+return found;
+"""
+PAGES = ("plan", "large plan", "deployment", "difference", "transition", "growth", "simulation",
+         "matching", "large matching", "shared day", "solved", "gpu")  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -91,30 +74,31 @@ def window(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
         yield found
 
 
-def test_every_kind_of_page_is_drawn_without_a_word_on_the_console_and_fetches_nothing(
-    window: Browser, tmp_path: Path
+@pytest.mark.parametrize("name", PAGES)
+def test_a_page_is_drawn_without_a_word_on_the_console_and_fetches_nothing(
+    window: Browser, tmp_path: Path, name: str
 ) -> None:
-    for name, page in pages().items():
-        file = tmp_path / f"{name}.html"
-        file.write_text(html(page), "utf-8")
-        window.requested()
-        window.look()
-        window.open(file)
-        assert window.run("return document.querySelector('h1').innerText;") == NASTY
-        drawn = "return [...document.querySelectorAll('.picture')].map((e) => e.clientHeight);"
-        assert min(window.run(drawn), default=0) > 40, name
-        assert window.requested() == [file.as_uri()], name
-        for dark in (False, True):
-            window.look(dark=dark)
-            assert window.run(_CONTRAST) == [], f"{name}, {'dark' if dark else 'light'}"
-        window.look(wide=400)
-        beyond = "return document.documentElement.scrollWidth - innerWidth;"
-        assert window.run(beyond) <= 0, f"{name} is wider than a telephone"
-        window.look(paper=True)
-        hidden = "return getComputedStyle(document.querySelector('.sheet')).overflowX;"
-        assert window.run(hidden) == "visible", "paper cannot be scrolled"
-        assert window.run(_CONTRAST) == [], f"{name}, on paper"
-        assert window.logged("browser") == [], name
+    file = tmp_path / "page.html"
+    file.write_text(html(page_of(name)), "utf-8")
+    window.requested()
+    window.look()
+    window.open(file)
+    assert window.run("return document.querySelector('h1').innerText;") == page_of(name).title
+    drawn = "return [...document.querySelectorAll('.sheet svg')].map((e) => e.clientHeight);"
+    assert min(window.run(drawn), default=50) > 40
+    assert window.requested() == [file.as_uri()]
+    for dark in (False, True):
+        window.look(dark=dark)
+        assert window.run(_CONTRAST) == [], "dark" if dark else "light"
+    for wide in (380, 1200):
+        window.look(wide=wide)
+        assert window.run("return document.documentElement.scrollWidth - innerWidth;") <= 0
+        assert window.run(_CUT) == [], f"{wide} pixels"
+    window.look(paper=True)
+    hidden = "return [...document.querySelectorAll('.sheet, .wide')]"
+    assert set(window.run(f"{hidden}.map((e) => getComputedStyle(e).overflowX);")) <= {"visible"}
+    assert window.run(_CONTRAST) == [], "on paper"
+    assert window.logged("browser") == []
 
 
 def test_a_click_or_a_key_on_a_head_sorts_and_says_so(window: Browser, tmp_path: Path) -> None:

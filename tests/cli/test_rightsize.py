@@ -11,7 +11,7 @@ import pytest
 
 from cms.cli.app import run
 from cms.fleet import read_plan, rightsize
-from cms.fleet.report.rightsized import rightsized_report
+from cms.fleet.report.what_if import rightsized_page
 from cms.fleet.what_if.least import Outcome
 from tests.cli.shared import POINTS, SERVICES, error_of
 from tests.fleet.plans import printed
@@ -138,17 +138,17 @@ def test_what_is_found_and_not_proved_is_not_called_proved(made: list[str]) -> N
     found = rightsize(plan)
     (rate,) = found.relaxations
     loose = replace(rate, outcome=Outcome.FOUND, short=Fraction(371, 3))
-    said = printed(rightsized_report(replace(found, relaxations=(loose,)), plan, "x"))
+    said = printed(rightsized_page(replace(found, relaxations=(loose,)), plan, "x"))
     assert "found; 123.6667/s is proved too little" in said
     assert "the least, proved" not in said
     bare = replace(loose, short=None)
-    said = printed(rightsized_report(replace(found, relaxations=(bare,), proved=False), plan, "x"))
+    said = printed(rightsized_page(replace(found, relaxations=(bare,), proved=False), plan, "x"))
     assert "found, not proved" in said
     assert "That 1 will not do as it is, was not proved" in " ".join(said.split())
     opened = replace(rate, plan=None, outcome=Outcome.OPEN, ruled_out=Fraction(1, 30))
-    said = printed(rightsized_report(replace(found, relaxations=(opened,)), plan, "x"))
+    said = printed(rightsized_page(replace(found, relaxations=(opened,)), plan, "x"))
     assert "rate: not known: chat (at least 3.3 %)" in said
-    said = printed(rightsized_report(replace(found, better=plan, relaxations=()), plan, "x"))
+    said = printed(rightsized_page(replace(found, better=plan, relaxations=()), plan, "x"))
     assert "The plan can be had for 2 without any relaxation: plan again." in said
 
 

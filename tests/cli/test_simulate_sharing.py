@@ -65,11 +65,9 @@ def test_a_trace_and_a_problem_alone_will_do(
         (["--rate", "2"], "--rate: it is for plans of instances"),
         (["--protection", "maybe"], "--protection: 'maybe': expected on or off"),
         (["--term", "job_hour=4"], "there is no 'job_hour'; nearest: 'job_hours'"),
-        (["--term", "interval=0"], "--term: interval is 0; expected a whole number from 1"),
         (["--limit-by", "expected"], "--limit-by: it goes with --predictor"),
-        (["--pairs", "x", "--predictor", "y"], "--predictor: it stands in the place of --pairs"),
     ],
-)
+)  # fmt: skip
 def test_odd_options_are_bad_usage(
     more: list[str], words: str, files: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -91,12 +89,3 @@ def test_what_is_missing_is_said(files: list[str], capsys: pytest.CaptureFixture
     assert "says who shares a GPU, and not what there is; --problem FILE" in capsys.readouterr().err
     assert run(["simulate", *files[:3]]) == 2
     assert "what happens is for --truth P.csv to say" in capsys.readouterr().err
-
-
-def test_its_options_are_not_for_plans_of_instances(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    plan = tmp_path / "plan.json"
-    assert run(["plan", "--published", "S1", "-o", str(plan), "-q"]) == 0
-    assert run(["simulate", str(plan), "--hours", "2"]) == 2
-    assert "--hours: it is for plans of offline work" in capsys.readouterr().err

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
 import pytest
@@ -11,6 +10,7 @@ import pytest
 from cms import Configuration, Job, Problem
 from cms.cli.app import run
 from cms.files import write_problem
+from tests.fleet.plans import words_of
 
 
 def test_a_problem_file_is_solved(problem: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -39,8 +39,8 @@ def test_a_name_of_a_million_letters_does_not_fill_the_terminal(
 def test_a_schedule_of_abstract_machines_is_drawn(problem: str, tmp_path: Path) -> None:
     picture = tmp_path / "schedule.svg"
     assert run(["solve", problem, "-q", "--picture", str(picture)]) == 0
-    texts = [e.text for e in ElementTree.fromstring(picture.read_text("utf-8")).iter()]
-    assert "2 machines, proved >= 2: optimal, proof checked" in texts
+    words = words_of(picture.read_text("utf-8"))
+    assert "2 machines, proved >= 2: optimal, proof checked" in words
 
 
 def test_a_solution_can_be_improved_on(

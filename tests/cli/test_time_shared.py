@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from rich.console import Console
 
 from cms import (
     Configuration,
@@ -28,11 +27,11 @@ from cms import (
     write_solution,
 )
 from cms.cli.app import run
-from cms.fleet.report.machines import machine_bars
-from cms.fleet.report.problems import solution_report
+from cms.fleet.report.bars import machine_bars
+from cms.fleet.report.problems import solved_page
 from cms.fleet.report.reasons import solution_reasons
-from cms.fleet.report.svg import solution_picture
 from proofs_checks.checker import check_problem, check_schedule, parse_document
+from tests.fleet.plans import printed
 
 PAIR = Configuration({"60": 1, "40": 1}, "machine")
 PROBLEM = TimeSharedProblem(
@@ -101,19 +100,14 @@ def test_a_method_that_does_not_take_them_says_so(
     assert "this problem is of type TimeSharedProblem" in capsys.readouterr().err
 
 
-def test_a_report_and_a_picture_show_what_shares_a_block(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_report_shows_what_shares_a_block(tmp_path: Path) -> None:
     solution = read_solution(written(tmp_path)[1])
-    for part in solution_report(PROBLEM, solution, "two jobs"):
-        Console(width=100, color_system=None).print(part)
-    said = " ".join(capsys.readouterr().out.split())
+    said = " ".join(printed(solved_page(PROBLEM, solution, "two jobs")).split())
     assert "60 -> resnet50 x 8 + vgg16 x 4, 1 idle" in said
     assert "resnet50 250 250 0 % 1 x 60" in said
-    (bar,) = machine_bars(PROBLEM, solution.schedule, 5)
-    shown = [(cell.profile, cell.service, cell.width) for cell in bar.cells]
-    assert shown == [("40", None, 1000), ("60", "resnet50", 375), ("60", "vgg16", 625)]
-    assert "vgg16" in solution_picture(PROBLEM, solution, "two jobs")
+    (bar,) = machine_bars(solution.schedule, 5, PROBLEM)
+    shown = {(box.profile, box.service, box.width) for box in bar.boxes}
+    assert shown == {("40", None, 1), ("60", "resnet50 x 8 + vgg16 x 4", 1)}
 
 
 def test_a_job_that_is_too_slow_is_said_to_be(

@@ -14,8 +14,10 @@ from cms.fleet import Service
 from cms.fleet.deployment import Deployment, FleetGpu, FleetNode, Instance, Mode
 from cms.fleet.deployment.labels import point_label
 from cms.fleet.serving import RULES
-from tests.cli.fleets import A100, LGI, QUERY, flat, fleet, work, written
+from tests.cli.fleets import A100, LGI, flat, fleet, work, written
 from tests.fleet.cluster import ELSEWHERE, MIXED, claim, claiming, device, node, pod, slices
+from tests.fleet.smi import card as card_of
+from tests.fleet.smi import log
 
 HALF = "3g.40gb"
 HALVES = "|   0  MIG 3g.40gb   9   1   0:4 |\n|   0  MIG 3g.40gb   9   2   4:4 |\n"
@@ -149,7 +151,7 @@ def test_a_swapped_gpu_is_named_by_whichever_source_tells_uuids(
     target = written(replace(fleet([]), nodes=(replace(meant, gpus=(card,)),)), tmp_path / "t.json")
     (tmp_path / "lgi").write_text(LGI, "utf-8")
     for uuid, code in (("GPU-0", 0), ("GPU-9", 1)):
-        (tmp_path / "q").write_text(QUERY.partition("\n1,")[0].replace("GPU-0", uuid), "utf-8")
+        (tmp_path / "q").write_text(log(card_of(uuid)), "utf-8")
         parts = (
             device(f"gpu-0-mig-{name}", profile=profile, parentUUID=uuid)
             for name, profile in (("1g10gb-19-0", "1g.10gb"), ("3g40gb-9-4", "3g.40gb"))

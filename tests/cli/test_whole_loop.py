@@ -9,13 +9,11 @@ import pytest
 from cms.cli.app import run
 from tests.fleet.stand_ins.machines import StandInNode
 
-QUERY = "--query-gpu=index,uuid,name,mig.mode.current,driver_version --format=csv"
-
 
 def listings(node: StandInNode, folder: Path) -> list[str]:
     """What the node's ``nvidia-smi`` prints, as arguments."""
     found = []
-    for name, command in (("lgi", "mig -lgi"), ("lci", "mig -lci"), ("gpus", QUERY), ("l", "-L")):
+    for name, command in (("lgi", "mig -lgi"), ("gpus", "-q -x"), ("l", "-L")):
         (folder / name).write_text(node.smi(command).text, "utf-8")
         found.append(f"node-a={folder / name}")
     return found

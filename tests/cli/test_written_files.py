@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from cms.cli.app import run
-from cms.files.folders import write_folder
 from cms.files.source import write_bytes
+from cms.fleet.deployment.written_folder import write_folder
 from tests.cli.shared import COMMAND, ROOT, error_of
 
 BEFORE = b"what stood there before\n"
@@ -147,7 +147,7 @@ def test_pipes_devices_and_open_files_are_written_to(here: Path) -> None:
 
 KILLED = """
 import os, signal
-from cms.files.{module} import {name}
+from {module} import {name}
 os.{at} = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
 {name}({new!r}, "out")
 """
@@ -160,7 +160,7 @@ def test_a_kill_at_any_moment_loses_nothing(module: str, at: str, here: Path) ->
     writes = {"source": write_bytes, "folders": write_folder}[module]
     old, new = {"source": (b"old", b"new"), "folders": ({"a": "old"}, {"a": "new"})}[module]
     writes(old, "out")  # type: ignore[operator]
-    code = KILLED.format(module=module, name=writes.__name__, at=at, new=new)
+    code = KILLED.format(module=writes.__module__, name=writes.__name__, at=at, new=new)
     done = subprocess.run([COMMAND[0], "-c", code], env={**os.environ, "PYTHONPATH": str(ROOT)})
     assert done.returncode == -9
     aside = here / ("out.1" if (module, at) == ("folders", "replace") else "out")

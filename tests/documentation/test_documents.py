@@ -70,7 +70,7 @@ TYPED = {
         "2 GPUs, proved >= 2: optimal, proof checked",
         "1 GPU, proved >= 1: optimal, proof checked",
         "valid: 1 GPU",
-        "b=8 / 32.5 ms",
+        "b=8 of a 32.5 ms frame",
     ],
     "transitions": ["2 -> 16 GPUs, floor 100 %: ", " min (assumed); 0 spare"],
     "reconciling": ["change: 2 GPUs -> 4 GPUs", "keep: what runs on 4 GPUs goes on"],

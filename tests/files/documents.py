@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from cms.certificate.certificate import BlockPrices, Branch, Certificate
 from cms.certificate.quantity import BlocksOf
-from cms.files import Node, Source, parse_json
+from cms.files import Parsed, Source, parse_json
 from cms.plugin.guarantee import Guarantee, GuaranteeVerdict, Reference, Verdict
 from cms.problem.parts import (
     AnyConfiguration,
@@ -78,10 +78,10 @@ SOLUTION = """\
 """
 
 
-def parsed(text: str) -> Node:
+def parsed(text: str) -> Parsed:
     """The document of a text."""
     source = Source("p.json", text)
-    return Node(parse_json(source), source)
+    return Parsed(parse_json(source), source)
 
 
 # Made once each: to make and to check a strategy takes longer than to draw from it.

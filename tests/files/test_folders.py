@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from cms.errors import FileError
-from cms.files.folders import SUMS, refuse_folder, write_folder
+from cms.fleet.deployment.written_folder import SUMS, refuse_folder, write_folder
 
 FILES = {"run.sh": "#!/bin/sh\necho done\n", "steps/07.json": "{}\n", "README.md": "It runs.\n"}
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from cms.errors import FileError
 from cms.files import (
-    Node,
+    Parsed,
     Source,
     lay_out,
     problem_from_json,
@@ -23,7 +23,7 @@ from cms.files.tables import read_table
 from tests.files.documents import PROBLEM, SOLUTION, parsed
 from tests.texts import LETTERS
 
-Reader = tuple[str, Callable[[Node], Any], Callable[[Any], dict[str, Any]]]
+Reader = tuple[str, Callable[[Parsed], Any], Callable[[Any], dict[str, Any]]]
 READERS: list[Reader] = [
     (PROBLEM, problem_from_json, problem_to_json),
     (SOLUTION, solution_from_json, solution_to_json),

@@ -24,14 +24,18 @@ SLIPS = [
     ('"1g": 4', '"1g": 4.5', "10:42: configurations[0].blocks.1g is 4.5, expected a whole numbe"),
     ('"half": "0.5"', '"half": 0', "11:45: configurations[1].sizes.half is 0, expected a number"),
     # names
-    ('"bert"', '"a\\u0007"', "14:14: jobs[0].name: job name 'a\\x07' contains a control charact"),
+    ('"bert"', '"a\\u0007"', "14:14: jobs[0].name (job 'a\\x07'): job name 'a\\x07' contains a c"),
     ('"half"]', '"3g"]', "8:26: blocks[2]: there are two blocks '3g', expected a name of its ow"),
     ('"1g": 90', '"1G": 90', f"14:58: jobs[0].demand_function.1G {BERT} is about a block that is "),
     ('"machine": "a100", ', "", '10:5: configurations[0] has no "machine", expected the key "ma'),
     # keys
-    ('"demand":', '"demnad":', '14:22: jobs[0] has the unknown key "demnad", expected only name'),
+    (
+        '"demand":',
+        '"demnad":',
+        f'14:22: jobs[0].demnad {BERT}: unknown key "demnad", expected only name',
+    ),
     # the head
-    ('"schema": 1', '"schema": 2', "3:13: schema is 2, expected at most 1; a newer version of c"),
+    ('"schema": 1', '"schema": 2', "3:13: schema is 2, expected 1; a newer version of c"),
     (
         '"format": "cms-problem",',
         "",

@@ -13,7 +13,7 @@ from ruamel.yaml import YAML
 
 from cms.errors import FileError
 from cms.files import Source, parse_json
-from cms.files.yaml_text import read_yaml_or_json
+from cms.fleet.hardware.yaml_text import read_yaml_or_json
 
 PODS = """\
 apiVersion: v1
@@ -49,9 +49,9 @@ def values(text: str, name: str = "a.yaml") -> list[Any]:
 
 def test_a_stream_of_cluster_objects_is_read_without_its_empty_documents() -> None:
     pods, node = read_yaml_or_json(Source("<stdin>", PODS))
-    pod = next(pods.at("items").array())
-    assert pod.at("metadata").at("creationTimestamp").value == "2026-11-02T09:00:00Z"
-    container = next(pod.at("spec").at("containers").array())
+    pod = pods.at("items", 0)
+    assert pod.at("metadata", "creationTimestamp").value == "2026-11-02T09:00:00Z"
+    container = pod.at("spec", "containers", 0)
     assert container.at("resources").value == {"limits": {"nvidia.com/mig-1g.10gb": "1"}}
     assert container.at("args").value == ["--on", "yes", "no", "0777"]
     assert node.value["capacity"] == {"cpu": parse_json(Source("", "7.5"))}

@@ -7,10 +7,9 @@ from pathlib import Path
 
 from cms.fleet.deployment import Deployment, Mode
 from cms.fleet.deployment.export import Export
-from cms.fleet.deployment.observation.sources import Given, observe
+from cms.fleet.deployment.observation.sources import SourceFile, observe
 from tests.fleet.stand_ins.machines import Ran, StandInNode
 
-_QUERY = "--query-gpu=index,uuid,name,mig.mode.current,driver_version --format=csv"
 # The scripts look again at once: no stand-in needs a second to come to itself.
 QUICK = "CMS_PAUSE=0 CMS_TRIES=4 sh"
 
@@ -34,16 +33,18 @@ def stand_ins(folder: Path, deployment: Deployment, **options: object) -> dict[s
 
 
 def observed(
-    nodes: Mapping[str, StandInNode], known: Deployment | None = None, exports: Iterable[Given] = ()
+    nodes: Mapping[str, StandInNode],
+    known: Deployment | None = None,
+    exports: Iterable[SourceFile] = (),
 ) -> Deployment:
     """What the nodes' own texts, and what mig-parted exported of them, say."""
     given = []
     for name, node in nodes.items():
-        texts = [node.smi(each).text for each in ("mig -lgi", "mig -lci", "-L", _QUERY)]
+        texts = [node.smi(each).text for each in ("mig -lgi", "-q -x", "-L")]
         for number, text in enumerate(texts):
             path = node.folder / f"told-{number}.txt"
             path.write_text(text, encoding="utf-8")
-            given.append(Given(str(path), name))
+            given.append(SourceFile(str(path), name))
     return observe([*given, *exports], known=known).deployment
 
 
@@ -59,5 +60,5 @@ def run(node: StandInNode, script: Path, word: str = "", quick: bool = True) -> 
 
 def changes(node: StandInNode) -> list[str]:
     """Every command so far that was to change something."""
-    reads = (" -lgi", " -lci", " -L", " --query-gpu")
+    reads = (" -lgi", " -lci", " -L", " --query-gpu", " -q -x")
     return [line for line in node.log() if not any(word in line for word in reads)]

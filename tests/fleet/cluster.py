@@ -6,13 +6,13 @@ import json
 from typing import Any
 
 from cms.files.source import Source
-from cms.files.yaml_text import read_yaml_or_json
 from cms.fleet import gpu
 from cms.fleet.deployment import Deployment, FleetGpu, FleetNode, Instance
 from cms.fleet.deployment.labels import point_label
-from cms.fleet.deployment.observation.facts import GpuFacts, InstanceFacts, NodeFacts, Stated
-from cms.fleet.deployment.observation.kubernetes import facts_of_kubernetes, is_kubernetes
-from cms.fleet.deployment.observation.merge import Observed, merge
+from cms.fleet.deployment.observation.facts import GpuFacts, InstanceFacts, NodeFacts, Statement
+from cms.fleet.deployment.observation.kubernetes import read_kubernetes
+from cms.fleet.deployment.observation.merge import ObservationResult, merge
+from cms.fleet.hardware.yaml_text import read_yaml_or_json
 from cms.fleet.serving import RULES
 
 from .deployments import SERVICES, point
@@ -60,16 +60,15 @@ ELSEWHERE = pod("agent", None, None, metadata={"namespace": "kube-system"})
 def told(*objects: Object, service_label: str | None = None) -> list[NodeFacts]:
     text = json.dumps({"apiVersion": "v1", "kind": "List", "items": objects}, indent=1)
     documents = read_yaml_or_json(Source("cluster.json", text))
-    assert is_kubernetes(documents)
-    return facts_of_kubernetes(documents, "cluster.json", service_label)
+    return read_kubernetes(documents, "cluster.json", service_label)
 
 
 def cut(*places: tuple[str, int], index: int = 0) -> GpuFacts:
     parts = tuple(InstanceFacts(profile, "lgi.txt:1", start) for profile, start in places)
-    return GpuFacts(index, "lgi.txt:1", mig=Stated("on", "lgi.txt:1"), instances=parts)
+    return GpuFacts(index, "lgi.txt:1", mig=Statement("on", "lgi.txt:1"), instances=parts)
 
 
-HALVES = NodeFacts("lgi.txt", Stated("a", "--node"), gpus=(cut(("3g.40gb", 0), ("3g.40gb", 4)),))
+HALVES = NodeFacts("lgi.txt", Statement("a", "--node"), gpus=(cut(("3g.40gb", 0), ("3g.40gb", 4)),))
 
 
 def known(*works: Any) -> Deployment:
@@ -80,7 +79,7 @@ def known(*works: Any) -> Deployment:
     return Deployment((FleetNode("a", tuple(cards)),), SERVICES, RULES["half"])
 
 
-def seen(*objects: Object, gpus: NodeFacts = HALVES, **more: Any) -> Observed:
+def seen(*objects: Object, gpus: NodeFacts = HALVES, **more: Any) -> ObservationResult:
     return merge([gpus, *told(*objects, **more)], known())
 
 

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterable
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any
+from xml.etree import ElementTree
 
-from rich.console import Console, RenderableType
+from rich.console import Console
 
 from cms.certificate.certificate import BlockPrices
+from cms.fleet.report.page import Page
+from cms.fleet.report.terminal import render
 from cms.fleet.serving import OperatingPoint, Plan, Service, as_problem
 from cms.problem.parts import Configuration
 from cms.schedule.schedule import MachineGroup, Schedule
@@ -44,12 +46,19 @@ def solution(**changes: Any) -> Solution:
     return replace(base, **changes)
 
 
-def printed(report: Iterable[RenderableType], width: int = 100) -> str:
+def printed(page: Page, width: int = 100) -> str:
+    """What a terminal shows of a page."""
     stream = io.StringIO()
     console = Console(file=stream, width=width, highlight=False, markup=False, emoji=False)
-    for part in report:
+    for part in render(page, width):
         console.print(part)
     return stream.getvalue()
+
+
+def words_of(picture: str) -> str:
+    """The words of a picture, with one space between them."""
+    words = "".join(ElementTree.fromstring(picture).itertext())
+    return " ".join(words.replace("\xa0", " ").split())
 
 
 def mixed_plan() -> Plan:

@@ -175,7 +175,7 @@ def drop(*path: str | int) -> Change:
 
 
 WRONG: list[tuple[Change, int, str]] = [
-    (change("schema", to=2), 2, "schema is 2, expected 1; this version of the package reads no"),
+    (change("schema", to=2), 2, "schema is 2, expected 1"),
     (drop("schema"), 1, 'has no "schema"'),
     (drop("sources"), 1, 'has no "sources"'),
     (change("sources", to=[]), 14, "sources is empty, expected at least one entry"),
@@ -189,7 +189,7 @@ WRONG: list[tuple[Change, int, str]] = [
     (
         change("mode_change_needs_reset", to="yes"),
         8,
-        'mode_change_needs_reset is "yes", expected true, false, or null if unknown',
+        'mode_change_needs_reset is "yes", expected true or false',
     ),
     (change("pci_device_ids", to=["20B7"]), 17, 'pci_device_ids[0] is "20B7", expected "0xDDDD'),
     (change("aliases", to=[""]), 17, "aliases[0] is empty"),

@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 
 from cms import solve
 from cms.errors import FileError, InvalidOption
-from cms.files import Node
+from cms.files.model import build
 from cms.fleet import plan_from_json, plan_to_json
 from cms.fleet.hardware import enumeration, gpu, gpus, read_gpu
-from cms.fleet.hardware.device_file import MOST_PROFILES, read_device
+from cms.fleet.hardware.device_file import MOST_PROFILES, DevicePart
 from cms.fleet.hardware.enumeration import MOST_SETS, Shape, Table
 from cms.fleet.serving import OperatingPoint, Plan, Service, as_problem
 
@@ -46,7 +46,7 @@ def device(slices: int, profiles: int, **changes: Any) -> dict[str, Any]:
 
 def refusal(document: dict[str, Any]) -> str:
     with pytest.raises(FileError) as caught:
-        read_device(Node(document))
+        build(DevicePart, document, whole=True)
     return str(caught.value)
 
 
@@ -81,11 +81,11 @@ def test_so_is_one_in_a_plan() -> None:
 
 def test_so_is_one_of_too_many_profiles() -> None:
     assert f"expected at most {MOST_PROFILES} profiles" in refusal(device(1, MOST_PROFILES + 1))
-    read_device(Node(device(2, MOST_PROFILES)))
+    build(DevicePart, device(2, MOST_PROFILES), whole=True)
 
 
 def test_a_device_made_by_hand_lists_no_more_either() -> None:
-    one = read_device(Node(device(3, 26)))
+    one = build(DevicePart, device(3, 26), whole=True)
     assert one.sets_without_overlap(one.base_profiles) == 0
     names = [profile.name for profile in one.profiles]
     assert len(one.layouts(names)) == one.sets_without_overlap(names) == 27**3 - 1
@@ -190,7 +190,7 @@ def test_a_maximum_is_refused_if_and_only_if_so_many_do_not_fit(
     document = device(
         1, 0, compute_slices=table.compute_slices, memory_slices=table.memory_slices
     ) | {"profiles": [entry]}  # fmt: skip
-    read_device(Node(document))
+    build(DevicePart, document, whole=True)
     entry["max"] = fits + data.draw(st.integers(1, 3))
     assert f"only {fits} of" in refusal(document)
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cms import load_instance, solve, tidy
-from cms.errors import CmsError, InvalidOption, InvalidProblem
+from cms.errors import CmsError, InvalidOption
 from cms.fleet import OperatingPoint, Plan, Scenario, Service, as_problem
 from cms.fleet.explore import LIMITS, RATES, Question, asked_of, solved
 from cms.fleet.hardware import gpu
@@ -37,12 +37,6 @@ def test_rates_and_limits_are_multiplied_exactly(every: float, own: float, limit
     assert (other.rate_rps, other.latency_limit_ms) == (50 * Fraction(str(every)), None)
 
 
-def test_what_is_not_turned_stays_as_it_is() -> None:
-    assert ASKED.turned() == ASKED
-    assert 1 in RATES
-    assert 1 in LIMITS
-
-
 @pytest.mark.parametrize("name", ["S1", "S5", "S6"])
 def test_a_published_scenario_is_planned_as_it_stands(name: str) -> None:
     scenario = load_instance(name)
@@ -55,10 +49,6 @@ def test_a_published_scenario_is_planned_as_it_stands(name: str) -> None:
     assert plan.answer.cost == command_line.cost
 
 
-def test_without_anything_it_is_s5() -> None:
-    assert asked_of({}).title.startswith("S5: ")
-
-
 def test_more_gpus_to_choose_from_are_never_worse() -> None:
     one = solved(ASKED.turned(every=8))
     both = solved(ASKED.turned(every=8, gpus=ASKED.measured))
@@ -66,6 +56,8 @@ def test_more_gpus_to_choose_from_are_never_worse() -> None:
     assert one.answer.cost is not None
     assert both.answer.cost is not None
     assert both.answer.cost < one.answer.cost
+    assert solved(ASKED.turned(every=0)).answer.cost == 0
+    assert ASKED.turned() == ASKED
 
 
 def test_tables_are_read_as_the_plan_reads_them(tmp_path: Path) -> None:
@@ -90,27 +82,22 @@ def test_tables_are_read_as_the_plan_reads_them(tmp_path: Path) -> None:
         ({"gpus": ()}, "no GPU is chosen"),
         ({"limits": {"chat": 0}}, "limit of service 'chat' is 0 ms"),
         ({"every": -1}, "all rates are multiplied by"),
+        ({"gpus": ["h200"]}, "h200"),
     ],
 )
 def test_what_cannot_be_turned_is_refused(turn: dict[str, object], words: str) -> None:
     with pytest.raises(CmsError, match=words):
-        ASKED.turned(**turn)  # type: ignore[arg-type]
+        solved(ASKED.turned(**turn))  # type: ignore[arg-type]
 
 
-def test_one_table_alone_is_refused() -> None:
-    with pytest.raises(InvalidOption, match="without the other"):
-        asked_of({"services": "services.csv"})
-    with pytest.raises(InvalidOption, match="has no services"):
-        asked_of({"published": "three-thirds"})
-
-
-def test_a_gpu_that_was_not_measured_is_refused_when_it_is_planned() -> None:
-    with pytest.raises(InvalidProblem, match="h200"):
-        solved(ASKED.turned(gpus=["h200"]))
-
-
-def test_no_rate_at_all_needs_no_gpu() -> None:
-    assert solved(ASKED.turned(every=0)).answer.cost == 0
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [({"services": "services.csv"}, "without the other"),
+     ({"published": "three-thirds"}, "has no services")],
+)  # fmt: skip
+def test_what_cannot_be_asked_is_refused(given: dict[str, str], words: str) -> None:
+    with pytest.raises(InvalidOption, match=words):
+        asked_of(given)
 
 
 def test_the_notebook_runs_from_top_to_bottom() -> None:

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import re
-import xml.etree.ElementTree as ElementTree
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
 from hypothesis import given
-from hypothesis import strategies as st
-from rich.console import Console
 
 from cms.fleet import gpu, gpus
 from cms.fleet.deployment import (
@@ -24,31 +21,17 @@ from cms.fleet.deployment import (
     State,
     difference,
 )
-from cms.fleet.deployment.observation.age import StaleObservation, age_of, in_words, refuse_stale
+from cms.fleet.deployment.observation.age import StaleObservation, age_of, format_age, refuse_stale
 from cms.fleet.deployment.room import fragmentation, room_of
-from cms.fleet.report.deployments import (
-    deployment_report,
-    difference_report,
-    fragmentation_report,
-    places_of,
-)
-from cms.fleet.report.drawing import draw, draw_line
-from cms.fleet.report.exports import offers_report
-from cms.fleet.report.fleet_bars import fold, gpu_bar, names
-from cms.fleet.report.fleet_pictures import deployment_picture, difference_picture
+from cms.fleet.report.bars import fold, gpu_bar, names
+from cms.fleet.report.deployments import deployment_page, difference_page, places_of
+from cms.fleet.report.terminal import draw_line
 from tests.fleet.deployments import SERVICES, cards, deployments, point
-from tests.fleet.plans import NASTY
+from tests.fleet.plans import printed
 from tests.property.problems import share
 
 A100 = gpu("a100-80gb")
-
-
-def lines_of(*report: object, width: int = 100) -> list[str]:
-    console = Console(width=width, color_system=None)
-    with console.capture() as capture:
-        for part in report:
-            console.print(part)
-    return [line.rstrip() for line in capture.get().splitlines()]
+PLACES = {service.name: place for place, service in enumerate(SERVICES)}
 
 
 def one(*instances: Instance, **more: object) -> Deployment:
@@ -61,13 +44,13 @@ def one(*instances: Instance, **more: object) -> Deployment:
 
 @given(cards("a", 0, ("a100-80gb", "a30-24gb")))
 def test_a_bar_covers_its_gpu_and_has_each_instance_where_it_is(card: FleetGpu) -> None:
-    bar = gpu_bar(card)
+    bar = gpu_bar(card, PLACES)
     at = 0
-    for cell in bar.cells:
+    for cell in bar.boxes:
         assert cell.start == at
         at += cell.width
     assert at == bar.slices
-    drawn = [(cell.start, cell.profile) for cell in bar.cells if cell.profile]
+    drawn = [(cell.start, cell.profile) for cell in bar.boxes if cell.profile]
     if card.mode is Mode.MIG:
         assert drawn == [(each.start, each.profile) for each in card.instances]
         assert bar.slices == card.gpu.memory_slices
@@ -77,7 +60,7 @@ def test_a_bar_covers_its_gpu_and_has_each_instance_where_it_is(card: FleetGpu) 
 
 @given(deployments())
 def test_folded_gpus_are_all_there_once(deployment: Deployment) -> None:
-    folded = fold(deployment.gpus())
+    folded = fold(deployment.gpus(), PLACES)
     every = sorted(place for each in folded for place in each.places)
     assert every == sorted((card.node, card.index) for card in deployment.gpus())
     assert all(each.bars[0].count == len(each.gpus) for each in folded)
@@ -91,30 +74,23 @@ def test_pods_of_a_namespace_are_folded_and_named_together() -> None:
         (Instance("3g.40gb", 4, owner=owner),)
         for owner in ("pod x/a-1", "pod x/a-2", "pod y/b", "unknown")
     ]
-    alike = fold(FleetGpu("a", n, A100, instances=own) for n, own in enumerate(held))
-    assert [(each.bars[0].cells[1].owner, len(each.gpus)) for each in alike] == [
+    alike = fold((FleetGpu("a", n, A100, instances=own) for n, own in enumerate(held)), PLACES)
+    assert [(each.bars[0].boxes[1].owner, len(each.gpus)) for each in alike] == [
         ("pod x/*", 2), ("pod y/b", 1), ("unknown", 1),
     ]  # fmt: skip
 
 
 def test_what_is_no_layout_is_drawn_as_what_it_is() -> None:
     blind = FleetGpu("a", 0, A100, instances=(Instance("1g.10gb"),) * 2, seen=Seen.UNKNOWN)
-    (cell,) = gpu_bar(blind).cells
+    (cell,) = gpu_bar(blind, PLACES).boxes
     assert (cell.profile, cell.owner, cell.sign) == ("2 x 1g.10gb", "starts not known", "?")
     off = FleetGpu("a", 0, A100, Mode.WHOLE)
-    (cell,) = gpu_bar(off).cells
+    (cell,) = gpu_bar(off, PLACES).boxes
     assert (cell.profile, cell.width) == ("", 8)
     twice = replace(off, instances=(Instance("whole", owner="pod x/a"),) * 2)
-    assert gpu_bar(twice).cells[0].profile == "2 x whole"
-
-
-def test_mig_mode_is_told_where_nothing_else_is_to_be_seen() -> None:
-    on, off = FleetGpu("a", 0, A100), FleetGpu("a", 1, A100, Mode.WHOLE)
-    assert len(fold([on, off])) == 2
-    now, then = one(), one(mode=Mode.WHOLE)
-    said = lines_of(*difference_report(difference(now, then), then, "x", 100))
+    assert gpu_bar(twice, PLACES).boxes[0].profile == "2 x whole"
+    said = printed(difference_page(difference(one(), one(mode=Mode.WHOLE)), one(), "x"))
     assert "a/0 MIG on -> MIG off" in said
-    assert "a/0 MIG on -&gt; MIG off" in difference_picture(difference(now, then), then, "x")
 
 
 @pytest.mark.parametrize(
@@ -137,27 +113,14 @@ def test_names_are_short(places: list[tuple[str, int]], said: str | None) -> Non
 
 
 @share(4)
-@given(deployments(), st.sampled_from((40, 60, 100, 200)))
-def test_a_report_fits_every_terminal(deployment: Deployment, width: int) -> None:
-    report = [*deployment_report(deployment, NASTY, width), *fragmentation_report(deployment)]
-    said = lines_of(*report, *offers_report(deployment), width=width)
-    assert max(map(len, said)) <= width
-    for node in deployment.nodes:
-        if node.gpus:
-            assert any(line.startswith(f"{node.name}, ") for line in said)
-
-
-@share(4)
 @given(deployments(), deployments())
 def test_a_difference_is_drawn_whatever_it_is(now: Deployment, then: Deployment) -> None:
     types = {card.name: card.gpu.key for card in now.gpus()}
     if any(types.get(card.name, card.gpu.key) != card.gpu.key for card in then.gpus()):
         return
     found = difference(now, then)
-    said = lines_of(*difference_report(found, then, "x", 100))
-    assert said[1] == str(found)
-    picture = difference_picture(found, then, "x")
-    ElementTree.fromstring(picture)
+    said = printed(difference_page(found, then, "x")).splitlines()
+    assert said[1].rstrip() == str(found)
     marks = {each for each in ("created", "deleted", "restarted") if found.counts.get(each)}
     assert marks <= set(re.findall("created|deleted|restarted", " ".join(said[3:])))
 
@@ -167,47 +130,16 @@ def test_states_are_told_apart_without_colours() -> None:
     states = (State.RUNNING, State.STARTING, State.DRAINING)
     held = [Instance("1g.10gb", at, work, state=state) for at, state in enumerate(states)]
     more = Instance("1g.10gb", 3, state=State.HOLLOW), Instance("1g.10gb", 4)
-    said = lines_of(*deployment_report(one(*held, *more, Instance("1g.10gb", 6)), "x", 100))
-    text = "\n".join(said)
-    for words in ("1g.10gb ^│", "1g.10gb v│", "1g.10gb !│", "hollow", "idle", "^ starting"):
+    text = printed(deployment_page(one(*held, *more, Instance("1g.10gb", 6)), "x"))
+    for words in ("^│", "v│", "!│", "hollow", "idle", "^ starting"):
         assert words in text
 
 
 def test_narrow_cells_have_a_key_and_a_sign() -> None:
     work = point("code", "a100-80gb", "1g.10gb")
     held = Instance("1g.10gb", 0, work, state=State.STARTING), Instance("1g.10gb", 2, owner="x")
-    line = draw_line(gpu_bar(next(one(*held).gpus())), places_of(one()), 40).plain
+    line = draw_line(gpu_bar(next(one(*held).gpus()), places_of(one())), 40).plain
     assert line == "│ 2^│///│###│///////////////////│"
-
-
-def test_bars_have_the_labels_they_are_given() -> None:
-    bar = gpu_bar(next(one().gpus()))
-    text = draw([bar, bar], {}, 60, ["now ", "then"]).plain
-    assert [line[:6].strip() for line in text.splitlines()] == ["", "now", "", "", "then", "", ""]
-
-
-# --- pictures -------------------------------------------------------------------------------------
-
-
-@given(deployments())
-def test_a_picture_of_a_deployment_is_well_formed_and_refers_to_nothing(
-    deployment: Deployment,
-) -> None:
-    picture = deployment_picture(deployment, NASTY, NASTY)
-    root = ElementTree.fromstring(picture)
-    assert not re.search(r"(href|src|@import|url\((?!#))", picture)
-    tips = [element.text or "" for element in root.iter("{http://www.w3.org/2000/svg}title")][1:]
-    assert len(tips) == sum(len(each.bars[0].cells) for node in deployment.nodes
-                            for each in fold(node.gpus))  # fmt: skip
-
-
-def test_what_does_not_serve_has_another_border_and_others_another_ground() -> None:
-    work = point("chat", "a100-80gb", "1g.10gb")
-    held = Instance("1g.10gb", 0, work, state=State.DRAINING), Instance("3g.40gb", 4, owner=NASTY)
-    picture = deployment_picture(one(*held), "x")
-    assert picture.count("stroke-dasharray") == 1
-    assert picture.count("url(#others)") == 1
-    assert f"3g.40gb, {NASTY}" in "".join(ElementTree.fromstring(picture).itertext())
 
 
 # --- what is free ---------------------------------------------------------------------------------
@@ -241,7 +173,7 @@ def test_gpus_that_nobody_can_judge_are_left_out_of_it() -> None:
     assert fragmentation(blind.nodes[0]) == ()
     unknown = one(Instance("1g.10gb"), seen=Seen.UNKNOWN)
     assert fragmentation(unknown.nodes[0]) == ()
-    assert fragmentation_report(unknown) == []
+    assert "Lost" not in printed(deployment_page(unknown, "x", lost=True))
 
 
 # --- ages -----------------------------------------------------------------------------------------
@@ -284,4 +216,4 @@ def test_a_clock_that_runs_ahead_is_refused_and_no_moment_is_named() -> None:
     [(0, "0 s"), (61, "1 min 1 s"), (3600, "1 h"), (90061, "1 day 1 h"), (172800, "2 days")],
 )
 def test_ages_in_words(seconds: int, said: str) -> None:
-    assert in_words(timedelta(seconds=seconds)) == said
+    assert format_age(timedelta(seconds=seconds)) == said

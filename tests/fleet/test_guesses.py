@@ -25,7 +25,7 @@ from cms.fleet.deployment import (
 )
 from cms.fleet.deployment.export import ExportOptions, export
 from cms.fleet.deployment.labels import point_label
-from cms.fleet.deployment.observation.facts import GpuFacts, NodeFacts, PodFacts, Stated
+from cms.fleet.deployment.observation.facts import GpuFacts, NodeFacts, PodFacts, Statement
 from cms.fleet.deployment.observation.merge import merge
 from cms.fleet.deployment.observation.owners import release
 from cms.fleet.deployment.verifying import settle_guesses, verify
@@ -95,8 +95,8 @@ def test_one_label_stands_for_a_point_of_each_type_of_gpu() -> None:
     known = Deployment(nodes, SERVICES, RULES["half"])
     told = [
         NodeFacts(
-            "k.json", Stated(node, "k.json"), gpus=(
-                GpuFacts(0, "", None, Stated(card.key, ""), Stated("on", ""), None, None,
+            "k.json", Statement(node, "k.json"), gpus=(
+                GpuFacts(0, "", None, Statement(card.key, ""), Statement("on", ""), None, None,
                          {"1g.10gb": 1}),
             ),
             pods=(PodFacts(f"p/{node}", "", ("1g.10gb",), "chat", point_label(work)),),
@@ -151,9 +151,9 @@ def test_new_work_goes_to_what_runs_before_what_is_hollow() -> None:
 
 def test_a_whole_gpu_that_may_be_anothers_is_not_cut() -> None:
     """Of two whole GPUs a pod of another has one: nobody knows which."""
-    gpus = tuple(GpuFacts(index, "k.json", mig=Stated("off", "k.json")) for index in range(2))
+    gpus = tuple(GpuFacts(index, "k.json", mig=Statement("off", "k.json")) for index in range(2))
     told = NodeFacts(
-        "k.json", Stated("a", "k.json"), product=Stated(A100.key, "k.json"), gpus=gpus,
+        "k.json", Statement("a", "k.json"), product=Statement(A100.key, "k.json"), gpus=gpus,
         pods=(PodFacts("team-x/a", "k.json", (WHOLE,), None, None),),
     )  # fmt: skip
     now = merge([told], on()).deployment

@@ -23,9 +23,9 @@ from cms.fleet import (
     simulate,
     write_plan,
 )
-from cms.fleet.report.latency import latency_picture
-from cms.fleet.report.promised import promised
-from cms.fleet.report.simulation import simulation_report
+from cms.fleet.report.figure import drawing
+from cms.fleet.report.reasons import promised
+from cms.fleet.report.simulations import simulation_page
 from cms.fleet.serving import RULES, LoadCurve
 from cms.fleet.serving.csv_input import read_operating_points
 from cms.fleet.simulation import (
@@ -36,6 +36,7 @@ from cms.fleet.simulation import (
     write_simulation,
 )
 from tests.files.test_schemas import require_valid
+from tests.fleet.plans import words_of
 
 POINTS = (
     OperatingPoint("bert", "a30-24gb", "1g.6gb", 1, 8, 100, 80),
@@ -123,8 +124,7 @@ def test_a_replay_gives_no_verdict_but_the_99th_percentile(tmp_path: Path) -> No
     assert found.promised
     write_simulation(found, tmp_path / "s.json")
     assert read_simulation(tmp_path / "s.json") == found
-    assert "free: no limit, " in latency_picture(found, "t")
-    assert len(simulation_report(found, "t", 100)) > 2
+    assert "free: no limit, " in words_of(drawing(simulation_page(found, "t")))
     document = simulation_to_json(found)
     require_valid("simulation", document)
     assert document["services"][0]["limit_ms"] is None
@@ -137,7 +137,7 @@ def test_a_replay_of_services_without_limits_alone_promises_nothing() -> None:
     found = simulate(plan_of(FREE), requests=500, events=[Failure(1, gpu=0)], on_failure="lose")
     assert not found.promised
     assert found.sentence.startswith("0 of 0 limits kept")
-    assert latency_picture(found, "t").startswith("<svg")
+    assert drawing(simulation_page(found, "t")).startswith("<svg")
 
 
 def test_what_is_overloaded_is_said_to_be() -> None:
@@ -210,7 +210,7 @@ def test_the_command_line_says_the_same(tmp_path: Path, capsys: pytest.CaptureFi
     assert [device["key"] for device in document["devices"]] == ["a30-24gb"]
     assert Fraction(document["services"][0]["rate_rps"]) == Fraction(3, 2)
     assert run(command) == 0
-    assert " none " in capsys.readouterr().out
+    assert "no service has a latency limit" in capsys.readouterr().out
     with points.open("a") as file:
         file.write("bert;a100-80gb;3g.40gb;1;8;300;26,7\n")
     assert run(command) == 2

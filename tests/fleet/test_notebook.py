@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import re
 from fractions import Fraction
 from random import Random
@@ -15,11 +14,12 @@ from cms import Configuration, Job, Problem, Solution, load_instance, solve
 from cms.errors import InvalidOption
 from cms.fleet import Deployment, Plan, Scenario, gpu, place, wanted_of
 from cms.fleet.deployment import FleetGpu, FleetNode, Placed
-from cms.fleet.hardware import gpus
-from cms.fleet.report.notebook import MOST_ROWS
+from cms.fleet.report.web import MOST_SHOWN
 from cms.values.views import Tabular, Viewed
 from tests.fleet.plans import NASTY, many_services
 from tests.references.mixes import time_shared_toy
+
+MANY = MOST_SHOWN + 7
 
 
 def s5() -> Plan:
@@ -45,7 +45,7 @@ def nasty() -> Problem:
 def everything() -> dict[str, Viewed]:
     problem, shared = nasty(), time_shared_toy(Random(3))
     return {
-        "plan": many_services(30),
+        "plan": many_services(MANY),
         "deployment": placed(),
         "gpu": gpu("h100-80gb"),
         "problem": problem,
@@ -57,36 +57,18 @@ def everything() -> dict[str, Viewed]:
 
 
 @pytest.mark.parametrize("name", everything())
-def test_each_shows_a_picture_and_names_as_text(name: str) -> None:
+def test_each_shows_its_page_and_names_as_text(name: str) -> None:
     shown = everything()[name]
     html, svg = shown._repr_html_(), shown._repr_svg_()
     assert html is not None
     assert svg is not None
     ElementTree.fromstring(svg)
-    ElementTree.fromstring(html)  # each element is closed, and each name is text
-    found = re.search(r'src="data:image/svg\+xml;base64,([^"]*)"', html)
-    assert found is not None
-    assert base64.b64decode(found[1]).decode() == svg
-    assert not re.search(r"(src|href)=[\"'](?!data:)", html)
-    assert "<b>" not in html
+    assert not re.search(r"(src|href)=", html)
+    assert isinstance(shown, Deployment) or len(repr(shown)) < 200
+    assert (name == "plan") == (f"... and {MANY - MOST_SHOWN} more rows" in html)
     assert "<script" not in html
-
-
-@pytest.mark.parametrize("key", [each.key for each in gpus()])
-def test_a_gpu_shows_each_start_of_each_profile_once(key: str) -> None:
-    one = gpu(key)
-    svg = one._repr_svg_()
-    assert svg is not None
-    for profile in one.profiles:
-        for start in profile.starts:
-            assert svg.count(f"<title>{profile.name} at {start}</title>") == 1
-
-
-def test_the_headline_says_gpus_bound_and_proof() -> None:
-    html = s5()._repr_html_()
-    assert html is not None
-    for words in ("<td>GPUs</td><td>12</td>", "<td>≥ 12</td>", "checked exactly"):
-        assert words in html
+    if name in ("problem", "solution"):
+        assert "&lt;b&gt;" in html
 
 
 def test_a_million_jobs_are_a_few_lines() -> None:
@@ -99,22 +81,9 @@ def test_a_million_jobs_are_a_few_lines() -> None:
     )
     html = problem._repr_html_()
     assert html is not None
-    assert len(html) < 10_000
+    assert len(html) < 20_000
     assert f"the first of {n:,}" in html
     assert len(repr(problem)) < 200
-
-
-def test_of_many_rows_the_first_are_shown_and_the_rest_counted() -> None:
-    plan = many_services(MOST_ROWS + 7)
-    html = plan._repr_html_()
-    assert html is not None
-    assert "... and 7 more rows" in html
-
-
-def test_reprs_are_short() -> None:
-    for name, shown in everything().items():
-        if not isinstance(shown, Deployment):
-            assert len(repr(shown)) < 200, name
 
 
 def test_where_nobody_draws_the_repr_is_left(monkeypatch: pytest.MonkeyPatch) -> None:

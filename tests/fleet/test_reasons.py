@@ -15,10 +15,9 @@ from cms import (
     shortage,
     solve,
 )
-from cms.fleet.report.problems import solution_report
+from cms.fleet.report.plans import plan_page
+from cms.fleet.report.problems import solved_page
 from cms.fleet.report.reasons import MOST_REASONS, plan_reasons, solution_reasons
-from cms.fleet.report.svg import plan_picture, solution_picture
-from cms.fleet.report.terminal import plan_report
 from cms.fleet.serving import Plan, Service, as_problem
 from cms.plugin.algorithm import SolverBound
 from tests.fleet.plans import A100, point, printed
@@ -52,15 +51,16 @@ def test_a_solvers_word_blames_all_limits() -> None:
     assert reason == "the machines do not suffice: there are only 2 x few and 1 x other"
 
 
-def test_what_would_do_follows_the_reason_in_report_and_picture() -> None:
+def test_what_would_do_follows_the_reason() -> None:
     problem = short()
     solution = solve(problem)
     found = shortage(problem, solution=solution)
     reasons = solution_reasons(problem, solution, found)
     assert reasons[1:] == (REMEDY,)
-    text = re.sub(r"\s+", " ", printed(solution_report(problem, solution, "short", found)))
+    text = re.sub(r"\s+", " ", printed(solved_page(problem, solution, "short", found)))
     assert f"- {reasons[0]} - {REMEDY} infeasible, proof checked" in text
-    assert "66.6 % of every demand" in solution_picture(problem, solution, "short", found)
+    free = problem.replace(machine_types=[MachineType("few"), MachineType("other")])
+    assert solution_reasons(free, solve(free)) == ()
 
 
 def test_a_plan_speaks_of_gpus_and_rates() -> None:
@@ -74,8 +74,8 @@ def test_a_plan_speaks_of_gpus_and_rates() -> None:
     found = shortage(serving.problem, solution=plan.solution)
     remedy = "7 more a100-80gb GPUs would do (proved fewest), or 30 % of every rate (proved most)"
     assert plan_reasons(plan, found)[1:] == (remedy,)
-    assert f"- {remedy}" in re.sub(r"\s+", " ", printed(plan_report(plan, "a", 100, found)))
-    assert "30 % of every rate" in plan_picture(plan, "a", found)
+    said = re.sub(r"\s+", " ", printed(plan_page(plan, "a", shortage=found)))
+    assert f"- {remedy}" in said
 
 
 def test_a_service_that_nothing_can_run_comes_with_what_the_others_lack() -> None:
@@ -102,8 +102,3 @@ def test_jobs_that_no_machine_serves_are_the_reason() -> None:
     assert len(reasons) == MOST_REASONS + 2
     assert reasons[0] == "job 'lost 0': no block supplies any of its demand"
     assert reasons[-2:] == ("... and 2 more jobs", "everything else can be served")
-
-
-def test_a_feasible_problem_has_no_reasons() -> None:
-    problem = short().replace(machine_types=[MachineType("few"), MachineType("other")])
-    assert solution_reasons(problem, solve(problem)) == ()

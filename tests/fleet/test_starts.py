@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from cms.errors import InvalidSchedule
 from cms.fleet.hardware import gpu, gpus
-from cms.fleet.report.bars import bars
+from cms.fleet.report.bars import plan_bars
 from cms.fleet.serving.starts import layout_of, placed_instances
 from tests.fleet.plans import A100, NASTY, mixed_plan
 
@@ -28,7 +28,8 @@ def test_a_picture_shows_the_instances_where_they_start() -> None:
         tuple((place.profile, place.start) for place, _ in placed_instances(gpu(A100), group))
         for group in plan.groups
     }
-    drawn = {tuple((c.profile, c.start) for c in bar.cells if c.profile) for bar in bars(plan)}
+    bars = [bar for part in plan_bars(plan) for bar in part.bars]
+    drawn = {tuple((box.profile, box.start) for box in bar.boxes if box.profile) for bar in bars}
     assert drawn == placed
 
 

@@ -23,7 +23,7 @@ from cms.fleet.deployment import (
     place,
     wanted_of,
 )
-from cms.fleet.deployment.files import deployment_to_json
+from cms.fleet.deployment.document import deployment_to_json
 from cms.fleet.deployment.instance import Mode, Seen, State
 from cms.fleet.deployment.transition import transition_to_json
 from cms.fleet.hardware.catalogue import uncut_gpu

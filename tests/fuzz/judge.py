@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 from cms.cli.app import run
 from cms.errors import CmsError
 from cms.files import (
-    Node,
+    Parsed,
     certificate_from_json,
     parse_json,
     problem_from_json,
@@ -25,10 +25,10 @@ from cms.files import (
     read_source,
     solution_from_json,
 )
-from cms.files.documents import read_document
+from cms.files.documents import parse_document
 from cms.files.solutions import refuse_other_shortage
 from cms.fleet import gpu
-from cms.fleet.serving.part_files import device_to_json
+from cms.fleet.hardware.device_file import device_to_json
 from cms.solving.recheck import faults_of
 from proofs_checks import checker
 from proofs_checks.checker.__main__ import main as second_checker
@@ -186,7 +186,7 @@ def _solution(trial: _Trial, folder: Path, seed: Seed) -> None:
 
 
 def _our_bound(problem_path: Path, solution_path: Path) -> Fraction | str:
-    problem, solution = read_problem(problem_path), read_document(solution_path, "cms-solution")
+    problem, solution = read_problem(problem_path), parse_document(solution_path)
     tree = solution.at("certificate").at("tree")
     try:
         certificate = certificate_from_json(tree)
@@ -228,7 +228,7 @@ def _plan(trial: _Trial, folder: Path, seed: Seed) -> None:
 def _parts_hold(path: Path) -> bool | None:
     """Whether the problem and the solution in a plan hold; None if it is no plan at all."""
     source = read_source(path)
-    plan = Node(parse_json(source), source)
+    plan = Parsed(parse_json(source), source)
     value: Any = plan.value
     if not isinstance(value, dict) or (value.get("format"), value.get("schema")) != ("cms-plan", 1):
         return None

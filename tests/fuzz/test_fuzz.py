@@ -58,7 +58,7 @@ def test_planted_faults_are_found(
     plant: Callable[..., None], words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(judging, "SECONDS", 0.2)
-    monkeypatch.setattr("cms.files.claims._tree", plant)
+    monkeypatch.setattr("cms.files.solutions._SolutionFields._refuse_disorder", plant)
     number = next(n for n in range(0, 500, 10) if case(n).kind == "solution")
     assert any(words in fault for fault in judge(number, tmp_path))
 

@@ -13,9 +13,9 @@ from cms import solve
 from cms.errors import FileError, InvalidProblem
 from cms.fleet import OperatingPoint, Plan, Service, as_problem, gpu
 from cms.fleet.deployment import Deployment, FleetNode, deployment_from_json, deployment_to_json
+from cms.fleet.hardware.device_file import device_to_json
 from cms.fleet.serving import plan_to_json
 from cms.fleet.serving.loads import sustainable_load
-from cms.fleet.serving.part_files import device_to_json
 from proofs_checks.checker import check_deployment, check_transition, tables
 from proofs_checks.checker.__main__ import main
 from proofs_checks.checker.deployment import examine_deployment

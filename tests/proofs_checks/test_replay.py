@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from cms.errors import FileError
 from cms.fleet.deployment.transition.checking import check_transition as check_in_package
-from cms.fleet.deployment.transition.files import transition_from_json, transition_to_json
+from cms.fleet.deployment.transition.document import transition_from_json, transition_to_json
 from proofs_checks import parallel_order
 from proofs_checks.checker import check_deployment, check_transition
 from proofs_checks.checker.__main__ import main

@@ -17,7 +17,7 @@ import pytest
 
 from cms.fleet import monitor_step
 from cms.fleet.deployment.transition import order
-from cms.fleet.sharing import LaunchGate
+from cms.fleet.published import LaunchGate
 from proofs_checks import (
     assignment,
     bound_chain,

@@ -7,15 +7,15 @@ from typing import Any
 
 from cms import Problem
 from cms.errors import FileError, InvalidCertificate
-from cms.files import Node, Source, certificate_from_json, parse_json, problem_from_json
+from cms.files import Parsed, Source, certificate_from_json, parse_json, problem_from_json
 from proofs_checks.checker import Fault, certificate_bound, parse_document
 from tests.oracle import optimum
 from tests.property.definition import INFEASIBLE, INVALID, Verdict, evaluate
 
 
-def read(document: Any) -> Node:
+def read(document: Any) -> Parsed:
     source = Source("a file", json.dumps(document))
-    return Node(parse_json(source), source)
+    return Parsed(parse_json(source), source)
 
 
 def proved_thrice(problem: Any, tree: Any) -> tuple[Problem, tuple[Verdict, Verdict, Verdict]]:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
 from ...errors import FileError, InvalidOption, InvalidProblem
 from ...problem.digest import LEAF, leaf_digests
-from ...problem.parts import Configuration
+from ...problem.parts import Configuration, MachineType
 from ...problem.problem import Problem
 from ...problem.rows import Rows
 from ...shards.counts import Coded
@@ -19,19 +19,18 @@ from ...shards.problem import ShardedProblem
 from ...shards.schedule import ShardedSchedule
 from ...values.arrays import number_array
 from ...values.names import NumberedNames
-from ..claims import machines_from_json, machines_to_json
-from ..documents import check_head, head, read_folder_document, write_document
-from ..fields import AT_LEAST_ONE, COUNT, SHA256, Field
+from .. import fields as f
+from .. import model as m
+from ..claims import Block, MachinesPart
+from ..documents import head, read_folder_document, write_document
 from ..folders import new_folder
-from ..node import Node
-from ..problems import problem_from_json, problem_to_json
+from ..problems import MachinesDocument, MachineTypePart, problem_to_json
 from .journal import Journal
 from .stored import (
     StoredShard,
     array_bytes,
     lines_bytes,
     read_files,
-    stated_files,
     write_files,
     write_shard,
 )
@@ -43,13 +42,6 @@ if TYPE_CHECKING:
     from ..source import StrPath
 
 _LARGEST_SHARD = 2**30
-_MACHINES = ("blocks", "machine_types", "configurations")
-_JOB_FILES = {
-    "demand.npy": SHA256,
-    "supply.npy": SHA256,
-    "denominator.npy": SHA256.or_else(None),
-    "wide": SHA256.or_else(None),
-}
 
 
 def pack(
@@ -156,27 +148,9 @@ def open_problem(
     >>> cms.open_problem(pathlib.Path(folder, "fleet")).n_jobs
     2
     """
-    node = read_folder_document(path, "problem.json", "cms-problem-folder")
-    check_head(node, "cms-problem-folder")
-    fields = node.object(("format", "schema", *_MACHINES, "jobs"))
-    frame = {**head("cms-problem"), **{key: node.value[key] for key in _MACHINES}, "jobs": []}
-    machines = problem_from_json(Node(frame, node.source))
-    assert isinstance(machines, Problem)
-    jobs = fields["jobs"].object(("count", "in_a_shard", "shards"))
-    size = jobs["in_a_shard"].integer(minimum=1)
-    if size % LEAF or size > _LARGEST_SHARD:
-        raise jobs["in_a_shard"].wrong(f"a multiple of {LEAF} up to 2**30")
+    document = read_folder_document(path, "problem.json", "cms-problem-folder")
     # wherever the process, or a worker, is when it reads
-    shards, first, folder = list[StoredShard](), 0, Path(path).absolute()
-    entries = list(jobs["shards"].array())
-    for number, entry in enumerate(entries):
-        shard = _shard(entry, folder, number, first, len(machines.blocks))
-        if shard.n_jobs != size and (number + 1 < len(entries) or shard.n_jobs > size):
-            raise entry.at("jobs").wrong(f"{size} jobs, or in the last shard fewer")
-        shards.append(shard)
-        first += shard.n_jobs
-    if jobs["count"].integer() != first:
-        raise jobs["count"].wrong(f"{first}, the jobs of all shards")
+    machines, shards = m.build(FolderDocument, document, folder=Path(path).absolute())
     problem = ShardedProblem(machines, shards, engine)
     if journal is None:
         return problem
@@ -184,19 +158,70 @@ def open_problem(
     return ShardedProblem(machines, shards, engine, recall=known.recall)
 
 
-def _shard(entry: Node, folder: Path, number: int, first: int, n_blocks: int) -> StoredShard:
-    leaf = Field(lambda node: bytes.fromhex(SHA256.read(node)), str)
-    sums, others = stated_files(
-        entry, number, _JOB_FILES, jobs=AT_LEAST_ONE, leaves=Field(lambda node: node, str)
-    )
-    n = others["jobs"]
-    leaves = tuple(leaf.read(each) for each in others["leaves"].array(length=-(-n // LEAF)))
-    file = f"{number:06d}"
-    name = f"shard {file} of {folder}"
-    return StoredShard(first, n, name, leaves, str(folder), file, n_blocks, sums)
+class FilesPart(m.Part):
+    """The files of a shard, with the SHA-256 of each."""
+
+    REQUIRED: ClassVar[tuple[str, ...]] = ("npy",)
+    OPTIONAL: ClassVar[tuple[str, ...]] = ("wide",)
+    file: f.Text
+    sha256: dict[str, f.Sha256]
+
+    def stated(self, number: int) -> tuple[tuple[str, str], ...]:
+        """Return which files the shard has; they are called by its number."""
+        if self.file != f"{number:06d}":
+            raise f.refusal(f'"{number:06d}"', "file")
+        kinds = dict.fromkeys((*self.REQUIRED, *self.OPTIONAL))
+        for kind in self.sha256:
+            f.refuse_unknown(kind, "file", kinds, "sha256", kind, at_key=True)
+        for kind in self.REQUIRED:
+            if kind not in self.sha256:
+                raise f.refusal(f'the key "{kind}"', "sha256", what=f'{{}} has no "{kind}"')
+        return tuple((kind, self.sha256[kind]) for kind in kinds if kind in self.sha256)
 
 
-_COUNT_FILES = {"npy": SHA256, "wide": SHA256.or_else(None)}
+class _ShardPart(FilesPart):
+    REQUIRED: ClassVar[tuple[str, ...]] = ("demand.npy", "supply.npy")
+    OPTIONAL: ClassVar[tuple[str, ...]] = ("denominator.npy", "wide")
+    jobs: f.AtLeastOne
+    leaves: tuple[f.Sha256, ...]
+
+
+class _StoredJobs(m.Part):
+    count: f.Count
+    in_a_shard: f.AtLeastOne
+    shards: tuple[_ShardPart, ...]
+
+
+class FolderDocument(MachinesDocument):
+    """A problem in a folder: its jobs stand in arrays beside the document."""
+
+    KIND: ClassVar[str] = "cms-problem-folder"
+    machine_types: tuple[Annotated[MachineType, m.Built(MachineTypePart)], ...]
+    blocks: tuple[Block, ...]
+    jobs: _StoredJobs
+
+    def build(self, folder: Path | None = None) -> tuple[Problem, list[StoredShard]]:
+        """Build the problem without jobs, and its shards."""
+        machines, size = self.frame(), self.jobs.in_a_shard
+        shards, first, last = list[StoredShard](), 0, len(self.jobs.shards) - 1
+        with f.blaming("jobs"):
+            if size % LEAF or size > _LARGEST_SHARD:
+                raise f.refusal(f"a multiple of {LEAF} up to 2**30", "in_a_shard")
+            for number, part in enumerate(self.jobs.shards):
+                with f.blaming("shards", number):
+                    sums, n = part.stated(number), part.jobs
+                    if n != size and (number < last or n > size):
+                        raise f.refusal(f"{size} jobs, or in the last shard fewer", "jobs")
+                    if len(part.leaves) != (wanted := -(-n // LEAF)):
+                        what = f"{{}} has {len(part.leaves)} entries"
+                        raise f.refusal(f"{wanted} entries", "leaves", what=what)
+                leaves = tuple(map(bytes.fromhex, part.leaves))
+                name, k = f"shard {part.file} of {folder}", len(machines.blocks)
+                shards.append(StoredShard(first, n, name, leaves, str(folder), part.file, k, sums))
+                first += n
+            if self.jobs.count != first:
+                raise f.refusal(f"{first}, the jobs of all shards", "count")
+        return machines, shards
 
 
 class StoredCut(NamedTuple):
@@ -221,8 +246,43 @@ class StoredCut(NamedTuple):
         return table
 
 
+class FolderSchedulePart(m.Part):
+    """The machines of a schedule in shards, and the files of its jobs' blocks."""
+
+    machines: tuple[MachinesPart, ...]
+    counts: tuple[FilesPart, ...]
+
+    def build(self, folder: Path | None = None) -> ShardedSchedule:
+        """Build the schedule; its arrays are read when somebody asks for them."""
+        machines: dict[Configuration, int] = {}
+        for index, part in enumerate(self.machines):
+            with f.blaming("machines", index):
+                shape = part.shape()
+                if shape in machines:
+                    raise f.refusal(what=f"{{}} has the configuration {shape} a second time")
+                if part.count < 0:
+                    raise f.refusal("a whole number >= 0", "count")
+            machines[shape] = part.count
+        counts = []
+        for number, files in enumerate(self.counts):
+            with f.blaming("counts", number):
+                counts.append(StoredCut(str(folder), files.file, files.stated(number)))
+        return ShardedSchedule(machines, tuple(counts))
+
+    @classmethod
+    def describe(cls, schedule: ShardedSchedule, counts: Sequence[Any]) -> Self:
+        """Describe a schedule whose counts are in these files."""
+        machines = [
+            MachinesPart.from_fields(
+                machine=shape.machine, configuration=dict(shape.blocks), count=count
+            )
+            for shape, count in schedule.machines.items()
+        ]
+        return cls.from_fields(machines=machines, counts=counts)
+
+
 def write_solution_folder(
-    document: Mapping[str, Any], schedule: ShardedSchedule, path: Path
+    describe: Callable[[Any], dict[str, Any]], schedule: ShardedSchedule, path: Path
 ) -> None:
     """Write a solution folder, which must not be there yet, and appears when all is written."""
     with new_folder(path, "counts") as aside:
@@ -232,15 +292,11 @@ def write_solution_folder(
                 raise InvalidOption("this schedule is in a folder already; copy that")
             files.append(_write_counts(aside / "counts" / f"{number:06d}", part.table(), first))
             first += len(part.codes)
-        machines = [machines_to_json(*each) for each in schedule.machines.items()]
-        whole = {
-            **document, "format": "cms-solution-folder",
-            "schedule": {"machines": machines, "counts": files},
-        }  # fmt: skip
+        whole = describe(FolderSchedulePart.describe(schedule, files))
         write_document(lambda: whole, aside / "solution.json")
 
 
-def _write_counts(base: Path, table: NDArray[Any], first: int) -> dict[str, Any]:
+def _write_counts(base: Path, table: NDArray[Any], first: int) -> FilesPart:
     files = {}
     if table.dtype.kind == "O":
         long = np.array([max(row, default=0) >= 2**63 for row in table.tolist()], dtype=np.bool_)
@@ -250,23 +306,5 @@ def _write_counts(base: Path, table: NDArray[Any], first: int) -> dict[str, Any]
             )
         table = np.where(long[:, None], 0, table).astype(np.int64)
     files["npy"] = array_bytes(table)
-    return {"file": base.name, "sha256": write_files(base, dict(sorted(files.items())))}
-
-
-def sharded_schedule_from_json(value: Node, folder: Path) -> ShardedSchedule:
-    """Read the schedule of a solution folder; its arrays are read when somebody asks for them."""
-    fields = value.object(("machines", "counts"))
-    machines: dict[Configuration, int] = {}
-    for entry in fields["machines"].array():
-        shape, number, _ = machines_from_json(entry, COUNT)
-        if shape in machines:
-            raise entry.error(f"{entry.label} has the configuration {shape} a second time")
-        machines[shape] = number
-    counts = fields["counts"].array()
-    return ShardedSchedule(
-        machines,
-        tuple(
-            StoredCut(str(folder), f"{at:06d}", stated_files(entry, at, _COUNT_FILES))
-            for at, entry in enumerate(counts)
-        ),
-    )
+    sums = write_files(base, dict(sorted(files.items())))
+    return FilesPart.from_fields(file=base.name, sha256=sums)

@@ -21,13 +21,11 @@ from ...problem.rows import Row, Rows
 from ...shards.engine import Shard
 from ...values.arrays import narrowest
 from ...values.numbers import LARGEST_DIGITS
-from ..fields import TEXT, Field, read_object
 from ..source import telling, write_synced
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from ..node import Node
 
 #: Files whose bytes are known to be what their SHA-256 says, in this process: hashing takes as long
 #: as a pass. Whoever writes to one changes its times, of which nobody can set the last.
@@ -145,17 +143,6 @@ def read_lines(path: Path, sha256: str, length: int, jobs: range) -> dict[int, t
 
 def _broken(path: Path | str, what: str, expected: str | None = None) -> FileError:
     return FileError(str(path), what, expected=expected, fix=_RESTORE)
-
-
-def stated_files(entry: Node, number: int, kinds: Mapping[str, Field], **others: Field) -> Any:
-    """Read which files a shard has, with their SHA-256, and what else its entry says."""
-    expected = f"{number:06d}"
-    found = read_object(entry, {"file": TEXT, "sha256": Field(lambda n: n, str)} | others)
-    if found.pop("file") != expected:
-        raise entry.at("file").wrong(f'"{expected}"')
-    sums = read_object(found.pop("sha256"), kinds, own=False)
-    stated = tuple((what, digits) for what, digits in sums.items() if digits is not None)
-    return (stated, found) if others else stated
 
 
 @dataclass(frozen=True)

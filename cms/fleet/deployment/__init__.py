@@ -8,7 +8,7 @@ from __future__ import annotations
 from .checking import check_deployment
 from .compacting import Compacted, compact
 from .difference import Difference, GpuDifference, difference
-from .files import (
+from .document import (
     deployment_from_json,
     deployment_to_json,
     read_deployment,

@@ -7,11 +7,12 @@ import re
 from ...errors import CmsError, FileError
 from ...files.csv_records import folded
 from ...files.source import StrPath
-from ...files.tables import Cell, TableRow, read_table, refuse_unknown_columns
+from ...files.tables import Cell, TableRow, read_table
 from ...values.frozen import FrozenMap
 from ...values.names import nearest
 from ..hardware import Gpu, gpus
 from ..hardware.catalogue import gpu_called
+from ..serving.unknown_columns import refuse_unknown_columns
 from .model import Deployment, FleetGpu, FleetNode, driver_branch
 
 __all__ = ["NODE_COLUMNS", "read_nodes"]

@@ -22,8 +22,8 @@ def _():
 
     from cms.errors import CmsError
     from cms.fleet.explore import LIMITS, RATES, asked_of, solved
-    from cms.fleet.report.page.plans import plan_page
-    from cms.fleet.report.page.rendering import html
+    from cms.fleet.report.plans import plan_page
+    from cms.fleet.report.web import html
     from cms.fleet.serving import write_plan
 
     return (

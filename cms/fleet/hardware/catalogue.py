@@ -7,13 +7,16 @@ import re
 from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
+from typing import Annotated
 
 from ...errors import FileError, InvalidOption
+from ...files.fields import refusal
 from ...files.json_text import parse_json
-from ...files.node import Node
+from ...files.model import Built, build
+from ...files.parsed import Parsed
 from ...files.source import StrPath, read_source
 from .device import Gpu
-from .device_file import device_from_json, read_device
+from .device_file import DevicePart
 from .profile import Evidence, Profile
 
 _DEVICES = Path(__file__).parent / "devices"
@@ -122,7 +125,8 @@ def gpus() -> tuple[Gpu, ...]:
 @cache
 def _load(key: str) -> Gpu:
     source = read_source(_DEVICES / f"{key}.json", holds="a device")
-    return read_device(Node(parse_json(source), source))
+    found: Gpu = build(DevicePart, Parsed(parse_json(source), source), whole=True)
+    return found
 
 
 @cache
@@ -197,31 +201,32 @@ def read_gpu(path: StrPath) -> Gpu:
         )
     source = read_source(path, holds="a device")
     if suffix == ".json":
-        node = Node(parse_json(source), source)
+        document = Parsed(parse_json(source), source)
     else:
-        from ...files.yaml_text import read_yaml  # not on the way to a device of the catalogue
+        from .yaml_text import read_yaml  # not on the way to a device of the catalogue
 
-        node = read_yaml(source, holds="a device")
-    read_device(node)  # whatever is known of it
-    return described_device(node)
+        document = read_yaml(source, holds="a device")
+    found: Gpu = build(_DescribedPart, document, whole=True)
+    return found
 
 
-def described_device(node: Node) -> Gpu:
-    """Build and check a device that somebody else describes: a file of a user's, a part of a plan.
+class _DescribedPart(DevicePart):
+    """A device that somebody else describes: a file of a user's, a part of a plan."""
 
-    Raises
-    ------
-    FileError
-        If it is none, or has the key of a card of the catalogue and contradicts what that says.
-    """
-    device = device_from_json(node)
-    if wrong := contradiction(device):
-        raise node.error(
-            f"{node.label} has the key {device.key!r} of the catalogue, and {wrong}",
-            expected="the card of that name",
-            fix="give another card a key of its own",
-        )
-    return device
+    def build(self, *, whole: bool = False) -> Gpu:
+        """Build and check the device; one with a key of the catalogue is that one."""
+        device = super().build(whole=whole)
+        if wrong := contradiction(device):
+            raise refusal(
+                "the card of that name",
+                what=f"{{}} has the key {device.key!r} of the catalogue, and {wrong}",
+                fix="give another card a key of its own",
+            )
+        return device
+
+
+#: A device in a document.
+Device = Annotated[Gpu, Built(_DescribedPart)]
 
 
 def contradiction(device: Gpu) -> str:

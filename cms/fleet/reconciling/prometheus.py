@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from fractions import Fraction
 from itertools import pairwise
+from typing import Annotated, Any
+
+from pydantic import ConfigDict
 
 from ...errors import FileError
-from ...files.node import Node
+from ...files import fields as f
+from ...files import model as m
+from ...files.parsed import Parsed
 from ...values.numbers import shown
 from .counters import counted_per_s
 from .rates import Rates
@@ -26,7 +31,48 @@ _SUMS = ("_sum", "_bucket")
 _NO_NUMBERS = ("NaN", "+Inf", "-Inf", "Inf")
 
 
-def rates_from_matrix(document: Node, label: str = SERVICE_LABEL) -> Rates:
+def _read_time(value: Any) -> Any:
+    return value if isinstance(value, str) else f.read_number(value)
+
+
+def _read_value(value: Any) -> Fraction | None:
+    return None if value in _NO_NUMBERS else f.read_number(value)
+
+
+_Sampled = tuple[Annotated[Any, f.Value(_read_time)], Annotated[Any, f.Value(_read_value)]]
+
+
+class _Foreign(m.Part):
+    """An object of another program's document, of which only some keys are read."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    @classmethod
+    def _is_own(cls, key: object) -> bool:
+        return True
+
+
+class _Series(_Foreign):
+    metric: dict[str, f.Text]
+    values: tuple[_Sampled, ...]
+
+    @property
+    def called(self) -> str:
+        """The series' own name."""
+        return self.metric.get("__name__", "")
+
+
+class _Answer(_Foreign):
+    resultType: f.Text  # noqa: N815
+    result: tuple[_Series, ...]
+
+
+class _Told(_Foreign):
+    warnings: tuple[f.Text, ...] | None = None
+    infos: tuple[f.Text, ...] | None = None
+
+
+def rates_from_matrix(document: Parsed, label: str = SERVICE_LABEL) -> Rates:
     """Read rates from ``/api/v1/query_range``'s answer (``resultType: matrix``).
 
     A series whose name ends in ``_total`` or ``_count`` is a counter: its rate at a moment is its
@@ -36,7 +82,7 @@ def rates_from_matrix(document: Node, label: str = SERVICE_LABEL) -> Rates:
 
     Parameters
     ----------
-    document : Node
+    document : Parsed
         The answer with its ``status``, or its ``data`` alone.
     label : str
         Which label has the service's name.
@@ -50,37 +96,37 @@ def rates_from_matrix(document: Node, label: str = SERVICE_LABEL) -> Rates:
     Examples
     --------
     >>> series = {"metric": {"service": "chat"}, "values": [[1764000000, "5"], [1764000060, "7"]]}
-    >>> print(rates_from_matrix(Node({"resultType": "matrix", "result": [series]})))
+    >>> print(rates_from_matrix(Parsed({"resultType": "matrix", "result": [series]})))
     1 service, 2 moments, every 60 s from 2025-11-24 16:00:00Z to 2025-11-24 16:01:00Z
     """
-    data = _data(document)
-    kind = data.at("resultType")
-    if kind.text() != "matrix":
-        raise kind.wrong('"matrix"', "ask /api/v1/query_range, with start, end and step")
-    series: dict[str, tuple[Node, dict[str, str]]] = {}
-    for entry in data.at("result").array():
-        name, labels = _whose(entry, label)
+    answer: _Answer = m.build(_Answer, _data(document))
+    if answer.resultType != "matrix":
+        fix = "ask /api/v1/query_range, with start, end and step"
+        raise _data(document).wrong('"matrix"', "resultType", fix=fix)
+    series: dict[str, tuple[Parsed, _Series]] = {}
+    for index, one in enumerate(answer.result):
+        entry = _data(document).at("result", index)
+        name = _service(entry, one, label)
         if name in series:
             raise entry.error(
-                f"{entry.label} is a second series of {name!r}",
+                f"{entry.label()} is a second series of {name!r}",
                 expected="one series a service",
                 fix=f"add them up in the query: sum by ({label}) (...)",
             )
-        series[name] = entry, labels
+        series[name] = entry, one
     if not series:
-        raise data.at("result").error("the result has no series", expected="one a service")
-    read = {name: _values(entry.at("values")) for name, (entry, _) in series.items()}
+        what = "the result has no series"
+        raise _data(document).error(what, "result", expected="one a service")
+    read = {name: [*_samples(entry, one)] for name, (entry, one) in series.items()}
 
     def too_few(what: str) -> FileError:
         return document.error(what, expected="two or more")
 
     rates = on_even_steps(read, True, too_few)
-    counters = {
-        name for name, (_, labels) in series.items() if labels.get("", "").endswith(_COUNTERS)
-    }
-    for name, (entry, labels) in series.items():
+    counters = {name for name, (_, one) in series.items() if one.called.endswith(_COUNTERS)}
+    for name, (entry, one) in series.items():
         if name not in counters:
-            _refuse_counter(entry, name, read[name], labels, label)
+            _refuse_counter(entry, name, read[name], one, label)
     if counters:
         grown = {
             name: _growth(own, rates.step_s) if name in counters else own
@@ -90,16 +136,15 @@ def rates_from_matrix(document: Node, label: str = SERVICE_LABEL) -> Rates:
     return replace(rates, warnings=_warnings(document))
 
 
-def _refuse_counter(
-    entry: Node, name: str, own: list[Sample], labels: Mapping[str, str], label: str
-) -> None:
+def _refuse_counter(entry: Parsed, name: str, own: list[Sample], one: _Series, label: str) -> None:
     """Refuse what counts requests since some beginning, which is no rate."""
     # names of series: "order_count" of another label is a name of something else
-    own_names = [text for key, text in labels.items() if key in ("", "metric", "name", "series")]
+    keys = ("__name__", "metric", "name", "series")
+    own_names = [text for key, text in one.metric.items() if key in keys and key != label]
     called = [text for text in own_names if text.endswith((*_COUNTERS, *_SUMS))]
     known = [(each.at_s, each.rate_rps) for each in own if each.rate_rps is not None]
     grown = counted_per_s(known, bool(called))
-    if grown is None and not labels.get("", "").endswith(_SUMS):
+    if grown is None and not one.called.endswith(_SUMS):
         return
     said = f" ({called[0]})" if called else ""
     asked = next((text for text in called if text.endswith(_COUNTERS)), "requests_total")
@@ -110,62 +155,47 @@ def _refuse_counter(
     )
 
 
-def _warnings(document: Node) -> tuple[str, ...]:
+def _warnings(document: Parsed) -> tuple[str, ...]:
     """What the server says of its own answer."""
-    found = document.value if isinstance(document.value, dict) else {}
-    return tuple(
-        f"Prometheus: {text.text()}"
-        for key in ("warnings", "infos")
-        if found.get(key) is not None
-        for text in document.at(key).array()
-    )
+    told: _Told = m.build(_Told, document)
+    return tuple(f"Prometheus: {text}" for text in (*(told.warnings or ()), *(told.infos or ())))
 
 
-def _data(document: Node) -> Node:
+def _data(document: Parsed) -> Parsed:
     if not isinstance(document.value, dict):
         raise document.wrong("an object: the answer of a Prometheus range query")
     if "status" in document.value:
-        status = document.at("status")
-        if status.value != "success":
-            raise status.wrong('"success"', "the query failed: see what it says under error")
+        if document.value["status"] != "success":
+            fix = "the query failed: see what it says under error"
+            raise document.wrong('"success"', "status", fix=fix)
         return document.at("data")
     return document
 
 
-def _whose(entry: Node, label: str) -> tuple[str, dict[str, str]]:
-    """The service, and the other labels; the series' name is under the empty one."""
-    labels = entry.at("metric")
-    found = {key: value.text() for key, value in labels.entries()}
-    if label not in found:
-        others = ", ".join(name for name in found if name != "__name__") or "none"
-        raise labels.error(
-            f"{labels.label} has no label {label!r}",
+def _service(entry: Parsed, one: _Series, label: str) -> str:
+    if label not in one.metric:
+        others = ", ".join(name for name in one.metric if name != "__name__") or "none"
+        raise entry.error(
+            f"{entry.label('metric')} has no label {label!r}",
+            "metric",
             expected=f"the service's name there; its labels are: {others}",
             fix="name another with --service-label",
         )
-    name = labels.at(label).name("service")
-    found[""] = found.pop("__name__", "")
-    return name, {key: text for key, text in found.items() if key != label}
+    read: Callable[[Any], str] = f.name("service").read
+    return m.read_as(entry.at("metric", label), read)
 
 
-def _values(values: Node) -> list[Sample]:
-    found = []
-    for pair in values.array():
-        time, value = pair.array(2)
+def _samples(entry: Parsed, one: _Series) -> Iterator[Sample]:
+    for index, (at, known) in enumerate(one.values):
+        place = "values", index, 0
 
-        def refuse(what: str, expected: str, fix: str, at: Node = time) -> FileError:
-            return at.error(what, expected=expected, fix=fix)
+        def refuse(what: str, expected: str, fix: str, place: Any = place) -> FileError:
+            return entry.error(what, *place, expected=expected, fix=fix)
 
-        known = None if value.value in _NO_NUMBERS else value.number()
-        found.append(Sample(_time(time), known, refuse))
-    return found
-
-
-def _time(time: Node) -> Fraction:
-    try:
-        return moment_of(time.value if isinstance(time.value, str) else time.number()).at_s
-    except NoTime as fault:
-        raise time.wrong(str(fault)) from None
+        try:
+            yield Sample(moment_of(at).at_s, known, refuse)
+        except NoTime as fault:
+            raise entry.wrong(str(fault), *place) from None
 
 
 def _growth(samples: list[Sample], step: Fraction) -> list[Sample]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ...files.json_text import parse_json
-from ...files.node import Node
+from ...files.parsed import Parsed
 from ...files.source import StrPath, read_source
 from .prometheus import SERVICE_LABEL, rates_from_matrix
 from .rates import Rates
@@ -43,5 +43,5 @@ def read_rates(path: StrPath, service_label: str = SERVICE_LABEL) -> Rates:
     """
     source = read_source(path, holds="a table of rates")
     if (source.text or "").lstrip().startswith(("{", "[")):
-        return rates_from_matrix(Node(parse_json(source), source), service_label)
+        return rates_from_matrix(Parsed(parse_json(source), source), service_label)
     return rates_from_table(source)

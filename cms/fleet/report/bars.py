@@ -1,236 +1,344 @@
-"""A plan's GPUs as bars of slices: what the terminal report and the pictures both draw."""
+"""GPUs as bars of slices: of plans, deployments and differences, schedules, and co-location."""
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, NamedTuple
+from itertools import chain, groupby
+from math import lcm
+from typing import TYPE_CHECKING
 
-from ...values.words import decimal
+import numpy as np
+
+from ...values.words import count, decimal
 from ..serving.operating_point import mps_share
 from ..serving.starts import placed_instances
+from .page import PER_CENT, Bar, Bars, Box, Slot
 
 if TYPE_CHECKING:
+    from ...problem.machine_problem import MachineProblem
+    from ...schedule.schedule import Schedule
+    from ..deployment.difference import GpuDifference
+    from ..deployment.instance import Instance
+    from ..deployment.model import FleetGpu
     from ..hardware import Gpu
     from ..serving import GpuGroup, Instances, OperatingPoint, Plan
 
-_PER_CENT = 100
-#: What stands on a cell for what becomes of its instance, and for its state.
-MARKS = {"kept": "=", "restarted": "~", "created": "+", "deleted": "-"}
-STATES = {"starting": "^", "draining": "v", "hollow": "!", "split": "%", "unknown": "?"}
+#: Layouts of a plan that a terminal draws with all words in them.
+MOST_LARGE = 16
+MOST_LINES = 40
+"""Bars that it draws at all, one a line where there are more than large ones."""
+#: Further ones that a page draws, without words.
+MOST_SMALL = 960
+MOST_BOXES = 200
+"""Blocks of a machine that is drawn: more would be a grey smear, or fill memory."""
+_DIGITS = "0123456789"
 
 
-class Slot(NamedTuple):
-    """The part of a frame in which an instance serves one of the services that share it.
-
-    Attributes
-    ----------
-    service : str
-    share : Fraction
-        Of the frame.
-    point : str
-        How it runs ("b=16").
-    """
-
-    service: str
-    share: Fraction
-    point: str
+def sized(
+    bars: Sequence[Bar], head: str, note: str = "", *, large: bool, most: int = MOST_LINES,
+    what: str = "more layout",
+) -> Iterator[Bars]:  # fmt: skip
+    """Yield bars below a head, those beyond the most small, below a line that counts them."""
+    yield Bars(bars[:most], head, note, "large" if large else "line")
+    if rest := bars[most:]:
+        gpus = count(sum(bar.count for bar in rest), "GPU")
+        said = f"... and {count(len(rest), what)} on {gpus}"
+        yield Bars(rest[:MOST_SMALL], said, size="small")
 
 
-@dataclass(frozen=True, slots=True)
-class Cell:
-    """A run of slices on a GPU: an instance, or nothing.
-
-    Parameters
-    ----------
-    start, width : int
-        In slices of the bar.
-    profile : str
-        The instance's profile; empty for slices that no instance takes.
-    service : str or None
-        What runs on it, the first where several share it; None for an idle instance and for free
-        slices.
-    point : str
-        How it runs ("p=2 b=16", or "frame 24.1 ms"); empty if nothing does.
-    owner : str
-        Whose it is, if it is not ours.
-    state : str
-        ``starting``, ``draining``, ``hollow`` or ``split``; ``unknown`` for instances whose starts
-        are not known; empty for what runs.
-    mark : str
-        What becomes of it: ``kept``, ``restarted``, ``created`` or ``deleted``; empty if that is
-        not the question.
-    slots : tuple of Slot
-        What services share it in time, in turn; empty if it serves at most one.
-    """
-
-    start: int
-    width: int
-    profile: str = ""
-    service: str | None = None
-    point: str = ""
-    owner: str = ""
-    state: str = ""
-    mark: str = ""
-    slots: tuple[Slot, ...] = ()
-
-    @property
-    def sign(self) -> str:
-        """What becomes of it and its state as letters, beside which no colour is needed."""
-        return MARKS.get(self.mark, "") + STATES.get(self.state, "")
-
-
-@dataclass(frozen=True, slots=True)
-class Bar:
-    """One way a GPU is used, and how many GPUs are used so.
-
-    Parameters
-    ----------
-    gpu : str
-        The GPU's key.
-    slices : int
-        Memory slices of the GPU; 100 for a GPU that is shared by MPS in per cent.
-    cells : tuple of Cell
-        In the order of their starts; together they cover the bar.
-    count : int
-        GPUs.
-    """
-
-    gpu: str
-    slices: int
-    cells: tuple[Cell, ...]
-    count: int = 1
-
-    @property
-    def shared(self) -> bool:
-        """Whether the GPU is shared by MPS instead of cut up by MIG."""
-        return self.slices == _PER_CENT
-
-
-class Occupancy(NamedTuple):
-    """How much of the GPUs of one key serves.
-
-    Attributes
-    ----------
-    gpus : int
-        How many there are in the plan.
-    cut : int
-        How many of them are cut up by MIG; the slices below are theirs.
-    compute, memory : int
-        Slices of instances that serve.
-    """
-
-    gpus: int
-    cut: int
-    compute: int
-    memory: int
-
-
-def bars(plan: Plan) -> tuple[Bar, ...]:
-    """Return the distinct GPUs of a plan, the most frequent of each GPU type first.
-
-    Returns
-    -------
-    tuple of Bar
-        Empty if there is no schedule.
-    """
-    order = {service.name: place for place, service in enumerate(plan.serving.services)}
-    types = [gpu.key for gpu in plan.serving.gpus]
-    found: Counter[tuple[str, int, tuple[Cell, ...]]] = Counter()
+def plan_bars(plan: Plan) -> Iterator[Bars]:
+    """Yield the distinct GPUs of a plan, a part for each type, the most frequent first."""
+    places = {service.name: place for place, service in enumerate(plan.serving.services)}
+    found: Counter[tuple[str, int, tuple[Box, ...]]] = Counter()
     for group in plan.groups:
         gpu = plan.serving.gpu_of(group.gpu)
         if any(mps_share(instances.profile) is not None for instances in group.instances):
-            found[gpu.key, _PER_CENT, tuple(_shares(group))] += group.count
+            found[gpu.key, PER_CENT, _filled(_shares(group, places), PER_CENT)] += group.count
         else:
-            found[gpu.key, gpu.memory_slices, tuple(_slices(gpu, group))] += group.count
+            slices = gpu.memory_slices
+            found[gpu.key, slices, _filled(_slices(gpu, group, places), slices)] += group.count
 
     def rank(bar: Bar) -> tuple[object, ...]:
-        look = [(-cell.width, order.get(cell.service or "", len(order))) for cell in bar.cells]
-        return types.index(bar.gpu), bar.slices, -bar.count, look
+        look = [(-box.width, box.place if box.service else len(places)) for box in bar.boxes]
+        return bar.slices, -bar.count, look
 
-    return tuple(sorted((Bar(*bar, count) for bar, count in found.items()), key=rank))
+    for gpu in plan.serving.gpus:
+        own = [Bar(*key, number) for key, number in found.items() if key[0] == gpu.key]
+        for shared in (False, True):
+            if alike := sorted((bar for bar in own if bar.shared is shared), key=rank):
+                head = f"{decimal(sum(bar.count for bar in alike))} x {gpu.key}"
+                note = ", shared by MPS (a bar is 100 % of a GPU)"
+                if not shared:
+                    note = _occupancy(gpu, alike)
+                yield from sized(alike, head, note, large=len(alike) <= MOST_LARGE)
 
 
-def _slices(gpu: Gpu, group: GpuGroup) -> Iterator[Cell]:
-    """Draw the instances of a GPU that is cut up by MIG."""
-    at = 0
+def _occupancy(gpu: Gpu, bars: Sequence[Bar]) -> str:
+    gpus, compute, memory = sum(bar.count for bar in bars), 0, 0
+    for bar in bars:
+        for profile in (gpu.profile(box.profile) for box in bar.boxes if box.service):
+            compute, memory = (
+                compute + bar.count * profile.compute,
+                memory + bar.count * profile.memory,
+            )
+    return (
+        f", {compute:,} of {gpus * gpu.compute_slices:,} compute and {memory:,} of "
+        f"{gpus * gpu.memory_slices:,} memory slices serve"
+    )
+
+
+def _slices(gpu: Gpu, group: GpuGroup, places: Mapping[str, int]) -> Iterator[Box]:
     for placed, instances in placed_instances(gpu, group):
-        if placed.start > at:
-            yield Cell(at, placed.start - at)
-        width = gpu.profile(placed.profile).memory
-        yield _cell(placed.start, width, instances)
-        at = placed.start + width
-    if at < gpu.memory_slices:
-        yield Cell(at, gpu.memory_slices - at)
+        yield _box(placed.start, gpu.profile(placed.profile).memory, instances, places)
 
 
-def widths_of(drawn: Iterable[Bar]) -> str:
-    """Say what the widths in some bars are: slices where GPUs are cut, shares under MPS."""
-    shared = {bar.shared for bar in drawn}
-    if shared == {True}:
-        return "per cent of a GPU, under MPS"
-    return "memory slices" + (", under MPS per cent" if shared == {True, False} else "")
-
-
-def _shares(group: GpuGroup) -> Iterator[Cell]:
+def _shares(group: GpuGroup, places: Mapping[str, int]) -> Iterator[Box]:
     """Line up the shares of a GPU under MPS; one that nothing uses is no process, so not drawn."""
     at = 0
     used = [instances for instances in group.instances if instances.serves]
     for instances in sorted(used, key=lambda own: -(mps_share(own.profile) or 0)):
         for _ in range(instances.count):
             width = mps_share(instances.profile) or 0
-            yield _cell(at, width, instances)
+            yield _box(at, width, instances, places)
             at += width
-    if at < _PER_CENT:
-        yield Cell(at, _PER_CENT - at)
 
 
-def _cell(start: int, width: int, instances: Instances) -> Cell:
-    if not instances.serves:
-        return Cell(start, width, instances.profile)
+def _filled(boxes: Iterable[Box], slices: int) -> tuple[Box, ...]:
+    """Return boxes by their starts, with free ones between and behind them."""
+    filled, at = [], 0
+    for box in (*boxes, Box(slices, 0)):
+        filled += [Box(at, box.start - at)] if box.start > at else []
+        filled += [box] if box.width else []
+        at = box.start + box.width
+    return tuple(filled)
+
+
+def _box(start: int, width: int, instances: Instances, places: Mapping[str, int]) -> Box:
     serves, frame = instances.serves, instances.frame_ms
+    if not serves:
+        return Box(start, width, instances.profile)
+    first = serves[0].service
     if len(serves) == 1 or frame is None:
-        return Cell(start, width, instances.profile, serves[0].service, setting(serves[0].point))
+        how = setting(serves[0].point)
+        return Box(start, width, instances.profile, first, places[first], how)
     slots = tuple(
-        Slot(one.service, (one.length_ms or Fraction(0)) / frame, setting(one.point, brief=True))
+        Slot(one.service, places[one.service], (one.length_ms or Fraction(0)) / frame,
+             setting(one.point, brief=True))
         for one in serves
-    )
+    )  # fmt: skip
     how = f"frame {decimal(frame)} ms"
-    return Cell(start, width, instances.profile, serves[0].service, how, slots=slots)
+    return Box(start, width, instances.profile, first, places[first], how, slots=slots)
 
 
 def setting(point: OperatingPoint, *, brief: bool = False) -> str:
-    """Write how an instance runs: ``p=2 b=16``; in brief without a single process.
-
-    Examples
-    --------
-    >>> from cms.fleet.serving import OperatingPoint
-    >>> point = OperatingPoint("bert", "a100-80gb", "mps:40", 1, 16, 400, 40)
-    >>> setting(point), setting(point, brief=True)
-    ('p=1 b=16', 'b=16')
-    """
+    """Write how an instance runs: ``p=2 b=16``; in brief without a single process."""
     batch = f"b={point.batch}"
     return batch if brief and point.processes == 1 else f"p={point.processes} {batch}"
 
 
-def occupancy(gpu: Gpu, drawn: Sequence[Bar]) -> Occupancy:
-    """Count the slices that serve on the GPUs of one type.
+@dataclass(frozen=True, slots=True)
+class Folded:
+    """GPUs that look alike: one bar, or two of GPUs that change, and what else is alike."""
 
-    Parameters
-    ----------
-    gpu : Gpu
-    drawn : sequence of Bar
-        Bars of this GPU's key.
-    """
-    cut = [bar for bar in drawn if not bar.shared]
-    serving = [
-        (bar.count, gpu.profile(cell.profile)) for bar in cut for cell in bar.cells if cell.service
-    ]
-    return Occupancy(
-        sum(bar.count for bar in drawn),
-        sum(bar.count for bar in cut),
-        sum(count * profile.compute for count, profile in serving),
-        sum(count * profile.memory for count, profile in serving),
+    bars: tuple[Bar, ...]
+    gpus: tuple[FleetGpu, ...]
+    note: str = ""
+
+    @property
+    def places(self) -> list[tuple[str, int]]:
+        """Their nodes and indices."""
+        return [(card.node, card.index) for card in self.gpus]
+
+    @property
+    def times(self) -> str:
+        """How many they are, before a name; nothing of a single one."""
+        return f"{decimal(len(self.gpus))} × " if len(self.gpus) > 1 else ""
+
+
+def fold(gpus: Iterable[FleetGpu], places: Mapping[str, int]) -> tuple[Folded, ...]:
+    """Draw GPUs, those that look alike once: the most frequent first."""
+    return _folded((card, (gpu_bar(card, places),), str(card.mode)) for card in gpus)
+
+
+def fold_differences(
+    differences: Iterable[GpuDifference], places: Mapping[str, int]
+) -> tuple[Folded, ...]:
+    """Draw GPUs before and after, with what becomes of each instance."""
+    modes = ("MIG off -> MIG on", "MIG on -> MIG off")
+    return _folded(
+        (each.then, _both(each, places), modes[each.now.is_cut] * each.changes_mode)
+        for each in differences
     )
+
+
+def _folded(drawn: Iterable[tuple[FleetGpu, tuple[Bar, ...], str]]) -> tuple[Folded, ...]:
+    found: dict[tuple[str, tuple[Bar, ...]], list[tuple[FleetGpu, tuple[Bar, ...]]]] = {}
+    for card, bars, note in drawn:
+        # pods of one namespace look alike: each has a name of its own
+        look = tuple(
+            replace(bar, boxes=tuple(
+                replace(box, owner=re.sub(r"^(\S* [^/]*)/.*", r"\1/*", box.owner, flags=re.S))
+                for box in bar.boxes
+            ))
+            for bar in bars
+        )  # fmt: skip
+        found.setdefault((note, look), []).append((card, bars))
+    folded = []
+    for (note, look), alike in found.items():
+        several = any(bars != alike[0][1] for _, bars in alike)
+        bars = look if several else alike[0][1]
+        counted = tuple(replace(bar, count=len(alike)) for bar in bars)
+        folded.append(Folded(counted, tuple(card for card, _ in alike), note))
+    return tuple(sorted(folded, key=lambda each: (-len(each.gpus), each.places[0])))
+
+
+def gpu_bar(
+    card: FleetGpu, places: Mapping[str, int], mark: Callable[[Instance], str] = lambda each: ""
+) -> Bar:
+    """Draw one GPU: its instances where they are, and what is between them."""
+    from ..deployment.instance import Mode, Seen
+
+    def box(start: int, width: int, instance: Instance) -> Box:
+        state = "" if instance.state == "running" else str(instance.state)
+        found = Box(start, width, instance.profile, owner=instance.owner or "", state=state,
+                    mark=mark(instance))  # fmt: skip
+        if instance.work is None or instance.owner is not None:
+            return found
+        name = instance.work.service
+        return replace(found, service=name, place=places[name], point=setting(instance.work.point))
+
+    slices, held = card.gpu.memory_slices, card.instances
+    if card.mode is Mode.MPS:
+        shares = (box(at, width, each) for each, at, width in _fleet_shares(held))
+        return Bar(card.gpu.key, PER_CENT, _filled(shares, PER_CENT))
+    named = ", ".join(f"{number} x {name}" for name, number in sorted(card.counts.items()))
+    boxes = [box(each.start or 0, card.gpu.profile(each.profile).memory, each) for each in held
+             if card.mode is Mode.MIG]  # fmt: skip
+    if card.mode is Mode.FIXED:
+        owners = ", ".join(sorted({each.owner or "" for each in held}))
+        boxes = [Box(0, slices, (named if card.is_cut else "") or "fixed", owner=owners)]
+    elif card.mode is Mode.WHOLE and held:
+        times = f"{len(held)} x " if len(held) > 1 else ""
+        boxes = [replace(box(0, slices, held[0]), profile=f"{times}{held[0].profile}")]
+    elif card.seen is Seen.UNKNOWN or any(each.start is None for each in held):
+        boxes = [Box(0, slices, named, owner="starts not known", state="unknown")]
+    return Bar(card.gpu.key, slices, _filled(boxes, slices))
+
+
+def _fleet_shares(held: Sequence[Instance]) -> Iterator[tuple[Instance, int, int]]:
+    """Yield instances under MPS with their starts and widths: those that take turns have a part."""
+    at = 0
+    turns = Counter(each.place for each in held if each.start is not None)
+    nth = Counter[str]()
+    for each in sorted(held, key=lambda own: (-(mps_share(own.profile) or 0), own.order)):
+        share, among, number = mps_share(each.profile) or 0, turns[each.place] or 1, nth[each.place]
+        nth[each.place] += each.start is not None
+        width = share * (number + 1) // among - share * number // among
+        yield each, at, width
+        at += width
+
+
+def _both(each: GpuDifference, places: Mapping[str, int]) -> tuple[Bar, ...]:
+    restarted = list(zip(*each.restarted, strict=True)) or [(), ()]
+    before = {"kept": each.kept, "deleted": each.deleted, "restarted": restarted[0]}
+    after = {"kept": each.kept, "created": each.created, "restarted": restarted[1]}
+    return gpu_bar(each.now, places, _marks(before)), gpu_bar(each.then, places, _marks(after))
+
+
+def _marks(marked: Mapping[str, Iterable[Instance]]) -> Callable[[Instance], str]:
+    found = {
+        (each.profile, each.start, each.work): mark
+        for mark, instances in marked.items()
+        for each in instances
+    }
+    return lambda each: found.get((each.profile, each.start, each.work), "")
+
+
+def machine_bars(schedule: Schedule, most: int, problem: MachineProblem | None = None) -> list[Bar]:
+    """Return bars of the groups with most machines, the largest first: a box a block.
+
+    Where the problem is given, boxes are as wide as the blocks are large. A machine of more than
+    200 blocks has no bar.
+    """
+    places: dict[str, int] = {}
+    bars = []
+    # Most machines first; a stable sort, so that equal runs print equal reports.
+    order = np.argsort(-schedule.columns.group_count, kind="stable")[:most]
+    for group in (schedule.groups[index] for index in order.tolist()):
+        shape = group.configuration
+        if sum(shape.blocks.values()) > MOST_BOXES:
+            continue
+        sizes = dict.fromkeys(shape.blocks, Fraction(1))  # of a listed configuration
+        capacity = Fraction(sum(shape.blocks.values()))
+        if problem is not None and problem.own(shape) not in problem.listed_configurations:
+            bounded = next(problem.sets_with(shape))
+            sizes, capacity = dict(bounded.sizes), bounded.capacity
+        # Whole numbers, so that the boxes of a bar cannot fail to meet.
+        scale = lcm(*(size.denominator for size in chain(sizes.values(), (capacity,))))
+        boxes, at = [], 0
+        for block, held in shape.blocks.items():
+            given = [content for (own, content), number in group.assignment.items()
+                     if own == block for _ in range(number)]  # fmt: skip
+            for content in (*given, *[None] * (held - len(given))):
+                name, width = None if content is None else str(content), int(sizes[block] * scale)
+                place = places.setdefault(name, len(places)) if name else 0
+                boxes.append(Box(at, width, block, name, place))
+                at += width
+        whole = int(capacity * scale)
+        bars.append(Bar(shape.machine or "", whole, _filled(boxes, whole), group.count))
+    return bars
+
+
+def names(places: Iterable[tuple[str, int]], most: int = 10**9) -> str:
+    """Write the names of GPUs in short: numbers in a row as ranges, nodes in a row likewise.
+
+    What does not fit into so many characters is counted.
+    """
+    ordered = sorted(places, key=lambda place: (_natural(place[0]), *place))
+    runs: list[tuple[list[str], list[int]]] = []
+    for node, own in groupby(ordered, key=lambda place: place[0]):
+        indices = [index for _, index in own]
+        if runs and runs[-1][1] == indices and _follows(runs[-1][0][-1], node):
+            runs[-1][0].append(node)
+        else:
+            runs.append(([node], indices))
+    shown: list[str] = []
+    length, left = 0, len(ordered)
+    for nodes, indices in runs:
+        named = ",".join(nodes) if len(nodes) < 3 else f"{nodes[0]}...{nodes[-1]}"
+        text = f"{named}/{_ranges(indices)}"
+        if shown and length + len(text) > most:
+            shown.append(f"... ({count(left, 'more GPU')})")
+            break
+        shown.append(text)
+        length += len(text) + 2
+        left -= len(nodes) * len(indices)
+    return ", ".join(shown)
+
+
+def _natural(name: str) -> list[tuple[int, int | str]]:
+    """Return what names are sorted by, so that node-9 comes before node-10."""
+    parts = re.findall(r"[0-9]{1,18}|[^0-9]+", name)
+    return [(0, int(part)) if part[0] in _DIGITS else (1, part) for part in parts]
+
+
+def _follows(one: str, other: str) -> bool:
+    stem = one.rstrip(_DIGITS)
+    first, second = one[len(stem) :], other[len(stem) :]
+    if stem != other.rstrip(_DIGITS) or not (first and second) or len(second) > 18:
+        return False
+    return len(first) <= len(second) and int(second) == int(first) + 1
+
+
+def _ranges(numbers: Sequence[int]) -> str:
+    runs: list[list[int]] = []
+    for number in numbers:
+        if runs and number == runs[-1][-1] + 1:
+            runs[-1].append(number)
+        else:
+            runs.append([number])
+    return ",".join(str(run[0]) if len(run) == 1 else f"{run[0]}-{run[-1]}" for run in runs)

@@ -1,81 +1,70 @@
-"""The GPU catalogue and the list of algorithms, for the terminal."""
+"""Lists: GPUs and algorithms of the catalogue, predictors, decisions and policies."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from rich.text import Text
-
-from ...values.words import printable
-from .text_table import hanging, table, text
+from ...values.numbers import shown
+from ...values.words import count, decimal, printable
+from ..reconciling.reasons import headline, reasons, services_of
+from .page import Bullets, Page, Part, Section, Words
+from .tables import table
 
 if TYPE_CHECKING:
-    from rich.console import RenderableType
-
     from ...plugin.registry import AlgorithmDetails
-    from ..hardware import Evidence, Gpu, Layout
+    from ..hardware import Gpu, Layout
+    from ..reconciling import Compared, Scene, Tick
+    from ..sharing.predictor import PredictedWeights, Predictor, Report
+    from ..sharing.problem import SharingProblem
+    from ..sharing.solution import SharingSolution
+
+_TARGETS = {"throughput": "throughput", "speed": "1 / slowdown"}
 
 
-def gpus_report(gpus: Sequence[Gpu]) -> list[RenderableType]:
-    """List GPUs, one a line.
-
-    Examples
-    --------
-    >>> from rich.console import Console
-    >>> from cms.fleet.hardware import gpu
-    >>> Console(width=100, color_system=None).print(*gpus_report([gpu("a30-24gb")]))
-    key ...
-    a30-24gb ...
-    ...
-    """
-    listed = table("key", "architecture", ">slices", "profiles")
-    for gpu in gpus:
-        listed.add_row(
-            text(gpu.key),
-            text(gpu.architecture),
-            f"{gpu.compute_slices} + {gpu.memory_slices}",
-            text(" ".join(gpu.base_profiles)),
-        )
-    note = "\nslices: compute + memory; 'cms gpus NAME' shows placements and sources"
-    return [listed, Text(note, "dim")]
+def gpus_page(gpus: Sequence[Gpu]) -> Page:
+    """List GPUs, one a line."""
+    rows = [
+        [gpu.key, gpu.architecture, f"{gpu.compute_slices} + {gpu.memory_slices}",
+         " ".join(gpu.base_profiles)]
+        for gpu in gpus
+    ]  # fmt: skip
+    note = Words("slices: compute + memory; 'cms gpus NAME' shows placements and sources", "soft")
+    return _only([table("GPUs", "key | architecture | >slices | profiles", rows), note])
 
 
-def gpu_report(gpu: Gpu) -> list[RenderableType]:
-    """Show one GPU: profiles with their starts, configurations, and where the figures are from."""
-    head = Text(printable(gpu.key), "bold")
-    head.append(
-        f" ({printable(gpu.architecture)}): {gpu.compute_slices} compute and {gpu.memory_slices} "
-        f"memory slices, file version {gpu.version}\n",
-        "not bold",
+def _only(parts: Sequence[Part], *end: Words, title: str = "", lead: str = "") -> Page:
+    return Page(title, lead, (), [Section("all", "", parts)], end=end)
+
+
+def gpu_page(gpu: Gpu) -> Page:
+    """Describe one GPU: profiles with their starts, configurations, and sources of the figures."""
+    lead = (
+        f"{gpu.architecture}: {gpu.compute_slices} compute and {gpu.memory_slices} memory slices, "
+        f"file version {gpu.version}"
     )
-    if gpu.aliases:
-        head.append(f"also called {printable(', '.join(gpu.aliases))}\n", "not bold")
-    profiles = table("profile", ">id", ">compute", ">memory", "starts", ">most", ">SMs", "since")
-    for one in gpu.profiles:
-        profiles.add_row(
-            text(one.name),
-            _known(one.id),
-            str(one.compute),
-            str(one.memory),
-            ", ".join(map(str, one.starts)),
-            str(one.max),
-            _known(one.sms),
-            text(one.since_driver or ""),
-        )
+    lead += f"; also called {', '.join(gpu.aliases)}" if gpu.aliases else ""
+    rows = [
+        [one.name, _known(one.id), str(one.compute), str(one.memory),
+         ", ".join(map(str, one.starts)), str(one.max), _known(one.sms), one.since_driver or ""]
+        for one in gpu.profiles
+    ]  # fmt: skip
     shapes = gpu.configurations
-    placed = ((str(shape), _starts(gpu.place(shape.blocks) or ())) for shape in shapes)
-    sources = (
-        (f"[{one.evidence}]", f"{', '.join(one.fields)}: {_cited(one)}") for one in gpu.sources
-    )
-    return [
-        head,
-        profiles,
-        Text(f"\n{len(shapes)} maximal configurations of the plain profiles, and starts", "bold"),
-        hanging(*placed),
-        Text("\nSources", "bold"),
-        hanging(*sources),
-    ]
+    placed = [(str(shape), _starts(gpu.place(shape.blocks) or ())) for shape in shapes]
+    cited = [
+        (f"[{each.evidence}]", f"{', '.join(each.fields)}: "
+         f"{', '.join(filter(None, (each.source, each.driver, each.date)))}")
+        for each in gpu.sources
+    ]  # fmt: skip
+    heads = "profile | >id | >compute | >memory | starts | >most | >SMs | since"
+    held = f"{len(shapes)} maximal configurations of the plain profiles, and starts"
+    sections = [
+        Section("profiles", "Profiles", [table("Profiles", heads, rows)], drawn=True),
+        Section("configurations", "Configurations", [Words(held, "head"), Bullets(placed)]),
+        Section("sources", "Sources", [Words("Sources", "head"), Bullets(cited)]),
+    ]  # fmt: skip
+    return Page(gpu.key, lead, (), sections)
 
 
 def _starts(layout: Layout) -> str:
@@ -86,32 +75,95 @@ def _starts(layout: Layout) -> str:
     return " ".join(f"{profile}@{','.join(own)}" for profile, own in starts.items())
 
 
-def _cited(evidence: Evidence) -> str:
-    return ", ".join(filter(None, (evidence.source, evidence.driver, evidence.date)))
-
-
-def algorithms_report(found: Sequence[AlgorithmDetails]) -> list[RenderableType]:
-    """List algorithms with their options; a third party's is marked.
-
-    Examples
-    --------
-    >>> from rich.console import Console
-    >>> from cms.plugin.registry import AlgorithmDetails
-    >>> one = AlgorithmDetails("swap", "my-plugin", False, "Swaps blocks.", {"rounds": 3})
-    >>> Console(width=80, color_system=None).print(*algorithms_report([one]))
-    swap (of my-plugin)
-      Swaps blocks.
-      --option rounds=3
-    """
-    report: list[RenderableType] = []
-    for one in found:
-        head = Text(printable(one.name), "bold")
-        if not one.trusted:
-            head.append(f" (of {printable(one.distribution)})", "not bold")
-        options = (("", f"--option {name}={value}") for name, value in one.options.items())
-        report += [head, hanging(("", one.summary), *options)]
-    return report
-
-
 def _known(value: int | None) -> str:
     return "?" if value is None else str(value)
+
+
+def algorithms_page(found: Iterable[AlgorithmDetails]) -> Page:
+    """List algorithms with their options; a third party's is marked."""
+    parts: list[Part] = []
+    for one in found:
+        of = "" if one.trusted else f" (of {printable(one.distribution)})"
+        options = [("", f"--option {name}={value}") for name, value in one.options.items()]
+        parts += [Words(f"{one.name}{of}", "head"), Bullets([("", one.summary), *options])]
+    return _only(parts)
+
+
+def trained_page(report: Report, predictor: Predictor) -> Page:
+    """Say how well held-out measurements are predicted."""
+    models = f"{len(predictor.online)} online and {count(len(predictor.offline), 'offline model')}"
+    features = count(len(predictor.features), "feature")
+    heads = (
+        "predicted | not seen before | >samples | >error | >of the mean | >rank | "
+        f">in {predictor.level:.0%} interval | >half-width"
+    )
+    rows = [
+        [_TARGETS[split.target], split.split, decimal(split.samples), f"{split.mae:.3f}",
+         f"{split.constant:.3f}", f"{split.rank:.2f}", f"{split.coverage:.1%}",
+         f"{split.half_width:.3f}"]
+        for split in report.splits
+    ]  # fmt: skip
+    head = f"{report.model} on {features} of {models}, seed {report.seed}"
+    return _only([table("Errors", heads, rows)], title=head)
+
+
+def predicted_parts(
+    problem: SharingProblem, solution: SharingSolution, weights: PredictedWeights
+) -> list[Part]:
+    """Say what is predicted of the pairs in a plan; nothing if nothing is shared."""
+    if not solution.plan.placed:
+        return []
+    rows = []
+    for pair in solution.plan:
+        told = weights.pair(
+            problem.online[problem.online_index[pair.online]],
+            problem.offline[problem.offline_index[pair.offline]],
+        )
+        most = "any" if math.isinf(told.slowdown_high) else f"{told.slowdown_high:.2f}"
+        rows.append(
+            [pair.online, f"{decimal(pair.count)} x {pair.offline}", f"{told.throughput:.2f}",
+             f"{told.throughput_low:.2f}", f"{told.slowdown:.2f}", most]
+        )  # fmt: skip
+    heads = "online class | runs | >speed | >at least | >slowdown | >at most"
+    level = f"{weights.predictor.level:.0%}"
+    head = Words(f"predicted, with the ends of {level} intervals:")
+    return ["", head, table("Predicted", heads, rows, rest="more pair| of classes")]
+
+
+def tick_page(tick: Tick) -> Page:
+    """Describe each service's rate and capacity, the decision, and its reasons."""
+    rows = [
+        [each.service, decimal(each.rate_rps), decimal(each.has_rps), decimal(each.will_have_rps)]
+        for each in services_of(tick)
+    ]
+    heads = "service | >requests/s now | >capacity/s | >afterwards"
+    grid = table("Services", heads, rows, rest="more service")
+    why = Bullets([("-", each) for each in reasons(tick)])
+    return _only([grid, Words(headline(tick), "head"), why])
+
+
+def policies_page(scene: Scene, found: Sequence[Compared]) -> Page:
+    """Describe for each policy what it takes, and how far that is from the least."""
+    heads = "policy|>GPU hours|>re-plans|>starts (+temp.)|>spare|>longest|>shortage|>to least"
+    rows = [
+        [own.policy, decimal(own.gpu_hours), str(own.replans), f"{own.starts} ({own.temporary})",
+         str(own.worst_spare), f"{decimal(own.longest_s / 60, 3)} min",
+         f"{decimal(own.shortage_s, 3)} s", f"{float(100 * each.distance):+.1f} %"]
+        for each in found
+        for own in (each.played,)
+    ]  # fmt: skip
+    hours = shown(scene.count * scene.terms.every_s / 3600)
+    said = (
+        f"{hours} h from {scene.trace.said(scene.first)} on, {shown(100 * scene.planner.margin)} % "
+        "margin; GPU hours of plans, what changes borrow besides is in --json. Starts: of "
+        "instances, and of those that went again (temp.). Spare: the most GPUs that a change "
+        "borrowed. Longest: of the changes, by assumed durations. Shortage: while some service had "
+        "less than its rate. To least: GPU hours above the fewest that any windows with their "
+        "rates known and as many re-plans take; below 0 %, plans had no room for what came."
+    )
+    refused: list[Part] = [
+        f"{each.played.policy}: a change was not possible {why}"
+        for each in found
+        for why in each.played.refused
+    ]
+    return _only([table("Policies", heads, rows, most=10**6), said, *refused])

@@ -1,275 +1,123 @@
-"""Deployments, and what differs between two, for the terminal."""
+"""Deployments, what differs between two, what is lost to fragmentation, and what is exported."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from rich.text import Text
-
 from ...solving.words import verdict
-from ...values.words import count, decimal, percent, printable
+from ...values.words import count, decimal, percent
+from ..deployment.export import advertise
 from ..deployment.instance import Mode, Seen
 from ..deployment.room import Fragmentation, fragmentation, room_of
 from ..deployment.wanted import wanted_of
-from .bars import MARKS, STATES, Bar, widths_of
-from .drawing import draw, draw_line
-from .fleet_bars import Folded, fold, fold_differences, names
-from .palette import colour
-from .text_table import hanging, table, text
+from ..serving.operating_point import mps_share
+from .bars import MOST_LINES, Folded, fold, fold_differences, names, sized
+from .page import Bar, Bars, Bullets, Fact, Page, Part, Section, Words
+from .plans import plan_sections
+from .proofs import recheck
+from .tables import Grid, key_of, limit_of, number, table
 
 if TYPE_CHECKING:
-    from rich.console import RenderableType
-
     from ..deployment.difference import Difference
+    from ..deployment.export import Export
     from ..deployment.model import Deployment, FleetGpu, FleetNode
+    from ..serving.rate_curve import RatePoint
 
-__all__ = [
-    "deployment_report",
-    "difference_report",
-    "fragmentation_report",
-    "legend",
-    "places_of",
-    "room_words",
-]
-
+#: Bars that a terminal draws with all words in them.
 MOST_LARGE = 6
-"""Bars that a report draws with all words in them."""
-MOST_LINES = 40
-"""Bars that it draws at all, where there are more one line each."""
-_MOST_ROWS = 40
-_NODES = 24  # columns for the names of nodes
+_NAMES = 60  # characters for the names of GPUs that are alike
+_NODES = 24  # for the names of nodes
 _MOST_LOSSES, _SHOWN_LOSSES = 16, 8
-_BESIDE = 46  # columns of the words after a bar on one line
-
-_MEANT = {
-    "=": "= kept", "~": "~ restarted in place", "+": "+ created", "-": "- deleted",
-    "^": "^ starting", "v": "v draining", "!": "! hollow (no compute instance)",
-    "%": "% split (compute instances other than the whole one)",
-    "?": "? starts not known",
-}  # fmt: skip
 
 
-def deployment_report(
-    deployment: Deployment, title: str, width: int, *, services: bool = True
-) -> list[RenderableType]:
-    """Describe what runs where for a person.
+def deployment_page(
+    deployment: Deployment,
+    title: str,
+    source: str = "",
+    curve: Sequence[RatePoint] | str = (),
+    end: str = "",
+    *,
+    lost: bool = False,
+) -> Page:
+    """Describe what runs where, however large the fleet is: GPUs that look alike are drawn once.
 
-    Parameters
-    ----------
-    deployment : Deployment
-    title : str
-    width : int
-        Columns of the terminal.
-    services : bool
-        Whether the services and their capacities are listed.
-
-    Returns
-    -------
-    list of renderable
-        Some hundred lines at most, however large the fleet is: GPUs that look alike are drawn once.
-
-    Examples
-    --------
-    >>> from rich.console import Console
-    >>> from cms.fleet import gpu
-    >>> from cms.fleet.deployment import Deployment, FleetGpu, FleetNode, Instance
-    >>> held = Instance("2g.12gb", 2, owner="pod team-x/trainer")
-    >>> cards = [FleetGpu("a", index, gpu("a30-24gb"), instances=(held,)) for index in range(2)]
-    >>> console = Console(width=70, color_system=None)
-    >>> for part in deployment_report(Deployment((FleetNode("a", tuple(cards)),)), "now", 70):
-    ...     console.print(part)
-    now
-    2 GPUs on 1 node, 2 instances
-    <BLANKLINE>
-    a, 2 x a30-24gb
-     2 × 0-1: 2 of 4 slices used, 2g.12gb fits
-          ┌─────────────────────────────┬─────────────────────────────┐
-      2 × │/////////////////////////////│ 2g.12gb ####################│
-          │/////////////////////////////│ pod team-x/trainer #########│
-          └─────────────────────────────┴─────────────────────────────┘
-          width: memory slices; /// free; ### another's
+    `curve`: as of a plan, of the one that it realises. `end`: what a terminal says last. `lost`:
+    whether it says what is lost to fragmentation.
     """
-    head = Text(printable(title), style="bold").append(f"\n{deployment}", "not bold")
-    report: list[RenderableType] = [head]
-    places = places_of(deployment)
-    drawn = list(deployment.gpus())
-    by_node = [(node, fold(node.gpus)) for node in deployment.nodes if node.gpus]
-    bars = sum(len(folded) for _, folded in by_node)
-    if bars <= MOST_LINES:
-        for node, folded in by_node:
-            report.append(_node_line(node))
-            for each in folded:
-                here = names(each.places).rpartition("/")[2]
-                report += _one(each, here, places, width, large=bars <= MOST_LARGE)
-    else:
-        folded = fold(drawn)
-        report += _many(folded, places, width)
-    if drawn:
-        report.append(Text(f"      {legend(fold(drawn))}", "dim"))
-    if services and deployment.services:
-        report += [Text(), *_services(deployment)]
+    sections = [fleet_section(deployment, "fleet", "The GPUs")]
+    if deployment.services:
+        sections.append(Section("services", "Services", [_services(deployment)], drawn=True))
+    if lost and (parts := list(_lost_parts(deployment))):
+        sections.append(Section("lost", "Lost because free slices lie apart", parts))
+    said = [Words(line, "head") for line in end.split("\n") if line]
     if deployment.plan is not None:
+        sections += plan_sections(deployment.plan, source, curve)
+        wanted = count(sum(wanted_of(deployment.plan).gpus.values()), "GPU")
         least = verdict(deployment.plan.solution, "GPU")
-        wanted = sum(wanted_of(deployment.plan).gpus.values())
-        report.append(Text(f"\nof a plan with {count(wanted, 'GPU')}: {least}", "dim"))
-    return report
-
-
-def difference_report(
-    found: Difference, deployment: Deployment, title: str, width: int
-) -> list[RenderableType]:
-    """Describe what has to happen on each GPU.
-
-    Parameters
-    ----------
-    found : Difference
-    deployment : Deployment
-        Whose services give the colours.
-    title : str
-    width : int
-
-    Returns
-    -------
-    list of renderable
-    """
-    head = Text(printable(title), style="bold").append(f"\n{found}", "not bold")
-    report: list[RenderableType] = [head]
-    touched = fold_differences(found.touched)
-    if touched:
-        report += [Text(), _per_node(found)]
-    places = places_of(deployment)
-    for each in touched[:MOST_LINES]:
-        head = Text(f"\n{_times(each)}{names(each.places, width)}", "bold")
-        report.append(head.append(f" {each.note}" if each.note else "", "not bold"))
-        pair, labels = each.bars, ("now ", "then")
-        if pair[0].slices == pair[1].slices and len(touched) <= MOST_LARGE:
-            report.append(draw(pair, places, width, labels))
-            continue
-        for bar, label in zip(pair, labels, strict=True):
-            line = Text(f" {label} ", "bold")
-            report.append(line.append_text(draw_line(bar, places, min(width - 6, 97))))
-    if rest := touched[MOST_LINES:]:
-        gpus = sum(len(each.gpus) for each in rest)
-        report.append(Text(f"      ... and {count(gpus, 'GPU')} more that change", "dim"))
-    if touched:
-        report.append(Text(f"      {legend(touched)}", "dim"))
-    still = [each.now for each in found.gpus if each.is_untouched]
-    if still:
-        where = names(((card.node, card.index) for card in still), 4 * width)
-        report.append(Text(f"\n{count(len(still), 'GPU')} untouched: {where}"))
-    return report
-
-
-def _per_node(found: Difference) -> RenderableType:
-    """One line a node on which something happens."""
-    what = ("kept", "restarted", "created", "deleted", "foreign")
-    nodes: dict[str, Counter[str]] = {}
-    for each in found.touched:
-        own = nodes.setdefault(each.now.node, Counter())
-        own["GPUs"] += 1
-        for name in what:
-            own[name] += len(getattr(each, name))
-    rows = table("node", ">GPUs that change", *(f">{name}" for name in what[:4]), ">another's")
-    for node in list(nodes)[:_MOST_ROWS]:
-        own = nodes[node]
-        rows.add_row(text(node), *(decimal(own[name]) for name in ("GPUs", *what)))
-    if (more := len(nodes) - _MOST_ROWS) > 0:
-        rows.add_row(Text(f"... and {count(more, 'more node')}", "dim"))
-    return rows
-
-
-def fragmentation_report(deployment: Deployment) -> list[RenderableType]:
-    """Say what each node loses because its free slices lie apart; nothing where nothing is lost."""
-    alike: dict[tuple[Fragmentation, ...], list[str]] = {}
-    total: dict[str, Counter[str]] = {}
-    for node in deployment.nodes:
-        if lost := fragmentation(node):
-            alike.setdefault(lost, []).append(node.name)
-            for each in lost:
-                own = total.setdefault(each.profile, Counter())
-                own.update(together=each.together, fitting=each.fitting)
-    if not alike:
-        return []
-    report: list[RenderableType] = [
-        Text("\nLost because free slices lie apart", "bold").append(
-            " (what they would hold together in a node, less what fits)", "not bold"
-        )
-    ]
-    worst = sorted(alike, key=lambda lost: -sum(each.cost for each in lost) * len(alike[lost]))
-    shown = worst if len(worst) <= _MOST_LOSSES else worst[:_SHOWN_LOSSES]
-    rows = [(_nodes(alike[lost]), _lost(lost)) for lost in shown]
-    if more := sum(len(alike[lost]) for lost in worst[len(shown) :]):
-        rows.append(("...", count(more, "more node")))
-    if sum(map(len, alike.values())) > 1:
-        every = (Fragmentation(p, n["together"], n["fitting"]) for p, n in total.items())
-        rows.append(("in all", _lost(every)))
-    return [*report, hanging(*rows)]
-
-
-def _nodes(nodes: Sequence[str]) -> str:
-    """Name some nodes, in a few words."""
-    named = names((name, 0) for name in nodes).replace("/0", "")
-    return named if len(named) <= _NODES else f"{nodes[0]} and {len(nodes) - 1} more"
-
-
-def _lost(lost: Iterable[Fragmentation]) -> str:
-    return ", ".join(
-        f"{decimal(each.cost)} x {each.profile} ({decimal(each.together)} - "
-        f"{decimal(each.fitting)})"
-        for each in lost
-    )
+        said.insert(0, Words(f"of a plan with {wanted}: {least}", "soft"))
+    else:
+        commands = recheck(source or "deployment.json")
+        sections.append(Section("proof", "How to recheck it", [commands], only="web"))
+    return Page(title, str(deployment), list(_facts(deployment)), sections, source, said)
 
 
 def places_of(deployment: Deployment) -> dict[str, int]:
-    """Each service's place, which gives its colour and key."""
+    """Return each service's place, which gives its colour and key."""
     return {service.name: place for place, service in enumerate(deployment.services)}
 
 
-def legend(
-    drawn: Iterable[Folded],
-    free: str = "/// free",
-    idle: str = "░░░ idle",
-    others: str = "### another's",
-) -> str:
-    """Say what signs and hatchings mean, those that there are."""
-    drawn = list(drawn)
-    cells = {
-        (cell.profile == "", cell.owner != "", cell.service is None, cell.point != "", cell.sign)
-        for each in drawn
-        for bar in each.bars
-        for cell in bar.cells
-    }
-    parts = [f"width: {widths_of(bar for each in drawn for bar in each.bars)}"]
-    if any(point for _, _, _, point, _ in cells):
-        parts.append("p processes, b batch")
-    if any(bare for bare, *_ in cells):
-        parts.append(free)
-    if any(not bare and none and not owned for bare, owned, none, _, _ in cells):
-        parts.append(idle)
-    if any(owned for _, owned, *_ in cells):
-        parts.append(others)
-    signs = {letter for *_, sign in cells for letter in sign}
-    parts += [_MEANT[s] for s in (*MARKS.values(), *STATES.values()) if s in signs]
-    return "; ".join(parts)
+def fleet_section(deployment: Deployment, name: str, title: str) -> Section:
+    """Draw the GPUs of a deployment, node by node or, of a large fleet, type by type."""
+    places = places_of(deployment)
+    parts: list[Part] = []
+    by_node = [(node, fold(node.gpus, places)) for node in deployment.nodes if node.gpus]
+    bars = sum(len(folded) for _, folded in by_node)
+    for node, folded in by_node if bars <= MOST_LINES else ():
+        drawn = []
+        for each in folded:
+            where = names(each.places).rpartition("/")[2]
+            caption = f"{where}: {room_words(each.gpus[0])}"
+            label = None if len(each.gpus) > 1 else ""
+            drawn.append(replace(each.bars[0], caption=caption, label=label))
+        head, note = _node_words(node)
+        parts.append(Bars(drawn, head, note, "large" if bars <= MOST_LARGE else "line"))
+    if bars > MOST_LINES:
+        every = fold(deployment.gpus(), places)
+        types = sorted({each.bars[0].gpu for each in every})
+        for key in types:
+            own = [each for each in every if each.bars[0].gpu == key]
+            total = sum(len(each.gpus) for each in own)
+            note = f", used in {count(len(own), 'way')}"
+            most = max(1, MOST_LINES // len(types))
+            lines = [_line(each) for each in own]
+            parts += sized(
+                lines, f"{decimal(total)} x {key}", note, large=False, most=most, what="more way"
+            )
+    return Section(name, title, parts, drawn=True)
+
+
+def _line(each: Folded) -> Bar:
+    caption = f"{room_words(each.gpus[0])}: {names(each.places, _NAMES)}"
+    return replace(each.bars[0], caption=caption, label=each.times.strip())
+
+
+def _node_words(node: FleetNode) -> tuple[str, str]:
+    types = Counter(card.gpu.key for card in node.gpus)
+    parts = [f"{n} x {key}" for key, n in types.items()]
+    parts += ["numbers of the GPUs not known"] * (not node.is_numbered)
+    parts += [f"driver {node.driver}"] if node.driver else []
+    parts += [f"zone {zone}"] if (zone := node.labels.get("zone")) else []
+    parts += [] if node.observed is None else [f"observed {node.observed.at}"]
+    return node.name, "".join(f", {part}" for part in parts)
 
 
 def room_words(card: FleetGpu) -> str:
-    """Say how much of a GPU is used, and what still fits.
-
-    Examples
-    --------
-    >>> from cms.fleet import gpu
-    >>> from cms.fleet.deployment import FleetGpu, Instance
-    >>> room_words(FleetGpu("a", 0, gpu("a100-80gb"), instances=(Instance("3g.40gb", 4),)))
-    '4 of 8 slices used, 4g.40gb fits'
-    """
+    """Say how much of a GPU is used, and what still fits."""
     if card.mode is Mode.MPS:
-        from ..serving.operating_point import mps_share
-
-        used = sum(mps_share(each.profile) or 0 for each in card.instances)
-        return f"MPS, {used} % used"
+        return f"MPS, {sum(mps_share(each.profile) or 0 for each in card.instances)} % used"
     if card.mode is Mode.FIXED:
         return "fixed: nothing is planned there"
     if card.mode is Mode.WHOLE:
@@ -282,85 +130,149 @@ def room_words(card: FleetGpu) -> str:
     return f"{slices - room.memory} of {slices} slices used, {fits}"
 
 
-def _times(each: Folded) -> str:
-    return f"{decimal(len(each.gpus))} × " if len(each.gpus) > 1 else ""
+def _facts(deployment: Deployment) -> Iterator[Fact]:
+    cards = list(deployment.gpus())
+    used = sum(not card.is_empty for card in cards)
+    nodes = count(sum(bool(node.gpus) for node in deployment.nodes), "node")
+    yield Fact("GPUs in use", decimal(used), f"of {decimal(len(cards))} on {nodes}")
+    managed = sum(each.work is not None for _, each in deployment.instances())
+    every = sum(1 for _ in deployment.instances())
+    note = "all serve" if managed == every else f"{decimal(every - managed)} idle or foreign"
+    yield Fact("Instances", decimal(every), note)
+    if every := len(deployment.services):
+        met = sum(deployment.capacity(s.name) >= s.rate_rps for s in deployment.services)
+        said = f"{decimal(met)} of {decimal(every)}"
+        yield Fact("Rates met", said, "of the services", "good" if met == every else "bad")
 
 
-def _node_line(node: FleetNode) -> Text:
-    types = Counter(card.gpu.key for card in node.gpus)
-    parts = [printable(node.name), *(f"{n} x {printable(key)}" for key, n in types.items())]
-    if not node.is_numbered:
-        parts.append("numbers of the GPUs not known")
-    if node.driver:
-        parts.append(f"driver {printable(node.driver)}")
-    if zone := node.labels.get("zone"):
-        parts.append(f"zone {printable(zone)}")
-    if node.observed is not None:
-        parts.append(f"observed {printable(node.observed.at)}")
-    first, *rest = parts
-    return Text(f"\n{first}", "bold").append("".join(f", {part}" for part in rest), "not bold")
-
-
-def _one(
-    each: Folded, where: str, places: Mapping[str, int], width: int, *, large: bool
-) -> Iterator[RenderableType]:
-    words = room_words(each.gpus[0])
-    if large:
-        yield Text(f" {_times(each)}{where}: {words}")
-        if each.gpus[0].is_empty:  # nothing to be seen
-            return
-        yield draw(each.bars, places, width, None if len(each.gpus) > 1 else [""])
-        return
-    yield _line(each.bars[0], _times(each), f"{where}: {words}", places, width)
-
-
-def _line(bar: Bar, before: str, after: str, places: Mapping[str, int], width: int) -> Text:
-    line = Text(f"{before:>9} ", "bold")
-    line.append_text(draw_line(bar, places, max(33, width - 10 - _BESIDE)))
-    line.append(f" {after}", "not bold")
-    line.truncate(width, overflow="ellipsis")  # the console forgets what a text says of wrapping
-    return line
-
-
-def _many(
-    folded: Sequence[Folded], places: Mapping[str, int], width: int
-) -> Iterator[RenderableType]:
-    """Draw a large fleet, type by type, the most frequent ways of use first."""
-    types = Counter(card.gpu.key for each in folded for card in each.gpus)
-    for key, total in sorted(types.items()):
-        own = [each for each in folded if each.bars[0].gpu == key]
-        line = Text(f"\n{decimal(total)} x {printable(key)}", "bold")
-        yield line.append(f", used in {count(len(own), 'way')}", "not bold")
-        most = max(1, MOST_LINES * len(own) // len(folded))
-        shown = own if len(own) <= most + 1 else own[:most]
-        for each in shown:
-            card = each.gpus[0]
-            words = room_words(card).replace(" slices used", "").replace(" of ", "/")
-            where = names(each.places, _BESIDE)
-            yield _line(each.bars[0], _times(each), f"{words}: {where}", places, width)
-        if rest := own[len(shown) :]:
-            gpus = count(sum(len(each.gpus) for each in rest), "GPU")
-            yield Text(f"      ... and {count(len(rest), 'more way')} on {gpus}", "dim")
-
-
-def _services(deployment: Deployment) -> Iterator[RenderableType]:
+def _services(deployment: Deployment) -> Grid:
     counts: dict[str, Counter[str]] = {}
     for _, each in deployment.instances():
         if each.work is not None:
             counts.setdefault(each.work.service, Counter())[each.profile] += 1
-    rows = table(">", "service", ">wanted/s", ">capacity/s", ">spare", "instances")
-    for place, service in enumerate(deployment.services[:_MOST_ROWS]):
+    rows = []
+    for place, service in enumerate(deployment.services):
         capacity, rate = deployment.capacity(service.name), service.rate_rps
-        spare = percent(capacity / rate - 1) if rate else "-"
-        own = sorted(counts.get(service.name, Counter()).items())
-        rows.add_row(
-            Text(f" {place + 1} ", f"bold #000000 on {colour(place)}"),
-            text(service.name),
-            decimal(rate),
-            Text(decimal(capacity), "" if capacity >= rate else "bold red"),
-            Text(spare if capacity >= rate else f"{spare} !", "" if capacity >= rate else "red"),
-            text(", ".join(f"{number} x {profile}" for profile, number in own) or "none"),
-        )
-    yield rows
-    if (more := len(deployment.services) - _MOST_ROWS) > 0:
-        yield Text(f"... and {count(more, 'more service')}", "dim")
+        own, tone = counts.get(service.name, Counter()), "" if capacity >= rate else "bad"
+        held = ", ".join(f"{n} x {name}" for name, n in sorted(own.items())) or "none"
+        rows.append([
+            key_of(place), service.name, limit_of(service.latency_limit_ms), number(rate),
+            number(capacity, tone=tone),
+            number(capacity / rate - 1 if rate else None, percent, tone), held,
+        ])  # fmt: skip
+    heads = ">#|service|>limit:9|>wanted/s|>capacity/s|>headroom|instances*"
+    return table("Services", heads, rows, "more service")
+
+
+def difference_page(found: Difference, deployment: Deployment, title: str) -> Page:
+    """Describe what has to happen on each GPU; `deployment` has the services that give colours."""
+    places = places_of(deployment)
+    touched = fold_differences(found.touched, places)
+    parts: list[Part] = [_per_node(found)] if touched else []
+    for each in touched[:MOST_LINES]:
+        bars = [
+            replace(bar, label=when) for bar, when in zip(each.bars, ("now", "then"), strict=True)
+        ]
+        alike = len({bar.slices for bar in bars}) == 1 and len(touched) <= MOST_LARGE
+        head, note = f"{each.times}{names(each.places, _NAMES)}", f" {each.note}" * bool(each.note)
+        parts.append(Bars(bars, head, note, "large" if alike else "line"))
+    if rest := touched[MOST_LINES:]:
+        gpus = count(sum(len(each.gpus) for each in rest), "GPU")
+        small = [
+            replace(bar, label=when, caption=f"{each.times}{names(each.places, 1)}")
+            for each in rest
+            for bar, when in zip(each.bars, ("now", "then"), strict=True)
+        ]
+        parts.append(Bars(small, f"... and {gpus} more that change, now and then", size="small"))
+    still = [each.now for each in found.gpus if each.is_untouched]
+    if still:
+        where = names(((card.node, card.index) for card in still), 6 * _NAMES)
+        parts.append(f"{count(len(still), 'GPU')} untouched: {where}")
+    return Page(title, str(found), (), [Section("gpus", "The GPUs", parts, drawn=True)])
+
+
+def _per_node(found: Difference) -> Grid:
+    what = ("kept", "restarted", "created", "deleted", "foreign")
+    nodes: dict[str, Counter[str]] = {}
+    for each in found.touched:
+        own = nodes.setdefault(each.now.node, Counter())
+        own["GPUs"] += 1
+        for name in what:
+            own[name] += len(getattr(each, name))
+    heads = " | ".join(f">{name}" for name in ("GPUs that change", *what))
+    rows = [
+        [node, *(decimal(own[name]) for name in ("GPUs", *what))] for node, own in nodes.items()
+    ]
+    return table("Nodes", f"node | {heads}", rows, rest="more node")
+
+
+def _lost_parts(deployment: Deployment) -> Iterator[Part]:
+    """Say what each node loses because its free slices lie apart; nothing where nothing is lost."""
+    alike: dict[tuple[Fragmentation, ...], list[str]] = {}
+    total: dict[str, Counter[str]] = {}
+    for node in deployment.nodes:
+        if lost := fragmentation(node):
+            alike.setdefault(lost, []).append(node.name)
+            for each in lost:
+                own = total.setdefault(each.profile, Counter())
+                own.update(together=each.together, fitting=each.fitting)
+    if not alike:
+        return
+    yield Words("Lost because free slices lie apart", "head", "terminal")
+    yield Words("(what they would hold together in a node, less what fits)", "soft")
+    worst = sorted(alike, key=lambda lost: -sum(each.cost for each in lost) * len(alike[lost]))
+    shown = worst if len(worst) <= _MOST_LOSSES else worst[:_SHOWN_LOSSES]
+    rows = []
+    for lost in shown:
+        named = names((name, 0) for name in alike[lost]).replace("/0", "")
+        brief = f"{alike[lost][0]} and {len(alike[lost]) - 1} more"
+        rows.append((named if len(named) <= _NODES else brief, _lost(lost)))
+    if more := sum(len(alike[lost]) for lost in worst[len(shown) :]):
+        rows.append(("...", count(more, "more node")))
+    if sum(map(len, alike.values())) > 1:
+        every = (Fragmentation(p, n["together"], n["fitting"]) for p, n in total.items())
+        rows.append(("in all", _lost(every)))
+    yield Bullets(rows)
+
+
+def _lost(lost: Iterable[Fragmentation]) -> str:
+    parts = ((each, decimal(each.together), decimal(each.fitting)) for each in lost)
+    return ", ".join(f"{decimal(e.cost)} x {e.profile} ({both} - {fit})" for e, both, fit in parts)
+
+
+def export_page(
+    exports: Mapping[str, Export], deployment: Deployment, where: str, *, offers: bool
+) -> Page:
+    """Describe what was exported: files, what they cannot say, their order, what nodes offer."""
+    sections = []
+    for name, export in exports.items():
+        files = sorted(export.files)
+        shown = ", ".join(files[:6]) + (f" and {len(files) - 6} more" if len(files) > 6 else "")
+        parts: list[Part] = [Words(f"{name}: {shown}", "head"), "nothing is lost"]
+        if export.losses:
+            parts[1:] = [Words("not said in these files", "fair")]
+            parts.append(Bullets([("-", loss) for loss in export.losses]))
+        order = Bullets([(f"{number}.", step) for number, step in enumerate(export.order, 1)])
+        sections.append(Section(name, name, [*parts, "in this order", order]))
+    if offers:
+        sections.append(Section("offers", "What nodes will offer", list(_offers(deployment))))
+    end = [Words(f"{deployment}: {where}", "head")] if exports else []
+    return Page("", "", (), sections, end=end)
+
+
+def _offers(deployment: Deployment) -> Iterator[Part]:
+    """Say what each node will offer; nodes that offer the same are one line."""
+    alike: dict[tuple[tuple[str, int], ...], list[str]] = {}
+    needs: set[str] = set()
+    for offer in advertise(deployment):
+        needs.add(offer.strategy)
+        alike.setdefault(tuple(sorted(offer.resources.items())), []).append(offer.node)
+    strategy = "mixed" if "mixed" in needs or len(needs) > 1 else next(iter(needs), "none")
+    yield Words("What nodes will offer", "head")
+    yield Words(f"(MIG strategy mixed; {strategy} is the least that shows all)", "soft")
+    rows = [
+        [names((node, 0) for node in nodes).replace("/0", ""),
+         ", ".join(f"{name}: {number}" for name, number in resources) or "nothing"]
+        for resources, nodes in alike.items()
+    ]  # fmt: skip
+    yield table("Offers", "nodes | resources", rows, rest="more kind| of nodes")

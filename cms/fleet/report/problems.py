@@ -1,106 +1,69 @@
-"""Solutions of abstract problems for the terminal: machines, jobs, the bound in words."""
+"""Abstract problems and their solutions: machines, jobs, the bound."""
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from fractions import Fraction
 from typing import TYPE_CHECKING
 
 import numpy as np
-from rich.text import Text
 
-from ...errors import cut
-from ...values.words import count, decimal, printable
-from .jobs import job_rows
-from .reasons import solution_reasons
-from .scarcity import worth_line, worths
-from .text_table import hanging, table, text, verdict_line
+from ...errors import InvalidOption, cut
+from ...problem.problem import Problem
+from ...time_sharing.problem import TimeSharedProblem
+from ...values.numbers import exact, shown
+from ...values.words import count, decimal, percent
+from .bars import machine_bars
+from .page import Bars, Fact, Page, Part, Section, Words
+from .proofs import closing, worth_line, worths
+from .reasons import solution_reasons, why_section
+from .tables import Cell, Column, Grid, table
 
 if TYPE_CHECKING:
-    from rich.console import RenderableType
-    from rich.table import Table
-
     from ...problem.machine_problem import MachineProblem
     from ...schedule.schedule import MachineGroup
     from ...shortages.shortage import Shortage
     from ...solving.solution import Solution
 
-MOST_GROUPS = 20
-"""Groups of machines that a report lists before it says how many more there are."""
-MOST_JOBS = 20
+#: Groups of machines, and jobs, that are listed before it is said how many more there are.
+MOST_GROUPS, MOST_JOBS, _MOST_BARS = 20, 20, 48
 _MOST_BLOCKS = 12  # of one machine
 
 
-def solution_report(
+def solved_page(
     problem: MachineProblem, solution: Solution, title: str, shortage: Shortage | None = None
-) -> list[RenderableType]:
-    """Describe a solution for a person; its length does not depend on the number of jobs.
-
-    Parameters
-    ----------
-    problem : MachineProblem
-    solution : Solution
-        Of this problem.
-    title : str
-        The problem's name or file.
-    shortage : Shortage, optional
-        What would do, where there is no schedule.
-
-    Returns
-    -------
-    list of renderable
-        To be printed one after the other with :class:`rich.console.Console`.
-
-    Examples
-    --------
-    >>> from rich.console import Console
-    >>> from cms import Configuration, Job, Problem, solve
-    >>> problem = Problem(configurations=Configuration({"b": 2}), jobs=[Job("j", 3, {"b": 1})])
-    >>> for part in solution_report(problem, solve(problem), "three halves"):
-    ...     Console(width=70, color_system=None).print(part)
-    three halves
-    1 job, 1 block, 1 configuration
-    ...
-    2 machines, proved >= 2: optimal, proof checked
-    ...
-    """
-    head = Text(printable(title), "bold").append(f"\n{sizes(problem)}\n", "not bold")
-    report: list[RenderableType] = [head]
-    if solution.status == "infeasible":
-        why = solution_reasons(problem, solution, shortage)
-        report.append(hanging(*(("-", reason) for reason in why)))
+) -> Page:
+    """Describe a solution of a problem; its length does not depend on the number of jobs."""
+    sizes = (len(problem.job_names), "job"), (len(problem.blocks), "block")
+    every = (*sizes, (len(problem.configurations), "configuration"))
+    lead = ", ".join(count(number, what) for number, what in every)
+    sections = [*why_section(solution_reasons(problem, solution, shortage))]
     if solution.schedule.machine_count:
-        report += [_machines(problem, solution), Text(), _jobs(problem, solution)]
+        bars = machine_bars(solution.schedule, _MOST_BARS, problem)
+        key = "width: the blocks' sizes; hatched: idle or left over"
+        parts: list[Part] = [Bars(bars, key=key, only="web"), _machines(problem, solution)]
+        parts.append(_jobs(problem, solution))
         if (found := worths(solution, problem)) is not None:
-            report.append(Text(f"\n{worth_line(found)}"))
-    report.append(verdict_line(solution))
-    return report
+            parts.append(worth_line(found))
+        sections.append(Section("machines", "Machines", parts, drawn=True))
+    return Page(title, lead, (), sections, end=closing(solution))
 
 
-def sizes(problem: MachineProblem) -> str:
-    """Say how large a problem is: ``40 jobs, 5 blocks, 12 configurations``."""
-    parts = {
-        "job": len(problem.job_names),
-        "block": len(problem.blocks),
-        "configuration": len(problem.configurations),
-    }
-    return ", ".join(count(number, what) for what, number in parts.items())
-
-
-def _machines(problem: MachineProblem, solution: Solution) -> Table:
-    rows = table(">machines", "configuration", "blocks given to jobs")
+def _machines(problem: MachineProblem, solution: Solution) -> Grid:
     groups = solution.schedule.groups
-    # Most machines first; a stable sort, so that equal runs print equal reports.
     order = np.argsort(-solution.schedule.columns.group_count, kind="stable")[:MOST_GROUPS]
     several = len(problem.machine_types) > 1
-    for index in order.tolist():
-        group = groups[index]
+    rows = []
+    for group in (groups[index] for index in order.tolist()):
         where = f" on {group.configuration.machine}" if several else ""
-        rows.add_row(decimal(group.count), text(f"{group.configuration}{where}"), _given(group))
+        rows.append([decimal(group.count), f"{group.configuration}{where}", _given(group)])
     if (more := len(groups) - MOST_GROUPS) > 0:
-        rows.add_row("", Text(f"... and {count(more, 'more group')}", "dim"), "")
-    return rows
+        rows.append(["", f"... and {count(more, 'more group')}", ""])
+    return table("Machines", ">machines | configuration | blocks given to jobs", rows)
 
 
-def _given(group: MachineGroup) -> Text:
+def _given(group: MachineGroup) -> str:
     parts = [
         f"{f'{decimal(number)} x ' if number > 1 else ''}{block} -> {cut(str(content))}"
         for (block, content), number in group.assignment.items()
@@ -108,21 +71,97 @@ def _given(group: MachineGroup) -> Text:
     if (more := len(parts) - _MOST_BLOCKS) > 0:
         parts[_MOST_BLOCKS:] = [f"and to {count(more, 'more job')}"]
     idle = sum(group.configuration.blocks.values()) - sum(group.assignment.values())
-    if idle:
-        parts.append(f"{decimal(idle)} idle")
-    return text(", ".join(parts))
+    return ", ".join([*parts, *([f"{decimal(idle)} idle"] if idle else [])])
 
 
-def _jobs(problem: MachineProblem, solution: Solution) -> Table:
-    rows = table("job", ">wanted", ">provided", ">spare", "blocks")
-    for row in job_rows(problem, solution, MOST_JOBS):
-        rows.add_row(
-            text(cut(row.name)),
-            decimal(row.wanted),
-            decimal(row.provided),
-            row.spare,
-            text(row.blocks),
-        )
+def _jobs(problem: MachineProblem, solution: Solution) -> Grid:
+    rows = []
+    for name, wanted, provided, given in _given_to_jobs(problem, solution):
+        spare = percent(provided / wanted - 1) if wanted else "-"
+        blocks = ", ".join(f"{decimal(number)} x {block}" for block, number in given.items())
+        rows.append([cut(name), decimal(wanted), decimal(provided), spare, blocks])
     if (more := len(problem.job_names) - MOST_JOBS) > 0:
-        rows.add_row(Text(f"... and {count(more, 'more job')}", "dim"), "", "", "", "")
-    return rows
+        rows.append([f"... and {count(more, 'more job')}", "", "", "", ""])
+    return table("Jobs", "job|>wanted|>provided|>headroom|blocks", rows)
+
+
+def _given_to_jobs(
+    problem: MachineProblem, solution: Solution
+) -> Iterator[tuple[str, Fraction, Fraction, Mapping[str, int]]]:
+    """Yield what the first jobs want and get, at a cost that does not grow with the others."""
+    if isinstance(problem, TimeSharedProblem):
+        yield from _given_to_shared_jobs(problem, solution)
+        return
+    if not isinstance(problem, Problem):
+        raise InvalidOption(f"nobody knows what the jobs of a {type(problem).__name__} are given")
+    columns = solution.schedule.columns
+    machines = np.repeat(columns.group_count, np.diff(columns.entry_start))
+    for j, name in enumerate(problem.job_names[:MOST_JOBS]):
+        given = Counter[str]()
+        if name in columns.contents:
+            own = np.flatnonzero(columns.entry_content == columns.contents.index(name))
+            for entry in own.tolist():
+                block = columns.blocks[int(columns.entry_block[entry])]
+                given[block] += int(columns.entry_count[entry]) * int(machines[entry])
+        supplies = (problem.rows.supply(j, problem.block_index[b]) * n for b, n in given.items())
+        yield name, problem.rows.demand(j), sum(supplies, Fraction(0)), given
+
+
+def _given_to_shared_jobs(
+    problem: TimeSharedProblem, solution: Solution
+) -> Iterator[tuple[str, Fraction, Fraction, Mapping[str, int]]]:
+    given: dict[str, Counter[str]] = {job.name: Counter() for job in problem.jobs[:MOST_JOBS]}
+    provided = dict.fromkeys(given, Fraction(0))
+    for group in solution.schedule.groups:
+        for (block, mix), number in group.assignment.items():
+            for name, rate in problem.frame(block, mix).rates.items():
+                if name in given:
+                    given[name][block] += number * group.count
+                    provided[name] += rate * number * group.count
+    for job in problem.jobs[:MOST_JOBS]:
+        yield job.name, job.demand, provided[job.name], given[job.name]
+
+
+def problem_page(problem: MachineProblem) -> Page:
+    """Describe a problem: its machine types, and what its first jobs need and get."""
+    lead = (
+        f"{count(problem.n_jobs, 'job')}, {count(len(problem.blocks), 'block type')}, "
+        f"{count(len(problem.machine_types), 'machine type')}"
+    )
+    parts: list[Part] = []
+    machines = [
+        [one.name, shown(one.cost), "none" if one.limit is None else decimal(one.limit)]
+        for one in problem.machine_types[:MOST_JOBS]
+    ]
+    parts.append(table("Machine types", "machine type|>cost|>limit", machines))
+    if isinstance(problem, Problem) and problem.n_jobs:
+        blocks = problem.blocks[:MOST_JOBS]
+        needs = [
+            [Cell(job.name), Cell(shown(job.demand)),
+             *(Cell(_supply(exact(job.demand_function(block), "a supply"))) for block in blocks)]
+            for job in problem.jobs[:MOST_JOBS]
+        ]  # fmt: skip
+        more = f", the first of {problem.n_jobs:,}" if problem.n_jobs > len(needs) else ""
+        parts.append(Words(f"Jobs{more}: their demand, and what a block gives them", "head"))
+        columns = [Column("job"), Column("demand", True), *(Column(each, True) for each in blocks)]
+        parts.append(Grid("Jobs", columns, needs))
+    return Page(type(problem).__name__, lead, (), [Section("all", "", parts, drawn=True)])
+
+
+def _supply(value: Fraction) -> str:
+    return shown(value) if value else "-"
+
+
+def solution_page(solution: Solution) -> Page:
+    """Describe a solution without its problem: what was found and proved, and its machines."""
+    lines = str(solution).split("\n\n", 1)[0].splitlines()
+    facts = [
+        Fact(*(each.strip() for each in line.split("  ", 1))) for line in lines if "  " in line
+    ]
+    head, groups, more = solution.schedule.excerpt(MOST_GROUPS)
+    parts: list[Part] = [table("Schedule", " | ".join(head), groups), *([more] if more else [])]
+    if hasattr(solution.schedule, "groups"):  # of other kinds of problems there are no machines
+        bars = machine_bars(solution.schedule, 16)
+        parts.insert(0, Bars(bars, key="a box is a block, with its job"))
+    section = Section("all", "", parts, drawn=True)
+    return Page("", solution.status.replace("_", " "), facts, [section])

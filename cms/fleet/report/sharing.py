@@ -1,29 +1,38 @@
-"""Plans of sharing for the terminal: what runs where, what is left over, what one more is worth."""
+"""Who shares a GPU with whom: what runs where, what is left over, what one more is worth."""
 
 from __future__ import annotations
 
 import math
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Protocol
-
-from rich.text import Text
+from functools import partial
+from typing import TYPE_CHECKING, Any, Protocol
 
 from ...values.words import count, decimal, percent
 from ..sharing.classes import FULL_WEIGHT, misfit
 from ..sharing.problem import FORBIDDEN
-from .text_table import table, text
+from .bars import sized
+from .charts import Known, bounds_parts
+from .page import PER_CENT, Bar, Box, Fact, Page, Part, Section, Words
+from .proofs import recheck
+from .tables import Cell, Grid, key_of, number, table
 
 if TYPE_CHECKING:
-    from rich.console import RenderableType
-    from rich.table import Table
+    from collections.abc import Sequence
 
     from ..sharing.classes import OfflineClass, OnlineClass
     from ..sharing.problem import SharingProblem
     from ..sharing.solution import SharingSolution
     from ..sharing.weights import Slowdown
 
-MOST_CLASSES = 40
-"""Classes of either side that a report lists before it says how many more there are."""
+#: Uses of GPUs that are drawn with words in them.
+MOST_BARS = 24
+_MEANT = (
+    "A bar is 100 % of a GPU's SMs: the online service, the margin (finely hatched), in colour the "
+    "share of the offline workload, and what is idle (hatched)."
+)
 
 
 class Reasons(Protocol):
@@ -31,7 +40,6 @@ class Reasons(Protocol):
 
     def why(self, online: OnlineClass, offline: OfflineClass) -> str:
         """Say why a pair has no weight; an empty text if it is not known, or has one."""
-        ...
 
 
 class PairFacts(Protocol):
@@ -39,85 +47,58 @@ class PairFacts(Protocol):
 
     def slowdown(self, online: OnlineClass, offline: OfflineClass) -> Slowdown | None:
         """Return what is expected of the online side, and what is compared with its limit."""
-        ...
 
 
-def sharing_report(
+def sharing_page(
     problem: SharingProblem,
     solution: SharingSolution,
+    title: str = "",
+    sources: tuple[str, ...] = (),
     known: PairFacts | None = None,
     bucketing: str = "",
     reasons: Reasons | None = None,
-) -> list[RenderableType]:
-    """Describe who shares a GPU with whom, for a person.
+    more: Sequence[Part] = (),
+) -> Page:
+    """Describe a solution of a problem of sharing.
 
-    Parameters
-    ----------
-    problem : SharingProblem
-    solution : SharingSolution
-        Of this problem.
-    known : PairFacts, optional
-        What else is known of pairs, such as :class:`cms.fleet.sharing.TableWeights`.
-    bucketing : str
-        What rounding activities costs, in words: :func:`bucketing_words`.
-    reasons : Reasons, optional
-        Why pairs are forbidden, such as :class:`cms.fleet.sharing.PredictedWeights` knows.
-
-    Returns
-    -------
-    list of renderable
-        To be printed one after the other with :class:`rich.console.Console`.
-
-    Examples
-    --------
-    >>> from rich.console import Console
-    >>> from cms.fleet.sharing import share
-    >>> from cms.fleet.sharing.edge_problems import posed
-    >>> problem = posed([2], [5, 1], [[640_000, 550_000]])
-    >>> for part in sharing_report(problem, share(problem)):
-    ...     Console(width=90, color_system=None).print(part)
-    2 of 6 offline workloads on 2 GPUs, 1.28 of at most 1.28 GPU-equivalents: optimal, proof
-    checked
-    <BLANKLINE>
-    online class  GPUs  activity  share  taken  one more GPU
-    ────────────────────────────────────────────────────────
-    g0               2       0 %   90 %      2        + 0.64
-    <BLANKLINE>
-    online class  runs  GPUs  speed
-    ───────────────────────────────
-    g0            w0       2   0.64
-    ...
+    `sources`: the two files. `known`: what else is known of pairs. `bucketing`: what rounding
+    activities costs, in words. `reasons`: why pairs are forbidden. `more`: what is said besides.
     """
-    style = "bold green" if solution.proof == "checked" else "bold yellow"
-    report: list[RenderableType] = [Text(headline(problem, solution), style), Text()]
+    fleet: list[Part] = []
     if problem.online:
-        report += [
-            _online(problem, solution),
-            *_more(len(problem.online), "online classes"),
-            Text(),
-        ]
+        fleet += [*_bars(problem, solution), _online(problem, solution)]
     if solution.plan.counts:
-        pairs = len(solution.plan.counts)
-        report += [_pairs(problem, solution, known), *_more(pairs, "pairs of classes"), Text()]
-    if problem.offline:
-        report += [_offline(problem, solution), *_more(len(problem.offline), "offline classes")]
+        fleet.append(_pairs(problem, solution, known))
+    offline: list[Part] = [_offline(problem, solution)] if problem.offline else []
     if found := forbidden_by(problem, reasons):
         parts = ", ".join(f"{decimal(n)} {why}" for why, n in found.items())
-        report.append(Text(f"\nforbidden pairs of classes: {parts}"))
-    if bucketing:
-        report.append(Text(f"\n{bucketing}"))
+        offline += ["", f"forbidden pairs of classes: {parts}"]
+    offline += ["", bucketing] if bucketing else []
+    sections = [
+        Section("fleet", "The GPUs", fleet, drawn=True),
+        Section("offline", "Offline classes", [*offline, *more], drawn=True),
+    ]  # fmt: skip
     why = solution.stop_reason.replace("_", " ")
-    report.append(Text(f"({solution.method}, {solution.seconds:.2f} s, ended: {why})", "dim"))
-    return report
+    ran = f"({solution.method}, {solution.seconds:.2f} s, ended: {why})"
+    full = FULL_WEIGHT
+    known_at = [
+        Known(at.seconds, Fraction(at.value, full), Fraction(at.upper_bound, full), at.source)
+        for at in solution.history
+    ]
+    if known_at:
+        bounds = bounds_parts(known_at, solution.seconds, "worth in GPU-equivalents", up=False)
+        sections.append(Section("bounds", "Both bounds over time", [ran, *bounds], "web"))
+    sections.append(_proof(problem, solution, sources))
+    facts, end = list(_facts(problem, solution)), [Words(ran, "soft")]
+    return Page(title, headline(problem, solution), facts, sections, " and ".join(sources), end)
 
 
 def headline(problem: SharingProblem, solution: SharingSolution) -> str:
     """Say in a line how many workloads are placed, what that is worth, and what is possible."""
     wanted, gpus = sum(f.count for f in problem.offline), sum(o.count for o in problem.online)
-    value = decimal(Fraction(solution.value, FULL_WEIGHT), rounding=math.floor)
-    bound = decimal(Fraction(solution.upper_bound, FULL_WEIGHT), rounding=math.ceil)
-    if not solution.gap:  # rounded apart they would not look the same
-        bound = value
+    value = _equivalents(solution.value, up=False)
+    # rounded apart they would not look the same
+    bound = _equivalents(solution.upper_bound, up=True) if solution.gap else value
     proof = ", proof checked" if solution.proof == "checked" else ""
     return (
         f"{decimal(solution.plan.placed)} of {count(wanted, 'offline workload')} on "
@@ -127,38 +108,16 @@ def headline(problem: SharingProblem, solution: SharingSolution) -> str:
 
 
 def bucketing_words(value: int, upper_bound: int) -> str:
-    """Say what it costs at most to round activities up to whole per cent.
-
-    Parameters
-    ----------
-    value : int
-        Of the plan, with activities rounded up.
-    upper_bound : int
-        What no plan exceeds with activities as they are.
-
-    Examples
-    --------
-    >>> bucketing_words(277_000_000, 278_100_000)
-    'price of bucketing: with activities as they are at most 278.1 could be had, 0.4 % more'
-    >>> bucketing_words(277_000_000, 277_000_000)
-    'price of bucketing: none; with activities as they are no plan is worth more'
-    """
+    """Say what it costs at most to round activities up to whole per cent."""
     if upper_bound <= value:
         return "price of bucketing: none; with activities as they are no plan is worth more"
-    bound = decimal(Fraction(upper_bound, FULL_WEIGHT), rounding=math.ceil)
     more = f", {percent(Fraction(upper_bound - value, value), up=True)} more" if value else ""
+    bound = _equivalents(upper_bound, up=True)
     return f"price of bucketing: with activities as they are at most {bound} could be had{more}"
 
 
 def forbidden_by(problem: SharingProblem, reasons: Reasons | None = None) -> dict[str, int]:
-    """Return how many pairs of classes are forbidden, by the reason.
-
-    Examples
-    --------
-    >>> from cms.fleet.sharing.edge_problems import posed
-    >>> forbidden_by(posed([2], [5, 1], [[640_000, -1]]))
-    {'by their weights': 1}
-    """
+    """Return how many pairs of classes are forbidden, by the reason."""
     found: dict[str, int] = {}
     for gpus, share, row in zip(problem.online, problem.shares, problem.weights, strict=True):
         for work, weight in zip(problem.offline, row.tolist(), strict=True):
@@ -174,66 +133,131 @@ def forbidden_by(problem: SharingProblem, reasons: Reasons | None = None) -> dic
     return found
 
 
-def _online(problem: SharingProblem, solution: SharingSolution) -> Table:
-    rows = table("online class", ">GPUs", ">activity", ">share", ">taken", ">one more GPU")
-    taken: dict[str, int] = {}
-    for pair in solution.plan:
-        taken[pair.online] = taken.get(pair.online, 0) + pair.count
-    for gpus, share in list(zip(problem.online, problem.shares, strict=True))[:MOST_CLASSES]:
-        rows.add_row(
-            text(gpus.name),
-            decimal(gpus.count),
-            f"{decimal(gpus.sm_activity)} %",
-            f"{share} %" if share else "-",
-            decimal(taken.get(gpus.name, 0)),
-            _each(solution.certificate.online.get(gpus.name, 0)),
-        )
-    return rows
+def _equivalents(value: int, *, up: bool) -> str:
+    return decimal(Fraction(value, FULL_WEIGHT), rounding=math.ceil if up else math.floor)
 
 
-def _pairs(problem: SharingProblem, solution: SharingSolution, known: PairFacts | None) -> Table:
-    """What runs where, how fast, and what that does to the online side."""
-    more = () if known is None else (">slowdown", ">at most")
-    rows = table("online class", "runs", ">GPUs", ">speed", *more)
-    places = problem.online_index
-    ordered = sorted(
-        solution.plan, key=lambda pair: (places[pair.online], -pair.count, pair.offline)
+def _facts(problem: SharingProblem, solution: SharingSolution) -> Iterator[Fact]:
+    wanted, gpus = sum(f.count for f in problem.offline), sum(o.count for o in problem.online)
+    note = f"of {decimal(wanted)}, on {count(gpus, 'GPU')}"
+    yield Fact("Workloads placed", decimal(solution.plan.placed), note)
+    worth, bound = (
+        _equivalents(solution.value, up=False),
+        _equivalents(solution.upper_bound, up=True),
     )
-    for pair in ordered[:MOST_CLASSES]:
+    yield Fact("Worth", worth, "GPUs that offline work would need alone")
+    yield Fact("Upper bound", f"≤ {bound}", "no plan is worth more")
+    proof = (
+        "of the bound",
+        f"at most {percent(solution.relative_gap, up=True)} more is possible",
+        "fair",
+    )
+    if solution.proof == "checked":
+        proof = ("optimal", "the proof was checked exactly", "good")
+    yield Fact("Proof", *proof)
+
+
+def _bars(problem: SharingProblem, solution: SharingSolution) -> Iterator[Part]:
+    """Draw what online services, margin and workloads take, the uses of most GPUs first."""
+    placed: dict[str, list[tuple[int, int]]] = {}
+    for pair in solution.plan:
+        place = problem.offline_index[pair.offline]
+        placed.setdefault(pair.online, []).append((pair.count, place))
+    bars = []
+    for gpus, share in zip(problem.online, problem.shares, strict=True):
+        own = placed.get(gpus.name, [])
+        bars += [_use(problem, n, place, gpus.sm_activity, share, gpus.name) for n, place in own]
+        if left := gpus.count - sum(number for number, _ in own):
+            bars.append(_use(problem, left, None, gpus.sm_activity, 0, gpus.name))
+    if len(bars) > MOST_BARS:
+        bars.sort(key=lambda bar: -bar.count)
+    for part in sized(bars, "", large=True, most=MOST_BARS, what="more use"):
+        yield replace(part, key=_MEANT, only="web")
+
+
+def _use(
+    problem: SharingProblem, gpus: int, place: int | None, activity: Fraction, share: int, says: str
+) -> Bar:  # fmt: skip
+    margin = min(Fraction(problem.margin), 100 - activity)
+    idle = max(100 - activity - margin - share, Fraction(0))
+    name = None if place is None else problem.offline[place].name
+    kinds: tuple[tuple[Fraction, dict[str, Any]], ...] = (
+        (activity, {"owner": "online"}), (margin, {"state": "margin"}),
+        (Fraction(share), {"service": name, "place": place or 0}), (idle, {}),
+    )  # fmt: skip
+    boxes, past = [], Fraction(0)
+    for wide, look in kinds:
+        start, past = round(past), past + wide
+        if round(past) > start:
+            boxes.append(Box(start, round(past) - start, f"{float(wide):.3g} %", **look))
+    return Bar("", PER_CENT, tuple(boxes), gpus, caption=says)
+
+
+def _online(problem: SharingProblem, solution: SharingSolution) -> Grid:
+    taken = Counter[str]()
+    for pair in solution.plan:
+        taken[pair.online] += pair.count
+    rows = [
+        [gpus.name, gpus.device, number(gpus.count), number(gpus.sm_activity, _per_cent),
+         number(share or None, _per_cent), number(taken[gpus.name]),
+         _worth(solution.certificate.online.get(gpus.name, 0))]
+        for gpus, share in zip(problem.online, problem.shares, strict=True)
+    ]  # fmt: skip
+    heads = "online class|device:9|>GPUs|>activity|>share|>taken|>one more GPU"
+    return table("Online classes", heads, rows, "more online class")
+
+
+def _per_cent(value: Fraction | int) -> str:
+    return f"{decimal(value)} %"
+
+
+def _pairs(problem: SharingProblem, solution: SharingSolution, known: PairFacts | None) -> Grid:
+    """List what runs where, how fast, and what that does to the online side."""
+    places, rows = problem.online_index, []
+    for pair in sorted(
+        solution.plan, key=lambda own: (places[own.online], -own.count, own.offline)
+    ):
         gpus = problem.online[places[pair.online]]
         work = problem.offline[problem.offline_index[pair.offline]]
-        weight = problem.weight(gpus.name, work.name) or 0
-        cells = [decimal(Fraction(weight, FULL_WEIGHT) / work.priority, rounding=math.floor)]
-        if known is not None:
-            slower = known.slowdown(gpus, work)
-            ends = (None, None) if slower is None else slower
-            cells += ["-" if end is None else decimal(end, rounding=math.ceil) for end in ends]
-        rows.add_row(text(pair.online), text(pair.offline), decimal(pair.count), *cells)
-    return rows
+        speed = Fraction(problem.weight(gpus.name, work.name) or 0, FULL_WEIGHT) / work.priority
+        slower = (None, None) if known is None else known.slowdown(gpus, work) or (None, None)
+        rows.append(
+            [pair.online, pair.offline, number(pair.count),
+             number(speed, partial(decimal, rounding=math.floor)),
+             *(number(end, partial(decimal, rounding=math.ceil)) for end in slower if known)]
+        )  # fmt: skip
+    heads = "online class|runs|>GPUs|>speed" + ("" if known is None else "|>slowdown|>at most")
+    return table("What runs where", heads, rows, "more pair| of classes")
 
 
-def _offline(problem: SharingProblem, solution: SharingSolution) -> Table:
-    rows = table("offline class", ">workloads", ">placed", ">left over", ">one more workload")
-    placed: dict[str, int] = {}
+def _offline(problem: SharingProblem, solution: SharingSolution) -> Grid:
+    placed = Counter[str]()
     for pair in solution.plan:
-        placed[pair.offline] = placed.get(pair.offline, 0) + pair.count
-    for work in problem.offline[:MOST_CLASSES]:
-        here = placed.get(work.name, 0)
-        rows.add_row(
-            text(work.name),
-            decimal(work.count),
-            decimal(here),
-            decimal(work.count - here),
-            _each(solution.certificate.offline.get(work.name, 0)),
-        )
-    return rows
+        placed[pair.offline] += pair.count
+    rows = [
+        [key_of(place), work.name, number(work.count), number(placed[work.name]),
+         number(work.count - placed[work.name]), number(work.priority),
+         _worth(solution.certificate.offline.get(work.name, 0))]
+        for place, work in enumerate(problem.offline)
+    ]  # fmt: skip
+    heads = ">#:9|offline class|>workloads|>placed|>left over|>priority:9|>one more workload"
+    return table("Offline classes", heads, rows, "more offline class")
 
 
-def _each(price: int) -> str:
-    """What one more of a class is worth at most, in GPU-equivalents."""
-    return f"+ {decimal(Fraction(price, FULL_WEIGHT), rounding=math.ceil)}" if price else "nothing"
+def _worth(price: int) -> Cell:
+    """Say what one more of a class is worth at most, in GPU-equivalents."""
+    return Cell(f"+ {_equivalents(price, up=True)}" if price else "nothing", price)
 
 
-def _more(rows: int, of: str) -> list[Text]:
-    more = rows - MOST_CLASSES
-    return [Text(f"... and {decimal(more)} more {of}")] if more > 0 else []
+def _proof(problem: SharingProblem, solution: SharingSolution, sources: tuple[str, ...]) -> Section:
+    parts: list[Part] = [
+        "A price on every class, such that no allowed pair is worth more than its two prices. "
+        "Then no plan is worth more than all prices together, each as often as its class "
+        f"counts: {_equivalents(solution.upper_bound, up=True)} GPU-equivalents. A price is "
+        "also the most that one more of its class is worth.",
+        "Plan, value and prices were rechecked from the files before this page was made, in "
+        "whole numbers. So can you; the independent checker shares no code with the package:",
+        recheck(*(sources or ("problem.json", "share.json"))),
+        f"SHA-256 of the problem: {problem.sha256}",
+    ]
+    return Section("proof", "The proof", parts, "web")

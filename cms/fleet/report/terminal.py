@@ -1,182 +1,278 @@
-"""Plans for the terminal: GPUs as bars of slices, services as a table, the bound in words."""
+"""Pages in a terminal: words, tables, and bars drawn with characters."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import groupby
+from dataclasses import replace
+from fractions import Fraction
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
+from rich.box import SIMPLE_HEAD
+from rich.cells import cell_len, set_cell_size
+from rich.style import Style
+from rich.table import Column as TableColumn
+from rich.table import Table
 from rich.text import Text
 
-from ...values.words import count, decimal, printable
-from ..serving.capacity import CapacityRule
-from ..serving.latency_rule import LatencyRule
-from ..serving.neighbours import NeighbourServing
-from ..serving.operating_point import mps_share
-from ..serving.time_sharing import SharedServing
-from .bars import Bar, bars, occupancy, widths_of
-from .drawing import draw
-from .promised import beside_one_another, between_classes, promised
-from .reasons import plan_reasons
-from .scarcity import scarcest_line, worth_line, worths
-from .services import services_table, tightest_line
-from .text_table import hanging, verdict_line
+from ...values.words import count, printable
+from .page import COLOURS, Bar, Bars, Box, Bullets, Section, Words, legend
+from .tables import Cell, Column, Grid
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from ...shortages.shortage import Growth, Shortage
-    from ..serving import Plan
+    from .page import Page, Part
 
-MOST_BARS = 16
-"""Distinct GPUs of one type of which a report draws all."""
-SHOWN_OF_MANY = 8
-"""Bars where there are more."""
+_WIDEST_SLICE, _NARROWEST_SLICE = 15, 4
+_BRIEF = 8  # columns; in fewer, a name would be cut to a letter or two
+_LEAST_FILL = 2  # columns; a shorter run of hatching looks like a slip of the keyboard
+_CAPTION = 46  # columns of the words after a bar on one line
+_LEAST_NAME = 8  # columns that a folded name has
+_MOST_ROWS = 120  # of a table in a picture
+_TONES = {
+    "head": "bold", "soft": "dim", "good": "green", "fair": "yellow", "bad": "bold red",
+    "best": "bold green", "open": "bold yellow",
+}  # fmt: skip
+# (line goes up, goes down, goes left, goes right)
+_JUNCTIONS = {
+    (False, True, False, True): "┌", (False, True, True, False): "┐",
+    (True, False, False, True): "└", (True, False, True, False): "┘",
+    (True, True, False, True): "├", (True, True, True, False): "┤",
+    (False, True, True, True): "┬", (True, False, True, True): "┴",
+    (True, True, True, True): "┼", (False, False, True, True): "─",
+}  # fmt: skip
 
 
-def plan_report(
-    plan: Plan,
-    title: str,
-    width: int,
-    shortage: Shortage | None = None,
-    growth: Growth | None = None,
-) -> list[RenderableType]:
-    """Describe a plan for a person.
+def render(page: Page, width: int, *, whole: bool = False) -> Iterator[RenderableType]:
+    """Yield what is to be printed, one after the other, in so many columns.
 
-    Parameters
-    ----------
-    plan : Plan
-    title : str
-        What is planned: a scenario's name, or the file of the services.
-    width : int
-        Columns of the terminal.
-    shortage : Shortage, optional
-        What would do, where there is no schedule.
-    growth : Growth, optional
-        How much all rates may grow on the plan's GPUs.
-
-    Returns
-    -------
-    list of renderable
-        To be printed one after the other with :class:`rich.console.Console`.
-
-    Examples
-    --------
-    >>> from rich.console import Console
-    >>> from cms import solve
-    >>> from cms.fleet.serving import OperatingPoint, Plan, Service, as_problem
-    >>> service = Service("chat", "bert", rate_rps=100, latency_limit_ms=400)
-    >>> point = OperatingPoint("bert", "a30-24gb", "2g.12gb", 1, 2, "60.5", 33)
-    >>> serving = as_problem([service], [point], ["a30-24gb"])
-    >>> plan = Plan(serving, solve(serving.problem))
-    >>> console = Console(width=60, color_system=None)
-    >>> for part in plan_report(plan, "chat", 60):
-    ...     console.print(part)  # doctest: +NORMALIZE_WHITESPACE
-    chat
-    1 service on a30-24gb, 99 % within the limit
-    ...
-    1 GPU, proved >= 1: optimal, proof checked
-    ...
+    As a whole it is what is drawn of the page, with bars and rows that a terminal leaves out.
     """
-    report: list[RenderableType] = [_heading(plan, title)]
-    if plan.answer.status == "infeasible":
-        why = plan_reasons(plan, shortage)
-        report += [Text(), hanging(*(("-", reason) for reason in why))]
-    drawn = bars(plan)
-    if drawn:
-        scarcity = "\n".join(_scarcity(plan))
-        report += [*_gpus(plan, drawn, width), Text(), *services_table(plan, width)]
-        if tightest := tightest_line(plan):
-            report.append(Text(f"\n{tightest}"))
-        if scarcity:
-            report.append(Text(f"\n{scarcity}"))
-    if growth is not None and (grows := growth.sentence("GPU", "rate")):
-        report.append(Text(f"\n{grows}"))
-    if drawn:
-        report.append(Text(f"\n{promised(plan.serving)}"))
-    report.append(verdict_line(plan.answer, "GPU"))
-    if left_open := between_classes(plan):
-        report.append(Text(left_open))
-    return report
+    if page.title or page.lead:
+        head = Text(printable(page.title), "bold")
+        lead = f"{chr(10) * bool(page.title)}{printable(page.lead)}" if page.lead else ""
+        yield head.append(lead, "not bold")
+    begun = bool(page.title or page.lead)
+    for section in page.sections:
+        if section.drawn if whole else section.only != "web":
+            yield from (parts := list(_section(section, width, whole, begun=begun)))
+            begun |= bool(parts)
+    for at, each in enumerate(page.end):
+        yield Text(f"{'' if at else chr(10)}{printable(each.text)}", _TONES.get(each.tone, ""))
 
 
-def _heading(plan: Plan, title: str) -> Text:
-    head = Text(printable(title), style="bold")
-    return head.append(f"\n{subject_line(plan)}", "not bold")
-
-
-def subject_line(plan: Plan) -> str:
-    """Say how many services a plan serves, on which GPUs, by which rule."""
-    serving = plan.serving
-    rule = f"rule {serving.rule_name}"
-    if isinstance(serving, SharedServing):
-        rule = f"{serving.sharing}"
-        if isinstance(serving, NeighbourServing):
-            rule += f"; {beside_one_another(serving)}"
-    elif isinstance(serving.rule, LatencyRule | CapacityRule):
-        rule = f"{serving.rule}"
-    free = sum(service.latency_limit_ms is None for service in serving.services)
-    if free == len(serving.services):
-        rule = "no service has a latency limit"
-    elif free:
-        rule += f" ({free:,} without a limit)"
-    keys = ", ".join(gpu.key for gpu in serving.gpus)
-    return f"{count(len(serving.services), 'service')} on {keys}, {rule}"
-
-
-def _gpus(plan: Plan, drawn: Sequence[Bar], width: int) -> Iterator[RenderableType]:
-    """Draw the GPUs of each type under a line that says how many there are."""
-    places = {service.name: place for place, service in enumerate(plan.serving.services)}
-    for gpu in plan.serving.gpus:
-        own = [bar for bar in drawn if bar.gpu == gpu.key]
-        if not own:
+def _section(section: Section, width: int, whole: bool, *, begun: bool) -> Iterator[RenderableType]:
+    last: object = None if begun else section
+    drawn: list[Bars] = []
+    for part in section.parts:
+        if not isinstance(part, str) and part.only == "web" and not (whole and part.kind == "bars"):
             continue
-        there = occupancy(gpu, own)
-        line = Text(f"\n{decimal(there.gpus)} x {printable(gpu.key)}", style="bold")
-        if there.cut:
-            line.append(
-                f", {there.compute:,} of {there.cut * gpu.compute_slices:,} compute and "
-                f"{there.memory:,} of {there.cut * gpu.memory_slices:,} memory slices serve",
-                "not bold",
-            )
-        if there.gpus > there.cut:
-            shared = decimal(there.gpus - there.cut) if there.cut else "all"
-            line.append(f", {shared} shared by MPS (a bar is 100 % of a GPU)", "not bold")
-        yield line
-        for _, alike in groupby(own, key=lambda bar: bar.slices):
-            group = list(alike)
-            shown = group if len(group) <= MOST_BARS else group[:SHOWN_OF_MANY]
-            yield draw(shown, places, width)
-            if rest := group[len(shown) :]:
-                gpus = count(sum(bar.count for bar in rest), "GPU")
-                yield Text(f"      ... and {count(len(rest), 'more layout')} on {gpus}", "dim")
-    note = f"width: {widths_of(drawn)}; p processes, b batch; /// no instance"
-    if any(cell.profile and not cell.service for bar in drawn for cell in bar.cells):
-        note += "; ░░░ idle"
-    if any(cell.slots for bar in drawn for cell in bar.cells):
-        note += "; ┊ in turn"
-    yield Text(f"      {note}", "dim")
+        if whole and isinstance(part, Grid):
+            if part.folded:
+                continue
+            part = replace(part, most=_MOST_ROWS)
+        if whole and isinstance(part, Bars) and part.size == "small":
+            part = replace(part, size="line")
+        if not isinstance(part, Bars) and drawn:
+            yield _key(drawn)
+            drawn = []
+        joined = isinstance(last, Words | str) and isinstance(part, Words | Bullets | str)
+        soft = isinstance(part, Words) and part.tone == "soft" and last is not None
+        bare = isinstance(part, Bars) and (
+            not part.head or (isinstance(last, Bars) and not part.note)
+        )
+        if part != "" and not (joined or soft or bare or last is section):
+            yield Text()
+        yield from _part(part, width)
+        if isinstance(part, Bars) and part.size != "small":
+            drawn.append(part)
+        last = part
+    if drawn:
+        yield _key(drawn)
 
 
-def _scarcity(plan: Plan) -> Iterator[str]:
-    if isinstance(plan.serving, NeighbourServing):  # prices of what slows and is slowed
+def _key(drawn: Sequence[Bars]) -> Text:
+    return Text(f"      {legend(drawn, '/// free', '░░░ idle', '### foreign')}", "dim")
+
+
+def _part(part: Part, width: int) -> Iterator[RenderableType]:
+    if isinstance(part, str):
+        yield Text(printable(part))
+    elif isinstance(part, Words):
+        yield Text(printable(part.text), _TONES.get(part.tone, ""))
+    elif isinstance(part, Bullets):  # sentences are folded under themselves
+        grid = Table.grid("", "", TableColumn(overflow="fold"), padding=(0, 2, 0, 0))
+        for first, second in part.items:
+            grid.add_row("", Text(printable(first), no_wrap=True), Text(printable(second)))
+        yield grid
+    elif isinstance(part, Grid):
+        yield from _grid(part, width)
+    elif isinstance(part, Bars):
+        yield from _bars(part, width)
+
+
+def _grid(grid: Grid, width: int) -> Iterator[RenderableType]:
+    rows, left = grid.part(grid.most)
+    columns = [at for at, column in enumerate(grid.columns) if column.rank < 9]
+    while True:
+        wide = [_width(grid.columns[at], [row[at] for row in rows]) for at in columns]
+        excess = sum(wide) + 2 * (len(columns) - 1) - width
+        rank = max((grid.columns[at].rank for at in columns), default=0)
+        if excess <= 0 or not rank:
+            break
+        columns = [at for at in columns if grid.columns[at].rank < rank]
+    result = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False, show_edge=False)
+    texts = [at for at in columns if not grid.columns[at].number]
+    named = max(texts, key=lambda at: wide[columns.index(at)], default=None)  # is folded
+    for at, own in zip(columns, wide, strict=True):
+        column = grid.columns[at]
+        # a number that is cut must not look whole
+        result.add_column(
+            column.name, justify="right" if column.number else "left", no_wrap=column.number,
+            overflow="ellipsis" if column.number else "fold",
+            max_width=max(_LEAST_NAME, own - excess) if at == named and excess > 0 else None,
+        )  # fmt: skip
+    for row in rows:
+        result.add_row(*(_cell(row[at]) for at in columns))
+    yield result
+    if left:
+        noun, _, more = grid.rest.partition("|")
+        yield Text(f"... and {count(left, noun)}{more}", "dim")
+
+
+def _width(column: Column, cells: Sequence[Cell]) -> int:
+    lines = [column.name, *(line for cell in cells for line in _shown(cell).split("\n"))]
+    return max(map(cell_len, lines))
+
+
+def _shown(cell: Cell) -> str:
+    text = "\n".join(printable(line) for line in cell.text.split("\n"))
+    return text if cell.place is None else f"{cell.place + 1} {text}".rstrip()
+
+
+def _cell(cell: Cell) -> Text:
+    if cell.place is None:
+        return Text(_shown(cell), _TONES.get(cell.tone, ""))
+    style = Style(color="#000000", bgcolor=COLOURS[cell.place % len(COLOURS)])
+    key = Text(str(cell.place + 1), style)
+    return (
+        key.append(f" {printable(cell.text)}", "not bold default on default") if cell.text else key
+    )
+
+
+def _bars(part: Bars, width: int) -> Iterator[RenderableType]:
+    if part.size == "small":
+        yield Text(f"      {printable(part.head)}", "dim")
         return
-    found = worths(plan.solution, plan.serving.problem)
-    if found is None:
+    if part.head:
+        yield Text(printable(part.head), "bold").append(printable(part.note), "not bold")
+    group: list[Bar] = []
+    for bar in part.bars:
+        if part.size == "line":
+            yield _line(bar, width)
+            continue
+        if group and bar.caption:  # those without words between them share their edges
+            yield _draw(group, width)
+            group = []
+        if bar.caption:
+            yield Text(f" {printable(bar.caption)}")
+        if not bar.caption or any(box.profile for box in bar.boxes):
+            group.append(bar)  # of a free GPU there is nothing to be seen
+    if group:
+        yield _draw(group, width)
+
+
+def _line(bar: Bar, width: int) -> Text:
+    line = Text(f"{bar.name:>9} ", "bold")
+    line.append_text(draw_line(bar, max(33, width - 10 - (_CAPTION if bar.caption else 0))))
+    line.append(f" {printable(bar.caption)}" if bar.caption else "", "not bold")
+    line.truncate(width, overflow="ellipsis")  # the console forgets what a text says of wrapping
+    return line
+
+
+def draw_line(bar: Bar, width: int) -> Text:
+    """Draw a bar on one line: the services' keys and names where their instances are."""
+    text, edges = Text(no_wrap=True, overflow="crop"), _edges(bar, width - 1)
+    for box, low, high in zip(bar.boxes, edges, edges[1:], strict=False):
+        if high > low:
+            text.append("│", "dim")
+            _append(text, box, high - low - 1, 1, box.sign, brief=high - low <= _BRIEF)
+    return text.append("│", "dim")
+
+
+def _edges(bar: Bar, room: int, widest: int = 10**6) -> list[int]:
+    """Return the columns of the edges of a bar's boxes; slices are equally wide if they can be."""
+    wide = max(_NARROWEST_SLICE * min(8, bar.slices), room)
+    if bar.slices <= _WIDEST_SLICE:
+        wide = bar.slices * min(widest, wide // bar.slices)
+    return [wide * box.start // bar.slices for box in bar.boxes] + [wide]
+
+
+def _draw(bars: Sequence[Bar], width: int) -> Text:
+    """Draw bars one below the other, in two lines each; on one line where they are too narrow."""
+    margin = max(5, *(len(bar.name) for bar in bars)) + 1
+    every = [_edges(bar, width - margin - 1, _WIDEST_SLICE) for bar in bars]
+    if any(low == high for edges in every for low, high in pairwise(edges)):
+        return Text("\n").join(_line(bar, width) for bar in bars)
+    text = Text(no_wrap=True, overflow="crop")
+    above: set[int] = set()
+    for bar, edges in zip(bars, every, strict=True):
+        text.append(" " * margin + _rule(above, set(edges)) + "\n", "dim")
+        for line in (0, 1):
+            text.append(("" if line else bar.name).rjust(margin - 1) + " ", "bold")
+            for box, (low, high) in zip(bar.boxes, pairwise(edges), strict=True):
+                text.append("│", "dim")
+                _append(text, box, high - low - 1, line, "" if line else box.sign)
+            text.append("│\n", "dim")
+        above = set(edges)
+    return text.append(" " * margin + _rule(above, set()), "dim")
+
+
+def _rule(above: set[int], below: set[int]) -> str:
+    right = max(above | below)
+    return "".join(
+        _JUNCTIONS[column in above, column in below, column > 0, column < right]
+        for column in range(right + 1)
+    )
+
+
+def _append(text: Text, box: Box, room: int, line: int, sign: str, *, brief: bool = False) -> None:
+    """Append a line of a box: its profile, or what it does; a sign goes to its right end."""
+    if room <= 0:  # a share of a few per cent in a narrow terminal: only its edge is seen
         return
-    yield worth_line(found, "GPU")
-    if line := scarcest(plan):
-        yield line
+    fill = {"free": "/", "foreign": "#"}.get(box.look, "░")
+    ground = _ground(box.place, bold=line == 1, italic=bool(box.state))
+    served = box.service is not None
+    if box.look == "free":
+        text.append(fill * room, "dim")
+    elif brief:
+        key = f"{box.place + 1}{sign}".center(room) if served else fill * (room - len(sign)) + sign
+        text.append(fit(key, room), ground if served else "dim")
+    elif box.slots:
+        head, past = fit(f" {box.profile} {box.point}", room), Fraction(0)
+        for slot in box.slots:  # each as wide as the time it takes
+            start, past = round(past * room), past + slot.share
+            end = round(past * room)
+            own = f"{'┊' if start else ' '}{slot.place + 1} {printable(slot.service)} {slot.point}"
+            text.append(fit(own, end - start) if line else head[start:end], _ground(slot.place))
+    else:
+        tail = f" {sign}" if sign and len(sign) + 1 < room else sign[:room]
+        label, room = f" {printable(box.doing) if line else box.profile}", room - len(tail)
+        if served and not line and cell_len(label) + len(box.point) + 1 <= room:
+            label += f" {box.point}"
+        if not served and cell_len(label) + 1 + _LEAST_FILL <= room:
+            label += " " + fill * (room - cell_len(label) - 1)
+        plain = "dim" if box.mark in ("", "kept") else ""
+        text.append(fit(label, room) + tail, ground if served else plain)
 
 
-def scarcest(plan: Plan) -> str:
-    """Name the instance that is worth most beyond its slices; empty if none is."""
-    found = worths(plan.solution, plan.serving.problem)
-    slices = {}
-    in_use = {group.gpu for group in plan.groups}
-    for block in () if found is None else found.shares:
-        key, profile = plan.serving.instance_of(block)
-        gpu = plan.serving.gpu_of(key)
-        if key in in_use and mps_share(profile) is None:
-            slices[block] = gpu.profile(profile).compute, gpu.compute_slices
-    return "" if found is None else scarcest_line(found, slices)
+def _ground(place: int, *, bold: bool = False, italic: bool = False) -> Style:
+    return Style(color="#000000", bgcolor=COLOURS[place % len(COLOURS)], bold=bold, italic=italic)
+
+
+def fit(text: str, width: int) -> str:
+    """Cut or fill a text to so many columns; an ellipsis says that something is missing."""
+    if cell_len(text) <= width:
+        return set_cell_size(text, width)
+    return set_cell_size(set_cell_size(text, width - 1).rstrip() + "…", width) if width > 0 else ""

@@ -1,191 +1,396 @@
-"""A transition in time, for the terminal: a row a GPU, and capacities against their floors."""
+"""Transitions: what happens when on each GPU, and how low each service's capacity gets."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import math
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from fractions import Fraction
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from rich.text import Text
-
-from ...values.words import count
-from ..deployment.transition.curves import capacity_curves
+from ...errors import InvalidOption
+from ...values.names import nearest
+from ...values.words import count, decimal, printable
+from ..deployment.observation.age import format_age
+from ..deployment.transition.checking import RECHECKED
+from ..deployment.transition.curves import capacity_curves, seconds_below, service_names
 from ..deployment.transition.durations import schedule
+from ..deployment.transition.folder import summary
 from ..deployment.transition.model import What
-from .text_table import table, text
-from .transition_gantt import Gantt
-from .transition_panels import rates_of
-from .transition_picture import transition_svg
-from .transition_text import Axis, chart, rows
-from .transition_words import (
-    chain_words,
-    clock,
-    durations_words,
-    headline,
-    keys_of,
-    short,
-    still_words,
-    untouched_words,
-)
+from .bars import names
+from .deployments import fleet_section
+from .page import COLOURS, TONES, Fact, Page, Part, Picture, Section, Words
+from .proofs import recheck
+from .tables import MOST_ROWS, Grid, key_of, number, table
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-    from fractions import Fraction
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
-    from rich.console import RenderableType
+    from ..deployment import Deployment, Wanted
+    from ..deployment.model import FleetGpu
+    from ..deployment.transition.curves import Curve
+    from ..deployment.transition.durations import Durations, Schedule
+    from ..deployment.transition.folder import Summary
+    from ..deployment.transition.model import Action, Transition
 
-    from ..deployment.transition.curves import Curve, Steps
-    from ..deployment.transition.durations import Durations
-    from ..deployment.transition.model import Transition
-
-__all__ = ["MOST_CHARTS", "MOST_LISTED", "MOST_ROWS", "transition_lines", "transition_svg"]
-
-MOST_ROWS = 64
-"""Rows of GPUs that the terminal shows."""
-MOST_CHARTS = 12
-"""Services whose capacity it draws: those that come nearest to their floors."""
-MOST_LISTED = 40
-"""Further ones of which it says the numbers."""
-_MEANT = {
-    What.CREATE: "+━ create", What.DELETE: "-┄ delete", What.RESTART: "~≈ restart in place",
-    What.REWRITE: "*═ rewrite the GPU", What.SWITCH: ">─ switch shares",
+_Drawn = TypeVar("_Drawn")
+#: What stands on an action, beside which no colour is needed.
+SIGNS = {What.CREATE: "+", What.DELETE: "-", What.RESTART: "~", What.REWRITE: "*",
+    What.SWITCH: ">",
 }  # fmt: skip
+_REPLACING = (What.RESTART, What.REWRITE)
+#: Rows of GPUs that are drawn.
+MOST_LANES = 160
+_MANY = 40  # rows, beyond which they are lower
+_NAMED = 5  # instances that are named
+#: Seconds between two ticks of the time axis.
+_TICKS = (1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1200, 1800, 3600, 7200, 14400, 28800, 86400)
 
 
-def transition_lines(
+def transition_page(
     transition: Transition,
+    title: str = "",
+    source: str = "",
     *,
     durations: Durations | None = None,
     max_parallel: int | None = None,
     by_node: bool = False,
     rates: Mapping[str, Sequence[tuple[Fraction, Fraction]]] | None = None,
-    width: int = 100,
-) -> list[RenderableType]:
-    """Describe for a person what happens when, if all takes as long as is assumed.
+    floor: str = "as listed",
+    timeline: bool = True,
+    notes: Iterable[str] = (),
+    where: str = "",
+) -> Page:
+    """Describe what happens when, if all takes as long as is assumed.
 
-    Parameters
-    ----------
-    transition : Transition
-    durations : Durations, optional
-        Of what actions are made of; without them assumed ones, and it says so.
-    max_parallel : int, optional
-        At most so many actions at once.
-    by_node : bool, default False
-        As in `schedule`: whether the tool drains nodes.
-    rates : Mapping of str to sequence of (number, number), optional
-        As in `transition_svg`.
-    width : int
-        Columns of the terminal.
-
-    Returns
-    -------
-    list of renderable
-        Some hundred lines at most, however large the fleet is: GPUs with the same rows are drawn
-        once, those without an action are named in one line.
-
-    Raises
-    ------
-    InvalidOption
-        If rates are of a service that is on neither side, or not in the order of time.
-
-    Examples
-    --------
-    >>> from fractions import Fraction
-    >>> from rich.console import Console
-    >>> from cms.fleet import OperatingPoint, Service, gpu
-    >>> from cms.fleet.deployment import Deployment, FleetGpu, FleetNode, Instance, Work
-    >>> from cms.fleet.deployment.transition import Action, Kept, Spare, Transition, What
-    >>> point = OperatingPoint("bert", "a30-24gb", "2g.12gb", 1, 2, 60, 33)
-    >>> held = Instance("2g.12gb", 0, Work("chat", point, Fraction(60)))
-    >>> empty = FleetGpu("a", 0, gpu("a30-24gb"))
-    >>> start, target = (
-    ...     Deployment((FleetNode("a", (card,)),), (Service("chat", "bert", 50),))
-    ...     for card in (empty, empty.with_instances([held]))
-    ... )
-    >>> action = Action(What.CREATE, "a", 0, adds=(held,))
-    >>> found = Transition(start, target, {}, (action,), Spare(0), Kept(0, 0, "checked"))
-    >>> console = Console(width=70, color_system=None)
-    >>> for part in transition_lines(found, width=70):
-    ...     console.print(part)  # doctest: +NORMALIZE_WHITESPACE
-    0 -> 1 GPU: 1 action in 1 step (1 created), 1 min 20 s; nothing stays; no spare GPU
-    <BLANKLINE>
-                      0 s         20 s         40 s         1 min
-                     ┌────────────┬────────────┬────────────┬───────────┬
-    a/0              │+1━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━
-    +━ create; numbers: the services below
-    Durations are assumed, not measured: create 1 min 20 s. Floors hold
-    whatever the durations are.
-    <BLANKLINE>
-    capacity (─ with ● at its lowest) and floor (┄)
-                      0 s         20 s         40 s         1 min
-                     ┌────────────┬────────────┬────────────┬───────────┬
-     1  chat 0 -> 60 items/s; lowest 0 at 0 s, no floor
-                  60 ┤                                                  ┌
-                     │                                                  │
-                     │                                                  │
-             floor 0 ┤●─────────────────────────────────────────────────┘
+    `rates`: by service, from when on, in seconds, how many requests per second come. `floor`: what
+    was asked for. `timeline`: whether a terminal shows when. `notes`, `where`: said besides.
     """
-    plan = schedule(transition, durations, max_parallel, by_node=by_node)
-    places = keys_of(transition)
-    known = rates_of(rates or {}, places)
-    report: list[RenderableType] = [Text(headline(transition, plan), "bold")]
-    gantt, curves = Gantt.of(transition, plan), capacity_curves(transition, plan)
-    if gantt.rows:
-        axis = Axis.of(gantt, width)
-        report += [Text(), axis.head(), *rows(gantt, axis, places, MOST_ROWS)]
-        if left := gantt.rows[MOST_ROWS:]:
-            more = sum(len(own) for row in left for own in row.spans)
-            gpus = count(sum(len(row.gpus) for row in left), "GPU")
-            report.append(Text(f"... and {count(more, 'more action')} on {gpus}", "dim"))
-    if line := untouched_words(gantt.untouched, max(60, 2 * width)):
-        report.append(Text(line, "dim"))
-    if gantt.rows:
-        report += [Text(each, "dim") for each in _notes(transition, gantt)]
-        report.append(Text(durations_words(transition, plan, durations, max_parallel), "dim"))
-        if line := chain_words(transition, plan, places):
-            report.append(Text(line, "dim"))
-        report += _capacities(curves, axis, places, known)
-    if line := still_words(curves):
-        report.append(Text(f"\n{line}"))
-    return report
+    timed: dict[str, Any] = {
+        "durations": durations, "max_parallel": max_parallel, "by_node": by_node,
+    }  # fmt: skip
+    plan, told = schedule(transition, **timed), summary(transition, floor=floor, **timed)
+    places = {name: place for place, name in enumerate(service_names(transition))}
+    for name in rates or {}:
+        if name not in places:
+            expected = f"expected one of {', '.join(places) or 'none'}"
+            raise InvalidOption(
+                f"rates are given for the service {name!r}{nearest(name, places)}; {expected}"
+            )
+    rows, untouched = rows_of(transition, plan)
+    curves = capacity_curves(transition, plan)
+    time: list[Part] = [_gantt(plan, rows, places, told.headline)] if rows else []
+    time += [_actions(transition, plan), *map(_soft, _timing(transition, plan, durations))]
+    time += [_soft(_untouched(untouched))] if untouched else []
+    way: list[Part] = [*notes]
+    if curves:
+        way.append(_services(transition, curves, told, places, rates or {}, timeline))
+        way.append(_soft(
+            "Capacities in requests/s; lowest: at no moment of any parallel execution less. The "
+            "floors hold in every execution, whatever the durations are."
+        ))  # fmt: skip
+    way.append(_soft(told.assumed))
+    fleets = [
+        replace(fleet_section(side, name, f"The GPUs {name}"), only="web", drawn=False)
+        for side, name in ((transition.start, "before"), (transition.target, "after"))
+    ]
+    sections = [
+        Section("time", "What happens when", time, "" if timeline else "web", drawn=True),
+        Section("services", "Services on the way", way, drawn=True),
+        *fleets,
+        _proof(transition, source),
+    ]
+    end = [Words(told.headline, "head"), *([Words(where)] if where else [])]
+    return Page(title, "", list(_facts(transition, plan)), sections, source, end)
 
 
-def _notes(transition: Transition, gantt: Gantt) -> Iterator[str]:
-    done = {action.what for action in transition.actions}
-    parts = [word for what, word in _MEANT.items() if what in done]
-    if any(action.is_temporary for action in transition.actions):
-        parts.append("t temporary")
-    if any(row.kept for row in gantt.rows):
-        parts.append("2= two instances stay")
-    yield f"{'; '.join(parts)}; numbers: the services below"
+def whole_gpus_words(found: Transition, to: Wanted | Deployment, actuator: str) -> Iterator[str]:
+    """Yield what repartitioning whole GPUs costs beside changing parts of them."""
+    from ..deployment.transition import saved_by_parts
+
+    if found.spare.least:
+        needed = count(found.spare.least, "spare GPU")
+        yield f"{actuator} needs {needed} at least: {found.spare.reason}"
+    if saved := saved_by_parts(found, to):
+        named = ", ".join(f"{card.name} {each}" for card, each in saved[:_NAMED])
+        more = f" and {len(saved) - _NAMED} more" if len(saved) > _NAMED else ""
+        yield (
+            f"{count(len(saved), 'instance')} that only --actuator nvidia-smi would keep, as it "
+            f"changes parts of GPUs: {named}{more}"
+        )
 
 
-def _capacities(
-    curves: Sequence[Curve], axis: Axis, places: dict[str, int], rates: Mapping[str, Steps]
-) -> list[RenderableType]:
-    """Draw the services that change, or whose rates are known.
+def _soft(text: str) -> Words:
+    return Words(text, "soft")
 
-    Of many, those that come nearest to their floors.
+
+def clock(seconds: Fraction) -> str:
+    """Write seconds for reading."""
+    if seconds < 60:
+        return f"{decimal(seconds)} s"
+    return format_age(timedelta(seconds=round(seconds)))
+
+
+def ticks(end: Fraction, most: int) -> tuple[Fraction, ...]:
+    """Return where a time axis has its ticks: at most so many after the one at 0."""
+    step = next((each for each in _TICKS if end <= each * most), None)
+    if step is None:
+        step = _TICKS[-1] * -(-end // (_TICKS[-1] * most))
+    return tuple(Fraction(at * step) for at in range(int(end // step) + 1))
+
+
+#: A floor is rounded up, a capacity down, so that neither flatters.
+_floor, _capacity = partial(decimal, rounding=math.ceil), partial(decimal, rounding=math.floor)
+
+
+def _timing(transition: Transition, plan: Schedule, durations: Durations | None) -> Iterator[str]:
+    takes: dict[What, set[Fraction]] = {}
+    for action, begin, end in zip(transition.actions, plan.begin_s, plan.end_s, strict=True):
+        takes.setdefault(action.what, set()).add(end - begin)
+    signs = [f"{sign} {what}" for what, sign in SIGNS.items() if what in takes]
+    signs += ["t temporary"] * any(action.is_temporary for action in transition.actions)
+    yield f"{'; '.join(signs)}; numbers and colours: the services"
+    parts = []
+    for what in (each for each in What if each in takes):
+        least, most = min(takes[what]), max(takes[what])
+        parts.append(f"{what} {f'{clock(least)} to ' if least < most else ''}{clock(most)}")
+    given = "assumed, not measured" if durations is None else "as given"
+    yield f"Durations are {given}: {', '.join(parts)}."
+
+
+def _untouched(untouched: Sequence[FleetGpu]) -> str:
+    empty = sum(card.is_empty for card in untouched)
+    used = [f"{decimal(len(untouched) - empty)} in use"] if empty < len(untouched) else []
+    held = ", ".join(used + [f"{decimal(empty)} empty"] * bool(empty))
+    where = names(((card.node, card.index) for card in untouched), 400)
+    return f"{count(len(untouched), 'GPU')} untouched ({held}): {where}"
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """An action in time."""
+
+    action: Action
+    begin: Fraction
+    end: Fraction
+
+    @property
+    def sign(self) -> str:
+        """What is done, as a letter: ``+``; with ``t`` where it is temporary."""
+        return SIGNS[self.action.what] + "t" * self.action.is_temporary
+
+    @property
+    def look(self) -> tuple[object, ...]:
+        """What is seen of it: equal for actions that are drawn alike."""
+        sides = (self.action.removes, self.action.adds)
+        parts = tuple(tuple((each.profile, each.work) for each in side) for side in sides)
+        return self.sign, parts, self.begin, self.end
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """GPUs with the same actions at the same time, and how many instances stay on each."""
+
+    gpus: list[FleetGpu]
+    spans: list[Span]
+    kept: int
+
+    @property
+    def times(self) -> int:
+        """How many GPUs there are."""
+        return len(self.gpus)
+
+    @property
+    def name(self) -> str:
+        """The GPUs in short."""
+        times = f"{self.times} × " if self.times > 1 else ""
+        return times + names((card.node, card.index) for card in self.gpus)
+
+
+def rows_of(transition: Transition, plan: Schedule) -> tuple[list[Row], list[FleetGpu]]:
+    """Sort the actions by GPU, equal rows together; and return the GPUs without an action.
+
+    What begins first is first.
     """
-    moving = [each for each in curves if each.changes or each.service in rates]
-    nearest = sorted(moving, key=lambda each: each.lowest / each.floor if each.floor else 10**9)
-    drawn = {each.service for each in nearest[:MOST_CHARTS]}
-    report: list[RenderableType] = []
-    if moving:
-        what = "capacity (─ with ● at its lowest) and floor (┄)"
-        if rates:
-            what = "capacity (─ with ● at its lowest), floor (┄) and what comes (·, × above it)"
-        report += [Text(f"\n{what}", "bold"), axis.head()]
-    for each in moving:
-        if each.service in drawn:
-            report += chart(each, axis, places[each.service], rates.get(each.service, ()))
-    if others := [each for each in moving if each.service not in drawn]:
-        result = table("further service", ">now", ">then", ">lowest", ">at", ">floor")
-        for each in others[:MOST_LISTED]:
-            numbers = (short(value, up=False) for value in (each.before, each.after, each.lowest))
-            result.add_row(
-                text(f"{places[each.service] + 1} {each.service}"), *numbers,
-                clock(each.lowest_s), short(each.floor, up=True),
-            )  # fmt: skip
-        report += [Text(), result]
-        if (left := len(others) - MOST_LISTED) > 0:
-            report.append(Text(f"... and {count(left, 'more service')}", "dim"))
-    return report
+    by_gpu: dict[tuple[str, int], list[Span]] = {}
+    for action, begin, end in zip(transition.actions, plan.begin_s, plan.end_s, strict=True):
+        by_gpu.setdefault(action.gpu, []).append(Span(action, begin, end))
+    alike: dict[object, Row] = {}
+    untouched = []
+    for card in transition.start.gpus():
+        spans = by_gpu.get((card.node, card.index))
+        if spans is None:
+            untouched.append(card)
+            continue
+        spans.sort(key=lambda each: (each.begin, each.end))
+        gone = Counter(each for span in spans for each in span.action.removes)
+        kept = len(card.instances) - (Counter(card.instances) & gone).total()
+        look = card.gpu.key, tuple(each.look for each in spans), kept
+        alike.setdefault(look, Row([], spans, kept)).gpus.append(card)
+    rows = sorted(alike.values(), key=lambda row: (row.spans[0].begin, row.spans[-1].end, row.name))
+    return rows, untouched
+
+
+def in_lanes(spans: Iterable[tuple[_Drawn, Any, Any]]) -> list[list[_Drawn]]:
+    """Put what is drawn from here to there, by its beginning, into lanes without overlap."""
+    lanes: list[list[_Drawn]] = []
+    ends: list[Any] = []
+    for span, begin, end in spans:
+        free = next((at for at, past in enumerate(ends) if past <= begin), None)
+        if free is None:
+            lanes.append([span])
+            ends.append(end)
+        else:
+            lanes[free].append(span)
+            ends[free] = end
+    return lanes
+
+
+def _actions(transition: Transition, plan: Schedule) -> Grid:
+    times = zip(transition.actions, plan.begin_s, plan.end_s, strict=True)
+    rows = [
+        [number(at), f"{action}{', temporary' * action.is_temporary}", number(begin, clock),
+         number(end, clock), ", ".join(str(before + 1) for before in action.after) or "-"]
+        for at, (action, begin, end) in enumerate(times, start=1)
+    ]  # fmt: skip
+    heads = ">#|action*|>begins|>ends|after"
+    return table("Every action, and what it waits for", heads, rows, "more action", folded=True)
+
+
+def _services(
+    transition: Transition, curves: Sequence[Curve], told: Summary, places: Mapping[str, int],
+    rates: Mapping[str, Sequence[tuple[Fraction, Fraction]]], timeline: bool,
+) -> Grid:  # fmt: skip
+    moves, end, rows = {each.service: each for each in told.services}, told.schedule.makespan_s, []
+    if len(curves) > MOST_ROWS:  # those that come nearest to their floors first
+        tiny = Fraction(1, 10**9)
+        curves = sorted(curves, key=lambda each: each.lowest / (each.floor or tiny))
+    for each in curves:
+        floor, own = transition.floors.get(each.service), moves[each.service]
+        low, coming = min(each.lowest, own.lowest_rps), rates.get(each.service, ())
+        most = max((rate for when, rate in coming if when <= end), default=None)
+        over = None if most is None else Fraction(seconds_below(each, coming, end))
+        rows.append([
+            key_of(places[each.service]), each.service,
+            *map(number, (own.kept, own.started, own.stopped)), number(each.before, _capacity),
+            number(low, _capacity, "bad" if low < each.floor else ""), number(each.lowest_s, clock),
+            number(each.floor if floor else None, _floor), number(each.after, _capacity),
+            floor.reason if floor else "none: it comes or goes",
+            *([number(most, _floor), number(over, clock)] if rates else []),
+        ])  # fmt: skip
+    # a terminal shows when, or only what becomes of each service
+    heads = (
+        ">#|service|>kept|>started|>stopped|>before/s:T|>lowest/s|>at:T|>floor/s|>after/s:T|"
+        f"floor is{'|>most come/s|>short for' * bool(rates)}"
+    ).replace(":T", ":1" if timeline else ":9")
+    rest = "more service|, further from their floors"
+    return table("Each service on the way", heads, rows, rest)
+
+
+def _facts(transition: Transition, plan: Schedule) -> Iterator[Fact]:
+    before, after = (len(side.used_gpus()) for side in (transition.start, transition.target))
+    yield Fact("GPUs", f"{decimal(before)} → {decimal(after)}", "in use before and after")
+    took = f"in {count(len(transition.steps), 'step')}, {clock(plan.makespan_s)}"
+    yield Fact("Actions", decimal(len(transition.actions)), took)
+    kept, spare = transition.kept, transition.spare
+    best = kept.count >= kept.most
+    most = "maximum" if best else f"at most {decimal(kept.most)}"
+    word = {"solver": ", claimed by the solver", "checked": ", proof checked"}.get(kept.proof, "")
+    yield Fact("Kept", count(kept.count, "instance"), most + word, "good" if best else "")
+    least = "proved: fewer do not suffice" if spare.is_least else f"at least {spare.least}"
+    note = least if spare.count else "none is needed"
+    yield Fact("Spare GPUs", decimal(spare.count), note, "good" if spare.is_least else "fair")
+
+
+def _proof(transition: Transition, source: str) -> Section:
+    said = f"Rechecked exactly from the file before this page was made: {'; '.join(RECHECKED)}."
+    parts: list[Part] = [said]
+    if transition.spare.least:
+        needed = count(transition.spare.least, "spare GPU")
+        parts.append(f"At least {needed}: {transition.spare.reason}.")
+    if borrowed := ", ".join(transition.spare.borrowed):
+        parts.append(f"Spare meanwhile: {borrowed}.")
+    return Section("proof", "The proof", [*parts, recheck(source or "transition.json")], "web")
+
+
+def _gantt(plan: Schedule, rows: Sequence[Row], places: Mapping[str, int], said: str) -> Picture:
+    lanes = [
+        (row, lane)
+        for row in rows[:MOST_LANES]
+        for lane in in_lanes((span, span.begin, span.end) for span in row.spans)
+    ]
+    pitch = 0.27 if len(lanes) <= _MANY else 0.2
+    high = 0.5 + pitch * len(lanes)
+
+    def draw(sheet: Figure) -> None:
+        wide, left = float(sheet.bbox.width / sheet.dpi), 2.2
+        axes = sheet.add_axes((left / wide, 0.1 / high, 0.97 - left / wide, 1 - 0.5 / high))
+        end = float(plan.makespan_s) or 1.0
+        axes.set(xlim=(0, end), ylim=(len(lanes) - 0.5, -0.5), yticks=[])
+        axes.xaxis.tick_top()
+        marks = ticks(plan.makespan_s, 8)
+        axes.set_xticks([float(tick) for tick in marks], [clock(tick) for tick in marks])
+        axes.grid(axis="x")
+        named: set[int] = set()
+        for y, (row, lane) in enumerate(lanes):
+            if id(row) not in named:
+                named.add(id(row))
+                _draw_name(axes, row, y, left - 0.1)
+            for span in lane:
+                _draw_span(axes, span, y, (0.97 * wide - left) / end, pitch, places)
+        if left_out := rows[MOST_LANES:]:
+            more = count(sum(len(row.spans) * row.times for row in left_out), "more action")
+            axes.set_xlabel(f"... and {more} on {count(sum(r.times for r in left_out), 'GPU')}")
+
+    return Picture(said, draw, high, wide=True)
+
+
+def _draw_name(axes: Axes, row: Row, y: float, room: float) -> None:
+    """Write the name of a row, cut in the middle: of names with numbers the end says most."""
+    from .figure import width_of
+
+    shown = name = printable(row.name) + (f" ({row.kept} kept)" if row.kept else "")
+    while len(shown) > 3 and width_of(shown, 8) > room:
+        half = (len(shown) - 2) // 2
+        shown = f"{name[:half]}…{name[-half:]}"
+    axes.annotate(shown, (0, y), (-4, 0), textcoords="offset points", ha="right", va="center",
+                  fontsize=8)  # fmt: skip
+
+
+def _draw_span(
+    axes: Axes, span: Span, y: float, inches: float, pitch: float, places: Mapping[str, int]
+) -> None:
+    """Draw an action: its colour, its hatching, its sign, and as many words as fit."""
+    from .figure import width_of
+
+    begin, wide = float(span.begin), max(float(span.end - span.begin), 0.12 / inches)
+    what, removes, adds = span.action.what, span.action.removes, span.action.adds
+    gone, come = (
+        list(dict.fromkeys(each.work.service for each in own if each.work is not None))
+        for own in (removes, adds)
+    )
+    new, old = (
+        COLOURS[places[own[0]] % len(COLOURS)] if own else "#e6e8eb" for own in (come or gone, gone)
+    )
+    leaving = wide if what is What.DELETE else wide / 3 * (bool(removes) and what in _REPLACING)
+    axes.barh(y, wide, 0.84, begin, color=new, edgecolor=TONES["ink"],
+              lw=1.8 if what is What.REWRITE else 0.7,
+              ls="--" if span.action.is_temporary else "-")  # fmt: skip
+    axes.barh(y, leaving, 0.84, begin, color=old, hatch="////", edgecolor="#ffffff", lw=0)
+    keys = ",".join(str(places[name] + 1) for name in come or gone)
+    if what is What.RESTART and gone and come:
+        keys = f"{places[gone[0]] + 1} → {places[come[0]] + 1}"
+    parts = adds or removes
+    named = f"{span.sign} {keys} {(come or gone)[0]} {parts[0].profile}" if come or gone else ""
+    size = 8 if pitch > 0.2 else 6.5
+    ground = {"fc": "#ffffff", "alpha": 0.7, "ec": "none", "pad": 0.6} if leaving else None
+    words = (named * (len(parts) == 1), f"{span.sign} {keys}", f"{span.sign}{keys}", span.sign)
+    for label in words:
+        if label and width_of(printable(label), size) < wide * inches - 0.06:
+            axes.text(begin + 0.04 / inches, y, printable(label), fontsize=size, va="center",
+                      color="#1b1f25", bbox=ground)  # fmt: skip
+            break

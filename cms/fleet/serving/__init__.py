@@ -17,8 +17,7 @@ from .neighbours import NeighbourServing
 from .operating_point import OperatingPoint
 from .parvagpu import PARVAGPU_MODELS, read_parvagpu_profiles, read_parvagpu_slo
 from .plan import GpuGroup, Instances, Plan, ServicePlan, Use
-from .plan_reading import plan_from_json, read_plan
-from .plan_writing import plan_to_json, write_plan
+from .plan_document import plan_from_json, plan_to_json, read_plan, write_plan
 from .posed import Served
 from .posing import as_problem
 from .promise import Promise

@@ -10,9 +10,10 @@ from typing import Any, TypeVar, cast
 from ...errors import InvalidProblem
 from ...files.numerals import number_in
 from ...files.source import StrPath
-from ...files.tables import Cell, TableRow, read_table, refuse_unknown_columns
+from ...files.tables import Cell, TableRow, read_table
 from .operating_point import COLD_START, OperatingPoint
 from .service import HEEDED, Service
+from .unknown_columns import refuse_unknown_columns
 
 __all__ = ["POINT_COLUMNS", "SERVICE_COLUMNS", "read_operating_points", "read_services"]
 

@@ -6,93 +6,43 @@ Imports what ``serving`` may, and ``testing``.
 from __future__ import annotations
 
 from ...referee.kinds import referee_of
-from .assignment import Assigned, NamedGpus, assign, assignment_faults, write_assignment
 from .bucketing import Buckets, buckets
-from .certificate import AssignmentPrices
-from .classes import OfflineClass, OnlineClass
-from .errors import GracefulExit, RestartTimes, Supervisor, error_handling
+from .certificate import AssignmentPrices, SharingReferee
+from .classes import OfflineClass, OnlineClass, sm_share, waited_priority
 from .files import (
     read_sharing_problem,
     read_sharing_solution,
     write_sharing_problem,
     write_sharing_solution,
 )
-from .monitor import MonitorState, MonitorTimes, monitor_step
-from .monitor_arrays import MonitorStates, monitor_signals, monitor_steps
-from .monitor_metrics import Metric, MonitorPreset, monitor_preset, monitor_signal, read_monitor
 from .plan import Pair, SharingPlan
 from .predictor import PredictedWeights, read_predictor, train_predictor, write_predictor
 from .problem import SharingProblem
-from .profiles import Profiles, probed, read_profiles
-from .protection import LaunchGate, MemoryQuota, Served, SharedDevice, slowdown_bound
-from .recheck import sharing_faults
-from .referee import SharingReferee
-from .share import share
-from .share_rule import sm_share
-from .solution import SharingIncumbent, SharingSolution
-from .tables import read_measured_pairs, read_named_gpus, read_offline, read_online
-from .waiting import waited_priority
+from .profiles import Profiles, probed, read_profiles, write_profiles
+from .solution import SharingIncumbent, SharingSolution, share, sharing_faults
+from .tables import (
+    Assigned,
+    NamedGpus,
+    assign,
+    read_measured_pairs,
+    read_named_gpus,
+    read_offline,
+    read_online,
+    write_assignment,
+)
 from .weights import MeasuredPair, Slowdown, TableWeights, table_weights
 
 referee_of.register(SharingProblem, SharingReferee)
 
 __all__ = [
-    "OnlineClass",
-    "OfflineClass",
-    "SharingProblem",
-    "sm_share",
-    "share",
-    "SharingSolution",
-    "SharingIncumbent",
-    "SharingPlan",
-    "Pair",
-    "AssignmentPrices",
-    "sharing_faults",
-    "MeasuredPair",
-    "table_weights",
-    "TableWeights",
-    "Slowdown",
-    "read_online",
-    "read_named_gpus",
-    "read_offline",
-    "waited_priority",
-    "read_measured_pairs",
-    "Profiles",
-    "read_profiles",
-    "probed",
-    "PredictedWeights",
-    "train_predictor",
-    "read_predictor",
-    "write_predictor",
-    "buckets",
-    "Buckets",
-    "NamedGpus",
-    "Assigned",
-    "assign",
-    "assignment_faults",
-    "write_assignment",
-    "read_sharing_problem",
-    "write_sharing_problem",
-    "read_sharing_solution",
-    "write_sharing_solution",
-    "MonitorTimes",
-    "MonitorState",
-    "monitor_step",
-    "Metric",
-    "monitor_signal",
-    "MonitorPreset",
-    "monitor_preset",
-    "read_monitor",
-    "MonitorStates",
-    "monitor_steps",
-    "monitor_signals",
-    "MemoryQuota",
-    "LaunchGate",
-    "SharedDevice",
-    "Served",
-    "slowdown_bound",
-    "error_handling",
-    "GracefulExit",
-    "Supervisor",
-    "RestartTimes",
-]
+    "OnlineClass", "OfflineClass", "SharingProblem", "sm_share",
+    "share", "SharingSolution", "SharingIncumbent", "SharingPlan", "Pair",
+    "AssignmentPrices", "sharing_faults",
+    "MeasuredPair", "table_weights", "TableWeights", "Slowdown",
+    "read_online", "read_named_gpus", "read_offline", "waited_priority", "read_measured_pairs",
+    "Profiles", "read_profiles", "write_profiles", "probed",
+    "PredictedWeights", "train_predictor", "read_predictor", "write_predictor",
+    "buckets", "Buckets", "NamedGpus", "Assigned", "assign", "write_assignment",
+    "read_sharing_problem", "write_sharing_problem",
+    "read_sharing_solution", "write_sharing_solution",
+]  # fmt: skip

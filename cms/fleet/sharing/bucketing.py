@@ -19,17 +19,10 @@ if TYPE_CHECKING:
 
 
 class Buckets(NamedTuple):
-    """Two problems with fewer classes, below and above the one with all activities told apart.
+    """Two problems with fewer classes, below and above the one with all activities told apart."""
 
-    Attributes
-    ----------
-    up : SharingProblem
-        Activities rounded up: what a plan of it is worth can be had.
-    down : SharingProblem
-        Activities rounded down: what no plan of it exceeds, no plan at all does.
-    """
-
-    up: SharingProblem
+    up: SharingProblem  #: Activities rounded up: what a plan of it is worth can be had.
+    #: Activities rounded down: what no plan of it exceeds, no plan at all does.
     down: SharingProblem
 
 
@@ -45,38 +38,9 @@ def buckets(
     """Round activities to whole steps, both ways; classes that are then alike become one.
 
     A plan of ``up`` is one for the true activities and worth no less there, and such a plan is one
-    of ``down`` and worth no less there, if no weight rises on the way. That is checked for every
-    class and workload.
-
-    Parameters
-    ----------
-    online : iterable of OnlineClass
-        Their own names are lost: a class of a problem is called by what tells it apart.
-    offline : iterable of OfflineClass
-    weights : callable
-        As for :class:`SharingProblem`; of the online class only its activity is another.
-    step : int, default 1
-        In whole per cent, 1 to 100.
-    margin, lowest_share : int
-        As for :class:`SharingProblem`.
-
-    Raises
-    ------
-    InvalidProblem
-        If a weight rises with activity, naming the pair; then roundings prove nothing.
-
-    Examples
-    --------
-    >>> from cms.fleet.sharing import share
-    >>> both = buckets(
-    ...     online=[OnlineClass("a30", count=1, sm_activity=a) for a in ("20.2", "20.9", "21.5")],
-    ...     offline=[OfflineClass("train", count=3)],
-    ...     weights=lambda gpu, work: int(10_000 * (90 - gpu.sm_activity)),
-    ... )
-    >>> [len(problem.online) for problem in both]
-    [2, 2]
-    >>> share(both.up).value, share(both.down).upper_bound
-    (2060000, 2090000)
+    of ``down`` and worth no less there, if no weight rises on the way: one that rises is refused.
+    Online classes lose their own names. A step is in whole per cent, 1 to 100; weights, of which
+    only activities differ, and the rest are as for :class:`SharingProblem`.
     """
     width = whole(step, "step", least=1)
     work = each_of(offline, OfflineClass, "offline")
@@ -93,8 +57,7 @@ def buckets(
         classes, places = merged([rounded(each, width, sign) for each in true])
         problem = posed(classes)
         rows = problem.weights[places]
-        rises = (rows > given) if end == "up" else (given > rows)
-        for row, column in np.argwhere(rises)[:1]:
+        for row, column in np.argwhere(sign * given > sign * rows)[:1]:
             raise InvalidProblem(
                 f"{work[column].name!r} beside {true[row].name!r} is worth "
                 f"{_shown(given[row, column])}, and {_shown(rows[row, column])} with its activity "
@@ -107,26 +70,17 @@ def buckets(
 def rounded(gpus: OnlineClass, width: int, sign: int) -> OnlineClass:
     """Return a class with its activity on a whole step: below it, or above if the sign is -1."""
     steps = sign * (sign * gpus.sm_activity // width)
-    return _again(gpus, gpus.count, min(Fraction(100), steps * Fraction(width)))
-
-
-def _again(gpus: OnlineClass, count: int, activity: Fraction) -> OnlineClass:
-    return OnlineClass(
-        gpus.device, count=count, sm_activity=activity, memory_mib=gpus.memory_mib,
-        memory_total_mib=gpus.memory_total_mib, model=gpus.model,
-        slowdown_limit=gpus.slowdown_limit, running=gpus.running,
-    )  # fmt: skip
+    return gpus.again(count=gpus.count, sm_activity=min(Fraction(100), steps * Fraction(width)))
 
 
 def merged(classes: Sequence[OnlineClass]) -> tuple[list[OnlineClass], list[int]]:
     """Return one class for all that are alike, and which one each has become."""
     counts: dict[OnlineClass, int] = {}
-    keys = [_again(each, 0, each.sm_activity) for each in classes]
+    keys = [each.again(count=0) for each in classes]
     for key, each in zip(keys, classes, strict=True):
         counts[key] = counts.get(key, 0) + each.count
     at = {key: place for place, key in enumerate(counts)}
-    merged = [_again(key, count, key.sm_activity) for key, count in counts.items()]
-    return merged, [at[key] for key in keys]
+    return [key.again(count=count) for key, count in counts.items()], [at[key] for key in keys]
 
 
 def _shown(weight: int) -> str:

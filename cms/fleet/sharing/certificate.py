@@ -1,8 +1,8 @@
-"""Prices of both sides: what proves that no plan is worth more, in exact integers."""
+"""Prices that prove that no plan is worth more, and who judges what is claimed, in integers."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
@@ -10,66 +10,35 @@ import numpy as np
 
 from ...certificate.certificate import Proved
 from ...errors import InvalidCertificate, InvalidProblem
-from ...values.frozen import FrozenMap
+from ...referee.kinds import First
+from ...running.stopping import never
+from ...schedule.faults import Violation
+from ...solving.rough_prices import rough_certificates
+from ...values.frozen import FrozenMap, Immutable
 from ...values.names import checked_names, nearest
 from ...values.numbers import shown, whole
+from .plan import SharingPlan
 from .problem import FORBIDDEN, SharingProblem
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from numpy.typing import NDArray
+
+    from ...plugin.registry import NamedProblem
 
 #: Pairs looked at between two looks at the clock.
 _AT_ONCE = 1 << 20
 
 
-class AssignmentPrices:
+class AssignmentPrices(Immutable):
     """A price on every class such that no allowed pair is worth more than its two prices.
 
     A plan is then worth at most ``sum(count * price)`` over all classes: what its pairs are worth,
-    their prices are, and no class takes part more often than it counts.
+    their prices are, and no class takes part more often than it counts. Prices are by name, each >=
+    0, in the unit of the weights; a class that is left out has the price 0.
 
-    Parameters
-    ----------
-    online, offline : Mapping of str to int
-        By name, each >= 0, in the unit of the weights; a class that is left out has the price 0.
-
-    Attributes
-    ----------
-    online, offline : FrozenMap
-        Without zeros.
-
-    Raises
-    ------
-    InvalidCertificate
-        If a name or a price is none.
-
-    Notes
-    -----
     Some prices prove exactly what the best plan is worth (the pairs form a bipartite graph, whose
-    matrix is totally unimodular). ``proofs_checks/assignment.py`` checks this by machine.
-
-    References
-    ----------
-    Kuhn: The Hungarian method for the assignment problem, Naval Research Logistics Quarterly 2,
-    1955, 83-97, doi:10.1002/nav.3800020109.
-
-    Examples
-    --------
-    >>> from cms.fleet.sharing import OfflineClass, OnlineClass
-    >>> problem = SharingProblem(
-    ...     online=[OnlineClass("a30", count=2, sm_activity=50, name="gpu")],
-    ...     offline=[OfflineClass("train", count=5)],
-    ...     weights=[[400_000]],
-    ... )
-    >>> AssignmentPrices({"gpu": 400_000}, {}).upper_bound(problem)
-    800000
-    >>> AssignmentPrices({"gpu": 399_999}, {}).upper_bound(problem)
-    Traceback (most recent call last):
-        ...
-    cms.errors.InvalidCertificate: 'train' beside 'gpu' is worth 400000, more than their prices \
-399999 + 0
+    matrix is totally unimodular; Kuhn: The Hungarian method for the assignment problem, 1955,
+    doi:10.1002/nav.3800020109). ``proofs_checks/assignment.py`` checks this by machine.
     """
 
     __slots__ = ("offline", "online")
@@ -82,42 +51,18 @@ class AssignmentPrices:
 
     @classmethod
     def of_offline(cls, problem: SharingProblem, prices: Sequence[int]) -> AssignmentPrices:
-        """Return the prices that hold beside some of the offline classes, least on the online side.
+        """Return the prices that hold beside any prices >= 0 of the offline classes.
 
-        Any prices >= 0 will do: an online class then costs what the best workload on it is worth
-        beyond its price.
-
-        Examples
-        --------
-        >>> from cms.fleet.sharing import OfflineClass, OnlineClass
-        >>> problem = SharingProblem(
-        ...     online=[OnlineClass("a30", count=2, sm_activity=50, name="gpu")],
-        ...     offline=[OfflineClass("train", count=5)],
-        ...     weights=[[400_000]],
-        ... )
-        >>> dict(AssignmentPrices.of_offline(problem, [150_000]).online)
-        {'gpu': 250000}
+        An online class costs what the best workload on it is worth beyond its price.
         """
         v = np.array(prices, dtype=np.int64)
         left = np.where(problem.weights == FORBIDDEN, 0, problem.weights - v)
-        u = left.max(axis=1, initial=0).tolist()
-        return cls(
-            {gpus.name: price for gpus, price in zip(problem.online, u, strict=True) if price},
-            {
-                work.name: int(price)
-                for work, price in zip(problem.offline, v.tolist(), strict=True)
-                if price
-            },
-        )
+        u = left.max(axis=1, initial=0)
+        sides = (problem.online, u.tolist()), (problem.offline, v.tolist())
+        return cls(*({c.name: p for c, p in zip(*side, strict=True) if p} for side in sides))
 
     def upper_bound(self, problem: SharingProblem) -> int:
-        """Return what no plan exceeds, by these prices.
-
-        Raises
-        ------
-        InvalidCertificate
-            If they do not hold; the message names the pair.
-        """
+        """Return what no plan exceeds, by these prices; InvalidCertificate if they do not hold."""
         self._refuse_breach(problem, None)
         return self._total(problem)
 
@@ -128,20 +73,9 @@ class AssignmentPrices:
         stopped: Callable[[], bool] | None = None,
         undisturbed: int = 0,
     ) -> Proved | None:
-        """Return the bound on the loss, which is what the driver minimises; None if stopped.
+        """Return the bound on the loss, which the driver minimises; None if `stopped` said so.
 
-        Parameters
-        ----------
-        problem : SharingProblem
-        stopped : callable, optional
-            Asked again and again; once it is true, the check is given up.
-        undisturbed : int, default 0
-            Numbers looked at before it is asked first.
-
-        Raises
-        ------
-        InvalidCertificate
-            If the prices do not hold.
+        It is asked again and again, after so many numbers undisturbed.
         """
         if not self._refuse_breach(problem, stopped, undisturbed):
             return None
@@ -187,12 +121,6 @@ class AssignmentPrices:
     def __hash__(self) -> int:
         return hash((self.online, self.offline))
 
-    def __setattr__(self, name: str, value: object) -> None:
-        raise AttributeError(f"AssignmentPrices are immutable: {name!r} cannot be set")
-
-    def __delattr__(self, name: str) -> None:
-        raise AttributeError(f"AssignmentPrices are immutable: {name!r} cannot be deleted")
-
     def __reduce__(self) -> tuple[Any, ...]:
         return AssignmentPrices, (dict(self.online), dict(self.offline))
 
@@ -209,11 +137,11 @@ def _prices(given: Any, what: str) -> FrozenMap[str, int]:
         names = checked_names(given, what)
     except InvalidProblem as fault:
         raise InvalidCertificate(str(fault)) from None
-    values: Iterable[int] = (
-        whole(price, f"the price of {what} {name!r}", least=0, error=InvalidCertificate)
+    values = {
+        name: whole(price, f"the price of {what} {name!r}", least=0, error=InvalidCertificate)
         for name, price in zip(names, given.values(), strict=True)
-    )
-    return FrozenMap({name: price for name, price in zip(names, values, strict=True) if price})
+    }
+    return FrozenMap({name: price for name, price in values.items() if price})
 
 
 def _column(
@@ -228,3 +156,76 @@ def _column(
             )
         found[places[name]] = min(price, most)
     return found
+
+
+class SharingReferee:
+    """Judges what is claimed about a :class:`cms.fleet.SharingProblem`."""
+
+    schedules = SharingPlan
+    certificates = (AssignmentPrices,)
+    step = Fraction(1)
+    limited = False  # to share nothing is a plan
+
+    def __init__(self, problem: SharingProblem) -> None:
+        self._problem, self._most = problem, problem.most
+
+    def first(self) -> First:
+        """Return a price of every workload at its best GPU; the empty plan if that is 0."""
+        problem = self._problem
+        best = problem.weights.max(axis=0, initial=0).tolist()
+        named = {each.name: w for each, w in zip(problem.offline, best, strict=True) if w}
+        if not self._most:
+            return First(AssignmentPrices({}, named), Fraction(0), schedule=SharingPlan())
+        by_gpus = AssignmentPrices.of_offline(problem, [0] * len(best))
+        if not by_gpus.upper_bound(problem):  # no GPU that takes anybody
+            return First(by_gpus, Fraction(self._most), schedule=SharingPlan())
+        return First(AssignmentPrices({}, named), Fraction(0))
+
+    def cost(self, schedule: SharingPlan) -> Fraction:
+        """Return what a plan is worth less than if every workload were where it is worth most."""
+        return Fraction(self._most - self._problem.value(schedule))
+
+    def faults(self, schedule: SharingPlan) -> Iterator[Violation]:
+        """Iterate over unknown classes, forbidden pairs, and classes that are used too often."""
+        problem = self._problem
+        used: tuple[dict[str, int], dict[str, int]] = ({}, {})
+        for pair in schedule:
+            where = f"the pair {pair.online!r} and {pair.offline!r}"
+            known = True
+            for name, places, kind in (
+                (pair.online, problem.online_index, "online class"),
+                (pair.offline, problem.offline_index, "offline class"),
+            ):
+                if name not in places:
+                    known = False
+                    has = f"the {kind} {name!r}, which the problem does not have"
+                    yield Violation(kind, where, has, f"a known one{nearest(name, places)}")
+            if known and problem.weight(pair.online, pair.offline) is None:
+                yield Violation("pair", where, f"{shown(pair.count)} workloads", "0: forbidden")
+            for name, count in zip((pair.online, pair.offline), used, strict=True):
+                count[name] = count.get(name, 0) + pair.count
+        for gpus in problem.online:
+            if (n := used[0].get(gpus.name, 0)) > gpus.count:
+                needs = f"at most {shown(gpus.count)}: one a GPU"
+                where = f"online class {gpus.name!r}"
+                yield Violation("online", where, f"{shown(n)} workloads", needs)
+        for work in problem.offline:
+            if (n := used[1].get(work.name, 0)) > work.count:
+                needs = f"at most {shown(work.count)}"
+                where = f"offline class {work.name!r}"
+                yield Violation("offline", where, f"{shown(n)} workloads placed", needs)
+
+    @staticmethod
+    def edge_problems() -> tuple[tuple[NamedProblem, ...], tuple[NamedProblem, ...]]:
+        """Return what the conformance suite tries algorithms on: small problems, and large ones."""
+        from .edge_problems import SHARING_CROWDS, SHARING_EDGE_PROBLEMS
+
+        return SHARING_EDGE_PROBLEMS, SHARING_CROWDS
+
+
+@rough_certificates.register(SharingProblem)
+def rough_sharing(
+    problem: SharingProblem, stopped: Callable[[], bool] = never
+) -> tuple[AssignmentPrices]:
+    """Price every GPU at its best workload: what is known first prices the workloads."""
+    return (AssignmentPrices.of_offline(problem, [0] * len(problem.offline)),)

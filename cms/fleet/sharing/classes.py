@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from fractions import Fraction
+from typing import Any
 
-from ...errors import InvalidProblem
+from ...errors import InvalidOption, InvalidProblem
 from ...values.names import checked_name
 from ...values.numbers import Number, exact, shown, whole
 
@@ -13,59 +14,25 @@ from ...values.numbers import Number, exact, shown, whole
 FULL_WEIGHT = 10**6
 #: Weights stay below 2^40, so that sums along any path of prices fit into int64.
 HIGHEST_PRIORITY = 10**6
+#: Steps in which waiting counts, in each scale: so classes stay few.
+WAITING_STEPS = 4
 
 
 @dataclass(frozen=True, slots=True, init=False)
 class OnlineClass:
-    """GPUs that are alike: in device, in what runs on them online, in what that leaves.
+    """GPUs that are alike: in device, in what runs on them online, in what that leaves."""
 
-    Parameters
-    ----------
-    device : str
-        The device's name, such as ``a100-80gb``.
-    count : int
-        So many GPUs, >= 0.
-    sm_activity : number
-        Of the online side, in per cent of the SMs, 0 to 100; shares round it up.
-    memory_mib : number, default 0
-        What the online side occupies, in MiB.
-    memory_total_mib : number, optional
-        What the device has, in MiB; None if nobody asks for memory.
-    model : str, default ""
-        What runs online, as tables of measured pairs call it.
-    slowdown_limit : number, optional
-        How many times slower its requests may become, >= 1; None for no limit.
-    running : str, optional
-        The offline class that runs there now, where that is known.
-    name : str, optional
-        By default what tells it apart: device, activity, model, memory, limit, what runs.
-
-    Raises
-    ------
-    InvalidProblem
-        Naming the class and the value at fault.
-
-    Examples
-    --------
-    >>> online = OnlineClass("a100-80gb", count=600, sm_activity="22.5", slowdown_limit="1.2")
-    >>> online.name
-    'a100-80gb 22.5%, limit 1.2'
-    >>> OnlineClass("a100-80gb", count=1, sm_activity="0.225")
-    Traceback (most recent call last):
-        ...
-    cms.errors.InvalidProblem: sm_activity of online class 'a100-80gb 0.225%' is 0.225, which \
-looks like a fraction; expected per cent: 22.5
-    """
-
-    name: str
-    count: int
-    device: str
+    name: str  #: By default what tells it apart: device, activity, model, memory, limit, what runs.
+    count: int  #: Of GPUs
+    device: str  #: Its name, such as ``a100-80gb``
+    #: Of the online side, in per cent of the SMs, 0 to 100; shares round it up.
     sm_activity: Fraction
-    memory_mib: Fraction
-    memory_total_mib: Fraction | None
-    model: str
+    memory_mib: Fraction  #: What the online side occupies
+    memory_total_mib: Fraction | None  #: What the device has; None if nobody asks for memory.
+    model: str  #: What runs online, as tables of measured pairs call it
+    #: How many times slower its requests may become, >= 1; None for no limit.
     slowdown_limit: Fraction | None
-    running: str | None
+    running: str | None  #: The offline class that runs there now, where that is known
 
     def __init__(
         self,
@@ -81,18 +48,18 @@ looks like a fraction; expected per cent: 22.5
         name: str | None = None,
     ) -> None:
         device = checked_name(device, "device")
+        of = f"of an online class of {device!r}"
         model = checked_name(model, "model") if model else ""
         running = None if running is None else checked_name(running, "offline class")
-        activity = exact(sm_activity, f"sm_activity of an online class of {device!r}")
-        memory = exact(memory_mib, f"memory_mib of an online class of {device!r}")
-        limit = None
-        if slowdown_limit is not None:
-            limit = exact(slowdown_limit, f"slowdown_limit of an online class of {device!r}")
+        activity = exact(sm_activity, f"sm_activity {of}")
+        memory = exact(memory_mib, f"memory_mib {of}")
+        limit = None if slowdown_limit is None else exact(slowdown_limit, f"slowdown_limit {of}")
         if name is None:
-            parts = [f"{device} {shown(activity)}%", model]
-            parts += [f"{shown(memory)} MiB" if memory else ""]
-            parts += ["" if limit is None else f"limit {shown(limit)}"]
-            parts += ["" if running is None else f"running {running}"]
+            parts = (
+                f"{device} {shown(activity)}%", model, f"{shown(memory)} MiB" if memory else "",
+                "" if limit is None else f"limit {shown(limit)}",
+                "" if running is None else f"running {running}",
+            )  # fmt: skip
             name = ", ".join(part for part in parts if part)
         name = checked_name(name, "online class")
         of = f"of online class {name!r}"
@@ -117,50 +84,26 @@ looks like a fraction; expected per cent: 22.5
                     f"memory_mib {of} is {shown(memory)}; expected at most its memory_total_mib, "
                     f"{shown(total)}"
                 )
-        put = object.__setattr__
-        put(self, "name", name)
-        put(self, "count", whole(count, f"count {of}", least=0))
-        put(self, "device", device)
-        put(self, "sm_activity", activity)
-        put(self, "memory_mib", memory)
-        put(self, "memory_total_mib", total)
-        put(self, "model", model)
-        put(self, "slowdown_limit", limit)
-        put(self, "running", running)
+        number = whole(count, f"count {of}", least=0)
+        values = name, number, device, activity, memory, total, model, limit, running
+        for field, value in zip(fields(self), values, strict=True):
+            object.__setattr__(self, field.name, value)
+
+    def again(self, **changed: Any) -> OnlineClass:
+        """Return the class with some parameters changed, called by what then tells it apart."""
+        own = {field.name: getattr(self, field.name) for field in fields(self)[1:]}
+        return OnlineClass(**{**own, **changed})
 
 
 @dataclass(frozen=True, slots=True, init=False)
 class OfflineClass:
-    """Offline workloads that are alike: each wants a share of one GPU beside an online service.
-
-    Parameters
-    ----------
-    name : str
-    count : int
-        So many workloads, >= 0.
-    memory_mib : number, default 0
-        What one of them needs, in MiB.
-    model : str, optional
-        As tables of measured pairs call it; by default the name.
-    priority : number, default 1
-        How much its throughput counts, > 0, at most a million.
-
-    Raises
-    ------
-    InvalidProblem
-        Naming the class and the value at fault.
-
-    Examples
-    --------
-    >>> OfflineClass("resnet50-train", count=900, memory_mib=12_000).most_weight
-    1000000
-    """
+    """Offline workloads that are alike: each wants a share of one GPU beside an online service."""
 
     name: str
     count: int
-    memory_mib: Fraction
-    model: str
-    priority: Fraction
+    memory_mib: Fraction  #: What one of them needs
+    model: str  #: As tables of measured pairs call it; by default the name.
+    priority: Fraction  #: How much its throughput counts, > 0, at most a million
 
     def __init__(
         self,
@@ -178,12 +121,12 @@ class OfflineClass:
             raise InvalidProblem(
                 f"priority {of} is {shown(weight)}; expected a number > 0 and <= {HIGHEST_PRIORITY}"
             )
-        put = object.__setattr__
-        put(self, "name", name)
-        put(self, "count", whole(count, f"count {of}", least=0))
-        put(self, "memory_mib", exact(memory_mib, f"memory_mib {of}"))
-        put(self, "model", name if model is None else checked_name(model, "model"))
-        put(self, "priority", weight)
+        values = (
+            name, whole(count, f"count {of}", least=0), exact(memory_mib, f"memory_mib {of}"),
+            name if model is None else checked_name(model, "model"), weight,
+        )  # fmt: skip
+        for field, value in zip(fields(self), values, strict=True):
+            object.__setattr__(self, field.name, value)
 
     @property
     def most_weight(self) -> int:
@@ -192,19 +135,7 @@ class OfflineClass:
 
 
 def misfit(online: OnlineClass, offline: OfflineClass) -> bool:
-    """Whether a workload's memory does not fit beside the online side.
-
-    Raises
-    ------
-    InvalidProblem
-        If nobody knows what memory the device has.
-
-    Examples
-    --------
-    >>> gpu = OnlineClass("a30", count=1, sm_activity=5, memory_mib=9, memory_total_mib=24)
-    >>> [misfit(gpu, OfflineClass("x", count=1, memory_mib=need)) for need in (15, 16)]
-    [False, True]
-    """
+    """Whether a workload's memory does not fit beside the online side."""
     if not offline.memory_mib:
         return False
     if online.memory_total_mib is None:
@@ -213,3 +144,47 @@ def misfit(online: OnlineClass, offline: OfflineClass) -> bool:
             f"class {online.name!r} has no memory_total_mib; give what its device has"
         )
     return online.memory_mib + offline.memory_mib > online.memory_total_mib
+
+
+def sm_share(activity: Number, margin: int, lowest: int, *, clamp: bool = False) -> int:
+    """Return the share of the SMs that offline work may have beside an online activity.
+
+    It is what activity, rounded up, and margin leave, in whole per cent; 0, so nobody, if that is
+    below the lowest share, or that one all the same where it is to clamp: busy GPUs then have less
+    free than the margin. It never rises with activity or margin. The activity is best a high
+    quantile of the time until shares change.
+
+    Examples
+    --------
+    >>> sm_share("22.5", margin=10, lowest=5)
+    67
+    """
+    part = exact(activity, "activity")
+    if part > 100:
+        raise InvalidProblem(f"activity is {shown(part)}; expected per cent, 0 to 100")
+    checked_percent(margin, "margin")
+    checked_percent(lowest, "lowest share")
+    left = 100 + (-part.numerator // part.denominator) - margin
+    if left >= lowest:
+        return max(left, 0)
+    return lowest if clamp else 0
+
+
+def checked_percent(value: object, what: str) -> int:
+    """Return a whole number from 0 to 100, or raise InvalidProblem."""
+    number = whole(value, what, least=0)
+    if number > 100:
+        raise InvalidProblem(f"{what} is {shown(number)}; expected whole per cent, 0 to 100")
+    return number
+
+
+def waited_priority(priority: Number, waiting: Number, scale: Number) -> Fraction:
+    """Return priority x (1 + waiting / scale), with the quotient rounded down to quarters.
+
+    It is a priority like any other: matching stays exact, with a proof for these weights. Waiting
+    and scale are in the same unit.
+    """
+    of, waited, unit = exact(priority, "priority"), exact(waiting, "waiting"), exact(scale, "scale")
+    if unit == 0:
+        raise InvalidOption(f"scale is {shown(unit)}; expected a time > 0")
+    return of + of * (WAITING_STEPS * waited // unit) / WAITING_STEPS

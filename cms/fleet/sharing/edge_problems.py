@@ -35,50 +35,29 @@ def _crowd(classes: int, gpus: int) -> SharingProblem:
     return posed([gpus] * classes, [gpus] * classes, rows)
 
 
-#: Losses are against every workload at its best GPU.
-SHARING_EDGE_PROBLEMS = (
-    edge("sharing_nobody", "no class at all: 0", lambda: posed([], [], []), 0),
-    edge("sharing_no_gpu", "no GPU: all is lost", lambda: posed([], [3], []), 0),
-    edge("sharing_gpus_of_no_count", "a class of 0 GPUs", lambda: posed([0], [3], [[5]]), 15),
-    edge("sharing_no_work", "no workload", lambda: posed([3], [], [[]]), 0),
-    edge("sharing_forbidden", "the only pair is forbidden", lambda: posed([3], [3], [[-1]]), 0),
-    edge("sharing_worthless", "the only pair is worth nothing", lambda: posed([3], [3], [[0]]), 0),
-    edge("sharing_one_pair", "one pair of classes", lambda: posed([2], [5], [[7]]), 21),
-    edge(
-        "sharing_crossed",
-        "the best pair alone is worth 10, the two others 18",
-        lambda: posed([1, 1], [1, 1], [[10, 9], [9, -1]]),
-        1,
-    ),
-    edge(
-        "sharing_ties",
-        "everything is worth the same",
-        lambda: posed([2, 3], [3, 4], [[5, 5], [5, 5]]),
-        10,
-    ),
-    edge(
-        "sharing_chain",
-        "an exchange of four GPUs is needed",
-        lambda: posed(
-            [1] * 4,
-            [1] * 4,
-            [[9, 8, -1, -1], [-1, 8, 7, -1], [-1, -1, 7, 6], [9, -1, -1, 5]],
-        ),
-        0,
-    ),
-    edge(
-        "sharing_vast",
-        "10^12 GPUs and more workloads",
-        lambda: posed([10**12, 10**12], [10**12, 3 * 10**12], [[10**6, 10**6], [10**6, 1]]),
-        2 * 10**18,
-    ),
+_CHAIN = [[9, 8, -1, -1], [-1, 8, 7, -1], [-1, -1, 7, 6], [9, -1, -1, 5]]
+_VAST = [10**12, 10**12], [10**12, 3 * 10**12], [[10**6, 10**6], [10**6, 1]]
+#: By name: what is at the edge, the problem, and the loss against every workload at its best GPU.
+_EDGES: dict[str, tuple[str, tuple[list[int], list[int], list[list[int]]], int]] = {
+    "nobody": ("no class at all: 0", ([], [], []), 0),
+    "no_gpu": ("no GPU: all is lost", ([], [3], []), 0),
+    "gpus_of_no_count": ("a class of 0 GPUs", ([0], [3], [[5]]), 15),
+    "no_work": ("no workload", ([3], [], [[]]), 0),
+    "forbidden": ("the only pair is forbidden", ([3], [3], [[-1]]), 0),
+    "worthless": ("the only pair is worth nothing", ([3], [3], [[0]]), 0),
+    "one_pair": ("one pair of classes", ([2], [5], [[7]]), 21),
+    "crossed": ("the best pair alone is worth 10", ([1, 1], [1, 1], [[10, 9], [9, -1]]), 1),
+    "ties": ("everything is worth the same", ([2, 3], [3, 4], [[5, 5], [5, 5]]), 10),
+    "chain": ("an exchange of four GPUs is needed", ([1] * 4, [1] * 4, _CHAIN), 0),
+    "vast": ("10^12 GPUs and more workloads", _VAST, 2 * 10**18),
+}
+SHARING_EDGE_PROBLEMS = tuple(
+    edge(f"sharing_{name}", title, partial(posed, *parts), loss)
+    for name, (title, parts, loss) in _EDGES.items()
 )
-
 SHARING_CROWDS = (
     NamedProblem(
-        name="sharing_crowd",
-        title="500 online and 500 offline classes",
-        source="the conformance suite of cms; random, seeded",
-        make=partial(_crowd, 500, 40),
+        name="sharing_crowd", title="500 online and 500 offline classes",
+        source="the conformance suite of cms; random, seeded", make=partial(_crowd, 500, 40),
     ),
-)
+)  # fmt: skip

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Mapping
+from typing import Annotated, Any, ClassVar, Literal, Self
 
-from ...files.documents import check_head, head, number_to_json, read_document, write_document
-from ...files.node import Node
+from ...files import fields as f
+from ...files import model as m
+from ...files.documents import parse_document, write_document
+from ...files.parsed import Parsed
 from ...files.source import StrPath
 from ...solving.solution import Proof, Status, StopReason
 from .certificate import AssignmentPrices
@@ -16,15 +18,195 @@ from .problem import FORBIDDEN, SharingProblem
 from .solution import SharingIncumbent, SharingSolution
 
 PROBLEM, SOLUTION = "cms-sharing-problem", "cms-sharing-solution"
-_ONLINE = (
-    *("name", "count", "device", "sm_activity", "memory_mib", "memory_total_mib", "model"),
-    *("slowdown_limit", "running", "weights"),
-)
-_OFFLINE = ("name", "count", "memory_mib", "model", "priority")
-_SOLUTION = (
-    *("format", "schema", "problem_sha256", "status", "proof", "stop_reason", "method", "seconds"),
-    *("value", "upper_bound", "gap", "plan", "certificate", "history"),
-)
+_OnlineName = Annotated[str, f.name("online class")]
+_OfflineName = Annotated[str, f.name("offline class")]
+
+
+class _OfflinePart(m.Part):
+    MAKES: ClassVar[Any] = OfflineClass
+    name: _OfflineName
+    count: f.Count
+    memory_mib: f.Exact
+    model: Annotated[str, f.name("model")]
+    priority: f.Exact
+
+    def build(self) -> OfflineClass:
+        """Build the class."""
+        told = dict(self)
+        return OfflineClass(told.pop("name"), **told)
+
+
+class _OnlinePart(m.Part):
+    name: _OnlineName
+    count: f.Count
+    device: Annotated[str, f.name("device")]
+    sm_activity: f.Exact
+    memory_mib: f.Exact
+    memory_total_mib: f.Exact | None
+    model: f.Text
+    slowdown_limit: f.Exact | None
+    running: _OfflineName | None
+    weights: tuple[f.Count | None, ...]
+
+    def build(self) -> tuple[OnlineClass, tuple[int | None, ...]]:
+        """Build the class, and its weights."""
+        told = dict(self)
+        weights = told.pop("weights")
+        return OnlineClass(told.pop("device"), **told), weights
+
+    @classmethod
+    def from_object(cls, value: tuple[OnlineClass, list[int]], **other: Any) -> Self:
+        """Describe a class and its weights."""
+        own, row = value
+        told = {key: getattr(own, key) for key in cls.model_fields if key != "weights"}
+        return cls.from_fields(weights=[None if w == FORBIDDEN else w for w in row], **told)
+
+
+class SharingProblemDocument(m.Document):
+    """A problem of sharing, one class a line."""
+
+    KIND: ClassVar[str] = PROBLEM
+    margin: f.Count
+    lowest_share: f.Count
+    offline: tuple[Annotated[OfflineClass, m.Built(_OfflinePart)], ...]
+    online: tuple[Annotated[Any, m.Built(_OnlinePart)], ...]
+
+    def build(self) -> SharingProblem:
+        """Build the problem; a pair that memory or the share forbids has no weight."""
+        for index, (_, row) in enumerate(self.online):
+            if len(row) != (width := len(self.offline)):
+                what = f"{{}} has {len(row)} entries"
+                raise f.refusal(f"{width} entries", "online", index, "weights", what=what)
+        rows = [[FORBIDDEN if w is None else w for w in row] for _, row in self.online]
+        problem = SharingProblem(
+            online=[own for own, _ in self.online], offline=self.offline, weights=rows,
+            margin=self.margin, lowest_share=self.lowest_share,
+        )  # fmt: skip
+        for index, given in enumerate(problem.weights.tolist()):
+            for place, weight in enumerate(given):
+                if weight == FORBIDDEN != rows[index][place]:
+                    why = "null: no share is left there, or the memory does not fit"
+                    raise f.refusal(why, "online", index, "weights", place)
+        return problem
+
+    @classmethod
+    def from_object(cls, value: SharingProblem, **other: Any) -> Self:
+        """Describe a problem."""
+        online = zip(value.online, value.weights.tolist(), strict=True)
+        return cls.from_fields(
+            margin=value.margin, lowest_share=value.lowest_share, offline=value.offline,
+            online=[*online],
+        )  # fmt: skip
+
+
+class _IncumbentPart(m.Part):
+    MAKES: ClassVar[Any] = SharingIncumbent
+    seconds: f.Seconds
+    value: f.Count
+    upper_bound: f.Count
+    source: f.Text
+
+
+class _PairPart(m.Part):
+    online: _OnlineName
+    offline: _OfflineName
+    count: f.AtLeastOne
+    share: f.Count
+
+
+class _CertificatePart(m.Part):
+    problem_sha256: f.Sha256
+    online: dict[_OnlineName, f.Count]
+    offline: dict[_OfflineName, f.Count]
+
+
+class SharingSolutionDocument(m.Document):
+    """A solution of a problem of sharing, one pair of classes a line."""
+
+    KIND: ClassVar[str] = SOLUTION
+    problem_sha256: f.Sha256
+    status: Literal[Status.OPTIMAL, Status.FEASIBLE]
+    proof: Literal[Proof.CHECKED, Proof.NONE]
+    stop_reason: StopReason
+    method: f.Text
+    seconds: f.Seconds
+    value: f.Count
+    upper_bound: f.Count
+    gap: f.AnyWhole
+    plan: tuple[_PairPart, ...]
+    certificate: _CertificatePart
+    history: tuple[Annotated[SharingIncumbent, m.Built(_IncumbentPart)], ...]
+
+    def build(self, problem: SharingProblem | None = None) -> SharingSolution:
+        """Build the solution of a problem; its parts must agree."""
+        assert problem is not None
+        for at, digest in (
+            (("problem_sha256",), self.problem_sha256),
+            (("certificate", "problem_sha256"), self.certificate.problem_sha256),
+        ):
+            if digest != problem.sha256:
+                raise f.refusal(f"{problem.sha256}, the SHA-256 of the problem", *at)
+        told = dict(self)
+        del told["gap"]
+        prices = self.certificate.online, self.certificate.offline
+        told |= {"plan": self._plan(problem), "certificate": AssignmentPrices(*prices)}
+        solution = SharingSolution(**told)
+        if self.gap != solution.gap:
+            raise f.refusal(f"{solution.gap}, the upper bound less the value", "gap")
+        is_optimal = self.status == Status.OPTIMAL
+        wanted = Proof.CHECKED if is_optimal else Proof.NONE
+        if self.proof != wanted:
+            raise f.refusal(f'"{wanted}", since the status is "{self.status}"', "proof")
+        if self.stop_reason is StopReason.PROVED and self.proof != Proof.CHECKED:
+            raise f.refusal("another reason, since nothing is proved", "stop_reason")
+        if is_optimal != (solution.gap == 0):
+            raise f.refusal(f"the other one, since the gap is {solution.gap}", "status")
+        self._refuse_disorder()
+        return solution
+
+    def _plan(self, problem: SharingProblem) -> SharingPlan:
+        counts: dict[tuple[str, str], int] = {}
+        for index, part in enumerate(self.plan):
+            f.refuse_unknown(
+                part.online, "online class", problem.online_index, "plan", index, "online"
+            )
+            share = problem.shares[problem.online_index[part.online]]
+            if part.share != share:
+                why = f"the share of online class {part.online!r}"
+                raise f.refusal(f"{share}, {why}", "plan", index, "share")
+            if (pair := (part.online, part.offline)) in counts:
+                what = "{} is about a pair that is there already"
+                raise f.refusal(None, "plan", index, what=what)
+            counts[pair] = part.count
+        return SharingPlan(counts)
+
+    def _refuse_disorder(self) -> None:
+        """Values rise and bounds fall."""
+        for index, line in enumerate(self.history[1:], 1):
+            before = self.history[index - 1]
+            if line.value < before.value:
+                why = f"at least {before.value}, as in the line before"
+                raise f.refusal(why, "history", index, "value")
+            if line.upper_bound > before.upper_bound:
+                why = f"at most {before.upper_bound}, as in the line before"
+                raise f.refusal(why, "history", index, "upper_bound")
+
+    @classmethod
+    def describe(cls, problem: SharingProblem, solution: SharingSolution) -> Self:
+        """Describe a solution, with the share that each pair gets."""
+        own = ("plan", "certificate")
+        told = {key: getattr(solution, key) for key in cls.model_fields if key not in own}
+        plan = [
+            _PairPart.from_fields(
+                **pair._asdict(), share=problem.shares[problem.online_index[pair.online]]
+            )
+            for pair in solution.plan
+        ]
+        prices = solution.certificate
+        certificate = _CertificatePart.from_fields(
+            problem_sha256=solution.problem_sha256, online=prices.online, offline=prices.offline
+        )
+        return cls.from_fields(plan=plan, certificate=certificate, **told)
 
 
 def read_sharing_problem(path: StrPath) -> SharingProblem:
@@ -49,7 +231,7 @@ def read_sharing_problem(path: StrPath) -> SharingProblem:
     >>> read_sharing_problem(path) == problem
     True
     """
-    return sharing_problem_from_json(read_document(path, PROBLEM))
+    return sharing_problem_from_json(parse_document(path))
 
 
 def write_sharing_problem(problem: SharingProblem, path: StrPath) -> None:
@@ -105,7 +287,7 @@ def read_sharing_solution(path: StrPath, problem: SharingProblem) -> SharingSolu
     >>> read_sharing_solution(path, problem).plan.placed
     0
     """
-    return sharing_solution_from_json(read_document(path, SOLUTION), problem)
+    return sharing_solution_from_json(parse_document(path), problem)
 
 
 def write_sharing_solution(
@@ -142,45 +324,21 @@ def write_sharing_solution(
 
 def sharing_problem_to_json(problem: SharingProblem) -> dict[str, Any]:
     """Turn a problem into the document that :func:`sharing_problem_from_json` reads."""
-    return {
-        **head(PROBLEM),
-        "margin": problem.margin,
-        "lowest_share": problem.lowest_share,
-        "offline": [
-            {
-                "name": work.name,
-                "count": work.count,
-                "memory_mib": number_to_json(work.memory_mib),
-                "model": work.model,
-                "priority": number_to_json(work.priority),
-            }
-            for work in problem.offline
-        ],
-        "online": [
-            {
-                "name": gpus.name,
-                "count": gpus.count,
-                "device": gpus.device,
-                "sm_activity": number_to_json(gpus.sm_activity),
-                "memory_mib": number_to_json(gpus.memory_mib),
-                "memory_total_mib": _optional(gpus.memory_total_mib),
-                "model": gpus.model,
-                "slowdown_limit": _optional(gpus.slowdown_limit),
-                "running": gpus.running,
-                "weights": [None if w == FORBIDDEN else w for w in row.tolist()],
-            }
-            for gpus, row in zip(problem.online, problem.weights, strict=True)
-        ],
-    }
+    return SharingProblemDocument.from_object(problem).to_json()
 
 
-def sharing_problem_from_json(document: Node | Mapping[str, Any]) -> SharingProblem:
+def sharing_solution_to_json(problem: SharingProblem, solution: SharingSolution) -> dict[str, Any]:
+    """Turn a solution into the document that :func:`sharing_solution_from_json` reads."""
+    return SharingSolutionDocument.describe(problem, solution).to_json()
+
+
+def sharing_problem_from_json(document: Parsed | Mapping[str, Any]) -> SharingProblem:
     """Turn a parsed document into a problem of sharing.
 
     Parameters
     ----------
-    document : Node or Mapping
-        With a node, errors have the line and column of the file it was read from.
+    document : Parsed or Mapping
+        Of a parsed one, errors have the line and column of the file it was read from.
 
     Raises
     ------
@@ -188,98 +346,19 @@ def sharing_problem_from_json(document: Node | Mapping[str, Any]) -> SharingProb
         Naming the class and the value at fault; a pair with a weight that memory, or a missing
         share, forbids is one.
     """
-    node = document if isinstance(document, Node) else Node(document)
-    check_head(node, PROBLEM)
-    fields = node.object(("format", "schema", "margin", "lowest_share", "offline", "online"))
-    offline = [_offline(entry) for entry in fields["offline"].array()]
-    rows: list[list[Node]] = []
-    online = []
-    for entry in fields["online"].array():
-        parts = entry.object(_ONLINE)
-        entry.about = f"online class {parts['name'].shown}"
-        online.append(_online(entry, parts))
-        rows.append(list(parts["weights"].array(len(offline))))
-    weights = [
-        [FORBIDDEN if each.value is None else each.integer() for each in row] for row in rows
-    ]
-    problem = node.build(
-        SharingProblem,
-        online=online,
-        offline=offline,
-        weights=weights,
-        margin=fields["margin"].integer(),
-        lowest_share=fields["lowest_share"].integer(),
-    )
-    for row, given in zip(rows, problem.weights.tolist(), strict=True):
-        for each, weight in zip(row, given, strict=True):
-            if weight == FORBIDDEN and each.value is not None:
-                raise each.wrong("null: no share is left there, or the memory does not fit")
-    return problem
-
-
-def _offline(entry: Node) -> OfflineClass:
-    parts = entry.object(_OFFLINE)
-    entry.about = f"offline class {parts['name'].shown}"
-    return entry.build(
-        OfflineClass,
-        parts["name"].name("offline class"),
-        count=parts["count"].integer(),
-        memory_mib=parts["memory_mib"].number(),
-        model=parts["model"].name("model"),
-        priority=parts["priority"].number(),
-    )
-
-
-def _online(entry: Node, parts: Mapping[str, Node]) -> OnlineClass:
-    return entry.build(
-        OnlineClass,
-        parts["device"].name("device"),
-        count=parts["count"].integer(),
-        sm_activity=parts["sm_activity"].number(),
-        memory_mib=parts["memory_mib"].number(),
-        memory_total_mib=parts["memory_total_mib"].or_null(Node.number),
-        model=parts["model"].text(),
-        slowdown_limit=parts["slowdown_limit"].or_null(Node.number),
-        running=parts["running"].or_null(lambda it: it.name("offline class")),
-        name=parts["name"].name("online class"),
-    )
-
-
-def sharing_solution_to_json(problem: SharingProblem, solution: SharingSolution) -> dict[str, Any]:
-    """Turn a solution into the document that :func:`sharing_solution_from_json` reads."""
-    return {
-        **head(SOLUTION),
-        "problem_sha256": solution.problem_sha256,
-        "status": solution.status.value,
-        "proof": solution.proof.value,
-        "stop_reason": solution.stop_reason.value,
-        "method": solution.method,
-        "seconds": solution.seconds,
-        "value": solution.value,
-        "upper_bound": solution.upper_bound,
-        "gap": solution.gap,
-        "plan": [
-            {**pair._asdict(), "share": problem.shares[problem.online_index[pair.online]]}
-            for pair in solution.plan
-        ],
-        "certificate": {
-            "problem_sha256": solution.problem_sha256,
-            "online": dict(solution.certificate.online),
-            "offline": dict(solution.certificate.offline),
-        },
-        "history": [line._asdict() for line in solution.history],
-    }
+    found: SharingProblem = m.build(SharingProblemDocument, document)
+    return found
 
 
 def sharing_solution_from_json(
-    document: Node | Mapping[str, Any], problem: SharingProblem
+    document: Parsed | Mapping[str, Any], problem: SharingProblem
 ) -> SharingSolution:
     """Turn a parsed document into a solution.
 
     Parameters
     ----------
-    document : Node or Mapping
-        With a node, errors have the line and column of the file it was read from.
+    document : Parsed or Mapping
+        Of a parsed one, errors have the line and column of the file it was read from.
     problem : SharingProblem
 
     Raises
@@ -287,86 +366,5 @@ def sharing_solution_from_json(
     FileError
         Naming the value at fault.
     """
-    node = document if isinstance(document, Node) else Node(document)
-    check_head(node, SOLUTION)
-    fields = node.object(_SOLUTION)
-    for digest in (fields["problem_sha256"], *_digest(fields["certificate"])):
-        digest.agree(problem.sha256, "the SHA-256 of the problem")
-    certificate = fields["certificate"].object(("problem_sha256", "online", "offline"))
-    prices = [
-        {name: price.integer() for name, price in certificate[side].names(f"{side} class")}
-        for side in ("online", "offline")
-    ]
-    solution = SharingSolution(
-        status=Status(fields["status"].one_of((Status.OPTIMAL, Status.FEASIBLE))),
-        proof=Proof(fields["proof"].one_of((Proof.CHECKED, Proof.NONE))),
-        stop_reason=StopReason(fields["stop_reason"].one_of(list(StopReason))),
-        method=fields["method"].text(),
-        seconds=_seconds(fields["seconds"]),
-        plan=_plan(fields["plan"], problem),
-        value=fields["value"].integer(),
-        upper_bound=fields["upper_bound"].integer(),
-        certificate=AssignmentPrices(*prices),
-        history=tuple(_lines(fields["history"])),
-        problem_sha256=problem.sha256,
-    )
-    fields["gap"].agree(solution.gap, "the upper bound less the value")
-    wanted = Proof.CHECKED if solution.status is Status.OPTIMAL else Proof.NONE
-    if solution.proof is not wanted:
-        raise fields["proof"].wrong(f'"{wanted}", since the status is "{solution.status}"')
-    if solution.stop_reason is StopReason.PROVED and solution.proof is not Proof.CHECKED:
-        raise fields["stop_reason"].wrong("another reason, since nothing is proved")
-    if (solution.status is Status.OPTIMAL) != (solution.gap == 0):
-        raise fields["status"].wrong(f"the other one, since the gap is {solution.gap}")
-    return solution
-
-
-def _digest(certificate: Node) -> Iterator[Node]:
-    yield certificate.object(("problem_sha256", "online", "offline"))["problem_sha256"]
-
-
-def _plan(node: Node, problem: SharingProblem) -> SharingPlan:
-    counts: dict[tuple[str, str], int] = {}
-    for entry in node.array():
-        parts = entry.object(("online", "offline", "count", "share"))
-        online = parts["online"].name("online class")
-        if online not in problem.online_index:
-            raise parts["online"].wrong("an online class of the problem")
-        share = problem.shares[problem.online_index[online]]
-        parts["share"].agree(share, f"the share of online class {online!r}")
-        pair = online, parts["offline"].name("offline class")
-        if pair in counts:
-            raise entry.error(f"{entry.label} is about a pair that is there already")
-        counts[pair] = parts["count"].integer(minimum=1)
-    return node.build(SharingPlan, counts)
-
-
-def _lines(node: Node) -> Iterator[SharingIncumbent]:
-    before: SharingIncumbent | None = None
-    for entry in node.array():
-        parts = entry.object(("seconds", "value", "upper_bound", "source"))
-        line = SharingIncumbent(
-            _seconds(parts["seconds"]),
-            parts["value"].integer(),
-            parts["upper_bound"].integer(),
-            parts["source"].text(),
-        )
-        if before is not None and line.value < before.value:
-            raise parts["value"].wrong(f"at least {before.value}, as in the line before")
-        if before is not None and line.upper_bound > before.upper_bound:
-            raise parts["upper_bound"].wrong(f"at most {before.upper_bound}, as in the line before")
-        before = line
-        yield line
-
-
-def _seconds(node: Node) -> float:
-    if isinstance(node.value, str):
-        raise node.wrong("a JSON number", "write it without quotes")
-    try:
-        return float(node.number())
-    except OverflowError:
-        raise node.wrong("a time in seconds") from None
-
-
-def _optional(value: Any) -> int | str | None:
-    return None if value is None else number_to_json(value)
+    found: SharingSolution = m.build(SharingSolutionDocument, document, problem=problem)
+    return found

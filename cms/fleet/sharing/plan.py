@@ -7,7 +7,7 @@ from typing import Any, ClassVar, NamedTuple
 
 from ...errors import InvalidProblem, InvalidSchedule
 from ...schedule.schedule import Excerpt
-from ...values.frozen import FrozenMap
+from ...values.frozen import FrozenMap, Immutable
 from ...values.names import checked_name
 from ...values.numbers import shown, whole
 
@@ -20,28 +20,13 @@ class Pair(NamedTuple):
     count: int  # type: ignore[assignment]
 
 
-class SharingPlan:
+class SharingPlan(Immutable):
     """How many GPUs of each online class take a workload of each offline class; immutable.
 
     Parameters
     ----------
     counts : Mapping of (str, str) to int
         By the names of the two classes, each >= 1. Without any, no GPU is shared.
-
-    Attributes
-    ----------
-    counts : FrozenMap
-
-    Raises
-    ------
-    InvalidSchedule
-        If it is no such mapping.
-
-    Examples
-    --------
-    >>> plan = SharingPlan({("quiet", "train"): 3})
-    >>> list(plan), plan.placed
-    ([Pair(online='quiet', offline='train', count=3)], 3)
     """
 
     __slots__ = ("counts",)
@@ -61,14 +46,12 @@ class SharingPlan:
             if not (isinstance(pair, tuple) and len(pair) == 2):
                 raise InvalidSchedule(f"counts has the key {pair!r}; expected a pair of names")
             try:
-                names = (
-                    checked_name(pair[0], "online class"),
-                    checked_name(pair[1], "offline class"),
-                )
+                online = checked_name(pair[0], "online class")
+                offline = checked_name(pair[1], "offline class")
             except InvalidProblem as fault:
                 raise InvalidSchedule(str(fault)) from None
-            what = f"the count of {names[1]!r} on {names[0]!r}"
-            table[names] = whole(count, what, least=1, error=InvalidSchedule)
+            what = f"the count of {offline!r} on {online!r}"
+            table[online, offline] = whole(count, what, least=1, error=InvalidSchedule)
         object.__setattr__(self, "counts", FrozenMap(table))
 
     def __iter__(self) -> Iterator[Pair]:
@@ -81,10 +64,7 @@ class SharingPlan:
 
     def excerpt(self, most: int) -> Excerpt:
         """Return at most so many pairs for a printed solution."""
-        rows = [
-            (shown(pair.count), pair.online, pair.offline)
-            for pair, _ in zip(self, range(most), strict=False)
-        ]
+        rows = [(shown(pair.count), pair.online, pair.offline) for pair in [*self][:most]]
         more = len(self.counts) - len(rows)
         return Excerpt(("GPUs", "online", "offline"), rows, f"... and {more} more" if more else "")
 
@@ -93,12 +73,6 @@ class SharingPlan:
 
     def __hash__(self) -> int:
         return hash(self.counts)
-
-    def __setattr__(self, name: str, value: object) -> None:
-        raise AttributeError(f"SharingPlan is immutable: {name!r} cannot be set")
-
-    def __delattr__(self, name: str) -> None:
-        raise AttributeError(f"SharingPlan is immutable: {name!r} cannot be deleted")
 
     def __reduce__(self) -> tuple[Any, ...]:
         return SharingPlan, (dict(self.counts),)

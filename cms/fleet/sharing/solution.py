@@ -1,12 +1,17 @@
-"""The answer of ``share``: a checked plan, a checked upper bound, and how they came about."""
+"""``share`` and its answer: a checked plan and a checked upper bound; whether an answer holds."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+from ...errors import InvalidCertificate, InvalidOption
+from ...plugin.registry import algorithm_of
+from ...referee.kinds import check
+from ...schedule.faults import Violation
+from ...solving.driver import Arguments
 from ...solving.solution import (
     GROUPS_SHOWN,
     Incumbent,
@@ -16,24 +21,23 @@ from ...solving.solution import (
     StopReason,
     printed,
 )
+from ...solving.solve import run_checked
+from ...values.frozen import FrozenMap
 from ...values.numbers import shown
 from .certificate import AssignmentPrices
 from .classes import FULL_WEIGHT
 from .plan import SharingPlan
 from .problem import SharingProblem
 
+if TYPE_CHECKING:
+    from ...plugin.algorithm import Algorithm
+    from ...solving.driver import CancelEvent
+
+_NO_OPTIONS: Mapping[str, object] = FrozenMap()
+
 
 class SharingIncumbent(NamedTuple):
-    """A line of the history: values never fall along it, upper bounds never rise.
-
-    Attributes
-    ----------
-    seconds : float
-    value, upper_bound : int
-        In millionths, as in :class:`SharingSolution`.
-    source : str
-        Whose claim it was.
-    """
+    """A line of the history, in millionths: values never fall along it, upper bounds never rise."""
 
     seconds: float
     value: int
@@ -43,39 +47,17 @@ class SharingIncumbent(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SharingSolution:
-    """A plan, an upper bound with its certificate, and how the run went; immutable, picklable.
+    """A plan, an upper bound with its certificate, and how the run went; immutable, picklable."""
 
-    Attributes
-    ----------
-    status : Status
-        ``OPTIMAL`` or ``FEASIBLE``: to share nothing is a plan.
-    proof : Proof
-        ``CHECKED`` where the certificate's bound meets the plan's value.
-    stop_reason : StopReason
-    method : str
-        The algorithm's name.
-    seconds : float
-        Wall-clock time of the whole call.
-    plan : SharingPlan
-        Checked exactly.
-    value : int
-        What the plan is worth, in millionths of a GPU's full throughput for a workload of
-        priority 1.
-    upper_bound : int
-        What no plan exceeds, by the certificate.
-    certificate : AssignmentPrices
-    history : tuple of SharingIncumbent
-    problem_sha256 : str
-    """
-
-    status: Status
-    proof: Proof
+    status: Status  #: ``OPTIMAL`` or ``FEASIBLE``: to share nothing is a plan.
+    proof: Proof  #: ``CHECKED`` where the certificate's bound meets the plan's value
     stop_reason: StopReason
-    method: str
-    seconds: float
-    plan: SharingPlan
+    method: str  #: The algorithm's name
+    seconds: float  #: Wall-clock time of the whole call
+    plan: SharingPlan  #: Checked exactly
+    #: What the plan is worth, in millionths of a GPU's throughput for a workload of priority 1
     value: int
-    upper_bound: int
+    upper_bound: int  #: What no plan exceeds, by the certificate
     certificate: AssignmentPrices
     history: tuple[SharingIncumbent, ...]
     problem_sha256: str
@@ -105,13 +87,7 @@ class SharingSolution:
 
 
 def equivalents(value: int) -> str:
-    """Write a value in GPU-equivalents, exactly.
-
-    Examples
-    --------
-    >>> equivalents(431_200_000)
-    '431.2'
-    """
+    """Write a value in GPU-equivalents, exactly: 431.2 for 431_200_000."""
     return shown(Fraction(value, FULL_WEIGHT))
 
 
@@ -122,25 +98,99 @@ def incumbent_of(problem: SharingProblem, line: Incumbent) -> SharingIncumbent:
 
 
 def solution_of(problem: SharingProblem, solution: Solution) -> SharingSolution:
-    """Return what the driver found in values instead of losses.
-
-    Where it found no plan, nothing is shared, which is one.
-    """
-    plan: object = solution.schedule
-    assert isinstance(plan, SharingPlan)
-    certificate: object = solution.certificate
-    assert isinstance(certificate, AssignmentPrices)
-    nothing = solution.cost is None
+    """Return what the driver found in values instead of losses; no plan is to share nothing."""
+    plan: Any = solution.schedule
+    certificate: Any = solution.certificate
     return SharingSolution(
-        status=Status.FEASIBLE if nothing else solution.status,
-        proof=solution.proof,
-        stop_reason=solution.stop_reason,
-        method=solution.method,
-        seconds=solution.seconds,
-        plan=plan,
-        value=0 if solution.cost is None else problem.most - int(solution.cost),
-        upper_bound=problem.most - int(solution.lower_bound),
-        certificate=certificate,
+        status=Status.FEASIBLE if solution.cost is None else solution.status, proof=solution.proof,
+        stop_reason=solution.stop_reason, method=solution.method, seconds=solution.seconds,
+        plan=plan, value=0 if solution.cost is None else problem.most - int(solution.cost),
+        upper_bound=problem.most - int(solution.lower_bound), certificate=certificate,
         history=tuple(incumbent_of(problem, line) for line in solution.history),
         problem_sha256=solution.problem_sha256,
-    )
+    )  # fmt: skip
+
+
+def share(
+    problem: SharingProblem,
+    method: str | Algorithm = "muxflow",
+    *,
+    options: Mapping[str, object] = _NO_OPTIONS,
+    time_limit: float | None = 60.0,
+    gap: int = 0,
+    seed: int = 0,
+    threads: int | None = None,
+    start: SharingPlan | None = None,
+    cancel: CancelEvent | None = None,
+    on_improvement: Callable[[SharingIncumbent], object] | None = None,
+) -> SharingSolution:
+    """Find who shares a GPU with whom, for the most value, and prove how much more is possible.
+
+    The run is that of :func:`cms.solve`: whatever the method claims is checked exactly before it
+    counts, and ``OPTIMAL`` is never its word.
+
+    Parameters
+    ----------
+    problem : SharingProblem
+    method : str or Algorithm, default "muxflow"
+    options, time_limit, seed, threads, cancel
+        As for :func:`cms.solve`.
+    gap : int, default 0
+        Stop when upper bound less value is at most this, in millionths.
+    start : SharingPlan, optional
+        A valid plan to improve on.
+    on_improvement : callable, optional
+        Called with each new :class:`SharingIncumbent` of the history.
+
+    Examples
+    --------
+    >>> from cms.fleet.sharing.edge_problems import posed
+    >>> share(posed([6], [5, 9], [[800_000, 600_000]])).value
+    4600000
+    """
+    if not isinstance(problem, SharingProblem):
+        raise InvalidOption(f"problem is {problem!r}; expected a SharingProblem")
+    algorithm, trusted = algorithm_of(method)
+    report = None
+    if on_improvement is not None:
+        hear = on_improvement
+
+        def report(line: Incumbent) -> object:
+            return hear(incumbent_of(problem, line))
+
+    arguments = Arguments(
+        options=options, time_limit=time_limit, gap=gap, seed=seed, threads=threads, start=start,
+        cancel=cancel, on_improvement=report,
+    )  # fmt: skip
+    return solution_of(problem, run_checked(algorithm, trusted, problem, arguments))
+
+
+def sharing_faults(problem: SharingProblem, solution: SharingSolution) -> Iterator[Violation]:
+    """List everything a solution says that does not hold."""
+    if solution.problem_sha256 != problem.sha256:
+        has = f"the problem SHA-256 {solution.problem_sha256[:16]}..."
+        needs = f"{problem.sha256[:16]}..., the SHA-256 of this problem"
+        yield Violation("problem", "the solution", has, needs)
+        return
+    violations = check(problem, solution.plan)
+    yield from violations
+    said = f"{shown(solution.value)}, as the solution says"
+    if not violations and (value := problem.value(solution.plan)) != solution.value:
+        yield Violation("value", "the plan", f"the value {shown(value)}", said)
+    try:
+        proved = solution.certificate.upper_bound(problem)
+    except InvalidCertificate as breach:
+        yield Violation("certificate", "the certificate", f"a breach: {breach}", "none")
+        return
+    bound = solution.upper_bound
+    if bound < proved:
+        has, needs = f"an upper bound of {shown(proved)}", f"{shown(bound)}, as the solution says"
+        yield Violation("bound", "the certificate", has, needs)
+    if solution.status == "optimal" and bound != solution.value:
+        needs = f"{shown(solution.value)}, what the plan that is said to be optimal is worth"
+        yield Violation("proof", "the upper bound", f"the value {shown(bound)}", needs)
+    last = solution.history[-1] if solution.history else None
+    if last and (last.value > solution.value or last.upper_bound < bound):
+        has = f"a value of {shown(last.value)} of at most {shown(last.upper_bound)}"
+        needs = f"{shown(solution.value)} of at most {shown(bound)}, as in the end"
+        yield Violation("history", "the last line of the history", has, needs)

@@ -1,18 +1,21 @@
-"""Tables of GPUs with online services, of offline workloads, and of measured pairs, in CSV."""
+"""Tables of GPUs with online services, of workloads, of measured pairs, and of who runs where."""
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Iterable, Iterator
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from ...errors import InvalidProblem
-from ...files.source import StrPath
-from ...files.tables import Cell, TableRow, read_table, refuse_unknown_columns
+from ...files.csv_records import csv_text
+from ...files.source import StrPath, write_bytes
+from ...files.tables import Cell, TableRow, read_table
 from ...values.numbers import exact, shown
-from .assignment import NamedGpus
+from ..serving.unknown_columns import refuse_unknown_columns
 from .bucketing import merged, rounded
-from .classes import HIGHEST_PRIORITY, OfflineClass, OnlineClass
-from .waiting import waited_priority
+from .classes import HIGHEST_PRIORITY, OfflineClass, OnlineClass, waited_priority
+from .plan import SharingPlan
+from .problem import SharingProblem
 from .weights import MeasuredPair
 
 if TYPE_CHECKING:
@@ -28,38 +31,33 @@ PAIR_COLUMNS = (
 )
 
 
+class NamedGpus(NamedTuple):
+    """A row of the online table: GPUs of one name, what they are, and how many."""
+
+    gpu: str
+    online: OnlineClass
+
+
+class Assigned(NamedTuple):
+    """What some GPUs of one name run offline."""
+
+    gpu: str
+    workload: str | None  #: The offline class; None: nothing.
+    share: int  #: In whole per cent; 0 for nobody.
+    #: Of GPUs
+    count: int  # type: ignore[assignment]
+    stays: bool  #: Whether it is what runs there already
+
+
 def read_online(path: StrPath, *, slowdown_limit: Number | None = None) -> tuple[OnlineClass, ...]:
     """Read GPUs with their online services, and make classes of those that are alike.
 
-    Parameters
-    ----------
-    path : str or path-like
-        Columns ``gpu,device,sm_activity,memory_used_mib``: a GPU's name, or that of several that
-        are alike; per cent of the SMs; MiB. There may be ``count`` (1), ``memory_total_mib``,
-        ``model``, ``slowdown_limit`` and ``running``, the offline class that is there now. Other
-        columns are left aside, unless they look like a limit, a rate or a wish.
-    slowdown_limit : number, optional
-        Of the GPUs whose rows give none.
-
-    Returns
-    -------
-    tuple of OnlineClass
-        In the order in which they first appear, with activities rounded up to whole per cent.
-
-    Raises
-    ------
-    FileError
-        With file, line and column: a number that is none, a GPU that is there twice, ...
-
-    Examples
-    --------
-    >>> import pathlib, tempfile
-    >>> path = pathlib.Path(tempfile.mkdtemp()) / "online.csv"
-    >>> _ = path.write_text(
-    ...     "gpu,device,sm_activity,memory_used_mib\\nn1/0,a30,20.2,9000\\nn1/1,a30,20.8,9000\\n"
-    ... )
-    >>> [(each.name, each.count) for each in read_online(path)]
-    [('a30 21%, 9000 MiB', 2)]
+    The columns are ``gpu,device,sm_activity,memory_used_mib``: a GPU's name, or that of several
+    that are alike; per cent of the SMs; MiB. There may be ``count`` (1), ``memory_total_mib``,
+    ``model``, ``slowdown_limit`` (by default the one given) and ``running``, the offline class that
+    is there now. Other columns are left aside, unless they look like a limit, a rate or a wish.
+    Classes are in the order in which they first appear, with activities rounded up to whole per
+    cent.
     """
     found = read_named_gpus(path, slowdown_limit=slowdown_limit)
     return tuple(merged([rounded(each.online, 1, -1) for each in found])[0])
@@ -68,44 +66,23 @@ def read_online(path: StrPath, *, slowdown_limit: Number | None = None) -> tuple
 def read_named_gpus(
     path: StrPath, *, slowdown_limit: Number | None = None
 ) -> tuple[NamedGpus, ...]:
-    """Read GPUs with their online services, a row each, with activities as they are.
-
-    Parameters
-    ----------
-    path, slowdown_limit
-        As for :func:`read_online`.
-
-    Raises
-    ------
-    FileError
-        As :func:`read_online`.
-
-    Examples
-    --------
-    >>> import pathlib, tempfile
-    >>> path = pathlib.Path(tempfile.mkdtemp()) / "online.csv"
-    >>> _ = path.write_text("gpu,device,sm_activity,memory_used_mib\\nn1/0,a30,20.2,9000\\n")
-    >>> [(each.gpu, each.online.name) for each in read_named_gpus(path)]
-    [('n1/0', 'a30 20.2%, 9000 MiB')]
-    """
+    """Read GPUs as :func:`read_online` does, a row each, with activities as they are."""
     limit = None if slowdown_limit is None else exact(slowdown_limit, "slowdown_limit")
     table = read_table(path, ONLINE_COLUMNS, ONLINE_OPTIONAL)
     refuse_unknown_columns(table, ONLINE_OPTIONAL, "limits")
-    lines: dict[str, int] = {}
+    lines: dict[Hashable, int] = {}
     found = []
     for row in table:
-        name = _once(row, "gpu", lines)
+        name = row["gpu"].word()
+        _refuse_second(row, name, lines, "gpu", f'gpu "{name}" is there twice')
         try:
             one = OnlineClass(
-                row["device"].word(),
-                count=row.value("count", _count, 1),
-                sm_activity=row["sm_activity"].number(),
-                memory_mib=row["memory_used_mib"].number(),
-                memory_total_mib=row.value("memory_total_mib", _optional, None),
-                model=row.value("model", lambda cell: cell.text, ""),
-                slowdown_limit=row.value("slowdown_limit", _optional, limit),
-                running=row.value("running", lambda cell: cell.text, None),
-            )
+                row["device"].word(), count=row.value("count", Cell.integer, 1),
+                sm_activity=row["sm_activity"].number(), memory_mib=row["memory_used_mib"].number(),
+                memory_total_mib=row.value("memory_total_mib", Cell.number, None),
+                model=row.value("model", _text, ""), running=row.value("running", _text, None),
+                slowdown_limit=row.value("slowdown_limit", Cell.number, limit),
+            )  # fmt: skip
         except InvalidProblem as fault:
             raise row.error(str(fault)) from None
         found.append(NamedGpus(name, one))
@@ -115,39 +92,21 @@ def read_named_gpus(
 def read_offline(path: StrPath, *, waiting_scale: Number | None = None) -> tuple[OfflineClass, ...]:
     """Read offline workloads, a class a row.
 
-    Parameters
-    ----------
-    path : str or path-like
-        Columns ``workload,memory_mib``; there may be ``count`` (1), ``model`` (the workload's
-        name), ``priority`` (1) and ``waiting_s`` (0). Other columns are left aside,
-        unless they look like a limit, a rate or a wish.
-    waiting_scale : number, optional
-        In seconds, > 0: priorities are then raised for waiting, :func:`waited_priority`. By default
-        ``waiting_s`` counts for nothing.
-
-    Raises
-    ------
-    FileError
-        With file, line and column: a number that is none, a workload that is there twice, no column
-        ``waiting_s`` where waiting is to count, ...
-
-    Examples
-    --------
-    >>> import pathlib, tempfile
-    >>> path = pathlib.Path(tempfile.mkdtemp()) / "offline.csv"
-    >>> _ = path.write_text("workload,memory_mib,count\\ntrain,12000,9\\n")
-    >>> [(each.name, each.count) for each in read_offline(path)]
-    [('train', 9)]
+    The columns are ``workload,memory_mib``; there may be ``count`` (1), ``model`` (the workload's
+    name), ``priority`` (1) and ``waiting_s`` (0). Other columns are left aside, unless they look
+    like a limit, a rate or a wish. With a scale of waiting, in seconds, priorities are raised for
+    waiting, :func:`waited_priority`; without one ``waiting_s`` counts for nothing.
     """
     waits = () if waiting_scale is None else ("waiting_s",)
     table = read_table(path, (*OFFLINE_COLUMNS, *waits), OFFLINE_OPTIONAL)
     refuse_unknown_columns(table, OFFLINE_OPTIONAL, "limits")
-    lines: dict[str, int] = {}
+    lines: dict[Hashable, int] = {}
     found = []
     for row in table:
-        name = _once(row, "workload", lines)
-        priority = row.value("priority", _number, Fraction(1))
-        waited = row.value("waiting_s", _number, Fraction(0))
+        name = row["workload"].word()
+        _refuse_second(row, name, lines, "workload", f'workload "{name}" is there twice')
+        priority = row.value("priority", Cell.number, Fraction(1))
+        waited = row.value("waiting_s", Cell.number, Fraction(0))
         if waiting_scale is not None:
             priority = waited_priority(priority, waited, waiting_scale)
             if priority > HIGHEST_PRIORITY:
@@ -158,12 +117,9 @@ def read_offline(path: StrPath, *, waiting_scale: Number | None = None) -> tuple
                 )
         try:
             one = OfflineClass(
-                name,
-                count=row.value("count", _count, 1),
-                memory_mib=row["memory_mib"].number(),
-                model=row.value("model", lambda cell: cell.text, None),
-                priority=priority,
-            )
+                name, count=row.value("count", Cell.integer, 1), priority=priority,
+                memory_mib=row["memory_mib"].number(), model=row.value("model", _text, None),
+            )  # fmt: skip
         except InvalidProblem as fault:
             raise row.error(str(fault)) from None
         found.append(one)
@@ -173,27 +129,11 @@ def read_offline(path: StrPath, *, waiting_scale: Number | None = None) -> tuple
 def read_measured_pairs(path: StrPath) -> tuple[MeasuredPair, ...]:
     """Read what was measured of offline models beside online ones, a measurement a row.
 
-    Parameters
-    ----------
-    path : str or path-like
-        Columns ``online_model,offline_model,device,share,offline_throughput,online_slowdown``:
-        the share in whole per cent of the SMs, the throughput as a part of what the model does
-        alone on the device, the slowdown as a factor. Other columns are left aside.
-
-    Raises
-    ------
-    FileError
-        With file, line and column: a throughput above 1, a pair that is there twice, ...
-
-    Examples
-    --------
-    >>> import pathlib, tempfile
-    >>> path = pathlib.Path(tempfile.mkdtemp()) / "pairs.csv"
-    >>> _ = path.write_text(",".join(PAIR_COLUMNS) + "\\nbert,resnet50,a30,40,0.55,1.1\\n")
-    >>> read_measured_pairs(path)[0].offline_throughput
-    Fraction(11, 20)
+    The columns are ``online_model,offline_model,device,share,offline_throughput,online_slowdown``:
+    the share in whole per cent of the SMs, the throughput as a part of what the model does alone on
+    the device, the slowdown as a factor. Other columns are left aside.
     """
-    lines: dict[tuple[str, str, str, int], int] = {}
+    lines: dict[Hashable, int] = {}
     found = []
     table = read_table(path, PAIR_COLUMNS)
     refuse_unknown_columns(table, (), "limits")
@@ -210,37 +150,64 @@ def read_measured_pairs(path: StrPath) -> tuple[MeasuredPair, ...]:
         online, offline, device = (row[name].word() for name in PAIR_COLUMNS[:3])
         slowdown = row["online_slowdown"].number(above=0)
         pair = MeasuredPair(online, offline, device, share, part, slowdown)
-        if pair[:4] in lines:
-            raise row.error(
-                f"a second row for {offline} beside {online} on {device} at a share of "
-                f"{share}; the first is line {lines[pair[:4]]}",
-                expected="one row a pair and share",
-                fix="keep one of them",
-            )
-        lines[pair[:4]] = row.line
+        what = f"a second row for {offline} beside {online} on {device} at a share of {share}"
+        _refuse_second(row, pair[:4], lines, "share", what)
         found.append(pair)
     return tuple(found)
 
 
-def _once(row: TableRow, column: str, lines: dict[str, int]) -> str:
-    name = row[column].word()
-    if name in lines:
+def _refuse_second(
+    row: TableRow, key: Hashable, lines: dict[Hashable, int], column: str, what: str
+) -> None:
+    if key in lines:
         raise row[column].error(
-            f'{column} "{name}" is there twice, first on line {lines[name]}',
-            expected=f"one row a {column}",
-            fix="give the second one a name of its own, or remove it",
-        )
-    lines[name] = row.line
-    return name
+            f"{what}; the first is line {lines[key]}", expected="one row of each",
+            fix="keep one of them, or give the second a name of its own",
+        )  # fmt: skip
+    lines[key] = row.line
 
 
-def _count(cell: Cell) -> int:
-    return cell.integer(minimum=0)
+def _text(cell: Cell) -> str:
+    return cell.text
 
 
-def _number(cell: Cell) -> Fraction:
-    return cell.number()
+def assign(
+    problem: SharingProblem, plan: SharingPlan, gpus: Iterable[NamedGpus]
+) -> tuple[Assigned, ...]:
+    """Spread the classes of a valid plan over the GPUs that the problem was made of.
+
+    Entries are in the order of the GPUs; those of one name are a few entries.
+    """
+    left: dict[str, dict[str, int]] = {}
+    for pair in plan:
+        left.setdefault(pair.online, {})[pair.offline] = pair.count
+    for gpus_of in problem.online:
+        own, runs = left.get(gpus_of.name, {}), gpus_of.running
+        if runs in own:  # who runs there already comes first
+            left[gpus_of.name] = {runs: own.pop(runs), **own}
+    return tuple(entry for row in gpus for entry in _spread(problem, row, left))
 
 
-def _optional(cell: Cell) -> Fraction | None:
-    return _number(cell)
+def _spread(
+    problem: SharingProblem, row: NamedGpus, left: dict[str, dict[str, int]]
+) -> Iterator[Assigned]:
+    own = left.get(row.online.name, {})
+    share = problem.shares[problem.online_index[row.online.name]]
+    free = row.online.count
+    for workload in list(own):
+        count = min(own[workload], free)
+        if count:
+            yield Assigned(row.gpu, workload, share, count, workload == row.online.running)
+            free -= count
+            own[workload] -= count
+    if free:
+        yield Assigned(row.gpu, None, 0, free, False)
+
+
+def write_assignment(assigned: Iterable[Assigned], path: StrPath) -> None:
+    """Write a table ``gpu,workload,share,count,stays`` in CSV; an empty workload is nothing."""
+    rows = (
+        (each.gpu, each.workload or "", each.share, each.count, "yes" if each.stays else "no")
+        for each in assigned
+    )
+    write_bytes(csv_text([Assigned._fields, *rows]).encode(), path)

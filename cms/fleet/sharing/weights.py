@@ -9,42 +9,24 @@ from typing import NamedTuple
 
 from ...errors import InvalidProblem
 from ...values.names import nearest
-from .classes import FULL_WEIGHT, OfflineClass, OnlineClass
-from .share_rule import sm_share
+from .classes import FULL_WEIGHT, OfflineClass, OnlineClass, sm_share
 
 
 class MeasuredPair(NamedTuple):
-    """What was measured of an offline model beside an online one.
-
-    Attributes
-    ----------
-    online_model, offline_model, device : str
-    share : int
-        Of the SMs that the offline side had, in whole per cent, 1 to 100.
-    offline_throughput : Fraction
-        Of what it does alone on the device, 0 to 1.
-    online_slowdown : Fraction
-        How many times longer the online side took, > 0.
-    """
+    """What was measured of an offline model beside an online one."""
 
     online_model: str
     offline_model: str
     device: str
-    share: int
-    offline_throughput: Fraction
-    online_slowdown: Fraction
+    share: int  #: Of the SMs that the offline side had, in whole per cent, 1 to 100
+    offline_throughput: Fraction  #: Of what it does alone on the device, 0 to 1
+    online_slowdown: Fraction  #: How many times longer the online side took, > 0
 
 
 def by_models(
     pairs: Iterable[MeasuredPair],
 ) -> dict[tuple[str, str, str], dict[int, MeasuredPair]]:
-    """Return what was measured by online model, offline model and device, then by share.
-
-    Raises
-    ------
-    InvalidProblem
-        If something was measured twice at a share.
-    """
+    """Return what was measured by online model, offline model and device, then by share."""
     table: dict[tuple[str, str, str], dict[int, MeasuredPair]] = {}
     for pair in pairs:
         measured = table.setdefault(pair[:3], {})
@@ -58,14 +40,9 @@ def by_models(
 
 
 class Slowdown(NamedTuple):
-    """How many times slower an online side is beside a workload.
+    """How many times slower an online side is beside a workload."""
 
-    Attributes
-    ----------
-    expected, upper : Fraction
-        What is expected; and what is compared with the limit, which is no less.
-    """
-
+    #: What is expected; and what is compared with the limit, which is no less.
     expected: Fraction
     upper: Fraction
 
@@ -80,7 +57,7 @@ class TableWeights:
 
     def __call__(self, online: OnlineClass, offline: OfflineClass) -> int | None:
         """Return a pair's weight; None if it is forbidden."""
-        measured, left = self._measured(online, offline), self._left_at(online.sm_activity)
+        measured, left = self._measured(online, offline)
         below = [share for share in measured if share <= left]
         if not below:
             return None
@@ -97,7 +74,7 @@ class TableWeights:
         """Say why a pair is forbidden, if the table forbids it; an empty text if it does not."""
         if self(online, offline) is not None:
             return ""
-        measured, left = self._measured(online, offline), self._left_at(online.sm_activity)
+        measured, left = self._measured(online, offline)
         if all(share > left for share in measured):
             return "measured at larger shares only"
         if all(share < left for share in measured):
@@ -109,23 +86,25 @@ class TableWeights:
 
         None where nothing was measured at a share as large as the one left.
         """
-        measured, left = self._measured(online, offline), self._left_at(online.sm_activity)
+        measured, left = self._measured(online, offline)
         above = [share for share in measured if share >= left]
         if not above:
             return None
         high = min(above)
         low = max((share for share in measured if share <= left), default=high)
         first, last = measured[low].online_slowdown, measured[high].online_slowdown
-        on_line = (
-            first if high == low else first + (last - first) * Fraction(left - low, high - low)
-        )
+        part = Fraction(left - low, high - low) if high > low else 0
+        on_line = first + (last - first) * part
         return Slowdown(on_line, max(on_line, last))
 
-    def _measured(self, online: OnlineClass, offline: OfflineClass) -> dict[int, MeasuredPair]:
+    def _measured(
+        self, online: OnlineClass, offline: OfflineClass
+    ) -> tuple[dict[int, MeasuredPair], int]:
+        """Return what was measured of a pair by share, and the share that is left."""
         measured = self._table.get((online.model, offline.model, online.device))
         if measured is None:
             raise InvalidProblem(_unmeasured(self._table, online, offline))
-        return measured
+        return measured, self._left_at(online.sm_activity)
 
 
 def table_weights(
@@ -136,39 +115,9 @@ def table_weights(
     A workload counts for what was measured at the largest share that is not above the one left on
     the GPU, times its priority, rounded down. A pair is forbidden if nothing was measured at so
     small a share, or if the online side has a limit and was slowed down beyond it at the smallest
-    share measured that is not below the one left, or there is none as large.
-
-    Parameters
-    ----------
-    pairs : iterable of MeasuredPair
-    margin, lowest_share : int
-        Those of the problem.
-
-    Returns
-    -------
-    TableWeights
-        For :class:`SharingProblem`. It raises InvalidProblem for models that were never measured
-        beside each other on the device: nothing is guessed.
-
-    Raises
-    ------
-    InvalidProblem
-        If a pair is there twice.
-
-    Examples
-    --------
-    >>> measured = [
-    ...     MeasuredPair("bert", "resnet50", "a100-80gb", share, Fraction(part), Fraction(slower))
-    ...     for share, part, slower in ((20, "0.3", "1.05"), (60, "0.7", "1.15"))
-    ... ]
-    >>> weights = table_weights(measured)
-    >>> train = OfflineClass("train", model="resnet50", count=1)
-    >>> def gpu(activity):
-    ...     return OnlineClass(
-    ...         "a100-80gb", count=1, sm_activity=activity, model="bert", slowdown_limit="1.1"
-    ...     )
-    >>> weights(gpu(70), train), weights(gpu(40), train), weights(gpu(75), train)
-    (300000, None, None)
+    share measured that is not below the one left, or there is none as large. Of models that were
+    never measured beside each other on the device nothing is guessed: the weights raise
+    InvalidProblem. Margin and lowest share are those of the problem.
     """
     return TableWeights(pairs, margin, lowest_share)
 
@@ -177,18 +126,17 @@ def _unmeasured(
     table: Iterable[tuple[str, str, str]], online: OnlineClass, offline: OfflineClass
 ) -> str:
     """Say which pair is missing, and which name may have been meant."""
-    keys = list(table)
     hint = ""
     if not online.model:
         hint = "; give the online side a model, in the column 'model' of its table"
-    for name, place, what in (
-        (online.model, 0, "online model"),
-        (offline.model, 1, "offline model"),
-        (online.device, 2, "device"),
-    ):
-        known = sorted({key[place] for key in keys})
-        if not hint and name not in known:
-            hint = f"; no {what} {name!r} was measured{nearest(name, known)}"
+    names = (
+        (online.model, "online model"),
+        (offline.model, "offline model"),
+        (online.device, "device"),
+    )
+    for (name, what), column in zip(names, zip(*table, strict=True), strict=False):
+        if not hint and name not in column:
+            hint = f"; no {what} {name!r} was measured{nearest(name, sorted({*column}))}"
     return (
         f"offline class {offline.name!r} ({offline.model}) was never measured beside online class "
         f"{online.name!r} ({online.model or 'no model'}) on {online.device!r}{hint}"

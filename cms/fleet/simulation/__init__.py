@@ -1,24 +1,21 @@
 """Plans are replayed: requests arrive, wait, are batched, and what their latencies were is counted.
 
-Imports ``deployment`` and what stands before it, no algorithm; compiled code is loaded where there
+Imports ``published`` and what stands before it, no algorithm; compiled code is loaded where there
 is much to do.
 """
 
 from __future__ import annotations
 
 from .arrivals import Arrivals, Bursts, EachItsOwn, Gamma, Poisson
-from .event_table import read_events
-from .events import Change, Event, Failure, RateChange, Weights
+from .events import Change, Event, Failure, RateChange, Weights, read_events
 from .files import (
     read_simulation,
     simulation_from_json,
     simulation_to_json,
     write_simulation,
 )
-from .fluid import Surge, surge
-from .frames import FRAME_ARRIVALS, latencies, replay_frames
-from .model import ModelledInstance, ModelledService
-from .plan_model import services_of
+from .frames import FRAME_ARRIVALS, replay_frames
+from .model import ModelledInstance, ModelledService, services_of
 from .result import Recovery, ServiceResult, Simulation, Timeline
 from .routing import ROUTINGS
 from .run import simulate
@@ -26,43 +23,11 @@ from .statistics import Interval, Verdict
 from .traces import Replay, read_trace
 
 __all__ = [
-    "simulate",
-    "Simulation",
-    "ServiceResult",
-    "Recovery",
-    "Timeline",
-    "Interval",
-    "Verdict",
-    # how requests come and go
-    "Arrivals",
-    "Poisson",
-    "Gamma",
-    "Bursts",
-    "EachItsOwn",
-    "Replay",
-    "read_trace",
-    "ROUTINGS",
-    # what happens meanwhile
-    "Event",
-    "RateChange",
-    "Failure",
-    "Weights",
-    "Change",
-    "read_events",
-    # services without a plan
-    "ModelledService",
-    "ModelledInstance",
-    "services_of",
-    # services that share instances in time
-    "replay_frames",
-    "FRAME_ARRIVALS",
-    "latencies",
-    # files
-    "read_simulation",
-    "write_simulation",
-    "simulation_to_json",
-    "simulation_from_json",
-    # closed forms
-    "Surge",
-    "surge",
-]
+    "simulate", "Simulation", "ServiceResult", "Recovery", "Timeline", "Interval", "Verdict",
+    "Arrivals", "Poisson", "Gamma", "Bursts", "EachItsOwn", "Replay", "read_trace", "ROUTINGS",
+    "Event", "RateChange", "Failure", "Weights", "Change", "read_events",
+    # services without a plan, and services that share instances in time
+    "ModelledService", "ModelledInstance", "services_of",
+    "replay_frames", "FRAME_ARRIVALS",
+    "read_simulation", "write_simulation", "simulation_to_json", "simulation_from_json",
+]  # fmt: skip

@@ -1,12 +1,8 @@
-"""When requests arrive: processes that are drawn from, as integer nanoseconds in pieces.
-
-The same stream of random numbers gives the same arrivals however they are cut into pieces. Rates
-may change while a service runs; :class:`RateClock` then stretches the time of the process.
-"""
+"""When requests arrive: processes that are drawn from, as integer nanoseconds in pieces."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
@@ -19,8 +15,6 @@ from .model import LONGEST_NS, SECOND
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
-
-__all__ = ["NEVER", "PIECE", "Arrivals", "Bursts", "EachItsOwn", "Gamma", "Poisson", "RateClock"]
 
 #: Arrivals that are made at a time: what they take fits into a processor's cache.
 PIECE = 2**16
@@ -35,10 +29,7 @@ _LEAST = Fraction(1, 10**15)
 class Arrivals(Protocol):
     """A process of arrivals; implement it to bring another one.
 
-    Examples
-    --------
-    >>> isinstance(Poisson(), Arrivals)
-    True
+    The same stream of random numbers gives the same arrivals however they are cut into pieces.
     """
 
     @property
@@ -51,28 +42,14 @@ class Arrivals(Protocol):
     ) -> Iterator[NDArray[np.int64]]:
         """Yield the times of a service's arrivals, in their order, at most `size` at a time.
 
-        Parameters
-        ----------
-        service : str
-        rate : Fraction
-            Requests a second, > 0.
-        random : numpy.random.Generator
-        size : int
-            At most 2**20.
+        The rate is in requests a second, > 0; the size is at most 2**20.
         """
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Poisson:
-    """Independent arrivals: what many users who know nothing of each other are.
-
-    Examples
-    --------
-    >>> first = next(Poisson().pieces("chat", Fraction(100), np.random.default_rng(0), 4))
-    >>> first.tolist()
-    [6799319, 16995290, 17193357, 17216050]
-    """
+    """Independent arrivals: what many users who know nothing of each other are."""
 
     @property
     def name(self) -> str:
@@ -84,28 +61,14 @@ class Poisson:
     ) -> Iterator[NDArray[np.int64]]:
         """Yield the times of arrivals; see :class:`Arrivals`."""
         mean = mean_gap(rate)
-        now = 0
-        while True:
-            times = _times(now, random.standard_exponential(size) * mean)
-            now = int(times[-1])
-            yield times
+        return _added(lambda: random.standard_exponential(size) * mean)
 
 
 @dataclass(frozen=True, slots=True)
 class Gamma:
-    """Independent gaps with a gamma distribution, more or less regular than Poisson's.
+    """Independent gaps with a gamma distribution, more or less regular than Poisson's."""
 
-    Parameters
-    ----------
-    cv2 : number
-        Squared coefficient of variation of the gaps, > 0: 1 is Poisson, more has more bursts.
-
-    Examples
-    --------
-    >>> Gamma("0.25").name
-    'gamma:0.25'
-    """
-
+    #: Squared coefficient of variation of the gaps, > 0: 1 is Poisson, more has more bursts.
     cv2: Number
 
     def __post_init__(self) -> None:
@@ -122,35 +85,16 @@ class Gamma:
         """Yield the times of arrivals; see :class:`Arrivals`."""
         cv2 = float(exact(self.cv2, "cv2"))
         scale = mean_gap(rate) * cv2
-        now = 0
-        while True:
-            times = _times(now, random.standard_gamma(1 / cv2, size) * scale)
-            now = int(times[-1])
-            yield times
+        return _added(lambda: random.standard_gamma(1 / cv2, size) * scale)
 
 
 @dataclass(frozen=True, slots=True)
 class Bursts:
-    """A Poisson process with two rates that take turns, for exponential times.
+    """A Poisson process with two rates that take turns, for exponential times."""
 
-    Parameters
-    ----------
-    ratio : number
-        The rate of a burst over the mean rate, > 1.
-    share : number
-        The share of the time that bursts take; ``ratio * share`` is at most 1.
-    seconds : number
-        How long a burst lasts on average.
-
-    Examples
-    --------
-    >>> Bursts(3, "0.2", 10).name
-    'bursts:3,0.2,10'
-    """
-
-    ratio: Number
-    share: Number
-    seconds: Number
+    ratio: Number  #: The rate of a burst over the mean rate, > 1
+    share: Number  #: The share of the time that bursts take; ``ratio * share`` is at most 1.
+    seconds: Number  #: How long a burst lasts on average
 
     def __post_init__(self) -> None:
         _positive(self, "ratio", "the ratio of bursts", 10**6)
@@ -200,20 +144,7 @@ class Bursts:
 
 @dataclass(frozen=True, slots=True)
 class EachItsOwn:
-    """Some services have arrivals of their own.
-
-    Parameters
-    ----------
-    own : dict of str to Arrivals
-        By the service's name.
-    others : Arrivals
-        What all other services have.
-
-    Examples
-    --------
-    >>> EachItsOwn({"chat": Gamma(4)}, Poisson()).name
-    'Poisson (chat: gamma:4)'
-    """
+    """Some services have arrivals of their own, by their names, and all others the same."""
 
     own: Mapping[str, Arrivals]
     others: Arrivals
@@ -245,27 +176,21 @@ def _positive(owner: object, field: str, what: str, most: int) -> None:
     object.__setattr__(owner, field, value)
 
 
-def _times(now: int, gaps: NDArray[np.float64]) -> NDArray[np.int64]:
+def _added(gaps: Callable[[], NDArray[np.float64]]) -> Iterator[NDArray[np.int64]]:
     """Add up gaps, each rounded to whole nanoseconds, so that no error adds up with them."""
-    times = np.rint(np.minimum(gaps, NEVER // 4)).astype(np.int64)
-    times[0] += now
-    np.cumsum(times, out=times)
-    return times
+    now = 0
+    while True:
+        times = np.rint(np.minimum(gaps(), NEVER // 4)).astype(np.int64)
+        times[0] += now
+        np.cumsum(times, out=times)
+        now = int(times[-1])
+        yield times
 
 
 class RateClock:
     """Turn the time of a process into the time of a service whose rate changes.
 
-    Parameters
-    ----------
-    changes : sequence of (int, Fraction)
-        From which nanosecond on the rate is how many times its own, in the order of the times.
-
-    Examples
-    --------
-    >>> clock = RateClock([(100, Fraction(2))])
-    >>> clock(np.array([50, 100, 150])).tolist()
-    [50, 100, 125]
+    Changes say from which nanosecond on the rate is how many times its own, in their order.
     """
 
     def __init__(self, changes: Sequence[tuple[int, Fraction]]) -> None:
@@ -282,12 +207,8 @@ class RateClock:
         if len(self._reals) == 1:
             return times
         at = np.searchsorted(self._bases, times, "right") - 1
-        factors = self._factors[at]
         with np.errstate(divide="ignore", invalid="ignore"):
-            passed = np.nan_to_num((times - self._bases[at]) / factors, nan=0.0)
+            passed = np.nan_to_num((times - self._bases[at]) / self._factors[at], nan=0.0)
         # a rate of 0 that ends leaves no arrival behind it: the next change has the same base
-        real: NDArray[np.int64] = self._reals[at] + np.minimum(passed, float(NEVER // 2)).astype(
-            np.int64
-        )
-        real[passed >= NEVER // 2] = NEVER
-        return real
+        most = np.minimum(passed, float(NEVER // 2)).astype(np.int64)
+        return np.where(passed >= NEVER // 2, NEVER, self._reals[at] + most)

@@ -1,160 +1,125 @@
-"""What happens while a service runs: its rate changes, a GPU fails, instances come and go.
-
-An event acts on the arrays of a service between two calls of its loop. At one nanosecond events
-come first, in the order they were given, then completions, then arrivals.
-"""
+"""What happens while a service runs: its rate changes, a GPU fails, instances come and go."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import NamedTuple
 
 from ...errors import InvalidOption
+from ...files.source import StrPath
+from ...files.tables import Cell, TableRow, read_table
 from ...values.names import nearest
 from ...values.numbers import Number, exact, shown
+from .arrivals import Arrivals, Bursts, Gamma, Poisson
 from .model import LONGEST_NS, SECOND, ModelledInstance, ModelledService, Station, stations_of
-
-__all__ = ["Action", "Change", "Event", "Failure", "RateChange", "Script", "Weights", "script_of"]
-
-
-@dataclass(frozen=True, slots=True)
-class RateChange:
-    """A service's rate is multiplied from now on.
-
-    Parameters
-    ----------
-    seconds : number
-        When.
-    factor : number
-        What its own rate is multiplied by; 1 is back to normal.
-    service : str, optional
-        None for all services.
-    """
-
-    seconds: Number
-    factor: Number
-    service: str | None = None
-
-    def __post_init__(self) -> None:
-        _numbers(self, "seconds", "factor")
-
-
-@dataclass(frozen=True, slots=True)
-class Failure:
-    """A GPU fails, or one instance: what it works on is lost, and it gets nothing.
-
-    Parameters
-    ----------
-    seconds : number
-        When.
-    gpu : int, optional
-        Its number: GPUs are counted from 0 in the order of the plan's groups.
-    service, instance : str and int, optional
-        In place of a GPU: one instance of a service, counted from 0 in the same order.
-    repair_seconds : number, optional
-        After so long it is back, as good as new; None for never.
-    """
-
-    seconds: Number
-    gpu: int | None = None
-    service: str | None = None
-    instance: int | None = None
-    repair_seconds: Number | None = None
-
-    def __post_init__(self) -> None:
-        _numbers(self, "seconds", "repair_seconds")
-        if (self.gpu is None) == (self.service is None or self.instance is None):
-            raise InvalidOption("a failure is of a gpu, or of an instance of a service; name one")
-
-
-@dataclass(frozen=True, slots=True)
-class Weights:
-    """An instance gets another share of the requests from now on.
-
-    Parameters
-    ----------
-    seconds : number
-        When.
-    service : str
-    instance : int
-        Counted from 0 in the order of the plan's groups.
-    factor : number
-        What its own weight is multiplied by; 0 for no more requests.
-    """
-
-    seconds: Number
-    service: str
-    instance: int
-    factor: Number
-
-    def __post_init__(self) -> None:
-        _numbers(self, "seconds", "factor")
-
-
-@dataclass(frozen=True, slots=True)
-class Change:
-    """Instances of a service appear, and others drain and go.
-
-    Parameters
-    ----------
-    seconds : number
-        When.
-    service : str
-    appear : tuple of ModelledInstance
-        They are counted on after the instances that are there already.
-    warm_up_seconds : number
-        So long after they appear they get their first request.
-    leave : tuple of int
-        Instances that get no more requests; they still work off what waits for them.
-    """
-
-    seconds: Number
-    service: str
-    appear: tuple[ModelledInstance, ...] = ()
-    warm_up_seconds: Number = 0
-    leave: tuple[int, ...] = ()
-
-    def __post_init__(self) -> None:
-        _numbers(self, "seconds", "warm_up_seconds")
-
 
 LARGEST_FACTOR = 10**6
 #: Of so many characters a number in a message is short enough to be exact.
 BRIEF = 30
 
+
+@dataclass(frozen=True, slots=True)
+class _Timed:
+    """An event: its numbers become exact, and are refused beyond all measure."""
+
+    seconds: Number  #: When
+
+    def __post_init__(self) -> None:
+        for field in ("seconds", "factor", "repair_seconds", "warm_up_seconds"):
+            value = getattr(self, field, None)
+            if value is not None:
+                what = f"the {field} of a {type(self).__name__}"
+                number = exact(value, what, error=InvalidOption)
+                if field.endswith("seconds"):
+                    nanoseconds(number)
+                elif number > LARGEST_FACTOR:
+                    said = shown(number, BRIEF)
+                    raise InvalidOption(f"{what} is {said}; expected at most {LARGEST_FACTOR:,}")
+                object.__setattr__(self, field, number)
+
+
+@dataclass(frozen=True, slots=True)
+class RateChange(_Timed):
+    """A service's rate is multiplied from now on."""
+
+    factor: Number  #: What its own rate is multiplied by; 1 is back to normal.
+    service: str | None = None  #: None for all services
+
+    def __str__(self) -> str:
+        whose = "all rates" if self.service is None else f"the rate of {self.service}"
+        return f"{_shown(self.seconds)} s: {whose} x {_shown(self.factor)}"
+
+
+@dataclass(frozen=True, slots=True)
+class Failure(_Timed):
+    """A GPU fails, or one instance: what it works on is lost, and it gets nothing."""
+
+    #: Its number: GPUs are counted from 0 in the order of the plan's groups.
+    gpu: int | None = None
+    #: In place of a GPU: one instance of a service, counted from 0 in the same order.
+    service: str | None = None
+    instance: int | None = None
+    #: After so long it is back, as good as new; None for never.
+    repair_seconds: Number | None = None
+
+    def __post_init__(self) -> None:
+        _Timed.__post_init__(self)
+        if (self.gpu is None) == (self.service is None or self.instance is None):
+            raise InvalidOption("a failure is of a gpu, or of an instance of a service; name one")
+
+    def __str__(self) -> str:
+        what = f"{self.service}:{self.instance}" if self.gpu is None else f"GPU {self.gpu}"
+        repair = self.repair_seconds
+        back = "" if repair is None else f", repaired after {_shown(repair)} s"
+        return f"{_shown(self.seconds)} s: {what} fails{back}"
+
+
+@dataclass(frozen=True, slots=True)
+class Weights(_Timed):
+    """An instance gets another share of the requests from now on."""
+
+    service: str
+    instance: int  #: Counted from 0 in the order of the plan's groups
+    factor: Number  #: What its own weight is multiplied by; 0 for no more requests.
+
+    def __str__(self) -> str:
+        which = f"{self.service}:{self.instance}"
+        return f"{_shown(self.seconds)} s: the weight of {which} x {_shown(self.factor)}"
+
+
+@dataclass(frozen=True, slots=True)
+class Change(_Timed):
+    """Instances of a service appear, and others drain and go."""
+
+    service: str
+    #: They are counted on after the instances that are there already
+    appear: tuple[ModelledInstance, ...] = ()
+    warm_up_seconds: Number = 0  #: So long after they appear they get their first request
+    #: Instances that get no more requests; they still work off what waits for them.
+    leave: tuple[int, ...] = ()
+
+    def __str__(self) -> str:
+        parts = [f"{len(self.appear)} appear"] * bool(self.appear)
+        parts += [f"{len(self.leave)} leave"] * bool(self.leave)
+        said = ", ".join(parts) or "no change"
+        return f"{_shown(self.seconds)} s: instances of {self.service}: {said}"
+
+
 Event = RateChange | Failure | Weights | Change
 """What may happen in a run."""
 
 
-def _numbers(event: object, *fields: str) -> None:
-    for field in fields:
-        value = getattr(event, field)
-        if value is not None:
-            what = f"the {field} of a {type(event).__name__}"
-            number = exact(value, what, error=InvalidOption)
-            if field.endswith("seconds"):
-                nanoseconds(number)
-            elif number > LARGEST_FACTOR:
-                raise InvalidOption(
-                    f"{what} is {shown(number, BRIEF)}; expected at most {LARGEST_FACTOR:,}"
-                )
-            object.__setattr__(event, field, number)
+def _shown(value: Number) -> str:
+    return shown(exact(value, "a number"), BRIEF)
 
 
 class Action(NamedTuple):
-    """What an event does to one service.
+    """What an event does to some stations of a service, at a nanosecond.
 
-    Attributes
-    ----------
-    at : int
-        Nanoseconds.
-    kind : str
-        ``weigh``, ``fail`` or ``repair``.
-    stations : tuple of int
-    factor : Fraction
-        Of the weights, for ``weigh``.
+    The kind is ``weigh``, with a factor of the weights, ``fail`` or ``repair``.
     """
 
     at: int
@@ -164,55 +129,34 @@ class Action(NamedTuple):
 
 
 class Script(NamedTuple):
-    """All that happens to one service.
+    """All that happens to one service."""
 
-    Attributes
-    ----------
-    stations : list of Station
-        All that it ever has.
-    present : list of bool
-        Whether each gets requests from the beginning.
-    rates : list of (int, Fraction)
-        When its rate is multiplied by what.
-    actions : list of Action
-        In the order of their times.
-    marks : list of (int, int)
-        The events that concern it: when, and which of all.
-    """
-
-    stations: list[Station]
-    present: list[bool]
-    rates: list[tuple[int, Fraction]]
-    actions: list[Action]
-    marks: list[tuple[int, int]]
+    stations: list[Station]  #: All that it ever has
+    present: list[bool]  #: Whether each gets requests from the beginning
+    rates: list[tuple[int, Fraction]]  #: When its rate is multiplied by what
+    actions: list[Action]  #: In the order of their times
+    marks: list[tuple[int, int]]  #: The events that concern it: when, and which of all.
 
 
 def nanoseconds(seconds: Number) -> int:
-    """Turn seconds into whole nanoseconds.
-
-    Raises
-    ------
-    InvalidOption
-        If it is more than nine years.
-    """
+    """Turn seconds into whole nanoseconds, at most nine years."""
     time = exact(seconds, "a time")
     if time * SECOND > LONGEST_NS:
         raise InvalidOption(f"{shown(time, BRIEF)} s is longer than nine years")
     return round(time * SECOND)
 
 
-def check_events(events: Sequence[Event], services: Sequence[ModelledService]) -> None:
-    """Refuse events about what the plan does not have.
+def concerned(event: Event) -> str | None:
+    """Return the service that an event is about; None for all, or those on a GPU."""
+    return None if isinstance(event, Failure) and event.gpu is not None else event.service
 
-    Raises
-    ------
-    InvalidOption
-        It names the service, GPU or instance, and what there is.
-    """
+
+def check_events(events: Sequence[Event], services: Sequence[ModelledService]) -> None:
+    """Refuse events about services and GPUs that the plan does not have."""
     names = {each.name: each for each in services}
     gpus = {one.gpu for each in services for one in each.instances}
     for event in events:
-        service = None if isinstance(event, Failure) and event.gpu is not None else event.service
+        service = concerned(event)
         if service is not None and service not in names:
             raise InvalidOption(
                 f"there is no service {service!r}; expected one of {', '.join(names)}"
@@ -228,10 +172,8 @@ def check_events(events: Sequence[Event], services: Sequence[ModelledService]) -
 def script_of(service: ModelledService, events: Iterable[Event]) -> Script:
     """Work out what a list of events means for one service.
 
-    Raises
-    ------
-    InvalidOption
-        If an instance is named that the service does not have.
+    An event acts on the arrays of a service between two calls of its loop. At one nanosecond events
+    come first, in the order they were given, then completions, then arrivals.
     """
     instances = list(service.instances)
     absent: set[int] = set()
@@ -240,20 +182,25 @@ def script_of(service: ModelledService, events: Iterable[Event]) -> Script:
     marks = []
     for number, event in enumerate(events):
         at, before = nanoseconds(event.seconds), len(rates) + len(steps)
-        if isinstance(event, RateChange):
-            if event.service in (None, service.name):
-                rates.append((at, exact(event.factor, "a factor")))
-        elif isinstance(event, Failure):
-            hit = _hit(event, service.name, instances)
+        if isinstance(event, Failure):
+            hit: tuple[int, ...] = ()
+            if event.gpu is not None:
+                hit = tuple(i for i, one in enumerate(instances) if one.gpu == event.gpu)
+            elif event.service == service.name and event.instance is not None:
+                hit = _known((event.instance,), instances, service.name)
             if hit:
                 steps.append((at, "fail", hit, Fraction(1)))
                 if event.repair_seconds is not None:
                     back = at + nanoseconds(event.repair_seconds)
                     steps.append((back, "repair", hit, Fraction(1)))
-        elif event.service == service.name and isinstance(event, Weights):
+        elif concerned(event) not in (None, service.name):
+            continue
+        elif isinstance(event, RateChange):
+            rates.append((at, exact(event.factor, "a factor")))
+        elif isinstance(event, Weights):
             which = _known((event.instance,), instances, service.name)
             steps.append((at, "weigh", which, exact(event.factor, "a factor")))
-        elif event.service == service.name and isinstance(event, Change):
+        else:
             leaving = _known(event.leave, instances, service.name)
             new = tuple(range(len(instances), len(instances) + len(event.appear)))
             instances += event.appear
@@ -271,20 +218,9 @@ def script_of(service: ModelledService, events: Iterable[Event]) -> Script:
         for at, kind, which, by in sorted(steps, key=lambda step: step[0])
     ]
     return Script(
-        stations,
-        [one.instance not in absent for one in stations],
-        sorted(rates, key=lambda change: change[0]),
-        actions,
-        sorted(marks),
-    )
-
-
-def _hit(event: Failure, service: str, instances: Sequence[ModelledInstance]) -> tuple[int, ...]:
-    if event.gpu is not None:
-        return tuple(at for at, one in enumerate(instances) if one.gpu == event.gpu)
-    if event.service != service or event.instance is None:
-        return ()
-    return _known((event.instance,), instances, service)
+        stations, [one.instance not in absent for one in stations],
+        sorted(rates, key=lambda change: change[0]), actions, sorted(marks),
+    )  # fmt: skip
 
 
 def _known(
@@ -296,3 +232,84 @@ def _known(
                 f"service {service!r} has no instance {at}; it has {len(instances)}, counted from 0"
             )
     return which
+
+
+EVENT_COLUMNS = ("seconds", "what", "target", "value")
+_KINDS = ("rate", "fail", "weight")
+
+
+def read_events(path: StrPath) -> tuple[Event, ...]:
+    """Read events from a CSV table with columns ``seconds,what,target,value``.
+
+    - ``rate``: the rate of a service, or of all if the target is empty, is its own times the value;
+    - ``fail``: a GPU (``gpu:3``) or an instance (``chat:2``) fails, and is repaired after so many
+      seconds, or never if the value is empty;
+    - ``weight``: the weight of an instance is its own times the value.
+
+    GPUs, and the instances of a service, are counted from 0 in the order of the plan's groups.
+    """
+    found = []
+    for row in read_table(path, EVENT_COLUMNS):
+        try:
+            found.append(_event(row))
+        except InvalidOption as fault:
+            raise row.error(str(fault)) from None
+    return tuple(found)
+
+
+def _event(row: TableRow) -> Event:
+    seconds, what, target, value = (row[name] for name in EVENT_COLUMNS)
+    at, kind = seconds.number(), what.text
+    if kind not in _KINDS:
+        raise what.error(f"what is {kind!r}", expected=f"one of {', '.join(_KINDS)}")
+    if kind == "rate":
+        return RateChange(at, value.number(), target.text or None)
+    name, number = _numbered(target)
+    if kind == "weight":
+        return Weights(at, name, number, value.number())
+    repair = None if value.is_missing else value.number()
+    if name == "gpu":
+        return Failure(at, gpu=number, repair_seconds=repair)
+    return Failure(at, service=name, instance=number, repair_seconds=repair)
+
+
+def _numbered(cell: Cell) -> tuple[str, int]:
+    name, _, number = cell.text.rpartition(":")
+    if not (name and re.fullmatch("[0-9]{1,9}", number)):
+        raise cell.error(
+            f"target is {cell.text!r}",
+            expected="a service and the number of its instance (chat:2), or gpu:3; both from 0 on",
+        )
+    return name, int(number)
+
+
+def surge_of(text: str) -> tuple[Event, ...]:
+    """Read ``1.3@60+30``: from second 60 on, for 30 seconds, all rates are 1.3 times their own."""
+    match = re.fullmatch(r"([^@+]+)@([^@+]+)\+([^@+]+)", text)
+    if match is None:
+        raise InvalidOption(
+            f"the surge is {text!r}; expected FACTOR@START+SECONDS, for example 1.3@60+30"
+        )
+    parts = zip(match.groups(), ("factor", "start", "length"), strict=True)
+    factor, start, length = (
+        exact(part.strip(), f"the {what} of the surge", error=InvalidOption) for part, what in parts
+    )
+    return RateChange(start, factor), RateChange(start + length, 1)
+
+
+def arrivals_of(text: str) -> Arrivals | None:
+    """Read ``poisson``, ``gamma:CV2`` or ``bursts:RATIO,SHARE,SECONDS``; None for another word."""
+    kind, _, values = text.partition(":")
+    numbers = [part.strip() for part in values.split(",")] if values else []
+    if kind == "poisson" and not numbers:
+        return Poisson()
+    if kind == "gamma" and len(numbers) == 1:
+        return Gamma(numbers[0])
+    if kind == "bursts" and len(numbers) == 3:
+        return Bursts(*numbers)
+    if kind in ("poisson", "gamma", "bursts"):
+        raise InvalidOption(
+            f"the arrivals are {text!r}; expected poisson, gamma:CV2 or "
+            "bursts:RATIO,SHARE,SECONDS, for example bursts:3,0.2,10"
+        )
+    return None

@@ -8,10 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from fractions import Fraction
-from typing import Any
+from typing import Annotated, Any, ClassVar, Literal, Self
 
-from ...files.documents import check_head, head, number_to_json, read_document, write_document
-from ...files.node import Node
+from pydantic import Field
+
+from ...files import fields as f
+from ...files import model as m
+from ...files.documents import number_to_json, parse_document, write_document
+from ...files.parsed import Parsed
 from ...files.source import StrPath
 from .model import SECOND
 from .result import Recovery, ServiceResult, Simulation, Timeline
@@ -19,21 +23,130 @@ from .statistics import Interval, Verdict
 
 __all__ = ["read_simulation", "simulation_from_json", "simulation_to_json", "write_simulation"]
 
-_MILLISECOND = 10**6
-_COUNTS = ("instances", "requests", "late", "lost", "retried", "deepest_queue")
-_TIMES = ("mean", "p50", "p90", "p99", "max")
-_NUMBERS = ("rate_rps", "tolerated", "seconds", "utilisation", "mean_fill")
-_JUDGED = (Verdict.KEPT, Verdict.BROKEN, Verdict.UNDECIDED)
-_OTHERS = (
-    "limit_ms",
-    "load",
-    "late_share",
-    "verdict",
-    "overloaded",
-    "cause",
-    "recoveries",
-    "timeline",
-)
+
+def _nanoseconds(unit: int) -> f.Value:
+    def read(value: Any) -> int:
+        time = f.read_number(value) * unit
+        if time.denominator != 1:
+            raise f.refusal("a whole number of nanoseconds")
+        return int(time)
+
+    return f.Value(
+        read, lambda time: number_to_json(Fraction(time, unit)), type=["number", "string"]
+    )
+
+
+_Milliseconds = Annotated[int, _nanoseconds(10**6)]
+
+
+class _RecoveryPart(m.Part):
+    MAKES: ClassVar[Any] = Recovery
+    event: f.Count
+    seconds: f.Exact
+    back_after_seconds: f.Exact | None
+
+
+class _TimelinePart(m.Part):
+    cell_ns: Annotated[int, _nanoseconds(SECOND)] = Field(alias="cell_seconds")
+    requests: tuple[f.Count, ...]
+    late: tuple[f.Count, ...]
+    mean_ns: tuple[_Milliseconds, ...] = Field(alias="mean_ms")
+
+    def build(self) -> Timeline:
+        """Build the timeline."""
+        if not self.cell_ns:
+            raise f.refusal("a whole number of nanoseconds > 0", "cell_seconds")
+        for key, values in (("late", self.late), ("mean_ms", self.mean_ns)):
+            if len(values) != (length := len(self.requests)):
+                raise f.refusal(f"{length} entries", key, what=f"{{}} has {len(values)} entries")
+        return Timeline(**dict(self))
+
+
+class _ServicePart(m.Part):
+    name: Annotated[str, f.name("service")]
+    verdict: Verdict
+    overloaded: f.Flag
+    cause: f.Text
+    instances: f.Count
+    requests: f.Count
+    late: f.Count
+    lost: f.Count
+    retried: f.Count
+    deepest_queue: f.Count
+    interval: tuple[f.Exact, f.Exact] = Field(alias="late_share")
+    rate_rps: f.Exact
+    tolerated: f.Exact
+    seconds: f.Exact
+    utilisation: f.Exact
+    mean_fill: f.Exact
+    load: f.Exact | None
+    limit_ns: _Milliseconds | None = Field(alias="limit_ms")
+    mean_ns: _Milliseconds = Field(alias="mean_ms")
+    p50_ns: _Milliseconds = Field(alias="p50_ms")
+    p90_ns: _Milliseconds = Field(alias="p90_ms")
+    p99_ns: _Milliseconds = Field(alias="p99_ms")
+    max_ns: _Milliseconds = Field(alias="max_ms")
+    recoveries: tuple[Annotated[Recovery, m.Built(_RecoveryPart)], ...]
+    timeline: Annotated[Timeline, m.Built(_TimelinePart)] | None
+
+    def build(self) -> ServiceResult:
+        """Build the result; its counts and its verdict must be possible."""
+        if self.late > self.requests or self.lost > self.late:
+            raise f.refusal("lost <= late <= requests", "late")
+        if (self.limit_ns is None) != (self.verdict is Verdict.NO_LIMIT):
+            raise f.refusal(f'null just where the verdict is "{Verdict.NO_LIMIT}"', "limit_ms")
+        return ServiceResult(**dict(self) | {"interval": Interval(*self.interval)})
+
+
+#: How many services got each verdict, by the key that says so.
+_COUNTS = {
+    "kept": Verdict.KEPT,
+    "broken": Verdict.BROKEN,
+    "undecided": Verdict.UNDECIDED,
+    "not_replayed": Verdict.NOT_REPLAYED,
+}
+
+
+class SimulationDocument(m.Document):
+    """A simulation."""
+
+    KIND: ClassVar[str] = "cms-simulation"
+    rule: f.Text
+    promised: f.Flag
+    problem_sha256: f.Text
+    arrivals: f.Text
+    routing: f.Text
+    seed: f.Count
+    rate: f.Exact
+    seconds: f.Exact | None
+    requests: f.AtLeastOne | None
+    on_failure: Literal["retry", "lose"]
+    events: tuple[f.Text, ...]
+    stopped: f.Flag
+    kept: f.Count
+    broken: f.Count
+    undecided: f.Count
+    not_replayed: f.Count = 0
+    warnings: tuple[f.Text, ...]
+    services: tuple[Annotated[ServiceResult, m.Built(_ServicePart)], ...]
+
+    def build(self) -> Simulation:
+        """Build the simulation; its counts must be those of its services."""
+        f.refuse_twice((each.name for each in self.services), "service", "services")
+        told = dict(self)
+        counts = {key: told.pop(key) for key in _COUNTS}
+        found = Simulation(**told)
+        for key, verdict in _COUNTS.items():
+            if counts[key] != (number := found.count(verdict)):
+                raise f.refusal(f"{number}, as its services say", key)
+        return found
+
+    @classmethod
+    def from_object(cls, value: Simulation, **other: Any) -> Self:
+        """Describe a simulation."""
+        told = {key: getattr(value, key) for key in cls.model_fields if key not in _COUNTS}
+        counts = {key: value.count(verdict) for key, verdict in _COUNTS.items()}
+        return cls.from_fields(**told, **counts)
 
 
 def write_simulation(simulation: Simulation, path: StrPath) -> None:
@@ -87,178 +200,26 @@ def read_simulation(path: StrPath) -> Simulation:
     >>> read_simulation(path) == found
     True
     """
-    return simulation_from_json(read_document(path, "cms-simulation"))
+    return simulation_from_json(parse_document(path))
 
 
 def simulation_to_json(simulation: Simulation) -> dict[str, Any]:
     """Turn a simulation into the document that :func:`read_simulation` reads."""
-    seconds = simulation.seconds
-    return {
-        **head("cms-simulation"),
-        "rule": simulation.rule,
-        "promised": simulation.promised,
-        "problem_sha256": simulation.problem_sha256,
-        "arrivals": simulation.arrivals,
-        "routing": simulation.routing,
-        "seed": simulation.seed,
-        "rate": number_to_json(simulation.rate),
-        "seconds": None if seconds is None else number_to_json(seconds),
-        "requests": simulation.requests,
-        "on_failure": simulation.on_failure,
-        "events": list(simulation.events),
-        "stopped": simulation.stopped,
-        "kept": simulation.count(Verdict.KEPT),
-        "broken": simulation.count(Verdict.BROKEN),
-        "undecided": simulation.count(Verdict.UNDECIDED),
-        "not_replayed": simulation.count(Verdict.NOT_REPLAYED),
-        "warnings": list(simulation.warnings),
-        "services": [_service_to_json(each) for each in simulation.services],
-    }
+    return SimulationDocument.from_object(simulation).to_json()
 
 
-def _service_to_json(found: ServiceResult) -> dict[str, Any]:
-    line = found.timeline
-    return {
-        "name": found.name,
-        "verdict": found.verdict.value,
-        "overloaded": found.overloaded,
-        "cause": found.cause,
-        **{name: getattr(found, name) for name in _COUNTS},
-        "late_share": [number_to_json(each) for each in found.interval],
-        **{name: number_to_json(getattr(found, name)) for name in _NUMBERS},
-        "load": None if found.load is None else number_to_json(found.load),
-        "limit_ms": None if found.limit_ns is None else _milliseconds(found.limit_ns),
-        **{f"{name}_ms": _milliseconds(getattr(found, f"{name}_ns")) for name in _TIMES},
-        "recoveries": [
-            {
-                "event": each.event,
-                "seconds": number_to_json(each.seconds),
-                "back_after_seconds": None
-                if each.back_after_seconds is None
-                else number_to_json(each.back_after_seconds),
-            }
-            for each in found.recoveries
-        ],
-        "timeline": None
-        if line is None
-        else {
-            "cell_seconds": number_to_json(Fraction(line.cell_ns, SECOND)),
-            "requests": list(line.requests),
-            "late": list(line.late),
-            "mean_ms": [_milliseconds(each) for each in line.mean_ns],
-        },
-    }
-
-
-def _milliseconds(nanoseconds: int) -> int | str:
-    return number_to_json(Fraction(nanoseconds, _MILLISECOND))
-
-
-def simulation_from_json(document: Node | Mapping[str, Any]) -> Simulation:
+def simulation_from_json(document: Parsed | Mapping[str, Any]) -> Simulation:
     """Turn a parsed document into a simulation.
 
     Parameters
     ----------
-    document : Node or Mapping
-        With a node, errors have the line and column of the file it was read from.
+    document : Parsed or Mapping
+        Of a parsed one, errors have the line and column of the file it was read from.
 
     Raises
     ------
     FileError
         If a part is missing or wrong, or the parts contradict each other.
     """
-    node = document if isinstance(document, Node) else Node(document)
-    check_head(node, "cms-simulation")
-    fields = node.object(
-        (
-            "format", "schema", "rule", "promised", "problem_sha256", "arrivals", "routing", "seed",
-            "rate", "seconds", "requests", "on_failure", "events", "stopped", "kept", "broken",
-            "undecided", "warnings", "services",
-        ),
-        ("not_replayed",),
-    )  # fmt: skip
-    names: dict[str, object] = {}
-    found = Simulation(
-        services=tuple(_service(entry, names) for entry in fields["services"].array()),
-        arrivals=fields["arrivals"].text(),
-        routing=fields["routing"].text(),
-        seed=fields["seed"].integer(),
-        rate=fields["rate"].number(),
-        seconds=fields["seconds"].or_null(Node.number),
-        requests=fields["requests"].or_null(lambda it: it.integer(1)),
-        on_failure=fields["on_failure"].one_of(("retry", "lose")),
-        events=tuple(entry.text() for entry in fields["events"].array()),
-        rule=fields["rule"].text(),
-        promised=_truth(fields["promised"]),
-        problem_sha256=fields["problem_sha256"].text(),
-        warnings=tuple(entry.text() for entry in fields["warnings"].array()),
-        stopped=_truth(fields["stopped"]),
-    )
-    for verdict in _JUDGED:
-        fields[verdict.value].agree(found.count(verdict), "as its services say")
-    left = found.count(Verdict.NOT_REPLAYED)
-    if "not_replayed" in fields or left:
-        node.at("not_replayed").agree(left, "as its services say")
+    found: Simulation = m.build(SimulationDocument, document)
     return found
-
-
-def _service(node: Node, names: dict[str, object]) -> ServiceResult:
-    times = {f"{name}_ms": f"{name}_ns" for name in _TIMES}
-    fields = node.object(("name", *_COUNTS, *times, *_NUMBERS, *_OTHERS))
-    name = fields["name"].new_name("service", names)
-    node.about = f"service {name!r}"
-    low, high = (entry.number() for entry in fields["late_share"].array(2))
-    counts: dict[str, Any] = {each: fields[each].integer() for each in _COUNTS}
-    numbers: dict[str, Any] = {each: fields[each].number() for each in _NUMBERS}
-    numbers |= {to: _nanoseconds(fields[each]) for each, to in times.items()}
-    if counts["late"] > counts["requests"] or counts["lost"] > counts["late"]:
-        raise fields["late"].wrong("lost <= late <= requests")
-    limit, verdict = fields["limit_ms"], fields["verdict"].one_of([each.value for each in Verdict])
-    if (limit.value is None) != (verdict == Verdict.NO_LIMIT):
-        raise limit.wrong(f'null just where the verdict is "{Verdict.NO_LIMIT}"')
-    return ServiceResult(
-        name=name,
-        limit_ns=None if limit.value is None else _nanoseconds(limit),
-        load=fields["load"].or_null(Node.number),
-        interval=Interval(low, high),
-        verdict=Verdict(verdict),
-        overloaded=_truth(fields["overloaded"]),
-        cause=fields["cause"].text(),
-        recoveries=tuple(_recovery(entry) for entry in fields["recoveries"].array()),
-        timeline=None if fields["timeline"].value is None else _timeline(fields["timeline"]),
-        **numbers,
-        **counts,
-    )
-
-
-def _recovery(node: Node) -> Recovery:
-    fields = node.object(("event", "seconds", "back_after_seconds"))
-    return Recovery(
-        fields["event"].integer(),
-        fields["seconds"].number(),
-        fields["back_after_seconds"].or_null(Node.number),
-    )
-
-
-def _timeline(node: Node) -> Timeline:
-    fields = node.object(("cell_seconds", "requests", "late", "mean_ms"))
-    requests = tuple(entry.integer() for entry in fields["requests"].array())
-    late = tuple(entry.integer() for entry in fields["late"].array(len(requests)))
-    means = tuple(_nanoseconds(entry) for entry in fields["mean_ms"].array(len(requests)))
-    cell = fields["cell_seconds"].number() * SECOND
-    if cell.denominator != 1 or not cell:
-        raise fields["cell_seconds"].wrong("a whole number of nanoseconds > 0")
-    return Timeline(int(cell), requests, late, means)
-
-
-def _nanoseconds(node: Node) -> int:
-    value = node.number() * _MILLISECOND
-    if value.denominator != 1:
-        raise node.wrong("a whole number of nanoseconds")
-    return int(value)
-
-
-def _truth(node: Node) -> bool:
-    if not isinstance(node.value, bool):
-        raise node.wrong("true or false")
-    return node.value

@@ -1,20 +1,14 @@
-"""Replay of plans whose services share instances in time: every instance turns by its frame.
-
-An instance's frame repeats as planned, whatever arrives, and batches that are not full take as long
-as full ones. So the services on an instance do not feel each other, and each is replayed alone: a
-slot as long as its batch, at one place of every frame.
-"""
+"""Replay of plans whose services share instances in time: each is alone in its slot of a frame."""
 
 from __future__ import annotations
 
-import hashlib
 import math
 import threading
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -22,21 +16,26 @@ from ...errors import InvalidOption
 from ...time_sharing.frames import FrameRule
 from ...values.numbers import Number, exact, shown, whole
 from ..serving.plan import Plan, ServicePlan
-from ..serving.posed import Served
 from ..serving.time_sharing import SharedServing, amount_of
-from .judging import short, tells_too_little, works_off
-from .model import FASTEST, LARGEST_BATCH, LONGEST_NS, MOST_STATIONS, SECOND
-from .plan_model import LATE_SHARE
+from .judging import counted, short, tells_too_little, works_off
+from .model import (
+    FASTEST,
+    LARGEST_BATCH,
+    LATE_SHARE,
+    LONGEST_NS,
+    MILLISECOND,
+    MOST_STATIONS,
+    SECOND,
+)
+from .replay import draws_of
 from .result import ServiceResult, Simulation
+from .run import Count
 from .statistics import Interval, Tally, Verdict, requests_needed
-
-__all__ = ["FRAME_ARRIVALS", "latencies", "replay_frames"]
 
 T = TypeVar("T", int, Fraction)
 #: How requests of an instance that turns by a frame may come, and what reports call it.
 FRAME_ARRIVALS = {"poisson": "Poisson", "even": "evenly spaced"}
 _REQUESTS = 20_000
-_MILLISECOND = 10**6
 _ASKED_AFTER = 10_000  # requests: some hundredths of a second
 
 
@@ -51,7 +50,7 @@ class _Slot(NamedTuple):
     instances: int
 
 
-class _Batch(NamedTuple):
+class Batch(NamedTuple):
     """The requests that one slot takes: those from `first` on, and when it ends."""
 
     first: int
@@ -72,54 +71,23 @@ def replay_frames(
 ) -> Simulation:
     """Replay a plan whose services share instances in time, at the stated rates.
 
+    An instance's frame repeats as planned, whatever arrives, and batches that are not full take as
+    long as full ones; so services on an instance do not feel each other, and each is replayed
+    alone.
+
+    With Poisson arrivals a limit is kept, broken or undecided as :func:`simulate` says it. Evenly
+    spaced ones are exact: who is late is decided in rational numbers, and none may be. That nobody
+    is, at up to the planned rates, is what the rules promise (:class:`cms.FrameRule`).
+
     Parameters
     ----------
     plan : Plan
-        Its services share instances in time.
     arrivals : {"even", "poisson"}
-        Whether the requests of an instance are evenly spaced, or come as a Poisson stream. Either
-        way an instance gets a share of its service's rate like its share of what is provided.
-    rate : number, default 1
-        What all rates are multiplied by.
+        Of an instance; it gets a share of its service's rate like its share of what is provided.
     requests : int
         Of each service; instances get shares like their rates.
-    seed : int, default 0
-        Of the Poisson arrivals; with the service's name it begins the random numbers.
-    cancel : threading.Event, optional
-        Set it to end the run; what was found so far is returned.
-    on_progress : callable, optional
-        Gets the requests that were replayed and those expected, every now and then.
-
-    Returns
-    -------
-    Simulation
-        With Poisson arrivals a limit is kept, broken or undecided as :func:`simulate` says it, at a
-        tolerated late share of 1 % or the service's own. With evenly spaced ones none may be late.
-        Of a run that was ended before, nothing is kept.
-
-    Raises
-    ------
-    InvalidOption
-        If the plan's services do not share instances, an argument cannot be meant, or there is
-        more than is simulated.
-
-    Notes
-    -----
-    Evenly spaced arrivals are exact: who is late is decided in rational numbers. That nobody is, at
-    up to the planned rates, is what the rules promise (:class:`cms.FrameRule`); with random ones it
-    is a matter of head-room. Where only times are told, they are rounded to a nanosecond.
-
-    Examples
-    --------
-    >>> from cms import solve
-    >>> from cms.fleet import OperatingPoint, Service, as_problem
-    >>> services = [Service("a", "m", 300, 60), Service("b", "m", 100, 60)]
-    >>> points = [OperatingPoint("m", "a100-80gb", "mps:100", 1, 8, 800, 10)]
-    >>> serving = as_problem(services, points, sharing="time")
-    >>> print(replay_frames(Plan(serving, solve(serving.problem, "mix_first_fit"))))
-    a: KEPT: p99 is 44.4% of 60 ms, 0.000% of 20,000 requests late
-    b: KEPT: p99 is 33.3% of 60 ms, 0.000% of 20,000 requests late
-    2 of 2 limits kept under evenly spaced arrivals, proportional routing, 20,000 requests each
+    rate, seed, cancel, on_progress
+        As for :func:`simulate`.
     """
     serving = plan.serving
     if not isinstance(serving, SharedServing):
@@ -133,37 +101,20 @@ def replay_frames(
     wanted = whole(requests, "the number of requests", least=1, error=InvalidOption)
     seed = whole(seed, "the seed", least=0, error=InvalidOption)
     expected = wanted * sum(1 for each in plan.services if each.service.rate_rps * factor)
-    done = 0
-    stopped = False
-
-    def count(requests: int) -> bool:
-        nonlocal done, stopped
-        done += requests
-        if requests and on_progress is not None:
-            on_progress(done, max(done, expected))
-        stopped = stopped or (cancel is not None and cancel.is_set())
-        return stopped
-
+    count = Count(expected, on_progress, cancel)
     runs = [
-        _Run(each, _slots(plan, each, factor), serving.sharing.rule, wanted)
+        _Run(each, _slots(plan, each, factor), serving.sharing.rule, wanted, count)
         for each in plan.services
     ]
     for run in runs:
         run.refuse_extremes()
     return Simulation(
-        services=tuple(run.replayed(arrivals, seed, factor, count) for run in runs),
+        services=tuple(run.replayed(arrivals, seed, factor) for run in runs),
         arrivals=FRAME_ARRIVALS[arrivals],
-        routing="weighted random" if arrivals == "poisson" else "proportional",
-        seed=seed,
-        rate=factor,
-        seconds=None,
-        requests=wanted,
-        on_failure="retry",
-        rule=serving.rule_name,
-        promised=arrivals == "even",
-        problem_sha256=serving.problem.sha256,
-        stopped=stopped,
-    )
+        routing="weighted random" if arrivals == "poisson" else "proportional", seed=seed,
+        rate=factor, seconds=None, requests=wanted, on_failure="retry", rule=serving.rule_name,
+        promised=arrivals == "even", problem_sha256=serving.problem.sha256, stopped=count.stopped,
+    )  # fmt: skip
 
 
 def _slots(plan: Plan, of: ServicePlan, factor: Fraction) -> tuple[_Slot, ...]:
@@ -176,23 +127,26 @@ def _slots(plan: Plan, of: ServicePlan, factor: Fraction) -> tuple[_Slot, ...]:
             for served in each.serves:
                 length = served.length_ms or Fraction(0)
                 if served.service == of.service.name:
-                    found.append(_slot(served, offset, frame, share, group.count * each.count))
+                    amount, alike = int(amount_of(served.point)), group.count * each.count
+                    rate = served.rate_rps * share
+                    found.append(_Slot(offset, length, frame, amount, rate, alike))
                 offset += length
     return tuple(found)
-
-
-def _slot(served: Served, offset: Fraction, frame: Fraction, share: Fraction, count: int) -> _Slot:
-    length, amount = served.length_ms or Fraction(0), int(amount_of(served.point))
-    return _Slot(offset, length, frame, amount, served.rate_rps * share, count)
 
 
 class _Run:
     """The replay of one service."""
 
     def __init__(
-        self, of: ServicePlan, slots: tuple[_Slot, ...], rule: FrameRule, wanted: int
+        self,
+        of: ServicePlan,
+        slots: tuple[_Slot, ...],
+        rule: FrameRule,
+        wanted: int,
+        count: Callable[[int], bool],
     ) -> None:
         self.service, self.slots, self.rule, self.wanted = of.service, slots, rule, wanted
+        self.count = count
         self.instances = sum(slot.instances for slot in slots)
         self.rate = sum((slot.rate * slot.instances for slot in slots), Fraction(0))
         self.load = self.rate / of.provided_rps if of.provided_rps else None
@@ -200,51 +154,44 @@ class _Run:
 
     def refuse_extremes(self) -> None:
         """Refuse what is too much to be replayed, or too long for nanoseconds of 64 bits."""
-        name = self.service.name
-        if self.instances > MOST_STATIONS:
-            raise InvalidOption(
-                f"service {name!r} is on more than {MOST_STATIONS:,} instances; fewer are "
-                "simulated at a time"
-            )
-        if self.rate > FASTEST:
-            raise InvalidOption(
-                f"service {name!r} gets {shown(self.rate)} requests/s; at most {FASTEST:,} are "
-                "simulated"
-            )
-        if any(slot.amount > LARGEST_BATCH for slot in self.slots):
-            raise InvalidOption(
-                f"service {name!r}: at most {LARGEST_BATCH:,} requests in a batch are simulated"
-            )
-        longest = max((slot.frame * _MILLISECOND for slot in self.slots), default=Fraction(0))
+        longest = max((slot.frame * MILLISECOND for slot in self.slots), default=Fraction(0))
         slow = self.rate and self.wanted * SECOND > self.rate * LONGEST_NS
-        if slow or longest * self.wanted > LONGEST_NS:
-            raise InvalidOption(
-                f"the {self.wanted:,} requests of service {name!r} may take longer than nine "
-                "years; simulate fewer"
-            )
+        large = any(slot.amount > LARGEST_BATCH for slot in self.slots)
+        long = slow or longest * self.wanted > LONGEST_NS
+        many = f"is on more than {MOST_STATIONS:,} instances; fewer are simulated at a time"
+        fast = f"gets {shown(self.rate)} requests/s; at most {FASTEST:,} are simulated"
+        for wrong, said in (
+            (self.instances > MOST_STATIONS, many),
+            (self.rate > FASTEST, fast),
+            (
+                large,
+                f"has larger batches than {LARGEST_BATCH:,} requests; smaller ones are replayed",
+            ),
+            (long, f"may take longer than nine years for {self.wanted:,} requests; simulate fewer"),
+        ):
+            if wrong:
+                raise InvalidOption(f"service {self.service.name!r} {said}")
 
-    def replayed(
-        self, arrivals: str, seed: int, factor: Fraction, count: Callable[[int], bool]
-    ) -> ServiceResult:
+    def replayed(self, arrivals: str, seed: int, factor: Fraction) -> ServiceResult:
         """Replay each slot, and say what became of the requests."""
         limit = self.service.latency_limit_ms or Fraction(0)  # services that share have limits
         horizon = round(self.wanted * SECOND / self.rate) if self.rate else 1
         random = arrivals == "poisson"
-        queues = self.instances
-        needed = requests_needed(self.load or Fraction(0), queues) if random and self.rate else 0
-        tally = Tally(math.floor(limit * _MILLISECOND), horizon, needed)
-        digest = int.from_bytes(hashlib.sha256(self.service.name.encode()).digest())
-        draws = np.random.Generator(np.random.PCG64(np.random.SeedSequence([seed, digest])))
+        needed = 0
+        if random and self.rate:
+            needed = requests_needed(self.load or Fraction(0), self.instances)
+        tally = Tally(math.floor(limit * MILLISECOND), horizon, needed)
+        draws = np.random.Generator(draws_of(seed, self.service.name, 1)[0])
         for slot, numbers in self._numbers() if self.rate else ():
             for number, times in Counter(numbers).items():
-                if not number or count(0):
+                if not number or self.count(0):
                     continue
                 if not random:
-                    self._evenly(slot, number, times, limit, tally, count)
+                    self._evenly(slot, number, times, limit, tally)
                     continue
                 for _ in range(times):
-                    if not count(0):
-                        self._randomly(slot, number, draws, tally, count)
+                    if not self.count(0):
+                        self._randomly(slot, number, draws, tally)
         return self._result(tally, random, self.service.rate_rps * factor)
 
     def _numbers(self) -> Iterator[tuple[_Slot, list[int]]]:
@@ -260,13 +207,7 @@ class _Run:
             yield slot, numbers
 
     def _evenly(
-        self,
-        slot: _Slot,
-        number: int,
-        instances: int,
-        limit: Fraction,
-        tally: Tally,
-        count: Callable[[int], bool],
+        self, slot: _Slot, number: int, instances: int, limit: Fraction, tally: Tally
     ) -> None:
         """Replay evenly spaced requests, exactly; instances that are alike go through the same."""
         gap = 1000 / slot.rate
@@ -274,56 +215,52 @@ class _Run:
         unit = math.lcm(*(part.denominator for part in parts))  # of a millisecond
         frame, length, offset, step, most = (int(part * unit) for part in parts)
         times = [step * nth for nth in range(number)]
-        took = []
-        batches = _batches(times, self.rule, frame, length, offset, slot.amount)
-        for batch in _until(batches, instances, count):
+        took: list[int] = []
+        slots = batches(times, self.rule, frame, length, offset, slot.amount)
+        for batch in self._until(slots, slot, instances):
             took += [int(batch.ends) - at for at in times[batch.first : batch.first + batch.taken]]
-            self._count(batch, slot, instances)
         if not took:
             return
-        late = 1 + math.floor(limit * _MILLISECOND)
-        clocks = np.array([at * _MILLISECOND // unit for at in times[: len(took)]], dtype=np.int64)
+        late = 1 + math.floor(limit * MILLISECOND)
+        clocks = np.array([at * MILLISECOND // unit for at in times[: len(took)]], dtype=np.int64)
+        # Only for a record are times rounded to a nanosecond: who is late stays so.
         waits = np.array(
-            [
-                ms * _MILLISECOND // unit if ms <= most else max(late, ms * _MILLISECOND // unit)
-                for ms in took
-            ],
-            dtype=np.int64,
+            [max(ms * MILLISECOND // unit, late if ms > most else 0) for ms in took], dtype=np.int64
         )
         for _ in range(instances):
             tally.add(clocks, waits)
         self.lasted_ns = max(self.lasted_ns, int(clocks[-1] + waits[-1]))
 
-    def _randomly(
-        self,
-        slot: _Slot,
-        number: int,
-        draws: np.random.Generator,
-        tally: Tally,
-        count: Callable[[int], bool],
-    ) -> None:
+    def _randomly(self, slot: _Slot, number: int, draws: np.random.Generator, tally: Tally) -> None:
         """Replay a Poisson stream; the lengths are rounded up to nanoseconds."""
         parts = (slot.frame, slot.length, slot.offset)
-        frame, length, offset = (math.ceil(part * _MILLISECOND) for part in parts)
+        frame, length, offset = (math.ceil(part * MILLISECOND) for part in parts)
         gaps = draws.exponential(float(SECOND / slot.rate), number)
         clocks = np.cumsum(gaps).astype(np.int64)
-        times = clocks.tolist()
         ends, answered = np.empty(number, dtype=np.int64), 0
-        for batch in _until(
-            _batches(times, self.rule, frame, length, offset, slot.amount), 1, count
-        ):
-            ends[batch.first : batch.first + batch.taken] = batch.ends
+        slots = batches(clocks.tolist(), self.rule, frame, length, offset, slot.amount)
+        for batch in self._until(slots, slot, 1):
             answered = batch.first + batch.taken
-            self._count(batch, slot, 1)
+            ends[batch.first : answered] = batch.ends
         if answered:
             tally.add(clocks[:answered], ends[:answered] - clocks[:answered])
             self.lasted_ns = max(self.lasted_ns, int(ends[answered - 1]))
 
-    def _count(self, batch: _Batch, slot: _Slot, times: int) -> None:
-        self.batches += times
-        self.taken += times * batch.taken
-        self.busy_ns += times * math.ceil(slot.length * _MILLISECOND)
-        self.deepest = max(self.deepest, batch.waiting)
+    def _until(self, batches: Iterator[Batch], slot: _Slot, times: int) -> Iterator[Batch]:
+        """Count batches until the run is ended, which is asked and told every now and then."""
+        told = 0
+        for batch in batches:
+            yield batch
+            self.batches += times
+            self.taken += times * batch.taken
+            self.busy_ns += times * math.ceil(slot.length * MILLISECOND)
+            self.deepest = max(self.deepest, batch.waiting)
+            told += batch.taken
+            if told >= _ASKED_AFTER:
+                if self.count(told * times):
+                    return
+                told = 0
+        self.count(told * times)
 
     def _result(self, tally: Tally, random: bool, rate: Fraction) -> ServiceResult:
         tolerated = self.service.late_share
@@ -337,34 +274,18 @@ class _Run:
             interval = Interval(*(Fraction(each, 10**6) for each in ends))
         if verdict is Verdict.KEPT and self.rate and tally.requests < self.wanted:
             verdict = Verdict.UNDECIDED  # the run was ended: what is left may be another instance
-        p50, p90, p99 = (tally.quantile(Fraction(share, 100)) for share in (50, 90, 99))
+        facts: dict[str, Any] = counted(tally, self.lasted_ns)
         return ServiceResult(
-            name=self.service.name,
-            rate_rps=rate,
-            limit_ns=tally.limit_ns,
-            tolerated=tolerated,
-            instances=self.instances,
-            seconds=Fraction(self.lasted_ns, SECOND),
-            requests=tally.requests,
-            late=tally.late,
-            lost=0,
-            retried=0,
-            interval=interval,
-            mean_ns=tally.total_ns // (tally.requests or 1),
-            p50_ns=p50,
-            p90_ns=p90,
-            p99_ns=p99,
-            max_ns=tally.largest,
+            name=self.service.name, rate_rps=rate, limit_ns=tally.limit_ns, tolerated=tolerated,
+            instances=self.instances, **facts, interval=interval,
             load=None if self.load is None else short(*self.load.as_integer_ratio()),
             utilisation=short(self.busy_ns, self.instances * self.lasted_ns),
-            mean_fill=short(self.taken, self.batches),
-            deepest_queue=self.deepest,
-            verdict=verdict,
+            mean_fill=short(self.taken, self.batches), deepest_queue=self.deepest, verdict=verdict,
             overloaded=verdict is Verdict.BROKEN and tally.overloaded(tolerated),
-            cause=self._cause(verdict, tally, tolerated),
-        )
+            cause=self._cause(verdict, tally),
+        )  # fmt: skip
 
-    def _cause(self, verdict: Verdict, tally: Tally, tolerated: Fraction) -> str:
+    def _cause(self, verdict: Verdict, tally: Tally) -> str:
         if verdict is Verdict.KEPT:
             return ""
         if self.load is not None and self.load > 1:
@@ -377,53 +298,9 @@ class _Run:
         )
 
 
-def _until(batches: Iterator[_Batch], times: int, count: Callable[[int], bool]) -> Iterator[_Batch]:
-    """Iterate until the run is ended, which is asked and progress told every now and then."""
-    told = 0
-    for batch in batches:
-        yield batch
-        told += batch.taken
-        if told >= _ASKED_AFTER:
-            if count(told * times):
-                return
-            told = 0
-    count(told * times)
-
-
-def latencies(
+def batches(
     arrivals: Sequence[T], rule: FrameRule, frame: T, length: T, offset: T, amount: int
-) -> list[T]:
-    """Return how long each request takes, in the unit of time of the arguments.
-
-    Parameters
-    ----------
-    arrivals : sequence of number
-        Ascending.
-    rule : FrameRule
-        Under ``round_robin`` a slot takes whoever is there when it begins, under
-        ``collect_then_run`` whoever was there when its frame began.
-    frame, length, offset : number
-        How long a frame and the slot are, and when in the frame the slot begins.
-    amount : int
-        So many requests at most go into a slot.
-
-    Examples
-    --------
-    >>> latencies([0, 1, 2, 3], FrameRule.ROUND_ROBIN, 10, 4, 2, amount=2)
-    [6, 5, 14, 13]
-    >>> latencies([0, 1, 2, 3], FrameRule.COLLECT_THEN_RUN, 10, 4, 2, amount=2)
-    [6, 15, 14, 23]
-    """
-    found: list[T] = []
-    for batch in _batches(arrivals, rule, frame, length, offset, amount):
-        taken = arrivals[batch.first : batch.first + batch.taken]
-        found += [batch.ends - at for at in taken]  # type: ignore[misc]
-    return found
-
-
-def _batches(
-    arrivals: Sequence[T], rule: FrameRule, frame: T, length: T, offset: T, amount: int
-) -> Iterator[_Batch]:
+) -> Iterator[Batch]:
     """Which requests each slot takes that takes any."""
     closes = offset if rule is FrameRule.ROUND_ROBIN else offset - offset  # a zero of its kind
     last, at = -1, 0
@@ -431,5 +308,5 @@ def _batches(
         last = max(int(-(-(arrivals[at] - closes) // frame)), last + 1)
         waiting = bisect_right(arrivals, closes + last * frame, at) - at
         taken = min(waiting, amount)
-        yield _Batch(at, taken, waiting, offset + last * frame + length)
+        yield Batch(at, taken, waiting, offset + last * frame + length)
         at += taken

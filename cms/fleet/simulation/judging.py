@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,12 +13,10 @@ from .model import SECOND, ModelledService
 from .replay import Outcome
 from .result import Recovery, ServiceResult, Timeline
 from .routing import Routing
-from .statistics import NEVER_ENOUGH, Interval, Tally, Verdict
+from .statistics import NEVER_ENOUGH, Tally, Verdict
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
-
-__all__ = ["left_out", "result_of", "short", "tells_too_little", "works_off"]
 
 # The late share is back when so many spans of time in a row are fine, each of at least so many
 # requests on average.
@@ -28,83 +26,47 @@ _GOOD_CELLS, _JUDGED_REQUESTS = 3, 20
 def result_of(
     service: ModelledService, script: Script, routing: Routing, found: Outcome
 ) -> ServiceResult:
-    """Say what became of a service's requests.
-
-    Parameters
-    ----------
-    service : ModelledService
-    script : Script
-        Its events.
-    routing : Routing
-    found : Outcome
-        Of its replay.
-    """
+    """Say what became of a service's requests."""
     tally, state = found.tally, found.state
-    answered = tally.requests - tally.lost
-    processes = sum(station.processes for station in script.stations)
-    batches = int(state.batches.sum())
     verdict = tally.verdict(service.late_share)
-    overloaded = verdict in (Verdict.BROKEN, Verdict.NO_LIMIT) and tally.overloaded(
-        service.late_share
-    )
-    p50, p90, p99 = (tally.quantile(Fraction(share, 100)) for share in (50, 90, 99))
+    open_ended = verdict in (Verdict.BROKEN, Verdict.NO_LIMIT)
+    processes = sum(station.processes for station in script.stations)
     return ServiceResult(
-        name=service.name,
-        rate_rps=service.rate,
-        limit_ns=service.limit_ns,
-        tolerated=service.late_share,
-        instances=len(service.instances),
-        seconds=Fraction(found.lasted_ns, SECOND),
-        requests=tally.requests,
-        late=tally.late,
-        lost=tally.lost,
-        retried=found.retried,
+        **_asked(service), **counted(tally, found.lasted_ns), retried=found.retried,
         interval=tally.interval(),
-        mean_ns=tally.total_ns // (answered or 1),
-        p50_ns=p50,
-        p90_ns=p90,
-        p99_ns=p99,
-        max_ns=tally.largest,
         load=None if service.load is None else short(*service.load.as_integer_ratio()),
         utilisation=short(int(state.busy.sum()), processes * found.lasted_ns),
-        mean_fill=short(int(state.taken.sum()), batches),
-        deepest_queue=int(state.deepest.max(initial=0)),
-        verdict=verdict,
-        overloaded=overloaded,
+        mean_fill=short(int(state.taken.sum()), int(state.batches.sum())),
+        deepest_queue=int(state.deepest.max(initial=0)), verdict=verdict,
+        overloaded=open_ended and tally.overloaded(service.late_share),
         cause=_CAUSES[verdict](service, script, routing, found) if verdict in _CAUSES else "",
         recoveries=tuple(_recoveries(service, script, found)),
         timeline=_timeline(tally.cells, tally.cell_ns) if script.marks else None,
-    )
+    )  # fmt: skip
 
 
 def left_out(service: ModelledService) -> ServiceResult:
     """Say of a service that it was not replayed, and why."""
-    zero = Fraction(0)
     return ServiceResult(
-        name=service.name,
-        rate_rps=service.rate,
-        limit_ns=service.limit_ns,
-        tolerated=service.late_share,
-        instances=len(service.instances),
-        seconds=zero,
-        requests=0,
-        late=0,
-        lost=0,
-        retried=0,
-        interval=Interval(zero, Fraction(1)),
-        mean_ns=0,
-        p50_ns=0,
-        p90_ns=0,
-        p99_ns=0,
-        max_ns=0,
-        load=None,
-        utilisation=zero,
-        mean_fill=zero,
-        deepest_queue=0,
-        verdict=Verdict.NOT_REPLAYED,
-        overloaded=False,
-        cause=service.not_replayed,
+        **_asked(service), verdict=Verdict.NOT_REPLAYED, cause=service.not_replayed
     )
+
+
+def _asked(service: ModelledService) -> dict[str, Any]:
+    return {
+        "name": service.name, "rate_rps": service.rate, "limit_ns": service.limit_ns,
+        "tolerated": service.late_share, "instances": len(service.instances),
+    }  # fmt: skip
+
+
+def counted(tally: Tally, lasted_ns: int) -> dict[str, Any]:
+    """Return the counts and latencies of a tally as a service's record has them."""
+    quantiles = {f"p{n}_ns": tally.quantile(Fraction(n, 100)) for n in (50, 90, 99)}
+    return {
+        "seconds": Fraction(lasted_ns, SECOND), "requests": tally.requests, "late": tally.late,
+        "lost": tally.lost, "mean_ns": tally.total_ns // (tally.requests - tally.lost or 1),
+        **quantiles, "max_ns": tally.largest,
+    }  # fmt: skip
 
 
 def short(part: int, whole: int) -> Fraction:
@@ -121,8 +83,7 @@ def _cause(service: ModelledService, script: Script, routing: Routing, found: Ou
     load = service.load
     if load is not None and load >= 1:
         return works_off(service.rate / load)
-    unlike = len({each.weight for each in service.instances}) > 1
-    if routing.equal and unlike:
+    if routing.equal and len({each.weight for each in service.instances}) > 1:
         work = found.state.busy / [one.processes for one in script.stations]
         worst = int(np.argmax(work))
         given = Fraction(int(found.state.taken[worst]), int(found.state.taken.sum()) or 1)
@@ -206,8 +167,7 @@ def _back(bad: NDArray[np.bool_]) -> int | None:
     """After how many cells the first three good ones in a row begin, once one was bad."""
     if not bad.any():
         return 0
-    start = int(np.argmax(bad))
-    for at in range(start + 1, len(bad) - _GOOD_CELLS + 1):
+    for at in range(int(np.argmax(bad)) + 1, len(bad) - _GOOD_CELLS + 1):
         if not bad[at : at + _GOOD_CELLS].any():
             return at
     return None

@@ -1,9 +1,4 @@
-"""The loop of a service, on arrays of integers; may be compiled as it stands.
-
-It works off arrivals and comes back, and goes on where it was when it is called again. At one
-nanosecond completions come before arrivals, and completions in the order of the batches' starts. A
-batch's end is known at its start, so the log gets it then, and a completion only frees a process.
-"""
+"""The loops of a service and of a single station, on arrays; may be compiled as they stand."""
 
 from __future__ import annotations
 
@@ -20,25 +15,13 @@ _FILL = 2**FILL_BITS - 1
 def advance(
     state: State, policy: int, at: Any, tags: Any, first: Any, second: Any, until: int
 ) -> int:
-    """Work off arrivals, then what ends before a time, as far as the log has room.
+    """Work off arrivals, then what ends before `until` (0: nothing), as far as the log has room.
 
-    Parameters
-    ----------
-    state : State
-    policy : int
-    at : n integers
-        The arrivals' times, in their order.
-    tags : n integers, or none
-        Their tags, where these do not follow from the times.
-    first, second : n integers, or none
-        The stations that were drawn for them, if the policy wants any.
-    until : int
-        After the last arrival, completions before this time come too; 0 for none.
-
-    Returns
-    -------
-    int
-        Arrivals taken; if it is n and no completion before `until` is left, all is done.
+    At one nanosecond completions come before arrivals, and completions in the order of the batches'
+    starts. A batch's end is known at its start, so the log gets it then. Arrivals are times in
+    their order, with tags where these do not follow from the times, and with the stations that were
+    drawn for them. Returned is how many were taken; if it is all of them and no completion before
+    `until` is left, all is done, else it is called again.
     """
     # Handing on the state, or reading an array from it, costs compiled code more than the work.
     weight, batch, times_at, times = state.weight, state.batch, state.times_at, state.times
@@ -124,6 +107,18 @@ def advance(
     return j
 
 
+def advance_lists(
+    state: State, policy: int, at: Any, tags: Any, first: Any, second: Any, until: int
+) -> int:
+    """Do what :func:`advance` does, on lists: where compiling takes longer than the answer."""
+    lists = State(*(each.tolist() for each in state))
+    at, tags, first, second = (each.tolist() for each in (at, tags, first, second))
+    taken = advance(lists, policy, at, tags, first, second, until)
+    for array, values in zip(state, lists, strict=True):
+        array[:] = values
+    return taken
+
+
 def most(batch: Any) -> int:
     """Return the size of the largest batch."""
     largest = 1
@@ -191,3 +186,33 @@ def replay(winners: Any, weight: Any, key: Any, station: int) -> None:
             return  # above here it does not play, and did not
         winners[at] = winner
         at >>= 1
+
+
+def alone(times: Any, ends: Any, arrivals: Any, gap: float, found: Any) -> None:
+    """Write the latency of each request at one station into `found`, in nanoseconds.
+
+    It is what :func:`advance` gives, ten times as fast or more: requests are taken in the order
+    they came, so where they wait need not be kept. Load curves and the table of loads take some
+    10^10 requests. Times are of a batch of 1, 2, ... requests; `ends`, all 0, is written over: when
+    each process is idle again. Arrivals are floats that ascend; times the gap, rounded down, they
+    are nanoseconds.
+    """
+    n, b, c = len(arrivals), len(times), len(ends)
+    j = 0
+    while j < n:
+        now, fill = int(arrivals[j] * gap), 1
+        start = ends[0]
+        if start <= now:
+            start = now  # it is idle, and takes who came
+        else:
+            while fill < b and j + fill < n and int(arrivals[j + fill] * gap) < start:
+                fill += 1
+        end = start + times[fill - 1]
+        for i in range(j, j + fill):
+            found[i] = end - int(arrivals[i] * gap)
+        j += fill
+        at = 0  # the ends stay in order
+        while at + 1 < c and ends[at + 1] < end:
+            ends[at] = ends[at + 1]
+            at += 1
+        ends[at] = end

@@ -15,14 +15,12 @@ from ..serving.fills import FillTimes, fills_of
 from ..serving.load_curve import LoadCurve, PointKey, key_of
 from ..serving.operating_point import OperatingPoint
 from ..serving.service import require_late_share
-from .alone import alone
-from .model import LONGEST_NS, SECOND
+from .kernel import alone
+from .model import LONGEST_NS, MILLISECOND, SECOND
 from .statistics import student
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
-
-__all__ = ["LOADS", "latencies", "load_curves", "quantile_above", "run_lengths", "widened"]
 
 #: The rates of a curve, as shares of the throughput: close together where latencies bend, also
 #: downwards, as those of small batches do between two and three batch times.
@@ -35,7 +33,6 @@ LOADS = tuple(
 )  # fmt: skip
 #: So many requests at each rate.
 REQUESTS = 1_000_000
-_MILLISECOND = 10**6
 _PARTS = 20
 #: Of a run, so much is left out at its start, when nobody waits yet.
 _WARM_UP = 50
@@ -53,8 +50,6 @@ _LONGER = 25
 _FAR = 16
 #: Of none late among n, no more is known (99 %) than a share below 5.3 / n.
 _LATE_REQUESTS = 10
-#: So many of a run's latencies say where about the longest begin.
-_SAMPLE = 2**16
 
 
 def load_curves(
@@ -69,38 +64,22 @@ def load_curves(
 ) -> dict[PointKey, LoadCurve]:
     """Simulate each point under Poisson arrivals, by itself, with one queue.
 
+    Curves are by what names a point; see :func:`cms.fleet.as_problem`. Where a batch is not full it
+    takes as long as the smaller batches among `measured`, by default `points`. Latencies are the
+    upper ends of 99 % intervals of what all but the late share keep. All points and rates get the
+    same gaps between arrivals, stretched.
+
     Parameters
     ----------
-    points : iterable of OperatingPoint
-    measured : iterable of OperatingPoint, optional
-        Where smaller batches are looked up that say how long a batch takes that is not full; by
-        default `points`.
-    late_share : number, default 0.01
-        Latencies are the upper ends of 99 % intervals of what all but this share keep.
-    requests : int, default 1,000,000
+    points, measured : iterable of OperatingPoint
+    late_share : number
+    requests : int
         At each of the 31 rates. Near full load it takes 500 / (1 - load)^2 to tell: ten times as
         many are simulated where these are more, but at most 25 times `requests`; if that is not
         enough to tell, the rate is left out. Ten times are not simulated where latencies are beyond
-        16 batch times. 100,000 are enough for all, 1,000 for loads up to
-        85 %; more bring the intervals' ends nearer to the truth.
-    seed : int, default 0
-        All points and rates get the same gaps between arrivals, stretched.
-    on_progress : callable, optional
-        Gets the points that are done and all.
-    stopped : callable, optional
-        Asked after each point; if it says so, what is done is returned.
-
-    Returns
-    -------
-    dict
-        By what names a point; see :func:`cms.fleet.as_problem`.
-
-    Examples
-    --------
-    >>> point = OperatingPoint("bert", "a100-80gb", "1g.10gb", 1, 8, 320, 25)
-    >>> (curve,) = load_curves([point], requests=1000).values()
-    >>> len(curve.rates_rps), curve.evidence, 100 < curve.sustained(Fraction(55)) < 320
-    (20, 'simulated', True)
+        16 batch times. 100,000 are enough for all, 1,000 for loads up to 85 %.
+    seed, on_progress, stopped
+        Progress is in points; asked after each, `stopped` may end the run with what is done.
     """
     share = require_late_share(late_share, "the load curves")
     if share * requests < _LATE_REQUESTS:
@@ -127,18 +106,7 @@ def load_curves(
 
 
 def run_lengths(requests: int) -> list[int]:
-    """Return how many requests each rate of :data:`LOADS` gets, without the last that get none.
-
-    Parameters
-    ----------
-    requests : int
-        At low rates.
-
-    Examples
-    --------
-    >>> run_lengths(1_000_000)[-5:], LOADS[len(run_lengths(100_000)) - 1]
-    ([1652900, 3125000, 8000000, 12500000, 22222230], Fraction(197, 200))
-    """
+    """Return how many requests each rate of :data:`LOADS` gets, without the last that get none."""
     least = [_least(load) for load in LOADS]
     return [
         min(max(requests, _WELL * each), _LONGER * requests)
@@ -155,25 +123,10 @@ def widened(load: Fraction, requests: int) -> float:
     """Return by how much an interval must be wider than Student's for 99 % to be 99 %.
 
     Few of 20 parts of a run have the long queues, so their means are skewed, the less so the longer
-    the run is.
-
-    Parameters
-    ----------
-    load : Fraction
-    requests : int
-        The run's.
-
-    Notes
-    -----
-    Twice as wide at 500 / (1 - load)^2 requests; what is more falls with the root of the length, as
-    the skewness does. Of 6,000 runs of one process, whose truth the exact chain tells (batches of
-    1, 8, 32 at loads of 0.5 to 0.9, runs of 1 to 20 times that length), 17 ends were below it, at
-    most 3 of the 300 of a kind; of Student's 106, at most 19.
-
-    Examples
-    --------
-    >>> widened(Fraction(9, 10), 50_000), widened(Fraction(9, 10), 1_000_000)
-    (2.0, 1.223606797749979)
+    the run is. Twice as wide at 500 / (1 - load)^2 requests; what is more falls with the root of
+    the length, as the skewness does. Of 6,000 runs of one process, whose truth the exact chain
+    tells (batches of 1, 8, 32 at loads of 0.5 to 0.9, runs of 1 to 20 times that length), 17 ends
+    were below it, at most 3 of the 300 of a kind; of Student's 106, at most 19.
     """
     return 1 + math.sqrt(_TELLING / requests) / (1 - float(load))
 
@@ -187,7 +140,7 @@ def _curve(
     loop: Callable[..., None],
     room: NDArray[np.int64],
 ) -> LoadCurve:
-    times = fills.rounded_up(_MILLISECOND)
+    times = fills.rounded_up(MILLISECOND)
     full = Fraction(1000 * point.processes * point.batch) / point.batch_ms
     if times[-1] * (len(unit) + point.batch) > LONGEST_NS:
         raise point.fault(
@@ -224,23 +177,8 @@ def latencies(
 ) -> NDArray[np.int64]:
     """Return the latencies of requests at one instance in the order of their arrivals, warmed up.
 
-    Parameters
-    ----------
-    times : sequence of int
-        Nanoseconds of a batch of 1, 2, ...
-    processes : int
-    arrivals : array
-        Ascending, in units of `gap` nanoseconds.
-    gap : float
-    loop : callable, optional
-        The plain one, or the compiled one.
-    room : array of int64, optional
-        Is written over, if there is so much room, and holds what is returned.
-
-    Examples
-    --------
-    >>> latencies([10, 12], 1, np.arange(125.0), 8)[-2:].tolist()
-    [16, 18]
+    Times are nanoseconds of a batch of 1, 2, ...; arrivals ascend, in units of `gap` nanoseconds.
+    The room, if it suffices, is written over and holds what is returned.
     """
     size = len(arrivals)
     found = np.empty(size, dtype=np.int64) if room is None or len(room) < size else room[:size]
@@ -251,23 +189,13 @@ def latencies(
 def quantile_above(found: NDArray[np.int64], late_share: Fraction, wider: float = 1.0) -> int:
     """Return a latency beyond which at most this share is, with 99 % confidence, by batch means.
 
-    Parameters
-    ----------
-    found : array of int64
-        In the order of the arrivals.
-    late_share : Fraction
-    wider : float, default 1
-        The interval is so many times Student's; see :func:`widened`.
-
-    Examples
-    --------
-    >>> quantile_above(np.arange(100_000) % 1000, Fraction(1, 100))
-    990
+    Latencies are in the order of the arrivals. The interval is so many times wider than Student's.
     """
     found = found[: len(found) // _PARTS * _PARTS]
     each = len(found) // _PARTS
     # the latencies sought are among the longest
-    at = _longest(found, min(math.ceil(late_share * len(found)) + 1, len(found)))
+    first = len(found) - min(math.ceil(late_share * len(found)) + 1, len(found))
+    at = np.flatnonzero(found >= np.partition(found, first)[first])
     longest, part = found[at], at // each
     share, spread = float(late_share), wider * student(_PARTS - 1)
     low, high = int(longest.min()), int(longest.max())
@@ -291,21 +219,6 @@ def _at_most(means: NDArray[np.float64], share: float, spread: float) -> bool:
         # as large as it would be if the whole tolerated share were late (Wilson's interval)
         error *= math.sqrt(share * (1 - share) / (mean * (1 - mean)))
     return mean + spread * error <= share
-
-
-def _longest(found: NDArray[np.int64], wanted: int) -> NDArray[np.int64]:
-    """Where the longest so many are, and all that are as long as the last of these."""
-    sample = found[:: max(len(found) // _SAMPLE, 1)]
-    # twice as many of the sample: then nearly always enough of all
-    at = len(sample) - min(2 * math.ceil(wanted * len(sample) / len(found)), len(sample))
-    least = np.partition(sample, at)[at] if at < len(sample) else 0
-    some = np.flatnonzero(found >= least)
-    if len(some) < wanted:
-        some = np.arange(len(found))
-    longest = found[some]
-    at = len(some) - wanted
-    among: NDArray[np.int64] = some[longest >= np.partition(longest, at)[at]]
-    return among
 
 
 def _loop(requests: int) -> Callable[..., None]:

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import NamedTuple
 
 from ...errors import InvalidOption
+from ...values.numbers import shown
+from ..serving.fills import FillTimes
+from ..serving.operating_point import OperatingPoint
+from ..serving.plan import Plan
+from ..serving.queueing import QueueingRule, evidence_of
+from ..serving.service import Service
 
-__all__ = ["ModelledInstance", "ModelledService", "Station", "stations_of"]
-
-#: Nanoseconds a second.
-SECOND = 10**9
+#: Nanoseconds a second, and a millisecond.
+SECOND, MILLISECOND = 10**9, 10**6
 #: Nine years: with room for what comes on top, it stays below 2**62 nanoseconds.
 LONGEST_NS = 2**58
 #: Requests a second of one service: a gap between two is some nanoseconds.
@@ -20,41 +25,23 @@ FASTEST = 10**8
 #: A plan may have 10^12 GPUs; each instance that is simulated takes some memory.
 MOST_STATIONS = 2**20
 LARGEST_BATCH = 2**20 - 1
+#: Tolerated if a service says nothing else: "p99 is within the limit".
+LATE_SHARE = Fraction(1, 100)
 
 
 @dataclass(frozen=True, slots=True)
 class ModelledInstance:
-    """An instance as queueing theory sees it.
+    """An instance as queueing theory sees it."""
 
-    Parameters
-    ----------
-    weight : Fraction
-        Its share of the requests, as a number of any scale: its supply.
-    processes : int
-        How many batches it works on at a time.
-    fill_ns : tuple of int
-        How long a batch of 1, 2, ... requests takes, in nanoseconds; as many as fit into one.
-    queue : str, default "instance"
-        ``instance`` if all processes take from one queue; ``process`` if each has a queue of its
-        own, between which the instance's share is split evenly.
-    gpu : int, default 0
-        The GPU it is on.
-    block : str, default ""
-        What it is in the plan.
-
-    Examples
-    --------
-    >>> instance = ModelledInstance(Fraction(100), processes=2, fill_ns=(15_000_000, 20_000_000))
-    >>> instance.capacity
-    Fraction(200, 1)
-    """
-
-    weight: Fraction
-    processes: int
+    weight: Fraction  #: Its share of the requests, as a number of any scale: its supply.
+    processes: int  #: How many batches it works on at a time
+    #: How long a batch of 1, 2, ... requests takes, in nanoseconds; as many as fit into one.
     fill_ns: tuple[int, ...]
+    #: ``instance`` if all processes take from one queue; ``process`` if each has a queue of its
+    #: own, between which the instance's share is split evenly.
     queue: str = "instance"
-    gpu: int = 0
-    block: str = ""
+    gpu: int = 0  #: The GPU it is on
+    block: str = ""  #: What it is in the plan
 
     def __post_init__(self) -> None:
         if self.weight < 0 or self.processes < 1 or not self.fill_ns or min(self.fill_ns) < 1:
@@ -77,27 +64,14 @@ class ModelledInstance:
 
 @dataclass(frozen=True, slots=True)
 class ModelledService:
-    """A service as queueing theory sees it.
-
-    Parameters
-    ----------
-    name : str
-    rate : Fraction
-        Requests a second.
-    limit_ns : int or None
-        A request that takes longer is late; None: no request is.
-    late_share : Fraction
-        How many may be late.
-    instances : tuple of ModelledInstance
-    not_replayed : str, default ""
-        Why a replay by batches says nothing of whether its limit is kept; empty: it does.
-    """
+    """A service as queueing theory sees it."""
 
     name: str
-    rate: Fraction
-    limit_ns: int | None
-    late_share: Fraction
+    rate: Fraction  #: Requests a second
+    limit_ns: int | None  #: A request that takes longer is late; None: no request is.
+    late_share: Fraction  #: How many may be late
     instances: tuple[ModelledInstance, ...]
+    #: Why a replay by batches says nothing of whether its limit is kept; empty: it does.
     not_replayed: str = ""
 
     def __post_init__(self) -> None:
@@ -113,17 +87,7 @@ class ModelledService:
 
 
 class Station(NamedTuple):
-    """A queue and the processes that take from it.
-
-    Attributes
-    ----------
-    instance : int
-        Which of the service's instances it belongs to.
-    weight : Fraction
-    processes : int
-    fill_ns : tuple of int
-    gpu : int
-    """
+    """A queue of one of a service's instances, and the processes that take from it."""
 
     instance: int
     weight: Fraction
@@ -133,13 +97,7 @@ class Station(NamedTuple):
 
 
 def stations_of(instances: Sequence[ModelledInstance]) -> list[Station]:
-    """Split instances with a queue a process into their processes.
-
-    Raises
-    ------
-    InvalidOption
-        If these are more than a machine's memory is for.
-    """
+    """Split instances with a queue a process into their processes."""
     processes = sum(each.processes for each in instances)
     if processes > MOST_STATIONS:
         raise InvalidOption(
@@ -154,3 +112,94 @@ def _stations(instances: Sequence[ModelledInstance]) -> Iterator[Station]:
         share, processes = each.weight / parts, each.processes // parts
         for _ in range(parts):
             yield Station(at, share, processes, each.fill_ns, each.gpu)
+
+
+def services_of(plan: Plan) -> tuple[tuple[ModelledService, ...], tuple[str, ...]]:
+    """Read what a plan promises, as queues; and which of its points contradict themselves.
+
+    GPUs are counted from 0 in the order of the plan's groups, the instances of a service in the
+    order of the GPUs. Of services that share instances in time :func:`.frames.replay_frames` is.
+    """
+    instances: dict[str, list[ModelledInstance]] = {each.name: [] for each in plan.serving.services}
+    warnings: dict[str, None] = {}
+    serving = plan.unshared("the simulator of queues")
+    promise = serving.rule.promise
+    share, queue = (promise.late_share, promise.queue) if promise else (LATE_SHARE, "instance")
+    queues = {each.name: each.queue or queue for each in plan.serving.services}
+    fills: dict[tuple[str, str], tuple[int, ...]] = {}
+    reasons: dict[str, str] = {}
+    first, total = 0, 0
+    for group in plan.groups:
+        total += group.count * sum(each.count for each in group.instances)
+        if total > MOST_STATIONS:
+            raise InvalidOption(
+                f"the plan has more than {MOST_STATIONS:,} instances; fewer are simulated at a time"
+            )
+        for kind in group.instances:
+            for served in kind.serves:
+                if (pair := (served.service, kind.block)) not in fills:
+                    times = serving.fill_times(*pair)
+                    if warning := batch_ns(served.point)[1]:
+                        warnings[warning] = None
+                    fills[pair] = tuple(times.rounded_up(MILLISECOND))
+                    service = serving.service(served.service)
+                    if why := _not_replayed(serving.rule, service, served.point, times):
+                        reasons.setdefault(service.name, why)
+                instances[served.service] += [
+                    ModelledInstance(
+                        served.rate_rps, served.point.processes, fills[pair],
+                        queue=queues[served.service], gpu=first + nth, block=kind.block,
+                    )
+                    for nth in range(group.count)
+                    for _ in range(kind.count)
+                ]  # fmt: skip
+        first += group.count
+    services = tuple(
+        ModelledService(
+            each.name,
+            each.rate_rps,
+            None if (ms := each.latency_limit_ms) is None else math.floor(ms * MILLISECOND),
+            share if each.late_share is None else each.late_share,
+            tuple(sorted(instances[each.name], key=lambda one: one.gpu)),
+            reasons.get(each.name, ""),
+        )
+        for each in plan.serving.services
+    )
+    return services, tuple(warnings)
+
+
+def _not_replayed(
+    rule: QueueingRule, service: Service, point: OperatingPoint, times: FillTimes
+) -> str:
+    """Say why a replay by batches is of another instance than the one that was promised for.
+
+    A curve tells what an instance sustained, whatever goes on in it; only one that was simulated by
+    these very batches is about them.
+    """
+    found = evidence_of(rule, service, point)
+    curve = None if found is None else found.curve
+    if curve is None or curve.batches_sha256 == times.digest(point.processes):
+        return ""
+    if curve.evidence == "measured":
+        why = "a measured curve, which says nothing of batches; plan without --load-curves"
+    else:
+        why = (
+            "a curve that does not say it was simulated for the plan's batch times; make it with "
+            "'cms capacity' from the plan's operating points"
+        )
+    return f"{service.name} counts on {why}"
+
+
+def batch_ns(point: OperatingPoint) -> tuple[int, str]:
+    """Return what a full batch takes in nanoseconds, by its throughput, and what is odd about it.
+
+    The latency column is usually rounded to a millisecond. Where it is longer by more than 1 ms and
+    5 %, it is taken, and a warning returned.
+    """
+    warning = ""
+    if point.batch_ms == point.latency_ms != point.computed_batch_ms:
+        warning = (
+            f"{point}: by its throughput a batch takes {shown(round(point.computed_batch_ms, 2))} "
+            "ms; the longer latency is taken"
+        )
+    return math.ceil(point.batch_ms * MILLISECOND), warning

@@ -20,14 +20,12 @@ from .traces import Replay
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["Loop", "Outcome", "Until", "replay"]
-
 _NONE = np.zeros(0, dtype=np.int64)
 _NO_STATION = np.zeros(0, dtype=np.int32)
 
 
 class Loop(Protocol):
-    """:func:`.kernel.advance` or one of its twins."""
+    """:func:`.kernel.advance`, as it stands, on lists or compiled."""
 
     def __call__(  # noqa: D102
         self, state: State, policy: int, at: NDArray[np.int64], tags: NDArray[np.int64],
@@ -36,18 +34,10 @@ class Loop(Protocol):
 
 
 class Until(NamedTuple):
-    """How long a service is replayed.
+    """How long a service is replayed."""
 
-    Attributes
-    ----------
-    ns : int or None
-        So long; where the verdict is open then and `requests` allows it, longer.
-    requests : int or None
-        At most so many requests.
-    """
-
-    ns: int | None
-    requests: int | None
+    ns: int | None  #: So long; where the verdict is open then and `requests` allows it, longer.
+    requests: int | None  #: At most so many requests
 
     def expected(self, rate: Fraction) -> int:
         """Requests that a service of this rate will have, about."""
@@ -56,22 +46,19 @@ class Until(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """What was found of one service.
-
-    Attributes
-    ----------
-    tally : Tally
-    state : State
-    lasted_ns : int
-        From the beginning to the end of the last batch or to the last arrival.
-    retried : int
-        Requests that a failure hit and another instance answered, or lost again.
-    """
+    """What was found of one service."""
 
     tally: Tally
     state: State
-    lasted_ns: int
-    retried: int
+    lasted_ns: int  #: From the beginning to the end of the last batch or to the last arrival
+    retried: int  #: Requests that a failure hit and another instance answered, or lost again
+
+
+def draws_of(seed: int, service: str, streams: int = 2) -> list[np.random.PCG64]:
+    """Begin a service's random numbers: of its arrivals, and of the stations that are drawn."""
+    digest = int.from_bytes(hashlib.sha256(service.encode()).digest())
+    own = np.random.SeedSequence([seed, digest])
+    return [np.random.PCG64(each) for each in (own.spawn(streams) if streams > 1 else [own])]
 
 
 def replay(
@@ -88,38 +75,19 @@ def replay(
     on_piece: Callable[[int], bool] | None = None,
     on_answers: Callable[[NDArray[np.int64], NDArray[np.int64]], None] | None = None,
 ) -> Outcome:
-    """Replay one service.
+    """Replay one service with its events; seed and name begin the random numbers.
 
-    Parameters
-    ----------
-    service : ModelledService
-    script : Script
-        Its events.
-    arrivals : Arrivals
-    routing : Routing
-    until : Until
-    loop : callable
-    seed : int
-        With the service's name it begins the random numbers.
-    retry : bool
-        Whether a request that a failure hits is sent to another instance, once.
-    size : int
-        Arrivals in a piece; says nothing about the result.
-    on_piece : callable, optional
-        Gets the number of requests that arrived since its last call; True ends the run.
-    on_answers : callable, optional
-        Gets tags and ends of requests, in the order in which they were begun.
+    A request that a failure hits is sent to another instance, once, if `retry` says so. The size of
+    pieces says nothing about the result. `on_piece` gets the number of requests that arrived since
+    its last call, and True ends the run; `on_answers` gets tags and ends as requests are begun.
     """
     expected = max(until.expected(service.rate), 1)
     horizon = until.ns or round(expected * 10**9 / service.rate) if service.rate else 1
     tally = Tally(service.limit_ns, horizon, _needed(service, script, arrivals))
-    run = _Run(service, script, routing, loop, retry, tally)
-    run.on_answers = on_answers
-    digest = int.from_bytes(hashlib.sha256(service.name.encode()).digest())
-    streams = np.random.SeedSequence([seed, digest]).spawn(2)
-    run.raw = np.random.PCG64(streams[1])
+    coming, drawn = draws_of(seed, service.name)
+    run = _Run(script, routing, loop, retry, tally, min(size, expected), drawn, on_answers)
     if service.rate:
-        random = np.random.Generator(np.random.PCG64(streams[0]))
+        random = np.random.Generator(coming)
         pieces = arrivals.pieces(service.name, service.rate, random, min(size, expected))
         for piece in _within(pieces, RateClock(script.rates), until, run, service):
             run.feed(piece)
@@ -168,29 +136,28 @@ def _within(
 class _Run:
     """A service under way."""
 
-    raw: np.random.PCG64
-    on_answers: Callable[[NDArray[np.int64], NDArray[np.int64]], None] | None
-
     def __init__(
         self,
-        service: ModelledService,
         script: Script,
         routing: Routing,
         loop: Loop,
         retry: bool,
         tally: Tally,
+        piece: int,
+        raw: np.random.PCG64,
+        on_answers: Callable[[NDArray[np.int64], NDArray[np.int64]], None] | None,
     ) -> None:
         self.tally, self.now, self.retried = tally, 0, 0
         self._loop, self._routing, self._retry = loop, routing, retry
+        self._raw, self._on_answers = raw, on_answers
         self._policy = routing.policy_for(len(script.stations))
         self._own = [station.weight for station in script.stations]
         self._factors = [Fraction(int(there)) for there in script.present]
         self._down = [0] * len(script.stations)
         self._actions = list(reversed(script.actions))
+        # What a failure may still undo stays in the log: as many requests as can be under way.
         slots = sum(one.processes * len(one.fill_ns) for one in script.stations)
-        self.state = new_state(
-            script.stations, np.zeros(len(self._own), dtype=np.int64), PIECE + 2 * slots
-        )
+        self.state = new_state(script.stations, np.zeros_like(self._down), piece + 2 * slots)
         self._weigh()
 
     def feed(self, times: NDArray[np.int64]) -> None:
@@ -228,7 +195,7 @@ class _Run:
         draws = self._routing.draws if self._policy and self._open else 0
         if not draws:
             return _NO_STATION, _NO_STATION
-        found = self._alias.pick(self.raw.random_raw(draws * requests))
+        found = self._alias.pick(self._raw.random_raw(draws * requests))
         if draws == 1:
             return found, _NO_STATION
         return found[::2].copy(), found[1::2].copy()
@@ -241,8 +208,8 @@ class _Run:
         self.tally.add(clocks, ends - clocks)
         if len(ends):
             self.now = max(self.now, int(ends.max()))
-        if self.on_answers is not None:
-            self.on_answers(tags, ends)
+        if self._on_answers is not None:
+            self._on_answers(tags, ends)
 
     def _act(self, times: NDArray[np.int64]) -> None:
         """Let the last requests before the next action arrive, and it happen."""

@@ -18,25 +18,12 @@ from .state import LARGEST_WEIGHT
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["ROUTINGS", "Alias", "Routing", "routing_of", "whole_weights"]
-
 _HALF = 32
 
 
 @dataclass(frozen=True, slots=True)
 class Routing:
-    """A policy.
-
-    Parameters
-    ----------
-    name : str
-    says : str
-        What it is, for reports: ``weighted random``.
-    policy : int
-        What the loop calls it.
-    equal : bool
-        Whether all instances weigh the same, whatever the plan says.
-    """
+    """A policy: its name, what reports call it, what the loop does, whether all weigh the same."""
 
     name: str
     says: str
@@ -53,36 +40,26 @@ class Routing:
         return {DRAWN: 1, TWO_DRAWN: 2}.get(self.policy, 0)
 
 
-_WEIGHTED = (
-    ("random", DRAWN), ("round_robin", TURNS), ("shortest_queue", SHORTEST),
-    ("two_choices", TWO_DRAWN),
-)  # fmt: skip
 #: The policies by name. By default an instance is chosen in proportion to its supply, and queues
 #: are compared as requests for their supply; with ``equal_`` before it, supplies do not matter, as
 #: where a load balancer does not know them.
-ROUTINGS: dict[str, Routing] = {}
-for _name, _policy in _WEIGHTED:
-    _plain = "weighted_random" if _policy == DRAWN else _name
-    _says = ("weighted " if _policy in (DRAWN, TURNS) else "") + _name.replace("_", " ")
-    ROUTINGS[_plain] = Routing(_plain, _says, _policy, equal=False)
-for _name, _policy in _WEIGHTED:
-    _says = f"equal-weight {_name.replace('_', ' ')}"
-    ROUTINGS[f"equal_{_name}"] = Routing(f"equal_{_name}", _says, _policy, equal=True)
+ROUTINGS: dict[str, Routing] = {
+    each.name: each
+    for each in (
+        Routing("weighted_random", "weighted random", DRAWN, equal=False),
+        Routing("round_robin", "weighted round robin", TURNS, equal=False),
+        Routing("shortest_queue", "shortest queue", SHORTEST, equal=False),
+        Routing("two_choices", "two choices", TWO_DRAWN, equal=False),
+        Routing("equal_random", "equal-weight random", DRAWN, equal=True),
+        Routing("equal_round_robin", "equal-weight round robin", TURNS, equal=True),
+        Routing("equal_shortest_queue", "equal-weight shortest queue", SHORTEST, equal=True),
+        Routing("equal_two_choices", "equal-weight two choices", TWO_DRAWN, equal=True),
+    )
+}
 
 
 def routing_of(name: str) -> Routing:
-    """Find a policy by its name.
-
-    Raises
-    ------
-    InvalidOption
-        If there is none; the message lists them.
-
-    Examples
-    --------
-    >>> routing_of("round_robin").says
-    'weighted round robin'
-    """
+    """Find a policy by its name."""
     if name not in ROUTINGS:
         raise InvalidOption(
             f"there is no routing {name!r}; expected one of {', '.join(ROUTINGS)}"
@@ -92,13 +69,7 @@ def routing_of(name: str) -> Routing:
 
 
 def whole_weights(weights: Sequence[Fraction], *, equal: bool = False) -> NDArray[np.int64]:
-    """Scale weights to integers: exactly where they are short, else to nine digits.
-
-    Examples
-    --------
-    >>> whole_weights([Fraction(1, 2), Fraction(1, 3), Fraction(0)]).tolist()
-    [3, 2, 0]
-    """
+    """Scale weights to integers: exactly where they are short, else to nine digits."""
     if equal:
         return np.array([int(each > 0) for each in weights], dtype=np.int64)
     scale = Fraction(lcm(*(each.denominator for each in weights)))
@@ -112,21 +83,10 @@ def whole_weights(weights: Sequence[Fraction], *, equal: bool = False) -> NDArra
 
 
 class Alias:
-    """Draw stations in proportion to integer weights, each in constant time.
+    """Draw stations in proportion to integer weights, not all 0, each in constant time.
 
     A. J. Walker, *An efficient method for generating discrete random variables with general
     distributions*, ACM TOMS 1977, DOI 10.1145/355744.355749; here in integers.
-
-    Parameters
-    ----------
-    weights : k integers
-        Not all 0.
-
-    Examples
-    --------
-    >>> raw = np.random.PCG64(0).random_raw(100_000)
-    >>> np.bincount(Alias(np.array([3, 0, 1])).pick(raw)).tolist()
-    [74951, 0, 25049]
     """
 
     def __init__(self, weights: NDArray[np.int64]) -> None:

@@ -14,28 +14,24 @@ from ...running.stopping import POLL_SECONDS
 from ...solving.driver import available_cores
 from ...values.numbers import Number, exact, shown, whole
 from ..serving.plan import Plan
-from . import reference
 from .arrivals import Arrivals, EachItsOwn, Poisson
-from .events import (
-    BRIEF,
-    Change,
-    Event,
-    Failure,
-    RateChange,
-    check_events,
-    nanoseconds,
-    script_of,
-)
+from .events import BRIEF, Event, RateChange, check_events, concerned, nanoseconds, script_of
 from .judging import left_out, result_of
-from .model import FASTEST, LARGEST_BATCH, LONGEST_NS, MOST_STATIONS, SECOND, ModelledService
-from .plan_model import services_of
+from .kernel import advance_lists
+from .model import (
+    FASTEST,
+    LARGEST_BATCH,
+    LONGEST_NS,
+    MOST_STATIONS,
+    SECOND,
+    ModelledService,
+    services_of,
+)
 from .replay import Loop, Until, replay
 from .result import ServiceResult, Simulation
 from .routing import routing_of
 from .statistics import Verdict
 from .traces import Replay
-
-__all__ = ["REQUESTS", "SECONDS", "simulate"]
 
 #: Without any wish, a service gets so many requests; with events, so many seconds.
 REQUESTS, SECONDS = 200_000, 600
@@ -63,10 +59,10 @@ def simulate(
 
     Requests of a service are spread over its instances; one with an idle process begins at once,
     alone; else requests wait, and a process that gets idle takes as many as its batch holds.
-    Nothing waits for a batch to get full.
-
-    A service that counts on a curve of something else than these batches, as a measured one is, is
-    not replayed, and said to be ``NOT REPLAYED``.
+    Nothing waits for a batch to get full. The same seed and arrivals give a service the same
+    requests whatever its instances are and however requests are routed, so plans and policies are
+    compared on equal terms. A service that counts on a curve of something else than these batches,
+    as a measured one is, is not replayed, and said to be ``NOT REPLAYED``.
 
     Parameters
     ----------
@@ -89,28 +85,12 @@ def simulate(
         Whether requests that a failure hits are sent to another instance, once.
     seed : int, default 0
         The same seed, the same result, whatever the number of threads.
-    threads : int, optional
-        By default one a core.
-    plain : bool, optional
-        Whether the loop is not compiled; by default it is where there is much to do.
+    threads, plain
+        By default one a core; whether the loop is not compiled, as by default for small runs.
     cancel : threading.Event, optional
         Set it to end the run, as Ctrl-C does; what was found so far is returned.
     on_progress : callable, optional
         Gets the requests that have arrived and those expected, from any thread, one at a time.
-
-    Returns
-    -------
-    Simulation
-
-    Raises
-    ------
-    InvalidOption
-        If an argument cannot be meant.
-
-    Notes
-    -----
-    The same seed and arrivals give a service the same requests whatever its instances are and
-    however requests are routed, so plans and policies are compared on equal terms.
 
     Examples
     --------
@@ -121,8 +101,10 @@ def simulate(
     chat: KEPT: p99 is 85.5% of 25 ms, 0.000% of 2,000 requests late
     1 of 1 limits kept under Poisson arrivals, weighted random routing, 2,000 requests each
     """
+    serving = None
     if isinstance(plan, Plan):
         _refuse_large_batches(plan)
+        serving = plan.unshared("the simulator of queues")
         modelled, warnings = services_of(plan)
     else:
         modelled, warnings = tuple(plan), ()
@@ -140,7 +122,7 @@ def simulate(
     _refuse_extremes(replayed, until, events)
     expected = sum(until.expected(each.rate) for each in replayed if each.rate)
     loop = _loop(expected < _WORTH_COMPILING if plain is None else plain)
-    count = _Count(expected, on_progress, cancel)
+    count = Count(expected, on_progress, cancel)
 
     def one(service: ModelledService) -> ServiceResult:
         if service.not_replayed:
@@ -164,23 +146,16 @@ def simulate(
         except BaseException:
             count.stopped = True  # or the other threads would go on to their ends
             raise
-    serving = plan.unshared("the simulator of queues") if isinstance(plan, Plan) else None
     return Simulation(
-        services=results,
-        arrivals=process.name,
-        routing=how.says,
-        seed=seed,
-        rate=factor,
-        seconds=None if until.ns is None else Fraction(until.ns, SECOND),
-        requests=until.requests,
-        on_failure=on_failure,
-        events=tuple(map(in_words, events)),
+        services=results, arrivals=process.name, routing=how.says, seed=seed, rate=factor,
+        seconds=None if until.ns is None else Fraction(until.ns, SECOND), requests=until.requests,
+        on_failure=on_failure, events=tuple(map(str, events)),
         rule=serving.rule.name if serving else "",
         promised=serving is not None and serving.promise is not None,
-        problem_sha256=plan.serving.problem.sha256 if isinstance(plan, Plan) else "",
+        problem_sha256=serving.problem.sha256 if serving else "",
         warnings=(*warnings, *(() if count.stopped else _too_late(events, results, until))),
         stopped=count.stopped,
-    )
+    )  # fmt: skip
 
 
 def _until(seconds: Number | None, requests: int | None, events: Sequence[Event]) -> Until:
@@ -197,8 +172,9 @@ def _until(seconds: Number | None, requests: int | None, events: Sequence[Event]
 
 
 def _refuse_recorded(arrivals: Arrivals) -> None:
-    own = arrivals.own.values() if isinstance(arrivals, EachItsOwn) else ()
-    parts = (arrivals.others, *own) if isinstance(arrivals, EachItsOwn) else (arrivals,)
+    parts: tuple[Arrivals, ...] = (arrivals,)
+    if isinstance(arrivals, EachItsOwn):
+        parts = (arrivals.others, *arrivals.own.values())
     for each in parts:
         if isinstance(each, Replay) and not each.scaled:
             raise InvalidOption(
@@ -228,14 +204,13 @@ def _refuse_extremes(
             if isinstance(one, RateChange) and one.service in (None, each.name)
         ]
         peak = each.rate * max([Fraction(1), *factors])
-        longest = max((max(one.fill_ns) for one in each.instances), default=0)
         if peak > FASTEST:
             raise InvalidOption(
                 f"service {each.name!r} gets {shown(peak, BRIEF)} requests/s; at most "
                 f"{FASTEST:,} are simulated"
             )
         expected = until.expected(peak) if each.rate else 0
-        longest *= max(expected, 1)
+        longest = max((max(one.fill_ns) for one in each.instances), default=0) * max(expected, 1)
         slow = until.ns is None and expected * SECOND > each.rate * LONGEST_NS
         if slow or longest > LONGEST_NS:
             raise InvalidOption(
@@ -252,13 +227,13 @@ def _threads(threads: int | None) -> int:
 
 def _loop(plain: bool) -> Loop:
     if plain:
-        return reference.advance
+        return advance_lists
     from .compiled import advance
 
     return advance
 
 
-class _Count:
+class Count:
     """Adds up the requests of all threads, and hears that the run is to end."""
 
     def __init__(
@@ -273,41 +248,13 @@ class _Count:
         self._lock = threading.Lock()
 
     def __call__(self, requests: int) -> bool:
+        """Count requests; return whether the run is to end."""
         with self._lock:
             self._done += requests
-            if self._tell is not None:
+            if requests and self._tell is not None:
                 self._tell(self._done, max(self._expected, self._done))
             self.stopped |= any(each.is_set() for each in self.cancels)
             return self.stopped
-
-
-def in_words(event: Event) -> str:
-    """Say what happens, and when.
-
-    Examples
-    --------
-    >>> in_words(RateChange(60, "1.3", "chat"))
-    '60 s: the rate of chat x 1.3'
-    """
-    at = f"{_shown(event.seconds)} s"
-    if isinstance(event, RateChange):
-        whose = "all rates" if event.service is None else f"the rate of {event.service}"
-        return f"{at}: {whose} x {_shown(event.factor)}"
-    if isinstance(event, Failure):
-        what = f"{event.service}:{event.instance}" if event.gpu is None else f"GPU {event.gpu}"
-        back = event.repair_seconds
-        return f"{at}: {what} fails" + (
-            "" if back is None else f", repaired after {_shown(back)} s"
-        )
-    if isinstance(event, Change):
-        parts = [f"{len(event.appear)} appear"] * bool(event.appear)
-        parts += [f"{len(event.leave)} leave"] * bool(event.leave)
-        return f"{at}: instances of {event.service}: {', '.join(parts) or 'no change'}"
-    return f"{at}: the weight of {event.service}:{event.instance} x {_shown(event.factor)}"
-
-
-def _shown(value: Number) -> str:
-    return shown(exact(value, "a number"), BRIEF)
 
 
 def _too_late(
@@ -316,16 +263,13 @@ def _too_late(
     """Say of events that nothing of the run came after them."""
     found = []
     for event in events:
-        whose = None if isinstance(event, Failure) and event.gpu is not None else event.service
         ends = [
             each.seconds
             for each in results
-            if whose in (None, each.name) and each.verdict is not Verdict.NOT_REPLAYED
+            if concerned(event) in (None, each.name) and each.verdict is not Verdict.NOT_REPLAYED
         ]
         end = max(ends, default=Fraction(0)) if until.ns is None else Fraction(until.ns, SECOND)
         if ends and exact(event.seconds, "a time") >= end:
-            found.append(
-                f"{in_words(event)}: the run ends before, after {shown(end, BRIEF)} s; let it last "
-                "longer"
-            )
+            said = shown(end, BRIEF)
+            found.append(f"{event}: the run ends before, after {said} s; let it last longer")
     return tuple(found)

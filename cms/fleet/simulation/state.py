@@ -22,56 +22,39 @@ class State(NamedTuple):
     """A service's stations, batches under way and waiting requests; times in nanoseconds.
 
     A request is known by its *tag*: twice the time it first arrived, plus one if it was retried.
-
-    Attributes
-    ----------
-    weight : k integers
-        What a station counts for in routing; 0 for one that gets nothing.
-    batch, times_at : k integers
-        The largest batch, and where in `times` the times of batches of 1 to so many begin.
-    times : integers
-    idle, load, turns : k integers
-        Idle processes; requests waiting and under way; requests routed by turns.
-    head, tail, waiting, deepest : k integers
-        The queue, as places in the pool; how long it is, and was at most.
-    busy, batches, taken : k integers
-        Nanoseconds of work, batches and requests begun.
-    ends, orders, under_way : p integers
-        The heap of batches under way by their end, then by the number of their start.
-    pool, following : integers
-        Tags of waiting requests, and the place of the next in the same queue, or in the free list.
-    log_tags, log_ends, log_stations : integers
-        The requests begun since the log was last emptied.
-    winners : integers
-        A tournament over the stations: 1 is the root, 2 i and 2 i + 1 are below i.
-    counts : 4 integers
-        Batches under way, batches begun, free place in the pool, requests in the log.
     """
 
-    weight: Any
+    weight: Any  #: What a station counts for in routing; 0 for one that gets nothing.
+    #: The largest batch, and where in `times` the times of batches of 1 to so many begin
     batch: Any
     times_at: Any
     times: Any
+    #: Idle processes; requests waiting and under way; requests routed by turns.
     idle: Any
     load: Any
     turns: Any
+    #: The queue, as places in the pool; how long it is, and was at most.
     head: Any
     tail: Any
     waiting: Any
     deepest: Any
+    #: Nanoseconds of work, batches and requests begun
     busy: Any
     batches: Any
     taken: Any
+    #: The heap of batches under way by their end, then by the number of their start
     ends: Any
     orders: Any
     under_way: Any
+    #: Tags of waiting requests, and the place of the next in the same queue, or in the free list
     pool: Any
     following: Any
+    #: The requests begun since the log was last emptied
     log_tags: Any
     log_ends: Any
     log_stations: Any
-    winners: Any
-    counts: Any
+    winners: Any  #: A tournament over the stations: 1 is the root, 2 i and 2 i + 1 are below i.
+    counts: Any  #: Batches under way, batches begun, free place in the pool, requests in the log
 
 
 #: Places in ``State.counts``.
@@ -81,12 +64,7 @@ UNDER_WAY, BEGUN, FREE, LOGGED = 0, 1, 2, 3
 def new_state(stations: Sequence[Station], weights: NDArray[np.int64], log_size: int) -> State:
     """Make the state of a service that nobody has asked for anything yet.
 
-    Parameters
-    ----------
-    stations : sequence of Station
-    weights : k integers
-    log_size : int
-        Requests that the log takes; at least the largest batch.
+    The log takes so many requests, at least the largest batch.
     """
     k = len(stations)
     processes = np.array([each.processes for each in stations], dtype=np.int64)
@@ -129,12 +107,7 @@ def with_room(state: State, arrivals: int) -> State:
 
 
 def finished(state: State, before: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Take the requests that ended before a time out of the log.
-
-    Returns
-    -------
-    tags, ends : arrays of int64
-    """
+    """Take the tags and ends of the requests that ended before a time out of the log."""
     logged = int(state.counts[LOGGED])
     tags, ends = state.log_tags[:logged], state.log_ends[:logged]
     done = ends < before
@@ -149,11 +122,8 @@ def finished(state: State, before: int) -> tuple[NDArray[np.int64], NDArray[np.i
 def lose(state: State, station: int, now: int) -> NDArray[np.int64]:
     """Stop a station: its batches under way are lost and its queue is emptied.
 
-    Returns
-    -------
-    array of int64
-        The tags of all these requests: those under way in the order of their start, then those
-        that waited.
+    Returned are the tags of all these requests: those under way in the order of their start, then
+    those that waited.
     """
     logged = int(state.counts[LOGGED])
     ours = (state.log_stations[:logged] == station) & (state.log_ends[:logged] >= now)

@@ -1,9 +1,4 @@
-"""What is kept of the latencies: exact counts of late requests, a histogram, batch means.
-
-The late share's interval is that of batch means: the run is cut into some 20 parts of equal time,
-which are nearly independent of each other though requests within one are not (S. Asmussen and
-P. W. Glynn, *Stochastic Simulation*, Springer 2007, section IV.5).
-"""
+"""What is kept of the latencies: exact counts of late requests, a histogram, batch means."""
 
 from __future__ import annotations
 
@@ -18,8 +13,6 @@ from .model import SECOND
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
-
-__all__ = ["NEVER_ENOUGH", "Interval", "Tally", "Verdict", "requests_needed"]
 
 # A float's leading bits: 1,024 bins an octave, so each is 0.1 % wide, and the same on any machine.
 _SHIFT = 42
@@ -60,23 +53,13 @@ class Interval(NamedTuple):
 
 
 class Tally:
-    """Counts of one service's requests.
+    """Counts of one service's requests, over some expected time.
 
-    Parameters
-    ----------
-    limit_ns : int or None
-        A request that takes longer is late; without a limit only those that are lost are.
-    horizon_ns : int
-        How long the run is expected to be.
-    needed : int, default 0
-        After fewer requests nothing is said to be kept.
-
-    Examples
-    --------
-    >>> tally = Tally(limit_ns=20, horizon_ns=600)
-    >>> tally.add(np.array([0, 300, 599]), np.array([10, 20, 40]))
-    >>> tally.requests, tally.late, tally.largest, tally.quantile(Fraction(1, 2))
-    (3, 1, 40, 20)
+    A request that takes longer than the limit is late, or only who is lost where there is none. Of
+    fewer requests than are needed nothing is said to be kept. The late share's interval is that of
+    batch means: the run is cut into some 20 parts of equal time, which are nearly independent of
+    each other though requests within one are not (S. Asmussen and P. W. Glynn, *Stochastic
+    Simulation*, Springer 2007, section IV.5).
     """
 
     def __init__(self, limit_ns: int | None, horizon_ns: int, needed: int = 0) -> None:
@@ -121,8 +104,6 @@ class Tally:
             self._counts[:, : _CELLS // 2] = half
             self.cell_ns *= 2
         return clocks // self.cell_ns
-
-    # -- what follows from the counts ----------------------------------------------------------
 
     @property
     def late_share(self) -> Fraction:
@@ -214,19 +195,8 @@ def requests_needed(load: Fraction, queues: int) -> int:
     """Return how many Poisson requests tell whether a limit is kept that nearly all keep.
 
     The latencies that break it come in rare long queues; a shorter run, which begins with none, may
-    not have had its share of them.
-
-    Parameters
-    ----------
-    load : Fraction
-        The rate as a share of what is worked off at most; from 1 on no number is enough.
-    queues : int
-        Between which the requests are spread.
-
-    Examples
-    --------
-    >>> requests_needed(Fraction(9, 10), queues=2), requests_needed(Fraction(9, 10), queues=20)
-    (10000, 60000)
+    not have had its share of them. At full load no number is enough. Requests are spread between
+    the queues.
     """
     if load >= 1:
         return NEVER_ENOUGH

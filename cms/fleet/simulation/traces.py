@@ -1,8 +1,4 @@
-"""Recorded arrivals, replayed from a CSV table.
-
-A trace says when requests came, not what they asked for: a fixed time a batch does not describe
-the continuous batching of language models, whose requests differ by what they read and write.
-"""
+"""Recorded arrivals, replayed from a CSV table."""
 
 from __future__ import annotations
 
@@ -26,8 +22,6 @@ from .model import LONGEST_NS, SECOND
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["Replay", "read_trace"]
-
 # What published traces call the time of an arrival: Azure's of language models (TIMESTAMP),
 # BurstGPT's (Timestamp).
 _KNOWN = ("timestamp", "arrival_seconds", "seconds")
@@ -39,25 +33,15 @@ _UNIT = re.compile(r"(?:^|_)\W?((?:milli|micro|nano)s?(?:ec(?:ond)?s?)?|[mun\u00
 class Replay:
     """Arrivals as they were recorded.
 
-    Parameters
-    ----------
-    times_ns : dict of str to array of int64
-        The arrivals of each service, from 0 on, in their order; of all services under the empty
-        name.
-    name : str
-        What reports call it.
-    scaled : bool, default True
-        Whether the trace's time is stretched so that its mean rate is the service's.
-
-    Examples
-    --------
-    >>> trace = Replay({"": np.array([0, 10**9, 4 * 10**9])}, "three")
-    >>> next(trace.pieces("chat", Fraction(3, 2), np.random.default_rng())).tolist()
-    [0, 333333333, 1333333333]
+    A trace says when requests came, not what they asked for: a fixed time a batch does not describe
+    the continuous batching of language models, whose requests differ by what they read and write.
     """
 
+    #: The arrivals of each service, from 0 on, in their order; of all services under the empty
+    #: name.
     times_ns: dict[str, NDArray[np.int64]] = field(repr=False)
-    name: str
+    name: str  #: What reports call it
+    #: Whether the trace's time is stretched so that its mean rate is the service's
     scaled: bool = True
 
     def pieces(
@@ -94,40 +78,18 @@ def read_trace(
 ) -> Replay:
     """Read recorded arrivals from a CSV table.
 
+    Where all times are whole seconds, those of a second are spread evenly over it.
+
     Parameters
     ----------
-    path : str or path-like
     column : str, optional
         Where the times are: seconds, or ``2024-05-10 00:00:00.009930+00:00``, with or without a
-        zone. By default a column that a
-        published trace has: ``TIMESTAMP`` (Azure LLM inference), ``Timestamp`` (BurstGPT), or
-        ``end_timestamp`` less ``duration`` (Azure Functions 2021).
+        zone. By default one that a published trace has: ``TIMESTAMP`` (Azure LLM inference),
+        ``Timestamp`` (BurstGPT), or ``end_timestamp`` less ``duration`` (Azure Functions 2021).
     service_column : str, optional
         Which column says whose arrival it is; without one, every service gets all of them.
     scaled : bool, default True
         Whether the trace's time is stretched so that its mean rate is the service's.
-
-    Returns
-    -------
-    Replay
-        Where all times are whole seconds, those of a second are spread evenly over it.
-
-    Raises
-    ------
-    FileError
-        With line and column: no such column, a time that is none.
-
-    Examples
-    --------
-    >>> import pathlib, tempfile
-    >>> path = pathlib.Path(tempfile.mkdtemp()) / "trace.csv"
-    >>> _ = path.write_text(
-    ...     "TIMESTAMP,ContextTokens,GeneratedTokens\\n"
-    ...     "2023-11-16 18:15:46.6805900,374,44\\n"
-    ...     "2023-11-16 18:15:50.9951690,396,109\\n"
-    ... )
-    >>> read_trace(path).times_ns[""].tolist()
-    [0, 4314579000]
     """
     table = _table(path, column, service_column)
     if column and service_column and folded(column) == folded(service_column):
@@ -161,12 +123,9 @@ def _table(path: StrPath, column: str | None, service_column: str | None) -> Tab
             if len(table.index) == 1:
                 read_table(source, list(wanted.values()))  # may know what stands between them
             raise FileError(
-                source.name,
-                f"there is no column {name!r}",
-                line=table.line,
-                expected=f"one of {', '.join(table.index)}",
-                fix=f"name it with {option}",
-            )
+                source.name, f"there is no column {name!r}", line=table.line,
+                expected=f"one of {', '.join(table.index)}", fix=f"name it with {option}",
+            )  # fmt: skip
     return table
 
 

@@ -6,16 +6,15 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from cms.files.source import Source
-from cms.files.yaml_text import read_yaml_or_json
 from cms.fleet.deployment.export import Export
-from cms.fleet.deployment.export.export import without_head
+from cms.fleet.deployment.export.export import remove_head
+from cms.fleet.hardware.yaml_text import read_yaml_or_json
 
-VERSIONS = ("1.34", "1.35", "1.36", "1.37")
 Manifest = dict[str, Any]
 
 
 def documents(text: str, name: str = "manifest.yaml") -> list[Manifest]:
-    return [each.value for each in read_yaml_or_json(Source(name, without_head(text)))]
+    return [each.value for each in read_yaml_or_json(Source(name, remove_head(text)))]
 
 
 def applied(export: Export) -> list[Manifest]:
@@ -61,20 +60,6 @@ def canonical(found: Iterable[Manifest]) -> list[Manifest]:
             )
         done.append(each)
     return done
-
-
-def pod_of(deployment: Manifest, name: str, node: str | None) -> Manifest:
-    """A pod of a Deployment that runs on a node."""
-    template = deployment["spec"]["template"]
-    spec: Manifest = {**template["spec"], **({} if node is None else {"nodeName": node})}
-    ready = {"type": "Ready", "status": "True"}
-    return {
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "metadata": {**template["metadata"], "name": name, "namespace": "prod"},
-        "spec": spec,
-        "status": {"phase": "Running", "conditions": [ready]},
-    }
 
 
 def env_of(container: Mapping[str, Any]) -> dict[str, str]:

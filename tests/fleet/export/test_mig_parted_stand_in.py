@@ -1,4 +1,4 @@
-"""mig-parted's files, applied by a stand-in of mig-parted, and what it says read back."""
+"""mig-parted's files, applied by a stand-in of mig-parted, and what is observed then."""
 
 from __future__ import annotations
 
@@ -9,13 +9,11 @@ from pathlib import Path
 import pytest
 
 from cms.errors import FileError
-from cms.files.source import Source
 from cms.fleet import gpu
 from cms.fleet.deployment import Deployment, FleetGpu, FleetNode, Instance, Mode
-from cms.fleet.deployment.export import TARGETS, ExportOptions, export
-from cms.fleet.deployment.export.export import bare, without_head
-from cms.fleet.deployment.export.mig_parted_file import cut_card, cuts_of, read_configs
-from cms.fleet.deployment.observation.sources import Given, observe
+from cms.fleet.deployment.export import ExportOptions, export
+from cms.fleet.deployment.export.export import remove_head
+from cms.fleet.deployment.observation.sources import SourceFile, observe
 from tests.fleet.bridging import observed, run, stand_ins, write
 from tests.fleet.export.cases import A30
 from tests.fleet.scenarios import SCENARIOS, fleet, placed
@@ -30,31 +28,25 @@ sinfo,*) cat "$FAKE" ;;
 *,update,state=resume) echo "idle none" >"$FAKE" ;;
 esac
 """
+pytestmark = pytest.mark.skipif(shutil.which("sh") is None, reason="there is no sh here")
 
 
-def cut(nodes: Mapping[str, StandInNode], fleet: Deployment) -> dict[str, list[FleetGpu]]:
-    """What `nvidia-mig-parted export` says of each node, read by our reader of its files."""
-    found = {}
-    for node in fleet.nodes:
-        told = nodes[node.name].mig_parted("export")
-        assert told.code == 0, told
-        (entries,) = read_configs(Source("export.yaml", told.text)).values()
-        cuts = cuts_of(entries, node, "export.yaml")
-        found[node.name] = [
-            cut_card(card, cuts[card.index]) for card in bare(fleet).node(node.name).gpus
-        ]
-    return found
+def exports_of(folder: Path, nodes: Mapping[str, StandInNode]) -> list[SourceFile]:
+    """What `nvidia-mig-parted export` says of each node."""
+    for name, node in nodes.items():
+        (folder / f"{name}.yaml").write_text(node.mig_parted("export").text, encoding="utf-8")
+    return [SourceFile(str(folder / f"{name}.yaml"), name) for name in nodes]
 
 
-def wanted(target: Deployment) -> dict[str, list[FleetGpu]]:
-    seen = TARGETS["mig-parted"].as_seen(target)
-    assert isinstance(seen, Deployment)
-    cards = {c.name: c for c in seen.gpus()}
-    return {
-        node.name: [FleetGpu(c.node, c.index, c.gpu, c.mode, c.instances, None, c.seen)
-                    for c in (cards[card.name] for card in node.gpus)]
-        for node in target.nodes
-    }  # fmt: skip
+def is_cut(folder: Path, nodes: Mapping[str, StandInNode], target: Deployment) -> None:
+    """By its listings, and by what mig-parted exports, a node has the counts of the target."""
+    counts = [card.counts if card.mode is Mode.MIG else {} for card in target.gpus()]
+    exports = exports_of(folder, nodes)
+    assert [card.counts for card in observed(nodes, exports=exports).gpus()] == counts
+    if len(target.devices) > 1:
+        return
+    alone = observe(exports, known=target, device=next(target.gpus()).gpu).deployment
+    assert [c.counts if c.mode is Mode.MIG else {} for c in alone.gpus()] == counts
 
 
 def applied(folder: Path, target: Deployment, now: Deployment, choice: str = "any") -> None:
@@ -70,12 +62,7 @@ def applied(folder: Path, target: Deployment, now: Deployment, choice: str = "an
         before = [each for each in node.log() if " apply " in each]
         assert node.sh(f"sh ../out/apply.sh {name}").code == 0
         assert [each for each in node.log() if " apply " in each] == before
-    assert cut(nodes, target) == wanted(target)
-    counts = [card.counts for card in observed(nodes).gpus()]
-    assert counts == [c.counts if c.mode is Mode.MIG else {} for c in target.gpus()]
-
-
-pytestmark = pytest.mark.skipif(shutil.which("sh") is None, reason="there is no sh here")
+    is_cut(folder, nodes, target)
 
 
 def test_a_scenario_is_cut_as_its_file_says(tmp_path: Path) -> None:
@@ -110,15 +97,26 @@ def test_nodes_of_two_types_with_mig_off(tmp_path: Path) -> None:
     applied(tmp_path, target, target.with_gpus(turned))
 
 
-def test_what_mig_parted_exports_agrees_with_the_listings_or_is_refused(tmp_path: Path) -> None:
+def test_a_node_with_another_gpu_is_not_cut(tmp_path: Path) -> None:
+    """What is known today alone says which GPUs are meant, too."""
+    empty = fleet(node_a=1)
+    nodes = stand_ins(tmp_path, empty)
+    now = observed(nodes)
+    card = next(empty.gpus()).with_instances([Instance("3g.40gb", 4)])
+    target = empty.with_gpus({("node-a", 0): card})
+    write(tmp_path / "out", export(target, "mig-parted", ExportOptions(now)))
+    former = nodes["node-a"].swap(0, "GPU-9")
+    done = nodes["node-a"].sh("sh ../out/apply.sh node-a")
+    assert (done.code, nodes["node-a"].layout(0)) == (1, ())
+    assert f"GPU 0 is not {former}" in done.error
+    assert "node-b" in nodes["node-a"].sh("sh ../out/apply.sh node-b").error
+
+
+def test_an_export_that_contradicts_the_listings_is_refused(tmp_path: Path) -> None:
     target = placed("S4", fleet(node_a=4, node_b=3))
     nodes = stand_ins(tmp_path, target)
-    for name, node in nodes.items():
-        (tmp_path / f"{name}.yaml").write_text(node.mig_parted("export").text, encoding="utf-8")
-    exports = [Given(str(tmp_path / f"{name}.yaml"), name) for name in nodes]
+    exports = exports_of(tmp_path, nodes)
     assert [*observed(nodes, exports=exports).gpus()] == [*observed(nodes).gpus()]
-    counted = observe(exports, known=target, device=next(target.gpus()).gpu).deployment
-    assert [c.counts for c in counted.gpus()] == [c.counts for c in target.gpus()]
     held = nodes["node-a"].instances(0)[0]
     for word in ("-dci", "-dgi"):
         assert nodes["node-a"].smi(f"mig -i 0 -gi {held.gi} {word}").code == 0
@@ -129,13 +127,12 @@ def test_what_mig_parted_exports_agrees_with_the_listings_or_is_refused(tmp_path
 def test_after_a_reboot_the_counts_come_back(tmp_path: Path) -> None:
     target = placed("S1", fleet(node_a=2))
     nodes = stand_ins(tmp_path, target)
-    write(tmp_path / "out", export(target, "nvidia-smi", ExportOptions(target)))
+    files = export(target, "nvidia-smi", ExportOptions(target))
+    write(tmp_path / "out", files)
     nodes["node-a"].reboot()
-    config = without_head(
-        export(target, "nvidia-smi").files["after-reboot/nodes.csv"]
-    ).splitlines()[1].partition(",")[2]  # fmt: skip
+    table = remove_head(files.files["after-reboot/nodes.csv"]).splitlines()
     file = tmp_path / "out/after-reboot/mig-parted.yaml"
-    assert nodes["node-a"].mig_parted(f"apply -f {file} -c {config}").code == 0
+    assert nodes["node-a"].mig_parted(f"apply -f {file} -c {table[1].partition(',')[2]}").code == 0
     assert [c.counts for c in observed(nodes).gpus()] == [c.counts for c in target.gpus()]
     nodes["node-a"].reboot()
     ran = run(nodes["node-a"], tmp_path / "out/nodes/node-a.sh")
@@ -157,5 +154,5 @@ def test_slurms_script_has_mig_parted_cut_the_node(tmp_path: Path) -> None:
     for _ in range(2):
         done = node.sh(f"export {told}; sh ../out/slurm.sh node-a")
         assert (done.code, (tmp_path / "state").read_text()) == (0, "idle none\n"), done
-        assert cut(nodes, target) == wanted(target)
+        is_cut(tmp_path, nodes, target)
     assert sum(" apply " in line for line in node.log()) == 1

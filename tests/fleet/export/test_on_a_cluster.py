@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 from collections import Counter
 from collections.abc import Mapping
@@ -9,8 +10,13 @@ from pathlib import Path
 
 import pytest
 
+from cms.files.source import Source
 from cms.fleet.deployment import Deployment, Instance
 from cms.fleet.deployment.export import ExportOptions, advertise, export
+from cms.fleet.deployment.observation.facts import GpuFacts, InstanceFacts, NodeFacts, Statement
+from cms.fleet.deployment.observation.kubernetes import read_kubernetes
+from cms.fleet.deployment.observation.merge import merge
+from cms.fleet.hardware.yaml_text import read_yaml_or_json
 from tests.fleet.bridging import write
 from tests.fleet.export.manifests import applied, documents
 from tests.fleet.scenarios import SCENARIOS, fleet, placed, plan_of
@@ -150,3 +156,27 @@ def test_every_pod_of_a_scenario_gets_its_instance(tmp_path: Path, name: str, ta
                 if pod in services
             )
             assert got == wanted
+            assert seen(c, deployment).kinds() == deployment.kinds()
+            if target == "dra":  # which says exactly which
+                held = {(n, i, s) for n in c.machines for i, _, s in c.occupants(n)}
+                works = seen(c, deployment).instances()
+                assert {(g.node, g.index, i.start) for g, i in works if i.work} == held
+
+
+def seen(c: Cluster, meant: Deployment) -> Deployment:
+    """What is observed of the cluster, beside a listing of its GPUs where claims say nothing."""
+    kinds = ("Node", "Pod", "ResourceSlice", "ResourceClaim")
+    items = [each for kind in kinds for each in c.objects(kind)]
+    text = json.dumps({"apiVersion": "v1", "kind": "List", "items": items})
+    facts = read_kubernetes(read_yaml_or_json(Source("cluster.json", text)), "cluster.json")
+    listed = [
+        NodeFacts("lgi", Statement(node, "lgi"), gpus=tuple(
+            GpuFacts(at, "lgi", mig=Statement("on", "lgi"), instances=tuple(
+                InstanceFacts(profile, "lgi", start) for profile, start in gpu.layout
+            ))
+            for at, gpu in enumerate(machine.gpus)
+        ))
+        for node, machine in c.machines.items()
+    ]  # fmt: skip
+    is_dra = any(each.gpus for each in facts)
+    return merge([*([] if is_dra else listed), *facts], meant).deployment

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cms.errors import FileError
-from cms.files.node import Node
+from cms.files.parsed import Parsed
 from cms.files.source import Source
 from cms.fleet.reconciling.prometheus import rates_from_matrix
 from cms.fleet.reconciling.rates import Rates
@@ -114,8 +114,8 @@ def test_half_of_a_long_table_is_refused() -> None:
         table("time\n0\n")
 
 
-def matrix(*series: dict[str, Any], **changes: Any) -> Node:
-    return Node(
+def matrix(*series: dict[str, Any], **changes: Any) -> Parsed:
+    return Parsed(
         {"status": "success", "data": {"resultType": "matrix", "result": [*series]}, **changes}
     )
 
@@ -142,7 +142,7 @@ def test_counters_become_rates_and_their_resets_are_named() -> None:
     assert [gap.reason for gap in rates.gaps] == ["counter reset (160 to 30)"]
 
 
-def at_every(step: int, values: Iterable[float], **labels: str) -> Node:
+def at_every(step: int, values: Iterable[float], **labels: str) -> Parsed:
     drawn = [[1764000000 + step * n, f"{value:.10g}"] for n, value in enumerate(values)]
     return matrix(one(drawn, **labels))
 
@@ -169,7 +169,7 @@ def counted(step: int, moments: int, mean: float, begin: int = 0, reset: int = 0
         at_every(60, [7.5, 9.25, 8], __name__="request_seconds_sum"),
     ],
 )
-def test_a_counter_that_is_taken_for_a_rate_is_refused(document: Node) -> None:
+def test_a_counter_that_is_taken_for_a_rate_is_refused(document: Parsed) -> None:
     with pytest.raises(FileError, match=r"'chat'.* is a counter.*rate\(requests_total\[5m\]\)"):
         rates_from_matrix(document)
 
@@ -192,7 +192,7 @@ def test_rates_that_grow_or_stay_are_no_counters(high: float) -> None:
 
 def test_what_the_server_says_of_its_answer_is_kept() -> None:
     said = {"warnings": ["one store did not answer"], "infos": ["might not be a counter"]}
-    rates = rates_from_matrix(Node({**at_every(60, [5.5, 7.25]).value, **said}))
+    rates = rates_from_matrix(Parsed({**at_every(60, [5.5, 7.25]).value, **said}))
     assert [warning.split(": ")[1] for warning in rates.warnings] == [
         *said["warnings"],
         *said["infos"],
@@ -206,16 +206,16 @@ def test_what_the_server_says_of_its_answer_is_kept() -> None:
         (matrix(one([[10**300, "1"], [60, "1"]])), "look like milliseconds"),
         (matrix(), "the result has no series"),
         (matrix(status="error"), 'status is "error", expected "success"'),
-        (Node({"resultType": "vector", "result": []}), "ask /api/v1/query_range"),
+        (Parsed({"resultType": "vector", "result": []}), "ask /api/v1/query_range"),
         (matrix(one([[0, "1"], [60, "1"]]), one([[0, "2"]])), "a second series of 'chat'"),
         (matrix({"metric": {"job": "x"}, "values": []}), "its labels are: job"),
         (matrix(one([[0, "1"], [60, "-2"]])), "expected a number >= 0"),
         (matrix(one([[60, "1"], [0, "2"]])), "times that ascend"),
         (matrix(one([[0, "1"]])), "there is only one moment"),
-        (Node([1]), "the answer of a Prometheus range query"),
+        (Parsed([1]), "the answer of a Prometheus range query"),
     ],
 )  # fmt: skip
-def test_an_answer_that_cannot_be_meant_is_refused(document: Node, said: str) -> None:
+def test_an_answer_that_cannot_be_meant_is_refused(document: Parsed, said: str) -> None:
     with pytest.raises(FileError) as caught:
         rates_from_matrix(document)
     assert said in str(caught.value)

@@ -38,14 +38,19 @@ class Station:
     working: int = 0  # requests in batches under way
     routed: int = 0  # since the weights last changed
     failures: int = 0  # that are not repaired
+    busy: int = 0
+    batches: int = 0
+    taken: int = 0
+    deepest: int = 0
 
 
 class Replayed(NamedTuple):
-    """What became of the requests: each answered one with the end of its batch, and the others."""
+    """What became of the requests, each answered one with its end; and what stations did."""
 
     answered: list[tuple[Request, int]]
     lost: list[Request]
     sent_again: int
+    stations: list[Station]
 
 
 def replayed(
@@ -92,7 +97,7 @@ def replayed(
             stations.append(Station(weight, each.fill_ns, idle, number, there))
 
     under_way: list[tuple[int, int, Station, list[Request]]] = []
-    found, begun = Replayed([], [], 0), 0
+    found, begun = Replayed([], [], 0, stations), 0
 
     def weigh() -> list[Fraction]:
         weights = [each.weight * each.factor * (not each.failures) for each in stations]
@@ -102,7 +107,10 @@ def replayed(
         nonlocal begun
         station.idle -= 1
         station.working += len(batch)
-        heapq.heappush(under_way, (now + station.times[len(batch) - 1], begun, station, batch))
+        time = station.times[len(batch) - 1]
+        heapq.heappush(under_way, (now + time, begun, station, batch))
+        station.busy, station.batches = station.busy + time, station.batches + 1
+        station.taken += len(batch)
         begun += 1
 
     def complete(until: int) -> None:
@@ -144,6 +152,7 @@ def replayed(
             begin(station, now, [request])
         else:
             station.waiting.append(request)
+            station.deepest = max(station.deepest, len(station.waiting))
 
     def happen(now: int, what: str, which: list[int], factor: Fraction) -> int:
         hit: list[Request] = []
@@ -159,6 +168,7 @@ def replayed(
                     under_way[:] = [each for each in under_way if each[2] is not station]
                     hit += [each for batch in mine for each in batch[3]] + station.waiting
                     station.idle += len(mine)
+                    station.busy -= sum(each[0] - now for each in mine)
                     station.working, station.waiting = 0, []
             station.routed = 0
         heapq.heapify(under_way)

@@ -1,4 +1,4 @@
-"""What queueing theory says of a service in closed form, the simulator says too."""
+"""What queueing theory says of a service in closed form, and SimPy of its requests, we say too."""
 
 from __future__ import annotations
 
@@ -9,65 +9,48 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from cms.errors import InvalidOption
+from bench.loads import late_share
+from bench.peers.simpy_queues import ends_in_simpy
 from cms.fleet.simulation import (
+    ModelledInstance,
     ModelledService,
     Poisson,
     RateChange,
     Verdict,
-    reference,
     simulate,
-    surge,
 )
-from cms.fleet.simulation.kernel import ALONE, advance
+from cms.fleet.simulation.kernel import ALONE, DRAWN, SHORTEST, advance, advance_lists
 from cms.fleet.simulation.model import stations_of
-from cms.fleet.simulation.state import LOGGED, State, new_state, with_room
-from tests.fleet.simulation.cases import MS, case, instance, run, service
-
-NONE = np.zeros(0, dtype=np.int64)
-NOBODY = np.zeros(0, dtype=np.int32)
+from cms.fleet.simulation.state import LOGGED, new_state, with_room
+from tests.fleet.simulation.cases import MS, NOBODY, NONE, instance, service
 
 
-def latencies(state: State, times: np.typing.NDArray[np.int64], loop: Any) -> Any:
-    state = with_room(state, len(times))
-    assert loop(state, ALONE, times, NONE, NOBODY, NOBODY, 2**62) == len(times)
-    assert state.counts[LOGGED] == len(times)
-    return np.asarray(state.log_ends[: len(times)]) - np.asarray(state.log_tags[: len(times)]) // 2
-
-
-def mean_and_error(values: Any, parts: int = 20) -> tuple[float, float]:
-    means = values[: len(values) // parts * parts].reshape(parts, -1).mean(axis=1)
-    return float(means.mean()), float(means.std(ddof=1)) / math.sqrt(parts)
-
-
-def poisson(rate: Fraction, requests: int, seed: int = 0) -> Any:
-    return next(Poisson().pieces("", rate, np.random.default_rng(seed), requests))
-
-
-@pytest.mark.parametrize("load", ["0.5", "0.8", "0.9"])
-def test_one_at_a_time_in_equal_times_waits_as_pollaczek_and_khinchine_say(load: str) -> None:
-    rho, requests = Fraction(load), 40_000
-    one = instance(ns=10 * MS)
+def mean_and_error(
+    one: Any, rate: Fraction, requests: int, loop: Any, seed: int = 0, times: Any = None
+) -> tuple[float, float]:
+    """The mean latency of Poisson requests at an instance, and its standard error."""
     state = new_state(stations_of([one]), np.ones(1, dtype=np.int64), requests + 1)
-    found = latencies(state, poisson(100 * rho, requests), reference.advance)
-    mean, error = mean_and_error(found)
-    assert abs(mean / (10 * MS) - float(1 + rho / (2 * (1 - rho)))) < 3 * error / (10 * MS)
+    state = with_room(state if times is None else state._replace(times=times), requests)
+    arrivals = next(Poisson().pieces("", rate, np.random.default_rng(seed), requests))
+    assert loop(state, ALONE, arrivals, NONE, NOBODY, NOBODY, 2**62) == requests
+    assert state.counts[LOGGED] == requests
+    found = np.asarray(state.log_ends[:requests]) - np.asarray(state.log_tags[:requests]) // 2
+    means = found[: requests // 20 * 20].reshape(20, -1).mean(axis=1)
+    return float(means.mean()), float(means.std(ddof=1)) / math.sqrt(20)
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("load", ["0.5", "0.8", "0.9"])
-def test_ten_million_requests_wait_as_pollaczek_and_khinchine_say(load: str) -> None:
-    from cms.fleet.simulation.compiled import advance as compiled
-
-    rho, requests = Fraction(load), 10**7
-    state = new_state(stations_of([instance(ns=MS)]), np.ones(1, dtype=np.int64), requests + 1)
-    found = latencies(state, poisson(1000 * rho, requests, seed=7), compiled)
-    mean, error = mean_and_error(found, parts=100)
-    assert abs(mean / MS - float(1 + rho / (2 * (1 - rho)))) < 3 * error / MS
-    assert error < MS / 20
+@pytest.mark.parametrize("requests", [40_000, pytest.param(10**7, marks=pytest.mark.long)])
+def test_one_at_a_time_in_equal_times_waits_as_pollaczek_and_khinchine_say(
+    load: str, requests: int
+) -> None:
+    loop: Any = advance_lists
+    if requests > 10**6:
+        from cms.fleet.simulation.compiled import advance as loop
+    rho = Fraction(load)
+    mean, error = mean_and_error(instance(ns=10 * MS), 100 * rho, requests, loop)
+    assert abs(mean / (10 * MS) - float(1 + rho / (2 * (1 - rho)))) < 3 * error / (10 * MS)
 
 
 class Exponential:
@@ -82,65 +65,14 @@ class Exponential:
 
 @pytest.mark.parametrize(("servers", "load"), [(1, "0.7"), (4, "0.8")])
 def test_exponential_times_wait_as_erlang_says(servers: int, load: str) -> None:
-    rho, requests, mean_ns = Fraction(load), 30_000, 10 * MS
-    one = instance(processes=servers, ns=mean_ns)
-    state = new_state(stations_of([one]), np.ones(1, dtype=np.int64), requests + 1)
-    state = state._replace(times=Exponential(mean_ns, seed=5))
-    found = latencies(state, poisson(100 * servers * rho, requests, seed=5), advance)
+    rho, mean_ns = Fraction(load), 10 * MS
+    one, times = instance(processes=servers, ns=mean_ns), Exponential(mean_ns, seed=5)
+    mean, error = mean_and_error(one, 100 * servers * rho, 30_000, advance, 5, times)
     offered = float(rho) * servers
     last = offered**servers / math.factorial(servers) / (1 - float(rho))
     waits = last / (sum(offered**k / math.factorial(k) for k in range(servers)) + last)
     expected = 1 + waits / (servers * (1 - float(rho)))
-    mean, error = mean_and_error(found)
     assert abs(mean / mean_ns - expected) < 3 * error / mean_ns
-
-
-@given(st.integers(min_value=0, max_value=2**32))
-def test_littles_law_is_an_identity(seed: int) -> None:
-    """The integral of the number in the system is the sum of the times in it."""
-    found, answers = run(case(seed), reference.advance)
-    steps = sorted([(tag // 2, 1) for tag, _ in answers] + [(end, -1) for _, end in answers])
-    inside = area = before = 0
-    for now, step in steps:
-        area += inside * (now - before)
-        inside, before = inside + step, now
-    assert area == found.tally.total_ns
-
-
-def late_share(batch: int, ratio: float, load: float) -> float:
-    """Late share of one process with padded batches: the exact chain of its batch starts."""
-    a, size = load * batch, 12 * batch + 60
-
-    def at_least(n: int, mean: float) -> float:
-        if n <= 0:
-            return 1.0
-        term, below = math.exp(-mean), 0.0
-        for k in range(n):
-            below += term
-            term *= mean / (k + 1)
-        return 1.0 - below
-
-    def area(x: float, n: int) -> float:  # of P(N(t) >= n) for t from 0 to x
-        return x if n <= 0 else x * at_least(n, a * x) - n / a * at_least(n + 1, a * x)
-
-    arrivals = [math.exp(-a + k * math.log(a) - math.lgamma(k + 1)) for k in range(size)]
-    step = np.zeros((size, size))
-    for w in range(size):
-        for k, chance in enumerate(arrivals):
-            step[w, min(max(w + k - batch, 0), size - 1)] += chance
-    waiting = np.linalg.lstsq(
-        np.vstack([step.T - np.eye(size), np.ones(size)]), np.r_[np.zeros(size), 1.0], rcond=None
-    )[0]
-    first = math.floor(ratio - 2)
-    turn = first + 1 - (ratio - 2)  # from this phase on one more batch is in time
-    late = sum(
-        chance * (
-            area(turn, (first + 1) * batch - w)
-            + area(1.0, (first + 2) * batch - w) - area(turn, (first + 2) * batch - w)
-        )
-        for w, chance in enumerate(waiting)
-    )  # fmt: skip
-    return float(a * late / (a + waiting[0] * math.exp(-a)))
 
 
 @pytest.mark.parametrize(
@@ -154,7 +86,7 @@ def late_share(batch: int, ratio: float, load: float) -> float:
 def test_padded_batches_are_late_as_often_as_the_exact_chain_says(
     batch: int, ratio: float, load: float
 ) -> None:
-    expected = late_share(batch, ratio, load)
+    expected = late_share(load * batch, batch, Fraction(str(ratio)))
     assert expected == pytest.approx(0.01, rel=0.1)
     padded = instance(batch=batch, ns=10 * MS)
     rate = Fraction(str(load)) * padded.capacity
@@ -168,39 +100,56 @@ def test_a_surge_drains_as_a_fluid_does() -> None:
     """Load 0.85, 1.3 times as much for 30 s: 3.15 s of work wait at its end, for 21 s."""
     batch, ns = 8, 50 * MS
     padded = instance(processes=8, batch=batch, ns=ns)
-    asked = service(padded, rate=padded.capacity * Fraction(85, 100), limit=3 * ns)
-    events = [RateChange(30, "1.3"), RateChange(60, 1)]
+    load, factor, length = Fraction("0.85"), Fraction("1.3"), 30
+    backlog = (load * factor - 1) * length
+    asked = service(padded, rate=padded.capacity * load, limit=3 * ns)
+    events = [RateChange(30, factor), RateChange(60, 1)]
     (found,) = simulate([asked], seconds=120, events=events, plain=True).services
-    fluid = surge(Fraction("0.85"), Fraction("1.3"), Fraction(30))
-    assert fluid.drain_seconds is not None
     # a batch that is being worked on, and one's own, come on top of what waits
-    peak = float(fluid.backlog_seconds) + 2 * ns / 1e9
-    assert found.max_ns / 1e9 == pytest.approx(peak, rel=0.1)
+    assert found.max_ns / 1e9 == pytest.approx(float(backlog) + 2 * ns / 1e9, rel=0.1)
     back = found.recoveries[1].back_after_seconds
     assert back is not None
-    assert float(back) == pytest.approx(float(fluid.drain_seconds), rel=0.2)
+    assert float(back) == pytest.approx(float(backlog / (1 - load)), rel=0.2)
     assert found.recoveries[0].back_after_seconds is None
 
 
-def test_a_fluid_that_never_drains_says_so() -> None:
-    assert surge(Fraction(1), Fraction(2), Fraction(10)).drain_seconds is None
-    assert surge(Fraction(1, 2), Fraction(3, 2), Fraction(10)) == (0, 0)
-    with pytest.raises(InvalidOption, match="expected numbers >= 0"):
-        surge(Fraction(-1), Fraction(2), Fraction(10))
-
-
-def test_a_load_above_one_is_overloaded_and_the_report_says_why() -> None:
+def test_a_load_above_one_is_overloaded_and_nobody_is_served_by_nobody() -> None:
     padded = instance(batch=4, ns=10 * MS)
     asked = service(padded, rate=padded.capacity * Fraction(11, 10))
     (found,) = simulate([asked], requests=5_000, plain=True).services
     assert (found.verdict, found.overloaded) == (Verdict.BROKEN, True)
     assert found.cause == "its instances work off 400 requests/s at most"
-
-
-def test_nobody_who_asks_and_nobody_who_serves() -> None:
     idle = ModelledService("idle", Fraction(0), 10 * MS, Fraction(1, 100), (instance(),))
     alone = ModelledService("alone", Fraction(10), 10 * MS, Fraction(1, 100), ())
     quiet, lost = simulate([idle, alone], requests=100).services
     assert (quiet.requests, quiet.verdict) == (0, Verdict.KEPT)
-    assert (lost.requests, lost.lost, lost.cause) == (100, 100, "no instance serves it")
-    assert lost.verdict == Verdict.BROKEN
+    assert (lost.requests, lost.lost, lost.verdict) == (100, 100, Verdict.BROKEN)
+    assert lost.cause == "no instance serves it"
+
+
+@pytest.mark.parametrize("block", range(5))
+def test_simpy_gives_the_same_latencies(block: int) -> None:
+    for seed in range(10 * block, 10 * block + 10):
+        chance = random.Random(seed)
+        stations = stations_of([
+            ModelledInstance(
+                Fraction(1), chance.randint(1, 3),
+                tuple(sorted(chance.randint(10**6, 10**7) for _ in range(chance.randint(1, 6)))),
+            )
+            for _ in range(chance.randint(1, 4))
+        ])  # fmt: skip
+        weights = [chance.randint(1, 4) for _ in stations]
+        capacity = sum(each.processes * len(each.fill_ns) / each.fill_ns[-1] for each in stations)
+        rate = Fraction(round(capacity * 10**9 * chance.uniform(0.4, 1.0)))
+        n = 2_000 if seed % 10 == 0 else 400
+        times = next(Poisson().pieces("", rate, np.random.default_rng(seed), n))
+        drawn = np.array(chance.choices(range(len(stations)), weights, k=n), dtype=np.int32)
+        by_queue = seed % 2 == 1
+        state = with_room(new_state(stations, np.array(weights), n + 10), n)
+        first, policy = (NOBODY, SHORTEST) if by_queue else (drawn, DRAWN)
+        assert advance_lists(state, policy, times, NONE, first, first, 2**62) == n
+        assert state.counts[LOGGED] == n
+        ours = dict(zip(state.log_tags[:n].tolist(), state.log_ends[:n].tolist(), strict=True))
+        places = None if by_queue else drawn.tolist()
+        theirs = ends_in_simpy(stations, weights, times.tolist(), places)[0]
+        assert [ours[2 * at] for at in times.tolist()] == theirs

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from fractions import Fraction
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -12,10 +13,21 @@ from hypothesis import strategies as st
 from cms import FrameRule, TimeSharedProblem, solve
 from cms.errors import InvalidOption, UnsupportedProblem
 from cms.fleet.serving import OperatingPoint, Plan, Service, as_problem
-from cms.fleet.simulation import Verdict, latencies, replay_frames, simulate
+from cms.fleet.simulation import Verdict, replay_frames, simulate
+from cms.fleet.simulation.frames import batches
 from instances.families.time_sharing import random_mix
 from tests.fleet.mixes import plan
 from tests.fleet.plans import A100, mixed_plan
+
+
+def latencies(arrivals: list[Any], *slots: Any) -> list[Any]:
+    """How long each request takes."""
+    return [
+        each.ends - arrivals[at]
+        for each in batches(arrivals, *slots)
+        for at in range(each.first, each.first + each.taken)
+    ]
+
 
 LENGTHS = st.fractions(min_value=Fraction(1, 10), max_value=20, max_denominator=12)
 
@@ -35,19 +47,6 @@ def test_evenly_spaced_requests_take_no_longer_than_the_rule_needs(
     took = latencies(arrivals, rule, frame, length, offset, amount)
     assert len(took) == 60
     assert max(took) <= rule.needed(frame, length)
-
-
-@given(st.lists(st.integers(0, 200), max_size=40), st.integers(1, 4), st.sampled_from(FrameRule))
-def test_slots_take_requests_in_order_and_never_too_many(
-    arrivals: list[int], amount: int, rule: FrameRule
-) -> None:
-    arrivals.sort()
-    took = latencies(arrivals, rule, 10, 4, 3, amount)
-    ends = [at + ms for at, ms in zip(arrivals, took, strict=True)]
-    assert ends == sorted(ends)
-    assert all((end - 7) % 10 == 0 for end in ends)
-    assert all(ends.count(end) <= amount for end in ends)
-    assert all(ms >= 4 for ms in took)
 
 
 @pytest.mark.parametrize("rule", list(FrameRule))

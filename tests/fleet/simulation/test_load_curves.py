@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bench.loads import LATE_SHARES, RATIOS, late_share, shapes, simulated_loads
+from bench.loads import late_share, shapes
 from cms.fleet.serving.fills import fills_of
 from cms.fleet.serving.load_curve import LoadCurve, key_of
 from cms.fleet.serving.loads import sustainable_load
-from cms.fleet.simulation import compiled, kernel, reference
+from cms.fleet.simulation import compiled, kernel
 from cms.fleet.simulation.load_curves import (
     latencies,
     load_curves,
@@ -28,13 +28,6 @@ from cms.fleet.simulation.state import LOGGED, new_state, with_room
 from instances import published
 
 CENT = Fraction(1, 100)
-
-
-def test_the_upper_end_of_a_quantile_is_above_it() -> None:
-    rng = np.random.default_rng(1)
-    found = rng.integers(0, 10**6, 40_000)
-    assert 990_000 < quantile_above(found, CENT) < 994_000
-    assert quantile_above(np.full(40, 7), CENT) == 7
 
 
 @given(
@@ -50,7 +43,7 @@ def test_an_instance_alone_answers_as_the_loop_of_all_does(
     times, arrivals = list(accumulate(steps, initial=1)), np.cumsum(gaps)
     state = new_state([Station(0, Fraction(1), processes, tuple(times), 0)], np.ones(1, int), 99)
     state, none = with_room(state, len(gaps)), np.zeros(0, dtype=np.int64)
-    reference.advance(state, kernel.ALONE, arrivals, none, none, none, 2**62)
+    kernel.advance_lists(state, kernel.ALONE, arrivals, none, none, none, 2**62)
     logged = int(state.counts[LOGGED])
     order = np.argsort(state.log_tags[:logged] >> 1, kind="stable")
     known = (state.log_ends[:logged] - (state.log_tags[:logged] >> 1))[order]
@@ -73,29 +66,17 @@ def test_the_upper_end_is_above_the_chain_near_full_load_too(longer: int, seeds:
     assert below == 0
 
 
-def test_the_simulated_table_says_no_more_than_the_chain_for_one_process() -> None:
-    unit = np.cumsum(np.random.default_rng(2).exponential(size=20_000))
-    loads = simulated_loads(1, 8, unit)
-    assert (np.diff(loads, axis=1) >= 0).all()
-    for share, ratio in ((2, 0), (2, 20)):
-        wanted = RATIOS[ratio], LATE_SHARES[share]
-        assert 0 < loads[share, ratio] <= 1000 * sustainable_load(1, 8, *wanted) + 80
-
-
 @pytest.mark.parametrize(
     ("model", "profile", "processes", "batch", "ratio"),
     [
-        ("densenet169", "4g.40gb", 2, 8, "2"),
-        ("densenet201", "7g.80gb", 3, 8, "2"),
-        ("densenet121", "3g.40gb", 3, 4, "2.5"),
-        ("densenet169", "7g.80gb", 4, 8, "2.25"),
+        ("densenet121", "3g.40gb", 3, 4, "2.5"), ("densenet169", "7g.80gb", 4, 8, "2.25"),
         ("bert", "1g.10gb", 2, 1, "2"),
     ],
-)
+)  # fmt: skip
 def test_all_that_the_table_allows_is_in_time_with_the_measured_batch_times(
     model: str, profile: str, processes: int, batch: int, ratio: str
 ) -> None:
-    """The first four had 1.7 to 6.4 % late by a table of batches of one length."""
+    """The first two had 1.7 % late and more by a table of batches of one length."""
     points = published.S1.operating_points
     ((key, point),) = (
         (key_of(each), each)
@@ -157,11 +138,3 @@ def test_only_the_rates_of_a_curve_count_since_nothing_is_known_between_them() -
         assert beyond is None if most == 40 else beyond is not None and limit < beyond
         if beyond is not None:
             assert curve.sustained(beyond) == most + 10
-
-
-def test_a_curve_that_falls_counts_as_its_running_maximum() -> None:
-    curve = LoadCurve([1, 2, 4], [30, 20, 60])
-    assert curve.sustained(Fraction(30)) == 2
-    assert curve.sustained(Fraction(29)) == 0
-    assert curve.sustained(Fraction(45)) == 2
-    assert [curve.least_limit(Fraction(rate)) for rate in (1, 2, 3, 5)] == [30, 30, 60, None]

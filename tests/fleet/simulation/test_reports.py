@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
 import pytest
 
-from cms.fleet.report.latency import latency_picture
-from cms.fleet.report.promised import promised
-from cms.fleet.report.simulation import simulation_report
+from cms.fleet.report.figure import drawing
+from cms.fleet.report.reasons import promised
+from cms.fleet.report.simulations import simulation_page
 from cms.fleet.serving import RULES, LoadCurve, Service, as_problem
 from cms.fleet.serving.load_curve import key_of
 from cms.fleet.simulation import Simulation, simulate
@@ -30,13 +29,13 @@ def with_late(late: int, requests: int) -> Simulation:
     ("width", "columns"),
     [
         (60, "service p99 / limit late verdict"),
-        (80, "service limit rate/s p99 / limit late load fill verdict"),
-        (100, "service limit rate/s p99 / limit late 99 % interval load fill verdict"),
+        (80, "service limit rate/s p99 / limit late load mean batch verdict"),
+        (100, "service limit rate/s p99 / limit late 99 % interval load mean batch verdict"),
     ],
 )
 def test_a_table_has_the_columns_that_there_is_room_for(width: int, columns: str) -> None:
-    text = printed(simulation_report(FOUND, "x", width), width)
-    assert " ".join(text.splitlines()[1].split()) == columns
+    text = printed(simulation_page(FOUND, "x"), width)
+    assert " ".join(text.splitlines()[2].split()) == columns
     assert max(map(len, text.splitlines())) <= width
 
 
@@ -45,23 +44,14 @@ def test_load_is_of_full_batches_and_unknown_without_instances() -> None:
     assert FOUND.services[0].utilisation > Fraction(2, 3)
     nothing = simulate([service()], requests=20)
     assert nothing.services[0].load is None
-    assert " - " in printed(simulation_report(nothing, "x", 100))
+    assert " - " in printed(simulation_page(nothing, "x"))
 
 
 @pytest.mark.parametrize(
     ("late", "said"), [(0, "0 % late"), (2, "&lt; 0.1 % late"), (10, "0.1 % late"), (11, "0.2 %")]
 )
 def test_a_picture_does_not_round_a_small_late_share_to_a_larger_one(late: int, said: str) -> None:
-    assert said in latency_picture(with_late(late, 10_000), "x")
-
-
-def test_a_pictures_thin_line_begins_where_its_bar_ends() -> None:
-    picture = latency_picture(FOUND, "x")
-    start, width = re.findall(
-        r'<rect x="([\d.]+)" y="[\d.]+" width="([\d.]+)" height="14"', picture
-    )[0]
-    lines = re.findall(r'<line x1="([\d.]+)"[^>]* stroke-width="2"/>', picture)
-    assert [float(x) for x in lines] == [pytest.approx(float(start) + float(width), abs=0.11)]
+    assert said in drawing(simulation_page(with_late(late, 10_000), "x"))
 
 
 @pytest.mark.parametrize("rule", RULES)

@@ -1,4 +1,4 @@
-"""The closed loop of sharing: minutes, monitors, matchings; against a plain loop and by hand."""
+"""The closed loop of sharing, against a plain loop and by hand; its truth, activities, requests."""
 
 from __future__ import annotations
 
@@ -7,35 +7,36 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
+import numpy as np
 import pytest
 
-from bench.sharing_figures.day import day_figure, measured
-from cms.errors import InvalidOption, InvalidSchedule
+from cms.errors import FileError, InvalidOption, InvalidProblem, InvalidSchedule
 from cms.files.documents import document_text
+from cms.fleet.published import MonitorState, MonitorTimes, monitor_step
+from cms.fleet.reconciling import Rates
 from cms.fleet.sharing import (
     MeasuredPair,
-    MonitorState,
-    MonitorTimes,
     OfflineClass,
     OnlineClass,
     SharingPlan,
     SharingProblem,
-    monitor_step,
     sm_share,
 )
+from cms.fleet.simulation.kernel import alone
 from cms.fleet.simulation.sharing_loop import (
     POLICIES,
     Diurnal,
     LimitVerdict,
-    LineWeights,
     Noise,
     SharedDay,
     Terms,
+    Traced,
     share_day,
 )
-from cms.fleet.simulation.sharing_loop.backlog import Backlog
 from cms.fleet.simulation.sharing_loop.files import shared_day_from_json, shared_day_to_json
 from cms.fleet.simulation.sharing_loop.fleet import Fleet
+from cms.fleet.simulation.sharing_loop.latency import BATCH_NS, latencies, replayed
+from cms.fleet.simulation.sharing_loop.truth import LineWeights, Truth
 from instances.families.sharing import daily_fleet, made_up_pairs
 from tests.files.test_schemas import require_valid
 from tests.fleet.simulation.shared import LONG, STILL, pair, posed, trace
@@ -52,20 +53,8 @@ def test_a_quiet_hour_is_what_the_table_says() -> None:
     assert (ours.starts, ours.restarts, ours.moves, ours.evictions) == (1, 0, 0, 0)
     halves = day["time_sharing"]
     assert (halves.throughput, halves.mean_slowdown) == (Fraction(59, 120), 2)
-    assert day["dedicated"].throughput == 0
-    assert (day["dedicated"].mean_slowdown, day.of_clairvoyant) == (1, 1)
-    assert day.verdict is LimitVerdict.KEPT
-
-
-def test_a_job_ends_when_its_work_is_done() -> None:
-    problem, terms = posed(gpus=3, jobs=5), Terms(hours=6, job_hours="0.5", sample=0)
-    day = share_day(problem, [pair()], activity=STILL, terms=terms, policies=["muxflow"])
-    jobs = day["muxflow"].jobs
-    backlog = Backlog(Fleet.of(problem), terms.ticks, 0.5, 0, seed=0)
-    assert (jobs.arrived, jobs.begun, jobs.ended) == (5, 5, 5)
-    assert day["muxflow"].throughput == Fraction(int(backlog.left.sum()), 60 * 10**6)
-    assert jobs.largest_wait_minutes is not None
-    assert jobs.largest_wait_minutes % 15 == 0
+    assert (day["dedicated"].throughput, day["dedicated"].mean_slowdown) == (0, 1)
+    assert (day.of_clairvoyant, day.verdict) == (1, LimitVerdict.KEPT)
 
 
 @dataclass
@@ -147,107 +136,81 @@ def test_many_gpus_at_once_are_what_a_plain_loop_says_of_each(seed: int, protect
     assert 0 <= done - 60 * ours.throughput < Fraction(gpus * terms.ticks, 10**6)
 
 
+def played(policy: str = "muxflow", **how: Any) -> Any:
+    """What one GPU and one job are like with a policy."""
+    how = {"problem": posed(), "truth": [pair()], "policies": [policy], **how}
+    return share_day(**how)[policy]
+
+
 def test_a_surge_is_over_in_a_minute_with_the_monitor_and_lasts_without() -> None:
-    quiet, surge = [30] * 100, [80] * 10
-    activity = trace(*quiet, *surge, *[30] * 1000)
-    how: dict[str, Any] = {"activity": activity, "policies": ["muxflow"]}
+    activity = trace(*[30] * 100, *[80] * 10, *[30] * 1000)
     terms = Terms(hours=2, job_hours=LONG, sample=0)
-    on = share_day(posed(), [pair()], terms=terms, **how)["muxflow"]
-    # minutes 100 to 109: the share of 60 and 80 per cent are 140; the job goes in the first one
-    assert (on.over_gpu_hours, on.evictions) == (Fraction(1, 60), 1)
-    off = share_day(posed(), [pair()], terms=replace(terms, protection=False), **how)
-    # without it, the matching in minute 105 knows of the surge, and leaves no share
-    assert (off["muxflow"].over_gpu_hours, off["muxflow"].evictions) == (Fraction(5, 60), 0)
-    assert off["muxflow"].p99_slowdown == Fraction("1.568")
-    assert off.verdict is LimitVerdict.BROKEN
+    for protection, over, evictions in ((True, 1, 1), (False, 5, 0)):
+        # minutes 100 to 109: the share of 60 and 80 per cent are 140; the job goes in the first
+        # one, or is stopped by the matching in minute 105, which knows of the surge
+        day = played(terms=replace(terms, protection=protection), activity=activity)
+        assert (60 * day.over_gpu_hours, day.evictions) == (over, evictions)
 
 
 def test_a_pair_that_is_too_slow_is_tried_once_and_no_more() -> None:
-    seen = LineWeights([pair()], 10, 5)
-    how: dict[str, Any] = {"activity": STILL, "policies": ["muxflow"], "sees": seen}
     terms = Terms(hours=2, job_hours=LONG, sample=0)
-    slow = [pair(slowdown="1.5")]
-    on = share_day(posed(), slow, terms=terms, **how)["muxflow"]
+    how: dict[str, Any] = {"activity": STILL, "sees": LineWeights([pair()], 10, 5)}
+    how["truth"] = [pair(slowdown="1.5")]
+    on = played(terms=terms, **how)
     assert (on.evictions, on.over_gpu_hours, on.starts) == (1, Fraction(1, 60), 1)
-    off = share_day(posed(), slow, terms=replace(terms, protection=False), **how)
-    assert off["muxflow"].over_gpu_hours == off["muxflow"].shared_gpu_hours == 2
-    assert off.verdict is LimitVerdict.BROKEN
+    off = played(terms=replace(terms, protection=False), **how)
+    assert off.over_gpu_hours == off.shared_gpu_hours == 2
 
 
 def test_who_foresees_gives_what_will_be_free_and_no_more() -> None:
-    activity = trace(*[30] * 30, *[70] * 30)
-    terms, how = Terms(hours=1, job_hours=LONG), ["clairvoyant", "muxflow"]
-    day = share_day(posed(), [pair()], activity=activity, terms=terms, policies=how)
+    how: dict[str, Any] = {"activity": trace(*[30] * 30, *[70] * 30)}
+    how["terms"] = Terms(hours=1, job_hours=LONG)
+    best = played("clairvoyant", **how)
     # a share of 60 for half an hour, then one of 20, each a process of its own
-    assert day["clairvoyant"].throughput == Fraction(29 * 600 + 29 * 200, 60_000)
-    assert day["clairvoyant"].over_gpu_hours == 0
-    assert day["muxflow"].over_gpu_hours > 0
+    assert best.throughput == Fraction(29 * 600 + 29 * 200, 60_000)
+    assert best.over_gpu_hours == 0 < played(**how).over_gpu_hours
+
+
+TWO = SharingProblem(
+    online=[OnlineClass("a30", count=2, sm_activity=30, model="bert", name="g")],
+    offline=[OfflineClass("train", count=5), OfflineClass("index", count=5)],
+    weights=[[0, 0]],
+)
 
 
 def test_a_day_begins_with_the_plan_that_is_given() -> None:
-    problem = SharingProblem(
-        online=[OnlineClass("a30", count=2, sm_activity=30, model="bert", name="g")],
-        offline=[OfflineClass("train", count=5), OfflineClass("index", count=5)],
-        weights=[[0, 0]],
-    )
-    truth = [pair(), replace_model(pair("0.9"), "index")]
-    how: dict[str, Any] = {
-        "activity": STILL, "policies": ["muxflow"], "terms": Terms(hours=1, job_hours=LONG),
-    }  # fmt: skip
-    plan = SharingPlan({("g", "train"): 2})
-    own = share_day(problem, truth, **how)["muxflow"]
-    given = share_day(problem, truth, plan=plan, **how)["muxflow"]
+    truth = [pair(), pair("0.9")._replace(offline_model="index")]
+    how: dict[str, Any] = {"problem": TWO, "truth": truth, "activity": STILL}
+    how["terms"] = Terms(hours=1, job_hours=LONG)
+    own, given = played(**how), played(plan=SharingPlan({("g", "train"): 2}), **how)
     assert (own.starts, own.moves, given.starts, given.moves) == (2, 0, 4, 2)
     assert given.throughput < own.throughput
-    with pytest.raises(InvalidSchedule, match="the plan is none of the problem: online class 'g'"):
-        share_day(problem, truth, plan=SharingPlan({("g", "train"): 3}), **how)
+    with pytest.raises(InvalidSchedule, match="online class 'g'"):
+        played(plan=SharingPlan({("g", "train"): 3}), **how)
 
 
-def replace_model(measured: MeasuredPair, name: str) -> MeasuredPair:
-    return measured._replace(offline_model=name)
-
-
-def test_the_same_seed_is_the_same_day_to_the_byte_and_another_is_another() -> None:
+def test_the_same_seed_is_the_same_day_to_the_byte_and_what_it_says_adds_up() -> None:
     problem, truth = daily_fleet(30, seed=1), made_up_pairs(1)
     seen = LineWeights(made_up_pairs(1, error=0.05), 10, 5)
+    terms = Terms(hours=2, arrivals_per_hour=20, job_hours="0.3", sample=1)
 
     def told(seed: int) -> str:
-        terms = Terms(hours=1, arrivals_per_hour=7, job_hours="0.3", sample=1)
         day = share_day(problem, truth, sees=seen, terms=terms, seed=seed)
         document = shared_day_to_json(day)
         require_valid("shared-day", document)
         assert shared_day_from_json(document) == day
+        assert {each.name for each in day.policies} == set(POLICIES)
+        for each in day.policies:
+            assert each.gpu_hours == 30 * 2
+            assert each.throughput <= each.shared_gpu_hours <= each.gpu_hours
+            assert each.over_gpu_hours <= each.shared_gpu_hours
+            assert each.jobs.ended <= each.jobs.begun <= each.jobs.arrived
+            assert each.jobs.arrived == day.policies[0].jobs.arrived > 90
+        assert day["clairvoyant"].over_gpu_hours == day["clairvoyant"].evictions == 0
+        assert day["time_sharing"].over_share == 1
         return document_text(lambda: document, "day.json")
 
     assert told(3) == told(3) != told(4)
-
-
-def test_what_a_day_says_adds_up() -> None:
-    problem, truth = daily_fleet(90, seed=2), made_up_pairs(2)
-    terms = Terms(hours=2, job_hours=1, arrivals_per_hour=20, sample=0)
-    day = share_day(problem, truth, terms=terms, seed=2)
-    assert {each.name for each in day.policies} == set(POLICIES)
-    for each in day.policies:
-        assert each.gpu_hours == 90 * 2
-        assert each.throughput <= each.shared_gpu_hours <= each.gpu_hours
-        assert each.over_gpu_hours <= each.shared_gpu_hours
-        assert each.jobs.ended <= each.jobs.begun <= each.jobs.arrived
-        assert each.jobs.arrived == day.policies[0].jobs.arrived > 270
-    assert day["clairvoyant"].over_gpu_hours == day["clairvoyant"].evictions == 0
-    assert day["time_sharing"].over_share == 1
-
-
-def test_the_limit_is_kept_with_protection_and_broken_without() -> None:
-    lines = list(day_figure(90, 3, Diurnal(swing=0)))
-    assert len(lines) == 6
-    assert not [line for line in lines if not line.holds]
-
-
-def test_a_predictor_that_forbids_by_what_is_expected_lets_more_be_done() -> None:
-    """Of measured pairs; a day with all of it is figure 12."""
-    found = measured(26, 1, model="ridge").days
-    upper, expected = (found[by, True]["muxflow"] for by in ("upper", "expected"))
-    assert upper.throughput < expected.throughput
 
 
 def test_the_longest_wait_is_shorter_where_waiting_counts_and_a_little_less_is_done() -> None:
@@ -257,75 +220,174 @@ def test_the_longest_wait_is_shorter_where_waiting_counts_and_a_little_less_is_d
         offline=[OfflineClass("train", count=30), OfflineClass("index", count=3)],
         weights=[[0, 0]],
     )
-    truth = [pair("0.9"), replace_model(pair("0.5"), "index")]
+    truth = [pair("0.9"), pair("0.5")._replace(offline_model="index")]
 
-    def played(scale: int, name: str = "muxflow", hours: int = so_many(12, 24)) -> SharedDay:
+    def day(scale: int, policy: str = "muxflow", hours: int = so_many(12, 24)) -> Any:
         terms = Terms(hours=hours, job_hours=1, sample=0, arrivals_per_hour=18, waiting_scale=scale)
-        return share_day(problem, truth, activity=STILL, terms=terms, policies=[name])
+        return played(policy, problem=problem, truth=truth, activity=STILL, terms=terms)
 
-    without, fair = played(0), played(60)
-    longest = [day["muxflow"].jobs.largest_wait_minutes for day in (without, fair)]
-    assert longest[0] is not None
-    assert longest[1] is not None
-    assert 2 * longest[1] < longest[0]
-    assert fair["muxflow"].throughput < without["muxflow"].throughput
-    assert fair["muxflow"].throughput > Fraction(9, 10) * without["muxflow"].throughput
-    foreseeing = [played(scale, "clairvoyant", 2).policies for scale in (0, 60)]
-    assert foreseeing[0] == foreseeing[1]
+    without, fair = day(0), day(60)
+    assert 2 * fair.jobs.largest_wait_minutes < without.jobs.largest_wait_minutes
+    assert Fraction(9, 10) * without.throughput < fair.throughput < without.throughput
+    assert day(0, "clairvoyant", 2) == day(60, "clairvoyant", 2)
 
 
-def test_a_day_can_be_stopped() -> None:
+def test_a_day_can_be_stopped_and_no_gpu_and_no_job_are_a_day_too() -> None:
     stop = threading.Event()
 
     def heard(done: int, _: int) -> None:
         if done == 70:
             stop.set()
 
-    day = share_day(
+    day: SharedDay = share_day(
         posed(), [pair()], activity=STILL, terms=Terms(hours=3), cancel=stop, on_progress=heard
     )
     assert (day.stopped, day.minutes, len(day.policies)) == (True, 71, 1)
     assert day["muxflow"].gpu_hours == Fraction(71, 60)
-
-
-def test_no_gpu_and_no_job_are_a_day_too() -> None:
     for problem in (posed(gpus=0), posed(jobs=0)):
         day = share_day(problem, [pair()], terms=Terms(hours=1))
         assert {each.throughput for each in day.policies} == {0}
         assert day.of_clairvoyant is None
 
 
-# --- what is refused ------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
-    ("how", "words"),
+    ("make", "words"),
     [
-        ({"policies": ["muxflw"]}, "'muxflw' is no policy; nearest: 'muxflow'"),
-        ({"policies": []}, "there is no policy; expected some of muxflow"),
+        (lambda: played(policies=["muxflw"]), "nearest: 'muxflow'"),
+        (lambda: played(problem=posed(gpus=10**12)), "1000000000000 GPUs"),
+        (lambda: played(problem=posed(gpus=10_000), terms=Terms(hours=744)), "744 hours"),
+        (lambda: Terms(hours=0), "hours is 0"),
+        (lambda: Terms(protection="on"), "protection is 'on'"),  # type: ignore[arg-type]
     ],
 )
-def test_odd_policies_are_refused(how: dict[str, Any], words: str) -> None:
+def test_what_is_odd_or_too_much_is_refused(make: Any, words: str) -> None:
     with pytest.raises(InvalidOption, match=words):
-        share_day(posed(), [pair()], **how)
+        make()
+
+
+def test_lines_go_through_what_was_measured() -> None:
+    measured = [pair("0.3", "1.05", 20), pair("0.6", "1.3", 80)]
+    truth = Truth(Fleet.of(posed()), measured)
+    parts = {0: 0, 10: 150_000, 20: 300_000, 50: 450_000, 80: 600_000, 100: 600_000}
+    slower = {0: 10**6, 20: 1_050_000, 50: 1_175_000, 100: 1_300_000}
+    assert {s: truth.throughput[0, 0, s] for s in parts} == parts
+    assert {s: truth.slowdown[0, 0, s] for s in slower} == slower
+    whole = Truth(Fleet.of(posed()), [pair("0.5", "1.9", 100)])
+    assert set(whole.throughput[0, 0].tolist()) == {500_000}
+    first = np.array([0])
+    told = truth.felt(first, first, np.array([80]), first + 6000)  # 140 per cent are wanted
+    assert [int(each[0]) for each in told] == [600_000 * 100 // 140, 1_820_000]
+    train = OfflineClass("train", count=1)
+    online = [posed(activity=40, limit=limit).online[0] for limit in ("1.3", "1.05")]
+    assert [LineWeights(measured, 10, 5)(each, train) for each in online] == [450_000, None]
 
 
 @pytest.mark.parametrize(
-    ("gpus", "jobs", "hours", "words"),
+    ("truth", "model", "words"),
     [
-        (10**12, 1, 1, "has 1000000000000 GPUs; at most 10,000"),
-        (1, 10**12, 1, "has 1000000000000 workloads; at most 1,000,000"),
-        (10_000, 1, 744, "10,000 GPUs for 744 hours are more than"),
+        ([pair(), pair()], "bert", "share of 60"),
+        ([pair()._replace(offline_model="x")], "bert", "offline model 'train'"),
+        ([pair()._replace(device="a31")], "bert", "device 'a30'"), ([pair()], "", "has no model"),
+    ],
+)  # fmt: skip
+def test_an_odd_truth_is_refused(truth: list[MeasuredPair], model: str, words: str) -> None:
+    problem = SharingProblem(
+        online=[OnlineClass("a30", count=1, sm_activity=20, model=model)],
+        offline=[OfflineClass("train", count=1)],
+        weights=[[0]],
+    )
+    with pytest.raises(InvalidProblem, match=words):
+        share_day(problem, truth)
+
+
+def test_pairs_that_nobody_measured_never_run() -> None:
+    problem = SharingProblem(
+        online=[OnlineClass("a30", count=2, sm_activity=30, model=m) for m in ("bert", "gpt")],
+        offline=[OfflineClass("train", count=9)],
+        weights=[[0], [0]],
+    )
+    truth = [pair(), MeasuredPair("gpt", "other", "a30", 60, Fraction(1), Fraction(1))]
+    day = share_day(problem, truth, activity=STILL, terms=Terms(hours=1, job_hours=LONG))
+    assert day.unmeasured == 1
+    for name in ("muxflow", "time_sharing", "random"):
+        assert day[name].shared_gpu_hours == 2
+
+
+def test_a_trace_is_by_class_by_model_or_for_all_and_begins_again() -> None:
+    names = (("one", ""), ("two", "bert"), ("three", "gpt"))
+    problem = SharingProblem(
+        online=[OnlineClass("a30", count=1, sm_activity=5, name=n, model=m) for n, m in names],
+        offline=[],
+        weights=[[], [], []],
+    )
+    rates = {
+        "one": (Fraction(10), Fraction(20), None),
+        "bert": (Fraction(30), Fraction(31), Fraction(32)),
+        "activity": (None, Fraction("1.5"), Fraction(50)),
+    }
+    found = Traced(Rates(Fraction(0), Fraction(120), rates)).minutes(
+        problem, Fleet.of(problem), -2, 7, 0
+    )
+    assert found[:, 0].tolist() == [2000, 2000, 1000, 1000, 2000, 2000, 2000, 2000, 1000]
+    assert found[:, 1].tolist() == [3200, 3200, 3000, 3000, 3100, 3100, 3200, 3200, 3000]
+    assert found[:, 2].tolist() == [5000, 5000, 150, 150, 150, 150, 5000, 5000, 150]
+
+
+@pytest.mark.parametrize(
+    ("activity", "words"),
+    [
+        (trace(10, name="brt"), "nearest: 'brt'"),
+        (trace(101), "activity of 101"),
+        (Traced(Rates(Fraction(0), Fraction(60), {"bert": (Fraction("0.3"),)})), "fraction"),
     ],
 )
-def test_what_is_too_much_to_simulate_is_said(gpus: int, jobs: int, hours: int, words: str) -> None:
+def test_an_odd_trace_is_refused(activity: Traced, words: str) -> None:
     with pytest.raises(InvalidOption, match=words):
-        share_day(posed(gpus=gpus, jobs=jobs), [pair()], terms=Terms(hours=hours))
+        share_day(posed(), [pair()], activity=activity)
+
+
+def test_noise_and_surges_are_what_they_say() -> None:
+    problem = posed(gpus=200, activity=50)
+    noisy, surged, day = (
+        Diurnal(swing=swing, noise=noise).minutes(problem, Fleet.of(problem), 0, 1440, 0)
+        for swing, noise in ((0, Noise(3, 0)), (0, Noise(0, 4, 30, 10)), ("0.5", Noise(0, 0)))
+    )
+    assert abs(noisy.std() - 300) < 20
+    assert abs(noisy.mean() - 5000) < 20
+    assert set(np.unique(surged)) == {5000, 8000}
+    share = (surged == 8000).mean()
+    assert 0.8 * 4 * 10 / 1440 < share < 1.2 * 4 * 10 / 1440
+    assert (day[14 * 60, 0], day[2 * 60, 0]) == (5000, 2500)
+
+
+def test_requests_take_what_the_loop_of_one_instance_says() -> None:
+    chance = np.random.default_rng(5)
+    arrivals = np.sort(chance.integers(0, 40 * 2 * 10**9, 5_000))
+    for factor in (1_300_000, 1_000_000):
+        expected = np.zeros(len(arrivals), dtype=np.int64)
+        batch = np.array([each * factor // 10**6 for each in BATCH_NS])
+        alone(batch, np.zeros(1, dtype=np.int64), arrivals.astype(float), 1.0, expected)
+        assert latencies(arrivals.tolist(), [factor] * 40) == expected.tolist()
+    # what begins in a minute takes as long as that minute says
+    assert latencies([0, 2 * 10**9], [1_500_000, 2_000_000]) == [45_000_000, 60_000_000]
+    busy = np.full(200, 6_000)
+    told = replayed(7, busy, np.full(200, 1_300_000), 5)
+    assert told.requests == replayed(7, busy, np.full(200, 1_000_000), 5).requests
+    assert told.p99_ms > told.alone_p99_ms > 25
 
 
 @pytest.mark.parametrize(
-    "change", [{"hours": 0}, {"quantile": 0}, {"stay": -1}, {"restart": 1.5}, {"protection": "on"}]
-)
-def test_odd_terms_are_refused(change: dict[str, Any]) -> None:
-    with pytest.raises(InvalidOption, match=f"{next(iter(change))} is .*; expected"):
-        Terms(**change)
+    ("part", "change"),
+    [
+        ("", {"verdict": "broken"}), ("", {"policies": []}), ("", {"more": 1}),
+        ("terms", {"interval": 0}), ("policies", {"over_gpu_hours": 1}),
+    ],
+)  # fmt: skip
+def test_an_odd_document_is_refused(part: str, change: dict[str, Any]) -> None:
+    day = share_day(posed(), [pair()], activity=STILL, terms=Terms(hours=1, job_hours=LONG))
+    document = shared_day_to_json(day)
+    assert shared_day_from_json(document) == day
+    place = document if not part else document[part] if part == "terms" else document[part][0]
+    place |= change
+    with pytest.raises(FileError):
+        shared_day_from_json(document)

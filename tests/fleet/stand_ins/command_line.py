@@ -1,6 +1,6 @@
 """The command line of `nvidia-smi`: what it takes, and what it says to the rest.
 
-What the real tool has and this one has not (`-q`, `-lcip`, `-lcipp` and much more) it refuses.
+What the real tool has and this one has not (`-lcip`, `-lcipp` and much more) it refuses.
 """
 
 from __future__ import annotations
@@ -17,6 +17,8 @@ nvidia-smi [OPTION1 [ARG1]] [OPTION2 [ARG2]] ...
     -h,   --help                Print usage information and exit.
     -L,   --list-gpus           Display a list of GPUs connected to the system.
     -i,   --id=                 Target a specific GPU.
+    -q,   --query               Display GPU or Unit info.
+    -x,   --xml-format          Produce XML output.
           --query-gpu           Information about GPU.
           --query-compute-apps  List of currently active compute processes.
           --format=             csv[,noheader][,nounits]
@@ -45,6 +47,8 @@ OPTIONS = {
     "-h": ("--help", False),
     "-i": ("--id", True),
     "-L": ("--list-gpus", False),
+    "-q": ("--query", False),
+    "-x": ("--xml-format", False),
     "-r": ("--gpu-reset", False),
     "-mig": ("--multi-instance-gpu", True),
     "--query-gpu": ("--query-gpu", True),

@@ -106,6 +106,50 @@ class Listings:
                     number += 1
         return 0
 
+    def log(self, given: dict[str, str]) -> int:
+        """All of it in XML, as far as anybody reads it here."""
+        gpus = self.driver.listed()
+        chosen = self.chosen(given)
+        self.say(
+            '<?xml version="1.0" ?>',
+            '<!DOCTYPE nvidia_smi_log SYSTEM "nvsmi_device_v12.dtd">',
+            "<nvidia_smi_log>",
+            f"\t<driver_version>{self.driver.state['driver']}</driver_version>",
+            f"\t<attached_gpus>{len(chosen)}</attached_gpus>",
+        )
+        for gpu in chosen:
+            this, facts = gpus[gpu], self.facts(gpu, gpus[gpu])
+            current, pending = (facts[f"mig.mode.{each}"] for each in ("current", "pending"))
+            self.say(
+                f'\t<gpu id="{self.bus(gpu)}">',
+                f"\t\t<product_name>{this['name']}</product_name>",
+                f"\t\t<mig_mode><current_mig>{current.strip('[]')}</current_mig>"
+                f"<pending_mig>{pending.strip('[]')}</pending_mig></mig_mode>",
+                "\t\t<mig_devices>",
+            )
+            made = [
+                (instance, ci)
+                for instance in sorted(this["instances"], key=lambda made: made["id"])
+                for ci in instance["cis"]
+            ]
+            for number, (instance, ci) in enumerate(made):
+                per_slice = self.driver.model(gpu).sms[instance["profile"]] // max(
+                    self.driver.profile(gpu, instance["profile"]).compute, 1
+                )
+                self.say(
+                    f"\t\t\t<mig_device><index>{number}</index>",
+                    f"\t\t\t<gpu_instance_id>{instance['id']}</gpu_instance_id>",
+                    f"\t\t\t<compute_instance_id>{ci['id']}</compute_instance_id>",
+                    "\t\t\t<device_attributes><shared><multiprocessor_count>"
+                    f"{per_slice * ci['size']}</multiprocessor_count></shared></device_attributes>",
+                    "\t\t\t</mig_device>",
+                )
+            if not made:
+                self.say("\t\t\tNone")
+            self.say("\t\t</mig_devices>", f"\t\t<uuid>{this['uuid']}</uuid>", "\t</gpu>")
+        self.say("</nvidia_smi_log>")
+        return 0
+
     def query(self, given: dict[str, str], action: str) -> int:
         style = given.get("--format", "").split(",")
         if style[0] != "csv" or set(style) - {"csv", "noheader", "nounits"}:

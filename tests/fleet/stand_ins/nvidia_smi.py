@@ -40,12 +40,16 @@ class Tool(Listings):
         if "-h" in given or not given:
             self.write(HELP.format(driver=self.driver.state["driver"]))
             return 0
+        if given.keys() - {"-i"} == {"-q", "-x"}:
+            return self.log(given)
         actions = given.keys() - {"-i", "--format"}
         if len(actions) != 1:
             raise Usage(
                 "Invalid combination of input arguments. Please run 'nvidia-smi -h' for help."
             )
         action = actions.pop()
+        if action in ("-q", "-x"):
+            raise Usage("-q and -x are known together here. Please run 'nvidia-smi -h' for help.")
         if action == "-L":
             return self.list_all(given)
         if action == "-r":

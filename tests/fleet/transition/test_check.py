@@ -170,7 +170,7 @@ def _one_more(document: dict[str, Any]) -> None:
     [
         (_looser, "is another service there than in the target"),
         (_tighter, "is another service there than in the target"),
-        (_one_more, "there are two of service"),
+        (_one_more, "there are two services"),
     ],
 )
 def test_points_are_counted_by_no_other_limits_than_the_target_states(

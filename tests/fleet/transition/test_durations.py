@@ -22,9 +22,10 @@ from cms.fleet.deployment.transition import (
     read_durations,
     schedule,
 )
-from cms.fleet.report.transitions import transition_svg
+from cms.fleet.report.transitions import transition_page
 from cms.fleet.serving import RULES
 from cms.values.frozen import FrozenMap
+from tests.fleet.plans import printed
 
 from .cases import A30, chain, leg, work
 from .test_whole_folder import planned, small
@@ -174,4 +175,4 @@ def test_nothing_starts_on_a_drained_node_before_all_of_it_is_cut(most: int | No
     assert {*kinds} == {What.REWRITE, What.RESTART}
     assert len({*plan.end_s}) == 1
     assert len({*apart.end_s}) == 2
-    assert "restart 2 min 45 s, rewrite 2 min 45 s" in transition_svg(found, by_node=True)
+    assert "restart 2 min 45 s, rewrite 2 min 45 s" in printed(transition_page(found, by_node=True))

@@ -14,7 +14,6 @@ from pathlib import Path
 import pytest
 
 from cms.errors import InvalidOption, InvalidProblem
-from cms.files.folders import write_folder
 from cms.fleet.deployment import Deployment, FleetGpu, FleetNode, Instance, Seen, State, difference
 from cms.fleet.deployment.labels import point_label
 from cms.fleet.deployment.transition import Transition, What, lowest_capacity, reversal, transition
@@ -27,6 +26,7 @@ from cms.fleet.deployment.transition.folder import (
     steps_of,
     summary,
 )
+from cms.fleet.deployment.written_folder import write_folder
 from tests.fleet.bridging import observed, stand_ins
 from tests.fleet.stand_ins.driver import STATE
 from tests.references.transitions import run as executed

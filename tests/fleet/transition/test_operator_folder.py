@@ -12,13 +12,13 @@ from pathlib import Path
 
 import pytest
 
-from cms.files.folders import write_folder
 from cms.fleet.deployment import Deployment, FleetGpu, FleetNode, Instance, Placed, Work, place
 from cms.fleet.deployment.export import advertise
 from cms.fleet.deployment.labels import point_label
 from cms.fleet.deployment.transition import Transition, transition
 from cms.fleet.deployment.transition.folder import FolderOptions, folder_of, open_starts
 from cms.fleet.deployment.verifying import verify
+from cms.fleet.deployment.written_folder import write_folder
 from tests.fleet.scenarios import SCENARIOS
 from tests.fleet.stand_ins.kubernetes.cluster import Cluster, cluster, needs_kubectl
 from tests.fleet.stand_ins.kubernetes.nodes import Gpu

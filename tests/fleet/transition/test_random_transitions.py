@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from cms.fleet import gpu
 from cms.fleet.deployment import FleetGpu, FleetNode
 from cms.fleet.deployment.transition import Impossible, check_transition, transition
-from cms.fleet.deployment.transition.files import transition_from_json, transition_to_json
+from cms.fleet.deployment.transition.document import transition_from_json, transition_to_json
 from tests.property.problems import share
 from tests.references.transitions import run
 

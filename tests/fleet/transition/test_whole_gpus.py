@@ -28,7 +28,7 @@ from cms.fleet.deployment import (
 )
 from cms.fleet.deployment.checking import check_gpu
 from cms.fleet.deployment.transition import Impossible, Transition, What, transition
-from cms.fleet.deployment.transition.files import transition_to_json
+from cms.fleet.deployment.transition.document import transition_to_json
 from cms.fleet.deployment.transition.whole_gpus import Actuator, saved_by_parts
 from cms.solving.solution import Proof
 from proofs_checks.checker.replay import check_transition as replayed

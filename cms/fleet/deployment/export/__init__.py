@@ -1,12 +1,12 @@
 """Deployments as the files of the tools that bring them about, and what these files cannot say.
 
-Imports the model of a deployment and its check; one file a target, and `targets` lists them.
+Each target is a function that fills in the files of ``templates/``; `targets` lists them.
 """
 
 from __future__ import annotations
 
 from .advertised import Offer, advertise
-from .export import Export, ExportOptions, Target
+from .export import Export, ExportOptions
 from .targets import TARGETS, export
 
-__all__ = ["TARGETS", "Export", "ExportOptions", "Offer", "Target", "advertise", "export"]
+__all__ = ["TARGETS", "Export", "ExportOptions", "Offer", "advertise", "export"]

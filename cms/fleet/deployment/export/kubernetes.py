@@ -1,172 +1,254 @@
-"""For Kubernetes with NVIDIA's device plugin: an overlay with a Deployment for each kind of pod.
+"""For Kubernetes: an overlay for kustomize with a Deployment for each kind of pod.
 
-Each is a patch of a base Deployment, the user's or a minimal one; its pods ask for the instances of
-one profile by the plugin's name for it.
+Each is a patch of a base Deployment, the user's or a minimal one. Its pods ask for instances by the
+device plug-in's resource of their profile, or with DRA by claims, which name a profile by CEL and
+with `pin_gpus` the very GPU. The GPUs have to be cut first (static MIG).
 """
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+import re
+from collections.abc import Callable, Iterable
+from typing import NamedTuple
 
-from ..instance import WHOLE
+from ....errors import FileError, InvalidProblem
+from ....files.source import Source
+from ....values.numbers import shown
+from ...hardware.yaml_text import read_yaml_or_json
+from ..instance import WHOLE, Mode
+from ..labels import SERVICE_LABEL, label_value, point_label
 from ..model import Deployment, FleetGpu
 from .advertised import resource_of
-from .export import Export, ExportOptions, assembled
-from .losses import about_fixed, about_mps, about_nodes, about_others, some
-from .overlay import PLACEHOLDER, Container, overlay, read_overlay
-from .workloads import Asked, Workload, about_work, offered_by, working, workloads_of
+from .export import Export, ExportOptions, render
+from .notes import assemble
+from .workloads import Workload, dns_label, find_workloads
 
-__all__ = ["as_seen", "read", "write"]
+__all__ = ["write_dra", "write_kubernetes"]
 
-_SHARED = "nvidia.com/gpu.shared"
+_PLACEHOLDER = "example.invalid/replace-this-image"
+_CLAIMS = "claims.yaml"
+_ATTRIBUTES = "device.attributes['gpu.nvidia.com']"
 
 
-def write(deployment: Deployment, options: ExportOptions) -> Export:
-    """Write ``kustomization.yaml``, a base for each service and ``workloads/NAME`` for each kind.
+def write_kubernetes(deployment: Deployment, options: ExportOptions) -> Export:
+    """Write a base for each service, and a patch of it for each kind of pod."""
 
-    Raises
-    ------
-    FileError
-        If a base given is no Deployment, or there is none for a service.
-    """
-    place = _place(pin_nodes=options.pin_nodes)
-    workloads = workloads_of(deployment, place)
-    return assembled(
-        "kubernetes",
-        "How many pods of each kind are to run, each with an instance of its profile.",
-        overlay(workloads, options, _container),
-        _losses(deployment, options),
-        order(workloads, options, workloads_of(options.now, place) if options.now else None),
-        back(options),
+    def place(card: FleetGpu) -> str:
+        return card.node if options.pin_nodes else ""
+
+    workloads = find_workloads(deployment, place)
+    files, gone = _overlay(workloads, options), _gone(workloads, options, place)
+    return assemble("kubernetes", deployment, options, files, workloads=workloads, gone=gone)
+
+
+def write_dra(deployment: Deployment, options: ExportOptions) -> Export:
+    """Write the same with ``claims.yaml``, and ``device-classes.yaml`` for the plug-in's names."""
+
+    def place(card: FleetGpu) -> str:  # shares of one GPU are one claim
+        if options.pin_gpus or card.mode is Mode.MPS:
+            return card.name
+        return card.node if options.pin_nodes else ""
+
+    workloads = find_workloads(deployment, place)
+    made = {each.name: _claim(each, options) for each in workloads}
+    claims = {claim.name: claim for claim in made.values()}
+    files = _overlay(workloads, options, made)
+    if claims:
+        files[_CLAIMS] = render("claims.yaml", claims=[claims[name] for name in sorted(claims)])
+    profiles = sorted({each.profile for _, each in deployment.instances()})
+    classes = [_device_class(profile) for profile in profiles if not profile.startswith("mps:")]
+    if classes:
+        files["device-classes.yaml"] = render("device-classes.yaml", classes=classes)
+    gone = _gone(workloads, options, place)
+    return assemble(
+        "dra", deployment, options, files, workloads=workloads, gone=gone, classes=classes
     )
 
 
-def _place(*, pin_nodes: bool) -> Callable[[FleetGpu], str | None]:
-    return lambda card: card.node if pin_nodes else None
+def _gone(
+    workloads: tuple[Workload, ...], options: ExportOptions, place: Callable[[FleetGpu], str]
+) -> list[str]:
+    """Name the Deployments that run today and are not wanted."""
+    former = () if options.now is None else find_workloads(options.now, place)
+    return sorted({each.name for each in former} - {each.name for each in workloads})
 
 
-def order(
-    workloads: tuple[Workload, ...],
-    options: ExportOptions,
-    former: tuple[Workload, ...] | None,
-    first: tuple[str, ...] = (),
-) -> Iterator[str]:
-    """Say in what order an overlay is brought about."""
-    if not options.base and workloads:
-        yield (
-            "Write the image of each service, its ports and probes into "
-            f"`base/SERVICE/deployment.yaml`, in place of `{PLACEHOLDER}`; or "
-            "give your own with `--base`. Each container reads what it is to do from CMS_MODEL, "
-            "CMS_PROCESSES and CMS_BATCH."
+# --- claims ---------------------------------------------------------------------------------------
+
+
+class _Claim(NamedTuple):
+    name: str
+    device_class: str
+    selector: str
+    largest_share: int | None  # of a GPU under MPS, which all its pods claim together
+
+
+def _claim(workload: Workload, options: ExportOptions) -> _Claim:
+    profile, card = workload.key.profile, workload.card
+    is_shared = profile.startswith("mps:")
+    of_gpu = f"-{workload.key.place.replace('/', '-')}" if "/" in workload.key.place else ""
+    name = dns_label(f"cms-{'mps' if is_shared else workload.key.part}{of_gpu}")
+    is_whole = is_shared or profile == WHOLE
+    wanted = {"type": "gpu"} if is_whole else {"profile": profile}
+    if options.pin_gpus:
+        if card.uuid is None:
+            raise InvalidProblem(
+                f"the UUID of {card.name} is not known, so that no claim can name it; observe the "
+                "node with: nvidia-smi -q -x"
+            )
+        wanted["uuid" if is_whole else "parentUUID"] = card.uuid
+    selector = " && ".join(f"{_ATTRIBUTES}.{key} == '{each}'" for key, each in wanted.items())
+    shares = (int(each.removeprefix("mps:")) for each in card.counts) if is_shared else ()
+    kind = "gpu.nvidia.com" if is_whole else "mig.nvidia.com"
+    return _Claim(name, kind, selector, max(shares, default=None))
+
+
+def _device_class(profile: str) -> dict[str, str]:
+    """Return the class that serves the device plug-in's resource of a profile."""
+    kind, name = ("gpu", "gpu") if profile == WHOLE else ("mig", f"mig-{profile}")
+    selector = f"device.driver == 'gpu.nvidia.com' && {_ATTRIBUTES}.type == '{kind}'"
+    if profile != WHOLE:
+        selector += f" && {_ATTRIBUTES}.profile == '{profile}'"
+    name = f"cms-{re.sub(r'[^a-z0-9]+', '-', name)}.gpu.nvidia.com"
+    return {"name": name, "resource": resource_of(profile), "selector": selector}
+
+
+# --- the overlay ----------------------------------------------------------------------------------
+
+
+class _Base(NamedTuple):
+    text: str
+    containers: tuple[str, ...]
+    server: str  # the container that gets a part of a GPU
+    taken: dict[str, tuple[str, ...]]  # GPU resources that it asks for, under limits and requests
+    has_strategy: bool
+
+
+def _overlay(
+    workloads: Iterable[Workload], options: ExportOptions, claims: dict[str, _Claim] | None = None
+) -> dict[str, str]:
+    space = options.namespace
+    if space is not None and dns_label(space) != space:
+        raise InvalidProblem(
+            f"the namespace is {space!r}; expected a name of Kubernetes, such as "
+            f"{dns_label(space)!r}"
         )
-    if workloads:
-        yield "`kubectl kustomize .` shows what will be applied, and needs no cluster."
-    yield from first
-    names = {each.name for each in workloads}
-    gone = sorted(each.name for each in former or () if each.name not in names)
-    if gone:
-        space = f" -n {options.namespace}" if options.namespace else ""
-        command = f"kubectl delete deployment{space} {' '.join(gone)}"
-        yield f"What runs today and is not wanted: `{command}`."
-    elif former is None:
-        yield (
-            "`kubectl get deployments -A -l cms.workload` lists what an earlier export has left; "
-            "delete those that are not in `workloads/`: `kubectl apply` does not."
+    services = sorted({each.key.service for each in workloads})
+    _require_distinct(services)
+    bases = _bases(options.base, services)
+    files: dict[str, str] = {}
+    parts = [_CLAIMS] if claims else []
+    for service in services:
+        folder = f"base/{dns_label(service)}"
+        files[f"{folder}/kustomization.yaml"] = _kustomization(["deployment.yaml"])
+        files[f"{folder}/deployment.yaml"] = bases[service].text
+    for each in workloads:
+        folder = f"workloads/{each.name}"
+        parts.append(folder)
+        base = f"../../base/{dns_label(each.key.service)}"
+        files[f"{folder}/kustomization.yaml"] = _kustomization([base], patch=True)
+        claim = claims[each.name] if claims else None
+        files[f"{folder}/patch.yaml"] = _patch(each, bases[each.key.service], claim)
+    files["kustomization.yaml"] = _kustomization(parts, namespace=space)
+    return files
+
+
+def _kustomization(
+    resources: list[str], *, patch: bool = False, namespace: str | None = None
+) -> str:
+    return render("kustomization.yaml", resources=resources, patch=patch, namespace=namespace)
+
+
+def _patch(workload: Workload, base: _Base, claim: _Claim | None) -> str:
+    key, work = workload.key, workload.works[0]
+    resources: dict[str, dict[str, str | None]] = {
+        kind: dict.fromkeys(names) for kind, names in base.taken.items()
+    }
+    share = key.profile.removeprefix("mps:") if key.profile.startswith("mps:") else None
+    if claim is None:
+        asked = resource_of(key.profile) if share is None else "nvidia.com/gpu.shared"
+        resources.setdefault("limits", {})[asked] = "1"
+    return render(
+        "patch.yaml",
+        workload=workload, key=key, base=base, resources=resources, claim=claim, share=share,
+        model=work.point.model, service=label_value(key.service), point=point_label(work),
+        supply=shown(min(each.supply_rps for each in workload.works)),
+    )  # fmt: skip
+
+
+def _require_distinct(services: Iterable[str]) -> None:
+    """Refuse services that labels or folders could not tell apart: hashes in them are short."""
+    for what, named in (("label", label_value), ("folder", dns_label)):
+        seen: dict[str, str] = {}
+        for service in services:
+            if (other := seen.setdefault(named(service), service)) != service:
+                raise InvalidProblem(
+                    f"the services {other!r} and {service!r} would both have the {what} "
+                    f"{named(service)!r}; expected names that differ in it: rename one of them"
+                )
+
+
+def _bases(given: tuple[Source, ...], services: Iterable[str]) -> dict[str, _Base]:
+    """Return the base of each service: its own, the one for all, or one with a placeholder."""
+    if not given:
+        return {name: _minimal(name) for name in services}
+    own: dict[str, _Base] = {}
+    general: list[tuple[str, _Base]] = []
+    for source in given:
+        names, base = _read_base(source)
+        mine = [s for s in services if names & {label_value(s), dns_label(s)}]
+        for service in mine:
+            if service in own:
+                raise source.error(f"this is a second base of service {service!r}")
+            own[service] = base
+        if not mine:
+            general.append((source.name, base))
+    for service in services:
+        if service not in own and len(general) != 1:
+            found = ", ".join(name for name, _ in general) or "none"
+            raise FileError(
+                given[0].name,
+                f"of the bases, none is of service {service!r}; for all: {found}",
+                expected=f"a Deployment with the label {SERVICE_LABEL}: {label_value(service)}, "
+                "or one for all services",
+            )
+    return {name: own[name] if name in own else general[0][1] for name in services}
+
+
+def _minimal(service: str) -> _Base:
+    name, label = dns_label(service), label_value(service)
+    text = render("base.yaml", name=name, label=label, image=_PLACEHOLDER)
+    return _Base(text, ("server",), "server", {}, has_strategy=False)
+
+
+def _read_base(source: Source) -> tuple[set[str], _Base]:
+    from ..kubernetes_objects import Container, DeploymentObject, read_object
+
+    first, *others = read_yaml_or_json(source, holds="a Deployment")
+    if others:
+        raise others[0].error(
+            "a second document", expected="one Deployment a file, and nothing else",
+            fix="a Service or ConfigMap goes into a kustomization of your own that has the folder "
+            "of this export among its resources",
+        )  # fmt: skip
+    found = read_object(first, DeploymentObject)
+    containers = found.containers
+    if not all(each.name for each in (containers or [Container()])):
+        inner = first.at("spec").at("template").at("spec").at("containers")
+        raise inner.error(
+            f"{inner.label()} has none, or one without a name", expected="a name each"
         )
-    yield (
-        "Cut the GPUs first (`mig-parted`, `gpu-operator` or `nvidia-smi`), then "
-        "`kubectl apply -k .`"
-        if workloads
-        else "Nothing is to run: there is nothing to apply."
-    )
-
-
-def back(options: ExportOptions) -> str:
-    """Say how to undo an overlay."""
-    if options.now is None:
-        return "`kubectl delete -k .`, then `kubectl apply -k` with the folder of before."
-    return (
-        "`kubectl delete -k .`, then export the deployment of today, which was given, and "
-        "`kubectl apply -k` that."
-    )
-
-
-def _container(workload: Workload) -> Container:
-    profile = workload.asked.profile
-    if profile == WHOLE:
-        return Container({"limits": {"nvidia.com/gpu": "1"}}, {}, {})
-    if profile.startswith("mps:"):
-        share = profile.removeprefix("mps:")
-        env = {"CUDA_MPS_ACTIVE_THREAD_PERCENTAGE": share}
-        return Container({"limits": {_SHARED: "1"}}, {}, env)
-    return Container({"limits": {resource_of(profile): "1"}}, {}, {})
-
-
-def _losses(deployment: Deployment, options: ExportOptions) -> Iterator[str]:
-    if working(deployment):
-        node = "which GPU of its node" if options.pin_nodes else "which node and which GPU"
-        yield (
-            f"Places: {node} a pod gets, and which start; the scheduler and the device plugin give "
-            "any instance of the profile."
-        )
-    yield "The GPUs themselves: how they are cut."
-    yield from about_work(deployment)
-    yield from about_types(deployment)
-    yield from about_mps(
-        deployment,
-        "the device plugin gives equal shares alone (`sharing.mps` with `renameByDefault: true`, "
-        f"so that pods ask for `{_SHARED}`, and as many `replicas` as the fullest of these GPUs "
-        "has shares); the pods' own are in CUDA_MPS_ACTIVE_THREAD_PERCENTAGE.",
-    )
-    for about in (about_others, about_fixed):
-        yield from about(deployment, "they are not asked for, and no pod is told to spare them")
-    yield from about_nodes(deployment)
-
-
-def about_types(deployment: Deployment) -> Iterator[str]:
-    """Types of GPU that a cluster cannot tell apart, since they are in one node."""
-    mixed = []
-    for node in deployment.nodes:
-        kinds = {(card.gpu.key, name) for card in node.gpus for name in offered_by(card)}
-        if max(Counter(profile for _, profile in kinds).values(), default=0) > 1:
-            mixed.append(node.name)
-    if mixed:
-        yield (
-            f"Types of GPU: {some(mixed)} has one profile on GPUs of several types, which pods "
-            "cannot tell apart there."
-        )
-
-
-def read(files: Mapping[str, str], fleet: Deployment) -> dict[Asked, int]:
-    """Read the patches back: how many pods there are of each kind.
-
-    Parameters
-    ----------
-    files : Mapping[str, str]
-        ``{path: text}``, as `Export` has them.
-    fleet : Deployment
-        The nodes and their types of GPU.
-
-    Raises
-    ------
-    FileError
-        If a file is missing or wrong, or asks for what the fleet does not have.
-    """
-    found: Counter[Asked] = Counter()
-    for each in read_overlay(files, fleet):
-        profile = each.asked.profile
-        limits = each.container.at("resources").at("limits")
-        one = Workload(each.asked, "", 1, (), (), ())
-        wanted = _container(one).resources["limits"]
-        said = {name: value.value for name, value in limits.entries() if value.value is not None}
-        if said != wanted:
-            raise limits.error(f"{said} is asked for", expected=f"{wanted}, for {profile}")
-        found[each.asked] += each.replicas
-    return dict(found)
-
-
-def as_seen(deployment: Deployment, *, pin_nodes: bool = False) -> dict[Asked, int]:
-    """Return how many pods of each kind there are, tied to their nodes or to none."""
-    place = _place(pin_nodes=pin_nodes)
-    return {each.asked: each.replicas for each in workloads_of(deployment, place)}
+    taken = [
+        {
+            kind: tuple(names)
+            for kind, names in (("limits", each.limits), ("requests", each.requests))
+            if names
+        }
+        for each in containers
+    ]
+    server = next((at for at, each in enumerate(taken) if each), 0)
+    text = source.text.replace("\r\n", "\n").rstrip("\n") + "\n"
+    own = tuple(each.name for each in containers)
+    names = {found.name, found.labels.get(SERVICE_LABEL, found.name)}
+    has_strategy = found.strategy is not None
+    return names, _Base(text, own, own[server], taken[server], has_strategy)

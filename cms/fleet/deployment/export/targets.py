@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from ....errors import InvalidOption, InvalidProblem
@@ -10,19 +10,20 @@ from ....values.names import nearest
 from ..checking import check_deployment
 from ..difference import with_fixed
 from ..model import Deployment
-from . import dra, gpu_operator, kubernetes, mig_parted, nvidia_smi, slurm
-from .export import Export, ExportOptions, Target, by_driver, refuse_unnumbered, word
+from . import gpu_operator, mig_parted, nvidia_smi, slurm
+from .export import Export, ExportOptions, name_by_driver, refuse_unnumbered, require_word
+from .kubernetes import write_dra, write_kubernetes
 
 __all__ = ["TARGETS", "export"]
 
-#: The module of each target.
-TARGETS: Mapping[str, Target] = {
-    "mig-parted": mig_parted,
-    "gpu-operator": gpu_operator,
-    "nvidia-smi": nvidia_smi,
-    "slurm": slurm,
-    "kubernetes": kubernetes,
-    "dra": dra,
+#: What writes a checked deployment for each target.
+TARGETS: Mapping[str, Callable[[Deployment, ExportOptions], Export]] = {
+    "mig-parted": mig_parted.write,
+    "gpu-operator": gpu_operator.write,
+    "nvidia-smi": nvidia_smi.write,
+    "slurm": slurm.write,
+    "kubernetes": write_kubernetes,
+    "dra": write_dra,
 }
 
 #: Those that are told GPUs by number.
@@ -30,28 +31,15 @@ _BY_NUMBER = ("mig-parted", "gpu-operator", "nvidia-smi", "slurm")
 
 
 def export(deployment: Deployment, target: str, options: ExportOptions | None = None) -> Export:
-    """Write a deployment as the files of a tool.
-
-    Parameters
-    ----------
-    deployment : Deployment
-    target : str
-        A name of ``TARGETS``.
-    options : ExportOptions, optional
-
-    Returns
-    -------
-    Export
-        The same texts for the same deployment.
+    """Write a deployment as the files of a tool: the same texts for the same deployment.
 
     Raises
     ------
     InvalidOption
-        If there is no such target.
+        If ``TARGETS`` has no such target.
     InvalidProblem
         If a GPU cannot be as the deployment has it, a name cannot stand in a script, or the target
-        needs what is not known (``nvidia-smi`` needs starts; those that cut GPUs need their
-        numbers). Rates that are not met do not hinder.
+        needs what is not known: ``nvidia-smi`` starts, and what cuts GPUs their numbers.
 
     Examples
     --------
@@ -69,16 +57,15 @@ def export(deployment: Deployment, target: str, options: ExportOptions | None = 
             f"there is no target {target!r}{nearest(target, TARGETS)}; "
             f"the targets: {', '.join(TARGETS)}"
         )
-    faults = [fault for fault in check_deployment(deployment) if fault.kind != "capacity"]
-    if faults:
+    if faults := [fault for fault in check_deployment(deployment) if fault.kind != "capacity"]:
         more = f", and {len(faults) - 1} more like this" if len(faults) > 1 else ""
         raise InvalidProblem(f"{faults[0]}{more}: it cannot be written for any tool")
     for node in deployment.nodes:
-        word(node.name, "node")
+        require_word(node.name, "node")
     options = options or ExportOptions()
     if target in _BY_NUMBER:
         refuse_unnumbered(deployment)
-    now = None if options.now is None else by_driver(options.now)
+    now = None if options.now is None else name_by_driver(options.now)
     if now is not None:
         deployment = with_fixed(deployment.with_uuids_of(now), now)
-    return TARGETS[target].write(by_driver(deployment), replace(options, now=now))
+    return TARGETS[target](name_by_driver(deployment), replace(options, now=now))

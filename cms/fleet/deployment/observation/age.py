@@ -1,4 +1,4 @@
-"""How old what is known of nodes is, and when it is too old to act upon."""
+"""The age of observations, and when they are too old to act upon."""
 
 from __future__ import annotations
 
@@ -7,43 +7,23 @@ from datetime import UTC, datetime, timedelta
 from ....errors import CmsError
 from ..model import Deployment, FleetNode
 
-__all__ = ["MAX_AGE", "StaleObservation", "age_of", "in_words", "refuse_stale", "written"]
+__all__ = ["MAX_AGE", "StaleObservation", "age_of", "format_age", "refuse_stale", "format_moment"]
 
 #: How old an observation may be that something is planned from.
 MAX_AGE = timedelta(minutes=15)
-_FORM = "%Y-%m-%dT%H:%M:%SZ"
 
 
 class StaleObservation(CmsError, ValueError):
-    """What is known of a node is too old to be acted upon."""
+    """An observation of a node is too old to be acted upon."""
 
 
-def written(moment: datetime) -> str:
-    """Write a moment as observations have it.
-
-    Examples
-    --------
-    >>> written(datetime(2026, 11, 23, 10, 15, tzinfo=UTC))
-    '2026-11-23T10:15:00Z'
-    """
-    return moment.astimezone(UTC).strftime(_FORM)
+def format_moment(moment: datetime) -> str:
+    """Write a moment as observations have it: ``2026-11-23T10:15:00Z``."""
+    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def age_of(node: FleetNode, now: datetime) -> timedelta | None:
-    """Return how long ago a node was observed; None if nobody looked.
-
-    Raises
-    ------
-    StaleObservation
-        If the moment that its file names is none.
-
-    Examples
-    --------
-    >>> from cms.fleet.deployment import Observation
-    >>> node = FleetNode("a", observed=Observation("2026-11-23T10:15:00Z", ("lgi.txt",)))
-    >>> print(age_of(node, datetime(2026, 11, 23, 10, 30, tzinfo=UTC)))
-    0:15:00
-    """
+    """Return how long ago a node was observed; None if it never was."""
     if node.observed is None:
         return None
     try:
@@ -59,25 +39,9 @@ def age_of(node: FleetNode, now: datetime) -> timedelta | None:
 def refuse_stale(
     deployment: Deployment, now: datetime, max_age: timedelta | None = MAX_AGE
 ) -> tuple[str, ...]:
-    """Refuse to act upon what was seen too long ago.
+    """Refuse observations that are older than `max_age`, and return the nodes that have none.
 
-    Parameters
-    ----------
-    deployment : Deployment
-    now : datetime
-    max_age : timedelta, optional
-        None for any age.
-
-    Returns
-    -------
-    tuple of str
-        The nodes that nobody ever observed: what is known of them was written, not seen.
-
-    Raises
-    ------
-    StaleObservation
-        With the oldest such node, its age, and the command to run again. A moment that is further
-        in the future than `max_age` is refused likewise: clocks disagree.
+    A moment that is further in the future is refused likewise: clocks disagree.
 
     Examples
     --------
@@ -92,19 +56,18 @@ def refuse_stale(
     a=lgi.txt -o now.json, or allow more with --max-age
     """
     ages = [(age_of(node, now), node) for node in deployment.nodes]
-    if max_age is not None:
-        known = [(age, node) for age, node in ages if age is not None]
-        age, node = max(known, key=lambda pair: abs(pair[0]), default=(timedelta(0), None))
-        if abs(age) > max_age and node is not None and node.observed is not None:
-            when = f"{in_words(age)} ago" if age > timedelta(0) else f"{in_words(-age)} from now"
-            others = sum(1 for each, _ in known if abs(each) > max_age) - 1
-            more = f" ({others} more nodes likewise)" if others else ""
-            raise StaleObservation(
-                f"node {node.name!r} was observed {when} ({node.observed.at}, "
-                f"{', '.join(node.observed.sources)}), and at most {in_words(max_age)} are "
-                f"allowed{more}; run again: cms observe {_again(deployment)} -o now.json, or "
-                "allow more with --max-age"
-            )
+    stale = [(a, n) for a, n in ages if a is not None and max_age is not None and abs(a) > max_age]
+    if stale and max_age is not None:
+        age, node = max(stale, key=lambda pair: abs(pair[0]))
+        when = f"{format_age(age)} ago" if age > timedelta(0) else f"{format_age(-age)} from now"
+        more = f" ({len(stale) - 1} more nodes likewise)" if len(stale) > 1 else ""
+        seen = node.observed
+        raise StaleObservation(
+            f"node {node.name!r} was observed {when} "
+            f"({', '.join((seen.at, *seen.sources)) if seen else ''}), and at most "
+            f"{format_age(max_age)} are allowed{more}; run again: cms observe {_again(deployment)} "
+            "-o now.json, or allow more with --max-age"
+        )
     return tuple(node.name for age, node in ages if age is None)
 
 
@@ -116,27 +79,16 @@ def _again(deployment: Deployment) -> str:
             for path in source.split(", "):
                 nodes_of.setdefault("-" if path == "<stdin>" else path, []).append(node.name)
     given = [f"{names[0]}={path}" if len(names) == 1 else path for path, names in nodes_of.items()]
-    first = given[:4]
-    return " ".join(first) + (" ..." if len(given) > len(first) else "")
+    return " ".join(given[:4]) + (" ..." if len(given) > 4 else "")
 
 
-def in_words(age: timedelta) -> str:
-    """Write an age for a person.
-
-    Examples
-    --------
-    >>> in_words(timedelta(seconds=40)), in_words(timedelta(hours=3, minutes=12))
-    ('40 s', '3 h 12 min')
-    >>> in_words(timedelta(days=2, hours=1))
-    '2 days 1 h'
-    """
+def format_age(age: timedelta) -> str:
+    """Write an age in its two largest units: ``3 h 12 min``."""
     seconds = int(age.total_seconds())
-    days, hours, minutes = seconds // 86400, seconds // 3600 % 24, seconds // 60 % 60
-    parts = [f"{days} day{'s' * (days != 1)}", f"{hours} h", f"{minutes} min", f"{seconds % 60} s"]
-    values = [days, hours, minutes, seconds % 60]
-    first = next((place for place, value in enumerate(values) if value), 3)
-    return " ".join(
-        part
-        for value, part in list(zip(values, parts, strict=True))[first : first + 2]
-        if value or first == 3
-    )
+    days = seconds // 86400
+    units = {f"day{'s' * (days != 1)}": days, "h": seconds // 3600 % 24,
+             "min": seconds // 60 % 60, "s": seconds % 60}  # fmt: skip
+    while len(units) > 1 and not next(iter(units.values())):
+        del units[next(iter(units))]
+    largest = list(units.items())[:2]
+    return " ".join(f"{n} {unit}" for unit, n in largest if n) or "0 s"

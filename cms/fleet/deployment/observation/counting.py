@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from functools import cache
 from itertools import islice
 
 from ....errors import CmsError
 from ....values.frozen import FrozenMap
 from ...hardware import Gpu
 from ..instance import WHOLE
-from .facts import Counted, GpuFacts, Stated
-from .merging import fault_at
+from .facts import GpuFacts, NodeCounts, Statement, fault_at
 
 __all__ = [
-    "MOST_GPUS", "Content", "base_of", "contents_of", "facts_of_contents", "possible_contents",
-    "resource_of",
+    "MOST_GPUS", "Content", "base_of", "find_contents", "facts_of_contents", "possible_contents",
+    "describe_profile",
 ]  # fmt: skip
 
 #: How many instances of each profile a GPU holds; of :data:`WHOLE` one, if it is not cut.
@@ -31,30 +31,18 @@ def base_of(profile: str) -> str:
     return _VARIANT.sub("", profile)
 
 
-def resource_of(profile: str) -> str:
-    """Return what a device plug-in calls it; of a part its profile says enough."""
+def describe_profile(profile: str) -> str:
+    """Return what messages call it: its resource, or of a part the profile alone."""
     return "nvidia.com/gpu" if profile == WHOLE else profile
 
 
 def possible_contents(
     card: Gpu, number: int, totals: Mapping[str, int], *, some_empty: bool
-) -> Iterator[tuple[Content, ...]]:
-    """Yield what equal GPUs can hold together, apart from which GPU is which.
+) -> list[tuple[Content, ...]]:
+    """Return two ways, if there are, in which so many equal GPUs can hold these together.
 
-    Parameters
-    ----------
-    card : Gpu
-    number : int
-        How many there are.
-    totals : Mapping[str, int]
-        What all of them hold together; GPUs that are not cut count as :data:`WHOLE`.
-    some_empty : bool
-        Whether a GPU may be cut into nothing.
-
-    Raises
-    ------
-    InvalidOption
-        If the GPU has no such profile.
+    Which GPU is which does not matter. GPUs that are not cut count as :data:`WHOLE`; some may be
+    cut into nothing.
 
     Examples
     --------
@@ -68,17 +56,24 @@ def possible_contents(
     for name, count in totals.items():
         if count:
             wanted[name if name == WHOLE else card.profile(name).name] += count
-    names = tuple(sorted(wanted, key=lambda name: (-_size(card, name)[1], name)))
-    every = {tuple(each.get(name, 0) for name in names) for each in _kinds(card, names)}
+    sizes = {
+        name: (card.memory_slices, card.compute_slices) if name == WHOLE
+        else (card.profile(name).memory, card.profile(name).compute)
+        for name in wanted
+    }  # fmt: skip
+    names = sorted(wanted, key=lambda name: (-sizes[name][0], name))
+    parts = [name for name in names if name != WHOLE]
+    held: list[Mapping[str, int]] = [{}, *(card.multisets(parts) if parts else ())]
+    if WHOLE in wanted:
+        held.append({WHOLE: 1})
+    every = {tuple(each.get(name, 0) for name in names) for each in held}
     kinds = sorted((kind for kind in every if some_empty or any(kind)), reverse=True)
     most = [max((kind[at] for kind in kinds), default=0) for at in range(len(names))]
-    sizes = [_size(card, name) for name in names]
-    hopeless: set[tuple[int, int, tuple[int, ...]]] = set()
 
     def fits(left: int, rest: tuple[int, ...]) -> bool:
         """Whether the rest is not too much for what is left, counted in slices."""
-        compute, memory = (
-            sum(count * size[which] for count, size in zip(rest, sizes, strict=True))
+        memory, compute = (
+            sum(count * sizes[name][which] for count, name in zip(rest, names, strict=True))
             for which in (0, 1)
         )
         return (
@@ -87,71 +82,36 @@ def possible_contents(
             and memory <= left * card.memory_slices
         )
 
-    def fill(first: int, left: int, rest: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
-        if left == 0:
-            if not any(rest):
-                yield ()
-            return
-        if (first, left, rest) in hopeless or not fits(left, rest):
-            return
-        none = True
+    @cache
+    def fill(first: int, left: int, rest: tuple[int, ...]) -> tuple[tuple[int, ...], ...]:
+        if left == 0 or not fits(left, rest):
+            return () if any(rest) or left else ((),)
+        found: list[tuple[int, ...]] = []
         biggest = next((at for at, count in enumerate(rest) if count), None)
         for at in range(first, len(kinds)):
             after = tuple(count - own for count, own in zip(rest, kinds[at], strict=True))
-            if min(after, default=0) >= 0:
-                # No later kind has one of the biggest that are left either.
-                if biggest is not None and not kinds[at][biggest]:
-                    break
-                for more in fill(at, left - 1, after):
-                    none = False
-                    yield (at, *more)
-        if none:
-            hopeless.add((first, left, rest))
+            if min(after, default=0) < 0:
+                continue
+            # No later kind has one of the biggest that are left either.
+            if len(found) > 1 or (biggest is not None and not kinds[at][biggest]):
+                break
+            found += [(at, *more) for more in fill(at, left - 1, after)]
+        return tuple(found[:2])
 
-    start = tuple(wanted[name] for name in names)
-    for found in fill(0, number, start):
-        yield tuple(
-            FrozenMap({n: c for n, c in zip(names, kinds[at], strict=True) if c}) for at in found
-        )
+    return [
+        tuple(FrozenMap({n: c for n, c in zip(names, kinds[at], strict=True) if c}) for at in found)
+        for found in fill(0, number, tuple(wanted[name] for name in names))
+    ]
 
 
-def _kinds(card: Gpu, names: Sequence[str]) -> Iterator[Mapping[str, int]]:
-    """Yield what a GPU can hold of some profiles."""
-    if WHOLE in names:
-        yield {WHOLE: 1}
-    parts = [name for name in names if name != WHOLE]
-    yield from card.multisets(parts) if parts else ()
-    yield {}
-
-
-def _size(card: Gpu, name: str) -> tuple[int, int]:
-    if name == WHOLE:
-        return card.compute_slices, card.memory_slices
-    profile = card.profile(name)
-    return profile.compute, profile.memory
-
-
-def contents_of(
-    card: Gpu, counted: Counted, told: Sequence[Content], allocatable: Mapping[str, int]
+def find_contents(
+    card: Gpu, counted: NodeCounts, told: Sequence[Content], allocatable: Mapping[str, int]
 ) -> tuple[list[tuple[Content, ...]], tuple[str, ...]]:
-    """Find what the GPUs hold of which nothing else tells.
+    """Find what the GPUs hold of which nothing else tells, and which counts are stale.
 
-    Parameters
-    ----------
-    card : Gpu
-    counted : Counted
-    told : sequence of Content
-        Those of the other GPUs of the node.
-    allocatable : Mapping[str, int]
-        What is left by when only what works is counted.
-
-    Returns
-    -------
-    found : list of tuple of Content
-        None, the only answer there is, or two of several. Where counts are more than the GPUs can
-        hold, those of ``nvidia.com/gpu`` and those of which none can be given away are dropped.
-    stale : tuple of str
-        The profiles that were dropped.
+    `told` are the contents of the node's other GPUs. Returns no answer, the only one there is, or
+    two of several. Where counts are more than the GPUs can hold, those of ``nvidia.com/gpu`` and
+    those of which none can be given away are dropped as stale.
     """
     totals = +Counter(counted.totals)
     try:
@@ -167,10 +127,15 @@ def contents_of(
         left = {name: count for name, count in totals.items() if name not in stale}
         if not left:
             continue
-        numbers: Collection[int] = range(1, min(sum(left.values()), MOST_GPUS) + 1)
-        if counted.number is not None:
-            numbers = (counted.number - len(told),)
-        found = list(islice(_ways(card, numbers, left, counted.number is not None), 2))
+        is_number_known = counted.number is not None
+        numbers = range(1, min(sum(left.values()), MOST_GPUS) + 1)
+        ways = (
+            way
+            for number in ([counted.number - len(told)] if counted.number is not None else numbers)
+            if number > 0
+            for way in possible_contents(card, number, left, some_empty=is_number_known)
+        )
+        found = list(islice(ways, 2))
         if WHOLE in stale and found and not all(found[0]):
             # GPUs that hold nothing may as well be some of those that are counted
             found = [found[0], tuple(each or FrozenMap({WHOLE: 1}) for each in found[0])]
@@ -179,22 +144,14 @@ def contents_of(
     return [], ()
 
 
-def _ways(
-    card: Gpu, numbers: Collection[int], totals: Mapping[str, int], some_empty: bool
-) -> Iterator[tuple[Content, ...]]:
-    for number in numbers:
-        if number > 0:
-            yield from possible_contents(card, number, totals, some_empty=some_empty)
-
-
 def facts_of_contents(
     contents: Sequence[Content], indices: Sequence[int], where: str
-) -> list[GpuFacts]:
+) -> tuple[GpuFacts, ...]:
     """Say of GPUs what they hold; if not all hold the same, each may hold what another does."""
     is_guessed = len({*contents}) > 1
     found = []
     for index, content in zip(indices, contents, strict=True):
-        mig = Stated("off" if WHOLE in content else "on", where)
+        mig = Statement("off" if WHOLE in content else "on", where)
         counts = None if WHOLE in content else content
         found.append(GpuFacts(index, where, mig=mig, counts=counts, is_guessed=is_guessed))
-    return found
+    return tuple(found)

@@ -4,56 +4,58 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import replace
 
 from ....errors import InvalidOption
 from ...hardware import Gpu
 from ...hardware.catalogue import gpu_called, uncut_gpu
 from ..instance import UNKNOWN_OWNER, UUID, WHOLE, Instance, Mode, Seen, State
 from ..model import FleetGpu
-from .facts import GpuFacts, Stated
-from .merging import Merging, fault_at
+from .facts import GpuFacts, InstanceFacts, Statement, fault_at
+from .pods import MergeContext
 
-__all__ = ["check_uuid", "device_of", "fixed", "joined", "odd_profile"]
+__all__ = [
+    "build_fixed_gpu", "check_uuid", "find_device", "find_gpu", "find_unknown_profile",
+    "read_instance",
+]  # fmt: skip
 
 #: What a profile's name looks like, also one that no device file has: 1g.24gb+gfx, 1c.3g.40gb.
 _PROFILE = re.compile(r"(\d+c\.)?\d+g\.\d+gb([+-][a-z]+([.,+-][a-z]+)*)?", re.ASCII)
 
 
-def check_uuid(name: str, uuid: str, where: str) -> None:
-    """Refuse what is no UUID.
-
-    Raises
-    ------
-    FileError
-        With its place.
-    """
+def check_uuid(name: str, uuid: str, where: str) -> str:
+    """Return a UUID; refuse what is none."""
     if not UUID.fullmatch(uuid):
         raise fault_at(where, f"the UUID of {name} is {uuid!r} here", "GPU-... or MIG-...")
+    return uuid
 
 
-def device_of(
-    merging: Merging,
+def find_gpu(context: MergeContext, product: str) -> Gpu:
+    """Return the device of a product; one without profiles if no device file has its name."""
+    try:
+        return gpu_called(product, context.devices.values())
+    except InvalidOption:
+        return uncut_gpu(product)
+
+
+def find_device(
+    context: MergeContext,
     node: str,
     facts: Sequence[GpuFacts],
-    product: Stated | None,
-    unfit: Stated | None,
-) -> tuple[Gpu, Stated | None]:
+    product: Statement | None,
+    unfit: Statement | None,
+) -> tuple[Gpu, Statement | None]:
     """Return what a GPU is, and why nothing is known of it where no device file has its name."""
     name = f"{node}/{facts[0].index}"
-    found: list[tuple[Gpu, Stated]] = []
-    unknown: Stated | None = None
+    found: list[tuple[Gpu, Statement]] = []
+    unknown: Statement | None = None
     for each in (*(card.product for card in facts), product):
         if each is None:
             continue
-        try:
-            card = gpu_called(each.value, merging.devices.values())
-        except InvalidOption:
-            card = uncut_gpu(each.value)
+        card = find_gpu(context, each.value)
         if found and each is product and not (card.profiles and found[0][0].profiles):
             continue  # a label of a node with several types has one of them
         if not card.profiles:
-            unknown = unknown or Stated(
+            unknown = unknown or Statement(
                 f"no device file is of the GPU {each.value!r}; where MIG cuts it, give one of your "
                 "own: --gpu FILE", each.where,
             )  # fmt: skip
@@ -66,61 +68,53 @@ def device_of(
         found.append((card, each))
     if found:
         return found[0][0], unknown
-    if merging.device is not None:
-        return merging.device, None
+    if context.device is not None:
+        return context.device, None
     if unfit is None:
         raise fault_at(
             facts[0].where, f"what GPU {name} is is said nowhere",
-            "the output of nvidia-smi -L beside it, or --gpu a100-80gb",
+            "the output of nvidia-smi -q -x beside it, or --gpu a100-80gb",
         )  # fmt: skip
-    meant = (card for each in merging.meant() for card in each.gpus if card.name == name)
-    return next((card.gpu for card in meant), uncut_gpu("unknown")), None
+    meant = (card.gpu for card in context.meant(node) if card.index == facts[0].index)
+    return next(meant, uncut_gpu("unknown")), None
 
 
-def odd_profile(card: Gpu, facts: Sequence[GpuFacts]) -> Stated | None:
+def find_unknown_profile(card: Gpu, facts: Sequence[GpuFacts]) -> Statement | None:
     """Say which instance is of a profile that the device does not have, if one is."""
-    said = [Stated(i.profile, i.where) for each in facts for i in each.instances or ()]
-    said += [Stated(p, each.where) for each in facts for p, n in (each.counts or {}).items() if n]
+    said = [Statement(i.profile, i.where) for each in facts for i in each.instances or ()]
+    for each in facts:
+        said += [Statement(p, each.where) for p, n in (each.counts or {}).items() if n]
     known = {name for p in card.profiles for name in (p.name, *p.other_names)}
-    for each in said:
-        if each.value not in known and _PROFILE.fullmatch(each.value):
-            return Stated(f"{card.key} has no profile {each.value!r}", each.where)
+    for one in said:
+        if one.value not in known and _PROFILE.fullmatch(one.value):
+            return Statement(f"{card.key} has no profile {one.value!r}", one.where)
     return None
 
 
-def fixed(node: str, card: Gpu, facts: Sequence[GpuFacts], uuid: Stated | None) -> FleetGpu:
-    """Return a GPU on which nothing is planned: what is on it is another's, as far as known."""
-    own = {name: p.name for p in card.profiles for name in (p.name, *p.other_names)}
-    held: list[Instance] = []
+def read_instance(name: str, facts: InstanceFacts, card: Gpu) -> Instance:
+    """Return an instance of a GPU, of which nothing says whose it is."""
+    profile = next((p for p in card.profiles if facts.profile in (p.name, *p.other_names)), None)
+    state = facts.state
+    # the largest part of an instance has two thirds of its multiprocessors; of one product's GPUs
+    # some have a seventh less than the catalogue says
+    if profile and profile.sms and facts.multiprocessors and state is State.RUNNING:
+        is_part = 4 * facts.multiprocessors < 3 * profile.sms
+        state = State.SPLIT if is_part else State.RUNNING
+    if facts.uuid is not None:
+        check_uuid(f"{name} {facts.profile}", facts.uuid, facts.where)
+    return Instance(
+        profile.name if profile else facts.profile, facts.start, None, UNKNOWN_OWNER, state,
+        facts.gpu_instance, facts.uuid,
+    )  # fmt: skip
+
+
+def build_fixed_gpu(node: str, card: Gpu, facts: Sequence[GpuFacts], uuid: str | None) -> FleetGpu:
+    """Return a GPU on which nothing is planned: what is on it is foreign, as far as known."""
+    index = facts[0].index
     listed = next((each.instances for each in facts if each.instances), ())
     counts = next((each.counts for each in facts if each.counts), {})
-    for each in listed:
-        if each.uuid is not None:
-            check_uuid(f"{node}/{facts[0].index} {each.profile}", each.uuid, each.where)
-        state = State.HOLLOW if each.is_hollow else State.SPLIT if each.is_split else State.RUNNING
-        held.append(
-            Instance(
-                own.get(each.profile, each.profile), each.start, None, UNKNOWN_OWNER, state,
-                each.gpu_instance, each.uuid,
-            )
-        )  # fmt: skip
-    if not listed:
-        names = (own.get(name, name) for name, n in counts.items() for _ in range(n))
-        held = [Instance(name, owner=UNKNOWN_OWNER) for name in names]
-    instances = tuple(held) or (Instance(WHOLE, owner=UNKNOWN_OWNER),)
+    told = listed or [InstanceFacts(name, "") for name, n in counts.items() for _ in range(n)]
+    held = tuple(read_instance(f"{node}/{index}", each, card) for each in told)
     seen = Seen.UNKNOWN if held and not listed else Seen.SEEN
-    index, name = facts[0].index, uuid.value if uuid else None
-    return FleetGpu(node, index, card, Mode.FIXED, instances, name, seen)
-
-
-def joined(layouts: Sequence[Sequence[Instance]]) -> tuple[Instance, ...]:
-    """Return what all sources say together of the same instances."""
-    by_place: dict[str, Instance] = {}
-    for each in (instance for layout in layouts for instance in layout):
-        first = by_place.setdefault(each.place, each)
-        by_place[each.place] = replace(
-            each if first.is_whole else first,
-            gpu_instance=each.gpu_instance if first.gpu_instance is None else first.gpu_instance,
-            uuid=first.uuid or each.uuid,
-        )
-    return tuple(by_place.values())
+    instances = held or (Instance(WHOLE, owner=UNKNOWN_OWNER),)
+    return FleetGpu(node, index, card, Mode.FIXED, instances, uuid, seen)

@@ -5,25 +5,30 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from ....errors import FileError
 from ....values.frozen import FrozenMap
 from ..instance import State
 
-__all__ = ["SHARED", "Counted", "GpuFacts", "InstanceFacts", "NodeFacts", "PodFacts", "Stated"]
+__all__ = [
+    "SHARED", "GpuFacts", "InstanceFacts", "NodeCounts", "NodeFacts", "PodFacts", "Statement",
+    "fault_at",
+]  # fmt: skip
 
 #: What a pod holds of a GPU that others may hold, too, in parts that the source does not know.
 SHARED = "shared"
 
 
-@dataclass(frozen=True, slots=True)
-class Stated:
-    """Something a source says, and where.
+def fault_at(where: str, what: str, expected: str | None = None) -> FileError:
+    """Build an error at ``lgi.txt:14``."""
+    name, _, line = where.rpartition(":")
+    if name and line.isdigit():
+        return FileError(name, what, line=int(line), expected=expected)
+    return FileError(where, what, expected=expected)
 
-    Parameters
-    ----------
-    value : str
-    where : str
-        ``lgi.txt:14``.
-    """
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """Something a source says, and where: ``lgi.txt:14``."""
 
     value: str
     where: str = field(compare=False)
@@ -31,175 +36,77 @@ class Stated:
 
 @dataclass(frozen=True, slots=True)
 class InstanceFacts:
-    """A GPU instance.
+    """A GPU instance."""
 
-    Parameters
-    ----------
-    profile : str
-        As the source calls it.
-    where : str
-        ``lgi.txt:14``.
-    start, size : int, optional
-        In memory slices.
-    gpu_instance : int, optional
-    uuid : str, optional
-    is_hollow : bool, optional
-        Whether it has no compute instance; None if the source does not say.
-    is_split : bool
-        Whether it has compute instances, but not the one that is all of it.
-    """
-
-    profile: str
+    profile: str  # as the source calls it
     where: str = field(compare=False)
-    start: int | None = None
+    start: int | None = None  # in memory slices, as its size
     size: int | None = None
     gpu_instance: int | None = None
     uuid: str | None = None
-    is_hollow: bool | None = None
-    is_split: bool = False
+    state: State = State.RUNNING
+    multiprocessors: int | None = None  # of its only compute instance, which may be a part of it
 
 
 @dataclass(frozen=True, slots=True)
 class GpuFacts:
-    """What a source says of one GPU; None where it says nothing.
+    """What a source says of one GPU; None where it says nothing."""
 
-    Parameters
-    ----------
-    index : int
-        Its number; of a source that names GPUs otherwise (`NodeFacts.is_numbered`), its name there.
-    where : str
-    uuid : Stated, optional
-    product : Stated, optional
-        Its name, as drivers print it (``NVIDIA A100-SXM4-80GB``), or a PCI device id.
-    mig : Stated, optional
-        ``on`` or ``off``.
-    pending : Stated, optional
-        What MIG will be after a reset.
-    instances : tuple of InstanceFacts, optional
-        All of them, placed.
-    counts : Mapping[str, int], optional
-        All of them, by profile.
-    unclaimed : Stated, optional
-        What MIG is if no source says so: nobody holds any of it, and its driver cuts it as asked.
-    is_guessed : bool
-        Whether what it holds may be what another GPU of the node holds, and the reverse.
-    listing : str, optional
-        Where `instances` are listed, or said to be none, if that is not `where`.
-    unfit : Stated, optional
-        Why nothing can be planned on it, whatever else is said: ``GPU requires reset``.
-    """
-
-    index: int
+    index: int  # its number; an order alone if `NodeFacts.is_numbered` is False
     where: str = field(compare=False)
-    uuid: Stated | None = None
-    product: Stated | None = None
-    mig: Stated | None = None
-    pending: Stated | None = None
-    instances: tuple[InstanceFacts, ...] | None = None
-    counts: Mapping[str, int] | None = None
-    listing: str | None = field(default=None, compare=False)
-    unclaimed: Stated | None = None
-    is_guessed: bool = False
-    unfit: Stated | None = None
+    uuid: Statement | None = None
+    product: Statement | None = None  # as drivers print it, or a PCI device id
+    mig: Statement | None = None  # "on" or "off"
+    pending: Statement | None = None  # MIG after a reset
+    instances: tuple[InstanceFacts, ...] | None = None  # all of them, placed
+    counts: Mapping[str, int] | None = None  # all of them, by profile
+    listing: str | None = field(default=None, compare=False)  # of the instances, if not `where`
+    # MIG if no source says it: nobody holds any of the GPU, and its driver cuts it as asked
+    unclaimed: Statement | None = None
+    is_guessed: bool = False  # what it holds may be what another GPU of the node holds
+    unfit: Statement | None = None  # why nothing can be planned on it, whatever else is said
 
 
 @dataclass(frozen=True, slots=True)
 class PodFacts:
-    """Work that holds instances or GPUs of a node, as a cluster knows it.
+    """Work that holds instances or GPUs of a node, as a cluster knows it."""
 
-    Parameters
-    ----------
-    name : str
-        ``team-x/trainer``: its namespace and name.
-    where : str
-    profiles : tuple of str
-        One entry an instance it holds: ``3g.40gb``; :data:`~cms.fleet.deployment.WHOLE` for a GPU,
-        :data:`SHARED` for a part of one.
-    service, point : str, optional
-        Its labels, if it is ours: see :mod:`cms.fleet.deployment.labels`. Without a point it is the
-        only one known of the service on such a profile.
-    state : State
-    places : tuple of (int, str, int or None), optional
-        Exactly which (GPU's index, profile, start) it holds, where the cluster knows (DRA).
-    is_tied : bool
-        Whether it can run on this node alone.
-    """
-
-    name: str
+    name: str  # ``team-x/trainer``: its namespace and name
     where: str = field(compare=False)
-    profiles: tuple[str, ...]
-    service: str | None = None
-    point: str | None = None
+    profiles: tuple[str, ...]  # one an instance: ``3g.40gb``, WHOLE or SHARED
+    service: str | None = None  # its labels, if it is managed: see cms.fleet.deployment.labels
+    point: str | None = None  # if not told, the only one of the service on such a profile
     state: State = State.RUNNING
+    # which it holds, where the cluster knows (DRA): GPU's index, profile, start
     places: tuple[tuple[int, str, int | None], ...] = ()
-    is_tied: bool = False
+    is_tied: bool = False  # it can run on this node alone
 
 
 @dataclass(frozen=True, slots=True)
-class Counted:
-    """What a device plug-in counts on a node: of its GPUs it tells nothing one by one.
-
-    Parameters
-    ----------
-    where : str
-    number : int, optional
-        How many GPUs there are; None if only how many instances, of one profile on all of them.
-    totals : Mapping[str, int]
-        By profile, those that are out of order included.
-    """
+class NodeCounts:
+    """What a device plug-in counts on a node, of whose GPUs it tells nothing one by one."""
 
     where: str = field(compare=False)
-    number: int | None
-    totals: Mapping[str, int]
+    number: int | None  # of GPUs; None if only instances of one profile on all of them are counted
+    totals: Mapping[str, int]  # by profile, those that are out of order included
 
 
 @dataclass(frozen=True, slots=True)
 class NodeFacts:
-    """What a source says of a node.
+    """What a source says of a node."""
 
-    Parameters
-    ----------
-    source : str
-        The file, or ``<stdin>``.
-    node : Stated, optional
-        Its name; None where the source has none, so that the user has to name it.
-    at : str, optional
-        When it was read, ``2026-11-23T10:15:00Z``; None where the source does not say.
-    driver : Stated, optional
-    product : Stated, optional
-        Of all of its GPUs, where a source says it of the node.
-    labels : FrozenMap
-    gpus : tuple of GpuFacts
-    pods : tuple of PodFacts, optional
-        All that hold GPUs or instances of the node; None where the source knows no pods.
-    allocatable : Mapping[str, int], optional
-        How many instances of each profile (and :data:`~cms.fleet.deployment.WHOLE` GPUs) the
-        cluster can give away, those in use included.
-    capacity : Mapping[str, int], optional
-        The same with those that are out of order.
-    counted : Counted, optional
-    mig_state : Stated, optional
-        ``success``, ``pending``, ``rebooting`` or ``failed``: what the last change came to.
-    unknown : tuple of str
-        What it cannot tell of the node, for the user.
-    unfit : Stated, optional
-        Why nothing can be planned on any of its GPUs.
-    is_numbered : bool
-        Whether the indices of `gpus`, and of what pods hold, are those of ``nvidia-smi``.
-    """
-
-    source: str
-    node: Stated | None = None
-    at: str | None = None
-    driver: Stated | None = None
-    product: Stated | None = None
+    source: str  # the file, or ``<stdin>``
+    node: Statement | None = None  # its name; None where the user has to name it
+    at: str | None = None  # when it was read, ``2026-11-23T10:15:00Z``
+    driver: Statement | None = None
+    product: Statement | None = None  # of all of its GPUs, where a source says it of the node
     labels: FrozenMap[str, str] = field(default_factory=FrozenMap)
     gpus: tuple[GpuFacts, ...] = ()
-    pods: tuple[PodFacts, ...] | None = None
-    allocatable: Mapping[str, int] | None = None
-    capacity: Mapping[str, int] | None = None
-    counted: Counted | None = None
-    mig_state: Stated | None = None
-    unknown: tuple[str, ...] = ()
-    unfit: Stated | None = None
-    is_numbered: bool = True
+    pods: tuple[PodFacts, ...] | None = None  # all that hold GPUs; None where pods are not known
+    allocatable: Mapping[str, int] | None = None  # by profile or WHOLE, those in use included
+    capacity: Mapping[str, int] | None = None  # with those that are out of order
+    counted: NodeCounts | None = None
+    mig_state: Statement | None = None  # success, pending, rebooting or failed: of the last change
+    unknown: tuple[str, ...] = ()  # what it cannot tell of the node, for the user
+    unfit: Statement | None = None  # why nothing can be planned on any of its GPUs
+    is_numbered: bool = True  # indices of GPUs, and of what pods hold, are those of nvidia-smi

@@ -6,26 +6,23 @@ file, which need not be its index: only the UUID says which of the two is which.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from ..model import Deployment
-from .facts import NodeFacts
-from .merging import Merging, fault_at
-from .nvidia_smi_query import ASK
+from ..model import Deployment, FleetGpu
+from .facts import NodeFacts, fault_at
+from .nvidia_smi import ASK
 
-__all__ = ["numbered", "numbered_as"]
+__all__ = ["number_gpus", "renumber_gpus"]
 
 
-def numbered(
-    merging: Merging, name: str, told: Sequence[NodeFacts]
+def number_gpus(
+    name: str, told: Sequence[NodeFacts], meant: Iterable[FleetGpu]
 ) -> tuple[Sequence[NodeFacts], bool]:
     """Return what is told of a node with the GPUs' indices, and whether these are known.
 
-    Raises
-    ------
-    FileError
-        If indices are told, and not which GPU has which.
+    What was meant to be there may know UUIDs if nothing else does. Refuses indices that are told,
+    if it is not told which GPU has which.
     """
     named = [each for each in told if not each.is_numbered]
     if not named:
@@ -36,30 +33,10 @@ def numbered(
     if not indices and len(uuids) == len({card.index for card in cards}) == 1:
         indices = {next(iter(uuids)): cards[0].index}  # there is one GPU alone
     if not cards:
-        meant = [card for node in merging.meant() if node.name == name for card in node.gpus]
         indices = {card.uuid: card.index for card in meant if card.uuid is not None}
         if not uuids <= indices.keys():
             return told, False
     return [each if each.is_numbered else _renumbered(name, each, indices) for each in told], True
-
-
-def numbered_as(deployment: Deployment, other: Deployment) -> Deployment:
-    """Return a deployment whose GPUs have the numbers that another knows of their UUIDs.
-
-    Nodes stay as they are whose numbers are known, or of which the other does not know all.
-    """
-    known = {
-        card.uuid: card for node in other.nodes if node.is_numbered for card in node.gpus
-    }  # fmt: skip
-    nodes = []
-    for node in deployment.nodes:
-        meant = [known.get(card.uuid) for card in node.gpus]
-        if not node.is_numbered and all(each and each.node == node.name for each in meant):
-            pairs = zip(node.gpus, meant, strict=True)
-            cards = tuple(replace(card, index=each.index) for card, each in pairs if each)
-            node = replace(node, gpus=cards, is_numbered=True)
-        nodes.append(node)
-    return replace(deployment, nodes=tuple(nodes))
 
 
 def _renumbered(name: str, told: NodeFacts, indices: Mapping[str, int]) -> NodeFacts:
@@ -80,3 +57,20 @@ def _renumbered(name: str, told: NodeFacts, indices: Mapping[str, int]) -> NodeF
     )
     gpus = tuple(replace(card, index=found[card.index]) for card in told.gpus)
     return replace(told, gpus=gpus, pods=pods, is_numbered=True)
+
+
+def renumber_gpus(deployment: Deployment, other: Deployment) -> Deployment:
+    """Return a deployment whose GPUs have the numbers that another knows of their UUIDs.
+
+    Nodes stay as they are whose numbers are known, or of which the other does not know all.
+    """
+    known = {card.uuid: card for node in other.nodes if node.is_numbered for card in node.gpus}
+    nodes = []
+    for node in deployment.nodes:
+        meant = [known.get(card.uuid) for card in node.gpus]
+        if not node.is_numbered and all(each and each.node == node.name for each in meant):
+            pairs = zip(node.gpus, meant, strict=True)
+            cards = tuple(replace(card, index=each.index) for card, each in pairs if each)
+            node = replace(node, gpus=cards, is_numbered=True)
+        nodes.append(node)
+    return replace(deployment, nodes=tuple(nodes))

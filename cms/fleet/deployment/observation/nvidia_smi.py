@@ -1,180 +1,349 @@
 """What ``nvidia-smi`` printed on a node: its GPUs, their MIG mode and their instances.
 
-Recognised by content, in any order and in one file or several: ``-L``, ``--query-gpu=... --format=
-csv``, ``mig -lgi`` and ``mig -lci``. Lines are split on blanks, never by column, since widths
-differ between drivers; a line of a listing that is not understood is refused, not skipped. A GPU of
-which a value cannot be read (``[GPU requires reset]``, ``ERR!``) is told of as unfit, and the rest
-as usual. The overview that ``nvidia-smi`` prints without a word names no profiles: it is passed
-over where other listings stand beside it.
+Read from its XML (``-q -x``), and from text what the XML lacks: ``mig -lgi`` alone tells profiles
+and starts, ``-L`` the UUIDs of MIG devices and the names of compute instances. Recognised by
+content, in any order and in one file or several. Lines are split on blanks, never by column, since
+widths differ between drivers; a line of a listing that is not understood is refused, not skipped.
+A GPU of which a value cannot be read (``GPU requires reset``, ``ERR!``) is told of as unfit, and
+the rest as usual. The overview that ``nvidia-smi`` prints without a word names no profiles: it is
+passed over where other listings stand beside it.
 """
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator
-from dataclasses import replace
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta, timezone
+from typing import Any, NamedTuple
+from xml.etree import ElementTree
 
+from ....errors import FileError
 from ....files.numerals import is_whole
 from ....files.source import Source
-from .facts import GpuFacts, InstanceFacts, NodeFacts, Stated
-from .merging import fault_at
-from .nvidia_smi_query import (
-    ASK,
-    Card,
-    Read,
-    fault,
-    field_of,
-    is_query,
-    is_row,
-    is_unreadable,
-    once,
+from ....values.words import count
+from ..instance import State
+from .age import format_moment
+from .facts import GpuFacts, InstanceFacts, NodeFacts, Statement, fault_at
+
+__all__ = ["ASK", "is_nvidia_smi", "read_nvidia_smi"]
+
+ASK, _LGI = "nvidia-smi -q -x", "nvidia-smi mig -lgi"
+_LOG, _LOG_END = "<nvidia_smi_log", "</nvidia_smi_log>"
+#: What is read of a GPU in the XML, by the names of `GpuFacts`.
+_FIELDS = {
+    "uuid": "uuid", "product": "product_name", "mig": "mig_mode/current_mig",
+    "pending": "mig_mode/pending_mig",
+}  # fmt: skip
+_MODES = {"enabled": "on", "disabled": "off"}
+#: What stands for a value that there is none of, as MIG mode is of most GPUs.
+_NOTHING = ("n/a", "not supported", "not available")
+#: What stands for a value that could not be read, in brackets or not.
+_UNREADABLE = re.compile(
+    r"err!?|(gpu )?requires reset|gpu is lost|unknown error|insufficient permissions?"
+    r"|no permission|function not found|not found|timeout|reset required|in use",
+    re.I,
 )
-
-__all__ = ["is_nvidia_smi", "read_nvidia_smi"]
-
+#: In any field these say that a GPU is not well.
+_LOST = re.compile(r"requires reset|is lost|unknown error|reset required", re.I)
 _CARD = re.compile(r"GPU +([0-9]{1,9}): ([^(]*)\(UUID:([^()]*)\)")
-_DEVICE = re.compile(r"MIG\s+(\S+)\s+Device\s+(\d+):\s+\(UUID:\s*(MIG-\S+)\)\s*")
-_PART = re.compile(r"^\d+c\.")
-_KINDS = {"uuid": "UUID", "product": "product"}
-_PLACE = re.compile(r"([0-9]{1,9}):([0-9]{1,9})")
-_NO_MIG = "No MIG-enabled devices found"
-_NO_INSTANCES = "No GPU instances found"
-_NO_COMPUTE = "No compute instances found"
+_DEVICE = re.compile(r"MIG\s+(\S+)\s+Device\s+([0-9]{1,9}):\s+\(UUID:\s*(MIG-\S+)\)\s*")
 _HANDLE = re.compile(
     r"Unable to determine the device handle for GPU *(?:(\d{1,3}): *)?([0-9a-f:]+\.[0-9a-f]):(.*)",
     re.I,
 )
-_WARNING = re.compile(r"warning:(.+)", re.I)
-_OVERVIEW = "NVIDIA-SMI "
+_PART = re.compile(r"^\d+c\.")
+_PLACE = re.compile(r"([0-9]{1,9}):([0-9]{1,9})")
+_NO_MIG, _NO_INSTANCES = "No MIG-enabled devices found", "No GPU instances found"
 _CLOCK = re.compile(r"\w{3} \w{3} +\d+ [\d:]{8} \d{4}")
 # Lines of boxes, of blanks and of headings say nothing.
 _FRAME = re.compile(r"[\s+\-=|]*")
 _WORDS = {
     "gpu", "gpus", "instance", "instances", "instances:", "id", "name", "profile", "placement",
-    "placements", "start:size", "compute",
+    "placements", "start:size",
 }  # fmt: skip
+
+
+class _Listed(NamedTuple):
+    """A MIG device that -L lists."""
+
+    name: str
+    uuid: str
+    where: str
+
+
+class _Device(NamedTuple):
+    """A MIG device of the XML: a compute instance of a GPU instance."""
+
+    gpu_instance: int
+    multiprocessors: int | None
+    where: str
+
+
+@dataclass
+class _Card:
+    """What is said of one GPU."""
+
+    where: str
+    said: dict[str, Statement] = field(default_factory=dict)  # by the names of `GpuFacts`
+    instances: list[InstanceFacts] = field(default_factory=list)
+    listed: dict[int, _Listed] = field(default_factory=dict)  # MIG devices by number, of -L
+    devices: dict[int, _Device] | None = None  # of the XML
+    unfit: Statement | None = None
+
+
+@dataclass
+class _Reader:
+    """What the files say, gathered line by line."""
+
+    source: Source
+    line: int = 0
+    cards: dict[int, _Card] = field(default_factory=dict)
+    driver: Statement | None = None
+    latest: str | None = None
+    listing: str | None = None  # where GPU instances are listed, or said to be none
+    none: dict[str, str] = field(default_factory=dict)  # where it says that there are none, or off
+    lost: dict[str, Statement] = field(default_factory=dict)  # GPUs without a number, by address
+    warnings: dict[str, None] = field(default_factory=dict)
+    found: bool = False
+
+    @property
+    def where(self) -> str:
+        """The present line."""
+        return f"{self.source.name}:{self.line}"
+
+    def card(self, index: int) -> _Card:
+        """Return what is gathered of a GPU."""
+        return self.cards.setdefault(index, _Card(self.where))
+
+    def fault(self, what: str, expected: str) -> FileError:
+        """Build an error at the present line."""
+        return FileError(self.source.name, what, line=self.line, expected=expected)
+
+    def once(self, old: Statement | None, value: str, what: str) -> Statement:
+        """Return what is said, the first time it is; refuse another value."""
+        if old is not None and old.value != value:
+            raise self.fault(
+                f"the {what} is {value} here and {old.value} in {old.where}",
+                "what one node said at one time; give the files of other nodes as NODE=FILE",
+            )
+        return old or Statement(value, self.where)
+
+    def tell(self, index: int, name: str, value: str) -> None:
+        """Take what is said of a GPU."""
+        card, plain = self.card(index), value.strip("[] ").lower()
+        is_needed = name in ("uuid", "product")
+        is_nothing = plain in _NOTHING or (name == "uuid" and not value.startswith("GPU-"))
+        if name == "pending" and plain in _NOTHING:
+            return
+        if _UNREADABLE.fullmatch(plain) or (is_needed and is_nothing):
+            card.unfit = card.unfit or Statement(f"its {name} is {value}", self.where)
+            return
+        if not is_needed:
+            mode = "off" if plain in _NOTHING else _MODES.get(plain)
+            if mode is None:
+                raise self.fault(f"its {name} MIG mode is {value!r}", "Enabled, Disabled or N/A")
+            value = mode
+        card.said[name] = self.once(card.said.get(name), value, f"{name} of GPU {index}")
 
 
 def is_nvidia_smi(source: Source) -> bool:
     """Whether a text looks like something that ``nvidia-smi`` printed."""
-    text = source.text or ""
-    listing = re.search(r"^\|\s+\d+\s+(\d+\s+)?MIG\s", text, re.M) or "GPU instances:" in text
+    text = source.text
+    said = ("GPU instances:", "NVIDIA-SMI", _LOG, _NO_MIG, _NO_INSTANCES)
     return bool(
-        listing
+        any(each in text for each in said)
+        or re.search(r"^\|\s+\d+\s+MIG\s", text, re.M)
         or _CARD.search(text)
-        or any(said in text for said in (_NO_MIG, _NO_INSTANCES, _NO_COMPUTE))
-        or re.search(r"^\s*(index|uuid|name|timestamp),\s", text, re.M)
         or any(_HANDLE.fullmatch(line.strip()) for line in text.splitlines())
-        or "NVIDIA-SMI" in text
     )
 
 
 def read_nvidia_smi(*sources: Source) -> NodeFacts:
     """Read what ``nvidia-smi`` printed on one node, in one file or several.
 
-    Parameters
-    ----------
-    *sources : Source
-        At least one.
-
-    Returns
-    -------
-    NodeFacts
-        Without a name: no listing has one.
-
-    Raises
-    ------
-    FileError
-        With the line: one that is not understood, an instance that is listed twice, ...
-
-    Examples
-    --------
-    >>> text = "|   0  MIG 3g.40gb    9    2    4:4     |"
-    >>> facts = read_nvidia_smi(Source("lgi.txt", text))
-    >>> facts.gpus[0].instances[0].start
-    4
+    No listing names its node. `NodeFacts.at` is the last moment that it can be of: the XML has the
+    clock of its node without a zone. What is not understood is refused with its line.
     """
-    read = Read(sources[0])
+    read = _Reader(sources[0])
+    logs: list[tuple[Source, int, str]] = []
     for source in sources:
-        read.source, read.found = source, False
-        _read_all(read)
+        read.source, read.found = source, _LOG in source.text
+        before, is_log, after = source.text.partition(_LOG)
+        log, end, rest = f"{is_log}{after}".partition(_LOG_END)
+        if read.found:
+            logs.append((source, before.count("\n"), log + end))
+            before += "\n" * log.count("\n")
+        _read_lines(read, (before + rest).splitlines())
         if not read.found:
             raise source.error(
                 f"{source.name} has nothing that nvidia-smi prints of GPUs",
-                expected=f"the output of: nvidia-smi mig -lgi; nvidia-smi mig -lci; {ASK}",
+                expected=f"the output of: {_LGI}; {ASK}",
             )
+    for each in logs:  # last, since its GPUs may be known by number from the rest
+        _read_log(read, *each)
     _refuse_contradictions(read)
     _number_lost(read)
     return NodeFacts(
         ", ".join(source.name for source in sources),
-        at=read.at,
+        at=read.latest,
         driver=read.driver,
         gpus=tuple(_facts(read, index) for index in sorted(read.cards)),
         unknown=tuple(read.warnings),
     )
 
 
-def _read_all(read: Read) -> None:
-    card: int | None = None
-    names: list[str] = []  # the columns of a table that was begun
+# --- XML ------------------------------------------------------------------------------------------
+
+
+def _read_log(read: _Reader, source: Source, before: int, text: str) -> None:
+    read.source, read.line = source, before + 1
+    lines: dict[ElementTree.Element, int] = {}
+    parser: Any = ElementTree.XMLPullParser(["start"])
+    try:
+        for number, each in enumerate(text.splitlines(keepends=True), before + 1):
+            parser.feed(each)
+            lines |= {element: number for _, element in parser.read_events()}
+        parser.close()
+    except ElementTree.ParseError as fault:
+        raise FileError(
+            source.name, f"its XML cannot be read: {fault.msg}", line=before + fault.position[0],
+            expected=f"all that {ASK} printed",
+        ) from None  # fmt: skip
+    root = next(iter(lines))
+    driver = root.findtext("driver_version", "N/A").strip()
+    if driver.lower() not in _NOTHING:
+        read.driver = read.once(read.driver, driver, "driver")
+    if (time := root.findtext("timestamp")) is not None:
+        try:
+            moment = datetime.strptime(time.strip(), "%a %b %d %H:%M:%S %Y")
+            # it was then at the latest: nowhere is the clock further behind
+            read.latest = format_moment(moment.replace(tzinfo=timezone(timedelta(hours=-12))))
+        except (ValueError, OverflowError):
+            raise read.fault(
+                f"the timestamp is {time!r}", "Mon Nov 23 10:15:00 2026"
+            ) from None  # fmt: skip
+    cards = root.findall("gpu")
+    known = {c.said["uuid"].value: index for index, c in read.cards.items() if "uuid" in c.said}
+    attached = root.findtext("attached_gpus", str(len(cards))).strip()
+    for position, gpu in enumerate(cards):
+        read.line = lines[gpu]
+        # they stand in the order of their numbers, those that are lost left out
+        index = known.get(
+            gpu.findtext("uuid", "").strip(), position if attached == str(len(cards)) else None
+        )
+        if index is None:
+            raise read.fault(
+                f"which number this GPU has is not known: of {attached} GPUs {len(cards)} are told",
+                "the output of nvidia-smi -L beside it",
+            )
+        for name, path in _FIELDS.items():
+            if value := gpu.findtext(path, "").strip():
+                read.tell(index, name, value)
+        card = read.card(index)
+        texts = (e.text or "" for part in gpu if part.tag != "processes" for e in part.iter())
+        if (lost := next(filter(_LOST.search, texts), None)) is not None:
+            card.unfit = card.unfit or Statement(lost.strip(), read.where)
+        if gpu.find("mig_devices") is not None:
+            card.devices = dict(_devices(read, gpu, lines))
+
+
+def _devices(
+    read: _Reader, gpu: ElementTree.Element, lines: Mapping[ElementTree.Element, int]
+) -> Iterator[tuple[int, _Device]]:
+    for device in gpu.iterfind("mig_devices/mig_device"):
+        read.line = lines[device]
+        number, instance = (
+            device.findtext(tag, "").strip() for tag in ("index", "gpu_instance_id")
+        )
+        if not (is_whole(number) and is_whole(instance)):
+            raise read.fault("a MIG device has no numbers", "its index and gpu_instance_id")
+        size = device.findtext("device_attributes/shared/multiprocessor_count", "").strip()
+        yield int(number), _Device(int(instance), int(size) if is_whole(size) else None, read.where)
+
+
+# --- lines ----------------------------------------------------------------------------------------
+
+
+def _read_lines(read: _Reader, lines: list[str]) -> None:
+    last: int | None = None  # the GPU of -L whose devices follow
     in_overview = False
-    for number, line in enumerate((read.source.text or "").splitlines(), 1):
-        where, bare = f"{read.source.name}:{number}", line.strip()
+    for read.line, line in enumerate(lines, 1):
+        bare = line.strip()
+        begins = any(said in line for said in ("GPU instances:", _NO_INSTANCES, _NO_MIG))
+        if in_overview and not begins:
+            continue
+        in_overview = "NVIDIA-SMI " in line
+        if in_overview or bare.startswith(("<?xml", "<!DOCTYPE")) or _CLOCK.fullmatch(bare):
+            continue
         if match := _CARD.fullmatch(bare):
-            card = int(match[1])
-            _card(read, number, match)
+            last, read.found = int(match[1]), True
+            read.tell(last, "uuid", match[3].strip())
+            read.tell(last, "product", match[2].strip())
         elif match := _DEVICE.fullmatch(bare):
-            if card is None:
-                raise fault(read, number, "a MIG device stands before its GPU", "nvidia-smi -L")
-            read.card(card, where).devices.append((match[1], match[3], where))
+            if last is None:
+                raise read.fault("a MIG device stands before its GPU", "nvidia-smi -L")
+            read.card(last).listed[int(match[2])] = _Listed(match[1], match[3], read.where)
         elif match := _HANDLE.fullmatch(bare):
-            said, read.found = Stated(match[3].strip().rstrip("."), where), True
+            said, read.found = Statement(match[3].strip().rstrip("."), read.where), True
             if match[1] is None:
                 read.lost.setdefault(match[2].lower(), said)
             else:
-                own = read.card(int(match[1]), where)
-                own.unfit = own.unfit or said
-        elif match := _WARNING.fullmatch(bare):
-            read.warnings[f"nvidia-smi warns: {match[1].strip()} ({where})"] = None
-        elif is_query(line):
-            names = [field_of(cell) for cell in line.split(",")]
-        elif _OVERVIEW in line or (in_overview and not _begins_listing(line)):
-            in_overview = True
-            continue
-        elif not (_CLOCK.fullmatch(bare) or (names and is_row(read, number, line, names))):
-            _line(read, number, line)
-        in_overview = False
-    _require_whole(read)
+                card = read.card(int(match[1]))
+                card.unfit = card.unfit or said
+        elif bare.lower().startswith("warning:"):
+            read.warnings[f"nvidia-smi warns: {bare[8:].strip()} ({read.where})"] = None
+        else:
+            _read_listing(read, line)
+    told = [line for line in lines if line.strip()]
+    if told and told[-1].startswith("|") and any(line.startswith("+-") for line in told):
+        # what is missing would be taken for free
+        raise read.fault(
+            "the table ends before its frame; was the file cut off?", "all that nvidia-smi printed"
+        )
 
 
-def _card(read: Read, number: int, match: re.Match[str]) -> None:
-    """Read a GPU's line of ``-L``."""
-    where, index = f"{read.source.name}:{number}", int(match[1])
-    own = read.card(index, where)
-    own.is_listed = read.found = True
-    for value, what in ((match[3].strip(), "uuid"), (match[2].strip(), "product")):
-        if is_unreadable(value) or (what == "uuid" and not value.startswith("GPU-")):
-            own.unfit = own.unfit or Stated(f"its {_KINDS[what]} is {value}", where)
-            continue
-        name = f"{_KINDS[what]} of GPU {index}"
-        setattr(own, what, once(read, number, getattr(own, what), Stated(value, where), name))
+def _read_listing(read: _Reader, line: str) -> None:
+    """Read a line of a listing of instances, or one that says that there are none."""
+    for said in (_NO_MIG, _NO_INSTANCES):
+        if said in line:
+            read.found, read.listing = True, read.listing or read.where
+            read.none.setdefault(said, read.where)
+            return
+    words = line.replace("|", " ").split()
+    if "instances:" in words:
+        read.found, read.listing = True, read.listing or read.where
+    if "MIG" not in words or not is_whole(words[0]):
+        if not (_FRAME.fullmatch(line) or {word.lower() for word in words} <= _WORDS):
+            raise read.fault(f"{line.strip()[:60]!r} is not understood", _LGI)
+        return
+    place = _PLACE.fullmatch(words[-1])  # of GPU, MIG, name, profile, instance, placement
+    if place is None or len(words) != 6 or not all(map(is_whole, words[3:5])) or words[1] != "MIG":
+        raise read.fault(
+            f"{' '.join(words)[:60]!r} is no GPU instance with its placement Start:Size", _LGI
+        )
+    read.found, read.listing = True, read.listing or read.where
+    card, number = read.card(int(words[0])), int(words[4])
+    for other in card.instances:
+        if other.gpu_instance == number:
+            raise read.fault(
+                f"GPU {words[0]} has GPU instance {number} here and in {other.where}",
+                "one listing of a node at one time",
+            )
+    places = int(place[1]), int(place[2])
+    card.instances.append(InstanceFacts(words[2], read.where, *places, number))
 
 
-def _begins_listing(line: str) -> bool:
-    return (
-        "GPU instances:" in line
-        or "Compute instances:" in line
-        or any(said in line for said in (_NO_MIG, _NO_INSTANCES, _NO_COMPUTE))
-    )
+# --- what the listings say together ---------------------------------------------------------------
 
 
-def _number_lost(read: Read) -> None:
+def _number_lost(read: _Reader) -> None:
     """Give the GPUs that the driver has lost the numbers that are left out."""
     left = sorted({*range(max(read.cards, default=-1))} - read.cards.keys())
     if len(left) == len(read.lost):
         for index, said in zip(left, read.lost.values(), strict=True):
-            read.card(index, said.where).unfit = said
+            read.cards[index] = _Card(said.where, unfit=said)
         return
     for address, said in read.lost.items():
         read.warnings[
@@ -183,34 +352,28 @@ def _number_lost(read: Read) -> None:
         ] = None
 
 
-def _refuse_contradictions(read: Read) -> None:
-    """Refuse a listing that says there are none where another line lists one."""
-    cards = sorted(read.cards.items())
-    computes = [
-        Stated(f"GPU {gpu} has a compute instance", each.where)
-        for (gpu, _), own in (read.computes or {}).items()
-        for each in own
-    ][:1]
-    instances = [
-        Stated(f"GPU {index} has a {profile}", where)
-        for index, card in cards
-        for profile, where in (
-            *((each.profile, each.where) for each in card.instances),
-            *((profile, where) for profile, _, where in card.devices),
-        )
-    ]
-    on = [
-        Stated(f"MIG is on on GPU {index}", card.mig.where)
-        for index, card in cards
-        if card.mig is not None and card.mig.value == "on"
-    ]
-    against = {
-        _NO_COMPUTE: computes,
-        _NO_INSTANCES: [*instances, *computes],
-        _NO_MIG: [*instances, *computes, *on],
-    }
+def _refuse_contradictions(read: _Reader) -> None:
+    """Refuse listings that say there are none, or fewer, where another line lists one."""
+    there, on = [], []
+    for index, card in sorted(read.cards.items()):
+        told = [(each.profile, each.where) for each in card.instances]
+        told += [(each.name, each.where) for each in card.listed.values()]
+        there += [Statement(f"GPU {index} has a {name}", where) for name, where in told]
+        there += [
+            Statement(f"GPU {index} has GPU instance {each.gpu_instance}", each.where)
+            for each in (card.devices or {}).values()
+        ]
+        if card.listed and card.devices is not None and card.listed.keys() != card.devices.keys():
+            raise fault_at(
+                next(iter(card.listed.values())).where,
+                f"GPU {index} has {count(len(card.listed), 'MIG device')} here, and "
+                f"{len(card.devices)} by {ASK}",
+                "both of one time, asked by root on the node",
+            )
+        if "mig" in card.said and card.said["mig"].value == "on":
+            on.append(Statement(f"MIG is on on GPU {index}", card.said["mig"].where))
     for said, where in read.none.items():
-        for other in against[said][:1]:
+        for other in [*there, *(on if said == _NO_MIG else ())][:1]:
             raise fault_at(
                 where, f'it says "{said}" here, and {other.value} in {other.where}',
                 "one listing of all GPUs of a node at one time; observe it again",
@@ -218,160 +381,67 @@ def _refuse_contradictions(read: Read) -> None:
     for beyond in _beyond_listing(read) if read.listing else ():
         raise fault_at(
             beyond.where, f"{beyond.value}, which the listing from {read.listing} on does not have",
-            "all that nvidia-smi mig -lgi printed, of the same time; observe the node again",
+            f"all that {_LGI} printed, of the same time; observe the node again",
         )  # fmt: skip
 
 
-def _beyond_listing(read: Read) -> Iterator[Stated]:
-    """Yield what -lci and -L list in GPU instances that -lgi, cut off or older, does not list."""
-    for (index, number), computes in (read.computes or {}).items():
-        known = read.cards[index].instances if index in read.cards else []
-        if number not in {each.gpu_instance for each in known}:
-            yield replace(
-                computes[0], value=f"GPU {index} has a compute instance in GPU instance {number}"
-            )
+def _beyond_listing(read: _Reader) -> Iterator[Statement]:
+    """Yield what is in GPU instances that -lgi, cut off or older, does not list."""
     for index, card in read.cards.items():
+        numbers = {each.gpu_instance for each in card.instances}
+        for device in (card.devices or {}).values():
+            if device.gpu_instance not in numbers:
+                said = f"GPU {index} has GPU instance {device.gpu_instance}"
+                yield Statement(said, device.where)
         room = Counter(each.profile for each in card.instances)
         # Whole instances first: parts are of those that are left.
-        for name, _, where in sorted(card.devices, key=lambda each: bool(_PART.match(each[0]))):
-            whole = _whole_name(name)
-            room[whole] -= name == whole
-            if room[whole] < (name != whole):
-                yield Stated(f"GPU {index} has a MIG device {name}", where)
+        for each in sorted(card.listed.values(), key=lambda one: bool(_PART.match(one.name))):
+            whole = _PART.sub("", each.name)
+            room[whole] -= each.name == whole
+            if room[whole] < (each.name != whole):
+                yield Statement(f"GPU {index} has a MIG device {each.name}", each.where)
 
 
-def _require_whole(read: Read) -> None:
-    """Refuse a table whose frame is not closed: what is missing would be taken for free."""
-    text = read.source.text or ""
-    lines = text.rstrip().splitlines()
-    if lines and lines[-1].startswith("|") and any(line.startswith("+-") for line in lines):
-        raise fault(
-            read, len(lines), "the table ends before its frame; was the file cut off?",
-            "all that nvidia-smi printed",
-        )  # fmt: skip
-
-
-def _line(read: Read, number: int, line: str) -> None:
-    """Read a line of a listing of instances, or one that says that there are none."""
-    for said in (_NO_MIG, _NO_INSTANCES, _NO_COMPUTE):
-        if said in line:
-            read.found = True
-            where = f"{read.source.name}:{number}"
-            if said != _NO_COMPUTE:
-                read.listing = read.listing or where
-            read.none.setdefault(said, where)
-            if said == _NO_COMPUTE:
-                read.computes = read.computes or {}
-            return
-    words = line.replace("|", " ").split()
-    if "Compute" in words and "instances:" in words:
-        read.found, read.computes = True, read.computes or {}
-    elif "instances:" in words:
-        read.found, read.listing = True, read.listing or f"{read.source.name}:{number}"
-    if "MIG" in words and is_whole(words[0]):
-        _instance(read, number, words)
-    elif not (_FRAME.fullmatch(line) or {word.lower() for word in words} <= _WORDS):
-        raise fault(read, number, f"{line.strip()[:60]!r} is not understood", "nvidia-smi mig -lgi")
-
-
-def _instance(read: Read, number: int, words: list[str]) -> None:
-    where = f"{read.source.name}:{number}"
-    at = words.index("MIG")
-    numbers, rest = words[:at], words[at + 1 :]
-    if len(numbers) == 2:  # a compute instance
-        _compute_instance(read, number, words, numbers, rest)
-        return
-    place = _PLACE.fullmatch(rest[-1]) if rest else None
-    if place is None or not all(map(is_whole, (*numbers, *rest[1:-1]))):
-        raise fault(read, number, "this line has no placement Start:Size", "nvidia-smi mig -lgi")
-    read.found = True
-    if len(numbers) != 1 or len(rest) != 4:  # GPU, name, profile, instance, place
-        raise fault(read, number, f"{' '.join(words)!r} is not understood", "nvidia-smi mig -lgi")
-    read.listing = read.listing or where
-    card = read.card(int(numbers[0]), where)
-    new = InstanceFacts(rest[0], where, int(place[1]), int(place[2]), int(rest[2]))
-    for other in card.instances:
-        if other.gpu_instance == new.gpu_instance:
-            raise fault(
-                read, number,
-                f"GPU {numbers[0]} has GPU instance {rest[2]} here and in {other.where}",
-                "one listing of a node at one time",
-            )  # fmt: skip
-    card.instances.append(new)
-
-
-def _compute_instance(
-    read: Read, number: int, words: list[str], numbers: list[str], rest: list[str]
-) -> None:
-    """Read GPU, GPU instance, name, profile, instance and, from newer drivers, the placement."""
-    if len(rest) == 4 and _PLACE.fullmatch(rest[-1]):
-        rest = rest[:-1]
-    if len(rest) != 3 or not all(map(is_whole, (*numbers, *rest[1:]))):
-        raise fault(read, number, f"{' '.join(words)!r} is not understood", "nvidia-smi mig -lci")
-    read.found = True
-    where = f"{read.source.name}:{number}"
-    read.computes = read.computes or {}
-    own = read.computes.setdefault((int(numbers[0]), int(numbers[1])), [])
-    own.append(Stated(rest[0], where))
-
-
-def _facts(read: Read, index: int) -> GpuFacts:
+def _facts(read: _Reader, index: int) -> GpuFacts:
     card = read.cards[index]
+    mig, unfit = card.said.get("mig"), card.unfit
     instances = None
-    if card.instances or (read.listing and (card.mig is None or card.mig.value == "on")):
-        instances = tuple(_told(read, index, card))
-    mig = card.mig
+    if card.instances or (read.listing and (mig is None or mig.value == "on")):
+        instances = tuple(_instance(card, each) for each in card.instances)
+    found = [*(each.where for each in card.instances), *(d.where for d in card.listed.values())]
     if mig is None and _NO_MIG in read.none:
-        mig = Stated("off", read.none[_NO_MIG])
-    if mig is None and (instances or card.devices):
-        mig = Stated("on", instances[0].where if instances else card.devices[0][2])
-    unfit = card.unfit or _unclear(read, index, card)
+        mig = Statement("off", read.none[_NO_MIG])
+    elif mig is None and found:
+        mig = Statement("on", found[0])
+    parts = [each for each in card.listed.values() if _PART.match(each.name)]
+    if parts and card.devices is None:
+        said = f"{parts[0].name} is a part of a GPU instance; of which is said by {ASK}"
+        unfit = unfit or Statement(said, parts[0].where)
     return GpuFacts(
-        index, card.where, card.uuid, card.product, mig, card.pending, instances,
-        listing=read.listing, unfit=unfit,
+        index, card.where, card.said.get("uuid"), card.said.get("product"), mig,
+        card.said.get("pending"), instances, listing=read.listing, unfit=unfit,
     )  # fmt: skip
 
 
-def _whole_name(name: str) -> str:
-    """Return the GPU instance's profile of a compute instance's: ``3g.40gb`` of ``1c.3g.40gb``."""
-    return _PART.sub("", name)
-
-
-def _unclear(read: Read, index: int, card: Card) -> Stated | None:
-    """Say which instances may lack their compute instance or have others, where only -L tells."""
-    if read.computes is not None or not card.is_listed:
-        return None
-    for profile in sorted({each.profile for each in card.instances}):
-        alike = [each for each in card.instances if each.profile == profile]
-        own = [name for name, *_ in card.devices if _whole_name(name) == profile]
-        if 0 < own.count(profile) < len(alike):
-            return Stated(
-                f"of its {len(alike)} {profile}, -L lists {own.count(profile)} as whole, and which "
-                "these are says nvidia-smi mig -lci alone", card.where,
-            )  # fmt: skip
-    return None
-
-
-def _told(read: Read, index: int, card: Card) -> Iterator[InstanceFacts]:
-    """Yield the instances, with what the other listings of the file say of each."""
-    for each in card.instances:
-        alike = [other for other in card.instances if other.profile == each.profile]
-        own = [device for device in card.devices if _whole_name(device[0]) == each.profile]
-        names = [name for name, *_ in own]
-        # which of several equal devices has which UUID no listing says
-        only = own[0][1] if len(alike) == 1 and names == [each.profile] else None
-        if read.computes is not None:
-            computes = read.computes.get((index, each.gpu_instance or 0), [])
-            for said in computes:
-                if _whole_name(said.value) != each.profile:
-                    raise fault_at(
-                        said.where,
-                        f"GPU instance {each.gpu_instance} of GPU {index} has a {said.value} here, "
-                        f"and is a {each.profile} in {each.where}",
-                        "listings of one time; observe the node again",
-                    )
-            names = [said.value for said in computes]
-            split = names not in ([], [each.profile])
-            yield replace(each, uuid=only, is_hollow=not names, is_split=split)
-        else:  # a device that -L does not list may be younger than its text
-            yield replace(each, uuid=only, is_split=bool(names) and each.profile not in names)
+def _instance(card: _Card, each: InstanceFacts) -> InstanceFacts:
+    """Return an instance with what -L and the XML say of it."""
+    if card.devices is None:  # -L alone does not say which of several equal ones has which UUID
+        mine = [device for device in card.listed.values() if device.name == each.profile]
+        alike = sum(other.profile == each.profile for other in card.instances)
+        return replace(each, uuid=mine[0].uuid if alike == len(mine) == 1 else None)
+    own = {at: d for at, d in card.devices.items() if d.gpu_instance == each.gpu_instance}
+    if len(own) != 1:
+        return replace(each, state=State.SPLIT if own else State.HOLLOW)
+    ((at, device),) = own.items()
+    listed = card.listed.get(at)
+    if listed is None:
+        return replace(each, multiprocessors=device.multiprocessors)
+    if _PART.sub("", listed.name) != each.profile:
+        raise fault_at(
+            listed.where,
+            f"device {at} is a {listed.name} here, and of a {each.profile} in {each.where}",
+            "listings of one time; observe the node again",
+        )
+    if listed.name != each.profile:
+        return replace(each, state=State.SPLIT)
+    return replace(each, uuid=listed.uuid)

@@ -3,221 +3,230 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from ....errors import FileError
-from ..instance import WHOLE, Instance, Mode, State
-from ..model import FleetGpu
-from .counting import base_of, resource_of
-from .facts import SHARED, NodeFacts, PodFacts
-from .merging import Merging, fault_at
+from ...hardware import Gpu
+from ..instance import WHOLE, Instance, Mode, State, Work
+from ..labels import label_value, point_label
+from ..model import Deployment, FleetGpu
+from .counting import base_of, describe_profile
+from .facts import SHARED, NodeFacts, PodFacts, fault_at
 
-__all__ = ["as_known", "compare_allocatable", "with_pods"]
+__all__ = ["MergeContext", "assign_known", "compare_allocatable", "assign_pods"]
 
 
-def as_known(merging: Merging, card: FleetGpu) -> FleetGpu:
+@dataclass
+class MergeContext:
+    """What the user said beside the sources, and what is said to the user."""
+
+    known: Deployment
+    devices: Mapping[str, Gpu]
+    device: Gpu | None
+    places: Deployment | None = None
+    of_pods: dict[Work, bool] = field(default_factory=dict)
+    warnings: list[str] = field(default_factory=list)
+
+    def meant(self, node: str) -> Iterable[FleetGpu]:
+        """Return what was meant to be on a node."""
+        every = (*self.known.nodes, *(self.places.nodes if self.places else ()))
+        return (card for each in every if each.name == node for card in each.gpus)
+
+    def work(
+        self, service: str, point: str | None, profiles: Collection[str], gpus: Collection[str]
+    ) -> Work | None:
+        """Find the work that a pod's labels name; without a point, the only one there can be.
+
+        Points of other types of GPU than the node's have the same label, and are others. A label
+        that two services have names neither.
+        """
+        found = {
+            instance.work: None
+            for card, instance in self.known.instances()
+            if instance.work is not None
+            and card.gpu.key in gpus
+            and service in (instance.work.service, label_value(instance.work.service))
+            and (point is None or point_label(instance.work) == point)
+            and (point is not None or instance.profile in profiles)
+        }
+        if len({each.service for each in found}) > 1 or (point is None and len(found) > 1):
+            return None
+        return next(iter(found), None)
+
+
+def assign_known(context: MergeContext, card: FleetGpu) -> FleetGpu:
     """Say what instances do where no cluster is asked: what was meant to run in their places."""
-    if card.mode is Mode.FIXED:
+    known = {node.name: node for node in context.known.nodes}.get(card.node)
+    if card.mode is Mode.FIXED or known is None:
         return card
-    try:
-        known = merging.known.node(card.node)
-    except KeyError:
-        return card
-    meant = {
-        each.place: each
-        for other in known.gpus
-        if other.index == card.index
-        for each in other.instances
-    }
-    return replace(card, instances=tuple(_with(each, meant) for each in card.instances))
+    meant = {each.place: each for c in known.gpus if c.index == card.index for each in c.instances}
+    held = (
+        replace(each, work=meant[each.place].work, owner=meant[each.place].owner)
+        if each.is_whole and each.place in meant
+        else each
+        for each in card.instances
+    )
+    return replace(card, instances=tuple(held))
 
 
-def _with(instance: Instance, meant: Mapping[str, Instance]) -> Instance:
-    other = meant.get(instance.place)
-    if other is None or not instance.is_whole:
-        return instance
-    return replace(instance, work=other.work, owner=other.owner)
-
-
-def with_pods(
-    merging: Merging,
-    node: str,
-    cards: Sequence[FleetGpu],
-    pods: Sequence[PodFacts],
-    resources: Collection[str],
+def assign_pods(
+    context: MergeContext, node: str, cards: Sequence[FleetGpu], told: Sequence[NodeFacts]
 ) -> list[FleetGpu]:
     """Give the instances of a node to its pods; which GPU it is, a plug-in does not tell."""
-    held = {card.index: list(card.instances) for card in cards}
-    free = {
-        (card.index, at)
-        for card in cards
-        if card.mode is not Mode.FIXED
-        for at, each in enumerate(card.instances)
-        if each.is_whole
-    }
-    fixed = {card.index for card in cards if card.mode is Mode.FIXED}
-    by_profile: dict[str, list[Instance]] = {}
-    exactly: dict[tuple[int, str, int | None], list[tuple[PodFacts, Instance]]] = {}
+    pods = [pod for each in told for pod in each.pods or ()]
     types = {card.gpu.key for card in cards}
+    doing = {pod.name: _doing(context, pod, types) for pod in pods}
+    dealt = _Assignment(context, node, cards, _resources(told))
+    exactly: dict[tuple[int, str, int | None], list[PodFacts]] = {}
+    by_profile: dict[str, list[PodFacts]] = {}
     for pod in pods:
-        doing = _doing(merging, pod, types)
-        for held_exactly in pod.places:
-            exactly.setdefault(held_exactly, []).append((pod, doing))
-        for profile in (Counter(pod.profiles) - Counter(each[1] for each in pod.places)).elements():
-            by_profile.setdefault(profile, []).append(doing)
+        for place in pod.places:
+            exactly.setdefault(place, []).append(pod)
+        for profile in (Counter(pod.profiles) - Counter(p for _, p, _ in pod.places)).elements():
+            by_profile.setdefault(profile, []).append(pod)
     for (index, profile, start), users in exactly.items():
-        if index in fixed:  # all on it is another's in any case
+        if index in dealt.fixed:  # all on it is foreign in any case
             continue
-        if profile == WHOLE:
-            _take_whole(cards, held, index, free)
-        place = _index_of(held.get(index, []), profile, start)
-        if place is None or (index, place) not in free:
-            name = profile if start is None else f"{profile}@{start}"
-            raise fault_at(
-                users[0][0].where,
-                f"pod {users[0][0].name} holds {name} of {node}/{index}, which is not there or "
-                "another's",
-                "sources of one time; observe again",
+        does = doing[users[0].name]
+        if len(users) > 1:
+            names = ", ".join(pod.name for pod in users)
+            context.warnings.append(
+                f"{node}/{index}: {names} share it in parts that are not known; it counts as "
+                "foreign"
             )
-        free.discard((index, place))
-        held[index][place] = _give(held[index][place], _together(merging, node, index, users))
-    if SHARED in by_profile:
-        _share(cards, held, by_profile.pop(SHARED), [p for p in pods if SHARED in p.profiles])
-    for profile, doing_all in sorted(by_profile.items()):
-        names = _advertised_as(cards, profile, resources)
-        _deal(merging, node, held, free, profile, doing_all, pods, cards, names)
-    for index, at in free:
-        held[index][at] = replace(held[index][at], owner=None, work=None)
-    return [replace(card, instances=tuple(held[card.index])) for card in cards]
+            does = Instance("", owner=f"pods {names}")
+        dealt.give(index, profile, start, does, users[0])
+    if shared := by_profile.pop(SHARED, ()):
+        names = ", ".join(dict.fromkeys(pod.name for pod in shared))
+        state = doing[shared[0].name].state if len(shared) == 1 else State.RUNNING
+        dealt.take_whole(Instance(WHOLE, owner=f"pods {names}", state=state))
+    for profile, users in sorted(by_profile.items()):
+        dealt.deal(profile, [doing[pod.name] for pod in users], users[0].where)
+    return dealt.cards_held()
 
 
-def _take_whole(
-    cards: Sequence[FleetGpu],
-    held: dict[int, list[Instance]],
-    index: int,
-    free: set[tuple[int, int]],
-) -> None:
-    """Give an uncut GPU the one place that it has, once."""
-    for card in cards:
-        if card.index == index and card.mode is Mode.WHOLE and not held[index]:
-            held[index].append(Instance(WHOLE))
-            free.add((index, 0))
-
-
-def _together(
-    merging: Merging, node: str, index: int, users: Sequence[tuple[PodFacts, Instance]]
-) -> Instance:
-    """Return what the pods do that hold one place; of several, nobody knows who does how much."""
-    if len(users) == 1:
-        return users[0][1]
-    names = ", ".join(pod.name for pod, _ in users)
-    merging.warnings.append(
-        f"{node}/{index}: {names} share it in parts that are not known; it counts as another's"
-    )
-    return Instance("", owner=f"pods {names}")
-
-
-def _share(
-    cards: Sequence[FleetGpu],
-    held: dict[int, list[Instance]],
-    doing: Sequence[Instance],
-    pods: Sequence[PodFacts],
-) -> None:
-    """Keep all uncut GPUs of a node from us, of which pods share some, nobody knows which."""
-    names = ", ".join(pod.name for pod in pods)
-    state = doing[0].state if len(doing) == 1 else State.RUNNING
-    for card in cards:
-        if card.mode is Mode.WHOLE and not held[card.index]:
-            held[card.index].append(Instance(WHOLE, owner=f"pods {names}", state=state))
-
-
-def _doing(merging: Merging, pod: PodFacts, types: Collection[str]) -> Instance:
+def _doing(context: MergeContext, pod: PodFacts, types: Collection[str]) -> Instance:
     """Return an instance without a place that does what a pod does."""
-    work = merging.work(pod.service, pod.point, pod.profiles, types) if pod.service else None
+    work = context.work(pod.service, pod.point, pod.profiles, types) if pod.service else None
     if work is not None:
-        merging.of_pods[work] = merging.of_pods.get(work, True) and pod.is_tied
+        context.of_pods[work] = context.of_pods.get(work, True) and pod.is_tied
         return Instance("", work=work, state=pod.state)
     if pod.service:
-        merging.warnings.append(
+        context.warnings.append(
             f"pod {pod.name} says that it serves {pod.service!r} at {pod.point!r}, which no plan "
-            "or deployment that was given knows: it counts as another's"
+            "or deployment that was given knows: it counts as foreign"
         )
     return Instance("", owner=f"pod {pod.name}", state=pod.state)
 
 
-def _give(instance: Instance, doing: Instance) -> Instance:
+class _Assignment:
+    """The instances of a node, as they are given to pods one by one."""
+
+    def __init__(
+        self,
+        context: MergeContext,
+        node: str,
+        cards: Sequence[FleetGpu],
+        resources: Collection[str],
+    ) -> None:
+        self.context, self.node, self.cards, self.resources = context, node, cards, resources
+        self.held = {card.index: list(card.instances) for card in cards}
+        self.fixed = {card.index for card in cards if card.mode is Mode.FIXED}
+        self.free = {
+            (card.index, at)
+            for card in cards
+            if card.index not in self.fixed
+            for at, each in enumerate(card.instances)
+            if each.is_whole
+        }
+
+    def take_whole(self, instance: Instance, index: int | None = None) -> None:
+        """Put an instance on all uncut GPUs, or on one, that have none."""
+        for card in self.cards:
+            is_meant = card.mode is Mode.WHOLE and index in (None, card.index)
+            if is_meant and not self.held[card.index]:
+                self.held[card.index].append(instance)
+                if instance.is_ours:
+                    self.free.add((card.index, 0))
+
+    def give(
+        self, index: int, profile: str, start: int | None, does: Instance, pod: PodFacts
+    ) -> None:
+        """Give the instance in a place."""
+        if profile == WHOLE:
+            self.take_whole(Instance(WHOLE), index)
+        held = self.held.get(index, [])
+        place = next(
+            (at for at, each in enumerate(held) if (each.profile, each.start) == (profile, start)),
+            None,
+        )
+        if place is None or (index, place) not in self.free:
+            name = profile if start is None else f"{profile}@{start}"
+            raise fault_at(
+                pod.where,
+                f"pod {pod.name} holds {name} of {self.node}/{index}, which is not there or "
+                "foreign",
+                "sources of one time; observe again",
+            )
+        self.free.discard((index, place))
+        held[place] = _with(held[place], does)
+
+    def deal(self, profile: str, doing: Sequence[Instance], where: str) -> None:
+        """Give instances of a profile to pods: any to any, so that what they do is guessed."""
+        if profile == WHOLE:
+            self.take_whole(Instance(WHOLE))
+        names = _advertised_as(self.cards, profile, self.resources)
+        own = sorted((i, at) for i, at in self.free if self.held[i][at].profile in names)
+        # some may hold what is on GPUs on which nothing is planned
+        fixed = (each for card in self.cards if card.index in self.fixed for each in card.instances)
+        places = len(own) + sum(each.profile in names for each in fixed)
+        if places < len(doing):
+            raise fault_at(
+                where,
+                f"{len(doing)} pods of node {self.node!r} hold {profile}, but it has {len(own)} of "
+                "these",
+                "sources of one time, and a device plug-in that has looked since the GPUs were cut",
+            )
+        kinds = {(each.work, each.is_ours) for each in doing}
+        is_guess = bool(own) and places > 1 and (places > len(doing) or len(kinds) > 1)
+        if is_guess:
+            self.context.warnings.append(
+                f"{self.node}: which of its {len(own)} x {profile} serve what is not known, since "
+                "the device plug-in does not tell"
+            )
+        for number, (index, at) in enumerate(own):
+            given = doing[number] if number < len(doing) else Instance("")
+            self.held[index][at] = replace(_with(self.held[index][at], given), is_guessed=is_guess)
+            self.free.discard((index, at))
+        # A whole GPU that nobody holds is empty, unless a pod of another may hold it.
+        may_be_foreign = profile == WHOLE and is_guess and not all(each.is_ours for each in doing)
+        for index, held in self.held.items():
+            self.held[index] = [
+                i for i in held if i.profile != WHOLE or i.work or i.owner or may_be_foreign
+            ]
+
+    def cards_held(self) -> list[FleetGpu]:
+        """Return the GPUs; what no pod holds does nothing."""
+        for index, at in self.free:
+            self.held[index][at] = replace(self.held[index][at], owner=None, work=None)
+        return [replace(card, instances=tuple(self.held[card.index])) for card in self.cards]
+
+
+def _with(instance: Instance, doing: Instance) -> Instance:
     return replace(instance, work=doing.work, owner=doing.owner, state=doing.state)
 
 
-def _index_of(instances: Sequence[Instance], profile: str, start: int | None) -> int | None:
-    for at, each in enumerate(instances):
-        if (each.profile, each.start) == (profile, start):
-            return at
-    return None
-
-
-def _deal(
-    merging: Merging,
-    node: str,
-    held: dict[int, list[Instance]],
-    free: set[tuple[int, int]],
-    profile: str,
-    doing: Sequence[Instance],
-    pods: Sequence[PodFacts],
-    cards: Sequence[FleetGpu],
-    names: Collection[str],
-) -> None:
-    if profile == WHOLE:
-        for card in cards:
-            if card.mode is Mode.WHOLE and not held[card.index]:
-                held[card.index].append(Instance(WHOLE))
-                free.add((card.index, 0))
-    own = sorted((index, at) for index, at in free if held[index][at].profile in names)
-    # some may hold what is on GPUs on which nothing is planned
-    fixed = [each for c in cards if c.mode is Mode.FIXED for each in c.instances]
-    more = sum(each.profile in names for each in fixed)
-    if len(own) + more < len(doing):
-        where = next(pod.where for pod in pods if profile in pod.profiles)
-        raise fault_at(
-            where,
-            f"{len(doing)} pods of node {node!r} hold {profile}, but it has {len(own)} of these",
-            "sources of one time, and a device plug-in that has looked since the GPUs were cut",
-        )
-    kinds = {(each.work, each.is_ours) for each in doing}
-    places = len(own) + more
-    is_guess = bool(own) and places > 1 and (places > len(doing) or len(kinds) > 1)
-    if is_guess:
-        merging.warnings.append(
-            f"{node}: which of its {len(own)} x {profile} serve what is not known, since the "
-            "device plug-in does not tell"
-        )
-    before = len(doing)
-    for number, (index, at) in enumerate(own):
-        given = doing[number] if number < before else Instance("")
-        held[index][at] = replace(_give(held[index][at], given), is_guessed=is_guess)
-        free.discard((index, at))
-    # A whole GPU that nobody holds is empty; that another's pod may hold it is not forgotten.
-    may_be_anothers = is_guess and not all(each.is_ours for each in doing)
-    for card in cards:
-        held[card.index] = [
-            each
-            for each in held[card.index]
-            if each.profile != WHOLE
-            or each.work
-            or each.owner
-            or (profile == WHOLE and may_be_anothers)
-        ]
+def _resources(told: Sequence[NodeFacts]) -> set[str]:
+    """Return the profiles of which a device plug-in has some under their own names."""
+    every = (each.capacity or each.allocatable or {} for each in told)
+    return {name for counts in every for name, count in counts.items() if count}
 
 
 def _called(cards: Sequence[FleetGpu], profile: str) -> set[str]:
     """Return the names under which a node's GPUs know a profile."""
-    names = {profile}
-    for card in cards:
-        for each in card.gpu.profiles:
-            if profile in (each.name, *each.other_names):
-                names.add(each.name)
-    return names
+    every = (each for card in cards for each in card.gpu.profiles)
+    return {profile, *(p.name for p in every if profile in (p.name, *p.other_names))}
 
 
 def _advertised_as(cards: Sequence[FleetGpu], profile: str, resources: Collection[str]) -> set[str]:
@@ -233,17 +242,15 @@ def _advertised_as(cards: Sequence[FleetGpu], profile: str, resources: Collectio
 
 
 def compare_allocatable(
-    merging: Merging,
-    node: str,
-    cards: Sequence[FleetGpu],
-    told: Sequence[NodeFacts],
-    resources: Collection[str],
+    context: MergeContext, node: str, cards: Sequence[FleetGpu], told: Sequence[NodeFacts]
 ) -> None:
     """Compare what the cluster can give away with what the GPUs hold; less is no contradiction."""
     found = Counter({WHOLE: sum(not card.is_cut for card in cards)})
     for card in cards:
         if card.is_cut:
             found.update(i.profile for i in card.instances if i.is_whole)
+    is_unclear = any(card.mode is Mode.FIXED and not card.is_cut for card in cards)
+    resources = _resources(told)
     for facts in told:
         given, capacity = facts.allocatable or {}, facts.capacity or {}
         # A device plug-in that gives anything away is to give away all; claims are told of apart.
@@ -255,8 +262,8 @@ def compare_allocatable(
                 continue
             done |= names
             here, count = sum(found[name] for name in names), given.get(profile, 0)
-            most, what = max(here, capacity.get(profile, 0)), resource_of(profile)
-            if count > here and any(c.mode is Mode.FIXED and not c.is_cut for c in cards):
+            most, what = max(here, capacity.get(profile, 0)), describe_profile(profile)
+            if count > here and is_unclear:
                 continue  # on a GPU of which nobody knows what it holds
             if count > here and profile != WHOLE:
                 raise FileError(
@@ -269,13 +276,13 @@ def compare_allocatable(
             if count > here or (most and not here):
                 are_all = facts.labels.get("nvidia.com/gpu.count") == str(len(cards))
                 unless = "" if are_all else " (unless it has GPUs that no source tells of)"
-                merging.warnings.append(
+                context.warnings.append(
                     f"{node}: {most - here} x {what} that are counted are stale{unless}: its GPUs "
                     "do not hold them; restart its device plug-in, or pods may be sent to what is "
                     "not there"
                 )
             elif most > count:
-                merging.warnings.append(
+                context.warnings.append(
                     f"{node}: {most - count} of its {most} x {what} cannot be given away: out of "
                     "order, or not registered since they were made; the log of its device plug-in "
                     "says which"

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from .arriving import Impossible
 from .checking import check_transition, lowest_capacity
+from .document import read_transition, transition_from_json, transition_to_json, write_transition
 from .durations import Durations, Schedule, read_durations, schedule
 from .exchange_and_compact import exchange_and_compact
-from .files import read_transition, transition_from_json, transition_to_json, write_transition
 from .floors import floors_of
 from .model import (
     Action,

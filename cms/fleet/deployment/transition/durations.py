@@ -11,11 +11,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
 from fractions import Fraction
 from math import ceil
+from typing import Any, cast
+
+from pydantic import create_model
 
 from ....errors import InvalidOption
+from ....files import fields as f
+from ....files import model as m
 from ....files.source import StrPath, read_source
-from ....files.yaml_text import read_yaml_or_json
 from ....values.numbers import exact
+from ...hardware.yaml_text import read_yaml_or_json
 from ...serving.operating_point import COLD_START
 from ..instance import Instance, Mode
 from ..model import Deployment
@@ -95,6 +100,13 @@ class Durations:
         return exact(own, f"{COLD_START} of {instance.work.point}", error=InvalidOption)
 
 
+#: Any of the durations, in seconds.
+_DurationsPart: Any = create_model(
+    "_DurationsPart", __base__=m.Part,
+    **cast("Any", {each.name: (f.Exact, f.left_out()) for each in fields(Durations)}),
+)  # fmt: skip
+
+
 def read_durations(path: StrPath) -> Durations:
     """Read durations from a JSON or YAML file: an object of those of :class:`Durations`.
 
@@ -108,10 +120,9 @@ def read_durations(path: StrPath) -> Durations:
     FileError
         If it is no such object.
     """
-    (node,) = read_yaml_or_json(read_source(path, holds="durations"), holds="durations")
-    known = [each.name for each in fields(Durations)]
-    given = {name: entry.number() for name, entry in node.object((), optional=known).items()}
-    return Durations(**given)
+    (document,) = read_yaml_or_json(read_source(path, holds="durations"), holds="durations")
+    given = m.build(_DurationsPart, document)
+    return Durations(**{key: getattr(given, key) for key in given.model_fields_set})
 
 
 @dataclass(frozen=True)

@@ -6,21 +6,12 @@ numpy alone, from a file of plain numbers.
 
 from __future__ import annotations
 
-from .evaluation import Report, SplitReport, evaluate
 from .files import read_predictor, write_predictor
 from .predictor import Prediction, Predictor
-from .training import MODELS, train_predictor
+from .training import MODELS, Report, SplitReport, evaluate, train_predictor
 from .weights import PredictedWeights
 
 __all__ = [
-    "MODELS",
-    "train_predictor",
-    "Predictor",
-    "Prediction",
-    "PredictedWeights",
-    "evaluate",
-    "Report",
-    "SplitReport",
-    "read_predictor",
-    "write_predictor",
-]
+    "MODELS", "train_predictor", "Predictor", "Prediction", "PredictedWeights",
+    "evaluate", "Report", "SplitReport", "read_predictor", "write_predictor",
+]  # fmt: skip

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -13,11 +13,10 @@ from ..profiles import Profiles
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from ..profiles import Value
-
 SIDES = ("online", "offline")
 #: A column whose values are all positive and this many times apart counts by its logarithm.
 _WIDE = 10
+_Value: TypeAlias = "float | str | None"
 
 
 class Place(NamedTuple):
@@ -30,42 +29,21 @@ class Place(NamedTuple):
 
 
 class Feature(NamedTuple):
-    """A number made of one column of one side's profile, or of the pair's device or share.
+    """A number made of one column of one side's profile, or of the pair's device or share."""
 
-    Attributes
-    ----------
-    side : str
-        ``online``, ``offline``, or ``pair`` for device and share.
-    column : str
-    kind : str
-        ``number``, ``log`` (its natural logarithm), ``missing`` (1 where nothing is known), or
-        ``is`` (1 where it is ``word``).
-    word : str
-    mean, scale : float
-        A number x becomes (x - mean) / scale; one that is missing becomes 0.
-    """
-
-    side: str
+    side: str  #: ``online``, ``offline``, or ``pair`` for device and share
     column: str
+    #: ``number``, ``log`` (its natural logarithm), ``missing`` (1 where nothing is known), or
+    #: ``is`` (1 where it is ``word``)
     kind: str
     word: str
+    #: A number x becomes (x - mean) / scale; one that is missing becomes 0.
     mean: float
     scale: float
 
 
 def features_of(places: Sequence[Place], profiles: Profiles) -> tuple[Feature, ...]:
-    """Choose features by what differs among places.
-
-    Without any profile of a side's models their names stand for them.
-
-    Examples
-    --------
-    >>> from fractions import Fraction
-    >>> profiles = Profiles({(m, ""): {"batch": Fraction(b)} for m, b in (("a", 1), ("b", 64))})
-    >>> chosen = features_of([Place("a", "b", "a30", 50), Place("b", "a", "a30", 50)], profiles)
-    >>> [(feature.side, feature.column, feature.kind) for feature in chosen]
-    [('online', 'batch', 'log'), ('offline', 'batch', 'log')]
-    """
+    """Choose features by what differs; without any profile, names stand for the models."""
     found: list[Feature] = []
     for side in SIDES:
         for column in profiles.numbers:
@@ -77,13 +55,12 @@ def features_of(places: Sequence[Place], profiles: Profiles) -> tuple[Feature, .
 
 
 def encoded(
-    places: Sequence[Place], features: Iterable[Feature], profiles: Profiles
+    places: Sequence[Place], features: Sequence[Feature], profiles: Profiles
 ) -> NDArray[np.float64]:
     """Return the features' values, shape (places, features)."""
-    columns: dict[tuple[str, str], list[float | str | None]] = {}
-    chosen = tuple(features)
-    table = np.zeros((len(places), len(chosen)))
-    for at, feature in enumerate(chosen):
+    columns: dict[tuple[str, str], list[_Value]] = {}
+    table = np.zeros((len(places), len(features)))
+    for at, feature in enumerate(features):
         key = feature.side, feature.column
         if key not in columns:
             columns[key] = [_value(place, *key, profiles) for place in places]
@@ -91,7 +68,7 @@ def encoded(
     return table
 
 
-def _as_number(value: float | str | None, feature: Feature) -> float:
+def _as_number(value: _Value, feature: Feature) -> float:
     if feature.kind == "is":
         return float(value == feature.word)
     known = isinstance(value, float) and (feature.kind != "log" or value > 0)
@@ -104,20 +81,18 @@ def _as_number(value: float | str | None, feature: Feature) -> float:
     return (number - feature.mean) / feature.scale
 
 
-def _value(place: Place, side: str, column: str, profiles: Profiles) -> float | str | None:
+def _value(place: Place, side: str, column: str, profiles: Profiles) -> _Value:
     if side == "pair":
         return place.device if column == "device" else float(place.share)
     model = place.online_model if side == "online" else place.offline_model
-    row = profiles.of(model, place.device)
-    value: Value = (row or {}).get(column)
+    value = (profiles.of(model, place.device) or {}).get(column)
     if value is None and not profiles.numbers and not profiles.words and column == "model":
         return model
     return value if value is None or isinstance(value, str) else float(value)
 
 
-def _number(side: str, column: str, values: Iterable[float | str | None]) -> list[Feature]:
-    listed = list(values)
-    numbers = [value for value in listed if isinstance(value, float)]
+def _number(side: str, column: str, values: Sequence[_Value]) -> list[Feature]:
+    numbers = [value for value in values if isinstance(value, float)]
     found = []
     if len(set(numbers)) > 1:
         wide = min(numbers) > 0 and max(numbers) >= _WIDE * min(numbers)
@@ -125,12 +100,12 @@ def _number(side: str, column: str, values: Iterable[float | str | None]) -> lis
         mean = math.fsum(used) / len(used)
         scale = math.sqrt(math.fsum((x - mean) ** 2 for x in used) / len(used))
         found.append(Feature(side, column, "log" if wide else "number", "", mean, scale or 1.0))
-    if 0 < len(numbers) < len(listed):
+    if 0 < len(numbers) < len(values):
         found.append(Feature(side, column, "missing", "", 0.0, 1.0))
     return found
 
 
-def _words(side: str, column: str, values: Iterable[float | str | None]) -> list[Feature]:
+def _words(side: str, column: str, values: Sequence[_Value]) -> list[Feature]:
     words = sorted({value for value in values if isinstance(value, str)})
     if len(words) < 2:
         return []

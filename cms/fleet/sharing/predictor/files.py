@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 
 import numpy as np
+from pydantic import Field
 
-from ....files.documents import check_head, head, number_to_json, read_document, write_document
-from ....files.node import Node
+from ....files import fields as f
+from ....files import model as m
+from ....files.documents import number_to_json, parse_document, write_document
+from ....files.parsed import Parsed
 from ....files.source import StrPath
 from ..profiles import Profiles
 from .features import SIDES, Feature
@@ -20,15 +23,244 @@ from .training import MODELS
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from ..profiles import Value
+    from ..profiles import Value as ProfileValue
 
 PREDICTOR = "cms-predictor"
-_FIELDS = (
-    *("format", "schema", "model", "seed", "level", "online", "offline", "devices", "shares"),
-    *("throughput_widths", "speed_widths", "features", "profiles", "throughput", "speed"),
-)
-_ARRAYS = ("feature", "threshold", "left", "right", "value")
-_KINDS = ("number", "log", "missing", "is")
+_ModelName = Annotated[str, f.name("model")]
+
+
+def _read_float(value: Any) -> float:
+    try:
+        return float(f.read_any_number(value))
+    except OverflowError:
+        raise f.refusal("a number that fits into 64 bits") from None
+
+
+def _read_part_of_one(value: Any) -> float:
+    if not 0 <= (found := _read_float(value)) <= 1:
+        raise f.refusal("a number from 0 to 1")
+    return found
+
+
+def _read_plain_float(value: Any) -> float:
+    if isinstance(value, str):
+        raise f.refusal("a number")
+    return _read_float(value)
+
+
+_Float = Annotated[float, f.Value(_read_float, type="number")]
+_PlainFloat = Annotated[float, f.Value(_read_plain_float, type="number")]
+_PartOfOne = Annotated[float, f.Value(_read_part_of_one, type="number", minimum=0, maximum=1)]
+_Index = Annotated[int, f.whole(-1)]
+
+
+class _WidthsPart(m.Part):
+    MAKES: ClassVar[Any] = Widths
+    pair: _PartOfOne
+    victim: _PartOfOne
+    aggressor: _PartOfOne
+
+
+class _FeaturePart(m.Part):
+    side: f.Text
+    column: f.Text
+    kind: Literal["number", "log", "missing", "is"]
+    word: f.Text
+    mean: _Float
+    scale: _Float
+
+    def build(self) -> Feature:
+        """Build the feature."""
+        f.refuse_unknown(self.side, "side", (*SIDES, "pair"), "side")
+        if self.scale <= 0:
+            raise f.refusal("a number > 0", "scale")
+        return Feature(**dict(self))
+
+
+def _read_value(value: Any) -> ProfileValue:
+    if value is None or isinstance(value, str):
+        return value
+    if isinstance(value, list):
+        if len(value) != 1:
+            raise f.refusal("1 entries", what=f"{{}} has {len(value)} entries")
+        number: Fraction = f.read_any_number(value[0])
+        return number
+    return Fraction(f.whole(None).read(value))
+
+
+def _write_value(value: ProfileValue) -> Any:
+    # A word could look like a number: numbers are JSON numbers, or fractions in a list.
+    if value is None or isinstance(value, str):
+        return value
+    exact = number_to_json(value)
+    return exact if isinstance(exact, int) else [exact]
+
+
+class _ProfilePart(m.Part):
+    model: _ModelName
+    device: f.Text
+    row: dict[str, Annotated[Any, f.Value(_read_value, _write_value)]] = Field(alias="is")
+
+
+class _TreePart(m.Part):
+    feature: tuple[_Index, ...]
+    threshold: tuple[_PlainFloat, ...]
+    left: tuple[_Index, ...]
+    right: tuple[_Index, ...]
+    value: tuple[_PlainFloat, ...]
+
+    def arrays(self, inputs: int) -> dict[str, NDArray[Any]]:
+        """Return the columns; children stand behind their parents, so that every walk ends."""
+        n = len(self.feature)
+        if not n:
+            raise f.refusal("at least one node", "feature")
+        ends = {"feature": inputs, "left": n, "right": n}
+        for key, column in self:
+            if len(column) != n:
+                raise f.refusal(f"{n} entries", key, what=f"{{}} has {len(column)} entries")
+            if key in ends and max(column) >= ends[key]:
+                raise f.refusal(f"whole numbers from -1 to {ends[key] - 1}", key)
+        found = {key: np.array(value) for key, value in self}
+        left, right, leaves = found["left"], found["right"], found["left"] == LEAF
+        ordered = (left > np.arange(n)) & (right > np.arange(n))
+        if ((right == LEAF) != leaves).any() or not (leaves | ordered).all():
+            expected = "both children behind their node, or -1 for both"
+            raise f.refusal(expected, "left", what="{} and its right are no tree")
+        if (found["feature"][~leaves] == LEAF).any():
+            raise f.refusal("a feature", "feature", what="{} has -1 at a node with children")
+        return found
+
+
+class _TreesPart(m.Part):
+    start: _Float
+    trees: tuple[_TreePart, ...]
+
+    def model(self, inputs: int) -> Trees:
+        """Build the trees, one behind the other."""
+        roots, size = [], 0
+        columns: dict[str, list[NDArray[Any]]] = {
+            key: [np.empty(0, dtype=np.float64 if key in ("threshold", "value") else np.int64)]
+            for key in _TreePart.model_fields
+        }
+        for index, tree in enumerate(self.trees):
+            with f.blaming("trees", index):
+                arrays = tree.arrays(inputs)
+            roots.append(size)
+            for key, column in arrays.items():
+                if key in ("left", "right"):
+                    column = np.where(column == LEAF, LEAF, column + size)
+                columns[key].append(column)
+            size += len(tree.feature)
+        joined = {key: np.concatenate(parts) for key, parts in columns.items()}
+        return Trees(self.start, np.array(roots, dtype=np.int64), **joined)
+
+    @classmethod
+    def from_object(cls, value: Trees, **other: Any) -> Self:
+        """Describe trees."""
+        ends = [*value.roots[1:].tolist(), len(value.left)]
+        trees = []
+        for first, end in zip(value.roots.tolist(), ends, strict=True):
+            columns = {key: getattr(value, key)[first:end] for key in _TreePart.model_fields}
+            for side in ("left", "right"):
+                child = columns[side]
+                columns[side] = np.where(child == LEAF, LEAF, child - first)
+            trees.append(_TreePart.from_fields(**{k: v.tolist() for k, v in columns.items()}))
+        return cls.from_fields(start=value.start, trees=trees)
+
+
+class _LayerPart(m.Part):
+    matrix: tuple[tuple[_PlainFloat, ...], ...]
+    added: tuple[_PlainFloat, ...]
+
+
+class _LayersPart(m.Part):
+    layers: tuple[_LayerPart, ...]
+
+    def model(self, inputs: int) -> Layers:
+        """Build the layers; the last has one output."""
+        if not self.layers:
+            raise f.refusal("at least one layer", "layers")
+        width, matrices = inputs, []
+        for index, layer in enumerate(self.layers):
+            outputs = 1 if index == len(self.layers) - 1 else len(layer.added)
+            shape: list[tuple[Any, int, tuple[str | int, ...]]]
+            shape = [(layer.matrix, width, ("matrix",)), (layer.added, outputs, ("added",))]
+            shape += [(row, outputs, ("matrix", at)) for at, row in enumerate(layer.matrix)]
+            for values, length, at in shape:
+                if len(values) != length:
+                    what = f"{{}} has {len(values)} entries"
+                    raise f.refusal(f"{length} entries", "layers", index, *at, what=what)
+            matrices.append(np.array(layer.matrix).reshape(width, outputs))
+            width = outputs
+        return Layers(tuple(matrices), tuple(np.array(layer.added) for layer in self.layers))
+
+    @classmethod
+    def from_object(cls, value: Layers, **other: Any) -> Self:
+        """Describe layers."""
+        layers = [
+            _LayerPart.from_fields(matrix=tuple(map(tuple, matrix.tolist())), added=added.tolist())
+            for matrix, added in zip(value.matrices, value.added, strict=True)
+        ]
+        return cls.from_fields(layers=layers)
+
+
+def _read_model(value: Any) -> Any:
+    layers = isinstance(value, dict) and "layers" in value
+    return m.read_part(_LayersPart if layers else _TreesPart, value)
+
+
+def _write_model(model: Model) -> dict[str, Any]:
+    part: type[m.Part] = _LayersPart if isinstance(model, Layers) else _TreesPart
+    return part.from_object(model).to_json()
+
+
+_Model = Annotated[Any, f.Value(_read_model, _write_model, (_TreesPart, _LayersPart))]
+
+
+class PredictorDocument(m.Document):
+    """A predictor."""
+
+    KIND: ClassVar[str] = PREDICTOR
+    model: f.Text
+    seed: f.Count
+    level: _PartOfOne
+    online: tuple[_ModelName, ...]
+    offline: tuple[_ModelName, ...]
+    devices: tuple[Annotated[str, f.name("device")], ...]
+    shares: tuple[f.AtLeastOne, f.AtLeastOne]
+    throughput_widths: Annotated[Widths, m.Built(_WidthsPart)]
+    speed_widths: Annotated[Widths, m.Built(_WidthsPart)]
+    features: tuple[Annotated[Feature, m.Built(_FeaturePart)], ...]
+    profiles: tuple[_ProfilePart, ...]
+    throughput: _Model
+    speed: _Model
+
+    def build(self) -> Predictor:
+        """Build the predictor."""
+        f.refuse_unknown(self.model, "model", MODELS, "model")
+        told, rows = dict(self), {}
+        for index, part in enumerate(self.profiles):
+            if (key := (part.model, part.device)) in rows:
+                what = "{} is about a model and device that are there already"
+                raise f.refusal(None, "profiles", index, what=what)
+            rows[key] = part.row
+        for side in ("throughput", "speed"):
+            with f.blaming(side):
+                told[side] = told[side].model(len(self.features))
+        with f.blaming("profiles"):
+            told["profiles"] = Profiles(rows)
+        return Predictor(kind=told.pop("model"), **told)
+
+    @classmethod
+    def from_object(cls, value: Predictor, **other: Any) -> Self:
+        """Describe a predictor."""
+        own = cls.model_fields.keys() - {"model", "profiles"}
+        profiles = [
+            _ProfilePart.from_fields(model=model, device=device, row=dict(row))
+            for (model, device), row in value.profiles.of_all().items()
+        ]
+        told = {key: getattr(value, key) for key in own}
+        return cls.from_fields(model=value.kind, profiles=profiles, **told)
 
 
 def write_predictor(predictor: Predictor, path: StrPath) -> None:
@@ -61,7 +293,7 @@ def read_predictor(path: StrPath) -> Predictor:
     FileError
         ``file:line:column: what, expected what; fix``, for whatever is wrong with the file.
     """
-    return predictor_from_json(read_document(path, PREDICTOR))
+    return predictor_from_json(parse_document(path))
 
 
 def predictor_to_json(predictor: Predictor) -> dict[str, Any]:
@@ -81,205 +313,21 @@ def predictor_to_json(predictor: Predictor) -> dict[str, Any]:
     >>> again.throughput_widths == predictor.throughput_widths
     True
     """
-    return {
-        **head(PREDICTOR),
-        "model": predictor.kind,
-        "seed": predictor.seed,
-        "level": predictor.level,
-        "online": list(predictor.online),
-        "offline": list(predictor.offline),
-        "devices": list(predictor.devices),
-        "shares": list(predictor.shares),
-        "throughput_widths": predictor.throughput_widths._asdict(),
-        "speed_widths": predictor.speed_widths._asdict(),
-        "features": [feature._asdict() for feature in predictor.features],
-        "profiles": [
-            {"model": model, "device": device, "is": {c: _shown(v) for c, v in row.items()}}
-            for (model, device), row in predictor.profiles.of_all().items()
-        ],
-        "throughput": _model_to_json(predictor.throughput),
-        "speed": _model_to_json(predictor.speed),
-    }
+    return PredictorDocument.from_object(predictor).to_json()
 
 
-def predictor_from_json(document: Node | Mapping[str, Any]) -> Predictor:
+def predictor_from_json(document: Parsed | Mapping[str, Any]) -> Predictor:
     """Turn a parsed document into a predictor.
 
     Parameters
     ----------
-    document : Node or Mapping
-        With a node, errors have the line and column of the file it was read from.
+    document : Parsed or Mapping
+        Of a parsed one, errors have the line and column of the file it was read from.
 
     Raises
     ------
     FileError
         Naming the value at fault.
     """
-    node = document if isinstance(document, Node) else Node(document)
-    check_head(node, PREDICTOR)
-    fields = node.object(_FIELDS)
-    features = tuple(_feature(entry) for entry in fields["features"].array())
-    least, largest = (share.integer(minimum=1) for share in fields["shares"].array(2))
-    return Predictor(
-        kind=fields["model"].one_of(MODELS),
-        seed=fields["seed"].integer(),
-        level=_part(fields["level"]),
-        features=features,
-        throughput=_model(fields["throughput"], len(features)),
-        speed=_model(fields["speed"], len(features)),
-        throughput_widths=_widths(fields["throughput_widths"]),
-        speed_widths=_widths(fields["speed_widths"]),
-        profiles=_profiles(fields["profiles"]),
-        online=tuple(each.name("model") for each in fields["online"].array()),
-        offline=tuple(each.name("model") for each in fields["offline"].array()),
-        devices=tuple(each.name("device") for each in fields["devices"].array()),
-        shares=(least, largest),
-    )
-
-
-def _shown(value: Value) -> Any:
-    # A word could look like a number: numbers are JSON numbers, or fractions in a list.
-    if value is None or isinstance(value, str):
-        return value
-    exact = number_to_json(value)
-    return exact if isinstance(exact, int) else [exact]
-
-
-def _profiles(node: Node) -> Profiles:
-    rows: dict[tuple[str, str], dict[str, Value]] = {}
-    for entry in node.array():
-        parts = entry.object(("model", "device", "is"))
-        key = parts["model"].name("model"), parts["device"].text()
-        if key in rows:
-            raise entry.error(f"{entry.label} is about a model and device that are there already")
-        rows[key] = {column: _value(value) for column, value in parts["is"].entries()}
-    return node.build(Profiles, rows)
-
-
-def _value(node: Node) -> Value:
-    if node.value is None or isinstance(node.value, str):
-        return node.or_null(Node.text)
-    if isinstance(node.value, list):
-        (one,) = node.array(1)
-        return one.number(None)
-    return Fraction(node.integer(None))
-
-
-def _feature(entry: Node) -> Feature:
-    parts = entry.object(Feature._fields)
-    scale = _float(parts["scale"])
-    if scale <= 0:
-        raise parts["scale"].wrong("a number > 0")
-    return Feature(
-        parts["side"].one_of((*SIDES, "pair")), parts["column"].text(),
-        parts["kind"].one_of(_KINDS), parts["word"].text(), _float(parts["mean"]), scale,
-    )  # fmt: skip
-
-
-def _widths(node: Node) -> Widths:
-    parts = node.object(Widths._fields)
-    return Widths(*(_part(parts[name]) for name in Widths._fields))
-
-
-def _float(node: Node) -> float:
-    try:
-        return float(node.number(None))
-    except OverflowError:
-        raise node.wrong("a number that fits into 64 bits") from None
-
-
-def _part(node: Node) -> float:
-    found = _float(node)
-    if not 0 <= found <= 1:
-        raise node.wrong("a number from 0 to 1")
+    found: Predictor = m.build(PredictorDocument, document)
     return found
-
-
-def _model_to_json(model: Model) -> dict[str, Any]:
-    if isinstance(model, Layers):
-        layers = zip(model.matrices, model.added, strict=True)
-        return {"layers": [{"matrix": m.tolist(), "added": a.tolist()} for m, a in layers]}
-    ends = [*model.roots[1:].tolist(), len(model.left)]
-    trees = []
-    for first, end in zip(model.roots.tolist(), ends, strict=True):
-        part = slice(first, end)
-        tree: dict[str, Any] = {name: getattr(model, name)[part].tolist() for name in _ARRAYS}
-        for side in ("left", "right"):
-            tree[side] = [child if child == LEAF else child - first for child in tree[side]]
-        trees.append(tree)
-    return {"start": model.start, "trees": trees}
-
-
-def _model(node: Node, inputs: int) -> Model:
-    if isinstance(node.value, dict) and "layers" in node.value:
-        return _layers(node.object(("layers",))["layers"], inputs)
-    parts = node.object(("start", "trees"))
-    roots, size = [], 0
-    columns: dict[str, list[NDArray[Any]]] = {name: [] for name in _ARRAYS}
-    for entry in parts["trees"].array():
-        tree = entry.object(_ARRAYS)
-        n = len(list(tree["feature"].array()))
-        if not n:
-            raise tree["feature"].wrong("at least one node")
-        roots.append(size)
-        for name in ("threshold", "value"):
-            columns[name].append(_numbers(tree[name], n))
-        feature = _whole(tree["feature"], n, inputs)
-        left, right = (_whole(tree[side], n, n) for side in ("left", "right"))
-        leaves = left == LEAF
-        # Children stand behind their parents, so that every walk ends.
-        ordered = (left > np.arange(n)) & (right > np.arange(n))
-        if ((right == LEAF) != leaves).any() or not (leaves | ordered).all():
-            raise tree["left"].error(
-                f"{tree['left'].label} and its right are no tree",
-                expected="both children behind their node, or -1 for both",
-            )
-        if (feature[~leaves] == LEAF).any():
-            raise tree["feature"].error(
-                f"{tree['feature'].label} has -1 at a node with children", expected="a feature"
-            )
-        columns["feature"].append(feature)
-        for side, children in (("left", left), ("right", right)):
-            columns[side].append(np.where(children == LEAF, LEAF, children + size))
-        size += n
-
-    def joined(name: str) -> NDArray[Any]:
-        empty = np.empty(0, dtype=np.float64 if name in ("threshold", "value") else np.int64)
-        return np.concatenate([*columns[name], empty])
-
-    return Trees(_float(parts["start"]), np.array(roots, dtype=np.int64), *map(joined, _ARRAYS))
-
-
-def _layers(node: Node, inputs: int) -> Layers:
-    matrices, added = [], []
-    width = inputs
-    entries = list(node.array())
-    for at, entry in enumerate(entries):
-        parts = entry.object(("matrix", "added"))
-        outputs = 1 if at == len(entries) - 1 else len(list(parts["added"].array()))
-        rows = [_numbers(row, outputs) for row in parts["matrix"].array(width)]
-        matrices.append(np.array(rows).reshape(width, outputs))
-        added.append(_numbers(parts["added"], outputs))
-        width = outputs
-    if not entries:
-        raise node.wrong("at least one layer")
-    return Layers(tuple(matrices), tuple(added))
-
-
-def _numbers(node: Node, length: int) -> NDArray[np.float64]:
-    values: Sequence[Any] = [each.value for each in node.array(length)]
-    if all(type(value) in (int, float, Fraction) for value in values):
-        try:
-            found = np.array([float(value) for value in values])
-        except OverflowError:
-            raise node.wrong("numbers that fit into 64 bits") from None
-        if np.isfinite(found).all():
-            return found
-    raise node.wrong("numbers")
-
-
-def _whole(node: Node, length: int, end: int) -> NDArray[np.int64]:
-    values: Sequence[Any] = [each.value for each in node.array(length)]
-    if all(type(value) is int and LEAF <= value < end for value in values):
-        return np.array(values, dtype=np.int64)
-    raise node.wrong(f"whole numbers from -1 to {end - 1}")

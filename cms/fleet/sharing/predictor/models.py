@@ -1,11 +1,16 @@
-"""Models as plain numbers: what they predict is computed here, by numpy alone."""
+"""Models as plain numbers: how they are fitted, and what they predict, by numpy alone."""
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
+
+from ....errors import UnsupportedProblem
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -18,27 +23,14 @@ _AT_ONCE = 2**22
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Layers:
-    """Matrices one after the other, with max(0, x) between them; one is a linear model.
+    """Matrices one after the other, with max(0, x) between them; one is a linear model."""
 
-    Parameters
-    ----------
-    matrices : tuple of numpy.ndarray, shapes (inputs, outputs)
-        The last has one output. Without inputs the model is a constant.
-    added : tuple of numpy.ndarray, shapes (outputs,)
-    """
-
+    #: The last has one output. Without inputs the model is a constant.
     matrices: tuple[NDArray[np.float64], ...]
     added: tuple[NDArray[np.float64], ...]
 
     def predict(self, features: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return a number for each row.
-
-        Examples
-        --------
-        >>> model = Layers((np.array([[2.0], [1.0]]),), (np.array([0.5]),))
-        >>> model.predict(np.array([[1.0, 3.0]]))
-        array([5.5])
-        """
+        """Return a number for each row."""
         found = features
         last = len(self.matrices) - 1
         for at, (matrix, added) in enumerate(zip(self.matrices, self.added, strict=True)):
@@ -51,21 +43,11 @@ class Layers:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Trees:
-    """A sum of decision trees, their nodes one after the other.
+    """A sum of decision trees, their nodes one after the other."""
 
-    Parameters
-    ----------
-    start : float
-        What the trees' values are added to.
-    roots : numpy.ndarray of int
-        The first node of each tree.
-    feature, left, right : numpy.ndarray of int
-        At a node, a row whose feature is at most the threshold goes left; -1 at leaves.
-    threshold, value : numpy.ndarray of float
-    """
-
-    start: float
-    roots: NDArray[np.int64]
+    start: float  #: What the trees' values are added to
+    roots: NDArray[np.int64]  #: The first node of each tree
+    #: At a node, a row whose feature is at most the threshold goes left; -1 at leaves.
     feature: NDArray[np.int64]
     threshold: NDArray[np.float64]
     left: NDArray[np.int64]
@@ -73,19 +55,7 @@ class Trees:
     value: NDArray[np.float64]
 
     def predict(self, features: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return a number for each row.
-
-        Examples
-        --------
-        >>> stump = Trees(
-        ...     0.5,
-        ...     *(np.array(x) for x in ([0], [0, -1, -1], [1.5, 0, 0], [1, -1, -1])),
-        ...     np.array([2, -1, -1]),
-        ...     np.array([0, 0.25, -0.25]),
-        ... )
-        >>> stump.predict(np.array([[1.0], [2.0]]))
-        array([0.75, 0.25])
-        """
+        """Return a number for each row."""
         step = max(1, _AT_ONCE // max(1, len(self.roots)))
         # As they were grown: features are rounded to 32 bits, thresholds are not.
         rows = features.astype(np.float32)
@@ -95,10 +65,7 @@ class Trees:
     def _walk(self, rows: NDArray[np.float32]) -> NDArray[np.float64]:
         nodes = np.repeat(self.roots[None, :], len(rows), axis=0)
         at = np.arange(len(rows))[:, None]
-        while True:
-            inner = self.left[nodes] != LEAF
-            if not inner.any():
-                break
+        while (inner := self.left[nodes] != LEAF).any():
             goes_left = rows[at, np.maximum(self.feature[nodes], 0)] <= self.threshold[nodes]
             children = np.where(goes_left, self.left[nodes], self.right[nodes])
             nodes = np.where(inner, children, nodes)
@@ -109,14 +76,92 @@ class Trees:
 
 
 Model: TypeAlias = Layers | Trees
+if TYPE_CHECKING:
+    Fit: TypeAlias = Callable[[NDArray[np.float64], NDArray[np.float64], int], Model]
+
+_RIDGE = 1.0
+_TREES = {
+    "n_estimators": 200, "max_depth": 6, "learning_rate": 0.1, "subsample": 0.5,
+    "max_features": 0.3,
+}  # fmt: skip
+_HIDDEN = (64, 64)
+_ROUNDS = 300
 
 
-def constant(value: float, inputs: int) -> Layers:
-    """Return the model that says the same of all.
+def _needed(module: str, kind: str) -> Any:
+    try:
+        return import_module(module)
+    except ImportError:
+        raise UnsupportedProblem(
+            f"model {kind!r} is trained by scikit-learn, which is not installed; expected the "
+            "extra: pip install '.[muxflow]', or the models mean and ridge"
+        ) from None
 
-    Examples
-    --------
-    >>> constant(0.5, 2).predict(np.zeros((2, 2)))
-    array([0.5, 0.5])
+
+def _mean(features: NDArray[np.float64], targets: NDArray[np.float64], seed: int) -> Model:
+    """Fit a constant: what every other model is held against."""
+    return Layers((np.zeros((features.shape[1], 1)),), (np.array([float(np.mean(targets))]),))
+
+
+def _ridge(features: NDArray[np.float64], targets: NDArray[np.float64], seed: int) -> Model:
+    """Fit a linear model by least squares, with the sum of squared coefficients as a penalty."""
+    middle, mean = features.mean(axis=0), targets.mean()
+    centred = features - middle
+    square = centred.T @ centred + _RIDGE * np.eye(features.shape[1])
+    slopes = np.linalg.solve(square, centred.T @ (targets - mean))
+    return Layers((slopes[:, None],), (np.array([mean - middle @ slopes]),))
+
+
+def _boosting(features: NDArray[np.float64], targets: NDArray[np.float64], seed: int) -> Model:
+    """Fit gradient boosted trees (J. Friedman 2001, 2002)."""
+    ensemble = _needed("sklearn.ensemble", "boosting")
+    fitted = ensemble.GradientBoostingRegressor(**_TREES, random_state=seed)
+    fitted.fit(features, targets)
+    trees = [tree.tree_ for tree in fitted.estimators_[:, 0]]
+    roots = np.cumsum([0, *(tree.node_count for tree in trees)])[:-1]
+    left, right = (
+        np.concatenate([
+            np.where(getattr(tree, side) == LEAF, LEAF, getattr(tree, side) + at)
+            for tree, at in zip(trees, roots, strict=True)
+        ]).astype(np.int64)
+        for side in ("children_left", "children_right")
+    )  # fmt: skip
+    inner = left != LEAF
+    feature, threshold = (
+        np.concatenate([getattr(tree, name) for tree in trees]) for name in ("feature", "threshold")
+    )
+    value = np.concatenate([tree.value[:, 0, 0] for tree in trees]) * fitted.learning_rate
+    return Trees(
+        float(fitted.init_.constant_[0, 0]), roots.astype(np.int64),
+        np.where(inner, feature, LEAF).astype(np.int64), np.where(inner, threshold, 0.0), left,
+        right, np.where(inner, 0.0, value),
+    )  # fmt: skip
+
+
+def _mlp(features: NDArray[np.float64], targets: NDArray[np.float64], seed: int) -> Model:
+    """Fit a network of two hidden layers of 64.
+
+    The choice of the preset ``muxflow-assumed``: what the paper uses is not known to us.
     """
-    return Layers((np.zeros((inputs, 1)),), (np.array([value]),))
+    network = _needed("sklearn.neural_network", "mlp")
+    with warnings.catch_warnings():
+        # It ends after so many rounds, whether the loss still falls or not.
+        warnings.simplefilter("ignore", _needed("sklearn.exceptions", "mlp").ConvergenceWarning)
+        fitted = network.MLPRegressor(
+            hidden_layer_sizes=_HIDDEN, random_state=seed, max_iter=_ROUNDS
+        )
+        fitted.fit(features, targets)
+    return Layers(tuple(fitted.coefs_), tuple(fitted.intercepts_))
+
+
+FITS: dict[str, Fit] = {"boosting": _boosting, "ridge": _ridge, "mean": _mean, "mlp": _mlp}
+
+
+def fitted(
+    kind: str, features: NDArray[np.float64], targets: NDArray[np.float64], seed: int
+) -> Model:
+    """Fit a model of a kind on one thread."""
+    if kind in ("boosting", "mlp"):
+        with _needed("threadpoolctl", kind).threadpool_limits(1):
+            return FITS[kind](features, targets, seed)
+    return FITS[kind](features, targets, seed)

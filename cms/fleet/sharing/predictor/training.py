@@ -1,9 +1,11 @@
-"""Training: measured pairs in, a predictor with honest intervals out."""
+"""Training: measured pairs in, a predictor with honest intervals out; and how good its kind is."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import TYPE_CHECKING
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from fractions import Fraction
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -12,25 +14,59 @@ from ....values.names import nearest
 from ....values.numbers import shown
 from ..profiles import Profiles
 from ..weights import MeasuredPair
-from .fitting import FITS
+from .features import Feature, Place, encoded, features_of
+from .models import FITS, Model, fitted
 from .predictor import Predictor, Widths
-from .residuals import (
-    CALIBRATION,
-    Samples,
-    fit_both,
-    half_width,
-    held_out_pairs,
-    samples_of,
-    unseen,
-)
 
 if TYPE_CHECKING:
+    from typing import TypeAlias
+
     from numpy.typing import NDArray
+
+    #: Which samples were held out, and the errors of throughputs and of speeds.
+    _Errors: TypeAlias = tuple[NDArray[np.bool_], NDArray[np.float64], NDArray[np.float64]]
+    #: Which samples were held out, their errors, and the half-width of their intervals.
+    _Tried: TypeAlias = tuple[NDArray[np.bool_], NDArray[np.float64], float]
 
 MODELS = tuple(FITS)
 #: How many of the measured values intervals should cover.
 LEVEL = 0.95
 _FEWEST = 20
+#: Of the pairs a predictor is trained with, one in so many is held out for its intervals.
+CALIBRATION = 5
+#: In at most so many folds models are held out on one side, and pairs are held out.
+_FOLDS, _PARTS = 8, 5
+
+
+class Samples(NamedTuple):
+    """Measurements as a model takes them."""
+
+    places: tuple[Place, ...]
+    #: The targets: offline throughput, and the inverse of the online slowdown, at most 1.
+    throughput: NDArray[np.float64]
+    speed: NDArray[np.float64]
+    profiles: Profiles
+
+    def taken(self, chosen: NDArray[np.bool_]) -> Samples:
+        """Return some of the samples."""
+        places = tuple(place for place, take in zip(self.places, chosen, strict=True) if take)
+        return Samples(places, self.throughput[chosen], self.speed[chosen], self.profiles)
+
+
+class Pairwise(NamedTuple):
+    """Both models, fitted on the same samples."""
+
+    features: tuple[Feature, ...]
+    throughput: Model
+    speed: Model
+
+    def errors(self, samples: Samples) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return what is predicted too high, of throughputs and of speeds."""
+        table = encoded(samples.places, self.features, samples.profiles)
+        return (
+            np.clip(self.throughput.predict(table), 0.0, 1.0) - samples.throughput,
+            np.clip(self.speed.predict(table), 0.0, 1.0) - samples.speed,
+        )
 
 
 def train_predictor(
@@ -47,70 +83,35 @@ def train_predictor(
     that were not measured at all the half-width is the same quantile of errors where families of
     models, or models that have none, are held out one after the other, on one side.
 
-    Parameters
-    ----------
-    pairs : iterable of MeasuredPair
-    profiles : Profiles, optional
-        What is known of the models; without them their names stand for them.
-    model : {"boosting", "ridge", "mean", "mlp"}
-        Gradient boosted trees; a linear model; a constant; a network of two layers of 64, the
-        choice of the preset ``muxflow-assumed``.
-    seed : int, default 0
-
-    Returns
-    -------
-    Predictor
-        The same for the same arguments.
-
-    Raises
-    ------
-    InvalidOption
-        If there is no such model.
-    InvalidProblem
-        If there are fewer than 20 measurements, or fewer than 5 pairs of models, or one is no
-        measurement: a throughput above 1, a slowdown of 0.
-    UnsupportedProblem
-        If scikit-learn is needed, and not installed.
-
-    Examples
-    --------
-    >>> from fractions import Fraction
-    >>> names = [f"m{i}" for i in range(6)]
-    >>> pairs = [
-    ...     MeasuredPair(a, b, "a30", 50, Fraction(1 + i + j, 12), Fraction(12, 11 - j))
-    ...     for i, a in enumerate(names)
-    ...     for j, b in enumerate(names)
-    ... ]
-    >>> predictor = train_predictor(pairs, model="ridge")
-    >>> predictor.kind, len(predictor.features)
-    ('ridge', 12)
+    There must be at least 20 pairs, of at least 5 pairs of models. Without profiles names stand for
+    the models. A model is gradient boosted trees, a linear one (ridge), a constant (mean), or a
+    network of two layers of 64 (mlp), the choice of the preset ``muxflow-assumed``; the first and
+    last need scikit-learn. The same arguments give the same predictor.
     """
-    checked_model(model)
-    samples = checked_samples(pairs, profiles or Profiles({}))
-    throughput, speed = _other_widths(model, samples, seed)
-    return _trained(model, samples, seed, throughput, speed)
+    samples = checked_samples(pairs, profiles, model)
+    found = {}
+    for side in ("online", "offline"):
+        errors = [each[1:] for each in unseen(model, samples, side, seed)]
+        found[side] = [
+            half_width(np.concatenate([each[at] for each in errors])) if errors else 1.0
+            for at in (0, 1)
+        ]
+    # The victim of a throughput is the offline model, the victim of a slowdown the online one.
+    return _trained(
+        model, samples, seed,
+        Widths(1.0, victim=found["offline"][0], aggressor=found["online"][0]),
+        Widths(1.0, victim=found["online"][1], aggressor=found["offline"][1]),
+    )  # fmt: skip
 
 
-def checked_model(model: str) -> None:
-    """Refuse a model that is none.
-
-    Raises
-    ------
-    InvalidOption
-    """
+def checked_samples(
+    pairs: Iterable[MeasuredPair], profiles: Profiles | None, model: str
+) -> Samples:
+    """Turn measured pairs into samples, if they are enough; refuse a model that is none."""
     if model not in FITS:
         raise InvalidOption(
             f"model is {model!r}; expected one of {', '.join(MODELS)}{nearest(model, MODELS)}"
         )
-
-
-def checked_samples(pairs: Iterable[MeasuredPair], profiles: Profiles) -> Samples:
-    """Turn measured pairs into samples, if they are enough.
-
-    Raises
-    ------
-    InvalidProblem
-    """
     measured = tuple(pairs)
     if len(measured) < _FEWEST:
         raise InvalidProblem(
@@ -128,59 +129,205 @@ def checked_samples(pairs: Iterable[MeasuredPair], profiles: Profiles) -> Sample
                 f"{shown(pair.offline_throughput)} and slowdown {shown(pair.online_slowdown)}; "
                 "expected a throughput from 0 to 1 and a slowdown > 0"
             )
-    return samples_of(measured, profiles)
+    return samples_of(measured, profiles or Profiles({}))
 
 
-def calibrated(
-    model: str, samples: Samples, seed: int
-) -> tuple[Predictor, NDArray[np.bool_]]:  # fmt: skip
-    """Train with intervals for pairs of measured models alone, and say what was held out."""
+def samples_of(pairs: Sequence[MeasuredPair], profiles: Profiles) -> Samples:
+    """Turn measured pairs into samples."""
+    return Samples(
+        tuple(Place(*pair[:4]) for pair in pairs),
+        np.array([float(pair.offline_throughput) for pair in pairs]),
+        np.array([float(min(Fraction(1), 1 / pair.online_slowdown)) for pair in pairs]),
+        profiles,
+    )
+
+
+def fit_both(kind: str, samples: Samples, seed: int) -> Pairwise:
+    """Fit both models."""
+    features = features_of(samples.places, samples.profiles)
+    table = encoded(samples.places, features, samples.profiles)
+    targets = samples.throughput, samples.speed
+    return Pairwise(features, *(fitted(kind, table, values, seed) for values in targets))
+
+
+def calibrated(model: str, samples: Samples, seed: int) -> Predictor:
+    """Train with intervals for pairs of measured models alone."""
     nothing = Widths(1.0, 1.0, 1.0)
-    return _trained(model, samples, seed, nothing, nothing), _held_out(samples, seed)
-
-
-def _held_out(samples: Samples, seed: int) -> NDArray[np.bool_]:
-    parts = held_out_pairs(samples.places, CALIBRATION, np.random.default_rng(seed))
-    return np.asarray(parts == 0)
+    return _trained(model, samples, seed, nothing, nothing)
 
 
 def _trained(
     model: str, samples: Samples, seed: int, throughput: Widths, speed: Widths
 ) -> Predictor:
-    held = _held_out(samples, seed)
+    held = held_out_pairs(samples.places, CALIBRATION, seed) == 0
     both = fit_both(model, samples.taken(~held), seed)
     parts, speeds = both.errors(samples.taken(held))
-    shares = [place.share for place in samples.places]
+    online, offline, devices, shares = (
+        tuple(sorted(set(column))) for column in zip(*samples.places, strict=True)
+    )
     return Predictor(
-        kind=model,
-        seed=seed,
-        level=LEVEL,
-        features=both.features,
-        throughput=both.throughput,
-        speed=both.speed,
-        throughput_widths=throughput._replace(pair=half_width(parts, LEVEL)),
-        speed_widths=speed._replace(pair=half_width(speeds, LEVEL)),
-        profiles=samples.profiles,
-        online=tuple(sorted({place.online_model for place in samples.places})),
-        offline=tuple(sorted({place.offline_model for place in samples.places})),
-        devices=tuple(sorted({place.device for place in samples.places})),
-        shares=(min(shares), max(shares)),
-    )
+        kind=model, seed=seed, level=LEVEL, features=both.features, throughput=both.throughput,
+        speed=both.speed, throughput_widths=throughput._replace(pair=half_width(parts)),
+        speed_widths=speed._replace(pair=half_width(speeds)), profiles=samples.profiles,
+        online=online, offline=offline, devices=devices, shares=(shares[0], shares[-1]),
+    )  # fmt: skip
 
 
-def _other_widths(model: str, samples: Samples, seed: int) -> tuple[Widths, Widths]:
-    """Return half-widths where one of the two models was not measured at all.
+def held_out_pairs(places: Sequence[Place], parts: int, seed: int) -> NDArray[np.int64]:
+    """Return the part of each sample, all samples of two models being in one part.
 
-    The victim of a throughput is the offline model, the victim of a slowdown the online one.
+    A pair that was measured on another device, at another share or in the other order is not
+    unseen.
     """
-    found = {}
-    for side in ("online", "offline"):
-        errors = [each[1:] for each in unseen(model, samples, side, seed)]
-        found[side] = [
-            half_width(np.concatenate([each[at] for each in errors]), LEVEL) if errors else 1.0
-            for at in (0, 1)
-        ]
-    return (
-        Widths(1.0, victim=found["offline"][0], aggressor=found["online"][0]),
-        Widths(1.0, victim=found["online"][1], aggressor=found["offline"][1]),
-    )
+    pairs = [tuple(sorted(place[:2])) for place in places]
+    names = sorted(set(pairs))
+    order = np.random.default_rng(seed).permutation(len(names))
+    numbers = dict(zip(names, order % parts, strict=True))
+    return np.array([numbers[pair] for pair in pairs], dtype=np.int64)
+
+
+def groups(places: Sequence[Place], side: str, profiles: Profiles) -> list[str]:
+    """Return of each sample the family of the model on one side, or its name if it has none."""
+    found = []
+    for place in places:
+        model = place.online_model if side == "online" else place.offline_model
+        family = (profiles.of(model, place.device) or {}).get("family")
+        found.append(family if isinstance(family, str) else model)
+    return found
+
+
+def unseen(kind: str, samples: Samples, side: str, seed: int) -> Iterator[_Errors]:
+    """Yield, fold by fold, samples whose model on one side was held out, and the errors there.
+
+    Held out is its whole family, where profiles have one, on that side.
+    """
+    names = groups(samples.places, side, samples.profiles)
+    known = sorted(set(names))
+    order = np.random.default_rng(seed).permutation(len(known))
+    numbers = {known[group]: at % min(_FOLDS, len(known)) for at, group in enumerate(order)}
+    folds = np.array([numbers[name] for name in names], dtype=np.int64)
+    for fold in range(int(folds.max()) + 1):
+        test = folds == fold
+        if test.all():
+            return
+        model = fit_both(kind, samples.taken(~test), seed)
+        yield test, *model.errors(samples.taken(test))
+
+
+def half_width(errors: NDArray[np.float64], level: float = LEVEL) -> float:
+    """Return half the width of a split conformal interval by held-out errors.
+
+    It is the k-th smallest of the n absolute errors, k = ⌈level (n + 1)⌉, and 1, which says
+    nothing, if k > n. An interval of that width holds the value of a further sample with a
+    probability of at least the level, if samples are exchangeable (H. Papadopoulos et al.,
+    Inductive Confidence Machines for Regression, ECML 2002).
+    """
+    place = math.ceil(level * (len(errors) + 1))
+    if place > len(errors):
+        return 1.0
+    return min(1.0, float(np.sort(np.abs(errors))[place - 1]))
+
+
+class SplitReport(NamedTuple):
+    """What held-out measurements say of a model."""
+
+    #: ``throughput`` of the offline side or ``speed``, the inverse of the online slowdown
+    target: str
+    split: str  #: What was held out: ``pair``, ``victim`` (whose target it is) or ``aggressor``.
+    samples: int  #: So many were predicted, each once
+    mae: float  #: The mean absolute error
+    rank: float  #: Spearman's correlation of what is predicted with what was measured
+    coverage: float  #: How many measured values were in their 95 % intervals
+    half_width: float  #: Of these intervals, on average
+    constant: float  #: The mean absolute error of the mean of what was not held out
+
+
+class Report(NamedTuple):
+    """What :func:`evaluate` says: the splits that the table allows."""
+
+    model: str
+    seed: int
+    splits: tuple[SplitReport, ...]
+
+
+def evaluate(
+    pairs: Iterable[MeasuredPair],
+    profiles: Profiles | None = None,
+    *,
+    model: str = "boosting",
+    seed: int = 0,
+) -> Report:
+    """Hold measurements out, and say how well they are predicted from the others.
+
+    Pairs are held out in five parts, on all devices, at all shares and in both orders; their
+    intervals are those of a predictor trained on the rest. Victims and aggressors are held out by
+    families, or by themselves where profiles have none; the half-width of a fold's intervals is
+    that of the errors in the other folds. The parameters are those of :func:`train_predictor`.
+    """
+    samples = checked_samples(pairs, profiles, model)
+    by_pair = list(_by_pair(model, samples, seed))
+    by_side = {side: list(unseen(model, samples, side, seed)) for side in ("offline", "online")}
+    found = []
+    for at, values in enumerate((samples.throughput, samples.speed)):
+        victim, aggressor = ("offline", "online") if at == 0 else ("online", "offline")
+        for split, folds in (
+            ("pair", [(test, errors[at], widths[at]) for test, errors, widths in by_pair]),
+            ("victim", _others(by_side[victim], at)),
+            ("aggressor", _others(by_side[aggressor], at)),
+        ):
+            if folds:
+                found.append(_report(("throughput", "speed")[at], split, folds, values))
+    return Report(model, seed, tuple(found))
+
+
+def _by_pair(
+    model: str, samples: Samples, seed: int
+) -> Iterator[tuple[NDArray[np.bool_], tuple[NDArray[np.float64], ...], tuple[float, float]]]:
+    """Yield, part by part, the samples held out, their errors, and the half-widths."""
+    parts = held_out_pairs(samples.places, _PARTS, seed)
+    for part in range(_PARTS):
+        test = parts == part
+        predictor = calibrated(model, samples.taken(~test), seed)
+        told = predictor.predict(samples.taken(test).places)
+        errors = told.throughput - samples.throughput[test], told.speed - samples.speed[test]
+        yield test, errors, (predictor.throughput_widths.pair, predictor.speed_widths.pair)
+
+
+def _others(unseen: list[_Errors], at: int) -> list[_Tried]:
+    """Give each fold the half-width that the errors in the other folds have."""
+    errors = [fold[1:][at] for fold in unseen]
+    others = [errors[:here] + errors[here + 1 :] for here in range(len(errors))]
+    return [
+        (fold[0], own, half_width(np.concatenate(rest)) if rest else 1.0)
+        for fold, own, rest in zip(unseen, errors, others, strict=True)
+    ]
+
+
+def _report(
+    target: str, split: str, folds: list[_Tried], values: NDArray[np.float64]
+) -> SplitReport:
+    errors = np.concatenate([own for _, own, _ in folds])
+    truth = np.concatenate([values[test] for test, _, _ in folds])
+    widths = np.concatenate([np.full(len(own), width) for _, own, width in folds])
+    constants = np.concatenate([np.full(len(own), values[~test].mean()) for test, own, _ in folds])
+    return SplitReport(
+        target, split, len(errors), float(np.abs(errors).mean()),
+        rank_correlation(errors + truth, truth), float((np.abs(errors) <= widths).mean()),
+        float(widths.mean()), float(np.abs(constants - truth).mean()),
+    )  # fmt: skip
+
+
+def rank_correlation(one: NDArray[np.float64], other: NDArray[np.float64]) -> float:
+    """Return Spearman's rank correlation; 0 where one of the two is constant."""
+    ranks = [_ranks(values) for values in (one, other)]
+    centred = [rank - rank.mean() for rank in ranks]
+    scale = float(np.sqrt((centred[0] ** 2).sum() * (centred[1] ** 2).sum()))
+    return float((centred[0] * centred[1]).sum() / scale) if scale else 0.0
+
+
+def _ranks(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return ranks; equal values share the mean of theirs."""
+    _, inverse, counts = np.unique(values, return_inverse=True, return_counts=True)
+    ends = np.cumsum(counts)
+    mean: NDArray[np.float64] = (ends - (counts - 1) / 2)[inverse]
+    return mean

@@ -2,37 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from fractions import Fraction
 from functools import cache
 from typing import NamedTuple
 
 from ....errors import InvalidOption, InvalidProblem
 from ....values.names import nearest
-from ..classes import FULL_WEIGHT, OfflineClass, OnlineClass
+from ..classes import FULL_WEIGHT, OfflineClass, OnlineClass, sm_share
 from ..profiles import Profiles
-from ..share_rule import sm_share
 from .features import Place
-from .predictor import Prediction, Predictor
+from .predictor import Predictor
 
 #: What is compared with an online side's limit: the upper end of its interval, or what is expected.
 LIMITS_BY = ("upper", "expected")
 
 
 class PredictedPair(NamedTuple):
-    """What is predicted of a workload beside an online side.
+    """What is predicted of a workload beside an online side."""
 
-    Attributes
-    ----------
-    throughput, throughput_low, throughput_high : float
-        As a part of what the workload does alone; the ends of its interval.
-    slowdown, slowdown_high : float
-        Of the online side, and the upper end of its interval; infinite if that has none.
-    """
-
+    #: As a part of what the workload does alone; the ends of its interval.
     throughput: float
     throughput_low: float
     throughput_high: float
+    #: Of the online side, and the upper end of its interval; infinite if that has none.
     slowdown: float
     slowdown_high: float
 
@@ -40,50 +33,14 @@ class PredictedPair(NamedTuple):
 class PredictedWeights:
     """Weights by a predictor, which forbid what may be too slow.
 
-    A workload counts for its predicted throughput at the share that is left on the GPU, times its
-    priority, rounded down. A pair is forbidden if the online side has a limit and the upper end of
-    its predicted slowdown is above it, or the slowdown that is expected.
-
-    Parameters
-    ----------
-    predictor : Predictor
-    margin, lowest_share : int
-        Those of the problem.
-    lower_end : bool, default False
-        Count the lower end of the throughput's interval instead.
-    limit_by : {"upper", "expected"}, default "upper"
-        What is held against the limit. By "upper" few pairs are too slow, and wide intervals forbid
-        many that are not; "expected" is for GPUs that are watched, where a monitor takes workloads
-        away from an online side that is too slow.
-    profiles : Profiles, optional
-        Of models that the predictor was not trained on.
-
-    Raises
-    ------
-    InvalidOption
-        If nothing of that name is held against limits.
-    InvalidProblem
-        When called, of classes with a device that the predictor was not trained on, or with a model
-        of which nothing is known: nothing is guessed without a profile.
-
-    Examples
-    --------
-    >>> from cms.fleet.sharing import MeasuredPair, SharingProblem
-    >>> from cms.fleet.sharing.predictor import train_predictor
-    >>> names = [f"m{i}" for i in range(6)]
-    >>> pairs = [
-    ...     MeasuredPair(a, b, "a30", 50, Fraction(1 + i + j, 12), Fraction(12, 11 - j))
-    ...     for i, a in enumerate(names)
-    ...     for j, b in enumerate(names)
-    ... ]
-    >>> weights = PredictedWeights(train_predictor(pairs, model="mean"))
-    >>> problem = SharingProblem(
-    ...     online=[OnlineClass("a30", count=1, sm_activity=20, model="m1")],
-    ...     offline=[OfflineClass("m2", count=1)],
-    ...     weights=weights,
-    ... )
-    >>> 0 < problem.weights.item() < 10**6
-    True
+    A workload counts for its predicted throughput at the share that is left on the GPU (or the
+    lower end of its interval), times its priority, rounded down. A pair is forbidden if the online
+    side has a limit and the slowdown that is held against it is above it: by "upper" the upper end
+    of its interval, so that few pairs are too slow, and wide intervals forbid many that are not;
+    "expected" is for GPUs that are watched, where a monitor takes workloads away from an online
+    side that is too slow. A device that was not trained on, or a model of which nothing is known,
+    is refused; profiles are of models that the predictor was not trained on. Margin and lowest
+    share are the problem's.
     """
 
     def __init__(
@@ -104,15 +61,14 @@ class PredictedWeights:
         self.predictor = predictor
         self.lower_end, self.limit_by = lower_end, limit_by
         self._profiles = profiles
-        self._margin, self._lowest = margin, lowest_share
-        self._share = cache(self._left)
+        # One share for all where the predictor does not heed it.
+        heeded = any(feature[:2] == ("pair", "share") for feature in predictor.features)
+        self._share = cache(
+            lambda activity: (
+                sm_share(activity, margin, lowest_share) if heeded else predictor.shares[0]
+            )
+        )
         self._known: dict[Place, PredictedPair] = {}
-
-    def _left(self, activity: Fraction) -> int:
-        """Return the share that is left; one for all where the predictor does not heed it."""
-        left = sm_share(activity, self._margin, self._lowest)
-        heeded = any(feature[:2] == ("pair", "share") for feature in self.predictor.features)
-        return left if heeded else self.predictor.shares[0]
 
     def __call__(self, online: OnlineClass, offline: OfflineClass) -> int | None:
         """Return a weight; None if the pair is forbidden."""
@@ -139,46 +95,27 @@ class PredictedWeights:
     def pair(self, online: OnlineClass, offline: OfflineClass) -> PredictedPair:
         """Return what is predicted of two classes.
 
-        Raises
-        ------
-        InvalidProblem
-            As of the weights.
+        With a pair the same place is predicted beside all workloads trained on: one call for a
+        hundred pairs costs little more than for one.
         """
         place = Place(online.model, offline.model, online.device, self._share(online.sm_activity))
         if place not in self._known:
-            self._predict(online, offline, place)
+            try:
+                self._note([place])
+            except InvalidProblem as fault:
+                raise InvalidProblem(
+                    f"{offline.name!r} beside online class {online.name!r}: {fault}"
+                ) from None
+            others = (place._replace(offline_model=model) for model in self.predictor.offline)
+            self._note([each for each in others if each not in self._known])
         return self._known[place]
 
-    def _predict(self, online: OnlineClass, offline: OfflineClass, place: Place) -> None:
-        """Predict this pair, and with it the same place beside all workloads trained on.
-
-        One call for a hundred pairs costs little more than for one.
-        """
-        try:
-            self._note([place])
-        except InvalidProblem as fault:
-            raise InvalidProblem(
-                f"{offline.name!r} beside online class {online.name!r}: {fault}"
-            ) from None
-        others = (place._replace(offline_model=model) for model in self.predictor.offline)
-        self._note([each for each in others if each not in self._known])
-
-    def _note(self, places: Iterable[Place]) -> None:
-        asked = list(places)
-        if any(not place.online_model for place in asked):
+    def _note(self, places: Sequence[Place]) -> None:
+        if any(not place.online_model for place in places):
             raise InvalidProblem(
                 "the online side has no model; expected one, in the column 'model' of its table"
             )
-        told: Prediction = self.predictor.predict(asked, self._profiles)
-        for at, place in enumerate(asked):
-            self._known[place] = PredictedPair(
-                float(told.throughput[at]),
-                float(told.throughput_low[at]),
-                float(told.throughput_high[at]),
-                _inverse(float(told.speed[at])),
-                _inverse(float(told.speed_low[at])),
-            )
-
-
-def _inverse(speed: float) -> float:
-    return 1 / speed if speed > 0 else float("inf")
+        told = self.predictor.predict(places, self._profiles)
+        for place, *parts, speed, speed_low in zip(places, *told, strict=True):
+            slowdowns = (1 / float(s) if s > 0 else float("inf") for s in (speed, speed_low))
+            self._known[place] = PredictedPair(*map(float, parts), *slowdowns)

@@ -10,15 +10,6 @@ from .terms import Terms
 from .truth import LineWeights
 
 __all__ = [
-    "share_day",
-    "SharedDay",
-    "PlayedPolicy",
-    "DayOfJobs",
-    "LimitVerdict",
-    "POLICIES",
-    "Terms",
-    "Diurnal",
-    "Traced",
-    "Noise",
-    "LineWeights",
-]
+    "share_day", "SharedDay", "PlayedPolicy", "DayOfJobs", "LimitVerdict", "POLICIES", "Terms",
+    "Diurnal", "Traced", "Noise", "LineWeights",
+]  # fmt: skip

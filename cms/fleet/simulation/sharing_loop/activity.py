@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from ...reconciling.rates import Rates
     from ...sharing.problem import SharingProblem
 
-__all__ = ["Diurnal", "Noise", "Traced"]
-
 _DAY = 1440
 _ALL = 10_000
 #: Minutes over which the noise of a GPU forgets itself.
@@ -30,31 +28,24 @@ _MEMORY = 20
 _PHASES = 4
 
 
+def _float(number: Number) -> float:
+    return float(exact(number, "activity"))
+
+
 def _text(number: Number) -> str:
     return shown(exact(number, "activity"))
 
 
 @dataclass(frozen=True)
 class Noise(CheckedFields):
-    """What comes on top of a GPU's day: noise, and surges now and then.
-
-    Parameters
-    ----------
-    deviation : number, default 2
-        Standard deviation of the noise, in per cent of the SMs; it lasts for some minutes.
-    surges : number, default 3
-        A day and GPU, on average.
-    height : number, default 50
-        Of a surge, in per cent of the SMs.
-    minutes : int, default 12
-        The mean time that a surge lasts.
-    """
+    """What comes on top of a GPU's day: noise, and surges now and then."""
 
     refusal = InvalidOption
+    #: Standard deviation of the noise, in per cent of the SMs; it lasts for some minutes.
     deviation: Number = 2
-    surges: Number = 3
-    height: Number = 50
-    minutes: int = 12
+    surges: Number = 3  #: A day and GPU, on average
+    height: Number = 50  #: Of a surge, in per cent of the SMs
+    minutes: int = 12  #: The mean time that a surge lasts
 
     def __post_init__(self) -> None:
         self._number("deviation", most=100)
@@ -68,17 +59,18 @@ class Noise(CheckedFields):
             f"{_text(self.height)} % for {self.minutes} minutes"
         )
 
-    def drawn(self, gpus: int, ticks: int, random: np.random.Generator) -> NDArray[np.int64]:
-        """Return what is added, in hundredths of a per cent; shape (ticks, gpus)."""
+    def added(self, shape: NDArray[np.int64], seed: int) -> NDArray[np.int64]:
+        """Return activities in hundredths of a per cent with noise, shape (ticks, gpus)."""
+        random = np.random.Generator(np.random.PCG64([seed, 1]))
+        ticks, gpus = shape.shape
         found = np.zeros((ticks, gpus))
-        keep, scale = 1 - 1 / _MEMORY, 100 * float(exact(self.deviation, "deviation"))
+        keep, scale = 1 - 1 / _MEMORY, 100 * _float(self.deviation)
         now = random.standard_normal(gpus) * scale
         fresh = scale * (1 - keep**2) ** 0.5
         for tick in range(ticks):
             found[tick] = now
             now = keep * now + fresh * random.standard_normal(gpus)
-        chance = float(exact(self.surges, "surges")) / _DAY
-        height = 100 * float(exact(self.height, "height"))
+        chance, height = _float(self.surges) / _DAY, 100 * _float(self.height)
         left = np.zeros(gpus, dtype=np.int64)
         for tick in range(ticks):
             begins = random.random(gpus) < chance
@@ -86,34 +78,17 @@ class Noise(CheckedFields):
             left = np.where(begins, np.maximum(left, lasts), left)
             found[tick] += height * (left > 0)
             left = np.maximum(left - 1, 0)
-        return np.rint(found).astype(np.int64)
+        noise = np.rint(found).astype(np.int64)
+        return np.asarray(np.clip(shape + noise, 0, _ALL), dtype=np.int64)
 
 
 @dataclass(frozen=True)
 class Diurnal(CheckedFields):
-    """A day as a sine: a GPU's activity is that of its class at most, in the busiest hour.
-
-    Parameters
-    ----------
-    swing : number, default 0.5
-        How much of it is lost in the quietest hour, 0 to 1.
-    peak : number, default 14
-        The busiest hour of most GPUs; a quarter each is busiest 0, 2, 4 and 6 hours later.
-    noise : Noise
-
-    Examples
-    --------
-    >>> from cms.fleet.sharing import OnlineClass, SharingProblem
-    >>> problem = SharingProblem(
-    ...     online=[OnlineClass("a30", count=1, sm_activity=40)], offline=[], weights=[[]]
-    ... )
-    >>> day = Diurnal(noise=Noise(0, 0)).minutes(problem, Fleet.of(problem), 0, 1440, seed=0)
-    >>> int(day[14 * 60, 0]), int(day[2 * 60, 0])
-    (4000, 2000)
-    """
+    """A day as a sine: a GPU's activity is that of its class at most, in the busiest hour."""
 
     refusal = InvalidOption
-    swing: Number = "0.5"
+    swing: Number = "0.5"  #: How much of it is lost in the quietest hour, 0 to 1
+    #: The busiest hour of most GPUs; a quarter each is busiest 0, 2, 4 and 6 hours later.
     peak: Number = 14
     noise: Noise = field(default_factory=Noise)
 
@@ -122,55 +97,30 @@ class Diurnal(CheckedFields):
         self._number("peak", most=24)
 
     def __str__(self) -> str:
-        """Say how activities are made, for documents.
-
-        Examples
-        --------
-        >>> str(Diurnal(noise=Noise(0, 0)))
-        'diurnal: swing 0.5, peak at 14 h; noise of 0 %, 0 surges a day of 50 % for 12 minutes'
-        """
-        swing, peak = _text(self.swing), _text(self.peak)
-        return f"diurnal: swing {swing}, peak at {peak} h; {self.noise}"
+        return f"diurnal: swing {_text(self.swing)}, peak at {_text(self.peak)} h; {self.noise}"
 
     def minutes(
         self, problem: SharingProblem, fleet: Fleet, begin: int, end: int, seed: int
     ) -> NDArray[np.int64]:
         """Return activities in hundredths of a per cent, shape (end - begin, G).
 
-        Parameters
-        ----------
-        problem : SharingProblem
-        fleet : Fleet
-            Of this problem.
-        begin, end : int
-            Minutes after midnight of the first day; may be negative.
-        seed : int
+        From and to minutes after midnight of the first day, which may be negative.
         """
-        random = np.random.Generator(np.random.PCG64([seed, 1]))
         at = np.arange(begin, end)[:, None] / _DAY
-        peak = float(exact(self.peak, "peak")) / 24 + (np.arange(fleet.gpus) % _PHASES) / 12
-        lost = float(exact(self.swing, "swing")) * (0.5 - 0.5 * np.cos(2 * np.pi * (at - peak)))
-        shape = np.rint(fleet.base * (1 - lost)).astype(np.int64)
-        added = self.noise.drawn(fleet.gpus, end - begin, random)
-        return np.asarray(np.clip(shape + added, 0, _ALL), dtype=np.int64)
+        peak = _float(self.peak) / 24 + (np.arange(fleet.gpus) % _PHASES) / 12
+        lost = _float(self.swing) * (0.5 - 0.5 * np.cos(2 * np.pi * (at - peak)))
+        return self.noise.added(np.rint(fleet.base * (1 - lost)).astype(np.int64), seed)
 
 
 @dataclass(frozen=True)
 class Traced:
-    """Activities as they were recorded, by online class, by model, or for all.
+    """Activities as they were recorded, by online class, by model, or for all."""
 
-    Parameters
-    ----------
-    activities : Rates
-        In per cent of the SMs, at even steps; ``cms.fleet.read_rates`` reads a table. A class goes
-        by the column of its name, else by that of its model, else by one called ``activity``.
-        After its end a trace begins again. A value that is missing is the one before it.
-    noise : Noise
-        On top; none by default.
-    """
-
+    #: In per cent of the SMs, at even steps; ``cms.fleet.read_rates`` reads a table. A class goes
+    #: by the column of its name, else by that of its model, else by one called ``activity``. After
+    #: its end a trace begins again. A value that is missing is the one before it.
     activities: Rates
-    noise: Noise = Noise(0, 0)
+    noise: Noise = Noise(0, 0)  #: On top; none by default.
 
     def __str__(self) -> str:
         known = self.activities.rates_rps
@@ -181,21 +131,12 @@ class Traced:
     def minutes(
         self, problem: SharingProblem, fleet: Fleet, begin: int, end: int, seed: int
     ) -> NDArray[np.int64]:
-        """Return activities; see :meth:`Diurnal.minutes`.
-
-        Raises
-        ------
-        InvalidOption
-            If a class has no column, or an activity is no per cent.
-        """
-        random = np.random.Generator(np.random.PCG64([seed, 1]))
+        """Return activities; see :meth:`Diurnal.minutes`."""
         at = np.arange(begin, end) * 60
         columns = np.array(
             [self._column(gpus.name, gpus.model, at) for gpus in problem.online], dtype=np.int64
         ).reshape(len(problem.online), len(at))
-        found = columns.T[:, fleet.of_class]
-        added = self.noise.drawn(fleet.gpus, end - begin, random)
-        return np.asarray(np.clip(found + added, 0, _ALL), dtype=np.int64)
+        return self.noise.added(columns.T[:, fleet.of_class], seed)
 
     def _column(self, name: str, model: str, at: NDArray[np.int64]) -> NDArray[np.int64]:
         rates = self.activities.rates_rps
@@ -223,5 +164,4 @@ class Traced:
             )
         step = self.activities.step_s
         place = at * step.denominator // step.numerator % len(steps)
-        found: NDArray[np.int64] = np.array(steps, dtype=np.int64)[place]
-        return found
+        return np.asarray(np.array(steps, dtype=np.int64)[place])

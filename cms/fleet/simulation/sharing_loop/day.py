@@ -4,21 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from fractions import Fraction
-from typing import TYPE_CHECKING, Protocol, runtime_checkable
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ....errors import InvalidOption, InvalidSchedule
 from ....referee.kinds import check
 from ....values.names import nearest
-from ...sharing.monitor_metrics import monitor_preset
+from ...published.muxflow_metrics import monitor_preset
 from ...sharing.problem import SharingProblem
 from ...sharing.weights import MeasuredPair
-from .activity import Diurnal
-from .fleet import MILLION, UNLIMITED, Beliefs, Fleet
+from .activity import Diurnal, Traced
+from .fleet import MILLION, MINUTE, UNLIMITED, Beliefs, Fleet
 from .latency import replayed
 from .loop import POLICIES, Policy, Scene, play
-from .result import DayOfJobs, PlayedPolicy, SharedDay, hours
+from .result import DayOfJobs, PlayedPolicy, SharedDay
 from .terms import Terms
 from .truth import LineWeights, Truth
 
@@ -26,27 +26,13 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ....solving.driver import CancelEvent
-    from ...sharing.monitor import MonitorTimes
+    from ...published.muxflow_monitor import MonitorTimes
     from ...sharing.plan import SharingPlan
     from ...sharing.problem import WeightFunction
-    from .backlog import Backlog
-    from .felt import Felt
-
-__all__ = ["ActivityOfDay", "share_day"]
+    from .backlog import Backlog, Felt
 
 #: GPUs times minutes: noise takes some tens of bytes each while it is drawn.
 _MOST_MINUTES = 3 * 10**7
-
-
-@runtime_checkable
-class ActivityOfDay(Protocol):
-    """How busy online sides are; :class:`Diurnal` and :class:`Traced` are two of these."""
-
-    def minutes(
-        self, problem: SharingProblem, fleet: Fleet, begin: int, end: int, seed: int
-    ) -> NDArray[np.int64]:
-        """Return activities; see :meth:`Diurnal.minutes`."""
-        ...
 
 
 def share_day(
@@ -54,7 +40,7 @@ def share_day(
     truth: Iterable[MeasuredPair],
     *,
     sees: WeightFunction | None = None,
-    activity: ActivityOfDay | None = None,
+    activity: Diurnal | Traced | None = None,
     terms: Terms | None = None,
     policies: Iterable[str] = ("muxflow", "dedicated", "time_sharing", "random", "clairvoyant"),
     plan: SharingPlan | None = None,
@@ -67,7 +53,10 @@ def share_day(
 
     Activities change; a share leaves room for what they were in the last interval. Jobs go where
     they are matched, by what the scheduler sees, and get done what the truth says. A monitor a GPU
-    takes them away. All policies have the same activities and the same jobs.
+    takes them away. All policies have the same activities and the same jobs. The one that foresees
+    knows the truth and the activities until the next matching, and has the rule of shares, the
+    intervals and the worth of staying of ours; it is best interval by interval, and no bound of a
+    whole day. The same arguments give the same day, to the last digit.
 
     Parameters
     ----------
@@ -79,104 +68,59 @@ def share_day(
     sees : callable, optional
         The weights that the scheduler goes by; by default those of the truth, so that only what
         activities do is not known before.
-    activity : Diurnal or Traced, optional
-    terms : Terms, optional
+    activity, terms, seed, cancel, on_progress
+        Progress is in minutes of all policies, done and in all.
     policies : iterable of str
         Names in :data:`POLICIES`; the first is judged.
     plan : SharingPlan, optional
         Who runs where at first, with ``muxflow``; by default it is matched.
     times : MonitorTimes, optional
         Of the monitors, in minutes; by default those of the preset ``muxflow-assumed``.
-    seed : int, default 0
-    cancel : event, optional
-        Once it is set, the day ends.
-    on_progress : callable, optional
-        Called with minutes done and minutes in all, of all policies.
-
-    Returns
-    -------
-    SharedDay
-        The same for the same arguments, to the last digit.
-
-    Raises
-    ------
-    InvalidOption, InvalidProblem, InvalidSchedule
-        If these are no policies, the truth does not know a model, the plan is not one of the
-        problem.
-
-    Notes
-    -----
-    The one that foresees knows the truth and the activities until the next matching, and has the
-    rule of shares, the intervals and the worth of staying of ours; it is best interval by interval,
-    and no bound of a whole day.
-
-    Examples
-    --------
-    >>> from cms.fleet.sharing import OfflineClass, OnlineClass
-    >>> fleet = SharingProblem(
-    ...     online=[OnlineClass("a30", count=20, sm_activity=40, model="bert")],
-    ...     offline=[OfflineClass("train", count=60)],
-    ...     weights=[[500_000]],
-    ... )
-    >>> pair = MeasuredPair("bert", "train", "a30", 50, Fraction("0.6"), Fraction("1.1"))
-    >>> day = share_day(fleet, [pair], policies=["muxflow", "time_sharing"], terms=Terms(hours=2))
-    >>> day["muxflow"].throughput > day["time_sharing"].throughput, str(day.verdict)
-    (True, 'no limit')
     """
-    how, doing = terms or Terms(), activity or Diurnal()
-    names = list(policies)
+    how, doing, names = terms or Terms(), activity or Diurnal(), list(policies)
+    expected = f"expected some of {', '.join(POLICIES)}"
     for name in names:
         if name not in POLICIES:
-            raise InvalidOption(
-                f"{name!r} is no policy{nearest(name, POLICIES)}; expected some of "
-                f"{', '.join(POLICIES)}"
-            )
+            raise InvalidOption(f"{name!r} is no policy{nearest(name, POLICIES)}; {expected}")
     if not names:
-        raise InvalidOption(f"there is no policy; expected some of {', '.join(POLICIES)}")
+        raise InvalidOption(f"there is no policy; {expected}")
     if plan is not None and (faults := check(problem, plan)):
         raise InvalidSchedule(f"the plan is none of the problem: {faults[0]}")
     patience = times or monitor_preset("muxflow-assumed").times(60)
     scene = _scene(problem, tuple(truth), sees, doing, how, patience, seed, plan)
-    sample = _sample(scene)
+    wanted = min(how.sample, scene.fleet.gpus)
+    sample = np.arange(wanted) * scene.fleet.gpus // max(wanted, 1)  # evenly in the fleet
     played: list[PlayedPolicy] = []
-    minutes, stopped = how.ticks, False
+    minutes = how.ticks
     for nth, name in enumerate(names):
-        passed = 0
+        minutes = 0
 
         def on_tick(tick: int, nth: int = nth) -> bool:
-            nonlocal passed
+            nonlocal minutes
             if cancel is not None and cancel.is_set():
                 return True
-            passed = tick + 1
+            minutes = tick + 1
             if on_progress is not None:
                 on_progress(nth * how.ticks + tick, len(names) * how.ticks)
             return False
 
-        watched = sample if nth == 0 else sample[:0]
-        felt, backlog = play(scene, POLICIES[name], watched, on_tick)
-        played.append(_told(scene, POLICIES[name], felt, backlog, passed))
-        if passed < how.ticks:
-            minutes, stopped = passed, True
+        felt, backlog = play(scene, POLICIES[name], sample if nth == 0 else sample[:0], on_tick)
+        played.append(_told(scene, POLICIES[name], felt, backlog, minutes))
+        if minutes < how.ticks:
             break
     return SharedDay(
-        problem_sha256=problem.sha256,
-        gpus=scene.fleet.gpus,
-        activity=str(doing),
-        terms=how,
-        seed=seed,
-        minutes=minutes,
-        stopped=stopped,
+        problem_sha256=problem.sha256, gpus=scene.fleet.gpus, activity=str(doing), terms=how,
+        seed=seed, minutes=minutes, stopped=minutes < how.ticks,
         limited=bool((scene.fleet.limit < UNLIMITED).any()),
-        unmeasured=int((~scene.truth.runs).sum()),
-        policies=tuple(played),
-    )
+        unmeasured=int((~scene.truth.runs).sum()), policies=tuple(played),
+    )  # fmt: skip
 
 
 def _scene(
     problem: SharingProblem,
     truth: tuple[MeasuredPair, ...],
     sees: WeightFunction | None,
-    activity: ActivityOfDay,
+    activity: Diurnal | Traced,
     terms: Terms,
     times: MonitorTimes,
     seed: int,
@@ -198,55 +142,36 @@ def _scene(
     )  # fmt: skip
 
 
-def _sample(scene: Scene) -> NDArray[np.int64]:
-    """Return GPUs that lie evenly in the fleet."""
-    n, wanted = scene.fleet.gpus, min(scene.terms.sample, scene.fleet.gpus)
-    return np.arange(wanted) * n // max(wanted, 1)
-
-
 def _told(scene: Scene, policy: Policy, felt: Felt, backlog: Backlog, passed: int) -> PlayedPolicy:
     """Say what became of a policy, in numbers that are exact."""
     ended, waits = backlog.completion(), backlog.waits(passed)
     sample = []
     if felt.sampled:
-        active = scene.activity[scene.terms.interval :][: len(felt.sampled)]
+        active = scene.activity[scene.terms.interval :][: len(felt.sampled)].astype(np.int64)
         slowdowns = np.array(felt.sampled)
         for place, gpu in enumerate(felt.sample.tolist()):
-            own = active[:, gpu].astype(np.int64)
-            sample.append(replayed(gpu, own, slowdowns[:, place], scene.seed))
+            sample.append(replayed(gpu, active[:, gpu], slowdowns[:, place], scene.seed))
+    jobs = DayOfJobs(
+        arrived=int((backlog.arrived < passed).sum()), begun=int((backlog.begun >= 0).sum()),
+        ended=len(ended), mean_completion_minutes=_mean(ended),
+        p99_completion_minutes=_high(ended, 99), mean_wait_minutes=_mean(waits),
+        largest_wait_minutes=_high(waits, 100),
+    )  # fmt: skip
     return PlayedPolicy(
-        name=policy.name,
-        gpu_hours=hours(felt.minutes),
-        shared_gpu_hours=hours(felt.shared),
-        over_gpu_hours=hours(felt.over),
-        throughput=hours(felt.done) / MILLION,
-        mean_slowdown=felt.mean,
-        p99_slowdown=felt.percentile(99),
-        evictions=felt.evictions,
-        moves=felt.moves,
-        restarts=felt.restarts,
-        starts=felt.starts,
-        jobs=DayOfJobs(
-            arrived=int((backlog.arrived < passed).sum()),
-            begun=int((backlog.begun >= 0).sum()),
-            ended=len(ended),
-            mean_completion_minutes=_mean(ended),
-            p99_completion_minutes=_high(ended, 99),
-            mean_wait_minutes=_mean(waits),
-            largest_wait_minutes=_high(waits, 100),
-        ),
-        sample=tuple(sample),
-    )
+        name=policy.name, gpu_hours=Fraction(felt.minutes, MINUTE),
+        shared_gpu_hours=Fraction(felt.shared, MINUTE), over_gpu_hours=Fraction(felt.over, MINUTE),
+        throughput=Fraction(felt.done, MINUTE * MILLION), mean_slowdown=felt.mean,
+        p99_slowdown=felt.percentile(99), evictions=felt.evictions, moves=felt.moves,
+        restarts=felt.restarts, starts=felt.starts,
+        jobs=jobs, sample=tuple(sample),
+    )  # fmt: skip
 
 
 def _mean(values: NDArray[np.int64]) -> Fraction | None:
     """Return the mean to a hundredth, up."""
-    if not len(values):
-        return None
-    return Fraction(-(-int(values.sum()) * 100 // len(values)), 100)
+    return Fraction(-(-int(values.sum()) * 100 // len(values)), 100) if len(values) else None
 
 
 def _high(values: NDArray[np.int64], per_cent: int) -> Fraction | None:
-    if not len(values):
-        return None
-    return Fraction(int(np.sort(values)[-(-len(values) * per_cent // 100) - 1]))
+    place = -(-len(values) * per_cent // 100) - 1
+    return Fraction(int(np.sort(values)[place])) if len(values) else None

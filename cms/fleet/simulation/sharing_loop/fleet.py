@@ -1,8 +1,4 @@
-"""The GPUs and jobs of a problem of sharing one by one, in arrays; all numbers are whole.
-
-Activities are in hundredths of a per cent, shares in per cent, throughputs and slowdowns in
-millionths of a workload that runs alone.
-"""
+"""The GPUs and jobs of a problem of sharing one by one, in arrays; all numbers are whole."""
 
 from __future__ import annotations
 
@@ -22,8 +18,6 @@ if TYPE_CHECKING:
 
     from ...sharing.problem import WeightFunction
 
-__all__ = ["MILLION", "MINUTE", "MOST_GPUS", "MOST_JOBS", "NOBODY", "Beliefs", "Fleet"]
-
 MILLION = 10**6
 #: Ticks an hour.
 MINUTE = 60
@@ -38,46 +32,22 @@ NOBODY = -1
 class Fleet:
     """GPUs one by one, and what is alike among them.
 
-    Parameters
-    ----------
-    profiles : tuple of OnlineClass
-        What differs in more than activity, and in who runs there.
-    profile : numpy.ndarray of int64, shape (G,)
-    base : numpy.ndarray of int64, shape (G,)
-        The activity that its class has.
-    limit : numpy.ndarray of int64, shape (G,)
-        Of the slowdown; ``UNLIMITED`` where there is none.
-    of_class : numpy.ndarray of int64, shape (G,)
-        Which online class of the problem a GPU is of; classes stand together.
-    work : tuple of OfflineClass
-    fits : numpy.ndarray of bool, shape (P, K)
-        Whether the memory of a profile suffices for a workload.
+    Activities are in hundredths of a per cent, shares in per cent, throughputs and slowdowns in
+    millionths of a workload that runs alone.
     """
 
-    profiles: tuple[OnlineClass, ...]
+    profiles: tuple[OnlineClass, ...]  #: What differs in more than activity, and in who runs there
     profile: NDArray[np.int64]
-    base: NDArray[np.int64]
-    limit: NDArray[np.int64]
+    base: NDArray[np.int64]  #: The activity that its class has
+    limit: NDArray[np.int64]  #: Of the slowdown; ``UNLIMITED`` where there is none.
+    #: Which online class of the problem a GPU is of; classes stand together.
     of_class: NDArray[np.int64]
     work: tuple[OfflineClass, ...]
-    fits: NDArray[np.bool_]
+    fits: NDArray[np.bool_]  #: Whether the memory of a profile suffices for a workload
 
     @staticmethod
     def of(problem: SharingProblem) -> Fleet:
-        """Take the classes of a problem apart.
-
-        Raises
-        ------
-        InvalidOption
-            If these are more GPUs or jobs than are simulated one by one.
-
-        Examples
-        --------
-        >>> from cms.fleet.sharing.edge_problems import posed
-        >>> fleet = Fleet.of(posed([2, 1], [3], [[5], [6]]))
-        >>> len(fleet.profiles), fleet.of_class.tolist()
-        (1, [0, 0, 1])
-        """
+        """Take the classes of a problem apart."""
         for what, classes, most in (
             ("GPUs", problem.online, MOST_GPUS), ("workloads", problem.offline, MOST_JOBS),
         ):  # fmt: skip
@@ -89,7 +59,7 @@ class Fleet:
                 )
         counts = [each.count for each in problem.online]
         profiles: dict[OnlineClass, int] = {}
-        places = [profiles.setdefault(_at_rest(each), len(profiles)) for each in problem.online]
+        places = [profiles.setdefault(_active(each, 0), len(profiles)) for each in problem.online]
         base = [int(-(-each.sm_activity * 100 // 1)) for each in problem.online]
         limits = [
             UNLIMITED if each.slowdown_limit is None else int(each.slowdown_limit * MILLION // 1)
@@ -114,30 +84,14 @@ class Fleet:
         return len(self.profile)
 
 
-def _at_rest(gpus: OnlineClass) -> OnlineClass:
-    """Return what is alike in classes that differ in activity and in who runs there."""
-    return _active(gpus, 0)
-
-
 def _active(gpus: OnlineClass, activity: int) -> OnlineClass:
-    return OnlineClass(
-        gpus.device, count=0, sm_activity=activity, memory_mib=gpus.memory_mib,
-        memory_total_mib=gpus.memory_total_mib, model=gpus.model,
-        slowdown_limit=gpus.slowdown_limit,
-    )  # fmt: skip
+    """Return a class at an activity, whoever runs there."""
+    return gpus.again(count=0, sm_activity=activity, running=None)
 
 
 @dataclass(slots=True)
 class Beliefs:
-    """The weights that a scheduler goes by, asked for once at each activity that comes up.
-
-    Parameters
-    ----------
-    fleet : Fleet
-    weights : callable
-        As for :class:`cms.fleet.SharingProblem`.
-    margin, lowest_share : int
-    """
+    """The weights that a scheduler goes by, asked for once at each activity that comes up."""
 
     fleet: Fleet
     weights: WeightFunction
@@ -148,14 +102,10 @@ class Beliefs:
     def rows(self, profile: NDArray[np.int64], activity: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return the weights beside GPUs of these profiles at these activities, in per cent.
 
-        Returns
-        -------
-        numpy.ndarray of int64, shape (n, K)
-            -1 where a pair is forbidden.
+        The shape is (n, K); -1 where a pair is forbidden.
         """
-        keys = profile * 101 + activity
-        wanted, back = np.unique(keys, return_inverse=True)
-        new = [int(key) for key in wanted if int(key) not in self._rows]
+        wanted, back = np.unique(profile * 101 + activity, return_inverse=True)
+        new = [key for key in wanted.tolist() if key not in self._rows]
         if new:
             classes = [_active(self.fleet.profiles[key // 101], key % 101) for key in new]
             posed = SharingProblem(
@@ -163,5 +113,5 @@ class Beliefs:
                 margin=self.margin, lowest_share=self.lowest_share,
             )  # fmt: skip
             self._rows |= zip(new, posed.weights, strict=True)
-        table = np.array([self._rows[int(key)] for key in wanted], dtype=np.int64)
+        table = np.array([self._rows[key] for key in wanted.tolist()], dtype=np.int64)
         return table.reshape(len(wanted), len(self.fleet.work))[back]

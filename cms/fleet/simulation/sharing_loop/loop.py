@@ -10,54 +10,47 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ....values.numbers import exact
-from ...sharing.share_rule import sm_share
-from .aging import aged
-from .backlog import Backlog
-from .felt import Felt
+from ...published.muxflow_metrics import Metric
+from ...published.muxflow_monitor import ACTIONS
+from ...published.muxflow_monitor_arrays import MonitorStates, monitor_signals, monitor_steps
+from ...sharing.classes import sm_share
+from .backlog import Backlog, Felt
 from .fleet import MILLION, NOBODY, Beliefs, Fleet
-from .matching import Matcher, spread
+from .matching import Matcher, aged, spread
 from .truth import Truth
-from .watch import Watch
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from ...sharing.monitor import MonitorTimes
+    from ...published.muxflow_monitor import MonitorTimes
+    from ...sharing.classes import OfflineClass
     from ...sharing.plan import SharingPlan
     from ...sharing.problem import SharingProblem
     from .terms import Terms
 
-__all__ = ["POLICIES", "Policy", "Scene", "play"]
-
 #: What a GPU that is halved in time gives to its offline side, and does to its online side.
 _HALF, _TWICE = MILLION // 2, 2 * MILLION
 _ALL = 100
+#: What a monitor sees here: the SMs that both sides want together, and by how much the online side
+#: is slower than its limit. The loop simulates neither clocks nor memory, which a real one sees.
+_SEEN = (
+    Metric("sm_demand", soft=95, hard="100.01", unit="%"),
+    Metric("slowdown_beyond_limit", soft=1, hard=1, unit="millionths"),
+)
+_EVICT = ACTIONS.index("evict")
 
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """How a day is played.
-
-    Parameters
-    ----------
-    name : str
-    method : str
-        The algorithm that matches; empty if nothing is shared.
-    says : str
-        What reports call it.
-    keeps_all : bool
-        Whether only GPUs where nothing runs are matched, wherever what runs may stay.
-    halves : bool
-        Whether GPUs are shared in time, half each, instead of by SMs.
-    foresees : bool
-        Whether it knows the truth, and the activities until the next matching.
-    """
+    """How a day is played."""
 
     name: str
-    method: str
-    says: str
+    method: str  #: The algorithm that matches; empty if nothing is shared.
+    says: str  #: What reports call it
+    #: Whether only GPUs where nothing runs are matched, wherever what runs may stay
     keeps_all: bool = False
-    halves: bool = False
+    halves: bool = False  #: Whether GPUs are shared in time, half each, instead of by SMs
+    #: Whether it knows the truth, and the activities until the next matching
     foresees: bool = False
 
     @property
@@ -71,54 +64,33 @@ class Policy:
         return not (self.halves or self.foresees)
 
 
-POLICIES: Mapping[str, Policy] = MappingProxyType(
-    {
-        each.name: each
-        for each in (
-            Policy("muxflow", "muxflow", "matched"),
-            Policy("clairvoyant", "muxflow", "matched, foreseeing", foresees=True),
-            Policy("random", "sharing_random", "matched at random", keeps_all=True),
-            Policy(
-                "time_sharing", "sharing_first_fit", "time sharing", keeps_all=True, halves=True
-            ),
-            Policy("dedicated", "", "dedicated GPUs"),
-        )
-    }
+_POLICIES = (
+    Policy("muxflow", "muxflow", "matched"),
+    Policy("clairvoyant", "muxflow", "matched, foreseeing", foresees=True),
+    Policy("random", "sharing_random", "matched at random", keeps_all=True),
+    Policy("time_sharing", "sharing_first_fit", "time sharing", keeps_all=True, halves=True),
+    Policy("dedicated", "", "dedicated GPUs"),
 )
+POLICIES: Mapping[str, Policy] = MappingProxyType({each.name: each for each in _POLICIES})
 """Every way to play a day, by its name; the first one is ours."""
 
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """What all policies are played on.
-
-    Parameters
-    ----------
-    problem : SharingProblem
-    fleet : Fleet
-    truth : Truth
-    beliefs, knowledge : Beliefs
-        By what a scheduler goes, and what one would go by that knows the truth.
-    activity : numpy.ndarray of int16, shape (warm-up + ticks, G)
-        In hundredths of a per cent, from one interval before the beginning on.
-    terms : Terms
-    times : MonitorTimes
-        Of all monitors, in minutes.
-    seed : int
-    plan : SharingPlan or None
-        Who runs where at first, by the method that made it.
-    """
+    """What all policies are played on."""
 
     problem: SharingProblem
     fleet: Fleet
     truth: Truth
+    #: By what a scheduler goes, and what one would go by that knows the truth
     beliefs: Beliefs
     knowledge: Beliefs
+    #: In hundredths of a per cent, from one interval before the beginning on
     activity: NDArray[np.int16]
     terms: Terms
-    times: MonitorTimes
+    times: MonitorTimes  #: Of all monitors, in minutes
     seed: int
-    plan: SharingPlan | None = None
+    plan: SharingPlan | None = None  #: Who runs where at first, by the method that made it
 
     @property
     def shares(self) -> NDArray[np.int64]:
@@ -131,28 +103,30 @@ class Scene:
 
         It is the smallest activity that is not exceeded in as many of the minutes as the terms say.
         """
-        n = self.terms.interval
-        window = np.sort(self.activity[tick : tick + n], axis=0)
+        window = np.sort(self.activity[tick : tick + self.terms.interval], axis=0)
         part = exact(self.terms.quantile, "quantile") * len(window)
         place = max(-(-part.numerator // part.denominator), 1) - 1
-        found: NDArray[np.int64] = -(-window[place].astype(np.int64) // 100)
-        return found
+        return np.asarray(-(-window[place].astype(np.int64) // 100))
 
 
-@dataclass(slots=True)
 class _Run:
     """A policy under way: one number a GPU."""
 
-    scene: Scene
-    policy: Policy
-    backlog: Backlog
-    watch: Watch | None
-    felt: Felt
-    job: NDArray[np.int64]
-    share: NDArray[np.int64]
-    ready: NDArray[np.int64]  # the tick in which what was started last gets something done
-    refused: NDArray[np.int64]  # (P, K): the least share that was seen to slow down too much
-    turns: int = 0
+    def __init__(self, scene: Scene, policy: Policy, sample: NDArray[np.int64]) -> None:
+        fleet, terms, n = scene.fleet, scene.terms, scene.fleet.gpus
+        self.scene, self.policy, self.felt, self.turns = scene, policy, Felt(fleet, sample), 0
+        per_hour = float(exact(terms.arrivals_per_hour, "arrivals_per_hour"))
+        hours = float(exact(terms.job_hours, "job_hours"))
+        self.backlog = Backlog(fleet, terms.ticks, hours, per_hour, seed=scene.seed)
+        self.job, self.share = np.full(n, NOBODY, dtype=np.int64), np.zeros(n, dtype=np.int64)
+        #: The tick in which what was started last gets something done.
+        self.ready = np.zeros(n, dtype=np.int64)
+        #: By profile and workload: the least share that was seen to slow down too much.
+        self.refused = np.full(scene.truth.runs.shape, _ALL + 1, dtype=np.int64)
+        watched = terms.protection and policy.is_watched
+        self.monitors = MonitorStates.fresh(n) if watched else None
+        for tick in range(terms.interval):
+            self.look(scene.activity[tick].astype(np.int64), np.zeros(n, dtype=np.int64))
 
     @property
     def running(self) -> NDArray[np.int64]:
@@ -162,34 +136,35 @@ class _Run:
         found[there] = self.backlog.work[self.job[there]]
         return found
 
+    def look(self, wanted: NDArray[np.int64], beyond: NDArray[np.int64]) -> None:
+        """Let the monitors see a minute: SMs in hundredths of a per cent, slowdown beyond limits.
+
+        Offline work goes from the GPUs on which it is evicted.
+        """
+        if self.monitors is None:
+            return
+        signals = monitor_signals(
+            _SEEN, {"sm_demand": wanted / 100, "slowdown_beyond_limit": beyond}
+        )
+        self.monitors, actions = monitor_steps(self.monitors, signals, self.scene.times)
+        out = np.flatnonzero((actions == _EVICT) & (self.job != NOBODY))
+        self.backlog.stop(self.job[out])
+        self.job[out] = NOBODY
+        self.felt.evictions += len(out)
+
 
 def play(
     scene: Scene, policy: Policy, sample: NDArray[np.int64], on_tick: Callable[[int], bool]
 ) -> tuple[Felt, Backlog]:
     """Play a policy to the end, or until `on_tick`, which gets every tick, returns True."""
-    fleet, terms = scene.fleet, scene.terms
-    n = fleet.gpus
-    backlog = Backlog(
-        fleet, terms.ticks, float(exact(terms.job_hours, "job_hours")),
-        float(exact(terms.arrivals_per_hour, "arrivals_per_hour")), seed=scene.seed,
-    )  # fmt: skip
-    run = _Run(
-        scene, policy, backlog,
-        Watch(n, scene.times) if terms.protection and policy.is_watched else None,
-        Felt(fleet, sample),
-        np.full(n, NOBODY, dtype=np.int64), np.zeros(n, dtype=np.int64),
-        np.zeros(n, dtype=np.int64), np.full(scene.truth.runs.shape, _ALL + 1, dtype=np.int64),
-    )  # fmt: skip
-    if run.watch is not None:
-        for tick in range(terms.interval):
-            run.watch.look(scene.activity[tick].astype(np.int64), np.zeros(n, dtype=np.int64))
-    for tick in range(terms.ticks):
+    run = _Run(scene, policy, sample)
+    for tick in range(scene.terms.ticks):
         if on_tick(tick):
             break
-        if policy.method and tick % terms.interval == 0:
+        if policy.method and tick % scene.terms.interval == 0:
             _match(run, tick)
         _minute(run, tick)
-    return run.felt, backlog
+    return run.felt, run.backlog
 
 
 def _match(run: _Run, tick: int) -> None:
@@ -199,7 +174,7 @@ def _match(run: _Run, tick: int) -> None:
     share = scene.shares[active]
     weights = _weights(run, active, share)
     running, backlog = run.running, run.backlog
-    is_open = np.ones(fleet.gpus, dtype=np.bool_) if run.watch is None else run.watch.admits
+    is_open = np.ones(fleet.gpus, dtype=np.bool_) if run.monitors is None else run.monitors.admits
     shared = running != NOBODY
     if run.policy.keeps_all:
         fits = np.zeros(fleet.gpus, dtype=np.bool_)
@@ -207,24 +182,27 @@ def _match(run: _Run, tick: int) -> None:
         is_open = is_open & ~fits
     places = np.flatnonzero(is_open)
     waiting = backlog.waiting(tick)
-    jobs = np.bincount(backlog.work[waiting], minlength=len(fleet.work))
-    jobs += np.bincount(running[places][shared[places]], minlength=len(fleet.work))
     moved = np.abs(share - run.share)[places]
     if tick == 0 and scene.plan is not None and run.policy.name == "muxflow":
         work, stays = spread(
             scene.problem, scene.plan, fleet.of_class[places], running[places], moved
         )
         work[weights[places, np.maximum(work, 0)] < 0] = NOBODY
+    elif terms.waiting_scale and run.policy.heeds_waiting and (waiting.size or shared.any()):
+        work, stays = _match_aged(run, tick, places, weights[places], moved)
     else:
-        options = {"stay": terms.stay} if run.policy.method == "muxflow" else {}
-        if terms.waiting_scale and run.policy.heeds_waiting and (waiting.size or shared.any()):
-            work, stays = _match_aged(run, tick, places, weights[places], moved, options)
-        else:
-            matcher = Matcher(run.policy.method, fleet.work, options, scene.seed)
-            found = matcher.match(weights[places], running[places], moved, jobs, run.turns)
-            work, stays = found.work, found.stays
+        jobs = np.bincount(backlog.work[waiting], minlength=len(fleet.work))
+        jobs += np.bincount(running[places][shared[places]], minlength=len(fleet.work))
+        matcher = _matcher(run, fleet.work)
+        work, stays = matcher.match(weights[places], running[places], moved, jobs, run.turns)
     run.turns += 1
     _start(run, tick, places, work, stays, share[places])
+
+
+def _matcher(run: _Run, work: tuple[OfflineClass, ...]) -> Matcher:
+    method = run.policy.method
+    options = {"stay": run.scene.terms.stay} if method == "muxflow" else {}
+    return Matcher(method, work, options, run.scene.seed)
 
 
 def _match_aged(
@@ -233,7 +211,6 @@ def _match_aged(
     places: NDArray[np.int64],
     weights: NDArray[np.int64],
     moved: NDArray[np.int64],
-    options: Mapping[str, object],
 ) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
     """Match GPUs with jobs that count for more the longer they have waited."""
     scene, backlog = run.scene, run.backlog
@@ -245,23 +222,19 @@ def _match_aged(
     running = np.full(len(places), NOBODY, dtype=np.int64)
     running[there != NOBODY] = known.kind[len(jobs) - int((there != NOBODY).sum()) :]
     counts = np.bincount(known.kind, minlength=len(known.work))
-    matcher = Matcher(run.policy.method, known.work, options, scene.seed)
-    found = matcher.match(known.weights(weights), running, moved, counts, run.turns)
-    return known.classes(found.work), found.stays
+    matcher = _matcher(run, known.work)
+    work, stays = matcher.match(known.weights(weights), running, moved, counts, run.turns)
+    return known.classes(work), stays
 
 
 def _weights(run: _Run, active: NDArray[np.int64], share: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return what each workload is worth on each GPU, as far as the policy knows."""
-    scene = run.scene
+    scene, profile = run.scene, run.scene.fleet.profile
     if run.policy.halves:
-        may = scene.truth.runs & scene.fleet.fits
-        return np.where(may[scene.fleet.profile], _HALF, -1)
+        return np.where((scene.truth.runs & scene.fleet.fits)[profile], _HALF, -1)
     beliefs = scene.knowledge if run.policy.foresees else scene.beliefs
-    rows = beliefs.rows(scene.fleet.profile, active)
-    known = scene.truth.runs[scene.fleet.profile]
-    seen = share[:, None] >= run.refused[scene.fleet.profile]
-    found: NDArray[np.int64] = np.where(known & ~seen, rows, -1)
-    return found
+    seen = share[:, None] >= run.refused[profile]
+    return np.where(scene.truth.runs[profile] & ~seen, beliefs.rows(profile, active), -1)
 
 
 def _start(
@@ -299,41 +272,26 @@ def _start(
 
 def _minute(run: _Run, tick: int) -> None:
     """Let a minute pass on every GPU."""
-    scene, fleet, terms = run.scene, run.scene.fleet, run.scene.terms
-    active = scene.activity[tick + terms.interval].astype(np.int64)
+    scene, fleet = run.scene, run.scene.fleet
+    active = scene.activity[tick + scene.terms.interval].astype(np.int64)
     gpus = np.flatnonzero(run.job != NOBODY)
-    jobs = run.job[gpus]
-    work, profile = run.backlog.work[jobs], fleet.profile[gpus]
+    jobs, share, profile = run.job[gpus], run.share[gpus], fleet.profile[gpus]
+    work = run.backlog.work[jobs]
     if run.policy.halves:
         part, slower = np.full(len(gpus), _HALF), np.full(len(gpus), _TWICE)
     else:
-        part, slower = scene.truth.felt(profile, work, run.share[gpus], active[gpus])
+        part, slower = scene.truth.felt(profile, work, share, active[gpus])
     part = np.where(run.ready[gpus] <= tick, part, 0)
     part = np.minimum(part, run.backlog.left[jobs])
-    run.felt.add(tick, gpus, part, slower)
+    run.felt.add(gpus, part, slower)
     over = run.backlog.advance(jobs, part, tick)
     run.job[gpus[over]] = NOBODY
-    if run.watch is None:
+    if run.monitors is None:
         return
-    wanted, beyond = active, np.zeros(fleet.gpus, dtype=np.int64)
-    wanted[gpus] += 100 * run.share[gpus]
+    beyond = np.zeros(fleet.gpus, dtype=np.int64)
+    active[gpus] += 100 * share
     beyond[gpus] = np.maximum(slower - fleet.limit[gpus], 0)
-    _learn(run, gpus, work, wanted, beyond)
-    evicted = run.watch.look(wanted, beyond)
-    out = np.flatnonzero(evicted & (run.job != NOBODY))
-    run.backlog.stop(run.job[out])
-    run.job[out] = NOBODY
-    run.felt.evictions += len(out)
-
-
-def _learn(
-    run: _Run,
-    gpus: NDArray[np.int64],
-    work: NDArray[np.int64],
-    wanted: NDArray[np.int64],
-    beyond: NDArray[np.int64],
-) -> None:
-    """Remember pairs that were slowed down too much although there were SMs for both."""
-    bad = (wanted[gpus] <= 100 * _ALL) & (beyond[gpus] > 0)
-    profile, share = run.scene.fleet.profile[gpus[bad]], run.share[gpus[bad]]
-    np.minimum.at(run.refused, (profile, work[bad]), share)
+    # Remember pairs that were slowed down too much although there were SMs for both.
+    bad = (active[gpus] <= 100 * _ALL) & (beyond[gpus] > 0)
+    np.minimum.at(run.refused, (profile[bad], work[bad]), share[bad])
+    run.look(active, beyond)

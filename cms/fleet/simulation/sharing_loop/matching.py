@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from ...sharing.classes import OfflineClass, OnlineClass
+from ...sharing.classes import WAITING_STEPS, OfflineClass, OnlineClass, waited_priority
 from ...sharing.problem import SharingProblem
-from ...sharing.share import share as shared
+from ...sharing.solution import share
 from .fleet import NOBODY
 
 if TYPE_CHECKING:
@@ -19,41 +19,13 @@ if TYPE_CHECKING:
 
     from ...sharing.plan import SharingPlan
 
-__all__ = ["Matched", "Matcher", "spread"]
-
-
-class Matched(NamedTuple):
-    """What one matching says of the GPUs that took part.
-
-    Attributes
-    ----------
-    work : numpy.ndarray of int64, shape (G,)
-        The offline class on each GPU, or -1.
-    stays : numpy.ndarray of bool, shape (G,)
-        Where that is what runs there already.
-    value, upper_bound : int
-        Of the matching, as :class:`cms.fleet.SharingSolution` has them.
-    """
-
-    work: NDArray[np.int64]
-    stays: NDArray[np.bool_]
-    value: int
-    upper_bound: int
+#: Steps of waiting that are told apart, so that classes stay few.
+_MOST = 10 * WAITING_STEPS
 
 
 @dataclass(frozen=True, slots=True)
 class Matcher:
-    """A method of matching, and what it is worth to it that nothing moves.
-
-    Parameters
-    ----------
-    method : str
-        An algorithm that takes a :class:`cms.fleet.SharingProblem`.
-    work : tuple of OfflineClass
-    options : Mapping
-        Of the algorithm.
-    seed : int
-    """
+    """A method of matching, with its options and a seed, for some offline classes."""
 
     method: str
     work: tuple[OfflineClass, ...]
@@ -67,29 +39,17 @@ class Matcher:
         moved: NDArray[np.int64],
         jobs: NDArray[np.int64],
         turn: int,
-    ) -> Matched:
-        """Match GPUs with jobs.
+    ) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+        """Match GPUs with jobs; returned is what :func:`spread` returns.
 
-        Parameters
-        ----------
-        weights : numpy.ndarray of int64, shape (n, K)
-            -1 where a pair is forbidden.
-        running : numpy.ndarray of int64, shape (n,)
-            The offline class that runs on each, or -1.
-        moved : numpy.ndarray of int64, shape (n,)
-            Of GPUs that are alike, those with the smallest numbers keep what runs there.
-        jobs : numpy.ndarray of int64, shape (K,)
-            How many there are of each class, those that run among them.
-        turn : int
-            Which matching it is; with the seed it begins the random numbers.
+        Weights have the shape (n, K), with -1 where a pair is forbidden; jobs are counted by class,
+        those that run among them. The number of the turn with the seed begins the random numbers.
         """
         n = len(running)
         if not n or not jobs.any():
-            return Matched(np.full(n, NOBODY), np.zeros(n, dtype=np.bool_), 0, 0)
+            return np.full(n, NOBODY), np.zeros(n, dtype=np.bool_)
         keys = np.column_stack([weights, running])
-        kinds, of_kind = np.unique(keys, axis=0, return_inverse=True)
-        of_kind = of_kind.reshape(-1)
-        counts = np.bincount(of_kind, minlength=len(kinds))
+        kinds, of_kind, counts = np.unique(keys, axis=0, return_inverse=True, return_counts=True)
         online = [
             OnlineClass(
                 "gpu", count=int(count), sm_activity=0, name=f"k{place}",
@@ -104,11 +64,10 @@ class Matcher:
         problem = SharingProblem(
             online=online, offline=offline, weights=kinds[:, :-1], margin=0, lowest_share=0
         )
-        solution = shared(
+        solution = share(
             problem, self.method, options=self.options, time_limit=None, seed=self.seed + turn
         )
-        work, stays = spread(problem, solution.plan, of_kind, running, moved)
-        return Matched(work, stays, solution.value, solution.upper_bound)
+        return spread(problem, solution.plan, of_kind.reshape(-1), running, moved)
 
 
 def spread(
@@ -118,34 +77,10 @@ def spread(
     running: NDArray[np.int64],
     moved: NDArray[np.int64],
 ) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-    """Give every GPU of a class what the plan has for the class; who runs there already stays.
+    """Give every GPU of a class what a valid plan has for the class; who runs there stays.
 
-    Parameters
-    ----------
-    problem : SharingProblem
-    plan : SharingPlan
-        A valid one.
-    of_class : numpy.ndarray of int64, shape (n,)
-        Which online class each GPU is of.
-    running : numpy.ndarray of int64, shape (n,)
-        The offline class there now, or -1.
-    moved : numpy.ndarray of int64, shape (n,)
-        Of GPUs that run the same, those with the smallest numbers keep it.
-
-    Returns
-    -------
-    (numpy.ndarray of int64, numpy.ndarray of bool)
-        The offline class on each GPU, or -1; and whether it is what ran there.
-
-    Examples
-    --------
-    >>> from cms.fleet.sharing import SharingPlan
-    >>> from cms.fleet.sharing.edge_problems import posed
-    >>> problem = posed([3], [5, 5], [[7, 6]])
-    >>> plan, none = SharingPlan({("g0", "w0"): 2, ("g0", "w1"): 1}), np.zeros(3, dtype=np.int64)
-    >>> work, stays = spread(problem, plan, none, np.array([-1, 1, 0]), none)
-    >>> work.tolist(), stays.tolist()
-    ([0, 1, 0], [False, True, True])
+    Of GPUs that run the same, those that moved the least keep it. Returned are the offline class
+    on each GPU, or -1, and whether it is what ran there.
     """
     work = np.full(len(of_class), NOBODY, dtype=np.int64)
     stays = np.zeros(len(of_class), dtype=np.bool_)
@@ -169,3 +104,44 @@ def spread(
             work[free[at : at + count]] = f
             at += count
     return work, stays
+
+
+class Aged(NamedTuple):
+    """Jobs by class and step of waiting: who has waited longer counts for more."""
+
+    #: One for each step of a class that there is, with the priority that goes with it
+    work: tuple[OfflineClass, ...]
+    #: Which class and step each of these was
+    of: NDArray[np.int64]
+    steps: NDArray[np.int64]
+    kind: NDArray[np.int64]  #: Which of these each job is
+
+    def weights(self, known: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the weights of these, from those of the classes; -1 stays what it is."""
+        found = known[:, self.of]
+        raised = found * (WAITING_STEPS + self.steps) // WAITING_STEPS
+        return np.where(found < 0, found, raised)
+
+    def classes(self, found: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the classes of what is on GPUs; -1 is nobody."""
+        return np.where(found == NOBODY, NOBODY, self.of[np.maximum(found, 0)])
+
+
+def aged(
+    work: tuple[OfflineClass, ...], of: NDArray[np.int64], waited: NDArray[np.int64], scale: int
+) -> Aged:
+    """Tell jobs, of which there is one, of these classes apart by what they have waited.
+
+    Waiting and scale are in minutes.
+    """
+    steps = np.minimum(waited * WAITING_STEPS // scale, _MOST)
+    kinds, kind = np.unique(of * (_MOST + 1) + steps, return_inverse=True)
+    places, levels = kinds // (_MOST + 1), kinds % (_MOST + 1)
+    classes = tuple(
+        OfflineClass(
+            f"{place}.{step}", count=0,
+            priority=waited_priority(work[place].priority, int(step), WAITING_STEPS),
+        )
+        for place, step in zip(places.tolist(), levels.tolist(), strict=True)
+    )  # fmt: skip
+    return Aged(classes, places, levels, kind.reshape(-1))

@@ -8,11 +8,8 @@ from fractions import Fraction
 from typing import NamedTuple
 
 from ....values.numbers import exact
-from .fleet import MINUTE
 from .latency import SampledGpu
 from .terms import Terms
-
-__all__ = ["DayOfJobs", "LimitVerdict", "PlayedPolicy", "SharedDay"]
 
 
 class LimitVerdict(StrEnum):
@@ -24,55 +21,35 @@ class LimitVerdict(StrEnum):
 
 
 class DayOfJobs(NamedTuple):
-    """What became of the offline jobs.
-
-    Attributes
-    ----------
-    arrived, begun, ended : int
-    mean_completion_minutes, p99_completion_minutes : Fraction or None
-        From arrival to end, of those that have ended.
-    mean_wait_minutes, largest_wait_minutes : Fraction or None
-        From arrival to first start, or to the end of the day for those that have not begun.
-    """
+    """What became of the offline jobs."""
 
     arrived: int
     begun: int
     ended: int
+    #: From arrival to end, of those that have ended
     mean_completion_minutes: Fraction | None
     p99_completion_minutes: Fraction | None
+    #: From arrival to first start, or to the end of the day for those that have not begun
     mean_wait_minutes: Fraction | None
     largest_wait_minutes: Fraction | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlayedPolicy:
-    """A policy on the day.
+    """A policy on the day."""
 
-    Attributes
-    ----------
-    name : str
-        One of :data:`POLICIES`.
-    gpu_hours, shared_gpu_hours, over_gpu_hours : Fraction
-        In all; with offline work beside the online side; and of these, with a slowdown beyond the
-        limit.
-    throughput : Fraction
-        Offline work done, in hours that it takes alone on a GPU.
-    mean_slowdown, p99_slowdown : Fraction
-        Of the online side, over all GPUs and minutes; to a millionth, and to a thousandth, up.
-    evictions, moves, restarts, starts : int
-        Jobs that the monitor took from a GPU; that a matching did; that got another share, in a new
-        process; and starts but for these last.
-    jobs : DayOfJobs
-    sample : tuple of SampledGpu
-    """
-
-    name: str
+    name: str  #: One of :data:`POLICIES`.
+    #: In all; with offline work beside the online side; and of these, with a slowdown beyond the
+    #: limit.
     gpu_hours: Fraction
     shared_gpu_hours: Fraction
     over_gpu_hours: Fraction
-    throughput: Fraction
+    throughput: Fraction  #: Offline work done, in hours that it takes alone on a GPU
+    #: Of the online side, over all GPUs and minutes; to a millionth, and to a thousandth, up.
     mean_slowdown: Fraction
     p99_slowdown: Fraction
+    #: Jobs that the monitor took from a GPU; that a matching did; that got another share, in a new
+    #: process; and starts but for these last.
     evictions: int
     moves: int
     restarts: int
@@ -93,34 +70,17 @@ class PlayedPolicy:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SharedDay:
-    """Some policies on the same day; the first is the one that is judged.
-
-    Attributes
-    ----------
-    problem_sha256 : str
-    gpus : int
-    activity : str
-        What the activities are.
-    terms : Terms
-    seed : int
-    minutes : int
-        That were played; fewer than the terms say if it was stopped.
-    stopped : bool
-    limited : bool
-        Whether any GPU has a limit.
-    unmeasured : int
-        Pairs of what is there, online and offline, that the truth does not have: they never run.
-    policies : tuple of PlayedPolicy
-    """
+    """Some policies on the same day; the first is the one that is judged."""
 
     problem_sha256: str
     gpus: int
-    activity: str
+    activity: str  #: What the activities are
     terms: Terms
     seed: int
-    minutes: int
+    minutes: int  #: That were played; fewer than the terms say if it was stopped.
     stopped: bool
-    limited: bool
+    limited: bool  #: Whether any GPU has a limit
+    #: Pairs of what is there, online and offline, that the truth does not have: they never run.
     unmeasured: int
     policies: tuple[PlayedPolicy, ...]
 
@@ -141,8 +101,3 @@ class SharedDay:
         """The first policy's throughput as a part of that of the one that foresees."""
         best = next((each for each in self.policies if each.name == "clairvoyant"), None)
         return self.policies[0].throughput / best.throughput if best and best.throughput else None
-
-
-def hours(minutes: int) -> Fraction:
-    """Return minutes in hours."""
-    return Fraction(minutes, MINUTE)

@@ -9,55 +9,32 @@ from ....values.fields import CheckedFields
 from ....values.numbers import Number
 from .fleet import MINUTE
 
-__all__ = ["Terms"]
-
 
 @dataclass(frozen=True)
 class Terms(CheckedFields):
-    """How a day is played.
-
-    Parameters
-    ----------
-    hours : int, default 24
-    interval : int, default 15
-        Minutes from one matching to the next.
-    quantile : number, default 0.95
-        Shares leave room for this quantile of the activities of the last interval.
-    stay : int, default 50,000
-        What it is worth that a job stays where it is, in millionths, as for ``muxflow``.
-    dead_band : int, default 5
-        A job that stays keeps its share, unless the one that is left now differs by this much.
-    restart : int, default 1
-        Minutes in which a job that was started gets nothing done; a new share is a new process.
-    job_hours : number, default 4
-        How long a job takes alone, on average (exponential, at least a minute).
-    arrivals_per_hour : number, default 0
-        Jobs that come beside those that are there at first.
-    waiting_scale : int, default 0
-        Minutes: a job that has waited so long for its first start counts twice, and so on in
-        quarters, up to ten scales (:func:`cms.fleet.sharing.waited_priority`). 0: waiting counts
-        for nothing. The policy that foresees knows none.
-    tolerated : number, default 0.01
-        Of the shared GPU-hours, how many may be over the limit.
-    sample : int, default 4
-        GPUs whose requests are simulated one by one.
-    protection : bool, default True
-        Whether the monitor watches every GPU.
-    """
+    """How a day is played."""
 
     refusal = InvalidOption
     hours: int = 24
-    interval: int = 15
+    interval: int = 15  #: Minutes from one matching to the next
+    #: Shares leave room for this quantile of the activities of the last interval
     quantile: Number = "0.95"
+    #: What it is worth that a job stays where it is, in millionths, as for ``muxflow``
     stay: int = 50_000
+    #: A job that stays keeps its share, unless the one that is left now differs by this much
     dead_band: int = 5
+    #: Minutes in which a job that was started gets nothing done; a new share is a new process.
     restart: int = 1
+    #: How long a job takes alone, on average (exponential, at least a minute)
     job_hours: Number = 4
-    arrivals_per_hour: Number = 0
+    arrivals_per_hour: Number = 0  #: Jobs that come beside those that are there at first
+    #: Minutes: a job that has waited so long for its first start counts twice, and so on in
+    #: quarters, up to ten scales (:func:`cms.fleet.sharing.waited_priority`). 0: waiting counts for
+    #: nothing. The policy that foresees knows none.
     waiting_scale: int = 0
-    tolerated: Number = "0.01"
-    sample: int = 4
-    protection: bool = True
+    tolerated: Number = "0.01"  #: Of the shared GPU-hours, how many may be over the limit
+    sample: int = 4  #: GPUs whose requests are simulated one by one
+    protection: bool = True  #: Whether the monitor watches every GPU
 
     def __post_init__(self) -> None:
         self._whole("hours", least=1, most=31 * 24)

@@ -10,15 +10,12 @@ import numpy as np
 
 from ....errors import InvalidProblem
 from ....values.names import nearest
-from ...sharing.classes import OfflineClass, OnlineClass
-from ...sharing.share_rule import sm_share
+from ...sharing.classes import OfflineClass, OnlineClass, sm_share
 from ...sharing.weights import MeasuredPair, by_models
 from .fleet import MILLION, Fleet
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
-
-__all__ = ["LineWeights", "Truth"]
 
 #: Hundredths of a per cent of the SMs.
 _ALL = 10_000
@@ -32,38 +29,19 @@ class Truth:
     Between two shares that were measured both are on a straight line, which begins at a share of 0
     with no throughput and no slowdown; beyond the largest share they stay as they are. A pair that
     was measured at a share of 100 alone, which is no limit, is the same at every share. Pairs of
-    known models that nobody measured cannot run.
+    known models that nobody measured cannot run; a model or device that was not measured at all is
+    refused.
 
     Where the online side and the share together want more SMs than there are, each gets its part
     of them: with a demand of d > 100 per cent the throughput is 100 / d times as much, and the
     slowdown d / 100 times. That is a model, and no measurement.
-
-    Parameters
-    ----------
-    fleet : Fleet
-    pairs : iterable of MeasuredPair
-
-    Attributes
-    ----------
-    throughput, slowdown : numpy.ndarray of int64, shape (P, K, 101)
-        In millionths, by profile, workload and share.
-    runs : numpy.ndarray of bool, shape (P, K)
-        Whether the pair was measured.
-
-    Raises
-    ------
-    InvalidProblem
-        If a model or device was not measured at all, or a pair is there twice.
     """
-
-    throughput: NDArray[np.int64]
-    slowdown: NDArray[np.int64]
-    runs: NDArray[np.bool_]
 
     def __init__(self, fleet: Fleet, pairs: Iterable[MeasuredPair]) -> None:
         table = by_models(pairs)
         _refuse_strangers(fleet, table)
         shape = len(fleet.profiles), len(fleet.work)
+        # by profile, workload and share: whether it was measured, and in millionths
         self.runs = np.zeros(shape, dtype=np.bool_)
         self.throughput = np.zeros((*shape, 101), dtype=np.int64)
         self.slowdown = np.full((*shape, 101), MILLION, dtype=np.int64)
@@ -81,27 +59,7 @@ class Truth:
         share: NDArray[np.int64],
         activity: NDArray[np.int64],
     ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Return throughput, rounded down, and slowdown, rounded up, on so many GPUs.
-
-        Examples
-        --------
-        >>> from fractions import Fraction
-        >>> from cms.fleet.sharing import OfflineClass, SharingProblem
-        >>> fleet = Fleet.of(
-        ...     SharingProblem(
-        ...         online=[OnlineClass("a30", count=1, sm_activity=20, model="bert")],
-        ...         offline=[OfflineClass("train", count=1)],
-        ...         weights=[[0]],
-        ...     )
-        ... )
-        >>> pair = MeasuredPair("bert", "train", "a30", 60, Fraction("0.6"), Fraction("1.2"))
-        >>> truth, first = Truth(fleet, [pair]), np.array([0])
-        >>> [
-        ...     [int(each[0]) for each in truth.felt(first, first, np.array([share]), active)]
-        ...     for share, active in ((60, first + 2000), (30, first), (60, first + 8000))
-        ... ]
-        [[600000, 1200000], [300000, 1100000], [428571, 1680000]]
-        """
+        """Return throughput, rounded down, and slowdown, rounded up, on so many GPUs."""
         wanted = np.maximum(activity + 100 * share, _ALL)
         return (
             self.throughput[profile, work, share] * _ALL // wanted,
@@ -114,27 +72,6 @@ class LineWeights:
 
     :func:`cms.fleet.sharing.table_weights` is more careful: it takes what was measured, and no line
     between. A pair is forbidden if it was not measured, or its slowdown is beyond the limit.
-
-    Parameters
-    ----------
-    pairs : iterable of MeasuredPair
-    margin, lowest_share : int
-        Those of the problem.
-
-    Examples
-    --------
-    >>> from fractions import Fraction
-    >>> from cms.fleet.sharing import OfflineClass
-    >>> pair = MeasuredPair("bert", "train", "a30", 60, Fraction("0.6"), Fraction("1.2"))
-    >>> weights, train = LineWeights([pair], 10, 5), OfflineClass("train", count=1)
-    >>> [
-    ...     weights(
-    ...         OnlineClass("a30", count=1, sm_activity=60, model="bert", slowdown_limit=limit),
-    ...         train,
-    ...     )
-    ...     for limit in ("1.1", "1.05")
-    ... ]
-    [300000, None]
     """
 
     def __init__(self, pairs: Iterable[MeasuredPair], margin: int, lowest_share: int) -> None:
@@ -158,24 +95,23 @@ def _lines(measured: dict[int, MeasuredPair]) -> tuple[NDArray[np.int64], NDArra
     shares = sorted(measured)
     parts = [int(measured[s].offline_throughput * MILLION // 1) for s in shares]
     slower = [int(-(-measured[s].online_slowdown * MILLION // 1)) for s in shares]
-    every = np.arange(101)
     if shares == [_NO_LIMIT]:
         return np.full(101, parts[0]), np.full(101, slower[0])
-    return (
-        _line(every, [0, *shares, 101], [0, *parts, parts[-1]], up=False),
-        _line(every, [0, *shares, 101], [MILLION, *slower, slower[-1]], up=True),
+    at = [0, *shares, 101]
+    # Rounded down is a throughput, and up a slowdown.
+    return _line(at, [0, *parts, parts[-1]]), -_line(
+        at, [-MILLION, *(-s for s in slower), -slower[-1]]
     )
 
 
-def _line(
-    every: NDArray[np.int64], at: list[int], values: list[int], up: bool
-) -> NDArray[np.int64]:
-    """Interpolate in whole numbers."""
+def _line(at: list[int], values: list[int]) -> NDArray[np.int64]:
+    """Interpolate at every share in whole numbers, rounded down."""
+    every = np.arange(101)
     found = np.zeros(len(every), dtype=np.int64)
     for left, right, low, high in zip(at, at[1:], values, values[1:], strict=False):
         inside = (every >= left) & (every < right)
         part = low * (right - every[inside]) + high * (every[inside] - left)
-        found[inside] = -(-part // (right - left)) if up else part // (right - left)
+        found[inside] = part // (right - left)
     return found
 
 

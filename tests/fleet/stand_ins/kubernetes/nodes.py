@@ -70,7 +70,8 @@ class Machine:
 
     def uuid(self, device: Device) -> str:
         kind = "GPU" if device.profile is None else "MIG"
-        return f"{kind}-{self.name}-{device.gpu}-{device.profile or 'whole'}-{device.start}"
+        profile = (device.profile or "whole").replace(".", "")
+        return f"{kind}-{self.name}-{device.gpu}-{profile}-{device.start}"
 
     def discovered(self) -> dict[str, str]:
         """Labels of GPU Feature Discovery under the strategy `mixed`."""

@@ -9,10 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ...export.advertised import offer_of
-from ...export.export import ExportOptions
+from ...export.export import ExportOptions, shell_functions
 from ...export.gpu_operator import config_map, kubernetes_name, once
-from ...export.gpu_operator_script import FUNCTIONS
-from ...export.mig_parted_file import configs_of, merged, name_of, text_of
+from ...export.mig_parted import configs_of, merged, name_of, text_of
 from ...model import Deployment, FleetGpu, FleetNode
 from ..model import Transition
 from .steps import Part, Step
@@ -129,7 +128,7 @@ def files(
     said = {"map": options.config_map, "namespace": options.operator_namespace}
     return {
         "configmap.yaml": config_map(text, options),
-        "lib/gpu-operator.sh": (FUNCTIONS + _MORE).lstrip(),
+        "lib/gpu-operator.sh": (shell_functions("gpu-operator") + _MORE).lstrip(),
         "lib/on-gpu.sh": (_ON_GPU % said).lstrip(),
     }
 

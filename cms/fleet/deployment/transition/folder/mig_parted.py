@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ...export.export import ExportOptions
-from ...export.nvidia_smi_script import FUNCTIONS
+from ...export.export import ExportOptions, shell_functions
 from ..model import Transition
 from .steps import Part, Step
 from .whole_gpus import CUT, PARTED, about_whole_gpus, refuse, refuse_part
@@ -38,7 +37,7 @@ def files(
 ) -> dict[str, str]:
     """Return the files that all steps share, by path."""
     return {
-        "lib/mig-parted.sh": (FUNCTIONS + CUT).lstrip(),
+        "lib/mig-parted.sh": (shell_functions("nvidia-smi") + CUT).lstrip(),
         "lib/on-gpu.sh": (PARTED + _ON_GPU).lstrip(),
     }
 

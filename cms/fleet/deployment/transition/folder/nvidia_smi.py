@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from .....errors import InvalidProblem
-from ...export.export import ExportOptions, refuse_doubtful
+from ...export.export import ExportOptions, refuse_doubtful, shell_functions
 from ...export.nvidia_smi import gpu_row, instance_rows
-from ...export.nvidia_smi_script import FUNCTIONS
 from ...guesses import doubtful, in_doubt
 from ...instance import Mode, Seen
 from ...model import Deployment, FleetGpu
@@ -53,7 +52,10 @@ def files(
     transition: Transition, steps: tuple[Step, ...], options: ExportOptions
 ) -> dict[str, str]:
     """Return the files that all steps share, by path."""
-    return {"lib/nvidia-smi.sh": FUNCTIONS.lstrip(), "lib/on-gpu.sh": _ON_GPU.lstrip()}
+    return {
+        "lib/nvidia-smi.sh": shell_functions("nvidia-smi").lstrip(),
+        "lib/on-gpu.sh": _ON_GPU.lstrip(),
+    }
 
 
 def order(options: ExportOptions) -> tuple[str, ...]:

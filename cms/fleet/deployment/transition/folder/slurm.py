@@ -8,10 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ...export.export import ExportOptions
-from ...export.nvidia_smi_script import FUNCTIONS as SMI
+from ...export.export import ExportOptions, shell_functions
 from ...export.slurm import node_line, offered, throughout
-from ...export.slurm_script import FUNCTIONS
 from ...model import FleetNode
 from ..model import Transition
 from .steps import Part, Step
@@ -93,8 +91,8 @@ def files(
 ) -> dict[str, str]:
     """Return the files that all steps share, by path."""
     return {
-        "lib/mig-parted.sh": (SMI + CUT).lstrip(),
-        "lib/slurm.sh": (FUNCTIONS + _MORE).lstrip(),
+        "lib/mig-parted.sh": (shell_functions("nvidia-smi") + CUT).lstrip(),
+        "lib/slurm.sh": (shell_functions("slurm") + _MORE).lstrip(),
         "lib/on-gpu.sh": (PARTED + _ON_GPU).lstrip(),
     }
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from ...export.export import word
+from ...export.export import require_word
 from ...instance import Mode, State
 from ...model import FleetGpu
 from ..model import Action, Transition
@@ -174,7 +174,7 @@ def steps_of(transition: Transition, actuator: str = Actuator.NVIDIA_SMI) -> tup
         for at in ordered:
             node, index = actions[at].gpu
             what = "all" if (number, node) in together else f"gpu{index}"
-            names[at] = f"{number:0{digits}}-{word(node, 'node')}-{what}"
+            names[at] = f"{number:0{digits}}-{require_word(node, 'node')}-{what}"
             members.setdefault(names[at], []).append(at)
         parts.append(list(dict.fromkeys(names[at] for at in ordered)))
     for positions in members.values():

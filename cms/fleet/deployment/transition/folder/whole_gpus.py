@@ -12,12 +12,13 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from .....errors import InvalidProblem
-from ...export.export import ExportOptions, refuse_doubtful, word
-from ...export.mig_parted_file import Cut, cut_of, name_of, text_of
+from ...export.export import ExportOptions, refuse_doubtful, require_word
+from ...export.mig_parted import cut_of, name_of, text_of
 from ...export.nvidia_smi import gpu_row
 from ...guesses import doubtful, in_doubt
 from ...instance import Mode
 from ...model import Deployment, FleetGpu
+from ...observation.mig_parted import Cut
 from ..model import Transition, What
 from .steps import Part
 
@@ -225,7 +226,7 @@ def refuse(start: Deployment, options: ExportOptions) -> None:
         With the command that would tell; or if the name of a node cannot stand in a script.
     """
     for node in start.nodes:
-        word(node.name, "node")
+        require_word(node.name, "node")
     for card in start.gpus():
         works: dict[str, set[object]] = {}
         for each in card.instances if card.mode is Mode.MIG else ():

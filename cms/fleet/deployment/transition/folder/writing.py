@@ -11,13 +11,13 @@ from typing import Any, Protocol
 from .....errors import InvalidOption, InvalidProblem, UnsupportedProblem
 from .....files.documents import document_text, number_to_json
 from .....values.names import nearest
-from ...export.export import ExportOptions, by_driver, refuse_unnumbered
-from ...files import deployment_to_json
+from ...document import deployment_to_json
+from ...export.export import ExportOptions, name_by_driver, refuse_unnumbered
 from ...instance import Instance
 from ...labels import point_label
 from ...model import Deployment
+from ..document import transition_to_json
 from ..durations import Durations
-from ..files import transition_to_json
 from ..model import Transition, What
 from ..reversal import reversal
 from ..whole_gpus import Actuator as Tool
@@ -129,7 +129,10 @@ def _by_driver(transition: Transition) -> Transition:
         for action in transition.actions
     )
     return replace(
-        transition, start=by_driver(start), target=by_driver(transition.target), actions=actions
+        transition,
+        start=name_by_driver(start),
+        target=name_by_driver(transition.target),
+        actions=actions,
     )
 
 

@@ -1,0 +1,20 @@
+"""Measured pairs as the table in CSV that ``cms share`` and ``cms predictor`` read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from cms.files.csv_records import csv_text
+from cms.files.source import StrPath, write_bytes
+from cms.fleet.sharing import MeasuredPair
+from cms.fleet.sharing.tables import PAIR_COLUMNS
+from cms.values.numbers import format_exact
+
+
+def write_measured_pairs(pairs: Iterable[MeasuredPair], path: StrPath) -> None:
+    """Write measured pairs as a table that :func:`cms.fleet.sharing.read_measured_pairs` reads."""
+    rows = [
+        (*pair[:4], format_exact(pair.offline_throughput), format_exact(pair.online_slowdown))
+        for pair in pairs
+    ]
+    write_bytes(csv_text([PAIR_COLUMNS, *rows]).encode(), path)

@@ -1,0 +1,359 @@
+"""Deployments as JSON documents (format ``cms-deployment``): equal ones are equal files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Annotated, Any, ClassVar, NamedTuple, Self
+
+from pydantic import Field
+
+from ...files import fields as f
+from ...files import model as m
+from ...files.documents import parse_document, write_document
+from ...files.parsed import Parsed, show_value
+from ...files.source import StrPath
+from ...values.frozen import FrozenMap
+from ...values.numbers import shown
+from ..hardware import Gpu
+from ..serving.document_parts import (
+    Device,
+    PointPart,
+    ServiceField,
+    SuppliedPart,
+    collect_curves,
+    read_rule,
+)
+from ..serving.load_curve import key_of
+from ..serving.plan_document import plan_to_json, read_plan_value
+from ..serving.queueing import QueueingRule
+from ..serving.service import Service
+from .instance import UUID, Instance, Mode, Seen, State, Work
+from .model import Deployment, FleetGpu, FleetNode, Observation, driver_branch
+
+__all__ = ["deployment_from_json", "deployment_to_json", "read_deployment", "write_deployment"]
+
+_Uuid = Annotated[
+    str, f.matching(UUID, "a UUID as nvidia-smi -L prints it (GPU-..., MIG-...), or null")
+]
+
+
+class References(NamedTuple):
+    """What nodes refer to: services, devices and points by their names, and the rule."""
+
+    services: Mapping[str, Service]
+    devices: Mapping[str, Gpu]
+    rule: QueueingRule | None
+    works: Mapping[str, Work]
+
+
+class InstancePart(m.Part):
+    """An instance of a GPU; its work goes by the name of its point."""
+
+    profile: f.Text
+    start: f.Count | None
+    point: f.Text | None
+    owner: Annotated[str, f.name("owner")] | None
+    state: State
+    gpu_instance: f.Count | None
+    uuid: _Uuid | None
+    is_guessed: f.Flag
+
+    def instance(self, works: Mapping[str, Work]) -> Instance:
+        """Build the instance."""
+        if self.point is not None:
+            f.refuse_unknown(self.point, "point", works, "point")
+        told = dict(self)
+        point = told.pop("point")
+        return Instance(work=None if point is None else works[point], **told)
+
+    @classmethod
+    def describe(cls, instance: Instance, names: Mapping[Work, str]) -> Self:
+        """Describe an instance."""
+        told = {key: getattr(instance, key) for key in cls.model_fields if key != "point"}
+        work = instance.work
+        return cls.from_fields(point=None if work is None else names[work], **told)
+
+
+class _GpuPart(m.Part):
+    index: f.Count
+    gpu: f.Text
+    uuid: _Uuid | None
+    mode: Mode
+    seen: Seen
+    instances: tuple[InstancePart, ...]
+
+    def card(self, node: str, given: References) -> FleetGpu:
+        """Build the GPU."""
+        f.refuse_unknown(self.gpu, "device", given.devices, "gpu")
+        instances = f.build_each(
+            self.instances, lambda part: part.instance(given.works), "instances"
+        )
+        own = (self.index, given.devices[self.gpu], self.mode, instances)
+        return FleetGpu(node, *own, self.uuid, self.seen)
+
+
+class _ObservedPart(m.Part):
+    at: f.Text
+    sources: tuple[f.Text, ...] = Field(alias="from")
+
+
+class NodePart(m.Part):
+    """A node with its GPUs and what is on them."""
+
+    name: Annotated[str, f.name("node")]
+    driver: f.Text | None
+    labels: dict[str, f.Text]
+    observed: _ObservedPart | None
+    is_numbered: f.Flag = f.omitted(True)
+    gpus: tuple[_GpuPart, ...]
+
+    def node(self, given: References) -> FleetNode:
+        """Build the node."""
+        seen = self.observed
+        if self.driver is not None:
+            with f.blaming("driver"):
+                driver_branch(self.driver)
+        gpus = f.build_each(self.gpus, lambda part: part.card(self.name, given), "gpus")
+        return FleetNode(
+            self.name, gpus, FrozenMap(self.labels), self.driver,
+            None if seen is None else Observation(seen.at, seen.sources), self.is_numbered,
+        )  # fmt: skip
+
+    @classmethod
+    def describe(cls, node: FleetNode, names: Mapping[Work, str]) -> Self:
+        """Describe a node."""
+        gpus = [
+            _GpuPart.from_fields(
+                index=card.index, gpu=card.gpu.key, uuid=card.uuid, mode=card.mode, seen=card.seen,
+                instances=[InstancePart.describe(each, names) for each in card.instances],
+            )
+            for card in node.gpus
+        ]  # fmt: skip
+        seen = node.observed
+        return cls.from_fields(
+            name=node.name, driver=node.driver, labels=node.labels, gpus=gpus,
+            observed=seen and _ObservedPart.from_fields(at=seen.at, sources=seen.sources),
+            is_numbered=node.is_numbered,
+        )  # fmt: skip
+
+
+class _WorkPart(SuppliedPart):
+    name: f.Text
+    service: f.Text
+
+
+def point_names(works: Iterable[Work | None]) -> dict[Work, str]:
+    """Name each way in which a service runs: ``chat on a100-80gb 3g.40gb, 2 x 8``."""
+    every = {work for work in works if work is not None}
+    names: dict[Work, str] = {}
+    taken: dict[str, int] = {}
+    for work in sorted(every, key=_work_order):
+        point = work.point
+        name = (
+            f"{work.service} on {point.device} {point.profile}, {point.processes} x {point.batch}"
+        )
+        taken[name] = number = taken.get(name, 0) + 1
+        names[work] = name if number == 1 else f"{name} ({number})"
+    return names
+
+
+def _work_order(work: Work) -> tuple[Any, ...]:
+    point = work.point
+    more = point.throughput_rps, point.latency_ms, work.supply_rps, tuple(point.extra.items())
+    return work.service, *key_of(point), *more
+
+
+class FleetDocument(m.Document):
+    """What deployments and transitions say of services, points and devices."""
+
+    rule: dict[str, Any] | None
+    services: tuple[ServiceField, ...]
+    points: tuple[_WorkPart, ...]
+    devices: tuple[Device, ...]
+
+    def references(
+        self, own: QueueingRule | None, before: Mapping[str, Service] | None = None
+    ) -> References:
+        """Build what nodes refer to; a supply is what the rule makes of its point.
+
+        `before` has services as they were: a point that the new limits do not admit may supply what
+        it does under the old ones, and any what it does under tighter ones.
+        """
+        f.refuse_twice((each.name for each in self.services), "service", "services")
+        f.refuse_twice((each.key for each in self.devices), "device", "devices", key="key")
+        f.refuse_twice((each.name for each in self.points), "point", "points")
+        curves = collect_curves("points", self.points)
+        with f.blaming("rule"):
+            rule = None if self.rule is None else read_rule(self.rule, own, curves)
+        services = {each.name: each for each in self.services}
+        works: dict[str, Work] = {}
+        seen: set[Work] = set()
+        for index, part in enumerate(self.points):
+            with f.blaming("points", index):
+                f.refuse_unknown(part.service, "service", services, "service")
+                work = _read_work(part, services[part.service], rule, before or {})
+                if work in seen:
+                    raise f.refusal("one", what="{}: there are two names of one point")
+            works[part.name] = work
+            seen.add(work)
+        return References(services, {each.key: each for each in self.devices}, rule, works)
+
+    @classmethod
+    def references_of(
+        cls, services: Iterable[Service], devices: Mapping[str, Gpu], rule: QueueingRule | None,
+        names: Mapping[Work, str],
+    ) -> dict[str, Any]:  # fmt: skip
+        """Return the fields of what nodes refer to."""
+        by_name = {service.name: service for service in services}
+        points = [
+            _WorkPart.from_fields(
+                name=called, service=work.service, supply_rps=work.supply_rps,
+                **PointPart.point_fields(work.point),
+                **SuppliedPart.evidence_fields(rule, by_name[work.service], work.point),
+            )
+            for work, called in names.items()
+        ]  # fmt: skip
+        return {
+            "rule": None if rule is None else rule.to_json(),
+            "services": tuple(by_name.values()),
+            "points": points,
+            "devices": [devices[key] for key in sorted(devices)],
+        }
+
+
+def _read_work(
+    part: _WorkPart, service: Service, rule: QueueingRule | None, before: Mapping[str, Service]
+) -> Work:
+    point, supply = part.point(), part.supply_rps
+    models = {service.model, before.get(service.name, service).model}
+    if point.model not in models:
+        expected = " or ".join(sorted(models))
+        raise f.refusal(expected, "model", fix="it is its service's model")
+    if rule is not None:
+        why, granted = f"by the rule {rule.name!r}", rule.supply(service, point)
+        if supply and supply != granted and service.name in before:
+            earlier = rule.supply(before[service.name], point)
+            if not granted or supply == earlier < granted:
+                granted, why = earlier, f"{why}, before"
+        if supply != granted:
+            raise f.refusal(f"{shown(granted)}, {why}", "supply_rps")
+        rests_on = SuppliedPart.evidence_fields(rule, service, point)
+        if part.evidence != rests_on["evidence"]:
+            raise f.refusal(f"{show_value(rests_on['evidence'])}, {why}", "evidence")
+        if part.load_curve is None and rests_on["load_curve"] is not None:
+            raise f.refusal(f"the curve of its other points, {why}", "load_curve")
+    return Work(service.name, point, supply)
+
+
+class DeploymentDocument(FleetDocument):
+    """A deployment: nodes, what runs on them, and the plan that they realise."""
+
+    KIND: ClassVar[str] = "cms-deployment"
+    nodes: tuple[NodePart, ...]
+    plan: Any
+
+    def build(self, rule: QueueingRule | None = None) -> Deployment:
+        """Build the deployment."""
+        given = self.references(rule)
+        nodes = f.build_each(self.nodes, lambda part: part.node(given), "nodes")
+        with f.blaming("plan"):
+            plan = None if self.plan is None else read_plan_value(self.plan, rule)
+        return Deployment(nodes, tuple(given.services.values()), given.rule, plan)
+
+    @classmethod
+    def from_object(cls, value: Deployment, **other: Any) -> Self:
+        """Describe a deployment."""
+        names = point_names(each.work for _, each in value.instances())
+        plan = value.plan
+        return cls.from_fields(
+            nodes=[NodePart.describe(node, names) for node in value.nodes],
+            plan=None if plan is None else plan_to_json(plan),
+            **cls.references_of(value.services, value.devices, value.rule, names),
+        )
+
+
+def write_deployment(deployment: Deployment, path: StrPath) -> None:
+    """Write a deployment to a JSON file.
+
+    Parameters
+    ----------
+    deployment : Deployment
+    path : str or path-like
+        The file; ``-`` is standard output.
+
+    Raises
+    ------
+    FileError
+        If the file cannot be written.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> from cms.fleet import gpu
+    >>> from cms.fleet.deployment import FleetGpu, FleetNode, Instance
+    >>> card = FleetGpu("node-a", 0, gpu("a100-80gb"), instances=(Instance("3g.40gb", 4),))
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "now.json"
+    >>> write_deployment(Deployment((FleetNode("node-a", (card,)),)), path)
+    >>> print(read_deployment(path))
+    1 GPU on 1 node, 1 instance
+    """
+    write_document(lambda: deployment_to_json(deployment), path)
+
+
+def read_deployment(path: StrPath, *, rule: QueueingRule | None = None) -> Deployment:
+    """Read a deployment from a JSON file.
+
+    Parameters
+    ----------
+    path : str or path-like
+        The file; ``-`` is standard input.
+    rule : QueueingRule, optional
+        The rule of a deployment that was made with a rule of one's own.
+
+    Raises
+    ------
+    FileError
+        With line and column, if the file is no deployment or its parts contradict each other.
+        Whether its instances can be where it has them is what `check_deployment` says.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "now.json"
+    >>> write_deployment(Deployment(()), path)
+    >>> read_deployment(path) == Deployment(())
+    True
+    """
+    return deployment_from_json(parse_document(path), rule=rule)
+
+
+def deployment_to_json(deployment: Deployment) -> dict[str, Any]:
+    """Turn a deployment into the document that :func:`read_deployment` reads.
+
+    Raises
+    ------
+    CmsError
+        If its plan cannot be written.
+    """
+    return DeploymentDocument.from_object(deployment).to_json()
+
+
+def deployment_from_json(
+    document: Parsed | Mapping[str, Any], *, rule: QueueingRule | None = None
+) -> Deployment:
+    """Turn a parsed document into a deployment.
+
+    Parameters
+    ----------
+    document : Parsed or Mapping
+        Of a parsed one, errors have the line and column of the file it was read from.
+    rule : QueueingRule, optional
+        The rule of a deployment that was made with a rule of one's own.
+
+    Raises
+    ------
+    FileError
+        If a part is missing or wrong, or the parts contradict each other.
+    """
+    found: Deployment = m.build(DeploymentDocument, document, rule=rule)
+    return found

@@ -1,0 +1,174 @@
+"""Objects of Kubernetes, as far as observations and exports read them."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal, TypeVar
+
+import pydantic
+from pydantic import AliasPath, BeforeValidator, Field
+from pydantic.alias_generators import to_camel
+from pydantic_core import PydanticUseDefault
+
+from ...files.numerals import is_whole
+from ...files.parsed import Parsed
+from ...files.source import quoted
+
+_EXTENDED = "status", "extendedResourceClaimStatus"
+_EXPECTED = {
+    "bool_type": "true or false", "dict_type": "an object", "int_type": "a whole number",
+    "list_type": "an array", "model_type": "an object", "string_type": "a text",
+}  # fmt: skip
+
+
+class _Part(pydantic.BaseModel):
+    model_config = pydantic.ConfigDict(alias_generator=to_camel, frozen=True, strict=True)
+
+    @pydantic.field_validator("*", mode="before")
+    @classmethod
+    def _take_default_for_null(cls, value: Any, field: pydantic.ValidationInfo) -> Any:
+        if value is None and not cls.model_fields[field.field_name or ""].is_required():
+            raise PydanticUseDefault
+        return value
+
+
+T = TypeVar("T", bound=_Part)
+
+
+def read_object(node: Parsed, model: type[T]) -> T:
+    """Read an object; unknown keys are ignored, and null stands for nothing.
+
+    What is wrong raises FileError with its path, line and expectation.
+    """
+    value = node.value
+    for key in ("metadata", "spec", "status") if isinstance(value, dict) else ():
+        if not isinstance(value.get(key), dict | None):
+            raise node.wrong("an object", key)
+    try:
+        return model.model_validate(value)
+    except pydantic.ValidationError as fault:
+        first = fault.errors()[0]
+        path, said = first["loc"], first["msg"].removeprefix("Input should be ")
+        for end, step in enumerate(path):
+            outer = node.at(*path[:end]).value
+            if isinstance(step, str) and isinstance(outer, dict) and step not in outer:
+                what = f"{node.label(*path[:end])} has no {quoted(step)}"
+                expected = f"the key {quoted(step)}"
+                raise node.error(what, *path[:end], expected=expected) from None
+        raise node.wrong(_EXPECTED.get(first["type"], said), *path) from None
+
+
+def _at(first: str, *path: str | int, default: Any = ...) -> Any:
+    """Declare what stands at a path."""
+    return Field(default, validation_alias=AliasPath(first, *path))
+
+
+def _keep_gpus(resources: Any) -> Any:
+    """Leave out what is counted of others: CPUs and memory have units."""
+    if not isinstance(resources, dict):
+        return resources
+    return {key: each for key, each in resources.items() if key.startswith("nvidia.com/")}
+
+
+def _whole(count: Any) -> Any:
+    return int(count) if isinstance(count, str) and is_whole(count) else count
+
+
+#: Amounts of NVIDIA's resources: ``2`` or ``"2"``.
+Amounts = Annotated[
+    dict[str, Annotated[int, BeforeValidator(_whole), Field(ge=0)]], BeforeValidator(_keep_gpus)
+]
+
+
+class _Attribute(_Part):
+    string: str = ""
+    version: str = ""
+
+
+class _AllocatedDevice(_Part):
+    driver: str
+    pool: str
+    device: str
+    admin_access: bool = False
+
+
+class _Object(_Part):
+    name: str = _at("metadata", "name")
+    namespace: str = _at("metadata", "namespace", default="")
+    labels: dict[str, str] = _at("metadata", "labels", default={})
+
+    @property
+    def full_name(self) -> str:
+        """Its name, with that of its namespace if it is of a kind that has one."""
+        return f"{self.namespace}/{self.name}" if self.namespace else self.name
+
+
+class NodeObject(_Object):
+    """A Node."""
+
+    unschedulable: bool = _at("spec", "unschedulable", default=False)
+    allocatable: Amounts = _at("status", "allocatable")
+    capacity: Amounts = _at("status", "capacity", default={})
+    conditions: list[dict[str, Any]] = _at("status", "conditions", default=[])
+
+
+class Container(_Part):
+    """A container of a pod."""
+
+    name: str = ""
+    limits: Amounts = _at("resources", "limits", default={})
+    requests: Amounts = _at("resources", "requests", default={})
+    restart_policy: str = ""
+
+
+class PodObject(_Object):
+    """A Pod."""
+
+    namespace: str = _at("metadata", "namespace", default="default")
+    deletion_timestamp: Any = _at("metadata", "deletionTimestamp", default=None)
+    containers: list[Container] = _at("spec", "containers")
+    init_containers: list[Container] = _at("spec", "initContainers", default=[])
+    node_name: str = _at("spec", "nodeName", default="")
+    node_selector: dict[str, str] = _at("spec", "nodeSelector", default={})
+    claims: list[dict[str, Any]] = _at("spec", "resourceClaims", default=[])
+    made_claims: list[dict[str, Any]] = _at("status", "resourceClaimStatuses", default=[])
+    extended_claim: str = _at(*_EXTENDED, "resourceClaimName", default="")
+    extended_resources: list[dict[str, str]] = _at(*_EXTENDED, "requestMappings", default=[])
+    phase: str = _at("status", "phase", default="")
+    conditions: list[dict[str, Any]] = _at("status", "conditions", default=[])
+
+
+class DeploymentObject(_Object):
+    """A Deployment."""
+
+    api_version: Literal["apps/v1"]
+    kind: Literal["Deployment"]
+    strategy: Any = _at("spec", "strategy", default=None)
+    containers: list[Container] = _at("spec", "template", "spec", "containers")
+
+
+class DeviceEntry(_Part):
+    """A device of a ResourceSlice."""
+
+    name: str
+    attributes: dict[str, _Attribute] = {}
+    consumes_counters: list[Any] = []
+    taints: list[dict[str, str]] = []
+
+
+class SliceObject(_Object):
+    """A ResourceSlice."""
+
+    driver: str = _at("spec", "driver")
+    node_name: str = _at("spec", "nodeName", default="")
+    pool: str = _at("spec", "pool", "name")
+    generation: int = _at("spec", "pool", "generation")
+    n_slices: Annotated[int, Field(ge=1)] = _at("spec", "pool", "resourceSliceCount")
+    devices: list[DeviceEntry] = _at("spec", "devices", default=[])
+
+
+class ClaimObject(_Object):
+    """A ResourceClaim."""
+
+    namespace: str = _at("metadata", "namespace", default="default")
+    results: list[_AllocatedDevice] = _at("status", "allocation", "devices", "results", default=[])
+    user: str = _at("status", "reservedFor", 0, "name", default="")  # the first of several

@@ -1,0 +1,241 @@
+"""The objects of a cluster, and the pods that hold GPUs: through the device plugin, or by claims.
+
+What a device plugin gives a pod is known by profile and node; what a claim gives it, exactly.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple, TypeVar
+
+from ....files.parsed import Parsed
+from ..instance import WHOLE, State
+from ..kubernetes_objects import (
+    ClaimObject,
+    NodeObject,
+    PodObject,
+    SliceObject,
+    read_object,
+)
+from ..labels import HOSTNAME, POINT_LABEL, SERVICE_LABEL
+from .dra import Device, results_of, where
+from .facts import SHARED, PodFacts
+
+__all__ = [
+    "ASK", "PREFIX", "Cluster", "PodHolding", "ResourceNames", "gather", "held_in", "profile_of",
+]  # fmt: skip
+
+ASK = "kubectl get nodes,pods,deployments,resourceslices,resourceclaims -A -o json"
+PREFIX = "nvidia.com/"
+_MIG = re.compile(r"((?:\d+c\.)?\d+g\.\d+gb(?:-[a-z.]+)?)(?:\.([a-z.]+))?", re.ASCII)
+
+
+@dataclass
+class Cluster:
+    """The objects of all documents by name, each with its place."""
+
+    nodes: dict[str, tuple[Parsed, NodeObject]] = field(default_factory=dict)
+    pods: dict[str, tuple[Parsed, PodObject]] = field(default_factory=dict)
+    slices: dict[str, tuple[Parsed, SliceObject]] = field(default_factory=dict)
+    claims: dict[str, tuple[Parsed, ClaimObject]] = field(default_factory=dict)
+    lists_pods: bool = False
+    lists_claims: bool = False
+
+
+class PodHolding(NamedTuple):
+    """What a pod holds, and where it says so."""
+
+    node: str
+    pod: PodFacts
+    devices: tuple[Device, ...]
+    at: Parsed
+
+
+class ResourceNames(NamedTuple):
+    """What the resources of a node stand for."""
+
+    single: str | None  # the profile that nvidia.com/gpu stands for
+    is_shared: bool
+
+    def profile(self, resource: str) -> str | None:
+        """Return the profile of a resource, WHOLE, SHARED, or None if it is of no GPU."""
+        if resource == "nvidia.com/gpu.shared":
+            return SHARED
+        if resource == "nvidia.com/gpu":
+            return self.single or (SHARED if self.is_shared else WHOLE)
+        _, is_part, written = resource.partition(f"{PREFIX}mig-")
+        return profile_of(written) if is_part else None
+
+    def counts_of(self, resources: Mapping[str, int]) -> Counter[str]:
+        """Count what resources stand for, by profile."""
+        found: Counter[str] = Counter()
+        for resource, count in resources.items():
+            if (profile := self.profile(resource)) is not None:
+                found[profile] += count
+        return found
+
+
+def profile_of(written: str) -> str | None:
+    """Return a profile from a name that may have no plus: ``1g.10gb+me`` of ``1g.10gb.me``."""
+    match = _MIG.fullmatch(written)
+    if match is None:
+        return None
+    return match[1] if match[2] is None else f"{match[1]}+{match[2]}"
+
+
+def _kind(item: Parsed) -> str:
+    if not isinstance(kind := item.at("kind").value, str):
+        raise item.wrong("a text", "kind")
+    return kind
+
+
+def gather(documents: Sequence[Parsed]) -> Cluster:
+    """Read the objects of all documents."""
+    cluster = Cluster()
+    for document in documents:
+        outer = _kind(document)
+        cluster.lists_pods |= outer == "PodList"
+        cluster.lists_claims |= outer == "ResourceClaimList"
+        is_list = outer.endswith("List")
+        listed = document.value.get("items") if is_list else ()
+        if not isinstance(listed, list | tuple):
+            raise document.wrong("an array", "items")
+        items = [document.at("items", index) for index in range(len(listed))]
+        for item in items if is_list else [document]:
+            if not isinstance(item.value, dict):
+                raise item.wrong("an object of Kubernetes")
+            kind = _kind(item) if "kind" in item.value else outer.removesuffix("List")
+            if kind == "Node":
+                _add(cluster.nodes, kind, item, read_object(item, NodeObject))
+            elif kind == "Pod":
+                _add(cluster.pods, kind, item, read_object(item, PodObject))
+                cluster.lists_pods = True
+            elif kind == "ResourceSlice":
+                _add(cluster.slices, kind, item, read_object(item, SliceObject))
+            elif kind == "ResourceClaim":
+                _add(cluster.claims, kind, item, read_object(item, ClaimObject))
+                cluster.lists_claims = True
+    return cluster
+
+
+_Object = TypeVar("_Object", NodeObject, PodObject, SliceObject, ClaimObject)
+
+
+def _add(
+    objects: dict[str, tuple[Parsed, _Object]], kind: str, item: Parsed, found: _Object
+) -> None:
+    name = found.full_name
+    if name in objects:
+        raise item.error(
+            f"{item.label()}: {kind} {name!r} is told of twice, also in {where(objects[name][0])}",
+            expected="what one cluster said at one time",
+        )
+    objects[name] = item, found
+
+
+# --- pods -----------------------------------------------------------------------------------------
+
+
+def held_in(
+    cluster: Cluster,
+    devices: Mapping[tuple[str, str], Device],
+    names: Mapping[str, ResourceNames],
+    service_label: str | None,
+) -> Iterator[PodHolding]:
+    """Yield the pods that hold GPUs, or parts of them."""
+    given = {name: tuple(results_of(claim, devices)) for name, claim in cluster.claims.items()}
+    users: set[str] = set()
+    for name, (at, pod) in cluster.pods.items():
+        node = pod.node_name
+        if not node or pod.phase in ("Succeeded", "Failed"):
+            continue
+        own: list[Device] = []
+        named = [each.get("resourceClaimName") for each in (*pod.claims, *pod.made_claims)]
+        for each in filter(None, (*named, pod.extended_claim)):
+            claim = f"{pod.namespace}/{each}"
+            if claim not in given:
+                raise at.error(
+                    f"{at.label()}: pod {name} holds the claim {claim!r}, which is not told of",
+                    expected=ASK if not cluster.lists_claims else "claims of the same time",
+                )
+            users.add(claim)
+            own += given[claim]
+        resources = _resources(pod)
+        if node not in names:
+            if own or any(ResourceNames(None, False).profile(each) for each in resources):
+                at = at.at("spec").at("nodeName")
+                raise at.error(
+                    f"{at.label()}: pod {name} holds GPUs of node {node!r}, which is not told of",
+                    expected=ASK,
+                )
+            continue
+        for device in own:
+            if device.node != node:
+                raise at.error(
+                    f"{at.label()}: pod {name} runs on node {node!r}, and holds a device of "
+                    f"{device.node!r} ({device.where})",
+                    expected="objects of one time",
+                )
+        profiles = names[node].counts_of(resources).elements()
+        facts = _pod_facts(name, at, pod, (*profiles,), own, service_label)
+        if facts.profiles:
+            yield PodHolding(node, facts, tuple(own), at)
+    yield from _others(cluster, given, users)
+
+
+def _pod_facts(
+    name: str,
+    at: Parsed,
+    pod: PodObject,
+    profiles: tuple[str, ...],
+    devices: Iterable[Device],
+    service_label: str | None,
+) -> PodFacts:
+    labels = pod.labels
+    is_ready = any(c.get("type") == "Ready" and c.get("status") == "True" for c in pod.conditions)
+    state = State.RUNNING if is_ready else State.STARTING
+    places = tuple(each.held for each in devices)
+    return PodFacts(
+        name,
+        where(at),
+        (*profiles, *(profile for _, profile, _ in places)),
+        labels.get(SERVICE_LABEL, labels.get(service_label or SERVICE_LABEL)),
+        labels.get(POINT_LABEL),
+        State.DRAINING if pod.deletion_timestamp is not None else state,
+        places,
+        HOSTNAME in pod.node_selector,
+    )
+
+
+def _resources(pod: PodObject) -> dict[str, int]:
+    """Count what a pod holds through the device plugin: containers together, or one before them."""
+    served = {each.get("resourceName") for each in pod.extended_resources}
+    together: Counter[str] = Counter()
+    before: Counter[str] = Counter()
+    for each in pod.init_containers:
+        if each.restart_policy == "Always":  # it runs beside the others
+            together += Counter(each.limits)
+            before |= together
+        else:
+            before |= together + Counter(each.limits)
+    for each in pod.containers:
+        together += Counter(each.limits)
+    return {name: n for name, n in (together | before).items() if name not in served}
+
+
+def _others(
+    cluster: Cluster, given: Mapping[str, tuple[Device, ...]], users: set[str]
+) -> Iterator[PodHolding]:
+    """Yield pods that are told of by the claims alone that are reserved for them."""
+    for claim, devices in given.items():
+        at, found = cluster.claims[claim]
+        if claim in users or not devices or not found.user:
+            continue
+        # several may share it, and one of them is enough to keep it from us
+        name = f"{found.namespace}/{found.user}"
+        places = tuple(device.held for device in devices)
+        facts = PodFacts(name, where(at), tuple(p for _, p, _ in places), places=places)
+        yield PodHolding(devices[0].node, facts, devices, at)

@@ -1,0 +1,442 @@
+"""Transitions as JSON documents (format ``cms-transition``), complete enough to be replayed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from fractions import Fraction
+from typing import Annotated, Any, ClassVar, Literal, Self
+
+from ....files import fields as f
+from ....files import model as m
+from ....files.documents import parse_document, write_document
+from ....files.parsed import Parsed
+from ....files.source import StrPath
+from ....solving.solution import Proof
+from ....values.frozen import FrozenMap
+from ...serving.document_parts import ServiceField
+from ...serving.queueing import QueueingRule
+from ...serving.service import Service
+from ..document import FleetDocument, InstancePart, NodePart, References, point_names
+from ..instance import Mode, Work
+from ..model import Deployment
+from ..recounting import beyond_limits
+from .checking import coming
+from .model import (
+    Action,
+    Exhausted,
+    FirstCut,
+    Fixed,
+    Floor,
+    Frozen,
+    Kept,
+    KeptPrices,
+    Necessary,
+    Spare,
+    Transition,
+    What,
+)
+
+__all__ = ["read_transition", "transition_from_json", "transition_to_json", "write_transition"]
+
+_Works = Mapping[str, Work]
+_Names = Mapping[Work, str]
+_BlockPrices = Mapping[tuple[str, str], Fraction]
+
+
+class _PointPrice(m.Part):
+    point: f.Text
+    price: f.Exact
+
+
+class _GpuPrice(m.Part):
+    gpu: f.Text
+    price: f.Exact
+
+
+class _ServicePrice(m.Part):
+    service: f.Text
+    price: f.Exact
+
+
+class _BlockPrice(m.Part):
+    gpu: f.Text
+    profile: f.Text
+    price: f.Exact
+
+
+def _read_prices(parts: tuple[_BlockPrice, ...] | None, key: str) -> Any:
+    if parts is None:
+        return None
+    found: dict[tuple[str, str], Fraction] = {}
+    for index, part in enumerate(parts):
+        if (block := (part.gpu, part.profile)) in found:
+            raise f.refusal("one", key, index, what=f"{{}} is a second price of {block[1]}")
+        found[block] = part.price
+    return FrozenMap(found)
+
+
+def _write_prices(prices: _BlockPrices | None) -> Any:
+    if prices is None:
+        return None
+    return tuple(
+        _BlockPrice.from_fields(gpu=gpu, profile=profile, price=price)
+        for (gpu, profile), price in sorted(prices.items())
+    )
+
+
+class _KeptPricesPart(m.Part):
+    points: tuple[_PointPrice, ...]
+    instances: tuple[_BlockPrice, ...]
+    gpus: tuple[_GpuPrice, ...]
+
+    def prices(self, works: _Works) -> KeptPrices:
+        """Build the prices."""
+        f.refuse_twice(
+            (each.point for each in self.points), "price of point", "points", key="point"
+        )
+        f.refuse_twice((each.gpu for each in self.gpus), "price of GPU", "gpus", key="gpu")
+        for index, part in enumerate(self.points):
+            f.refuse_unknown(part.point, "point", works, "points", index, "point")
+        return KeptPrices(
+            tuple((works[part.point], part.price) for part in self.points),
+            _read_prices(self.instances, "instances"),
+            FrozenMap({part.gpu: part.price for part in self.gpus}),
+        )
+
+    @classmethod
+    def describe(cls, prices: KeptPrices, names: _Names) -> Self:
+        """Describe prices."""
+        return cls.from_fields(
+            points=[_PointPrice.from_fields(point=names[w], price=p) for w, p in prices.works],
+            instances=_write_prices(prices.blocks),
+            gpus=[_GpuPrice.from_fields(gpu=g, price=p) for g, p in sorted(prices.gpus.items())],
+        )
+
+
+class _KeptPart(m.Part):
+    count: f.Count
+    most: f.Count
+    proof: Proof
+    of: Literal["counts", "target"]
+    prices: _KeptPricesPart | None
+
+    def kept(self, works: _Works) -> Kept:
+        """Build what is said of instances kept."""
+        with f.blaming("prices"):
+            prices = None if self.prices is None else self.prices.prices(works)
+        return Kept(self.count, self.most, self.proof, self.of == "target", prices)
+
+    @classmethod
+    def describe(cls, kept: Kept, names: _Names) -> Self:
+        """Describe what is said of instances kept."""
+        return cls.from_fields(
+            count=kept.count, most=kept.most, proof=kept.proof, of=_places(kept.places),
+            prices=kept.prices and _KeptPricesPart.describe(kept.prices, names),
+        )  # fmt: skip
+
+
+def _places(places: bool) -> str:
+    return "target" if places else "counts"
+
+
+class _FirstCutPart(m.Part):
+    kind: Literal["first_cut"]
+    by_node: f.Flag
+    prices: tuple[_ServicePrice, ...]
+
+    def proof(self, works: _Works) -> FirstCut:
+        names = (each.service for each in self.prices)
+        f.refuse_twice(names, "price of service", "prices", key="service")
+        prices = FrozenMap({part.service: part.price for part in self.prices})
+        return FirstCut(prices, self.by_node)
+
+
+class _ExhaustedPart(m.Part):
+    kind: Literal["exhausted"]
+    of: Literal["counts", "target"]
+    states: tuple[f.AtLeastOne, ...]
+
+    def proof(self, works: _Works) -> Exhausted:
+        return Exhausted(self.states, self.of == "target")
+
+
+class _FixedPart(m.Part):
+    point: f.Text
+    prices: tuple[_BlockPrice, ...] | None
+
+    def fixed(self, works: _Works) -> Fixed:
+        f.refuse_unknown(self.point, "point", works, "point")
+        return Fixed(works[self.point], _read_prices(self.prices, "prices"))
+
+
+class _FrozenPart(m.Part):
+    kind: Literal["frozen"]
+    of: Literal["counts", "target"]
+    stays: tuple[_FixedPart, ...]
+    never: tuple[_FixedPart, ...]
+    end: tuple[_BlockPrice, ...] | None
+
+    def proof(self, works: _Works) -> Frozen:
+        stays, never = (
+            f.build_each(getattr(self, key), lambda part: part.fixed(works), key)
+            for key in ("stays", "never")
+        )
+        end = _read_prices(self.end, "end")
+        return Frozen(stays, never, end, self.of == "target")
+
+
+_PROOFS: dict[str, Any] = {
+    "first_cut": _FirstCutPart,
+    "exhausted": _ExhaustedPart,
+    "frozen": _FrozenPart,
+}
+
+
+def _read_proof(value: Any) -> Any:
+    if not isinstance(value, dict) or not isinstance(value.get("kind"), str):
+        raise f.refusal('an object with "kind"')
+    f.refuse_unknown(value["kind"], "proof", _PROOFS, "kind")
+    return m.read_part(_PROOFS[value["kind"]], value)
+
+
+def _describe_proof(proof: Necessary, names: _Names) -> m.Part:
+    if isinstance(proof, FirstCut):
+        prices = [
+            _ServicePrice.from_fields(service=name, price=price)
+            for name, price in sorted(proof.prices.items())
+        ]
+        return _FirstCutPart.from_fields(kind="first_cut", by_node=proof.by_node, prices=prices)
+    of = _places(proof.places)
+    if isinstance(proof, Exhausted):
+        return _ExhaustedPart.from_fields(kind="exhausted", of=of, states=proof.states)
+    stays, never = (
+        [
+            _FixedPart.from_fields(point=names[each.work], prices=_write_prices(each.prices))
+            for each in part
+        ]
+        for part in (proof.stays, proof.never)
+    )
+    end = _write_prices(proof.end)
+    return _FrozenPart.from_fields(kind="frozen", of=of, stays=stays, never=never, end=end)
+
+
+class _SparePart(m.Part):
+    count: f.Count
+    least: f.Count
+    reason: f.Text
+    borrowed: tuple[f.Text, ...]
+    proof: Annotated[Any, f.Value(_read_proof, m.Part.to_json, tuple(_PROOFS.values()))] | None
+
+    def spare(self, works: _Works) -> Spare:
+        """Build what is said of spare GPUs."""
+        with f.blaming("proof"):
+            proof = None if self.proof is None else self.proof.proof(works)
+        return Spare(self.count, self.least, self.reason, self.borrowed, proof)
+
+    @classmethod
+    def describe(cls, spare: Spare, names: _Names) -> Self:
+        """Describe what is said of spare GPUs."""
+        told = {key: getattr(spare, key) for key in ("count", "least", "reason", "borrowed")}
+        proof = None if spare.proof is None else _describe_proof(spare.proof, names)
+        return cls.from_fields(proof=proof, **told)
+
+
+class _SidePart(m.Part):
+    services: tuple[ServiceField, ...]
+    nodes: tuple[NodePart, ...]
+
+    @classmethod
+    def describe(cls, deployment: Deployment, names: _Names) -> Self:
+        """Describe the start or the target."""
+        nodes = [NodePart.describe(node, names) for node in deployment.nodes]
+        return cls.from_fields(services=deployment.services, nodes=nodes)
+
+
+class _ActionPart(m.Part):
+    what: What
+    node: f.Text
+    index: f.Count
+    removes: tuple[InstancePart, ...]
+    adds: tuple[InstancePart, ...]
+    after: tuple[f.Count, ...]
+    mode: Mode | None
+    is_temporary: f.Flag
+
+    def action(self, works: _Works) -> Action:
+        """Build the action."""
+        told = dict(self)
+        for key in ("removes", "adds"):
+            told[key] = f.build_each(told[key], lambda part: part.instance(works), key)
+        return Action(**told)
+
+    @classmethod
+    def describe(cls, action: Action, names: _Names) -> Self:
+        """Describe an action."""
+        told = {key: getattr(action, key) for key in cls.model_fields}
+        for key in ("removes", "adds"):
+            told[key] = [InstancePart.describe(each, names) for each in told[key]]
+        return cls.from_fields(**told)
+
+
+class _FloorPart(m.Part):
+    MAKES: ClassVar[Any] = Floor
+    rps: f.Exact
+    reason: f.Text
+
+
+class _CompactedPart(m.Part):
+    """What is said of a number of restarts where what runs was put together; nothing is read."""
+
+    max_restarts: Any
+    restarts: Any
+    gpus: Any
+    least_gpus: Any
+    nodes: Any
+    free: Any
+    proof: Any
+    freed_gpus: Any
+    freed_nodes: Any
+
+
+class TransitionDocument(FleetDocument):
+    """A transition between two deployments."""
+
+    KIND: ClassVar[str] = "cms-transition"
+    start: _SidePart
+    target: _SidePart
+    floors: dict[str, Annotated[Floor, m.Built(_FloorPart)]]
+    actions: tuple[_ActionPart, ...]
+    kept: _KeptPart
+    spare: _SparePart
+    compacted: tuple[_CompactedPart, ...] = f.left_out()
+
+    def build(self, rule: QueueingRule | None = None) -> Transition:
+        """Build the transition; whether it does what it says is for `check_transition`."""
+        sides: dict[str, dict[str, Service]] = {}
+        for key, part in (("start", self.start), ("target", self.target)):
+            f.refuse_twice((each.name for each in part.services), "service", key, "services")
+            sides[key] = {each.name: each for each in part.services}
+        given = self.references(rule, sides["start"])
+        self._require_services(given.services, {**sides["start"], **sides["target"]})
+        for name in self.floors:
+            f.refuse_unknown(name, "service", given.services, "floors", name, at_key=True)
+        actions = f.build_each(self.actions, lambda part: part.action(given.works), "actions")
+        with f.blaming("spare"):
+            spare = self.spare.spare(given.works)
+        with f.blaming("kept"):
+            kept = self.kept.kept(given.works)
+        start, target = (self._side(key, given) for key in ("start", "target"))
+        found = Transition(start, target, FrozenMap(self.floors), actions, spare, kept)
+        # What counts under the old limits alone may go, and not come.
+        for work in beyond_limits(coming(found), given.services, given.rule):
+            raise f.refusal(
+                "work within the target's limits",
+                what=f"{{}}: {work} comes or is in the target, and the limit of "
+                f"{work.service!r} does not admit its point",
+            )
+        return found
+
+    def _side(self, key: str, given: References) -> Deployment:
+        part: _SidePart = getattr(self, key)
+        nodes = f.build_each(part.nodes, lambda each: each.node(given), key, "nodes")
+        with f.blaming(key):
+            return Deployment(nodes, part.services, given.rule)
+
+    def _require_services(
+        self, counted: Mapping[str, Service], sides: Mapping[str, Service]
+    ) -> None:
+        """Points are counted by the limits that the target states, and by no others."""
+        for name in sorted({*counted, *sides}):
+            if counted.get(name) != sides.get(name):
+                raise f.refusal(
+                    "the services of the target, and those of the start that go", "services",
+                    what=f"{{}}: {name!r} is another service there than in the target, or in the "
+                    "start where the target has none",
+                )  # fmt: skip
+
+    @classmethod
+    def from_object(cls, value: Transition, **other: Any) -> Self:
+        """Describe a transition."""
+        start, target = value.start, value.target
+        services = {service.name: service for service in (*start.services, *target.services)}
+        names = point_names(
+            each.work
+            for part in (
+                (instance for _, instance in start.instances()),
+                (instance for _, instance in target.instances()),
+                *((*action.removes, *action.adds) for action in value.actions),
+            )
+            for each in part
+        )
+        devices, rule = {**start.devices, **target.devices}, target.rule or start.rule
+        return cls.from_fields(
+            start=_SidePart.describe(start, names),
+            target=_SidePart.describe(target, names),
+            floors=dict(sorted(value.floors.items())),
+            actions=[_ActionPart.describe(action, names) for action in value.actions],
+            kept=_KeptPart.describe(value.kept, names),
+            spare=_SparePart.describe(value.spare, names),
+            **cls.references_of(services.values(), devices, rule, names),
+        )
+
+
+def write_transition(transition: Transition, path: StrPath) -> None:
+    """Write a transition to a JSON file.
+
+    Parameters
+    ----------
+    transition : Transition
+    path : str or path-like
+        The file; ``-`` is standard output.
+
+    Raises
+    ------
+    FileError
+        If the file cannot be written.
+    """
+    write_document(lambda: transition_to_json(transition), path)
+
+
+def read_transition(path: StrPath, *, rule: QueueingRule | None = None) -> Transition:
+    """Read a transition from a JSON file.
+
+    Parameters
+    ----------
+    path : str or path-like
+        The file; ``-`` is standard input.
+    rule : QueueingRule, optional
+        The rule of a transition that was made with a rule of one's own.
+
+    Raises
+    ------
+    FileError
+        With line and column, if the file is no transition or its parts contradict each other.
+        Whether it does what it says is what `check_transition` says.
+    """
+    return transition_from_json(parse_document(path), rule=rule)
+
+
+def transition_to_json(transition: Transition) -> dict[str, Any]:
+    """Turn a transition into the document that :func:`read_transition` reads."""
+    return TransitionDocument.from_object(transition).to_json()
+
+
+def transition_from_json(
+    document: Parsed | Mapping[str, Any], *, rule: QueueingRule | None = None
+) -> Transition:
+    """Turn a parsed document into a transition.
+
+    Parameters
+    ----------
+    document : Parsed or Mapping
+        Of a parsed one, errors have the line and column of the file it was read from.
+    rule : QueueingRule, optional
+        The rule of a transition that was made with a rule of one's own.
+
+    Raises
+    ------
+    FileError
+        If a part is missing or wrong.
+    """
+    found: Transition = m.build(TransitionDocument, document, rule=rule)
+    return found

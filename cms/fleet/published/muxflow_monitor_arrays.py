@@ -1,0 +1,184 @@
+"""The step of many monitors at once; :func:`cms.fleet.monitor_step` is its definition."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from typing import NamedTuple, TypeAlias, get_args
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ...errors import InvalidProblem
+from ...values.numbers import exact
+from .muxflow_metrics import Metric
+from .muxflow_monitor import (
+    ACTIONS,
+    SIGNALS,
+    STATES,
+    TABLE,
+    Cell,
+    MonitorState,
+    MonitorTimes,
+    Signal,
+    StateName,
+    Timer,
+)
+
+Codes: TypeAlias = NDArray[np.int8]
+_AFTER: tuple[Timer, ...] = get_args(Timer)
+
+
+class MonitorStates(NamedTuple):
+    """The states of n monitors, one an entry."""
+
+    name: Codes  #: Places in ``cms.fleet.published.muxflow_monitor.STATES``.
+    #: As in :class:`cms.fleet.MonitorState`.
+    dwell: NDArray[np.int32]
+    level: NDArray[np.int32]
+    left: NDArray[np.int32]
+    calm: NDArray[np.int32]
+
+    @classmethod
+    def fresh(cls, count: int) -> MonitorStates:
+        """Return so many monitors in ``init``."""
+        return cls.of([MonitorState()] * count)
+
+    @classmethod
+    def of(cls, states: Sequence[MonitorState]) -> MonitorStates:
+        """Return these states as arrays."""
+        timers = np.array([state[1:] for state in states], np.int32).reshape(-1, 4).T
+        return cls(np.array([STATES.index(state.name) for state in states], np.int8), *timers)
+
+    def at(self, place: int) -> MonitorState:
+        """Return one of the states."""
+        name, *timers = (each[place].item() for each in self)
+        return MonitorState(STATES[name], *timers)
+
+    @property
+    def admits(self) -> NDArray[np.bool_]:
+        """Where offline work may come, shape (n,)."""
+        return np.equal(self.name, STATES.index("healthy"))
+
+    @property
+    def occupied(self) -> NDArray[np.bool_]:
+        """Where offline work may be, shape (n,)."""
+        return np.isin(self.name, [STATES.index("healthy"), STATES.index("unhealthy")])
+
+
+def _columns(table: Mapping[tuple[StateName, Signal], Cell]) -> tuple[Codes, ...]:
+    """Return a table's cells, each field as an array over state and signal."""
+    codes = [
+        (STATES.index(c.to), _AFTER.index(c.after), ACTIONS.index(c.action), c.rises, c.calms)
+        for c in (table[state, signal] for state in STATES for signal in SIGNALS)
+    ]
+    return tuple(np.array(codes, np.int8).T.reshape(-1, len(STATES), len(SIGNALS)))
+
+
+_TABLE = _columns(TABLE)
+
+
+def monitor_steps(
+    states: MonitorStates,
+    signals: ArrayLike,
+    times: MonitorTimes,
+    table: Mapping[tuple[StateName, Signal], Cell] = TABLE,
+) -> tuple[MonitorStates, Codes]:
+    """Return the states of all monitors after a tick, and what the platform has to do.
+
+    Parameters
+    ----------
+    states : MonitorStates
+    signals : array_like of int, shape (n,)
+        Places in ``cms.fleet.published.muxflow_monitor.SIGNALS``, as :func:`monitor_signals` gives.
+    times : MonitorTimes
+        Of all of them.
+    table : mapping, default TABLE
+        As of :func:`cms.fleet.monitor_step`.
+
+    Returns
+    -------
+    states : MonitorStates
+    actions : ndarray of int8, shape (n,)
+        Places in ``cms.fleet.published.muxflow_monitor.ACTIONS``.
+
+    Examples
+    --------
+    >>> times, states = MonitorTimes(dwell=1, base=3, cap=24, calm=100), MonitorStates.fresh(2)
+    >>> for signals in ([0, 1], [2, 0]):
+    ...     states, actions = monitor_steps(states, signals, times)
+    ...     print([ACTIONS[action] for action in actions])
+    ['admit', 'none']
+    ['evict', 'admit']
+    """
+    name, dwell, level, left, calm = states
+    cells = name, np.asarray(signals, np.int8)
+    columns = _TABLE if table is TABLE else _columns(table)
+    to, after, action, rises, calms = (column[cells] for column in columns)
+    dwells = (after == 1) & (dwell + 1 < times.dwell)
+    backs_off = (after == 2) & (left > 1)
+    stays = dwells | backs_off
+    new_level = np.minimum(level + rises, times.top)
+    new_calm = np.where(calms.astype(np.bool_) & (new_level > 0), calm + 1, 0)
+    done = new_calm == times.calm
+    new_level = new_level - done
+    back_offs = np.array([times.back_off(each) for each in range(times.top + 1)], np.int32)
+    new_left = np.where(to == STATES.index("overlimit"), back_offs[new_level], 0)
+    after_tick = MonitorStates(
+        np.where(stays, name, to),
+        np.where(stays, dwell + dwells, 0).astype(np.int32),
+        np.where(stays, level, new_level).astype(np.int32),
+        np.where(stays, left - backs_off, new_left).astype(np.int32),
+        np.where(stays, calm, np.where(done, 0, new_calm)).astype(np.int32),
+    )
+    return after_tick, np.where(stays, np.int8(0), action)
+
+
+def monitor_signals(
+    metrics: Sequence[Metric], observed: Mapping[str, ArrayLike], *, disabled: ArrayLike = False
+) -> Codes:
+    """Return the signals of many GPUs, as :func:`monitor_signal` that of one.
+
+    Parameters
+    ----------
+    metrics : sequence of Metric
+        At least one.
+    observed : mapping of str to array_like of float, shape (n,)
+        Values for each metric, by name. A float is taken as the shortest decimal that prints as it.
+    disabled : array_like of bool, shape (n,), default False
+        Where the operator wants no sharing.
+
+    Examples
+    --------
+    >>> activity = Metric("sm_activity", soft=80, hard=90)
+    >>> signals = monitor_signals([activity], {"sm_activity": [79.9, 80, 95]})
+    >>> [SIGNALS[signal] for signal in signals]
+    ['quiet', 'soft', 'hard']
+    """
+    worst = np.zeros((), np.int8)
+    for metric in metrics:
+        if metric.name not in observed:
+            raise InvalidProblem(
+                f"metric {metric.name!r} was not observed; observed: {', '.join(observed)}"
+            )
+        values = np.asarray(observed[metric.name], np.float64)
+        if not np.all(np.isfinite(values) & (values >= 0)):
+            raise InvalidProblem(
+                f"metric {metric.name!r} has a value that is no finite number >= 0"
+            )
+        soft, hard = (_passed(metric, values, each) for each in (metric.soft, metric.hard))
+        worst = np.maximum(worst, soft.astype(np.int8) + hard.astype(np.int8))
+    return np.where(disabled, np.int8(SIGNALS.index("disable")), worst)
+
+
+def _passed(metric: Metric, values: NDArray[np.float64], threshold: Fraction) -> NDArray[np.bool_]:
+    """Compare with a threshold: the float next to it on the bad side decides exactly."""
+    limit = float(threshold)
+    if metric.worse == "high":
+        if exact(limit, "threshold") < threshold:
+            limit = math.nextafter(limit, math.inf)
+        return values >= limit
+    if exact(limit, "threshold") > threshold:
+        limit = math.nextafter(limit, -math.inf)
+    return values <= limit

@@ -1,0 +1,176 @@
+"""Curves of pages: bounds over the time of a run, GPUs against rates, proofs over time."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from fractions import Fraction
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from ...values.words import at_least, count, decimal
+from .page import TONES, Part, Picture
+from .tables import Cell, number, table
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from ..serving.rate_curve import RatePoint
+
+_MOST_STEPS = 2000
+#: Numbers beyond it are not drawn: the table says them.
+_MOST = 10**150
+_SOONEST = 1e-3  # seconds; what is quicker is drawn here
+#: Of several lines, so that they are told apart without colours.
+_DASHES = ("-", "--", ":", "-.", (0, (9, 3)), (0, (5, 2, 1, 2)), (0, (1, 4)), (0, (9, 2, 3, 2)))
+
+
+class Known(NamedTuple):
+    """What was found, if anything, from a moment on, and what none is better than."""
+
+    seconds: float
+    best: Fraction | None
+    bound: Fraction
+    source: str
+
+
+def bounds_parts(history: Sequence[Known], seconds: float, best: str, up: bool) -> list[Part]:
+    """Draw and list what was found and proved over the time of a run.
+
+    `best`: what is found. `up`: whether what is found is rounded up and its bound down.
+    """
+    above, below = (partial(decimal, rounding=each) for each in (math.ceil, math.floor))
+    rows = [
+        [number(line.seconds, "{:.3f} s".format), number(line.best, above if up else below),
+         number(line.bound, below if up else above), Cell(line.source)]
+        for line in history
+    ]  # fmt: skip
+    grid = table("Each improvement", f">time|>{best}|>bound|by", rows, folded=True)
+    if any(abs(each) > _MOST for line in history for each in line[1:3] if each):
+        return [grid]
+    lines = [*history[: -1 : 1 + len(history) // _MOST_STEPS], history[-1]]
+    end = max(seconds, lines[-1].seconds) or 1.0
+
+    def draw(sheet: Figure) -> None:
+        axes = _axes(sheet, "seconds", "")
+        found = [line for line in lines if line.best is not None]
+        bests = [(line.seconds, line.best) for line in found]
+        _steps(axes, bests, end, label=best, color=TONES["best"])
+        bounds = [(line.seconds, line.bound) for line in lines]
+        _steps(axes, bounds, end, label="bound", color=TONES["bound"], ls="--")
+        axes.locator_params(
+            axis="y", integer=all(float(y or 0).is_integer() for _, y in [*bests, *bounds])
+        )
+        axes.margins(y=0.12)
+        axes.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=2, borderpad=0)
+
+    return [Picture(f"{best} and bound over the seconds of the run", draw), grid]
+
+
+def _axes(sheet: Figure, x: str, y: str) -> Axes:
+    sheet.subplots_adjust(left=0.1, right=0.97, top=0.88, bottom=0.17)
+    axes: Axes = sheet.subplots()
+    axes.set_xlabel(x)
+    axes.set_ylabel(y)
+    axes.grid(axis="y")
+    return axes
+
+
+def _steps(axes: Axes, points: Sequence[tuple[float, Any]], end: float, **look: Any) -> None:
+    if points:
+        x, y = [*(at for at, _ in points), end], [float(value) for _, value in points]
+        axes.step(x, [*y, y[-1]], where="post", lw=1.8, **look)
+
+
+def rates_parts(curve: Sequence[RatePoint], unit: str, missing: int) -> list[Part]:
+    """Draw and list the fewest GPUs, or the least cost, at multiples of all rates."""
+    open_ = sum(each.cost is not None and each.cost != each.bound for each in curve)
+    never = sum(each.status == "infeasible" for each in curve)
+    lost = sum(each.cost is None for each in curve) - never
+    proved = len(curve) - open_ - lost - never
+    said = [f"{count(proved, 'point')} proved optimal"]
+    said += [f"{open_:,} open (hollow, with the lower bound below)"] * bool(open_)
+    said += [f"{never:,} cannot be served (proved)"] * bool(never)
+    said += [f"{lost:,} not known (time ended)"] * bool(lost)
+    said += [f"no time for {count(missing, 'further one')}"] * bool(missing)
+    again = "Planned again at each multiple of all rates; every point is rechecked"
+    parts: list[Part] = [f"{again}: {'; '.join(said)}."]
+    known = [each for each in curve if each.cost is not None]
+    if known and max(each.cost or 0 for each in known) <= _MOST:
+        told = (f"{decimal(each.rate)} times: {_found(each, unit)[0]}" for each in curve)
+        said_all = f"{unit} by the multiple of all rates: {', '.join(told)}"
+        parts.append(Picture(said_all, lambda sheet: _draw_rates(sheet, curve, unit)))
+    rows = [
+        [number(each.rate, lambda rate: f"{decimal(rate)} ×"), Cell(*_found(each, "")),
+         Cell("-" if each.status == "infeasible" else at_least(each.bound)
+              if each.bound or each.cost == 0 else "not known", each.bound),
+         Cell(each.status.replace("_", " "))]
+        for each in curve
+    ]  # fmt: skip
+    heads = f">all rates|>{unit}|>lower bound|status"
+    parts.append(table(f"{unit} at each multiple of the rates", heads, rows, folded=True))
+    return parts
+
+
+def _found(point: RatePoint, unit: str) -> tuple[str, Fraction | float]:
+    if point.cost is not None:
+        return f"{decimal(point.cost, rounding=math.ceil)} {unit}".rstrip(), point.cost
+    return (
+        ("cannot be served", math.inf) if point.status == "infeasible" else ("not known", math.nan)
+    )
+
+
+def _draw_rates(sheet: Figure, curve: Sequence[RatePoint], unit: str) -> None:
+    axes = _axes(sheet, "all rates multiplied by", unit)
+    bounded = [each for each in curve if each.status != "infeasible" and each.bound]
+    x = [float(each.rate) for each in bounded]
+    axes.plot(
+        x, [float(each.bound) for each in bounded], "--", c=TONES["bound"], label="lower bound"
+    )
+    known = [each for each in curve if each.cost is not None]
+    x, y = [float(each.rate) for each in known], [float(each.cost or 0) for each in known]
+    axes.plot(x, y, "-", c=TONES["best"], lw=1.8, label="found")
+    axes.fill_between(x, y, [float(each.bound) for each in known], color=TONES["soft"], alpha=0.15)
+    for each, at, value in zip(known, x, y, strict=True):
+        fill = TONES["best"] if each.cost == each.bound else TONES["paper"]
+        axes.plot([at], [value], "o", ms=5, mec=TONES["best"], mfc=fill)
+        words = decimal(each.cost or Fraction(0), rounding=math.ceil)
+        axes.annotate(words, (at, value), (0, 6), textcoords="offset points", ha="center")
+    axes.set_ylim(0, 1.15 * max([*y, *(float(each.bound) for each in bounded)]) or 1)
+    lost = [float(each.rate) for each in curve if each.cost is None and each.status != "infeasible"]
+    if lost:  # a cross where nothing was found in time
+        axes.plot(
+            lost, [0.04 * axes.get_ylim()[1]] * len(lost), "x", c=TONES["fair"], label="not known"
+        )
+    never = [float(each.rate) for each in curve if each.status == "infeasible"]
+    if never:
+        last = never[-1] if len(never) > 1 else 1.05 * never[0]
+        axes.axvspan(never[0], last, color=TONES["bad"], alpha=0.12, label="cannot be served", lw=0)
+    marks = [float(each.rate) for each in curve]
+    apart = (marks[-1] - marks[0]) / 12
+    shown = [at for n, at in enumerate(marks) if not n or at - marks[n - 1] > apart or at == 1]
+    axes.set_xticks(shown, [f"{at:g} ×" for at in shown])
+    axes.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=4, borderpad=0, columnspacing=1)
+
+
+def counts_picture(series: Sequence[tuple[str, Sequence[float]]], head: str) -> Picture:
+    """Draw how many of something had happened by when, a line each; at least one happened."""
+    every = [max(at, _SOONEST) for _, times in series for at in times]
+    last = max(10 ** math.ceil(math.log10(max(every))), 10 * min(every))
+
+    def draw(sheet: Figure) -> None:
+        axes = _axes(sheet, "seconds", "")
+        axes.set_title(head)
+        for place, (name, times) in enumerate(series):
+            own = list(enumerate((max(at, _SOONEST) for at in sorted(times)), 1))
+            points = [(at, n) for n, at in [*own[: -1 : 1 + len(own) // _MOST_STEPS], *own[-1:]]]
+            dash = _DASHES[place % len(_DASHES)]
+            _steps(axes, points, last, label=name, color=TONES["ink"], ls=dash)
+        axes.set_xscale("log")
+        axes.set_ylim(bottom=0)
+        sheet.subplots_adjust(right=0.7)
+        axes.legend(loc="center left", bbox_to_anchor=(1, 0.5))
+
+    said = "; ".join(f"{name}: {len(times):,}" for name, times in series)
+    return Picture(f"{head}: {said}", draw)

@@ -1,0 +1,135 @@
+"""Drawings: axes and curves by matplotlib, in pages and as SVG files with what a terminal shows."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import lru_cache
+from hashlib import sha256
+from io import StringIO
+from typing import TYPE_CHECKING, Any
+
+import matplotlib as mpl
+from matplotlib.figure import Figure
+from matplotlib.font_manager import findfont, get_font
+from rich.console import Console
+from rich.terminal_theme import DEFAULT_TERMINAL_THEME
+
+from ...values.words import printable
+from .page import TONES, Picture, Section
+from .terminal import render
+
+if TYPE_CHECKING:
+    from .page import Page
+
+_COLUMNS = 110  # of the text of a picture
+_WIDTH, _WIDE = 6.4, 9.6  # inches: of a drawing in a page
+_FONTS = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif"
+_RC: Any = {
+    "svg.fonttype": "none", "svg.hashsalt": "cms", "text.parse_math": False, "font.size": 9.5,
+    "font.family": ["DejaVu Sans"], "text.color": TONES["ink"], "axes.labelcolor": TONES["soft"],
+    "axes.edgecolor": TONES["line"], "xtick.color": TONES["soft"], "ytick.color": TONES["soft"],
+    "axes.spines.top": False, "axes.spines.right": False, "axes.axisbelow": True,
+    "axes.titlelocation": "left", "axes.titlesize": 9.5, "figure.facecolor": "none",
+    "axes.facecolor": "none", "grid.color": TONES["line"], "grid.linewidth": 0.6,
+    "hatch.linewidth": 0.8, "legend.frameon": False, "axes.formatter.useoffset": False,
+}  # fmt: skip
+#: Rich's own would fetch a typeface.
+_TEXT = """<svg width="{terminal_width}" height="{terminal_height}" \
+viewBox="0 0 {terminal_width} {terminal_height}">
+<style>.{unique_id}-matrix {{ font: {char_height}px ui-monospace, Menlo, Consolas, monospace;
+ line-height: {line_height}px }} {styles}</style>
+<defs>{lines}</defs>{backgrounds}<g class="{unique_id}-matrix">{matrix}</g></svg>"""
+
+
+def inline(picture: Picture) -> str:
+    """Return a drawing as an SVG element whose colours are those of the page around it."""
+    text = _svg(picture)
+    for name, colour in TONES.items():
+        text = text.replace(colour, f"var(--{name})")
+    return text
+
+
+def drawing(page: Page) -> str:
+    """Return what is drawn of a page as one SVG file that refers to nothing outside itself."""
+    head = Section("end", "", page.end, drawn=True)
+    parts = [_text(replace(page, sections=[head], end=()))]
+    for section in page.sections if page.sections else ():
+        for part in section.parts:
+            if section.drawn and isinstance(part, Picture):
+                parts.append((_svg(part), (_WIDE if part.wide else _WIDTH) * 72, part.height * 72))
+    if any(section.drawn for section in page.sections):
+        parts.append(_text(replace(page, title="", lead="", end=())))
+    across, drawn, y = max(width for _, width, _ in parts), [], 20.0
+    for text, width, height in parts:
+        high = height * across / width
+        place = f'<svg x="20" y="{y:g}" width="{across:g}" height="{high:g}" '
+        drawn.append(place + re.sub(r'^<svg |(?<= )(?:width|height)="[^"]*" ', "", text, count=3))
+        y += high + 10
+    said = _escaped(": ".join([page.title or page.lead, *(each.text for each in page.end[:1])]))
+    wide, high = across + 40, y + 10
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {wide:g} {high:g}" '
+        f'width="{wide:g}" height="{high:g}" role="img">\n<title>{said}</title>\n'
+        f'<rect width="100%" height="100%" fill="#ffffff"/>\n{"".join(drawn)}\n</svg>\n'
+    )
+
+
+def _text(page: Page) -> tuple[str, float, float]:
+    """Return what a terminal would show, as an element with its width and height."""
+    console = Console(
+        width=_COLUMNS, record=True, file=StringIO(), markup=False, highlight=False, emoji=False,
+        force_terminal=True, color_system="truecolor", legacy_windows=False,
+    )  # fmt: skip
+    for part in render(page, _COLUMNS, whole=True):
+        console.print(part)
+    text = console.export_svg(
+        title="", theme=DEFAULT_TERMINAL_THEME, code_format=_TEXT,
+        unique_id=f"cms-{sha256(console.export_text(clear=False).encode()).hexdigest()[:8]}",
+    )  # fmt: skip
+    width, height = (float(each) for each in re.findall(r'(?:width|height)="([0-9.]+)"', text)[:2])
+    return text, width, height
+
+
+def _escaped(text: str) -> str:
+    return printable(text).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+
+
+def _svg(picture: Picture) -> str:
+    with _style():
+        figure = Figure((_WIDE if picture.wide else _WIDTH, picture.height))
+        picture.draw(figure)
+        stream = StringIO()
+        figure.savefig(stream, format="svg", metadata={"Date": None})
+    text = stream.getvalue().replace("'DejaVu Sans'", _FONTS)
+    text = text[text.index("<svg ") :].replace("xlink:href", "href")
+    return re.sub(r"<metadata>.*?</metadata>|<style.*?</style>", "", text, flags=re.S)
+
+
+@contextmanager
+def _style() -> Iterator[None]:
+    with warnings.catch_warnings(), mpl.rc_context(_RC):
+        warnings.filterwarnings("ignore", "Glyph")  # a browser has the letters of all languages
+        yield
+
+
+@lru_cache(maxsize=65536)
+def width_of(text: str, size: float) -> float:
+    """Return how many inches a text is wide in a typeface that is wider than most."""
+    font = get_font(findfont("DejaVu Sans"))
+    font.set_size(size, 72)
+    font.set_text(text, 0.0)
+    far = sum(unicodedata.east_asian_width(letter) in "WF" for letter in text)
+    return float(font.get_width_height()[0]) / 64 / 72 + 0.45 * far * size / 72
+
+
+def cut(text: str, width: float, size: float) -> str:
+    """Cut a text to so many inches; an ellipsis says that something is missing."""
+    shown = printable(text)
+    while len(shown) > 1 and width_of(shown, size) > width:
+        shown = f"{shown[: -2 if shown[-1] == '…' else -1]}…"
+    return shown

@@ -1,0 +1,237 @@
+"""Plans: GPUs, services, what is scarce, more rates, both bounds, the proof."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from fractions import Fraction
+from functools import partial
+from typing import TYPE_CHECKING
+
+from ...errors import cut
+from ...solving.words import verdict
+from ...values.words import at_least, count, decimal, percent, printable
+from ..serving.capacity import CapacityRule
+from ..serving.latency_rule import LatencyRule
+from ..serving.neighbours import NeighbourServing
+from ..serving.operating_point import mps_share
+from ..serving.rate_curve import MULTIPLES
+from ..serving.time_sharing import SharedServing
+from ..serving.whole_gpus import whole_gpus
+from .bars import plan_bars, setting
+from .charts import rates_parts
+from .page import Fact, Page, Part, Section, Words
+from .proofs import bounds_section, closing, proof_section, scarcest_line, worth_line, worths
+from .reasons import beside_one_another, between_classes, plan_reasons, promised, why_section
+from .tables import Cell, in_ms, key_of, limit_of, number, table
+
+if TYPE_CHECKING:
+    from ...problem.machine_problem import MachineProblem
+    from ...shortages.shortage import Growth, Shortage
+    from ..serving import Plan, ServicePlan, Use
+    from ..serving.rate_curve import RatePoint
+
+
+def plan_page(
+    plan: Plan,
+    title: str,
+    source: str = "",
+    curve: Sequence[RatePoint] | str = (),
+    shortage: Shortage | None = None,
+    growth: Growth | None = None,
+) -> Page:
+    """Describe a plan.
+
+    `title`: what is planned. `source`: its file. `curve`: GPUs at multiples of all rates, or why
+    there are none. `shortage`: what would do. `growth`: how much all rates may grow.
+    """
+    sections = [*why_section(plan_reasons(plan, shortage))]
+    if bars := list(plan_bars(plan)):
+        note = Words(
+            "A bar is a GPU. GPUs that are partitioned and used alike are drawn once, with their "
+            "number before them. An instance is at a start where it fits.", "soft", "web",
+        )  # fmt: skip
+        sections.append(Section("fleet", "The GPUs", [note, *bars], drawn=True))
+    sections.append(_services(plan, growth))
+    sections += plan_sections(plan, source, curve)
+    end = closing(plan.answer, "GPU")
+    if left_open := between_classes(plan):
+        end.append(Words(left_open))
+    return Page(title, _subject(plan), list(_facts(plan)), sections, source, end)
+
+
+def plan_sections(
+    plan: Plan, source: str = "", curve: Sequence[RatePoint] | str = ()
+) -> Iterator[Section]:
+    """Yield what a page says of a plan beyond GPUs and services."""
+    if isinstance(curve, str):
+        yield Section("rates", "If the rates change", [curve], only="web")
+    elif curve:
+        missing = len(set(MULTIPLES) - {each.rate for each in curve})
+        rates = rates_parts(curve, cost_unit(plan, "GPUs"), missing)
+        yield Section("rates", "If the rates change", rates, only="web")
+    problem: MachineProblem = plan.serving.problem
+    if isinstance(plan.serving, NeighbourServing):  # schedule and bound are of two problems
+        problem = plan.serving.outer
+    else:
+        yield from bounds_section(plan.solution, cost_unit(plan, "GPUs"))
+    yield proof_section(plan.answer, problem, "GPU", source, more=between_classes(plan))
+
+
+def cost_unit(plan: Plan, gpus: str = "GPU") -> str:
+    """Return what costs are counted in: GPUs, unless some cost something else than 1."""
+    costs = {machine.cost for machine in plan.serving.problem.machine_types}
+    return gpus if costs == {1} else "cost"
+
+
+def _subject(plan: Plan) -> str:
+    """Say how many services a plan serves, on which GPUs, by which rule."""
+    serving = plan.serving
+    rule = f"rule {serving.rule_name}"
+    if isinstance(serving, SharedServing):
+        rule = f"{serving.sharing}"
+        if isinstance(serving, NeighbourServing):
+            rule += f"; {beside_one_another(serving)}"
+    elif isinstance(serving.rule, LatencyRule | CapacityRule):
+        rule = f"{serving.rule}"
+    free = sum(service.latency_limit_ms is None for service in serving.services)
+    if free == len(serving.services):
+        rule = "no service has a latency limit"
+    elif free:
+        rule += f" ({free:,} without a limit)"
+    keys = ", ".join(gpu.key for gpu in serving.gpus)
+    return f"{count(len(serving.services), 'service')} on {keys}, {rule}"
+
+
+def _facts(plan: Plan) -> Iterator[Fact]:
+    answer, checked = plan.answer, plan.answer.proof == "checked"
+    if answer.cost is None:
+        yield Fact("GPUs", "none", verdict(answer, "GPU"), "good" if checked else "bad")
+        return
+    gpus = Counter[str]()
+    for group in plan.groups:
+        gpus[group.gpu] += group.count
+    needed = ", ".join(f"{decimal(n)} × {key}" for key, n in gpus.items()) or "no GPU"
+    yield Fact("GPUs", decimal(answer.machine_count or 0), needed)
+    priced, least = cost_unit(plan) == "cost", at_least(answer.lower_bound)
+    note = f"every plan needs at least {least} GPUs"
+    if priced:
+        yield Fact("Cost", decimal(answer.cost, rounding=math.ceil), "of these GPUs together")
+        note = f"no plan costs less than {least}"
+    if answer.gap:
+        note += (
+            f"; at most {percent(answer.relative_gap or Fraction(0), up=True)} above the optimum"
+        )
+    yield Fact("Lower bound", f"≥ {least}", note)
+    proof = ("of the bound", "whether less does is open; the bound is checked", "fair")
+    if answer.status == "optimal":
+        claimed = ("claimed", "claimed by the solver: the checked bound is lower", "fair")
+        proof = ("optimal", "the proof was checked exactly", "good") if checked else claimed
+    yield Fact("Proof", *proof)
+    whole = whole_gpus(plan)
+    if whole.unknown:
+        first = f", {whole.unknown[0]} for one" if len(whole.unknown) < len(plan.services) else ""
+        lost = f"{count(len(whole.unknown), 'service')}{first}"
+        yield Fact("Saving", "not known", f"not measured on a whole GPU, or too slow: {lost}")
+    elif whole.cost:
+        before = decimal(whole.cost, rounding=math.floor)
+        note = f"of {count(whole.gpus, 'whole GPU')}, each for one service alone"
+        note = f"of the cost of whole GPUs for each service alone, {before}" if priced else note
+        saved = 1 - answer.cost / whole.cost
+        yield Fact("Saving", percent(saved), note, "good" if saved > 0 else "")
+
+
+def _services(plan: Plan, growth: Growth | None) -> Section:
+    shared = isinstance(plan.serving, SharedServing)
+    more = shared and any(each.planned_rps != each.wanted_rps for each in plan.services)
+    models = any(each.service.name != each.service.model for each in plan.services)
+    grid = table(
+        "Services",
+        f">#|service|{'model:3|' * models}>limit:2|>wanted/s|{'>planned/s|' * more}>served/s|"
+        ">headroom|>needs:9|>of the limit:9|instances*",
+        (_row(plan, place, each, models, more) for place, each in enumerate(plan.services)),
+        "more service| (all with --json)",
+    )  # fmt: skip
+    note = (
+        "Headroom: by how much this service's rate alone may rise on what it has. Needs: what the "
+        "slowest of its instances needs by the rule, also as a share of its latency limit."
+    )
+    parts: list[Part] = [Words(note, "soft", "web"), grid]
+    if plan.solution.cost is None:
+        return Section("services", "Services", parts, only="web")
+    said = [tightest_line(plan), promised(plan.serving)]
+    said += [] if growth is None else [growth.sentence("GPU", "rate")]
+    parts += [f"{each[:1].upper()}{each[1:]}." for each in said if each]
+    if not isinstance(plan.serving, NeighbourServing):  # prices of what slows and is slowed
+        found = worths(plan.solution, plan.serving.problem)
+        lines = () if found is None else (worth_line(found, "GPU"), _scarcest(plan))
+        parts += [f"{line}." for line in lines if line]
+    parts += [Words(f"Warning: {each}", "fair", "web") for each in plan.serving.warnings]
+    return Section("services", "Services", parts, drawn=True)
+
+
+def _row(plan: Plan, place: int, each: ServicePlan, models: bool, more: bool) -> Iterator[Cell]:
+    asked, least = each.service, each.planned_rps if more else each.wanted_rps
+    yield from (key_of(place), Cell(cut(asked.name)), *([Cell(cut(asked.model))] if models else []))
+    limit = asked.latency_limit_ms
+    yield limit_of(limit)
+    yield from map(number, (each.wanted_rps, *([each.planned_rps] if more else [])))
+    yield number(each.provided_rps, tone="bad" if each.provided_rps < least else "")
+    yield number(each.provided_rps / least - 1 if least else None, percent)
+    longest = max((
+        use.point.latency_ms if limit is None or use.slack_ms is None else limit - use.slack_ms
+        for use in each.uses
+    ), default=None)  # fmt: skip
+    yield number(longest, in_ms)
+    part = None if longest is None or not limit else longest / limit
+    yield number(part, partial(percent, up=True))
+    yield Cell("\n".join(instance_words(plan, use) for use in each.uses) or "-")
+
+
+def instance_words(plan: Plan, use: Use) -> str:
+    """Say how many instances run what: ``3 x 2g.20gb (p=2 b=8, 812/s, 41 ms)``."""
+    where = f" on {use.gpu}" if len(plan.serving.gpus) > 1 else ""
+    what, rate = f"{decimal(use.count)} x {use.profile}{where}", f"{decimal(use.supply_rps)}/s"
+    if use.frame_ms is None:
+        return f"{what} ({setting(use.point)}, {rate}, {decimal(use.point.latency_ms)} ms)"
+    point, slack = setting(use.point, brief=True), decimal(use.slack_ms or Fraction(0))
+    shared = use.length_ms != use.frame_ms
+    of = (
+        f" of a {decimal(use.frame_ms)} ms frame"
+        if shared
+        else f" alone, {decimal(use.frame_ms)} ms"
+    )
+    return f"{what} ({point}{of}, {rate}, {slack} ms to spare)"
+
+
+def tightest_line(plan: Plan) -> str:
+    """Say which frame is nearest to a limit; empty where nothing is shared in time."""
+    uses = [
+        (use.slack_ms, service.service, use)
+        for service in plan.services
+        for use in service.uses
+        if use.frame_ms is not None and use.slack_ms is not None
+    ]
+    if not uses:
+        return ""
+    slack, service, use = min(uses, key=lambda each: each[0])
+    return (
+        f"tightest frame: {decimal(use.frame_ms or Fraction(0))} ms on {use.profile}, "
+        f"{decimal(slack, rounding=math.floor)} ms to spare within the "
+        f"{decimal(service.latency_limit_ms or Fraction(0))} ms of {printable(cut(service.name))}"
+    )
+
+
+def _scarcest(plan: Plan) -> str:
+    """Name the instance that is worth most beyond its slices; empty if none is."""
+    found = worths(plan.solution, plan.serving.problem)
+    if found is None:
+        return ""
+    slices, in_use = {}, {group.gpu for group in plan.groups}
+    for block in found.shares:
+        key, profile = plan.serving.instance_of(block)
+        gpu = plan.serving.gpu_of(key)
+        if key in in_use and mps_share(profile) is None:
+            slices[block] = gpu.profile(profile).compute, gpu.compute_slices
+    return scarcest_line(found, slices)

@@ -1,0 +1,332 @@
+"""Simulations: of a plan that is replayed, and of a day of shared GPUs."""
+
+from __future__ import annotations
+
+import math
+import shlex
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from fractions import Fraction
+from functools import partial
+from typing import TYPE_CHECKING
+
+from ...values.numbers import exact
+from ...values.words import count, decimal, percent, printable
+from ..simulation.sharing_loop.loop import POLICIES
+from .page import TONES, Bullets, Fact, Page, Part, Picture, Section, Words
+from .tables import MOST_ROWS, Cell, Grid, limit_of, number, table
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from ..simulation import ServiceResult, Simulation
+    from ..simulation.sharing_loop.result import PlayedPolicy, SharedDay
+
+MOST_BARS, MOST_LINES = 60, 8
+"""Services whose latencies are drawn, and those that are drawn over time."""
+_TONES = {
+    "kept": "good", "broken": "bad", "not replayed": "bad", "undecided": "fair", "no limit": "",
+}  # fmt: skip
+
+
+def simulation_page(simulation: Simulation, title: str, source: str = "") -> Page:
+    """Describe a simulation."""
+    services: list[Part] = [_grid(simulation)]
+    if said := [*_causes(simulation), *_recoveries(simulation)]:
+        services.append(Bullets([("-", each) for each in said]))
+    services += [Words(f"Warning: {each}", "fair", "web") for each in simulation.warnings]
+    sections = [
+        Section("latency", "Latencies", list(_pictures(simulation)), "web", drawn=True),
+        Section("services", "Services", services),
+        _recheck(simulation, source),
+    ]
+    broken = any(each.verdict in ("broken", "not replayed") for each in simulation.services)
+    end = [Words(simulation.sentence, "bad" if broken else "best")]
+    return Page(title, "", list(_facts(simulation)), sections, source, end)
+
+
+def _facts(simulation: Simulation) -> Iterator[Fact]:
+    found = Counter(str(each.verdict) for each in simulation.services)
+    for verdict in [*_TONES] if found else []:
+        if found[verdict] or verdict == "kept":
+            name = f"Limits {verdict}" if verdict != "no limit" else "Without a limit"
+            tone = _TONES[verdict] if verdict != "kept" or found.total() == found["kept"] else ""
+            yield Fact(name, decimal(found[verdict]), f"of {decimal(found.total())} services", tone)
+    requests = sum(each.requests for each in simulation.services)
+    yield Fact("Requests replayed", decimal(requests), f"seed {simulation.seed}")
+
+
+def _grid(simulation: Simulation) -> Grid:
+    services = simulation.services
+    if len(services) > MOST_ROWS:  # those nearest to their limits, or furthest beyond, first
+        services = tuple(sorted(services, key=lambda each: -(each.p99_share or 0)))
+    return table(
+        "Services", "service|>limit:1|>rate/s:1|>p99 / limit|>late|>99 % interval:2|>load:1|"
+        ">mean batch:1|verdict|>p99:9|>longest:9|>requests:9",
+        map(_row, services), "more service|, further from their limits (all with --json)",
+    )  # fmt: skip
+
+
+def _row(each: ServiceResult) -> Iterator[Cell]:
+    lost, limit, share = each.verdict == "not replayed", each.limit_ns, each.p99_share
+    nothing = Cell("-", math.nan)
+    yield Cell(each.name)
+    yield limit_of(None if limit is None else Fraction(limit, 10**6))
+    yield number(each.rate_rps)
+    p99 = _ms(each.p99_ns) if share is None else percent(share, up=True)
+    yield nothing if lost else Cell(p99, math.nan if share is None else share)
+    unlimited = limit is None and not each.late
+    late = f"{float(each.late_share):.3%}".replace("%", " %")
+    yield nothing if unlimited or lost else Cell(late, each.late_share)
+    low, high = (f"{float(end):.3%}".removesuffix("%") for end in each.interval)
+    yield nothing if limit is None or lost else Cell(f"{low} - {high} %", each.interval.high)
+    yield number(each.load, lambda load: f"{float(load):.0%}".replace("%", " %"))
+    yield number(each.mean_fill, lambda fill: f"{float(fill):.1f}")
+    verdict = each.verdict.upper() + (" (overloaded)" if each.overloaded else "")
+    yield Cell(verdict, tone=_TONES[each.verdict])
+    yield from (number(at, _ms) for at in (each.p99_ns, each.max_ns))
+    yield number(each.requests)
+
+
+def _ms(nanoseconds: int) -> str:
+    return f"{nanoseconds / 1e6:.4g} ms"
+
+
+def _causes(simulation: Simulation) -> Iterator[str]:
+    for each in simulation.services:
+        if each.cause:
+            whose = "NOT REPLAYED" if each.verdict == "not replayed" else each.name
+            yield f"{whose}: {each.cause}"
+
+
+def _recoveries(simulation: Simulation) -> Iterator[str]:
+    for nth, event in enumerate(simulation.events):
+        said = [
+            f"{each.name} not back before the next event" if one.back_after_seconds is None
+            else f"{each.name} back after {decimal(one.back_after_seconds)} s"
+            for each in simulation.services
+            for one in each.recoveries
+            if one.event == nth and one.back_after_seconds != 0
+        ]  # fmt: skip
+        yield f"{event}: " + (", ".join(said) or "no late share rose above what is tolerated")
+
+
+def _recheck(simulation: Simulation, source: str) -> Section:
+    parts: list[Part] = [
+        "A replay is simulated, no proof: it says what happened to these requests. That the "
+        "verdicts follow from the counts was rechecked before this page was made. The same plan, "
+        "seed and options give the same file, byte by byte, on any machine and any number of "
+        "threads."
+    ]
+    if source:
+        line = f"cms check {shlex.quote(source)}"
+        parts.append(Bullets([(line, "that its numbers bear out its verdicts")]))
+    if simulation.problem_sha256:
+        parts.append(f"SHA-256 of the plan's problem: {simulation.problem_sha256}")
+    return Section("proof", "What this shows", parts, "web")
+
+
+def _pictures(simulation: Simulation) -> Iterator[Part]:
+    """Draw latencies in units of their limits, and over time those of most late requests."""
+    limited = [each for each in simulation.services if each.requests and each.limit_ns is not None]
+    limited = sorted(limited, key=lambda each: -(each.p99_share or 0))[:MOST_BARS]
+    if limited:
+        said = "latency over the limit: bar from median to p99, line to the longest; beyond 1: late"
+        yield Picture(
+            f"{said}. {simulation.sentence}", lambda sheet: _draw_bars(sheet, limited, said),
+            0.75 + 0.24 * len(limited),
+        )  # fmt: skip
+    for each in simulation.services:
+        if each.requests and each.limit_ns is None:
+            longest = f"p99 {_ms(each.p99_ns)}, longest {_ms(each.max_ns)}"
+            yield f"{each.name}: no limit, median {_ms(each.p50_ns)}, {longest}"
+    lines = [each for each in limited if each.timeline is not None]
+    lines = sorted(lines, key=lambda each: -each.late_share)[:MOST_LINES]
+    if lines:
+        said = f"Mean latency over the limit in time: {', '.join(each.name for each in lines)}"
+        yield Picture(said, lambda sheet: _draw_lines(sheet, lines, simulation), 3.0)
+
+
+def _draw_bars(sheet: Figure, drawn: Sequence[ServiceResult], said: str) -> None:
+    from .figure import cut
+
+    high = float(sheet.bbox.height / sheet.dpi)
+    axes = sheet.add_axes((0.22, 0.4 / high, 0.58, 1 - 0.6 / high))
+    axes.set_xscale("log")
+    axes.xaxis.set_major_formatter("{x:g}")
+    axes.xaxis.set_minor_formatter("")
+    for y, each in enumerate(drawn):
+        limit = each.limit_ns or 1
+        times = (each.p50_ns, each.p99_ns, each.max_ns)
+        median, p99, longest = (max(at / limit, 1e-9) for at in times)
+        tone = TONES[_TONES[each.verdict] or "soft"]
+        axes.barh(y, p99 - median, 0.62, median, color=tone)
+        axes.plot([p99, longest], [y, y], color=tone, lw=1.5)
+        small = 0 < each.late_share < Fraction(1, 1000)
+        late = "< 0.1 %" if small else percent(each.late_share, up=True)
+        axes.annotate(f"{each.verdict.upper()}, {late} late", (1.01, y), va="center", fontsize=8,
+                      xycoords=("axes fraction", "data"), color=tone)  # fmt: skip
+    axes.axvline(1, color=TONES["ink"], lw=1)
+    axes.grid(axis="x")
+    axes.set_xlim(left=max(axes.get_xlim()[0], 1e-4), right=max(axes.get_xlim()[1], 2))
+    axes.set_yticks(range(len(drawn)), [cut(each.name, 1.3, 8) for each in drawn], fontsize=8)
+    axes.set_ylim(len(drawn) - 0.4, -0.6)
+    axes.set_xlabel(said, fontsize=8)
+
+
+def _draw_lines(sheet: Figure, lines: Sequence[ServiceResult], simulation: Simulation) -> None:
+    sheet.subplots_adjust(left=0.08, right=0.7, top=0.93, bottom=0.18)
+    axes = sheet.subplots()
+    for each, dash in zip(lines, ("-", "--", ":", "-.") * 2, strict=False):
+        line, limit = each.timeline, each.limit_ns
+        assert line is not None
+        assert limit is not None
+        points = [
+            ((at + 0.5) * line.cell_ns / 1e9, mean / limit)
+            for at, (mean, requests) in enumerate(zip(line.mean_ns, line.requests, strict=True))
+            if requests
+        ]
+        named = f"{each.name[:22]}…" if len(each.name) > 23 else each.name
+        axes.plot(*zip(*points, strict=True), ls=dash, lw=1.5, label=printable(named))
+    axes.axhline(1, color=TONES["ink"], lw=1)
+    for nth, seconds in {o.event: float(o.seconds) for e in lines for o in e.recoveries}.items():
+        axes.axvline(seconds, color=TONES["soft"], ls="--", lw=1)
+        axes.annotate(printable(simulation.events[nth]), (seconds, 1), (3, -9), rotation=90,
+                      xycoords=("data", "axes fraction"), textcoords="offset points", va="top",
+                      fontsize=7, color=TONES["soft"])  # fmt: skip
+    axes.set_ylim(bottom=0)
+    axes.set_xlabel("seconds")
+    axes.set_title("mean latency over the limit, by when requests arrived")
+    axes.legend(loc="center left", bbox_to_anchor=(1, 0.5))
+
+
+_DAY_COLUMNS = (
+    "Offline: work done beside the online service, in hours that it takes alone on a GPU. Over "
+    "limit: the part of the shared GPU-hours with a slowdown beyond the limit. Evicted: taken from "
+    "a GPU by the monitor; moved: by a new matching."
+)
+
+
+def shared_day_page(day: SharedDay, title: str, source: str = "") -> Page:
+    """Describe a day of shared GPUs."""
+    names = [policy_name(day, nth) for nth in range(len(day.policies))]
+    every = list(zip(names, day.policies, strict=True))
+    said = "offline work in GPU-hours; hatched: more over the limit than tolerated"
+    told = _day_sentence(day)
+    high = 0.6 + 0.3 * len(every)
+    bars = Picture(f"{said}. {told}", lambda sheet: _draw_day(sheet, day, names, said), high)
+    heads = "policy|>offline|>a GPU|>slowdown|>p99|>shared|>over limit|>evicted|>moved|>starts"
+    rows = ([name, *_policy_cells(day, each)] for name, each in every)
+    policies = table("Policies", heads, rows)
+    heads = "policy|>jobs|>ended|>mean h|>p99 h|>mean wait h|>largest wait h"
+    jobs = table("Offline jobs", heads, ([name, *_job_cells(each)] for name, each in every))
+    parts: list[Part] = [bars, policies, Words(_DAY_COLUMNS, "soft", "web")]
+    sections = [
+        Section("policies", "What each policy came to", parts, drawn=True),
+        Section("jobs", "Offline jobs", [jobs, *_sampled_words(day.policies[0])]),
+        Section("proof", "What this shows", list(_day_shown(day)), "web"),
+    ]
+    tone = {"kept": "best", "broken": "bad", "no limit": "open"}[day.verdict]
+    return Page(title, "", list(_day_facts(day)), sections, source, [Words(told, tone)])
+
+
+def _day_sentence(day: SharedDay) -> str:
+    """Say in a sentence whether the limit was met, and how much was done."""
+    first, terms = day.policies[0], day.terms
+    tolerated = percent(exact(terms.tolerated, "tolerated"))
+    kept = "no GPU has a limit"
+    if day.verdict != "no limit":
+        kept = (
+            f"the limit was {day.verdict}: {percent(first.over_share, up=True)} of the shared "
+            f"GPU-hours were beyond it, {tolerated} are tolerated"
+        )
+    done = f"{decimal(first.throughput, rounding=math.floor)} GPU-hours of offline work"
+    if day.of_clairvoyant is not None and first.name != "clairvoyant":
+        done += f", {percent(day.of_clairvoyant)} of what is done where all is foreseen"
+    protection = "with the monitor" if terms.protection else "without protection"
+    span = decimal(Fraction(day.minutes, 60))
+    return f"{count(day.gpus, 'GPU')} for {span} h, {protection}: {kept}; {done}"
+
+
+def policy_name(day: SharedDay, nth: int) -> str:
+    """Return what a policy is called, and whether it went unwatched."""
+    each = POLICIES[day.policies[nth].name]
+    watched = each.is_watched and each.method
+    return each.says + (", unwatched" if watched and not day.terms.protection else "")
+
+
+def _policy_cells(day: SharedDay, each: PlayedPolicy) -> Iterator[Cell]:
+    yield number(each.throughput, partial(decimal, rounding=math.floor))
+    for value in (each.oversold_gpu, each.mean_slowdown, each.p99_slowdown):
+        yield number(value, lambda value: f"{float(value):.3f}")
+    yield number(each.shared_gpu_hours / each.gpu_hours if each.gpu_hours else None, percent)
+    over = each.over_share if day.limited and each.shared_gpu_hours else None
+    yield number(over, partial(percent, up=True))
+    yield from map(number, (each.evictions, each.moves, each.starts + each.restarts))
+
+
+def _job_cells(each: PlayedPolicy) -> Iterator[Cell]:
+    own = each.jobs
+    yield from (number(own.arrived), number(own.ended))
+    for minutes in (
+        own.mean_completion_minutes, own.p99_completion_minutes, own.mean_wait_minutes,
+        own.largest_wait_minutes,
+    ):  # fmt: skip
+        yield number(minutes, lambda minutes: f"{float(minutes) / 60:.1f}")
+
+
+def _sampled_words(each: PlayedPolicy) -> list[Part]:
+    """Say what requests to some GPUs took, beside what they take alone."""
+    asked = [gpu for gpu in each.sample if gpu.alone_p99_ms]
+    words = (f"{float(gpu.p99_ms):.1f} ms (alone {float(gpu.alone_p99_ms):.1f})" for gpu in asked)
+    on = count(len(asked), "GPU")
+    said = f"p99 of requests to a made-up service on {on}, simulated: {', '.join(words)}"
+    return [Words(said, "soft")] if asked else []
+
+
+def _draw_day(sheet: Figure, day: SharedDay, names: list[str], said: str) -> None:
+    high = float(sheet.bbox.height / sheet.dpi)
+    axes = sheet.add_axes((0.3, 0.35 / high, 0.5, 1 - 0.4 / high))
+    tolerated = exact(day.terms.tolerated, "tolerated")
+    most = max(float(each.throughput) for each in day.policies) or 1.0
+    for y, (name, each) in enumerate(zip(names, day.policies, strict=True)):
+        broken = day.limited and each.over_share > tolerated
+        done, tone = float(each.throughput), TONES["bad" if broken else "best"]
+        axes.barh(y, done, 0.62, color="none" if broken else tone, hatch="////" if broken else "",
+                  edgecolor=tone)  # fmt: skip
+        words = decimal(each.throughput, rounding=math.floor)
+        if day.limited and each.shared_gpu_hours:
+            words += f", {percent(each.over_share, up=True)} over"
+        axes.annotate(words, (done, y), (4, 0), textcoords="offset points", va="center", fontsize=8,
+                      color=tone if broken else TONES["ink"])  # fmt: skip
+        axes.annotate(name, (0, y), (-5, 0), textcoords="offset points", ha="right", va="center",
+                      fontsize=8)  # fmt: skip
+    axes.set_xlim(0, most)
+    axes.set_ylim(len(names) - 0.5, -0.6)
+    axes.set_yticks([])
+    axes.set_xlabel(said, fontsize=8)
+
+
+def _day_facts(day: SharedDay) -> Iterator[Fact]:
+    first = day.policies[0]
+    over, tolerated = percent(first.over_share, up=True), percent(exact(day.terms.tolerated, ""))
+    note = f"{over} of the shared GPU-hours beyond it, {tolerated} tolerated"
+    tone = {"kept": "good", "broken": "bad"}.get(day.verdict, "")
+    yield Fact("Limit", day.verdict.value, note if day.limited else "no GPU has one", tone)
+    done = decimal(first.throughput, rounding=math.floor)
+    yield Fact("Offline work", done, f"GPU-hours, beside {count(day.gpus, 'GPU')} that serve")
+    slowdown = f"{float(first.p99_slowdown):.3f}"
+    yield Fact("Slowdown, p99", slowdown, "of the online services, over all GPUs and minutes")
+
+
+def _day_shown(day: SharedDay) -> Iterator[str]:
+    yield (
+        "The day is simulated, no proof: it says what happened to these jobs under these "
+        "activities, minute by minute. The same problem, seed and terms give the same file."
+    )
+    yield f"Activities: {day.activity[:1].upper()}{day.activity[1:]}. Seed {day.seed}."
+    if day.stopped:
+        yield "It was stopped early: later minutes were not played."
+    if day.unmeasured:
+        yield f"Pairs that the truth lacks, and that never ran for it: {decimal(day.unmeasured)}."
+    yield f"SHA-256 of the plan's problem: {day.problem_sha256}"

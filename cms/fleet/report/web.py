@@ -1,0 +1,88 @@
+"""Pages as HTML: whole documents, and what a notebook shows; all text in them is escaped."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import re
+from functools import cache
+from importlib.metadata import version
+from importlib.resources import files
+from typing import TYPE_CHECKING
+
+from jinja2 import Environment, StrictUndefined, Template
+from markupsafe import Markup, escape
+
+from ...values.words import printable
+from .page import COLOURS, Bars, legend
+
+if TYPE_CHECKING:
+    from .page import Page, Section
+
+#: Rows of a table that a page holds; a browser sorts so many in a moment.
+MOST_ROWS = 10_000
+MOST_SHOWN = 40
+"""Rows of a table that a notebook shows."""
+_FORBIDDEN_IN_XML = re.compile("[^\\t\\n\\r\\x20-\\ud7ff\\ue000-\\ufffd\\U00010000-\\U0010ffff]")
+
+
+def html(page: Page) -> str:
+    """Write a page as one document that refers to nothing outside itself.
+
+    Its policy (``Content-Security-Policy``) forbids all that is not in it: only the script of this
+    hash runs, and nothing is fetched.
+    """
+    script = "\n" + _file("page.js")
+    digest = base64.b64encode(hashlib.sha256(script.encode("utf-8")).digest()).decode("ascii")
+    policy = (
+        "default-src 'none'", f"script-src 'sha256-{digest}'", "style-src 'unsafe-inline'",
+        "base-uri 'none'", "form-action 'none'",
+    )  # fmt: skip
+    return _template().render(
+        page=page, whole=True, style=Markup(f"\n{_sheet()}"), script=Markup(script), most=MOST_ROWS,
+        policy="; ".join(policy), version=version("configurable-machines"),
+    )  # fmt: skip
+
+
+def fragment(page: Page) -> str:
+    """Write the facts of a page and what is drawn of it, for a notebook."""
+    shown, rules = _sheet().split("/* rules */")
+    style = Markup(f"{shown}.cms-page {{{rules}}}")
+    return _template().render(page=page, whole=False, style=style, most=MOST_SHOWN)
+
+
+def _sheet() -> str:
+    keys = "".join(f".c{at} {{ background: {fill} }}\n" for at, fill in enumerate(COLOURS))
+    return _file("page.css") + keys
+
+
+@cache
+def _file(name: str) -> str:
+    return files(__package__).joinpath("templates", name).read_text("utf-8")
+
+
+@cache
+def _template() -> Template:
+    environment = Environment(
+        autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
+    environment.filters |= {"said": _said, "key": _key, "svg": _svg}
+    return environment.from_string(_file("page.html"))
+
+
+def _said(text: str) -> Markup:
+    """Escape a text; characters that would steer a reader's screen are written out."""
+    return escape(_FORBIDDEN_IN_XML.sub("?", printable(text)))
+
+
+def _key(section: Section) -> str:
+    drawn = [part for part in section.parts if isinstance(part, Bars)]
+    return (
+        legend(drawn, "finely hatched: free", "hatched: idle", "crossed: foreign") if drawn else ""
+    )
+
+
+def _svg(picture: object) -> Markup:
+    from .figure import inline
+
+    return Markup(inline(picture))  # type: ignore[arg-type]

@@ -1,0 +1,220 @@
+"""Why a service is served so, and what would save a GPU."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+from ...values.words import brief, count, decimal, fraction, percent, printable
+from ..what_if.least import Outcome
+from ..what_if.relaxations import What
+from .page import Page, Part, Section, Words
+from .plans import cost_unit, instance_words
+from .proofs import closing
+from .tables import Cell, Grid, table
+
+if TYPE_CHECKING:
+    from ..serving import Plan
+    from ..what_if import Alternative, Explanation, Relaxation, Rightsizing
+
+
+def explained_page(found: Explanation, plan: Plan, title: str) -> Page:
+    """Describe what each other choice for a service costs at least."""
+    service = found.given.service
+    lead, parts = printable(str(service)), list[Part]()
+    if found.given.planned_rps != service.rate_rps:
+        lead += f", planned for {decimal(found.given.planned_rps)}"
+    if found.given.uses:
+        uses = ", ".join(instance_words(plan, use) for use in found.given.uses)
+        rate = decimal(found.given.provided_rps, rounding=math.floor)
+        parts.append(f"Gets {rate} requests/s from {uses}.")
+    if not found.given.planned_rps:
+        parts.append("It wants nothing, so that there is nothing to choose.")
+    if found.blocks:
+        parts.append(_choices(found))
+        if found.useless:
+            names = ", ".join(map(printable, found.useless))
+            said = f"of no use to it (too slow, not allowed or not measured): {names}"
+            parts.append(Words(said, "soft"))
+        parts += ["", *_meaning(found, cost_unit(plan))]
+    head = f"{title}: why {service.name} is served so"
+    return Page(
+        head, lead, (), [Section("choices", "Choices", parts)], end=closing(plan.answer, "GPU")
+    )
+
+
+def _choices(found: Explanation) -> Grid:
+    worth = any(each.worth is not None for each in found.blocks)
+    alone = any(each.alone is not None for each in found.blocks)
+    heads = (
+        f"instance|>gives/s|>in use|{'>worth|' * worth}>one or more|{'>one alone|' * alone}"
+        ">only these|>none"
+    )
+    cost = found.cost
+    rows = [
+        [each.block, brief(each.supply_rps), brief(each.count) if each.count else "-",
+         *(["-" if each.worth is None else fraction(each.worth)] if worth else []),
+         _choice(each.one, cost), *([_choice(each.alone, cost)] if alone else []),
+         _choice(each.only, cost, f"{brief(each.needed)}: "), _choice(each.without, cost)]
+        for each in sorted(found.blocks, key=lambda each: (each.gpu, each.supply_rps))
+    ]  # fmt: skip
+    return table("Choices", heads, rows, most=10**6)
+
+
+def _choice(choice: Alternative | None, cost: Fraction | None, before: str = "") -> Cell:
+    """Write what a plan costs at least, and what that adds to the bound: ``>= 13 (+0.31)``."""
+    if choice is None:
+        return Cell(f"{before}-")
+    if choice.bound is None or choice.more is None or choice.at_least is None:
+        return Cell(f"{before}impossible", tone="open")
+    dearer = cost is not None and choice.at_least > cost
+    words = f"{before}>= {brief(choice.at_least)} (+{brief(choice.more, 2)})"
+    return Cell(words, tone="open" if dearer else "")
+
+
+def _meaning(found: Explanation, unit: str) -> Iterator[str]:
+    bound = decimal(found.bound, rounding=math.floor)
+    yield (
+        f"No plan in which {printable(found.given.service.name)} is served so "
+        f"{'takes fewer GPUs' if unit == 'GPU' else 'costs less'} than the number, by the proof of "
+        f"this plan: its bound {bound}, and in brackets what the choice adds, rounded up to what "
+        "plans can cost. It is a bound, no promise: such a plan may cost more, and there may be "
+        "none. +0 says only that the proof does not tell the choice from the one that was made."
+    )
+    if found.cases > 1:
+        cases = count(found.cases, "case")
+        yield f"The proof has {cases}; each number is the least of all of them."
+    elif found.pays is not None and found.bound > 0:
+        things = "GPUs" if unit == "GPU" else "cost"
+        yield (
+            f"At the prices of the proof the service pays {decimal(found.pays)} of the bound's "
+            f"{bound} {things}."
+        )
+    if found.bound <= 0:
+        yield "The plan has no proof that says anything: plan with more time for better numbers."
+
+
+_DIGITS = 7
+#: Services that are named where there is nothing to save, or it is not known.
+_NAMED = 20
+_WORDS = {
+    What.RATE: "rate",
+    What.LATENCY_LIMIT: "latency limit",
+    What.LATE_SHARE: "late share",
+    What.ALLOWED_PROFILES: "allowed profiles",
+}
+
+
+def rightsized_page(found: Rightsizing, plan: Plan, title: str) -> Page:
+    """Describe the least relaxation of each rate and limit that would save a GPU."""
+    one, cost = cost_unit(plan) == "GPU", decimal(found.cost, rounding=math.ceil)
+    saves = "save a GPU" if one and found.cost - found.target == 1 else "save so much"
+    target = decimal(found.target)
+    parts: list[Part] = []
+    if found.better is not None:
+        said = f"The plan can be had for {cost} without any relaxation: plan again."
+        parts.append(Words(said, "open"))
+    if found.cost > found.target:
+        if not found.proved:
+            parts.append(
+                f"That {target} will not do as it is, was not proved: what is found here may save "
+                "nothing by itself."
+            )
+        parts += _relaxations(found, one)
+    head = f"{title}: what would {saves}, {cost} -> {target}"
+    return Page(head, "", (), [Section("relaxations", "Relaxations", parts)])
+
+
+def _relaxations(found: Rightsizing, one: bool) -> Iterator[Part]:
+    if enough := [each for each in found.relaxations if each.plan is not None]:
+        heads, rest = "service|relaxed|>now|>enough|>change|", "more relaxation| (all with --json)"
+        yield table("Relaxations", heads, map(_relaxation, enough), rest)
+    lines = [*_named(found, Outcome.NONE, "alone is not enough, proved")]
+    lines += _named(found, Outcome.OPEN, "not known")
+    lines += [f"not looked at: {printable(each)}" for each in found.unasked]
+    yield from lines
+    if enough:
+        yield from ("", *_what_is_meant(found, enough, one))
+
+
+def _relaxation(each: Relaxation) -> list[Cell | str]:
+    found = Cell("the least, proved", tone="good")
+    if each.outcome is not Outcome.LEAST:
+        found = Cell(_found(each), tone="fair")
+    now = "-" if each.now is None else _number(each.what, each.now, up=False)
+    return [each.service, _WORDS[each.what], now, _enough(each), _change(each), found]
+
+
+def _enough(each: Relaxation) -> str:
+    if each.enough is None:
+        joint = " or " if each.outcome is Outcome.LEAST else " and "
+        return joint.join(map(printable, each.profiles))
+    if each.what is What.RATE and not each.enough:
+        return "0: without it"
+    above = "above " if each.above else ""
+    # what is shown must be enough as well
+    return above + _number(each.what, each.enough, up=each.what is not What.RATE)
+
+
+def _number(what: What, value: Fraction, *, up: bool) -> str:
+    rounding = math.ceil if up else math.floor
+    if what is What.LATE_SHARE:
+        return f"{decimal(100 * value, _DIGITS, rounding)} %"
+    unit = "/s" if what is What.RATE else " ms"
+    return decimal(value, _DIGITS, rounding) + unit
+
+
+def _change(each: Relaxation) -> str:
+    if each.change is None:
+        return "-"
+    return ("-" if each.what is What.RATE else "+") + percent(each.change, up=True)
+
+
+def _found(each: Relaxation) -> str:
+    if each.what is What.ALLOWED_PROFILES:
+        return "found together; fewer not proved"
+    if each.short is None:
+        return "found, not proved"
+    short = _number(each.what, each.short, up=each.what is What.RATE)
+    return f"found; {short} is proved too little"
+
+
+def _named(found: Rightsizing, outcome: Outcome, words: str) -> Iterator[str]:
+    """Name what is not enough, or not known, by what it is; and what is proved of the latter."""
+    for what, name in _WORDS.items():
+        own = [
+            each
+            for each in found.relaxations
+            if each.plan is None and each.outcome is outcome and each.what is what
+        ]
+        if own:
+            shown = ", ".join(printable(each.service) + _beyond(each) for each in own[:_NAMED])
+            more = f" and {decimal(len(own) - _NAMED)} more" if len(own) > _NAMED else ""
+            yield f"{name}: {words}: {shown}{more}"
+
+
+def _beyond(each: Relaxation) -> str:
+    """Say than which change no smaller one is enough, of what is not known: proved."""
+    if each.outcome is not Outcome.OPEN or not each.ruled_out:
+        return ""
+    return f" (at least {percent(each.ruled_out)})"
+
+
+def _what_is_meant(found: Rightsizing, enough: list[Relaxation], one: bool) -> Iterator[str]:
+    target = decimal(found.target)
+    if one and found.target.denominator == 1:
+        target = count(int(found.target), "GPU")
+    plan = f"a plan {'of' if one else 'that costs'} at most {target}"
+    if any(each.outcome is Outcome.LEAST for each in enough):
+        yield (
+            f"The least, proved: with that number, and all else as it is, {plan} was found and "
+            "checked; and a checked certificate proves that anything short of it needs more."
+        )
+    if found.is_least_of_all and len(found.relaxations) > 1:
+        first = enough[0]
+        yield (
+            f"No smaller change of any one of these numbers is enough, proved: "
+            f"{_change(first)} of the {_WORDS[first.what]} of {printable(first.service)} is least."
+        )

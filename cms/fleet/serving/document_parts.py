@@ -1,0 +1,202 @@
+"""What several documents say of services, operating points and queueing rules."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Annotated, Any, ClassVar, Literal
+
+from ...files import fields as f
+from ...files import model as m
+from ...files.parsed import show_value
+from ..hardware.catalogue import Device
+from .capacity import CapacityRule
+from .latency_rule import LatencyRule
+from .load_curve import LoadCurve, PointKey, key_of
+from .operating_point import OperatingPoint
+from .queueing import RULES, QueueingRule, evidence_of
+from .service import Service
+
+__all__ = [
+    "Curve",
+    "Device",
+    "PointPart",
+    "ServiceField",
+    "ServicePart",
+    "SuppliedPart",
+    "collect_curves",
+    "read_rule",
+]
+
+Queue = Literal["instance", "process"]
+
+
+class ServicePart(m.Part):
+    """A service."""
+
+    name: f.Text
+    model: f.Text
+    rate_rps: f.Exact
+    latency_limit_ms: f.Exact | None
+    late_share: f.Exact | None
+    queue: Queue | None
+    allowed_profiles: tuple[f.Text, ...] | None
+    extra: dict[str, f.Text]
+
+    def service(self) -> Service:
+        """Build the service."""
+        return Service(**{key: getattr(self, key) for key in ServicePart.model_fields})
+
+
+class _OnlyService(ServicePart):
+    def build(self) -> Service:
+        return self.service()
+
+
+#: A service in a document.
+ServiceField = Annotated[Service, m.Built(_OnlyService)]
+
+
+class PointPart(m.Part):
+    """An operating point."""
+
+    model: f.Text
+    device: f.Text
+    profile: f.Text
+    processes: f.AtLeastOne
+    batch: f.AtLeastOne
+    throughput_rps: f.Exact
+    latency_ms: f.Exact
+    extra: dict[str, f.Text]
+
+    def point(self) -> OperatingPoint:
+        """Build the point."""
+        return OperatingPoint(**{key: getattr(self, key) for key in PointPart.model_fields})
+
+    @classmethod
+    def point_fields(cls, point: OperatingPoint) -> dict[str, Any]:
+        """Return the fields of a point."""
+        return {key: getattr(point, key) for key in PointPart.model_fields}
+
+
+class _CurvePart(m.Part):
+    MAKES: ClassVar[Any] = LoadCurve
+    late_share: f.Exact
+    evidence: f.Text
+    batches_sha256: f.Text = f.omitted("")
+    rates_rps: tuple[f.Exact, ...]
+    latencies_ms: tuple[f.Exact, ...]
+
+
+#: A load curve in a document.
+Curve = Annotated[LoadCurve, m.Built(_CurvePart)]
+
+
+class SuppliedPart(PointPart):
+    """An operating point, what it counts for, and what that rests on."""
+
+    evidence: f.Text | None
+    load_curve: Curve | None
+    supply_rps: f.Exact
+
+    @classmethod
+    def evidence_fields(
+        cls, rule: QueueingRule | None, service: Service, point: OperatingPoint
+    ) -> dict[str, Any]:
+        """Return what a supply rests on: a load curve of the point, or a table of the rule's."""
+        found = None if rule is None else evidence_of(rule, service, point)
+        if found is None:
+            return {"evidence": None, "load_curve": None}
+        return {"evidence": found.kind, "load_curve": found.curve}
+
+
+def collect_curves(key: str, points: Iterable[SuppliedPart]) -> dict[PointKey, LoadCurve]:
+    """Collect the load curves of the points that stand under a key; a point has one."""
+    curves: dict[PointKey, LoadCurve] = {}
+    for index, part in enumerate(points):
+        if part.load_curve is not None:
+            point = part.point()
+            if curves.setdefault(key_of(point), part.load_curve) != part.load_curve:
+                what = f"{{}} is the second load curve of {point}"
+                raise f.refusal("one a point", key, index, "load_curve", what=what)
+    return curves
+
+
+def agree(found: Any, wanted: Any, why: str, *at: str | int) -> None:
+    """Check what is written out for readers, plain JSON values, against what follows."""
+    if found == wanted and type(found) is type(wanted):
+        return
+    if isinstance(found, dict) and isinstance(wanted, dict) and found.keys() == wanted.keys():
+        for key, value in wanted.items():
+            agree(found[key], value, why, *at, key)
+    elif isinstance(found, list) and isinstance(wanted, list) and len(found) == len(wanted):
+        for index, value in enumerate(wanted):
+            agree(found[index], value, why, *at, index)
+    elif isinstance(found, list) and isinstance(wanted, list):
+        what = f"{{}} has {len(found)} entries"
+        raise f.refusal(f"{len(wanted)} entries, {why}", *at, what=what)
+    else:
+        raise f.refusal(f"{show_value(wanted)}, {why}", *at)
+
+
+# --- queueing rules, which write themselves -------------------------------------------------------
+
+
+class _LatencyRulePart(m.Part):
+    name: f.Text
+    latency_share: f.Exact
+    strict: f.Flag
+    source: f.Text = ""
+
+    def build(self) -> LatencyRule:
+        with f.blaming("latency_share"):
+            return LatencyRule(
+                self.name, self.latency_share, strict=self.strict, source=self.source
+            )
+
+
+class _CapacityRulePart(m.Part):
+    MAKES: ClassVar[Any] = CapacityRule
+    name: f.Text
+    late_share: f.Exact
+    queue: Queue
+    certified: f.Flag
+
+
+def read_rule(
+    value: Any, own: QueueingRule | None, curves: Mapping[PointKey, LoadCurve]
+) -> QueueingRule:
+    """Read a rule by its kind; `own` is one of the caller's, `curves` those of the points.
+
+    Examples
+    --------
+    >>> print(read_rule(RULES["half"].to_json(), None, {}))
+    batch latency <= 0.5 x the limit
+    """
+    if not isinstance(value, dict) or "name" not in value:
+        raise f.refusal('an object with "name"')
+    if not isinstance(name := value["name"], str):
+        raise f.refusal("a text", "name")
+    if own is not None:
+        if own.name != name:
+            raise f.refusal(f'"{own.name}", the rule that was given', "name")
+        return own.with_curves(curves) if isinstance(own, CapacityRule) and curves else own
+    kind = _LatencyRulePart if "latency_share" in value else _CapacityRulePart
+    if kind is _CapacityRulePart and "late_share" not in value:
+        raise f.refusal(
+            what=f"the rule {name!r} is not known here",
+            fix="give read_plan the rule it was made with",
+        )
+    rule: LatencyRule | CapacityRule = m.read_part(kind, value).build()
+    known = RULES.get(name)
+    if known is not None and not _is_same(known, rule):
+        raise f.refusal(f"{known}, which is what {name!r} means", what=f"{{}} is {rule}")
+    if isinstance(rule, CapacityRule) and curves:
+        with f.blaming():
+            return rule.with_curves(curves)
+    return rule if known is None else known
+
+
+def _is_same(known: QueueingRule, rule: LatencyRule | CapacityRule) -> bool:
+    if isinstance(known, LatencyRule) and isinstance(rule, LatencyRule):
+        return (known.share, known.strict) == (rule.share, rule.strict)
+    return known == rule

@@ -1,0 +1,389 @@
+"""Plans as JSON documents (format ``cms-plan``): everything to draw, replay or recheck one.
+
+A plan embeds the documents of its problem and solution, so that both can be rechecked from it, the
+services with their limits, the operating point behind every supply (processes, batch, throughput,
+latency), the queueing rule and the device files. What each service gets and the layout of each GPU
+are written out too, for programs that only want to read a plan.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, ClassVar, Self
+
+from ...files import fields as f
+from ...files import model as m
+from ...files.documents import parse_document, write_document
+from ...files.parsed import Parsed
+from ...files.problems import EmbeddedProblem
+from ...files.solutions import SolutionDocument
+from ...files.source import StrPath, plain
+from ...problem.parts import Block
+from ...problem.problem import Problem
+from ...referee.kinds import check
+from ...shortages.shortage import Shortage
+from ...solving.solution import Solution
+from ...time_sharing.problem import TimeSharedProblem
+from ...values.frozen import FrozenMap
+from ...values.numbers import shown
+from .document_parts import (
+    Device,
+    PointPart,
+    SuppliedPart,
+    agree,
+    collect_curves,
+    read_rule,
+)
+from .fills import FillTimes
+from .neighbours import NeighbourServing
+from .plan import Plan
+from .plan_parts import GivenPart, GroupPart, PlannedPart, PlannedPoint, PromisePart
+from .plan_terms import refuse_other_terms
+from .posing import AnyServing
+from .promise import Promise
+from .queueing import QueueingRule
+from .serving_problem import ServingProblem
+from .shared_document import SharedPoint, SharingPart
+from .time_sharing import SharedServing
+
+__all__ = ["plan_from_json", "plan_to_json", "read_plan", "write_plan"]
+
+
+class _AnyPlan(m.Document):
+    """What plans say, whether their services share instances in time or not."""
+
+    KIND: ClassVar[str] = "cms-plan"
+    rule: dict[str, Any] | None
+    promise: Annotated[Promise, m.Built(PromisePart)] | None
+    rate_margin: f.Exact
+    max_processes: f.AtLeastOne | None
+    services: tuple[Annotated[Any, m.Built(GivenPart)], ...]
+    operating_points: Any
+    groups: tuple[Annotated[Any, m.Built(GroupPart)], ...]
+    warnings: tuple[f.Text, ...]
+    unservable: dict[str, f.Text]
+    devices: tuple[Device, ...]
+    problem: EmbeddedProblem
+    solution: Annotated[Any, m.Built(SolutionDocument)]
+
+    def build(self, rule: QueueingRule | None = None) -> Plan:
+        """Build the plan; what it says must agree with its problem and its solution."""
+        problem = self.problem
+        machines = [machine.name for machine in problem.machine_types]
+        _require_same("devices", [gpu.key for gpu in self.devices], machines)
+        _require_same("services", [each.name for each in self.services], problem.job_names)
+        self._require_blocks()
+        services = f.build_each(self.services, lambda part: part.service(), "services")
+        serving = self.serving(
+            rule, services=services, problem=problem, gpus=self.devices,
+            warnings=self.warnings, unservable=FrozenMap(self.unservable),
+            max_processes=self.max_processes, rate_margin=self.rate_margin,
+        )  # fmt: skip
+        refuse_other_terms(self.operating_points, serving)
+        for violation in check(problem, self.solution.schedule) if self.solution.cost else ():
+            raise f.refusal(None, "solution", what=f"{{}} is not valid: {violation}")
+        outer = self.outer(serving)
+        with f.blaming("solution"):
+            plan = Plan(serving, self.solution, outer)
+        self._require_derived(plan)
+        return plan
+
+    def serving(self, rule: QueueingRule | None, **common: Any) -> AnyServing:
+        """Build what the plan was made from."""
+        raise NotImplementedError
+
+    def outer(self, serving: AnyServing) -> Solution | None:
+        """Return the solution of the problem that bounds, where shares slow one another."""
+        return None
+
+    def _require_blocks(self) -> None:
+        """Several GPU types qualify their blocks, by one of their keys before the colon."""
+        keys = [gpu.key for gpu in self.devices]
+        for index, block in enumerate(self.problem.blocks if len(keys) > 1 else ()):
+            if block.partition(":")[0] not in keys or ":" not in block:
+                raise f.refusal(
+                    f'a GPU\'s key, ":" and a profile, where the keys are {", ".join(keys)}',
+                    "problem", "blocks", index,
+                )  # fmt: skip
+
+    def _require_derived(self, plan: Plan) -> None:
+        """Compare what is written out for readers with what follows from the rest."""
+        derived = "promise", "services", "groups", "operating_points"
+        found = self.to_json(*derived)
+        wanted = type(self).from_object(plan).to_json(*derived)
+        agree(found["promise"], wanted["promise"], "what the rule promises", "promise")
+        agree(found["services"], wanted["services"], "as problem and solution have", "services")
+        agree(found["groups"], wanted["groups"], "as the solution has", "groups")
+        points = {_key(point): point for point in wanted["operating_points"]}
+        for index, point in enumerate(found["operating_points"]):
+            if (key := _key(point)) not in points:
+                what = "{} is a point that the problem does not have"
+                raise f.refusal("the points of the problem", "operating_points", index, what=what)
+            why = "by the rule, the problem and its point"
+            agree(point, points.pop(key), why, "operating_points", index)
+
+    @classmethod
+    def fields_of(cls, plan: Plan) -> dict[str, Any]:
+        """Return what both kinds of plans say."""
+        serving = plan.serving
+        common = ("rate_margin", "max_processes", "promise", "warnings", "unservable", "problem")
+        return {key: getattr(serving, key) for key in common} | {
+            "services": plan.services, "groups": plan.groups, "devices": serving.gpus,
+            "solution": plan.solution,
+        }  # fmt: skip
+
+
+def _key(point: Mapping[str, Any]) -> tuple[Any, ...]:
+    return tuple(point[key] for key in ("service", "block", "processes", "batch"))
+
+
+def _require_same(key: str, found: Sequence[str], wanted: Sequence[str]) -> None:
+    if list(found) != list(wanted):
+        shown, expected = (", ".join(map(plain, names)) for names in (found, wanted))
+        raise f.refusal(f"{expected}, as in the problem", key, what=f"{{}} are {shown}")
+
+
+class PlanDocument(_AnyPlan):
+    """A plan of instances that serve one service each."""
+
+    rule: dict[str, Any]
+    sharing: None = f.omitted(None)
+    operating_points: tuple[PlannedPoint, ...]
+
+    def serving(self, rule: QueueingRule | None, **common: Any) -> ServingProblem:
+        """Build what the plan was made from."""
+        problem = common["problem"]
+        if not isinstance(problem, Problem):
+            raise _other_kind("nothing, so a service a block", "share blocks in time")
+        points: dict[tuple[str, Block], Any] = {}
+        fills: dict[tuple[str, Block], FillTimes] = {}
+        for index, part in enumerate(self.operating_points):
+            with f.blaming("operating_points", index):
+                pair = part.service, part.block
+                f.refuse_unknown(part.service, "service", problem.job_names, "service")
+                f.refuse_unknown(part.block, "block", problem.blocks, "block")
+                if pair in points:
+                    raise f.refusal(what=f"{{}} is the second point of {pair[0]!r} on {pair[1]}")
+                points[pair], fills[pair] = (part.point(),), part.times()
+        curves = collect_curves("operating_points", self.operating_points)
+        with f.blaming("rule"):
+            counted = read_rule(self.rule, rule, curves)
+        serving = ServingProblem(
+            rule=counted, points=FrozenMap(points), fills=FrozenMap(fills), **common
+        )
+        self._require_supplies(serving)
+        return serving
+
+    def _require_supplies(self, serving: ServingProblem) -> None:
+        """Rates and supplies are those of the problem, and what the rule makes of the points."""
+        for index, job in enumerate(serving.problem.jobs):
+            if job.demand != serving.planned_rps(serving.services[index]):
+                expected = f"{shown(job.demand / (1 + self.rate_margin))}, as in the problem"
+                raise f.refusal(expected, "services", index, "rate_rps")
+        rule = serving.rule
+        for index, part in enumerate(self.operating_points):
+            granted = rule.supply(serving.service(part.service), part.point())
+            for why, wanted in (
+                ("as in the problem", serving.supply(part.service, part.block)),
+                (f"by the rule {rule.name!r}", granted),
+            ):
+                if part.supply_rps != wanted:
+                    at = "operating_points", index, "supply_rps"
+                    raise f.refusal(f"{shown(wanted)}, {why}", *at)
+        for service in serving.services:
+            for block in serving.problem.blocks:
+                pair = service.name, block
+                if serving.supply(*pair) and pair not in serving.points:
+                    raise f.refusal(
+                        "one, since the problem says that it serves it", "operating_points",
+                        what=f"{{}}: there is no point of service {service.name!r} on {block}",
+                    )  # fmt: skip
+
+    @classmethod
+    def from_object(cls, value: Plan, **other: Any) -> Self:
+        """Describe a plan."""
+        serving = value.serving
+        assert isinstance(serving, ServingProblem)
+        points = []
+        for service in serving.services:
+            for block in serving.problem.blocks:
+                for served in serving.served(service.name, block):
+                    point = served.point
+                    fills = serving.fill_times(service.name, block).times_ms
+                    points.append(
+                        PlannedPoint.from_fields(
+                            service=service.name, block=block, gpu=serving.instance_of(block)[0],
+                            batch_ms=point.batch_ms, supply_rps=served.rate_rps,
+                            fill_ms={str(n): time for n, time in fills.items()},
+                            **PointPart.point_fields(point),
+                            **SuppliedPart.evidence_fields(serving.rule, service, point),
+                        )
+                    )  # fmt: skip
+        fields = cls.fields_of(value)
+        return cls.from_fields(rule=serving.rule.to_json(), operating_points=points, **fields)
+
+
+class SharedPlanDocument(_AnyPlan):
+    """A plan of instances that services share in time."""
+
+    rule: None
+    services: tuple[Annotated[Any, m.Built(PlannedPart)], ...]
+    sharing: SharingPart
+    operating_points: tuple[SharedPoint, ...]
+
+    def serving(self, rule: QueueingRule | None, **common: Any) -> SharedServing:
+        """Build what the plan was made from."""
+        if not isinstance(common["problem"], TimeSharedProblem):
+            raise _other_kind("sharing in time", "have blocks of their own")
+        planned = [part.planned_rps for part in self.services]
+        return self.sharing.serving(self.operating_points, planned, **common)
+
+    def outer(self, serving: AnyServing) -> Solution | None:
+        """Return the solution of the problem that bounds, checked."""
+        if not isinstance(serving, NeighbourServing):
+            return None
+        with f.blaming("sharing", "interference", "outer", "solution"):
+            return self.sharing.outer_solution(serving)
+
+    @classmethod
+    def from_object(cls, value: Plan, **other: Any) -> Self:
+        """Describe a plan."""
+        serving = value.serving
+        assert isinstance(serving, SharedServing)
+        return cls.from_fields(
+            rule=None, sharing=SharingPart.of_plan(value),
+            operating_points=SharedPoint.all(serving), **cls.fields_of(value),
+        )  # fmt: skip
+
+
+def _other_kind(wanted: str, jobs: str) -> Exception:
+    expected = f'what "sharing" of the plan says: {wanted}'
+    return f.refusal(expected, "problem", what=f"in {{}} jobs {jobs}")
+
+
+def write_plan(plan: Plan, path: StrPath) -> None:
+    """Write a plan to a JSON file.
+
+    Parameters
+    ----------
+    plan : Plan
+    path : str or path-like
+        The file; ``-`` is standard output.
+
+    Raises
+    ------
+    FileError
+        If the file cannot be written.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> from cms import load_instance, solve
+    >>> from cms.fleet import Plan, read_plan
+    >>> serving = load_instance("S1").as_problem()
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "plan.json"
+    >>> write_plan(Plan(serving, solve(serving.problem)), path)
+    >>> read_plan(path).solution.machine_count
+    2
+    """
+    write_document(lambda: plan_to_json(plan), path)
+
+
+def plan_to_json(plan: Plan, shortage: Shortage | None = None) -> dict[str, Any]:
+    """Turn a plan into the document that :func:`read_plan` reads.
+
+    Parameters
+    ----------
+    plan : Plan
+    shortage : Shortage, optional
+        What would do, where there is no schedule; it goes into the solution.
+
+    Examples
+    --------
+    >>> from cms import load_instance, solve
+    >>> from cms.fleet import Plan, plan_to_json
+    >>> serving = load_instance("S1").as_problem()
+    >>> document = plan_to_json(Plan(serving, solve(serving.problem)))
+    >>> document["format"], len(document["groups"])
+    ('cms-plan', 2)
+    """
+    shared = isinstance(plan.serving, SharedServing)
+    document = (SharedPlanDocument if shared else PlanDocument).from_object(plan)
+    if shortage is not None:
+        solution = SolutionDocument.from_object(plan.solution, shortage=shortage)
+        document = document.model_copy(update={"solution": solution})
+    return document.to_json()
+
+
+def read_plan(path: StrPath, *, rule: QueueingRule | None = None) -> Plan:
+    """Read a plan from a JSON file.
+
+    Parameters
+    ----------
+    path : str or path-like
+        The file; ``-`` is standard input.
+    rule : QueueingRule, optional
+        The rule of a plan that was made with a rule of one's own.
+
+    Returns
+    -------
+    Plan
+        Its schedule is checked again; the certificate is what ``cms check`` rechecks.
+
+    Raises
+    ------
+    FileError
+        With line and column, if the file is no plan or its parts contradict each other.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> from cms import solve
+    >>> from cms.fleet.serving import OperatingPoint, Plan, Service, as_problem, write_plan
+    >>> service = Service("chat", "bert", rate_rps=100, latency_limit_ms=100)
+    >>> serving = as_problem(
+    ...     [service], [OperatingPoint("bert", "a100-80gb", "3g.40gb", 1, 2, "60.5", 33)]
+    ... )
+    >>> plan = Plan(serving, solve(serving.problem))
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "plan.json"
+    >>> write_plan(plan, path)
+    >>> read_plan(path) == plan
+    True
+    """
+    return plan_from_json(parse_document(path), rule=rule)
+
+
+def plan_from_json(
+    document: Parsed | Mapping[str, Any], *, rule: QueueingRule | None = None
+) -> Plan:
+    """Turn a parsed document into a plan.
+
+    Parameters
+    ----------
+    document : Parsed or Mapping
+        Of a parsed one, errors have the line and column of the file it was read from.
+    rule : QueueingRule, optional
+        The rule of a plan that was made with a rule of one's own.
+
+    Raises
+    ------
+    FileError
+        If a part is missing or wrong, or the parts contradict each other.
+
+    Examples
+    --------
+    >>> from cms import load_instance, solve
+    >>> from cms.fleet import Plan, plan_to_json
+    >>> serving = load_instance("S1").as_problem()
+    >>> plan = Plan(serving, solve(serving.problem))
+    >>> plan_from_json(plan_to_json(plan)) == plan
+    True
+    """
+    return m.read_as(document, lambda value: read_plan_value(value, rule))
+
+
+def read_plan_value(value: Any, rule: QueueingRule | None) -> Plan:
+    """Read a plan, which may stand in another document."""
+    shared = isinstance(value, dict) and value.get("sharing") is not None
+    found: Plan = m.read_part(SharedPlanDocument if shared else PlanDocument, value).build(rule)
+    return found

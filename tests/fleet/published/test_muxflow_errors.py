@@ -1,0 +1,205 @@
+"""Errors of offline work: the table, the handler, the supervisor; real processes and signals."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bench.sharing_figures.errors import ONE_THREAD
+from cms.errors import InvalidOption
+from cms.fleet import GracefulExit, RestartTimes, Supervisor, error_handling
+from cms.fleet.published.muxflow_errors import GRACEFUL, HANDLING, ended
+from tests.samples import few, refusal
+
+ROOT = Path(__file__).resolve().parents[3]
+posix = pytest.mark.skipif(os.name != "posix", reason="fork and these signals are of POSIX systems")
+TIMES = RestartTimes(grace=500, base=125, cap=375, calm=10_000, silence=2000)
+
+
+class Child:
+    """An offline program of which a test says how it ends."""
+
+    def __init__(self, on_signal: dict[int, int]) -> None:
+        self.code: int | None = None
+        self.on_signal = on_signal  # which exit code follows a signal; others are ignored
+
+    def poll(self) -> int | None:
+        return self.code
+
+    def send_signal(self, sig: int, /) -> None:
+        self.code = self.on_signal.get(sig, self.code)
+
+    def kill(self) -> None:
+        self.code = -9
+
+
+class Scene:
+    """A supervisor with a clock, children and an online side that a test moves by hand."""
+
+    def __init__(
+        self,
+        *,
+        listens: bool = False,
+        health: tuple[bool, ...] = (),
+        on_signal: dict[int, int] | None = None,
+    ) -> None:
+        self.now, self.beats, self.resets, self.children = 0.0, 0, 0, list[Child]()
+        self.answers, self.on_signal = iter(health), on_signal or {}
+        self.supervisor = Supervisor(
+            self._start, self._reset, lambda: next(self.answers, True), times=TIMES,
+            heard=(lambda: self.beats) if listens else None, clock=lambda: self.now,
+            sleep=self._sleep,
+        )  # fmt: skip
+
+    def _start(self) -> Child:
+        self.children.append(Child(self.on_signal))
+        return self.children[-1]
+
+    def _reset(self) -> None:
+        self.resets += 1
+
+    def _sleep(self, seconds: float) -> None:
+        self.now += seconds
+
+    def wait(self, seconds: float, code: int | None = None) -> list[str]:
+        """Let time pass, after the last child has ended with a code; return all that was done."""
+        self.children[-1].code = code if code is not None else self.children[-1].code
+        self.now += seconds
+        self.supervisor.look()
+        return [event.what for event in self.supervisor.events]
+
+
+@posix
+def test_only_the_two_signals_that_ask_are_graceful_and_how_a_process_ended_is_an_error() -> None:
+    assert {name for name, how in HANDLING.items() if how == "graceful"} == {"SIGINT", "SIGTERM"}
+    for name in ("SIGKILL", "error", "silence", "CUDA_ERROR_ILLEGAL_ADDRESS", ""):
+        assert error_handling(name) == "reset"
+    assert [ended(code) for code in (0, -11, 1, -200)] == [
+        None, "SIGSEGV", "exit code 1", "signal 200",
+    ]  # fmt: skip
+    assert all(each.name in (ended(-each) or "") for each in GRACEFUL)
+    assert "grace of restarts is 0" in refusal(InvalidOption, lambda: RestartTimes(grace=0))
+
+
+@pytest.fixture
+def handlers() -> Iterator[None]:
+    """Leave the signals as they were: after a graceful exit a program ends, the tests do not."""
+    before = [signal.getsignal(each) for each in GRACEFUL]
+    yield
+    for each, handler in zip(GRACEFUL, before, strict=True):
+        signal.signal(each, handler)
+
+
+@posix
+@pytest.mark.usefixtures("handlers")
+@pytest.mark.parametrize("each", GRACEFUL)
+def test_a_signal_asks_once_and_later_ones_kill_nobody(each: signal.Signals) -> None:
+    heard: list[int] = []
+    signal.signal(each, lambda number, _: heard.append(number))
+    with GracefulExit():
+        pass
+    signal.raise_signal(each)  # a program that nobody asked has its own handler back
+    assert heard == [each]
+    signal.pthread_sigmask(signal.SIG_BLOCK, GRACEFUL)
+    signal.pthread_kill(threading.get_ident(), each)  # one that is blocked is heard, too
+    with GracefulExit() as leave:
+        assert leave.asked
+        signal.raise_signal(each)
+    signal.raise_signal(each)
+    assert signal.getsignal(each) is signal.SIG_IGN
+    said: list[str] = []
+    enter = GracefulExit().__enter__
+    thread = threading.Thread(target=lambda: said.append(refusal(InvalidOption, enter)))
+    thread.start()
+    thread.join()
+    assert "thread" in said[0]
+
+
+def test_every_fault_is_followed_by_one_reset_and_one_restart_ever_later() -> None:
+    scene, waits = Scene(), []
+    for code in (-9, 1, -11, -15):
+        seen, began = scene.wait(0, code), scene.now
+        while scene.supervisor.state == "waiting":
+            seen = scene.wait(1 / 64)
+        waits.append(scene.now - began)
+    assert waits == [0.125, 0.25, 0.375, 0.375]
+    assert seen == ["start", *["fault", "reset", "restart"] * 4]
+    assert (scene.resets, len(scene.children)) == (4, 5)
+    assert scene.supervisor.events[1].why == ended(-9)
+    scene.wait(11)  # after a long run back-offs begin at the first again
+    scene.wait(0, 1)
+    scene.wait(0.115)
+    assert scene.supervisor.state == "waiting"
+    assert scene.wait(0.02)[-1] == "restart"
+
+
+def test_a_program_that_leaves_or_cannot_be_helped_is_not_started_again() -> None:
+    left, helpless = Scene(), Scene(health=(False, False))
+    left.wait(0, 0)
+    helpless.wait(0, -9)
+    assert left.wait(1000) == ["start", "left"]
+    assert helpless.wait(1000) == ["start", "fault", "reset", "out"]
+    assert (left.resets, left.supervisor.stop()) == (0, "graceful")
+
+
+def test_silence_is_an_error_and_a_beat_is_not() -> None:
+    scene = Scene(listens=True)
+    for _ in range(5):
+        assert scene.wait(1.9) == ["start"]
+        scene.beats += 1
+    scene.wait(1.9)
+    seen = [scene.wait(1) for _ in range(4)][-1]
+    assert seen == ["start", "fault", "reset", "restart"]
+    assert scene.supervisor.events[1].why == "silence"
+
+
+@pytest.mark.parametrize(
+    ("on_signal", "how", "seen"),
+    [
+        ({signal.SIGTERM: 0}, "graceful", ["start", "left"]),
+        ({signal.SIGTERM: -15}, "reset", ["start", "fault", "reset"]),
+        ({}, "reset", ["start", "fault", "reset"]),
+    ],
+)
+def test_who_is_stopped_is_asked_first_and_killed_after_the_grace(
+    on_signal: dict[int, int], how: str, seen: list[str]
+) -> None:
+    scene = Scene(on_signal=on_signal)
+    assert scene.supervisor.stop() == how
+    assert scene.now == 0 if on_signal else 0.5 <= scene.now < 0.6
+    assert (scene.wait(1000), len(scene.children)) == (seen, 1)
+
+
+@posix
+@pytest.mark.parametrize("numbers", few(1, [(10, 5, 5), (200, 50, 50)]))
+def test_signals_harm_nobody_with_the_handler_and_each_kill_is_answered_by_a_reset_and_a_restart(
+    numbers: tuple[int, int, int],
+) -> None:
+    """A process of its own does the forking: pytest's may have threads."""
+    children, kills, without = numbers
+    options = ["--children", str(children), "--kills", str(kills), "--without", str(without)]
+    done = subprocess.run(
+        [sys.executable, "-m", "bench.sharing_figures.errors", *options],
+        cwd=ROOT, env=os.environ | ONE_THREAD, capture_output=True, text=True, timeout=800,
+    )  # fmt: skip
+    assert (done.returncode, done.stderr) == (0, ""), done.stdout + done.stderr
+    found: dict[str, Any] = json.loads(done.stdout)
+    graceful, killed, unprotected = found["graceful"], found["killed"], found["without"]
+    assert graceful["ends"] == {"0": children}  # each within the grace, by itself
+    assert graceful["faults"] == graceful["online_failed"] == 0
+    assert graceful["online_kernels"] > 0
+    assert killed["answers"] == {"fault reset restart": kills}
+    assert killed["causes"].pop("exit code 1") == kills // 5
+    assert killed["causes"].keys() <= {"SIGKILL", "SIGSEGV", "SIGABRT"}
+    assert sum(killed["causes"].values()) == kills - kills // 5
+    assert killed["stopped"] == "graceful"
+    assert unprotected["faults"] >= without // 5
