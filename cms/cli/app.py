@@ -7,9 +7,10 @@ import sys
 import traceback
 from collections.abc import Callable, Sequence
 from functools import cache
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+import typer.core
 
 from cms.errors import CmsError, InvalidOption, UnknownMethod, UnsupportedProblem
 from cms.files.source import noting_reads
@@ -50,22 +51,39 @@ _EPILOG = (
 _CLICK_ERROR: type[Exception] = UsageError.__mro__[1]  # likewise, see UsageError
 _BAD_USAGE = (InvalidOption, UnknownInstance, UnknownMethod, UnsupportedProblem)
 
+
+class _Grouped(typer.core.TyperGroup):
+    """Commands under headings, their summaries whole."""
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        for heading in _COMMANDS:
+            rows = [
+                (name, command.get_short_help_str(limit=60))
+                for name, command in self.commands.items()
+                if getattr(command, "rich_help_panel", None) == heading
+            ]
+            with formatter.section(heading):
+                formatter.write_dl(rows)
+
+
 application = typer.Typer(
     name="cms",
+    cls=_Grouped,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-_COMMANDS = (
-    init, plan, explain, rightsize, explore, capacity, simulate, solve, check, report,
-    observe, place, diff, transition, export, verify, reconcile, share, program, pack, gpus,
-    algorithms,
-)  # fmt: skip
-for _command in _COMMANDS:
-    application.command(epilog=_EPILOG)(_command)
+_COMMANDS = {
+    "Plan": (init, plan, explain, rightsize, explore, capacity, simulate, check, report, gpus),
+    "Run": (observe, place, diff, transition, export, verify, reconcile, share),
+    "Research": (solve, pack, program, algorithms),
+}
+for _heading, _commands in _COMMANDS.items():
+    for _command in _commands:
+        application.command(epilog=_EPILOG, rich_help_panel=_heading)(_command)
 _predictor = typer.Typer(name="predictor", callback=predictor)
 _predictor.command(epilog=_EPILOG)(train)
-application.add_typer(_predictor)
+application.add_typer(_predictor, rich_help_panel="Run")
 
 
 @application.callback(invoke_without_command=True, epilog=_EPILOG)
@@ -93,13 +111,6 @@ def cms(
 
 def run(arguments: Sequence[str], interrupts: CommandCtrlC | None = None) -> int:
     """Run the command line and return its exit code; nothing escapes as a traceback.
-
-    Parameters
-    ----------
-    arguments : sequence of str
-        Without the program's name.
-    interrupts : CommandCtrlC, optional
-        The SIGINT handler, if one is installed.
 
     Examples
     --------

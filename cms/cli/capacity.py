@@ -52,7 +52,9 @@ def capacity(
     json: options.Json = False,
     quiet: options.Quiet = False,
 ) -> int:
-    """Simulate every operating point at up to 31 rates, for 'cms plan --load-curves'.
+    """Simulate operating points for 'cms plan --load-curves'.
+
+    Each is run at up to 31 rates.
 
     A latency in the table is the upper end of a 99 % interval.
     """

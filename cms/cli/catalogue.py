@@ -34,7 +34,10 @@ _Name = Annotated[
 def gpus(
     context: typer.Context, name: _Name = None, output: Output = None, json: Json = False
 ) -> int:
-    """List the GPUs of the catalogue, or show one: its profiles, placements and configurations."""
+    """List the GPUs of the catalogue, or show one.
+
+    It shows profiles, placements and configurations.
+    """
     from cms.fleet.hardware import gpus as catalogue
 
     session = session_of(context)
@@ -119,7 +122,7 @@ def _json_value(default: object) -> object:
 
 
 def algorithms(context: typer.Context, output: Output = None, json: Json = False) -> int:
-    """List the algorithms that are installed, with their options."""
+    """List the installed algorithms with their options."""
     from cms.plugin.registry import algorithm_details
 
     session = session_of(context)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -50,7 +50,10 @@ def check(
     json: Json = False,
     quiet: Quiet = False,
 ) -> int:
-    """Recheck a solution, plan, deployment, transition or simulation: demands, bounds, places."""
+    """Recheck a file: demands, bounds and places.
+
+    It is a plan, deployment, transition or simulation, or a problem with its solution.
+    """
     from cms.files.documents import parse_document
 
     session = session_of(context)
@@ -59,7 +62,7 @@ def check(
     refuse_two_readers((problem, "problem.json"), (solution, "solution.json"))
     if problem.is_dir():
         answer, faults = check_folders(session, problem, solution)
-        return _say(session, answer, faults, "machine", output)
+        return _say_solution(session, answer, faults, "machine", output)
     with session.reading("reading and checking"):
         plan = False
         kind, document = open_document(problem)
@@ -77,26 +80,38 @@ def check(
             _, answer, faults = recheck_plan(document)
         else:
             answer, faults = recheck_solution(document, parse_document(solution))
-    return _say(session, answer, faults, "GPU" if plan else "machine", output)
+    return _say_solution(session, answer, faults, "GPU" if plan else "machine", output)
 
 
 def _say(
-    session: Session, answer: Solution, faults: list[Violation], machine: str, output: Path | None
+    session: Session,
+    said: dict[str, Any],
+    faults: Sequence[Violation],
+    whole: str,
+    output: Path | None,
 ) -> int:
-    """Say what holds of a solution, and what does not."""
-    said = {
-        "valid": not faults,
-        "status": answer.status.value,
-        "proof": answer.proof.value,
-        "machine_count": answer.machine_count,
-        "faults": [{**fault._asdict(), "text": str(fault)} for fault in faults],
-    }
+    """Say what was rechecked, or what does not hold of it."""
+    said = {"valid": not faults, **said}
+    said["faults"] = [{**fault._asdict(), "text": str(fault)} for fault in faults]
     if session.json:
         session.print_json(lambda: said)
     elif not session.quiet:
-        session.print_text(_report(answer, faults, machine))
+        session.print_text(fault_lines("not valid", faults) or whole)
     session.write(lambda: said, output)
     return Exit.FAILED if faults else Exit.ANSWER
+
+
+def _say_solution(
+    session: Session, answer: Solution, faults: list[Violation], machine: str, output: Path | None
+) -> int:
+    from cms.solving.words import verdict
+
+    said = {
+        "status": answer.status.value,
+        "proof": answer.proof.value,
+        "machine_count": answer.machine_count,
+    }
+    return _say(session, said, faults, f"valid: {verdict(answer, machine)}\n", output)
 
 
 def _check_sharing(session: Session, document: Parsed, path: Path, output: Path | None) -> int:
@@ -107,26 +122,19 @@ def _check_sharing(session: Session, document: Parsed, path: Path, output: Path 
 
     _, answer, faults = recheck_sharing(document, parse_document(path))
     said = {
-        "valid": not faults,
         "status": answer.status.value,
         "proof": answer.proof.value,
         "placed": answer.plan.placed,
         "value": answer.value,
         "upper_bound": answer.upper_bound,
-        "faults": [{**fault._asdict(), "text": str(fault)} for fault in faults],
     }
-    if session.json:
-        session.print_json(lambda: said)
-    elif not session.quiet:
-        proof = ", proof checked" if answer.proof == "checked" else ""
-        whole = (
-            f"valid: {decimal(answer.plan.placed)} workloads share a GPU, "
-            f"{equivalents(answer.value)} of at most {equivalents(answer.upper_bound)} "
-            f"GPU-equivalents: {answer.status}{proof}\n"
-        )
-        session.print_text(fault_lines("not valid", faults) or whole)
-    session.write(lambda: said, output)
-    return Exit.FAILED if faults else Exit.ANSWER
+    proof = ", proof checked" if answer.proof == "checked" else ""
+    whole = (
+        f"valid: {decimal(answer.plan.placed)} workloads share a GPU, "
+        f"{equivalents(answer.value)} of at most {equivalents(answer.upper_bound)} "
+        f"GPU-equivalents: {answer.status}{proof}\n"
+    )
+    return _say(session, said, faults, whole, output)
 
 
 def _check_deployment(session: Session, document: Parsed, output: Path | None) -> int:
@@ -134,19 +142,9 @@ def _check_deployment(session: Session, document: Parsed, output: Path | None) -
     from cms.solving.words import verdict
 
     found, faults = recheck_deployment(document)
-    said = {
-        "valid": not faults,
-        "gpus": sum(1 for _ in found.gpus()),
-        "instances": sum(1 for _ in found.instances()),
-        "faults": [{**fault._asdict(), "text": str(fault)} for fault in faults],
-    }
-    if session.json:
-        session.print_json(lambda: said)
-    elif not session.quiet:
-        of = "" if found.plan is None else f"; its plan: {verdict(found.plan.solution, 'GPU')}"
-        session.print_text(fault_lines("not valid", faults) or f"valid: {found}{of}\n")
-    session.write(lambda: said, output)
-    return Exit.FAILED if faults else Exit.ANSWER
+    said = {"gpus": len([*found.gpus()]), "instances": len([*found.instances()])}
+    of = "" if found.plan is None else f"; its plan: {verdict(found.plan.solution, 'GPU')}"
+    return _say(session, said, faults, f"valid: {found}{of}\n", output)
 
 
 def _check_transition(session: Session, document: Parsed, output: Path | None) -> int:
@@ -154,19 +152,9 @@ def _check_transition(session: Session, document: Parsed, output: Path | None) -
     from cms.fleet.deployment.transition.checking import RECHECKED
 
     found, faults = recheck_transition(document)
-    said = {
-        "valid": not faults,
-        "actions": len(found.actions),
-        "rechecked": list(RECHECKED),
-        "faults": [{**fault._asdict(), "text": str(fault)} for fault in faults],
-    }
-    if session.json:
-        session.print_json(lambda: said)
-    elif not session.quiet:
-        whole = f"valid: {found}\nrechecked, exactly: {'; '.join(RECHECKED)}\n"
-        session.print_text(fault_lines("not valid", faults) or whole)
-    session.write(lambda: said, output)
-    return Exit.FAILED if faults else Exit.ANSWER
+    said = {"actions": len(found.actions), "rechecked": list(RECHECKED)}
+    whole = f"valid: {found}\nrechecked, exactly: {'; '.join(RECHECKED)}\n"
+    return _say(session, said, faults, whole, output)
 
 
 def _check_simulation(session: Session, document: Parsed, output: Path | None) -> int:
@@ -175,22 +163,10 @@ def _check_simulation(session: Session, document: Parsed, output: Path | None) -
     from cms.values.words import printable
 
     found, faults = recheck_simulation(document)
-    said = {
-        "valid": not faults,
-        **{
-            each.value.replace(" ", "_"): found.count(each)
-            for each in Verdict
-            if each is not Verdict.NO_LIMIT
-        },
-        "faults": [{**fault._asdict(), "text": str(fault)} for fault in faults],
-    }
-    if session.json:
-        session.print_json(lambda: said)
-    elif not session.quiet:
-        whole = f"valid in itself: {printable(found.sentence)}\n"
-        session.print_text(fault_lines("not valid", faults) or whole)
-    session.write(lambda: said, output)
-    return Exit.FAILED if faults else Exit.ANSWER
+    judged = [each for each in Verdict if each is not Verdict.NO_LIMIT]
+    said = {each.value.replace(" ", "_"): found.count(each) for each in judged}
+    whole = f"valid in itself: {printable(found.sentence)}\n"
+    return _say(session, said, faults, whole, output)
 
 
 def _refuse_half(path: Path, kind: str) -> None:
@@ -200,12 +176,6 @@ def _refuse_half(path: Path, kind: str) -> None:
         raise usage_error(
             f"{path} holds a {what} alone; give both: cms check problem.json solution.json"
         )
-
-
-def _report(solution: Solution, faults: list[Violation], machine: str) -> str:
-    from cms.solving.words import verdict
-
-    return fault_lines("not valid", faults) or f"valid: {verdict(solution, machine)}\n"
 
 
 def fault_lines(what: str, faults: Sequence[Violation]) -> str:

@@ -44,7 +44,9 @@ def diff(
     json: options.Json = False,
     quiet: options.Quiet = False,
 ) -> int:
-    """Compare two deployments GPU by GPU: what is kept, restarted, created and deleted.
+    """Compare two deployments GPU by GPU.
+
+    It says what is kept, restarted, created and deleted.
 
     Exit code 1: what is there was observed too long ago, or something differs and that is asked.
     """

@@ -10,23 +10,7 @@ if TYPE_CHECKING:
 
 
 def open_document(path: Path) -> tuple[str, Parsed]:
-    """Parse a JSON file and say what it claims to hold.
-
-    Parameters
-    ----------
-    path : Path
-        ``-`` is standard input.
-
-    Returns
-    -------
-    (str, Parsed)
-        Its ``format`` (``cms-plan``), empty if it has none, and the document.
-
-    Raises
-    ------
-    FileError
-        If it cannot be read or is no JSON; of a table, what makes a plan of it.
-    """
+    """Parse a JSON file, of a path or ``-``; return its ``format``, empty without one, and it."""
     from cms.files import Parsed, parse_json, read_source
 
     source = read_source(path, holds="a JSON document")

@@ -29,7 +29,9 @@ def explain(
     json: options.Json = False,
     quiet: options.Quiet = False,
 ) -> int:
-    """Say why a plan serves a service so: what each other choice of instances costs at least.
+    """Explain why a plan serves a service with these instances.
+
+    It says what each other choice of instances costs at least.
 
     The numbers are exact reduced costs of the plan's certificate, which is rechecked: bounds, no
     promises.

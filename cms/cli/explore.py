@@ -51,7 +51,7 @@ def explore(
     browser: _Browser = True,
     notebook: _Notebook = None,
 ) -> NoReturn:
-    """Move rates, limits and GPUs in a browser; the plan and its proof follow.
+    """Change rates, limits and GPUs in a browser and plan anew.
 
     Give the two CSV files, or --published NAME (default S5). It runs on this machine alone, for
     whoever has the address with its token, until Ctrl-C.

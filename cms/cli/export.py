@@ -121,7 +121,10 @@ def export(
     json: options.Json = False,
     quiet: options.Quiet = False,
 ) -> int:
-    """Write a deployment as the files of tools, and say what these cannot express."""
+    """Write a deployment as files for partitioning tools.
+
+    Each says what it cannot express.
+    """
     session = session_of(context)
     output = session.begin(output, json=json, quiet=quiet)
     refuse_two_readers((target, "target.json"), (now, "--now"), (merge, "--merge"))

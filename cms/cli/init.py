@@ -36,7 +36,9 @@ def init(
     json: options.Json = False,
     quiet: options.Quiet = False,
 ) -> int:
-    """Write services.csv and operating_points.csv to begin with: every column is explained.
+    """Write example tables of services and operating points.
+
+    Every column is explained.
 
     'cms plan' works on them at once; then put your own rows in.
     """

@@ -87,7 +87,10 @@ def observe(
     json: options.Json = False,
     quiet: options.Quiet = False,
 ) -> int:
-    """Tell what runs where now, and what is free: per GPU its slices, and the largest that fits."""
+    """Report what runs on each GPU now, and what is free.
+
+    Of each GPU it has the free slices and the largest instance that fits.
+    """
     session = session_of(context)
     output = session.begin(output, json=json, quiet=quiet)
     session.refuse_unwritable((output, "--output"), (picture, "--picture"))

@@ -42,7 +42,10 @@ def pack(
     json: options.Json = False,
     quiet: options.Quiet = False,
 ) -> int:
-    """Pack tables of very many jobs into a problem folder, for 'cms solve' and 'cms check'."""
+    """Pack tables of very many jobs into a problem folder.
+
+    'cms solve' and 'cms check' take it.
+    """
     session = session_of(context)
     session.begin(None, json=json, quiet=quiet)
     from cms.files.folders import refuse_existing

@@ -104,7 +104,7 @@ def place(
     json: options.Json = False,
     quiet: options.Quiet = False,
 ) -> int:
-    """Place a plan on numbered GPUs, keeping most of what runs there.
+    """Place a plan on numbered GPUs and keep most of what runs.
 
     Exit code 3: it cannot be placed; the answer says why, and what would do. 4: no place was found
     in time.

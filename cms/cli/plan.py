@@ -259,7 +259,7 @@ def plan(
     json: options.Json = False,
     quiet: options.Quiet = False,
 ) -> int:
-    """Serve services on as few GPUs as possible, with a proved bound.
+    """Plan the fewest GPUs for services, with a proved bound.
 
     Give the two CSV files, or --published NAME. With --near: of all plans on as few GPUs the one
     that keeps most of what runs, placed.

@@ -66,7 +66,7 @@ _WrittenProfiles = Annotated[
 
 
 def predictor() -> None:
-    """Train predictors of what workloads do to each other on one GPU."""
+    """Train predictors of how workloads slow each other."""
 
 
 def train(
@@ -81,7 +81,9 @@ def train(
     json: options.Json = False,
     quiet: options.Quiet = False,
 ) -> int:
-    """Train a predictor for 'cms share --predictor', and say how well it does on what it never saw.
+    """Train a predictor for 'cms share --predictor'.
+
+    It says how well the predictor does on pairs that it never saw.
 
     Pairs are held out in five parts, and models by families (column family of W.csv) or one by one.
     """

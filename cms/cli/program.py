@@ -30,7 +30,9 @@ def program(
     json: options.Json = False,
     quiet: options.Quiet = False,
 ) -> int:
-    """Write a problem as an integer program, for other solvers: MPS or LP, by the file's ending.
+    """Write a problem as an integer program for other solvers.
+
+    It is MPS or LP by the file's ending.
 
     The head of the file says what its variables and rows stand for.
     """

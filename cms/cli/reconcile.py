@@ -204,7 +204,7 @@ def reconcile(
     json: options.Json = False,
     quiet: options.Quiet = False,
 ) -> int:
-    """Go on with what runs, or change now: what the rates ahead make cheapest, and why.
+    """Decide to keep what runs or to change, for rates ahead.
 
     Nothing is remembered from one call to the next: run it as often as you like.
     Exit code 3: no plan is for the rates ahead, or no transition leads to it; 4: none was found.

@@ -82,7 +82,9 @@ def report(
     json: options.Json = False,
     quiet: options.Quiet = False,
 ) -> int:
-    """Recheck a file and make a page of it: one HTML file that fetches nothing.
+    """Recheck a file and write it as one HTML page.
+
+    The page fetches nothing.
 
     Plans, and deployments with one, are planned again at multiples of all rates, each point proved.
     """

@@ -75,7 +75,7 @@ def rightsize(
     json: options.Json = False,
     quiet: options.Quiet = False,
 ) -> int:
-    """Find how little of a rate or a limit saves a GPU, if a service gives it up: exactly.
+    """Find the least change of a rate or limit that saves a GPU.
 
     Each answer is proved from both sides, or it says that it is not: a checked plan with the
     relaxation, and a checked certificate that anything short of it needs the GPU.

@@ -113,7 +113,10 @@ def share(
     json: options.Json = False,
     quiet: options.Quiet = False,
 ) -> int:
-    """Find which workload runs beside which service, with a proof that no plan is worth more."""
+    """Match offline workloads to GPUs of online services.
+
+    A proof says how much more any matching can be worth.
+    """
     session = session_of(context)
     output = session.begin(output, json=json, quiet=quiet)
     how = Search.read(method, option, time_limit, "0", seed, None, None)

@@ -135,7 +135,7 @@ def simulate(
     json: options.Json = False,
     quiet: options.Quiet = False,
 ) -> int:
-    """Replay a plan request by request, and see which latency limits it keeps.
+    """Replay a plan request by request against its limits.
 
     Of a plan of sharing ('cms share'), a day is simulated: activities change, jobs are matched anew
     every quarter of an hour, a monitor takes them away. Exit code 0: all limits are kept; 1: one is

@@ -59,7 +59,7 @@ def solve(
     json: options.Json = False,
     quiet: options.Quiet = False,
 ) -> int:
-    """Solve a problem file or folder: the fewest machines, with a proved bound."""
+    """Solve a problem file or folder, with a proved bound."""
     session = session_of(context)
     output = session.begin(output, json=json, quiet=quiet)
     is_folder = problem is not None and problem.is_dir()

@@ -172,7 +172,7 @@ def transition(
     json: options.Json = False,
     quiet: options.Quiet = False,
 ) -> int:
-    """Plan the way from what runs to what is wanted, above every floor at every moment.
+    """Plan a transition that keeps every capacity floor.
 
     Or, with --compact, to what runs on as few GPUs as possible.
 

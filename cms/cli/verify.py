@@ -45,7 +45,7 @@ def verify(
     json: options.Json = False,
     quiet: options.Quiet = False,
 ) -> int:
-    """Look whether what should be there is there, and name what is not.
+    """Report the drift of a fleet from what should run.
 
     Exit code 0: all is there; 1: something is not, or was observed too long ago.
     """

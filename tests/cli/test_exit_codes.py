@@ -7,8 +7,20 @@ from pathlib import Path
 
 import pytest
 
-from cms.cli.app import run
+from cms.cli.app import application, run
 from tests.cli.shared import SERVICES, error_of
+
+
+def test_the_help_names_every_command_with_a_whole_sentence(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    assert run(["--help"]) == 0
+    lines = capsys.readouterr().out.partition("\nPlan:\n")[2].partition("\n  Exit")[0].splitlines()
+    summaries = dict(line.split(None, 1) for line in lines if line.startswith("  "))
+    commands = {*application.registered_commands, *application.registered_groups}
+    assert len(summaries) == len(commands)
+    assert all(text.endswith(".") and "..." not in text for text in summaries.values())
 
 
 def test_an_impossible_service_exits_with_3_and_the_reason(
@@ -26,7 +38,10 @@ def test_an_impossible_service_exits_with_3_and_the_reason(
     assert list(document["unservable"]) == ["chat"]
 
 
-def test_too_few_gpus_exit_with_3(capsys: pytest.CaptureFixture[str]) -> None:
+def test_too_few_gpus_exit_with_3(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("cms.cli.searching.SHORTAGE_SECONDS", 600)  # of a busy machine
     assert run(["plan", "--published", "S5", "--max-gpus", "a100-80gb=11"]) == 3
     said = " ".join(capsys.readouterr().out.split())
     assert "the GPUs do not suffice: there are only 11 x a100-80gb; allow more" in said
@@ -41,7 +56,7 @@ def test_no_schedule_in_time_exits_with_4(capsys: pytest.CaptureFixture[str]) ->
 PLAN = "plan --published S1"
 RATES = "reconcile a --rates r.csv --services s.csv --operating-points p.csv"
 WRONG_USAGE = {
-    "": "Commands:",
+    "": "Research:",
     "frob": "frob",
     "plan --frob": "--frob",
     "plan": "--published NAME",
