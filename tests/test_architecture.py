@@ -140,11 +140,11 @@ BUDGETS = {
     "algorithms.muxflow": 550,
     "algorithms.ptas": 510,
     "instances": 2_163,
-    "cms.cli": 7_500,
+    "cms.cli": 7_495,
     "cms.fleet": 50_850,
     "proofs_checks": 16_900,
     "bench": 13_670,
-    "tests": 69_690,
+    "tests": 69_705,
 }
 
 
