@@ -59,20 +59,25 @@ def sweep(
     widest = max((max(c.blocks.values()) for c in configurations), default=1)
     kind: Any = object if sum(counts) * widest >= 2**62 else np.int64
     starts = np.array([0, *accumulate(counts)], dtype=kind)
-    runs = []
+    holders: dict[Block, list[tuple[int, int]]] = {}
+    for at, configuration in enumerate(configurations):
+        for name, number in configuration.blocks.items():
+            holders.setdefault(name, []).append((at, number))
+    runs, each = [], np.array(counts, dtype=kind)
     for i, name in enumerate(problem.blocks):
         if not len(mine := np.flatnonzero(blocks == i)):
             continue
-        widths = [configuration.blocks.get(name, 0) for configuration in configurations]
-        begins = [0, *accumulate(w * x for w, x in zip(widths, counts, strict=True))]
+        widths = np.zeros(len(configurations), dtype=kind)
+        for at, number in holders.get(name, ()):
+            widths[at] = number
+        begins = np.concatenate([np.zeros(1, dtype=kind), np.cumsum(widths * each)])
         own = roomy(amounts[mine], len(mine))
         ends = np.cumsum(own)
         if ends[-1] > begins[-1]:
             raise InvalidSchedule(
                 f"{ends[-1]} blocks {name!r} are given to jobs, the machines have {begins[-1]}"
             )
-        line = np.array(widths, dtype=kind), np.array(begins, dtype=kind)
-        runs.append(_Run(i, *line, where[mine], ends.astype(kind), own.astype(kind)))
+        runs.append(_Run(i, widths, begins, where[mine], ends.astype(kind), own.astype(kind)))
     # Wherever a run of one content's blocks ends, in a machine or after it, a group may end.
     bounds = [starts]
     for run in runs:
