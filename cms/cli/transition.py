@@ -122,7 +122,8 @@ _Folder = Annotated[
 _Simulate = Annotated[
     bool,
     typer.Option(
-        "--simulate", help="Also show what happens when on which GPU, and every service's capacity."
+        "--simulate",
+        help="Also show what happens when on which GPU, and each service's lowest capacity.",
     ),
 ]
 _Picture = Annotated[
@@ -133,7 +134,7 @@ _Trace = Annotated[
     Path | None,
     typer.Option(
         "--trace", metavar="RATES.csv",
-        help="Rates from the beginning on, drawn where capacities are: time, service, rate_rps.",
+        help="Rates from the beginning on, compared with capacities: time, service, rate_rps.",
     ),
 ]  # fmt: skip
 _TimeLimit = Annotated[

@@ -49,8 +49,8 @@ class Parsed(NamedTuple):
                 text += f".{plain}" if plain else f"[{quoted(step)}]"
         for end, (kind, step) in enumerate(pairwise(path), 2):
             called = self.at(*path[:end], "name").value
-            if isinstance(step, int) and isinstance(called, str):
-                kind = re.sub("ies$", "y", str(kind)).removesuffix("s").replace("_", " ")
+            if isinstance(step, int) and isinstance(kind, str) and isinstance(called, str):
+                kind = re.sub("ies$", "y", kind).removesuffix("s").replace("_", " ")
                 about = f" ({shortened(f'{kind} {called!r}', 200)})"
         return (shortened(text.removeprefix("."), 200) or "the document") + about
 

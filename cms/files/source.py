@@ -63,8 +63,8 @@ def read_source(path: StrPath, *, holds: str = "text") -> Source:
     except UnicodeDecodeError as fault:
         before = Source(name, data[: fault.start].decode("utf-8-sig", errors="replace"))
         what, wanted = f"byte 0x{data[fault.start]:02x} is not UTF-8", f"{holds} in UTF-8"
-        at = len(before.text)
-        raise before.error(what, at, expected=wanted, fix="save it as UTF-8") from None
+        fix = "save it as UTF-8" + ", it is UTF-16" * (data[:2] in (b"\xff\xfe", b"\xfe\xff"))
+        raise before.error(what, len(before.text), expected=wanted, fix=fix) from None
     if not text.strip():
         raise FileError(name, "the file is empty", expected=holds)
     return Source(name, text)

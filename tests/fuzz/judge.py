@@ -28,7 +28,6 @@ from cms.files import (
 from cms.files.documents import parse_document
 from cms.files.solutions import refuse_other_shortage
 from cms.fleet import gpu
-from cms.fleet.hardware.device_file import device_to_json
 from cms.solving.recheck import faults_of
 from proofs_checks import checker
 from proofs_checks.checker.__main__ import main as second_checker
@@ -259,7 +258,7 @@ def _in_our_words(text: str) -> str:
     """Describe known cards as the catalogue does, but for what decides what fits."""
     document = json.loads(text.removeprefix("\ufeff"))
     for device in document["devices"]:
-        own = device_to_json(gpu(device["key"]))
+        own = DevicePart.from_object(gpu(device["key"])).to_json()
         profiles = {each["name"]: each for each in own["profiles"]}
         pairs = [(each, profiles[each["name"]]) for each in device["profiles"]]
         for each, described in ((device, own), *pairs):

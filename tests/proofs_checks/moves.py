@@ -6,7 +6,6 @@ import json
 from typing import Any
 
 from cms.fleet import gpu
-from cms.fleet.hardware.device_file import device_to_json
 from tests.proofs_checks.documents import Document
 
 _SIZES = {"small": (1, [0, 1, 2, 3], 4), "half": (2, [0, 2], 2), "full": (4, [0], 1)}
@@ -115,7 +114,10 @@ def real(of: Document) -> Document:
     for word, name in A30.items():
         text = text.replace(word, name)
     copied: Document = json.loads(text)
-    return copied | {"rule": of["rule"], "devices": [device_to_json(gpu("a30-24gb"))]}
+    return copied | {
+        "rule": of["rule"],
+        "devices": [DevicePart.from_object(gpu("a30-24gb")).to_json()],
+    }
 
 
 A30 = {"small": "1g.6gb", "half": "2g.12gb", "full": "4g.24gb", '"card"': '"a30-24gb"'}

@@ -13,7 +13,6 @@ from cms import solve
 from cms.errors import FileError, InvalidProblem
 from cms.fleet import OperatingPoint, Plan, Service, as_problem, gpu
 from cms.fleet.deployment import Deployment, FleetNode, deployment_from_json, deployment_to_json
-from cms.fleet.hardware.device_file import device_to_json
 from cms.fleet.serving import plan_to_json
 from cms.fleet.serving.loads import sustainable_load
 from proofs_checks.checker import check_deployment, check_transition, tables
@@ -92,7 +91,12 @@ def test_what_goes_is_called_as_what_is_there(key: str, value: object) -> None:
 )  # fmt: skip
 def test_a_device_of_ones_own_has_bounds(change: Document) -> None:
     of = deployment_to_json(Deployment((FleetNode("n"),)))
-    device = {**device_to_json(gpu("a30-24gb")), "key": "mine", "aliases": [], "pci_device_ids": []}
+    device = {
+        **DevicePart.from_object(gpu("a30-24gb")).to_json(),
+        "key": "mine",
+        "aliases": [],
+        "pci_device_ids": [],
+    }
     assert check_deployment(changed(of, "devices", to=[device])) == []
     deployment_from_json(changed(of, "devices", to=[device]))
     if not change.keys() <= device.keys():
@@ -105,12 +109,12 @@ def test_a_device_of_ones_own_has_bounds(change: Document) -> None:
 
 def described(**changes: Any) -> Document:
     """A card of the catalogue, described by a document of the user's."""
-    device = device_to_json(gpu("a30-24gb"))
+    device = DevicePart.from_object(gpu("a30-24gb")).to_json()
     return deployment_to_json(Deployment(())) | {"devices": [{**device, **changes}]}
 
 
 def profile_as(**changes: Any) -> Document:
-    first, *others = device_to_json(gpu("a30-24gb"))["profiles"]
+    first, *others = DevicePart.from_object(gpu("a30-24gb")).to_json()["profiles"]
     return described(profiles=[{**first, **changes}, *others])
 
 

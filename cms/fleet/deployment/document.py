@@ -83,7 +83,6 @@ class _GpuPart(m.Part):
     instances: tuple[InstancePart, ...]
 
     def card(self, node: str, given: References) -> FleetGpu:
-        """Build the GPU."""
         f.refuse_unknown(self.gpu, "device", given.devices, "gpu")
         instances = f.build_each(
             self.instances, lambda part: part.instance(given.works), "instances"

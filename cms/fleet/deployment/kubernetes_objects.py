@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import Annotated, Any, Literal, TypeVar
 
 import pydantic
@@ -9,6 +10,7 @@ from pydantic import AliasPath, BeforeValidator, Field
 from pydantic.alias_generators import to_camel
 from pydantic_core import PydanticUseDefault
 
+from ...files.fields import refusal
 from ...files.numerals import is_whole
 from ...files.parsed import Parsed
 from ...files.source import quoted
@@ -22,6 +24,20 @@ _EXPECTED = {
 
 class _Part(pydantic.BaseModel):
     model_config = pydantic.ConfigDict(alias_generator=to_camel, frozen=True, strict=True)
+
+    @pydantic.model_validator(mode="before")
+    @classmethod
+    def _refuse_other_kinds(cls, value: Any) -> Any:
+        """Refuse what is no object on the way to a key: its default would stand for it else."""
+        for field in cls.model_fields.values():
+            path, at = getattr(field.validation_alias, "path", ()), value
+            for depth, step in enumerate(path):
+                kind, words = (list, "an array") if isinstance(step, int) else (dict, "an object")
+                if at is not None and not isinstance(at, kind):
+                    raise refusal(words, *path[:depth])
+                there = bool(at) if isinstance(step, int) else at is not None and step in at
+                at = at[step] if at is not None and there else None
+        return value
 
     @pydantic.field_validator("*", mode="before")
     @classmethod
@@ -39,22 +55,22 @@ def read_object(node: Parsed, model: type[T]) -> T:
 
     What is wrong raises FileError with its path, line and expectation.
     """
-    value = node.value
-    for key in ("metadata", "spec", "status") if isinstance(value, dict) else ():
-        if not isinstance(value.get(key), dict | None):
-            raise node.wrong("an object", key)
     try:
-        return model.model_validate(value)
+        return model.model_validate(node.value)
     except pydantic.ValidationError as fault:
         first = fault.errors()[0]
-        path, said = first["loc"], first["msg"].removeprefix("Input should be ")
-        for end, step in enumerate(path):
-            outer = node.at(*path[:end]).value
-            if isinstance(step, str) and isinstance(outer, dict) and step not in outer:
-                what = f"{node.label(*path[:end])} has no {quoted(step)}"
-                expected = f"the key {quoted(step)}"
+        told, path = first.get("ctx", {}), (*first["loc"], *first.get("ctx", {}).get("at", ()))
+        for end, step in enumerate(path if first["type"] == "missing" else ()):
+            if not isinstance(outer := node.at(*path[:end]).value, dict):
+                raise node.wrong("an object", *path[:end]) from None
+            if step not in outer:
+                what = f"{node.label(*path[:end])} has no {quoted(str(step))}"
+                expected = f"the key {quoted(str(step))}"
                 raise node.error(what, *path[:end], expected=expected) from None
-        raise node.wrong(_EXPECTED.get(first["type"], said), *path) from None
+        if "ge" in told:
+            raise node.wrong(f"a whole number >= {told['ge']}", *path) from None
+        words = str(told.get("expected", "another value")).replace("'", '"')
+        raise node.wrong(_EXPECTED.get(first["type"], words), *path) from None
 
 
 def _at(first: str, *path: str | int, default: Any = ...) -> Any:
@@ -70,6 +86,8 @@ def _keep_gpus(resources: Any) -> Any:
 
 
 def _whole(count: Any) -> Any:
+    if isinstance(count, Fraction) and count.denominator == 1:  # ``1.0``
+        return int(count)
     return int(count) if isinstance(count, str) and is_whole(count) else count
 
 

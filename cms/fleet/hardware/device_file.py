@@ -257,8 +257,3 @@ def _check_geometry(gpu: Gpu) -> None:
             fix="compare them with `nvidia-smi mig -lgipp`; if a driver does print this table, add "
             "the field geometry with the value own",
         )
-
-
-def device_to_json(gpu: Gpu) -> dict[str, Any]:
-    """Write a device as its file has it, so that plans for users' own cards explain themselves."""
-    return DevicePart.from_object(gpu).to_json()

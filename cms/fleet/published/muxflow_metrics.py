@@ -174,7 +174,6 @@ class _MetricPart(m.Part):
     unit: f.Text = ""
 
     def build(self) -> Metric:
-        """Build the metric."""
         told = dict(self)
         return Metric(told.pop("name"), **told)
 

@@ -99,13 +99,15 @@ def rates_from_matrix(document: Parsed, label: str = SERVICE_LABEL) -> Rates:
     >>> print(rates_from_matrix(Parsed({"resultType": "matrix", "result": [series]})))
     1 service, 2 moments, every 60 s from 2025-11-24 16:00:00Z to 2025-11-24 16:01:00Z
     """
-    answer: _Answer = m.build(_Answer, _data(document))
-    if answer.resultType != "matrix":
+    data = _data(document)
+    kind = data.at("resultType").value
+    if isinstance(kind, str) and kind != "matrix":
         fix = "ask /api/v1/query_range, with start, end and step"
-        raise _data(document).wrong('"matrix"', "resultType", fix=fix)
+        raise data.wrong('"matrix"', "resultType", fix=fix)
+    answer: _Answer = m.build(_Answer, data)
     series: dict[str, tuple[Parsed, _Series]] = {}
     for index, one in enumerate(answer.result):
-        entry = _data(document).at("result", index)
+        entry = data.at("result", index)
         name = _service(entry, one, label)
         if name in series:
             raise entry.error(
@@ -116,7 +118,7 @@ def rates_from_matrix(document: Parsed, label: str = SERVICE_LABEL) -> Rates:
         series[name] = entry, one
     if not series:
         what = "the result has no series"
-        raise _data(document).error(what, "result", expected="one a service")
+        raise data.error(what, "result", expected="one a service")
     read = {name: [*_samples(entry, one)] for name, (entry, one) in series.items()}
 
     def too_few(what: str) -> FileError:
@@ -168,6 +170,8 @@ def _data(document: Parsed) -> Parsed:
         if document.value["status"] != "success":
             fix = "the query failed: see what it says under error"
             raise document.wrong('"success"', "status", fix=fix)
+        if "data" not in document.value:
+            raise document.error('the answer has no "data"', expected='the key "data"')
         return document.at("data")
     return document
 

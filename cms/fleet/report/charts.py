@@ -8,7 +8,7 @@ from fractions import Fraction
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ...values.words import at_least, count, decimal
+from ...values.words import at_least, count, decimal, printable
 from .page import TONES, Part, Picture
 from .tables import Cell, number, table
 
@@ -77,6 +77,12 @@ def _axes(sheet: Figure, x: str, y: str) -> Axes:
     return axes
 
 
+def legend_name(name: str) -> str:
+    """Return a name for a legend, which leaves out what begins with an underscore."""
+    short = printable(f"{name[:22]}…" if len(name) > 23 else name)
+    return f"\u200b{short}" if short.startswith("_") else short
+
+
 def _steps(axes: Axes, points: Sequence[tuple[float, Any]], end: float, **look: Any) -> None:
     if points:
         x, y = [*(at for at, _ in points), end], [float(value) for _, value in points]
@@ -130,8 +136,11 @@ def _draw_rates(sheet: Figure, curve: Sequence[RatePoint], unit: str) -> None:
     )
     known = [each for each in curve if each.cost is not None]
     x, y = [float(each.rate) for each in known], [float(each.cost or 0) for each in known]
-    axes.plot(x, y, "-", c=TONES["best"], lw=1.8, label="found")
-    axes.fill_between(x, y, [float(each.bound) for each in known], color=TONES["soft"], alpha=0.15)
+    every = [float(each.rate) for each in curve]  # the line ends where nothing is known
+    costs = [math.nan if each.cost is None else float(each.cost) for each in curve]
+    bounds = [math.nan if each.cost is None else float(each.bound) for each in curve]
+    axes.plot(every, costs, "-", c=TONES["best"], lw=1.8, label="found")
+    axes.fill_between(every, costs, bounds, color=TONES["soft"], alpha=0.15)
     for each, at, value in zip(known, x, y, strict=True):
         fill = TONES["best"] if each.cost == each.bound else TONES["paper"]
         axes.plot([at], [value], "o", ms=5, mec=TONES["best"], mfc=fill)
@@ -166,8 +175,10 @@ def counts_picture(series: Sequence[tuple[str, Sequence[float]]], head: str) -> 
             own = list(enumerate((max(at, _SOONEST) for at in sorted(times)), 1))
             points = [(at, n) for n, at in [*own[: -1 : 1 + len(own) // _MOST_STEPS], *own[-1:]]]
             dash = _DASHES[place % len(_DASHES)]
-            _steps(axes, points, last, label=name, color=TONES["ink"], ls=dash)
+            _steps(axes, points, last, label=legend_name(name), color=TONES["ink"], ls=dash)
         axes.set_xscale("log")
+        axes.xaxis.set_major_formatter("{x:g}")
+        axes.xaxis.set_minor_formatter("")
         axes.set_ylim(bottom=0)
         sheet.subplots_adjust(right=0.7)
         axes.legend(loc="center left", bbox_to_anchor=(1, 0.5))

@@ -70,7 +70,8 @@ def drawing(page: Page) -> str:
         place = f'<svg x="20" y="{y:g}" width="{across:g}" height="{high:g}" '
         drawn.append(place + re.sub(r'^<svg |(?<= )(?:width|height)="[^"]*" ', "", text, count=3))
         y += high + 10
-    said = _escaped(": ".join([page.title or page.lead, *(each.text for each in page.end[:1])]))
+    words = (page.title or page.lead, *(each.text for each in page.end[:1]))
+    said = _escaped(": ".join(filter(None, words)))
     wide, high = across + 40, y + 10
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {wide:g} {high:g}" '

@@ -158,8 +158,9 @@ def _services(plan: Plan, growth: Growth | None) -> Section:
         "slowest of its instances needs by the rule, also as a share of its latency limit."
     )
     parts: list[Part] = [Words(note, "soft", "web"), grid]
+    warnings = [Words(f"Warning: {each}", "fair", "web") for each in plan.serving.warnings]
     if plan.solution.cost is None:
-        return Section("services", "Services", parts, only="web")
+        return Section("services", "Services", [*parts, *warnings], only="web")
     said = [tightest_line(plan), promised(plan.serving)]
     said += [] if growth is None else [growth.sentence("GPU", "rate")]
     parts += [f"{each[:1].upper()}{each[1:]}." for each in said if each]
@@ -167,8 +168,7 @@ def _services(plan: Plan, growth: Growth | None) -> Section:
         found = worths(plan.solution, plan.serving.problem)
         lines = () if found is None else (worth_line(found, "GPU"), _scarcest(plan))
         parts += [f"{line}." for line in lines if line]
-    parts += [Words(f"Warning: {each}", "fair", "web") for each in plan.serving.warnings]
-    return Section("services", "Services", parts, drawn=True)
+    return Section("services", "Services", [*parts, *warnings], drawn=True)
 
 
 def _row(plan: Plan, place: int, each: ServicePlan, models: bool, more: bool) -> Iterator[Cell]:
@@ -195,7 +195,8 @@ def instance_words(plan: Plan, use: Use) -> str:
     what, rate = f"{decimal(use.count)} x {use.profile}{where}", f"{decimal(use.supply_rps)}/s"
     if use.frame_ms is None:
         return f"{what} ({setting(use.point)}, {rate}, {decimal(use.point.latency_ms)} ms)"
-    point, slack = setting(use.point, brief=True), decimal(use.slack_ms or Fraction(0))
+    point = setting(use.point, brief=True)
+    slack = decimal(use.slack_ms or Fraction(0), rounding=math.floor)
     shared = use.length_ms != use.frame_ms
     of = (
         f" of a {decimal(use.frame_ms)} ms frame"

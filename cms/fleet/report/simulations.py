@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from ...values.numbers import exact
 from ...values.words import count, decimal, percent, printable
 from ..simulation.sharing_loop.loop import POLICIES
+from .charts import legend_name
 from .page import TONES, Bullets, Fact, Page, Part, Picture, Section, Words
 from .tables import MOST_ROWS, Cell, Grid, limit_of, number, table
 
@@ -62,7 +63,7 @@ def _grid(simulation: Simulation) -> Grid:
         services = tuple(sorted(services, key=lambda each: -(each.p99_share or 0)))
     return table(
         "Services", "service|>limit:1|>rate/s:1|>p99 / limit|>late|>99 % interval:2|>load:1|"
-        ">mean batch:1|verdict|>p99:9|>longest:9|>requests:9",
+        ">mean batch:1|verdict|>median:9|>p90:9|>p99:9|>longest:9|>requests:9",
         map(_row, services), "more service|, further from their limits (all with --json)",
     )  # fmt: skip
 
@@ -84,7 +85,7 @@ def _row(each: ServiceResult) -> Iterator[Cell]:
     yield number(each.mean_fill, lambda fill: f"{float(fill):.1f}")
     verdict = each.verdict.upper() + (" (overloaded)" if each.overloaded else "")
     yield Cell(verdict, tone=_TONES[each.verdict])
-    yield from (number(at, _ms) for at in (each.p99_ns, each.max_ns))
+    yield from (number(at, _ms) for at in (each.p50_ns, each.p90_ns, each.p99_ns, each.max_ns))
     yield number(each.requests)
 
 
@@ -133,7 +134,7 @@ def _pictures(simulation: Simulation) -> Iterator[Part]:
     if limited:
         said = "latency over the limit: bar from median to p99, line to the longest; beyond 1: late"
         yield Picture(
-            f"{said}. {simulation.sentence}", lambda sheet: _draw_bars(sheet, limited, said),
+            f"{said}. {simulation.sentence}", partial(_draw_bars, drawn=limited, said=said),
             0.75 + 0.24 * len(limited),
         )  # fmt: skip
     for each in simulation.services:
@@ -148,11 +149,14 @@ def _pictures(simulation: Simulation) -> Iterator[Part]:
 
 
 def _draw_bars(sheet: Figure, drawn: Sequence[ServiceResult], said: str) -> None:
+    from matplotlib.ticker import LogLocator
+
     from .figure import cut
 
     high = float(sheet.bbox.height / sheet.dpi)
-    axes = sheet.add_axes((0.22, 0.4 / high, 0.58, 1 - 0.6 / high))
+    axes = sheet.add_axes((0.22, 0.4 / high, 0.53, 1 - 0.6 / high))
     axes.set_xscale("log")
+    axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
     axes.xaxis.set_major_formatter("{x:g}")
     axes.xaxis.set_minor_formatter("")
     for y, each in enumerate(drawn):
@@ -186,8 +190,7 @@ def _draw_lines(sheet: Figure, lines: Sequence[ServiceResult], simulation: Simul
             for at, (mean, requests) in enumerate(zip(line.mean_ns, line.requests, strict=True))
             if requests
         ]
-        named = f"{each.name[:22]}…" if len(each.name) > 23 else each.name
-        axes.plot(*zip(*points, strict=True), ls=dash, lw=1.5, label=printable(named))
+        axes.plot(*zip(*points, strict=True), ls=dash, lw=1.5, label=legend_name(each.name))
     axes.axhline(1, color=TONES["ink"], lw=1)
     for nth, seconds in {o.event: float(o.seconds) for e in lines for o in e.recoveries}.items():
         axes.axvline(seconds, color=TONES["soft"], ls="--", lw=1)
@@ -213,7 +216,7 @@ def shared_day_page(day: SharedDay, title: str, source: str = "") -> Page:
     every = list(zip(names, day.policies, strict=True))
     said = "offline work in GPU-hours; hatched: more over the limit than tolerated"
     told = _day_sentence(day)
-    high = 0.6 + 0.3 * len(every)
+    high = 0.8 + 0.3 * len(every)
     bars = Picture(f"{said}. {told}", lambda sheet: _draw_day(sheet, day, names, said), high)
     heads = "policy|>offline|>a GPU|>slowdown|>p99|>shared|>over limit|>evicted|>moved|>starts"
     rows = ([name, *_policy_cells(day, each)] for name, each in every)
@@ -286,7 +289,7 @@ def _sampled_words(each: PlayedPolicy) -> list[Part]:
 
 def _draw_day(sheet: Figure, day: SharedDay, names: list[str], said: str) -> None:
     high = float(sheet.bbox.height / sheet.dpi)
-    axes = sheet.add_axes((0.3, 0.35 / high, 0.5, 1 - 0.4 / high))
+    axes = sheet.add_axes((0.3, 0.55 / high, 0.5, 1 - 0.6 / high))
     tolerated = exact(day.terms.tolerated, "tolerated")
     most = max(float(each.throughput) for each in day.policies) or 1.0
     for y, (name, each) in enumerate(zip(names, day.policies, strict=True)):

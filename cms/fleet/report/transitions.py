@@ -84,7 +84,10 @@ def transition_page(
     rows, untouched = rows_of(transition, plan)
     curves = capacity_curves(transition, plan)
     time: list[Part] = [_gantt(plan, rows, places, told.headline)] if rows else []
-    time += [_actions(transition, plan), *map(_soft, _timing(transition, plan, durations))]
+    if transition.actions:
+        time += [_actions(transition, plan), *map(_soft, _timing(transition, plan, durations))]
+    else:
+        time += ["Nothing is to be done."]
     time += [_soft(_untouched(untouched))] if untouched else []
     way: list[Part] = [*notes]
     if curves:
@@ -324,11 +327,13 @@ def _gantt(plan: Schedule, rows: Sequence[Row], places: Mapping[str, int], said:
         for lane in in_lanes((span, span.begin, span.end) for span in row.spans)
     ]
     pitch = 0.27 if len(lanes) <= _MANY else 0.2
-    high = 0.5 + pitch * len(lanes)
+    bottom = 0.35 if len(rows) > MOST_LANES else 0.1
+    high = 0.4 + bottom + pitch * len(lanes)
 
     def draw(sheet: Figure) -> None:
         wide, left = float(sheet.bbox.width / sheet.dpi), 2.2
-        axes = sheet.add_axes((left / wide, 0.1 / high, 0.97 - left / wide, 1 - 0.5 / high))
+        place = left / wide, bottom / high, 0.97 - left / wide, 1 - (0.4 + bottom) / high
+        axes = sheet.add_axes(place)
         end = float(plan.makespan_s) or 1.0
         axes.set(xlim=(0, end), ylim=(len(lanes) - 0.5, -0.5), yticks=[])
         axes.xaxis.tick_top()

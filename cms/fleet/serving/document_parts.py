@@ -165,13 +165,7 @@ class _CapacityRulePart(m.Part):
 def read_rule(
     value: Any, own: QueueingRule | None, curves: Mapping[PointKey, LoadCurve]
 ) -> QueueingRule:
-    """Read a rule by its kind; `own` is one of the caller's, `curves` those of the points.
-
-    Examples
-    --------
-    >>> print(read_rule(RULES["half"].to_json(), None, {}))
-    batch latency <= 0.5 x the limit
-    """
+    """Read a rule by its kind; `own` is one of the caller's, `curves` those of the points."""
     if not isinstance(value, dict) or "name" not in value:
         raise f.refusal('an object with "name"')
     if not isinstance(name := value["name"], str):

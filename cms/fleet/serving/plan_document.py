@@ -67,7 +67,6 @@ class _AnyPlan(m.Document):
     solution: Annotated[Any, m.Built(SolutionDocument)]
 
     def build(self, rule: QueueingRule | None = None) -> Plan:
-        """Build the plan; what it says must agree with its problem and its solution."""
         problem = self.problem
         machines = [machine.name for machine in problem.machine_types]
         _require_same("devices", [gpu.key for gpu in self.devices], machines)
@@ -89,11 +88,9 @@ class _AnyPlan(m.Document):
         return plan
 
     def serving(self, rule: QueueingRule | None, **common: Any) -> AnyServing:
-        """Build what the plan was made from."""
         raise NotImplementedError
 
     def outer(self, serving: AnyServing) -> Solution | None:
-        """Return the solution of the problem that bounds, where shares slow one another."""
         return None
 
     def _require_blocks(self) -> None:
@@ -124,7 +121,6 @@ class _AnyPlan(m.Document):
 
     @classmethod
     def fields_of(cls, plan: Plan) -> dict[str, Any]:
-        """Return what both kinds of plans say."""
         serving = plan.serving
         common = ("rate_margin", "max_processes", "promise", "warnings", "unservable", "problem")
         return {key: getattr(serving, key) for key in common} | {

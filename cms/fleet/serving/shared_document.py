@@ -41,7 +41,6 @@ class _HeadroomPart(m.Part):
     overheads_ms: dict[str, f.Exact] | None
 
     def build(self) -> Headroom:
-        """Build the head-room; the keys of its table are batches."""
         for written in self.overheads_ms or ():
             if not (is_whole(written) and written == str(int(written))):
                 what = f"{{}} is the key {written!r}"
@@ -52,7 +51,6 @@ class _HeadroomPart(m.Part):
 
     @classmethod
     def from_object(cls, value: Headroom, **other: Any) -> Self:
-        """Describe a head-room."""
         table = value.overheads_ms
         overheads = table and {str(batch): ms for batch, ms in table.items()}
         return cls.from_fields(name=value.name, overheads_ms=overheads)
@@ -93,7 +91,6 @@ class _InterferencePart(m.Part):
 
     @classmethod
     def of_plan(cls, serving: NeighbourServing, outer: Solution | None) -> Self:
-        """Describe the interference of a plan."""
         kinds = [
             _KindPart.from_fields(gpu=gpu, model=model, batch=batch, rank=rank)
             for (gpu, model, batch), rank in serving.ranks.items()

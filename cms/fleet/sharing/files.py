@@ -31,7 +31,6 @@ class _OfflinePart(m.Part):
     priority: f.Exact
 
     def build(self) -> OfflineClass:
-        """Build the class."""
         told = dict(self)
         return OfflineClass(told.pop("name"), **told)
 
@@ -49,14 +48,12 @@ class _OnlinePart(m.Part):
     weights: tuple[f.Count | None, ...]
 
     def build(self) -> tuple[OnlineClass, tuple[int | None, ...]]:
-        """Build the class, and its weights."""
         told = dict(self)
         weights = told.pop("weights")
         return OnlineClass(told.pop("device"), **told), weights
 
     @classmethod
     def from_object(cls, value: tuple[OnlineClass, list[int]], **other: Any) -> Self:
-        """Describe a class and its weights."""
         own, row = value
         told = {key: getattr(own, key) for key in cls.model_fields if key != "weights"}
         return cls.from_fields(weights=[None if w == FORBIDDEN else w for w in row], **told)

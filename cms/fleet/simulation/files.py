@@ -53,7 +53,6 @@ class _TimelinePart(m.Part):
     mean_ns: tuple[_Milliseconds, ...] = Field(alias="mean_ms")
 
     def build(self) -> Timeline:
-        """Build the timeline."""
         if not self.cell_ns:
             raise f.refusal("a whole number of nanoseconds > 0", "cell_seconds")
         for key, values in (("late", self.late), ("mean_ms", self.mean_ns)):
@@ -90,7 +89,6 @@ class _ServicePart(m.Part):
     timeline: Annotated[Timeline, m.Built(_TimelinePart)] | None
 
     def build(self) -> ServiceResult:
-        """Build the result; its counts and its verdict must be possible."""
         if self.late > self.requests or self.lost > self.late:
             raise f.refusal("lost <= late <= requests", "late")
         if (self.limit_ns is None) != (self.verdict is Verdict.NO_LIMIT):

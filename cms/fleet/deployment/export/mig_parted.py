@@ -80,7 +80,7 @@ def merged(source: Source, configs: Mapping[str, Mapping[int, Cut]]) -> str:
     What an earlier export put at its head goes. Refuses a file that has one of the names for
     something else.
     """
-    from ruamel.yaml import YAML  # as in files.yaml_text: only for users' YAML
+    from ruamel.yaml import YAML  # as in hardware.yaml_text: only for users' YAML
     from ruamel.yaml.util import load_yaml_guess_indent
 
     source = Source(source.name, remove_head(source.text))

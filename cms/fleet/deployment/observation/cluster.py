@@ -100,7 +100,9 @@ def gather(documents: Sequence[Parsed]) -> Cluster:
         cluster.lists_pods |= outer == "PodList"
         cluster.lists_claims |= outer == "ResourceClaimList"
         is_list = outer.endswith("List")
-        listed = document.value.get("items") if is_list else ()
+        if is_list and "items" not in document.value:
+            raise document.error(f'{document.label()} has no "items"', expected='the key "items"')
+        listed = document.value["items"] if is_list else ()
         if not isinstance(listed, list | tuple):
             raise document.wrong("an array", "items")
         items = [document.at("items", index) for index in range(len(listed))]

@@ -26,7 +26,7 @@ def read_kubernetes(
 
     Parameters
     ----------
-    documents : sequence of Node
+    documents : sequence of Parsed
         Lists or single objects, all that there are of one cluster; other kinds are passed over.
     source : str
         What they were read from.

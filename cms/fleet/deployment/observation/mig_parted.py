@@ -69,7 +69,9 @@ class _EntryPart(m.Part):
         filters = tuple(filters) if isinstance(filters, list | tuple) else (filters,)
         for index, each in enumerate(filters):
             if not isinstance(each, str):
-                raise f.refusal("a text", "device-filter", *([index] if len(filters) > 1 else []))
+                raise f.refusal(
+                    "a text", "device-filter", *([index] if isinstance(self.filters, list) else [])
+                )
         devices = None if self.devices == "all" else self.devices
         if not self.is_enabled:
             if counts:

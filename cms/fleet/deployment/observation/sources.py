@@ -119,6 +119,8 @@ def observe(
             if _is_kubernetes(documents):
                 cluster.append((source, documents, at))
             else:
+                if len(documents) > 1:
+                    raise documents[1].error("a second document begins here", expected="one alone")
                 return ObservationResult(_deployment(source, documents[0], len(given)), ())
         elif is_nvidia_smi(source):
             texts.setdefault(name, []).append((source, at))

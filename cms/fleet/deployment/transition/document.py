@@ -90,7 +90,6 @@ class _KeptPricesPart(m.Part):
     gpus: tuple[_GpuPrice, ...]
 
     def prices(self, works: _Works) -> KeptPrices:
-        """Build the prices."""
         f.refuse_twice(
             (each.point for each in self.points), "price of point", "points", key="point"
         )
@@ -121,14 +120,12 @@ class _KeptPart(m.Part):
     prices: _KeptPricesPart | None
 
     def kept(self, works: _Works) -> Kept:
-        """Build what is said of instances kept."""
         with f.blaming("prices"):
             prices = None if self.prices is None else self.prices.prices(works)
         return Kept(self.count, self.most, self.proof, self.of == "target", prices)
 
     @classmethod
     def describe(cls, kept: Kept, names: _Names) -> Self:
-        """Describe what is said of instances kept."""
         return cls.from_fields(
             count=kept.count, most=kept.most, proof=kept.proof, of=_places(kept.places),
             prices=kept.prices and _KeptPricesPart.describe(kept.prices, names),
@@ -228,14 +225,12 @@ class _SparePart(m.Part):
     proof: Annotated[Any, f.Value(_read_proof, m.Part.to_json, tuple(_PROOFS.values()))] | None
 
     def spare(self, works: _Works) -> Spare:
-        """Build what is said of spare GPUs."""
         with f.blaming("proof"):
             proof = None if self.proof is None else self.proof.proof(works)
         return Spare(self.count, self.least, self.reason, self.borrowed, proof)
 
     @classmethod
     def describe(cls, spare: Spare, names: _Names) -> Self:
-        """Describe what is said of spare GPUs."""
         told = {key: getattr(spare, key) for key in ("count", "least", "reason", "borrowed")}
         proof = None if spare.proof is None else _describe_proof(spare.proof, names)
         return cls.from_fields(proof=proof, **told)
@@ -247,7 +242,6 @@ class _SidePart(m.Part):
 
     @classmethod
     def describe(cls, deployment: Deployment, names: _Names) -> Self:
-        """Describe the start or the target."""
         nodes = [NodePart.describe(node, names) for node in deployment.nodes]
         return cls.from_fields(services=deployment.services, nodes=nodes)
 
@@ -263,7 +257,6 @@ class _ActionPart(m.Part):
     is_temporary: f.Flag
 
     def action(self, works: _Works) -> Action:
-        """Build the action."""
         told = dict(self)
         for key in ("removes", "adds"):
             told[key] = f.build_each(told[key], lambda part: part.instance(works), key)
@@ -271,7 +264,6 @@ class _ActionPart(m.Part):
 
     @classmethod
     def describe(cls, action: Action, names: _Names) -> Self:
-        """Describe an action."""
         told = {key: getattr(action, key) for key in cls.model_fields}
         for key in ("removes", "adds"):
             told[key] = [InstancePart.describe(each, names) for each in told[key]]
@@ -284,20 +276,6 @@ class _FloorPart(m.Part):
     reason: f.Text
 
 
-class _CompactedPart(m.Part):
-    """What is said of a number of restarts where what runs was put together; nothing is read."""
-
-    max_restarts: Any
-    restarts: Any
-    gpus: Any
-    least_gpus: Any
-    nodes: Any
-    free: Any
-    proof: Any
-    freed_gpus: Any
-    freed_nodes: Any
-
-
 class TransitionDocument(FleetDocument):
     """A transition between two deployments."""
 
@@ -308,7 +286,7 @@ class TransitionDocument(FleetDocument):
     actions: tuple[_ActionPart, ...]
     kept: _KeptPart
     spare: _SparePart
-    compacted: tuple[_CompactedPart, ...] = f.left_out()
+    compacted: tuple[dict[str, Any], ...] = f.left_out()  # of the search; nothing is read
 
     def build(self, rule: QueueingRule | None = None) -> Transition:
         """Build the transition; whether it does what it says is for `check_transition`."""

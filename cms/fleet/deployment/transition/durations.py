@@ -120,7 +120,9 @@ def read_durations(path: StrPath) -> Durations:
     FileError
         If it is no such object.
     """
-    (document,) = read_yaml_or_json(read_source(path, holds="durations"), holds="durations")
+    document, *others = read_yaml_or_json(read_source(path, holds="durations"), holds="durations")
+    if others:
+        raise others[0].error("a second document begins here", expected="one of durations")
     given = m.build(_DurationsPart, document)
     return Durations(**{key: getattr(given, key) for key in given.model_fields_set})
 

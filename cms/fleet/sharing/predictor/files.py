@@ -70,7 +70,6 @@ class _FeaturePart(m.Part):
     scale: _Float
 
     def build(self) -> Feature:
-        """Build the feature."""
         f.refuse_unknown(self.side, "side", (*SIDES, "pair"), "side")
         if self.scale <= 0:
             raise f.refusal("a number > 0", "scale")
@@ -110,7 +109,6 @@ class _TreePart(m.Part):
     value: tuple[_PlainFloat, ...]
 
     def arrays(self, inputs: int) -> dict[str, NDArray[Any]]:
-        """Return the columns; children stand behind their parents, so that every walk ends."""
         n = len(self.feature)
         if not n:
             raise f.refusal("at least one node", "feature")
@@ -136,7 +134,6 @@ class _TreesPart(m.Part):
     trees: tuple[_TreePart, ...]
 
     def model(self, inputs: int) -> Trees:
-        """Build the trees, one behind the other."""
         roots, size = [], 0
         columns: dict[str, list[NDArray[Any]]] = {
             key: [np.empty(0, dtype=np.float64 if key in ("threshold", "value") else np.int64)]
@@ -156,7 +153,6 @@ class _TreesPart(m.Part):
 
     @classmethod
     def from_object(cls, value: Trees, **other: Any) -> Self:
-        """Describe trees."""
         ends = [*value.roots[1:].tolist(), len(value.left)]
         trees = []
         for first, end in zip(value.roots.tolist(), ends, strict=True):
@@ -177,7 +173,6 @@ class _LayersPart(m.Part):
     layers: tuple[_LayerPart, ...]
 
     def model(self, inputs: int) -> Layers:
-        """Build the layers; the last has one output."""
         if not self.layers:
             raise f.refusal("at least one layer", "layers")
         width, matrices = inputs, []
@@ -196,7 +191,6 @@ class _LayersPart(m.Part):
 
     @classmethod
     def from_object(cls, value: Layers, **other: Any) -> Self:
-        """Describe layers."""
         layers = [
             _LayerPart.from_fields(matrix=tuple(map(tuple, matrix.tolist())), added=added.tolist())
             for matrix, added in zip(value.matrices, value.added, strict=True)

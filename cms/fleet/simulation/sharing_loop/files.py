@@ -69,7 +69,6 @@ class _PolicyPart(m.Part):
     sample: tuple[Annotated[SampledGpu, m.Built(_SamplePart)], ...]
 
     def build(self) -> PlayedPolicy:
-        """Build the result of a policy, which is a known one."""
         f.refuse_unknown(self.name, "policy", POLICIES, "name")
         return PlayedPolicy(**dict(self))
 
