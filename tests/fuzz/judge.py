@@ -28,6 +28,7 @@ from cms.files import (
 from cms.files.documents import parse_document
 from cms.files.solutions import refuse_other_shortage
 from cms.fleet import gpu
+from cms.fleet.hardware.device_file import DevicePart
 from cms.solving.recheck import faults_of
 from proofs_checks import checker
 from proofs_checks.checker.__main__ import main as second_checker

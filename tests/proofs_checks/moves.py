@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 from cms.fleet import gpu
+from cms.fleet.hardware.device_file import DevicePart
 from tests.proofs_checks.documents import Document
 
 _SIZES = {"small": (1, [0, 1, 2, 3], 4), "half": (2, [0, 2], 2), "full": (4, [0], 1)}

@@ -13,6 +13,7 @@ from cms import solve
 from cms.errors import FileError, InvalidProblem
 from cms.fleet import OperatingPoint, Plan, Service, as_problem, gpu
 from cms.fleet.deployment import Deployment, FleetNode, deployment_from_json, deployment_to_json
+from cms.fleet.hardware.device_file import DevicePart
 from cms.fleet.serving import plan_to_json
 from cms.fleet.serving.loads import sustainable_load
 from proofs_checks.checker import check_deployment, check_transition, tables

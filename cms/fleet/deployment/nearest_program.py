@@ -146,7 +146,6 @@ class _Rows(WishRules):
     is_exact: bool
 
     def write(self, keeping: KeepingProgram) -> None:
-        """Add the rows."""
         super().write(keeping)
         self.is_exact = True
         for service, numbers in self.plans.of_service.items():

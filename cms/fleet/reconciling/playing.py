@@ -155,7 +155,6 @@ class _Stage:
         self.since_s = at_s
 
     def change(self, plan: Plan, at_s: Fraction) -> None:
-        """Go over to another plan."""
         found = change_to(
             self.deployment, plan, regrouped=self.scene.terms.regrouped, durations=self.durations
         )

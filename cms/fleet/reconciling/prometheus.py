@@ -58,7 +58,6 @@ class _Series(_Foreign):
 
     @property
     def called(self) -> str:
-        """The series' own name."""
         return self.metric.get("__name__", "")
 
 

@@ -63,7 +63,7 @@ def _grid(simulation: Simulation) -> Grid:
         services = tuple(sorted(services, key=lambda each: -(each.p99_share or 0)))
     return table(
         "Services", "service|>limit:1|>rate/s:1|>p99 / limit|>late|>99 % interval:2|>load:1|"
-        ">mean batch:1|verdict|>median:9|>p90:9|>p99:9|>longest:9|>requests:9",
+        ">mean batch:1|verdict|>p99:9|>longest:9|>requests:9",
         map(_row, services), "more service|, further from their limits (all with --json)",
     )  # fmt: skip
 
@@ -85,7 +85,7 @@ def _row(each: ServiceResult) -> Iterator[Cell]:
     yield number(each.mean_fill, lambda fill: f"{float(fill):.1f}")
     verdict = each.verdict.upper() + (" (overloaded)" if each.overloaded else "")
     yield Cell(verdict, tone=_TONES[each.verdict])
-    yield from (number(at, _ms) for at in (each.p50_ns, each.p90_ns, each.p99_ns, each.max_ns))
+    yield from (number(at, _ms) for at in (each.p99_ns, each.max_ns))
     yield number(each.requests)
 
 

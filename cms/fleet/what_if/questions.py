@@ -85,7 +85,6 @@ class _OnLadder(Question):
         return abs(self._climb.low - self.ladder.now) / self.ladder.now
 
     def answer(self) -> Relaxation:
-        """Climb on from there."""
         if self.asking.over and "_climb" not in vars(self):
             now = self.service.rate_rps
             if self.what is What.LATENCY_LIMIT:

@@ -110,15 +110,12 @@ class _Reader:
 
     @property
     def where(self) -> str:
-        """The present line."""
         return f"{self.source.name}:{self.line}"
 
     def card(self, index: int) -> _Card:
-        """Return what is gathered of a GPU."""
         return self.cards.setdefault(index, _Card(self.where))
 
     def fault(self, what: str, expected: str) -> FileError:
-        """Build an error at the present line."""
         return FileError(self.source.name, what, line=self.line, expected=expected)
 
     def once(self, old: Statement | None, value: str, what: str) -> Statement:

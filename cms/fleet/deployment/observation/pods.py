@@ -153,7 +153,6 @@ class _Assignment:
     def give(
         self, index: int, profile: str, start: int | None, does: Instance, pod: PodFacts
     ) -> None:
-        """Give the instance in a place."""
         if profile == WHOLE:
             self.take_whole(Instance(WHOLE), index)
         held = self.held.get(index, [])

@@ -344,7 +344,6 @@ class _Tried:
         self.left = _SUMS
 
     def add(self, count: int) -> None:
-        """Count so many more."""
         self.left -= count
         if self.left < 0:
             raise _TooMany

@@ -104,7 +104,6 @@ class _KeptPricesPart(m.Part):
 
     @classmethod
     def describe(cls, prices: KeptPrices, names: _Names) -> Self:
-        """Describe prices."""
         return cls.from_fields(
             points=[_PointPrice.from_fields(point=names[w], price=p) for w, p in prices.works],
             instances=_write_prices(prices.blocks),
@@ -276,6 +275,20 @@ class _FloorPart(m.Part):
     reason: f.Text
 
 
+class _CompactedPart(m.Part):
+    """What is said of a number of restarts where what runs was put together; nothing is read."""
+
+    max_restarts: Any
+    restarts: Any
+    gpus: Any
+    least_gpus: Any
+    nodes: Any
+    free: Any
+    proof: Any
+    freed_gpus: Any
+    freed_nodes: Any
+
+
 class TransitionDocument(FleetDocument):
     """A transition between two deployments."""
 
@@ -286,7 +299,7 @@ class TransitionDocument(FleetDocument):
     actions: tuple[_ActionPart, ...]
     kept: _KeptPart
     spare: _SparePart
-    compacted: tuple[dict[str, Any], ...] = f.left_out()  # of the search; nothing is read
+    compacted: tuple[_CompactedPart, ...] = f.left_out()
 
     def build(self, rule: QueueingRule | None = None) -> Transition:
         """Build the transition; whether it does what it says is for `check_transition`."""

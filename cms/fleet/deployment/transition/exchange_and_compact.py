@@ -283,7 +283,6 @@ class _Walk:
         self.delete(gpu, each)
 
     def create(self, gpu: int, instance: Instance) -> None:
-        """Create an instance."""
         card = self.sources[gpu]
         self.held[gpu].append(instance)
         self._count(gpu, instance, 1)
@@ -291,7 +290,6 @@ class _Walk:
         self.actions.append(Action(What.CREATE, card.node, card.index, adds=(instance,)))
 
     def delete(self, gpu: int, instance: Instance) -> None:
-        """Delete an instance."""
         card = self.sources[gpu]
         self.held[gpu].remove(instance)
         self._count(gpu, instance, -1)
