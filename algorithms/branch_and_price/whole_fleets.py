@@ -178,9 +178,9 @@ class WholeFleets:
         machines: Sequence[int] | None = None,
         whole_jobs: bool = True,
     ) -> WholeFleet | None:
-        """Choose a fleet that costs from ``least`` to ``target``, over so many of SCIP's nodes.
+        """Choose a fleet that costs from ``least`` to ``target``, within ``nodes`` of SCIP's tree.
 
-        It has no more than so many ``machines`` of each type.
+        It has at most ``machines`` of each type.
         """
         jobs, region, program = self._jobs, self._region, MixedProgram()
         step = jobs.problem.cost_step
@@ -231,7 +231,7 @@ class WholeFleets:
         return WholeFleet(found, choices_of(taken, len(region.blocks)))
 
     def cost(self, machines: Sequence[int]) -> Fraction:
-        """Return what so many machines of each type cost."""
+        """Return the cost of a number of machines of each type."""
         pairs = zip(machines, self._region.costs, strict=True)
         return sum((number * cost for number, cost in pairs), Fraction(0))
 

@@ -8,6 +8,7 @@ are written out too, for programs that only want to read a plan.
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, ClassVar, Self
 
@@ -87,8 +88,8 @@ class _AnyPlan(m.Document):
         self._require_derived(plan)
         return plan
 
-    def serving(self, rule: QueueingRule | None, **common: Any) -> AnyServing:
-        raise NotImplementedError
+    @abstractmethod
+    def serving(self, rule: QueueingRule | None, **common: Any) -> AnyServing: ...
 
     def outer(self, serving: AnyServing) -> Solution | None:
         return None
