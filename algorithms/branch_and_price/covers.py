@@ -9,7 +9,7 @@ the dearest blocks are kept until there are few enough.
 
 from __future__ import annotations
 
-from operator import mul
+from operator import itemgetter, mul
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -50,8 +50,10 @@ def cover(
     slack: int,
     room: Sequence[int | None],
     budget: Budget,
-) -> list[Row] | None:
-    """Find machines of size-bounded sets that hold exactly some blocks; None if none are found.
+) -> tuple[list[Row], bool]:
+    """Find machines of size-bounded sets that hold some blocks, and no others.
+
+    None are found where there are none, as the second value says, or the search gave up.
 
     A machine is worth at most its type's ``allowed`` at these prices. The differences to
     that, summed over all machines, may be ``slack`` at most. ``room`` limits each type's machines.
@@ -65,11 +67,11 @@ def cover(
         contents, complete = _listed(region, left, prices, allowed, slack, room, limit)
         if complete:
             search = _Search(contents, left, room, budget)
-            if not search.run((1 << len(contents)) - 1, slack):
-                return None
-            return [*machines, *(contents[at].row for at in search.taken)]
+            if search.run((1 << len(contents)) - 1, slack):
+                return [*machines, *(contents[at].row for at in search.taken)], False
+            return [], not machines and not search.gave_up
         if not contents:
-            return None
+            break
         if all_of_them:
             few = int(_FEWER * few)
         lacks, row = contents[0]
@@ -78,7 +80,7 @@ def cover(
         left = [number - n for number, n in zip(left, row.counts, strict=True)]
         have = room[row.machine]
         room[row.machine] = None if have is None else have - 1
-    return None
+    return [], slack < 0 and not machines
 
 
 def _listed(
@@ -107,8 +109,8 @@ def _listed(
             lacks = allowed[m] - sum(map(mul, mine, content))
             found[_Content(lacks, region.row_of(bounded, content))] = None
         complete = complete and all_of_them
-    order = sorted(range(len(prices)), key=lambda i: -prices[i])
-    return sorted(found, key=lambda c: [-c.row.counts[i] for i in order]), complete
+    dearest = itemgetter(*sorted(range(len(prices)), key=lambda i: -prices[i]))
+    return sorted(found, key=lambda c: dearest(c.row.counts), reverse=True), complete
 
 
 def _bits(of: NDArray[np.bool_]) -> int:
@@ -120,14 +122,9 @@ class _Search:
     """A search through contents, which are bits of one number."""
 
     def __init__(
-        self,
-        contents: Sequence[_Content],
-        left: Sequence[int],
-        room: Sequence[int | None],
-        budget: Budget,
+        self, contents: Sequence[_Content], left: list[int], room: list[int | None], budget: Budget
     ) -> None:
-        self._contents, self._left, self._room = contents, list(left), list(room)
-        self._budget = budget
+        self._contents, self._left, self._room, self._budget = contents, left, room, budget
         held = np.array([row.counts for _, row in contents], dtype=np.int64)
         held = held.reshape(len(contents), len(left))
         # For each block type and number n: the contents with more than n of these blocks.
@@ -138,12 +135,16 @@ class _Search:
         self.taken: list[int] = []
         self._nodes, self._most = 0, _WORK // (100 + len(contents))
 
+    @property
+    def gave_up(self) -> bool:
+        return self._nodes >= self._most
+
     def run(self, usable: int, slack: int) -> bool:
         """Put what is left on machines; say whether that worked out."""
         self._nodes += 1
         if not self._nodes % _ASK_EVERY and self._budget.stopped:
             self._nodes = self._most
-        if self._nodes >= self._most:
+        if self.gave_up:
             return False
         waiting = self._scarcest(usable)
         if waiting is None:
@@ -173,13 +174,6 @@ class _Search:
 
     def _scarcest(self, usable: int) -> int | None:
         """Return the contents that hold what fewest of them hold; None if nothing is left."""
-        best, least = None, 0
-        for over, number in zip(self._over, self._left, strict=True):
-            if number:
-                mine = usable & over[0]
-                count = mine.bit_count()
-                if best is None or count < least:
-                    best, least = mine, count
-                    if count < 2:
-                        break
-        return best
+        pairs = zip(self._over, self._left, strict=True)
+        held = (usable & over[0] for over, number in pairs if number)
+        return min(held, key=int.bit_count, default=None)

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 
+from cms.certificate.certificate import next_below
 from cms.knapsack.pricing import cheapest_option
 from cms.values.arrays import integers
 
@@ -97,15 +98,9 @@ class Dived(NamedTuple):
 class Dive:
     """One dive: a program that loses jobs as they decide, and blocks as machines are kept."""
 
-    def __init__(
-        self,
-        jobs: Jobs,
-        region: Region,
-        rows: dict[Row, None],
-        start: Undecided,
-        budget: Budget,
-    ) -> None:
-        self._jobs, self._region, self._rows, self._budget = jobs, region, rows, budget
+    def __init__(self, diver: Diver, start: Undecided) -> None:
+        self._jobs, self._region, self._budget = jobs, region, _ = diver.given
+        self._rows, self._covers = diver.rows, diver.covers
         self._decided = start.decided
         self._picked: dict[Pick, int] = {}
         self._kept: dict[Row, int] = {}
@@ -145,6 +140,8 @@ class Dive:
         self._machines: dict[Row, float] = {}
         # The last prices of blocks, and what contents of each type are worth then.
         self._last: tuple[Sequence[int], Sequence[int]] = (), ()
+        # ... and the first ones with which a cover was looked for.
+        self._first: tuple[Sequence[int], Sequence[int]] | None = None
         # The kinds that are to choose: how many jobs, their row, and variables of their options.
         self._open = {kind: jobs.weight(kind) for kind in start.open}
         self._choose = {
@@ -154,7 +151,7 @@ class Dive:
         for kind, options in start.open.items():
             for option in options:
                 self._add_option(kind, option)
-        for row in rows:
+        for row in self._rows:
             self._add(row)
 
     def run(
@@ -184,8 +181,12 @@ class Dive:
                 continue
             if target is not None and target >= least and sum(self._left) <= blocks:
                 blocks = int(sum(self._left) * _FEWER)
-                if self._covered(target):
+                found, none = self._covered(target)
+                if found:
                     break
+                step = self._jobs.problem.cost_step
+                if none and below is not None and next_below(below, step) <= target:
+                    return None
             taken = self._step(machines, skips, 0)
             kept = [self._keep(row, number) for row, number in taken.items()]
             if not any(kept):
@@ -197,20 +198,31 @@ class Dive:
         choices = self._decided.joined(choices_of(picks, len(self._region.blocks)))
         return Dived(self._cost, dict(self._kept), choices)
 
-    def _covered(self, target: Fraction) -> bool:
+    def _covered(self, target: Fraction) -> tuple[list[Row], bool]:
         """Keep machines for all that is left, if some are found within a cost."""
-        prices, worth = self._last
+        self._first = self._first or self._last
+        key = target - self._cost, tuple(self._left), tuple(self._room)
+        if key not in self._covers:
+            # Where prices have not settled the first ones may still tell more.
+            told = (self._told(*each, target) for each in (self._last, self._first))
+            _, prices, allowed, slack = min(told)
+            there = self._region, self._left, prices, allowed, slack, self._room
+            self._covers[key] = cover(*there, self._budget)
+        for row in self._covers[key][0]:
+            self._keep(row, 1)
+        return self._covers[key]
+
+    def _told(
+        self, prices: Sequence[int], worth: Sequence[int], target: Fraction
+    ) -> tuple[Fraction, Sequence[int], list[int], int]:
+        """Return the slack of :func:`cover` as a part of a cost; and what it is to be given."""
         worth, scale = self._scaled(prices, worth)
         costs = [int(cost * scale) for cost in self._region.costs]
         allowed = list(map(max, costs, worth))
         slack = int((target - self._cost) * scale) - sum(map(mul, prices, self._left))
         for room, most, cost in zip(self._room, allowed, costs, strict=True):
             slack += 0 if room is None else room * (most - cost)
-        there = self._region, self._left, prices, allowed, slack, self._room
-        found = cover(*there, self._budget)
-        for row in found or ():
-            self._keep(row, 1)
-        return found is not None
+        return slack / scale, prices, allowed, slack
 
     def _step(self, values: Mapping[T, float], skips: frozenset[int], more: int) -> dict[T, int]:
         """Return what to keep: all that is whole, or else what there is most of."""
@@ -398,8 +410,10 @@ class Diver:
     """Dives of one problem; the contents that it comes across are kept."""
 
     def __init__(self, jobs: Jobs, region: Region, budget: Budget) -> None:
-        self._jobs, self._region, self._budget = jobs, region, budget
-        self._rows: dict[Row, None] = {}
+        self.given = jobs, region, budget
+        self.rows: dict[Row, None] = {}
+        # What was found for blocks that are left, so that dives do not look twice.
+        self.covers: dict[Any, tuple[list[Row], bool]] = {}
         self.used: dict[Row, None] = {}
         # How often the last dive chose: a dive that takes the second best later on is the same.
         self._choices = _DEPTH
@@ -408,15 +422,16 @@ class Diver:
         self, start: Undecided, target: Fraction, below: Fraction | None, which: slice
     ) -> Iterator[Dived]:
         """Yield cheaper and cheaper schedules."""
-        if start.most_blocks(self._jobs) > _MOST_IN_FLOATS:
+        jobs, region, budget = self.given
+        if start.most_blocks(jobs) > _MOST_IN_FLOATS:
             return
-        self._rows.update(dict.fromkeys(row for row in self._region.rows if any(row.counts)))
+        self.rows.update(dict.fromkeys(row for row in region.rows if any(row.counts)))
         for skips in _DISCREPANCIES[which]:
-            if self._budget.stopped:
+            if budget.stopped:
                 return
             if skips and skips[-1] >= self._choices:
                 continue
-            dive = Dive(self._jobs, self._region, self._rows, start, self._budget)
+            dive = Dive(self, start)
             found = dive.run(frozenset(skips), below, target if skips else None)
             if found is not None:
                 self._choices = dive.steps

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from ..prices.fraction import Fractional
     from ..prices.jobs import Jobs
     from ..prices.region import PricePoint, Region
-    from .rounding import Box, Rounded
+    from .rounding import Rounded
     from .shapes import Shapes
 
 
@@ -68,12 +68,9 @@ class Neighbourhood:
         taken: Mapping[int, Sequence[tuple[int, ...]]] | None = None,
     ) -> tuple[Found | None, int]:
         """Look for a schedule; kinds that have several options in ``taken`` are free first."""
-        boxes: tuple[Box, ...] = ()
-        around = self._around
+        around, boxes = self._around, () if isinstance(origin, Found) else origin.boxes
         if isinstance(origin, Found):
             around = [Fraction(x) for x in origin.machines]
-        else:
-            boxes = origin.boxes
         # Without a schedule any one will do; options of some machines' worth may be needed.
         slack = max(self._shapes.costs) if target is None else target - self._point.bound
         boxed = {box.kind for box in boxes}

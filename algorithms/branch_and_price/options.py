@@ -116,15 +116,9 @@ class NearOptions:
             return []
         reach, found = floor(slack * self.denominator), None
         while found is None:
-            found = minimal_options(
-                self.prices,
-                row.supply,
-                row.demand,
-                best.value + reach,
-                most,
-                # Where prices grow as sizes do, hundreds of options may cost the same.
-                partly=reach == 0,
-            )
+            given = self.prices, row.supply, row.demand, best.value + reach, most
+            # Where prices grow as sizes do, hundreds of options may cost the same.
+            found = minimal_options(*given, partly=reach == 0)
             reach //= 4
         return found or [best.option]
 

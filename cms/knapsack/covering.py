@@ -188,20 +188,17 @@ def useful(many: int, best: int, left: Any, option: Any, work: Any) -> tuple[Any
     kept = min(m, 2)
     for at in range(2, m):
         p, f = price[at], gain[at]
-        beaten = False
         for better in range(1, kept):
             if p >= price[better] and p // price[better] * gain[better] >= f:
-                beaten = True
                 break
-        if not beaten:
+        else:
             price[kept], gain[kept], kind[kept] = p, f, kind[at]
             kept += 1
-    m = kept
-    low = price[m - 1]
-    for at in range(m - 1, -1, -1):
+    low = price[kept - 1]
+    for at in range(kept - 1, -1, -1):
         low = min(low, price[at])
         lowest[at] = low
-    return value, m
+    return value, kept
 
 
 def by_lists(

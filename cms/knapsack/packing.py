@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from fractions import Fraction
-from functools import cache
+from functools import cache, partial
 from itertools import accumulate
 from math import gcd
 from operator import mul
@@ -30,6 +30,9 @@ _FEW_NODES, _MOST_CELLS = 2**15, 2**26
 # before compiled code takes over; what is found does not depend on that.
 _PLAIN_STEPS, _STEPS_A_NODE = 2**18, 8
 _steps_so_far = 0
+
+# Worths, weights and most blocks of the types; the room; the slots, or -1.
+Machine = tuple[list[int], list[int], list[int], int, int]
 
 
 class Found(NamedTuple):
@@ -96,9 +99,9 @@ class Packing:
             slots = -1  # it never binds
         counts = [fits[i] if slots < 0 else min(fits[i], slots) for i in order]
         machine = prices, weights, counts, room, slots
-        value, ceiling, found = _search(*machine, _FEW_NODES if patience is None else patience)
+        value, ceiling, found = _search(machine, _FEW_NODES if patience is None else patience)
         if patience is None and value < ceiling:
-            value, ceiling, found = _by_table(*machine) or _search(*machine, None)
+            value, ceiling, found = _by_table(machine) or _search(machine, None)
         for i, number in zip(order, found, strict=True):
             content[i] = number
         return Found(coin * value, coin * ceiling, content)
@@ -112,9 +115,15 @@ class Packing:
         """
         fits = list(map(min, self.most, most))
         order = self.best_first(worth, (i for i, number in enumerate(fits) if number > 0))
+        # Of small machines the bound is exact, so that a list never ends for the bound's weakness.
+        small = len(order) * (self.room + 1) <= _MOST_CELLS >> 4
+        if small := small and sum(map(mul, worth, fits)) < SAFE:
+            order.sort(key=lambda i: -worth[i])
         prices, weights, counts = ([of[i] for i in order] for of in (worth, self.weights, fits))
+        table = _most_worth(prices, weights, counts, self.room) if small else None
         volumes, values = ([0, *accumulate(map(mul, of, counts))] for of in (weights, prices))
         dearest = list(accumulate(reversed(prices), max))[::-1]
+        bound = partial(at_most, prices, weights, volumes, values)
         found: list[tuple[int, ...]] = []
         content = [0] * len(fits)
         steps = 0
@@ -122,7 +131,7 @@ class Packing:
         def descend(at: int, left: int, free: int, value: int) -> bool:
             nonlocal steps
             for here in range(at, len(order)):  # types left out: no recursion for hundreds of them
-                more = at_most(prices, weights, volumes, values, here, left)
+                more = table[here][left] if table else bound(here, left)
                 if value + min(more, free * dearest[here]) < least:
                     return True
                 steps += 1
@@ -141,20 +150,13 @@ class Packing:
                 content[order[here]] = 0
             return True
 
-        complete = descend(0, self.room, sum(fits) if self.slots is None else self.slots, 0)
-        return found, complete
+        return found, descend(0, self.room, sum(fits) if self.slots is None else self.slots, 0)
 
 
-def _search(
-    worth: list[int],
-    weights: list[int],
-    most: list[int],
-    room: int,
-    slots: int,
-    patience: int | None,
-) -> tuple[int, int, list[int]]:
+def _search(machine: Machine, patience: int | None) -> tuple[int, int, list[int]]:
     """Return the best value found, a bound, and the content; in machine code where that pays."""
     global _steps_so_far
+    worth, weights, most, room, slots = machine
     n = len(worth)
     volumes = [0, *accumulate(map(mul, weights, most))]
     values = [0, *accumulate(map(mul, worth, most))]
@@ -181,18 +183,11 @@ def _search(
     return int(value), int(ceiling), found.tolist()
 
 
-def _by_table(
-    worth: list[int], weights: list[int], most: list[int], room: int, slots: int
-) -> tuple[int, int, list[int]] | None:
+def _by_table(machine: Machine) -> tuple[int, int, list[int]] | None:
     """Find the best content by dynamic programming; None if the table would be too large."""
+    worth, weights, most, room, slots = machine
     layers = max(1, slots + 1)
-    # Powers of two and a rest make up every count up to the most.
-    steps = []
-    for at, left in enumerate(most):
-        bit = 1
-        while left:
-            steps.append((at, number := min(bit, left)))
-            left, bit = left - number, 2 * bit
+    steps = [(at, number) for at, count in enumerate(most) for number in _bundles(count)]
     if room * layers * len(steps) > _MOST_CELLS or sum(map(mul, worth, most)) >= SAFE:
         return None
     best = np.zeros((layers, room + 1), dtype=np.int64)
@@ -209,6 +204,22 @@ def _by_table(
             counts[at] += number
             layer, left = layer - taking, left - weight
     return int(best[-1, -1]), int(best[-1, -1]), counts
+
+
+def _most_worth(prices: Any, weights: Any, counts: Any, room: int) -> list[Any]:
+    """Return what the types from each one on are worth at most in each room."""
+    best, table = np.zeros(room + 1, dtype=np.int64), [np.zeros(room + 1, dtype=np.int64).data]
+    for price, weight, count in reversed([*zip(prices, weights, counts, strict=True)]):
+        for number in _bundles(count):
+            size = number * weight
+            best[size:] = np.maximum(best[size:], best[: room + 1 - size] + number * price)
+        table.append(best.copy().data)  # a memoryview, whose items are Python's integers
+    return table[::-1]
+
+
+def _bundles(count: int) -> list[int]:
+    """Split a count into powers of two and a rest: they make up every number up to it."""
+    return [min(1 << bit, count + 1 - (1 << bit)) for bit in range(count.bit_length())]
 
 
 @cache

@@ -21,16 +21,7 @@ import numpy as np
 
 from ..problem.rows import SAFE
 from . import covering
-from .covering import (
-    LONGEST_LIST,
-    MANY_BLOCKS,
-    PENDING,
-    PRICED,
-    TOO_LARGE,
-    UNSERVABLE,
-    WORK_ROWS,
-    search,
-)
+from .covering import PENDING, PRICED, TOO_LARGE, UNSERVABLE
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -87,7 +78,7 @@ def cheapest_option(prices: Sequence[int], supply: Sequence[int], demand: int) -
 
 
 def _scratch(k: int) -> tuple[Any, Any]:
-    return [[0] * k for _ in range(WORK_ROWS)], ({}, {}, {})
+    return [[0] * k for _ in range(covering.WORK_ROWS)], ({}, {}, {})
 
 
 def _cheapest(
@@ -97,7 +88,7 @@ def _cheapest(
     option = [0] * len(prices)
     # Of hundreds of types few may serve a job.
     order = sorted(filter(supply.__getitem__, range(len(supply))), key=prices.__getitem__)
-    value, effort = search(prices, supply, demand, order, option, *scratch, -1)
+    value, effort = covering.search(prices, supply, demand, order, option, *scratch, -1)
     if value == UNSERVABLE:
         return None, effort
     return Cheapest(value, tuple(option), value == sum(map(mul, prices, option))), effort
@@ -168,7 +159,7 @@ def price_histogram(rows: Rows) -> list[int]:
     most = rows.outer.supply.max(axis=1, initial=0)
     # Of a demand of very many blocks so much is bought at once that less than this is left.
     left = np.where(
-        demands // MANY_BLOCKS > most,
+        demands // covering.MANY_BLOCKS > most,
         np.minimum(demands, most * np.minimum(most, SAFE // np.maximum(most, 1))),
         demands,
     )
@@ -251,9 +242,9 @@ class _Tally:
 
         def work_off() -> list[tuple[int, list[int]]]:
             values, mine = np.zeros(_SHARD, dtype=np.int64), np.zeros((_SHARD, k), dtype=np.int64)
-            work = np.zeros((WORK_ROWS, k), dtype=np.int64)
+            work = np.zeros((covering.WORK_ROWS, k), dtype=np.int64)
             # Nothing of it is touched, and takes memory, before a list grows that long.
-            lists = np.empty((3, LONGEST_LIST), dtype=np.int64)
+            lists = np.empty((3, covering.LONGEST_LIST), dtype=np.int64)
             found: list[tuple[int, list[int]]] = []
             effort = 0
             # The threads take their rows from the same iterator: hard ones are not dealt out.

@@ -33,8 +33,7 @@ def needs(load: Sequence[int], problem: Problem) -> Problem:
 
 
 def first_dive(region: Region, load: Sequence[int]) -> Dive:
-    jobs = Jobs(cast("Problem", region.problem))
-    return Dive(jobs, region, dict.fromkeys(region.rows), decided(load), Unlimited())
+    return Dive(diver_of(region), decided(load))
 
 
 def decided(load: Sequence[int]) -> Undecided:
@@ -42,7 +41,9 @@ def decided(load: Sequence[int]) -> Undecided:
 
 
 def diver_of(region: Region, budget: Budget | None = None) -> Diver:
-    return Diver(Jobs(cast("Problem", region.problem)), region, budget or Unlimited())
+    diver = Diver(Jobs(cast("Problem", region.problem)), region, budget or Unlimited())
+    diver.rows |= dict.fromkeys(region.rows)
+    return diver
 
 
 def dives(
@@ -203,7 +204,7 @@ def test_jobs_that_have_not_decided_take_options_that_serve_them() -> None:
         nothing = choices_of([], len(problem.blocks))
         start = Undecided(nothing, dict(enumerate(options))) if seed % 2 else read
         mixtures += len(start.open)
-        dive = Dive(jobs, search.region, dict.fromkeys(search.region.rows), start, Unlimited())
+        dive = Dive(diver_of(search.region), start)
         dived = dive.run(frozenset(), None)
         assert dived is not None
         schedule = dived.schedule(jobs)
