@@ -17,30 +17,26 @@ from cms.files.source import noting_reads
 from cms.plugin.registry import UnknownInstance
 from cms.running.interrupt import CommandCtrlC, Interrupted
 
-from .capacity import capacity
+from .apply import apply
+from .calibrate import calibrate
 from .catalogue import algorithms, gpus
 from .check import check
-from .diff import diff
+from .colocate import match
+from .examples import EXAMPLES
 from .explain import explain
-from .explore import explore
 from .export import export
 from .init import init
 from .observe import observe
 from .options import UsageError
 from .pack import pack
-from .place import place
 from .plan import plan
-from .predictor import predictor, train
 from .program import program
-from .reconcile import reconcile
-from .report import report
-from .rightsize import rightsize
+from .replan import replan
 from .session import Exit, Session, report_error, session_of
-from .share import share
+from .show import show
 from .simulate import simulate
 from .solve import solve
-from .transition import transition
-from .verify import verify
+from .train import train
 
 __all__ = ["application", "run"]
 
@@ -50,6 +46,16 @@ _EPILOG = (
 )
 _CLICK_ERROR: type[Exception] = UsageError.__mro__[1]  # likewise, see UsageError
 _BAD_USAGE = (InvalidOption, UnknownInstance, UnknownMethod, UnsupportedProblem)
+
+
+class _Command(typer.core.TyperCommand):
+    """A command whose help shows examples."""
+
+    def format_help_text(self, ctx: Any, formatter: Any) -> None:
+        super().format_help_text(ctx, formatter)
+        with formatter.section("Examples"):
+            for line in EXAMPLES[self.name or ""]:
+                formatter.write(f"  {line}\n")
 
 
 class _Grouped(typer.core.TyperGroup):
@@ -74,16 +80,25 @@ application = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 _COMMANDS = {
-    "Plan": (init, plan, explain, rightsize, explore, capacity, simulate, check, report, gpus),
-    "Run": (observe, place, diff, transition, export, verify, reconcile, share),
-    "Research": (solve, pack, program, algorithms),
+    "Plan": (init, plan, explain, calibrate, simulate, show, check, gpus),
+    "Run": (observe, apply, export, replan),
+    "Research": (),
 }
+_GROUPS = (
+    ("colocate", "Run", "Run offline workloads beside online services.", (match, train)),
+    (
+        "problem", "Research", "Solve problems of any jobs and machines.",
+        (solve, pack, program, algorithms),
+    ),
+)  # fmt: skip
 for _heading, _commands in _COMMANDS.items():
     for _command in _commands:
-        application.command(epilog=_EPILOG, rich_help_panel=_heading)(_command)
-_predictor = typer.Typer(name="predictor", callback=predictor)
-_predictor.command(epilog=_EPILOG)(train)
-application.add_typer(_predictor, rich_help_panel="Run")
+        application.command(cls=_Command, epilog=_EPILOG, rich_help_panel=_heading)(_command)
+for _name, _heading, _help, _commands in _GROUPS:
+    _group = typer.Typer(name=_name, help=_help)
+    for _command in _commands:
+        _group.command(cls=_Command, epilog=_EPILOG)(_command)
+    application.add_typer(_group, rich_help_panel=_heading)
 
 
 @application.callback(invoke_without_command=True, epilog=_EPILOG)
@@ -144,7 +159,7 @@ def _application() -> Callable[..., int | None]:
 
 
 def _say_interrupted(arguments: Sequence[str]) -> int:
-    searching = {"plan", "solve"} & set(arguments[:1])
+    searching = {"plan", "solve"} & set(arguments[:2])
     report_error(
         "interrupted: no schedule was found" if searching else "interrupted",
         Exit.INTERRUPTED,
@@ -166,6 +181,8 @@ def _explain(error: Exception, *, as_json: bool) -> int:
         return code
     if isinstance(error, CmsError):
         code = Exit.USAGE if isinstance(error, _BAD_USAGE) else Exit.FAILED
+        if type(error) is CmsError:  # the one thing that is nobody's fault: time was up
+            code = Exit.NO_SCHEDULE
         report_error(error, code, as_json=as_json)
         return code
     if isinstance(error, OSError):

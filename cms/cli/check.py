@@ -178,6 +178,11 @@ def _refuse_half(path: Path, kind: str) -> None:
         )
 
 
+def say_what_does_not_hold(session: Session, faults: Sequence[Violation]) -> int:
+    """Say what is wrong with a file that something was to be done with; return the exit code."""
+    return _say(session, {}, faults, "", None)
+
+
 def fault_lines(what: str, faults: Sequence[Violation]) -> str:
     """Say what is wrong, a line each; empty if nothing is."""
     from cms.values.words import count, decimal, printable

@@ -11,14 +11,17 @@ import typer
 from cms.errors import FileError
 
 from . import options
-from .fleets import Force, MaxAge, read_fleet, refuse_stale_now
-from .session import Exit, refuse_two_readers, session_of
-from .verify import TARGET
+from .fleet_file import FleetFile, with_fleet_file
+from .fleets import Current, Force, MaxAge, read_current, read_fleet
+from .session import Exit, Session, refuse_two_readers, session_of
 
 if TYPE_CHECKING:
     from cms.files.source import Source
     from cms.fleet.deployment import Deployment
-    from cms.fleet.deployment.export import Export
+    from cms.fleet.deployment.export import Export, ExportOptions
+
+#: The deployment in a folder of `cms export`.
+TARGET = "target.json"
 
 
 def _targets() -> Iterable[str]:
@@ -46,88 +49,34 @@ _Folder = Annotated[
         help="The folder to write, one folder in it for each tool; '-' prints JSON instead.",
     ),
 ]  # fmt: skip
-_Now = Annotated[
-    Path | None,
-    typer.Option(
-        "--now", metavar="now.json",
-        help="What stands there today: only then may a script remove anything, and go back.",
-    ),
-]  # fmt: skip
-Merge = Annotated[
-    Path | None,
-    typer.Option(
-        "--merge", metavar="FILE", help="A mig-parted file whose configurations are kept."
-    ),
-]
-_Base = Annotated[
-    list[Path] | None,
-    typer.Option(
-        "--base", metavar="DIR",
-        help="Your own Deployments, which are patched: a file or a folder of YAML; may be "
-        "repeated.",
-    ),
-]  # fmt: skip
-_Namespace = Annotated[
-    str | None,
-    typer.Option("--namespace", metavar="NAME", help="Where pods are to run."),
-]
-_PinNodes = Annotated[bool, typer.Option("--pin-nodes", help="Tie pods to their nodes.")]
-_PinGpus = Annotated[bool, typer.Option("--pin-gpus", help="With DRA: tie pods to their GPUs.")]
 _Advertise = Annotated[
     bool,
     typer.Option("--advertise", help="List what each node will offer: resource names and counts."),
 ]
-OperatorNamespace = Annotated[
-    str,
-    typer.Option("--operator-namespace", metavar="NAME", help="Where the GPU Operator runs."),
-]
-ConfigMap = Annotated[
-    str, typer.Option("--config-map", metavar="NAME", help="The ConfigMap that is made for it.")
-]
-SlurmTypes = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--slurm-type", metavar="KEY=TYPE",
-        help="What Slurm's types of a GPU begin with: a100-80gb=a100; may be repeated.",
-    ),
-]  # fmt: skip
-SlurmNodes = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--slurm-node", metavar="NODE=TEXT",
-        help="The rest of a node's line: 'node-a=CPUs=64 RealMemory=512000'; may be repeated.",
-    ),
-]  # fmt: skip
 
 
+@with_fleet_file
 def export(
     context: typer.Context,
     target: _File,
     to: _To = None,
-    output: _Folder = None,
-    now: _Now = None,
-    merge: Merge = None,
-    base: _Base = None,
-    namespace: _Namespace = None,
-    pin_nodes: _PinNodes = False,
-    pin_gpus: _PinGpus = False,
+    current: Current = None,
+    fleet: FleetFile = None,
     advertise: _Advertise = False,
-    operator_namespace: OperatorNamespace = "gpu-operator",
-    config_map: ConfigMap = "cms-mig-parted-config",
-    slurm_type: SlurmTypes = None,
-    slurm_node: SlurmNodes = None,
     max_age: MaxAge = "15min",
+    output: _Folder = None,
     force: Force = False,
     json: options.Json = False,
     quiet: options.Quiet = False,
 ) -> int:
     """Write a deployment as files for partitioning tools.
 
-    Each says what it cannot express.
+    Each says what it cannot express. With --current a script may also remove what stands there
+    today, and go back. What the files say beside the deployment stands in [export] of fleet.toml.
     """
     session = session_of(context)
     output = session.begin(output, json=json, quiet=quiet)
-    refuse_two_readers((target, "target.json"), (now, "--now"), (merge, "--merge"))
+    refuse_two_readers((target, "target.json"), (current, "--current"))
     names = _names(to)
     if not names and not advertise:
         raise options.usage_error(f"expected one or more of {', '.join(_targets())}", "--to")
@@ -136,27 +85,11 @@ def export(
 
         refuse_folder(output, force=force)
     with session.reading("writing for the tool"):
-        from cms.files.source import read_source
-        from cms.fleet.deployment.export import ExportOptions
         from cms.fleet.deployment.export import export as written
-        from cms.values.frozen import FrozenMap
 
         meant = read_fleet(target)
-        today = None if now is None else read_fleet(now)
-        if today is not None:
-            refuse_stale_now(session, today, max_age)
-        how = ExportOptions(
-            now=today,
-            merge=None if merge is None else read_source(merge, holds="a mig-parted file"),
-            operator_namespace=operator_namespace,
-            config_map=config_map,
-            slurm_types=FrozenMap(options.pairs(slurm_type, "--slurm-type", "a100-80gb=a100")),
-            slurm_nodes=FrozenMap(options.pairs(slurm_node, "--slurm-node", "node-a=CPUs=64")),
-            base=tuple(_manifests(base)),
-            namespace=namespace,
-            pin_nodes=pin_nodes,
-            pin_gpus=pin_gpus,
-        )
+        today = None if current is None else read_current(session, current, max_age)
+        how = export_options(session, today)
         exports = {name: written(meant, name, how) for name in names}
 
     def document() -> dict[str, Any]:
@@ -174,6 +107,28 @@ def export(
     return Exit.ANSWER
 
 
+def export_options(session: Session, current: Deployment | None = None) -> ExportOptions:
+    """Return what the files of a tool say beside the deployment."""
+    from cms.files.source import read_source
+    from cms.fleet.deployment.export import ExportOptions
+    from cms.values.frozen import FrozenMap
+
+    given = session.fleet.export
+    merge = session.beside(given.merge)
+    return ExportOptions(
+        now=current,
+        merge=None if merge is None else read_source(merge, holds="a mig-parted file"),
+        operator_namespace=given.operator_namespace,
+        config_map=given.config_map,
+        slurm_types=FrozenMap(given.slurm_types),
+        slurm_nodes=FrozenMap(given.slurm_nodes),
+        base=tuple(_manifests(session.folder / path for path in given.base)),
+        namespace=given.namespace,
+        pin_nodes=given.pin_nodes,
+        pin_gpus=given.pin_gpus,
+    )
+
+
 def _names(to: list[str] | None) -> list[str]:
     """The tools, each once, in the order in which they are given."""
     from cms.values.names import nearest
@@ -189,11 +144,11 @@ def _names(to: list[str] | None) -> list[str]:
     return list(dict.fromkeys(names))
 
 
-def _manifests(base: list[Path] | None) -> Iterator[Source]:
-    """Read the files of ``--base``, in a folder all that YAML or JSON is in, by name."""
+def _manifests(base: Iterable[Path]) -> Iterator[Source]:
+    """Read the user's own manifests, in a folder all that YAML or JSON is in, by name."""
     from cms.files.source import read_source
 
-    for path in base or ():
+    for path in base:
         if not path.is_dir():
             yield read_source(path, holds="a Deployment")
             continue

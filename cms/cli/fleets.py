@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -14,7 +13,7 @@ import typer
 from cms.errors import FileError
 
 from .documents import open_document
-from .options import usage_error
+from .options import duration, usage_error
 from .session import Session
 
 if TYPE_CHECKING:
@@ -22,42 +21,22 @@ if TYPE_CHECKING:
     from cms.fleet.deployment import Deployment, Kind
     from cms.fleet.hardware import Gpu
 
+Current = Annotated[
+    Path | None,
+    typer.Option("--current", metavar="now.json", help="What runs today, by 'cms observe -o'."),
+]
 MaxAge = Annotated[
     str,
     typer.Option(
         "--max-age", metavar="TIME",
-        help="How long ago what runs may have been observed: 90s, 15min, 2h, or none for any time.",
+        help="Refuse what was observed longer ago: 90s, 15min, 2h, or none for any time.",
     ),
 ]  # fmt: skip
 Force = Annotated[
     bool,
     typer.Option("--force", help="Move a folder aside that was not written here, and write."),
 ]
-_TIME = re.compile(r"([0-9]{1,9})\s*(s|min|h|d|)")
 _NOWHERE = "(plan)"
-_SECONDS = {"s": 1, "min": 60, "": 60, "h": 3600, "d": 86400}
-
-
-def duration(text: str, option: str) -> timedelta | None:
-    """Read a time: ``90s``, ``15min``, ``2h``, ``1d``; a number alone is of minutes.
-
-    Raises
-    ------
-    UsageError
-        If it is none of these, nor ``none``.
-
-    Examples
-    --------
-    >>> print(duration("2h", "--max-age"), duration("15", "--max-age"), duration("none", ""))
-    2:00:00 0:15:00 None
-    """
-    written = text.strip().lower()
-    if written == "none":
-        return None
-    match = _TIME.fullmatch(written)
-    if match is None:
-        raise usage_error(f"{text!r}: expected a time such as 15min, or 'none'", option)
-    return timedelta(seconds=int(match[1]) * _SECONDS[match[2]])
 
 
 def read_fleet(path: Path) -> Deployment:
@@ -71,19 +50,31 @@ def read_fleet(path: Path) -> Deployment:
     UsageError
         If it is a plan: how it becomes a deployment is said.
     """
-    from cms.fleet.deployment import check_deployment
-
     kind, document = open_document(path)
     if kind == "cms-plan":
         raise usage_error(
             f"{path} is a plan, which says nothing of numbered GPUs; place it first: "
-            f"cms place {path} --nodes nodes.csv -o target.json"
+            f"cms plan {path} --nodes nodes.csv -o target.json"
         )
-    found = _deployment(document)
+    return deployment_of(document)
+
+
+def deployment_of(document: Parsed) -> Deployment:
+    """Build a deployment that can be as it is written."""
+    from cms.fleet.deployment import check_deployment
+
+    found, path = _deployment(document), document.source.name
     faults = [fault for fault in check_deployment(found) if fault.kind != "capacity"]
     if faults:
         fix = f"see all that is wrong with it: cms check {path}"
         raise FileError(path, f"it cannot be as it is written: {faults[0]}", fix=fix)
+    return found
+
+
+def read_current(session: Session, path: Path, max_age: str) -> Deployment:
+    """Read what runs, unless it was observed too long ago."""
+    found = read_fleet(path)
+    refuse_stale(session, found, max_age)
     return found
 
 
@@ -136,8 +127,8 @@ def _deployment(document: Parsed) -> Deployment:
     return deployment_from_json(document)
 
 
-def refuse_stale_now(
-    session: Session, now: Deployment, max_age: str, *, written: bool = False
+def refuse_stale(
+    session: Session, current: Deployment, max_age: str, *, written: bool = False
 ) -> None:
     """Refuse what was observed too long ago; warn of nodes that nobody looked at.
 
@@ -148,9 +139,9 @@ def refuse_stale_now(
     CmsError
         With the node, its age and the command to run again.
     """
-    from cms.fleet.deployment.observation.age import refuse_stale
+    from cms.fleet.deployment.observation import age
 
-    unseen = refuse_stale(now, datetime.now(UTC), duration(max_age, "--max-age"))
+    unseen = age.refuse_stale(current, datetime.now(UTC), duration(max_age, "--max-age"))
     if unseen and not written:
         first, more = unseen[0], f" and {len(unseen) - 1} more" if len(unseen) > 1 else ""
         session.warn(f"node {first!r}{more} was never observed: what stands there is as written")

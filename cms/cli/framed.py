@@ -31,7 +31,7 @@ def arguments(arrivals: list[str] | None, queues: dict[str, Any]) -> str:
     for option, value in queues.items():
         if value:
             raise options.usage_error(
-                f"{_HOW}, not queues; leave it out (--arrivals poisson or even, --rate, "
+                f"{_HOW}, not queues; leave it out (--arrivals poisson or even, --scale, "
                 "--requests and --seed are heeded)",
                 option,
             )

@@ -1,7 +1,8 @@
-"""``cms init``: the two tables to begin with."""
+"""``cms init``: the two tables and the settings to begin with."""
 
 from __future__ import annotations
 
+import os
 import shlex
 from pathlib import Path
 from typing import Annotated
@@ -19,7 +20,7 @@ _Folder = Annotated[
 _Device = Annotated[
     str | None,
     typer.Option(
-        "--device", "--gpu", "-g", metavar="KEY",
+        "--gpu", "-g", metavar="KEY",
         help="The GPU of the examples: of 'cms gpus', or your own device file.  "
         "[default: a100-80gb]",
         autocompletion=options.offering(gpu_keys),
@@ -31,16 +32,15 @@ _Force = Annotated[bool, typer.Option("--force", help="Write over files that are
 def init(
     context: typer.Context,
     folder: _Folder = Path(),
-    device: _Device = None,
+    gpu: _Device = None,
     force: _Force = False,
     json: options.Json = False,
     quiet: options.Quiet = False,
 ) -> int:
-    """Write example tables of services and operating points.
+    """Write example tables and the settings of a fleet.
 
-    Every column is explained.
-
-    'cms plan' works on them at once; then put your own rows in.
+    Every column and setting is explained. 'cms plan' works on them at once; then put your own rows
+    in.
     """
     session = session_of(context)
     session.begin(None, json=json, quiet=quiet)
@@ -49,10 +49,14 @@ def init(
     from cms.fleet.serving.gpus_used import DEFAULT_GPU
     from cms.fleet.serving.templates import points_template, services_template
 
-    gpu = find_gpu(device or DEFAULT_GPU, "--device")
-    services, points = folder / "services.csv", folder / "operating_points.csv"
+    from .fleet_file import NAME
+    from .settings_template import settings_template
+
+    device = find_gpu(gpu or DEFAULT_GPU, "--gpu")
+    files = [folder / name for name in ("services.csv", "operating_points.csv", NAME)]
+    services, points, settings = files
     is_new = _make(folder)
-    there = [str(path) for path in (services, points) if path.exists()]
+    there = [str(path) for path in files if path.exists()]
     if there and not force:
         are = "is" if len(there) == 1 else "are"
         raise options.usage_error(
@@ -61,24 +65,25 @@ def init(
         )
     try:
         write_bytes(services_template().encode(), services)
-        write_bytes(points_template(gpu).encode(), points)
+        write_bytes(points_template(device).encode(), points)
+        own = os.path.relpath(gpu, folder) if gpu and is_device_file(gpu) else None
+        text = settings_template(device.key, own, asked=gpu is not None)
+        write_bytes(text.encode(), settings)
     except BaseException:
         if not there:  # or a second 'cms init' would be refused
-            for path in (services, points):
+            for path in files:
                 path.unlink(missing_ok=True)
         if is_new:
             folder.rmdir()
         raise
-    command = ["cms", "plan", "-s", str(services), "-p", str(points)]
-    if device is not None and is_device_file(device):
-        command += ["--gpu", device]  # no catalogue has it
-    following = shlex.join(command)
+    following = "cms plan" if folder == Path() else f"cms plan --fleet {shlex.quote(str(settings))}"
     if json:
         session.print_json(
             lambda: {
                 "services": str(services),
                 "operating_points": str(points),
-                "device": gpu.key,
+                "settings": str(settings),
+                "device": device.key,
                 "next": following,
             }
         )
@@ -86,7 +91,8 @@ def init(
         made = f"made the folder {folder}\n" if is_new else ""
         session.print_text(
             f"{made}wrote {services}: what to serve, with rates and latency limits\n"
-            f"wrote {points}: what was measured on {gpu.key} (here: made up)\n\n"
+            f"wrote {points}: what was measured on {device.key} (here: made up)\n"
+            f"wrote {settings}: what rarely changes, for all commands\n\n"
             "The rows are examples, and the comments say what each column means. Try them:\n\n"
             f"    {following}\n\n"
             "Then put your own services and measurements in their place.\n"

@@ -13,6 +13,7 @@ from cms.errors import InvalidOption
 
 from . import options
 from .catalogue import find_gpu, gpu_keys
+from .fleet_file import FleetFile, with_fleet_file
 from .fleets import read_known
 from .session import Exit, session_of
 
@@ -52,37 +53,28 @@ _Adopt = Annotated[
     list[str] | None,
     typer.Option(
         "--adopt", metavar="NODE/GPU:START=SERVICE@POINT",
-        help="This instance is ours and does that; a point is 2x8, processes x batch.",
+        help="Manage this instance, which does that; a point is 2x8, processes x batch.",
     ),
 ]  # fmt: skip
-_Release = Annotated[
+_Reclaim = Annotated[
     list[str] | None,
     typer.Option(
-        "--release", metavar="NODE/GPU:START", help="This instance is nobody's and may go."
+        "--reclaim", metavar="NODE/GPU:START", help="Permit 'cms' to delete this instance."
     ),
-]
-ServiceLabel = Annotated[
-    str | None,
-    typer.Option(
-        "--service-label", metavar="KEY", help="Your own label that names a pod's service."
-    ),
-]
-_Picture = Annotated[
-    Path | None,
-    typer.Option("--picture", metavar="FILE.svg", help="Also draw the fleet: an SVG picture."),
 ]
 
 
+@with_fleet_file
 def observe(
     context: typer.Context,
     sources: Sources,
     node: NodeName = None,
     plan: _Plan = None,
+    fleet: FleetFile = None,
     gpu: Gpus = None,
-    service_label: ServiceLabel = None,
     adopt: _Adopt = None,
-    release: _Release = None,
-    picture: _Picture = None,
+    reclaim: _Reclaim = None,
+    picture: options.Picture = None,
     output: options.Output = None,
     json: options.Json = False,
     quiet: options.Quiet = False,
@@ -96,10 +88,10 @@ def observe(
     session.refuse_unwritable((output, "--output"), (picture, "--picture"))
     with session.reading():
         known = None if plan is None else read_known(plan)
-        observed = seen(sources, node, known, gpu, service_label)
+        observed = seen(sources, node, known, gpu, session.fleet.observation.service_label)
         for warning in observed.warnings:
             session.warn(warning)
-        found = _with_owners(observed.deployment, known, adopt, release)
+        found = _with_owners(observed.deployment, known, adopt, reclaim)
 
         def view() -> Page:
             from cms.fleet.report.deployments import deployment_page
@@ -182,5 +174,5 @@ def _with_owners(
         try:
             found = release(found, place)
         except InvalidOption as fault:
-            raise options.usage_error(str(fault), "--release") from None
+            raise options.usage_error(str(fault), "--reclaim") from None
     return found

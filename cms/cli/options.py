@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Sequence
+from datetime import timedelta
 from fractions import Fraction
 from pathlib import Path
 from typing import Annotated, NamedTuple
 
 import typer
+
+_TIME = re.compile(r"([0-9]{1,9})\s*(s|min|h|d|)")
+_TIME_UNITS = {"s": 1, "min": 60, "": 60, "h": 3600, "d": 86400}
 
 
 def offering(names: Callable[[], Iterable[str]]) -> Callable[[str], list[str]]:
@@ -45,7 +50,7 @@ Quiet = Annotated[
 Method = Annotated[
     str,
     typer.Option(
-        "--method", "-m", metavar="NAME", help="The algorithm; see 'cms algorithms'.",
+        "--method", "-m", metavar="NAME", help="The algorithm; see 'cms problem algorithms'.",
         autocompletion=offering(_methods),
     ),
 ]  # fmt: skip
@@ -164,6 +169,78 @@ def share(text: str, option: str) -> Fraction:
         return value / (100 if percent else 1)
     except CmsError as fault:
         raise usage_error(str(fault), option) from None
+
+
+def duration(text: str, option: str) -> timedelta | None:
+    """Read a time: ``90s``, ``15min``, ``2h``, ``1d``; a number alone is of minutes.
+
+    Raises
+    ------
+    UsageError
+        If it is none of these, nor ``none``.
+
+    Examples
+    --------
+    >>> print(duration("2h", "--max-age"), duration("15", "--max-age"), duration("none", ""))
+    2:00:00 0:15:00 None
+    """
+    written = text.strip().lower()
+    if written == "none":
+        return None
+    match = _TIME.fullmatch(written)
+    if match is None:
+        raise usage_error(f"{text!r}: expected a time such as 15min, or 'none'", option)
+    return timedelta(seconds=int(match[1]) * _TIME_UNITS[match[2]])
+
+
+def seconds(text: str, option: str) -> Fraction:
+    """Read a time that has to be one: ``4h``.
+
+    Raises
+    ------
+    UsageError
+        If it is none.
+
+    Examples
+    --------
+    >>> seconds("4h", "--horizon")
+    Fraction(14400, 1)
+    """
+    found = duration(text, option)
+    if found is None:
+        raise usage_error(f"{text!r}: expected a time such as 4h", option)
+    return Fraction(round(found.total_seconds()))
+
+
+def gpu_hours(text: str, option: str) -> Fraction:
+    """Read what something is worth in GPU hours.
+
+    Raises
+    ------
+    UsageError
+        If it is no number >= 0.
+
+    Examples
+    --------
+    >>> gpu_hours("0.05", "--restart-cost")
+    Fraction(1, 20)
+    """
+    from cms.errors import CmsError
+    from cms.values.numbers import exact
+
+    try:
+        return exact(text.strip(), "the GPU hours")
+    except CmsError as fault:
+        raise usage_error(str(fault), option) from None
+
+
+def spare(text: str, option: str) -> str | int:
+    """Read how many spare GPUs there may be: ``auto`` or a number."""
+    if text == "auto":
+        return text
+    if not (text.isascii() and text.isdigit() and len(text) <= 9):
+        raise usage_error(f"{text!r}: expected auto or a whole number", option)
+    return int(text)
 
 
 def costs(texts: Sequence[str] | None) -> dict[str, Fraction]:

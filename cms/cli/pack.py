@@ -44,7 +44,7 @@ def pack(
 ) -> int:
     """Pack tables of very many jobs into a problem folder.
 
-    'cms solve' and 'cms check' take it.
+    'cms problem solve' and 'cms check' take it.
     """
     session = session_of(context)
     session.begin(None, json=json, quiet=quiet)
@@ -67,7 +67,9 @@ def pack(
         session.print_json(lambda: said)
     elif not quiet:
         jobs, shards = count(found.n_jobs, "job"), count(len(found.shards), "shard")
-        session.print_text(f"{output}: {jobs} in {shards}; next: cms solve {output} -o plan\n")
+        session.print_text(
+            f"{output}: {jobs} in {shards}; next: cms problem solve {output} -o plan\n"
+        )
     return Exit.ANSWER
 
 

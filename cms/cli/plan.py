@@ -13,13 +13,14 @@ import typer
 from cms.values.names import nearest
 from cms.values.numbers import shown
 
-from . import options, sharing
+from . import options, placing
 from .catalogue import find_gpu, gpu_keys
-from .fleets import MaxAge
-from .near import ExtraGpus, Near, read_near, show_nearest
+from .fleet_file import FleetFile, with_fleet_file
+from .fleets import Current, MaxAge
 from .published import load_published, names_of
 from .searching import Search, bounded_beside, lacking, search, spread
-from .session import refuse_two_readers, session_of
+from .session import Session, refuse_two_readers, session_of
+from .sharing import Shared, slowdowns, time_sharing
 
 if TYPE_CHECKING:
     from cms.fleet.hardware import Gpu
@@ -33,14 +34,14 @@ if TYPE_CHECKING:
 class _Wishes:
     """The options about GPUs and operating points; what is not given is None or empty."""
 
+    session: Session
     gpus: list[str] | None
     rule: str | None
-    max_processes: int | None
     limits: dict[str, int]
     costs: dict[str, Fraction]
     load_curves: Path | None
     rate_margin: Fraction
-    sharing: sharing.Sharing
+    shares: bool
     scales: options.Scales
     drop: list[str]
 
@@ -69,27 +70,25 @@ class _Wishes:
         max_processes: int | None = None,
         load_curves: Mapping[PointKey, LoadCurve] | None = None,
     ) -> AnyServing:
-        """Build the problem; what is wished goes before what is given."""
+        """Build the problem. Options and settings override what a scenario says itself."""
         from cms.fleet.serving import as_problem, read_load_curves
 
         if self.load_curves is not None:
             load_curves = read_load_curves(self.load_curves)
-        most, fleet = self.max_processes or max_processes, self.fleet(gpus)
-        if (terms := self.sharing.terms(self.rule)) is not None:
-            pairs, said = self.sharing.slowdowns()
-            beside: dict[str, Any] = {"interference": pairs, "classes": self.sharing.classes}
-            shared: AnyServing = as_problem(
-                services, operating_points, fleet, sharing="time", rule=terms.rule,
-                max_services=terms.max_services, splits=terms.splits, headroom=terms.headroom,
-                rate_margin=self.rate_margin, max_processes=most, limits=self.limits,
-                costs=self.costs, **({} if pairs is None else beside),
-            )  # fmt: skip
-            return replace(shared, warnings=(*shared.warnings, *said))
-        return as_problem(
-            services, operating_points, fleet, rule=self.rule or rule, load_curves=load_curves,
-            rate_margin=self.rate_margin, max_processes=most, limits=self.limits,
-            costs=self.costs,
-        )  # fmt: skip
+        how: dict[str, Any] = {
+            "rate_margin": self.rate_margin, "limits": self.limits, "costs": self.costs,
+            "max_processes": self.session.fleet.plan.max_processes or max_processes,
+        }  # fmt: skip
+        given = services, operating_points, self.fleet(gpus)
+        if not self.shares:
+            return as_problem(*given, rule=self.rule or rule, load_curves=load_curves, **how)
+        terms = time_sharing(self.session, self.rule)
+        beside, said = slowdowns(self.session)
+        how |= beside | {"splits": terms.splits, "headroom": terms.headroom}
+        shared: AnyServing = as_problem(
+            *given, sharing="time", rule=terms.rule, max_services=terms.max_services, **how
+        )
+        return replace(shared, warnings=(*shared.warnings, *said))
 
     def fleet(self, default: Iterable[str | Gpu]) -> list[Gpu]:
         """The GPUs, looked up or read from the user's own device files.
@@ -153,7 +152,11 @@ Published = Annotated[
         autocompletion=options.offering(_scenarios),
     ),
 ]  # fmt: skip
-_Gpus = Annotated[
+_Plan = Annotated[
+    Path | None,
+    typer.Argument(metavar="[plan.json]", help="A plan that is to be placed as it is."),
+]
+Gpus = Annotated[
     list[str] | None,
     typer.Option(
         "--gpu", "-g", metavar="KEY",
@@ -162,17 +165,17 @@ _Gpus = Annotated[
         autocompletion=options.offering(gpu_keys),
     ),
 ]  # fmt: skip
-_Rule = Annotated[
+Rule = Annotated[
     str | None,
     typer.Option(
         "--rule", metavar="NAME",
         help="What an instance counts for: capacity (the rate it sustains within the limit), "
         "capacity_certified; or if a batch keeps a share of the limit: parvagpu (< 0.45 x), half, "
-        "plain. With --sharing, others.  [default: capacity; of --published, the scenario's]",
+        "plain. With --time-sharing, others.  [default: capacity; of --published, the scenario's]",
         autocompletion=options.offering(_rules),
     ),
 ]  # fmt: skip
-_LoadCurves = Annotated[
+LoadCurves = Annotated[
     Path | None,
     typer.Option(
         "--load-curves", metavar="C.csv",
@@ -180,16 +183,17 @@ _LoadCurves = Annotated[
         "rule capacity.",
     ),
 ]  # fmt: skip
-_RateMargin = Annotated[
+RateMargin = Annotated[
     str,
     typer.Option("--rate-margin", metavar="SHARE", help="Plan for higher rates: 10%, or 0.1."),
 ]
-_Spread = Annotated[
+_Balance = Annotated[
     bool | None,
     typer.Option(
-        "--spread/--no-spread",
+        "--balance/--no-balance",
         help="Spend the GPUs' slack on letting all rates grow alike, under a rule that keeps "
-        "limits at the planned rates; not with --near, which keeps what runs.  [default: spread]",
+        "limits at the planned rates; not with --current, which keeps what runs.  [default: "
+        "balance]",
     ),
 ]  # fmt: skip
 _Scale = Annotated[
@@ -203,17 +207,13 @@ _Drop = Annotated[
     list[str] | None,
     typer.Option("--drop", metavar="SERVICE", help="What if: without it; may be repeated."),
 ]
-_MaxProcesses = Annotated[
-    int | None,
-    typer.Option("--max-processes", metavar="N", min=1, help="At most N processes in an instance."),
-]
 _MaxGpus = Annotated[
     list[str] | None,
     typer.Option(
         "--max-gpus", metavar="KEY=N", help="How many there are of a GPU; may be repeated."
     ),
 ]
-_Costs = Annotated[
+Costs = Annotated[
     list[str] | None,
     typer.Option(
         "--cost", metavar="KEY=C", help="What one GPU costs (default 1); may be repeated."
@@ -221,32 +221,31 @@ _Costs = Annotated[
 ]
 
 
+@with_fleet_file
 def plan(
     context: typer.Context,
+    plan: _Plan = None,
     services: Services = None,
     operating_points: Points = None,
     published: Published = None,
-    gpu: _Gpus = None,
-    rule: _Rule = None,
-    load_curves: _LoadCurves = None,
-    rate_margin: _RateMargin = "0",
-    spread_slack: _Spread = None,
-    max_processes: _MaxProcesses = None,
+    fleet: FleetFile = None,
+    gpu: Gpus = None,
     max_gpus: _MaxGpus = None,
-    cost: _Costs = None,
+    cost: Costs = None,
+    rule: Rule = None,
+    load_curves: LoadCurves = None,
+    rate_margin: RateMargin = "0",
+    shared: Shared = False,
+    balance: _Balance = None,
     scale: _Scale = None,
     drop: _Drop = None,
-    near: Near = None,
-    extra_gpus: ExtraGpus = None,
+    nodes: placing.Nodes = None,
+    current: Current = None,
+    extra_gpus: placing.ExtraGpus = None,
+    compact: placing.Compact = False,
+    max_restarts: placing.MaxRestarts = None,
+    free: placing.Free = "gpus",
     max_age: MaxAge = "15min",
-    shared: sharing.Kind = None,
-    max_services: sharing.MaxServices = None,
-    splits: sharing.Splits = None,
-    headroom: sharing.Headroom = None,
-    batching_overheads: sharing.Overheads = None,
-    interference: sharing.Interference = None,
-    utilisations: sharing.Utilisations = None,
-    classes: sharing.Classes = None,
     method: options.Method = "auto",
     option: options.MethodOptions = None,
     time_limit: options.TimeLimit = "60",
@@ -261,47 +260,46 @@ def plan(
 ) -> int:
     """Plan the fewest GPUs for services, with a proved bound.
 
-    Give the two CSV files, or --published NAME. With --near: of all plans on as few GPUs the one
-    that keeps most of what runs, placed.
+    Give the two tables, or --published NAME. With --nodes the plan is placed on these GPUs; with
+    --current it is, of all plans on as few GPUs, the one that keeps most of what runs.
     """
     session = session_of(context)
     output = session.begin(output, json=json, quiet=quiet)
     how = Search.read(method, option, time_limit, gap, seed, threads, start)
-    terms = sharing.Sharing(
-        shared, max_services, splits, headroom, batching_overheads, interference, utilisations,
-        classes,
-    )  # fmt: skip
-    terms.refuse_the_rest(load_curves, near)
     wishes = _Wishes(
-        gpu, rule, max_processes, options.limits(max_gpus), options.costs(cost), load_curves,
-        options.share(rate_margin, "--rate-margin"), terms, options.scales(scale), drop or [],
+        session, gpu, rule, options.limits(max_gpus), options.costs(cost), load_curves,
+        options.share(rate_margin, "--rate-margin"), shared, options.scales(scale), drop or [],
     )  # fmt: skip
     session.refuse_unwritable((output, "--output"), (picture, "--picture"))
     refuse_two_readers(
-        (services, "--services"), (operating_points, "--operating-points"),
-        (load_curves, "--load-curves"), (start, "--start"), (near, "--near"),
-        (batching_overheads, "--batching-overheads"), (interference, "--interference"),
-        (utilisations, "--utilisations"),
+        (plan, "plan.json"), (services, "--services"), (operating_points, "--operating-points"),
+        (load_curves, "--load-curves"), (start, "--start"), (current, "--current"),
+        (nodes, "--nodes"),
     )  # fmt: skip
-    if near is not None and spread_slack:
-        raise options.usage_error(
-            "--near chooses the instances, those that run before all; leave out one of them",
-            "--spread",
-        )
-    if shared is not None and spread_slack:
-        raise options.usage_error(
-            "it is for instances that serve one service each; leave it or --sharing out", "--spread"
-        )
+    _refuse_opposites(context, plan, published, shared=shared)
+    to, title = (output, picture), ""
     with session.reading():
-        now = read_near(session, near, extra_gpus, max_age)
-        if published is not None:
-            if services or operating_points:
-                raise options.usage_error("give --published or the two files, not both")
+        there = placing.read_gpus_there(session, nodes, current, gpu, max_age)
+        if (plan is not None or compact) and there is None:
+            raise options.usage_error("give --nodes nodes.csv, --current now.json, or both")
+        made = None
+        if plan is not None:
+            from cms.fleet.serving import read_plan
+
+            made = read_plan(plan)
+        elif published is not None:
             title, serving = _scenario(published, wishes)
-        else:
+        elif not compact:
             title, serving = _from_files(services, operating_points, wishes)
             for warning in serving.warnings:
                 session.warn(warning)
+    if compact and current is not None:
+        assert there is not None
+        seconds = _placing_time(context, how)
+        return placing.compact_fleet(session, there, max_restarts, free, seconds, current.name, to)
+    if made is not None and plan is not None:
+        assert there is not None
+        return placing.place_plan(session, made, there, plan.name, _placing_time(context, how), to)
     solution = search(
         session, serving.problem, how, counted="GPUs", report="cms.fleet.report.plans"
     )
@@ -311,32 +309,79 @@ def plan(
     outer = None
     if isinstance(serving, NeighbourServing):
         outer = bounded_beside(session, serving, solution, how)
-
-    if now is not None:
-        if solution.cost is not None:
-            return show_nearest(
-                session, now, Plan(serving, solution), title, extra_gpus, (how.time_limit, seed),
-                (output, picture),
-            )  # fmt: skip
+    if there is not None and solution.cost is None:
         session.warn("the plan has no schedule, so nothing can be placed")
-        output = picture = None
-    wanted = session.json or not quiet or (output, picture) != (None, None)
+        to = None, None
+    elif there is not None and current is not None:
+        near = {"extra_gpus": extra_gpus or 0, "time_limit": how.time_limit, "seed": seed}
+        return placing.plan_nearest(session, there, Plan(serving, solution), title, near, to)
+    wanted = session.json or not quiet or to != (None, None)
     short_of = lacking(session, serving.problem, solution, how) if wanted else None
     grown = None
-    wished = wanted and spread_slack is not False
+    wished = wanted and balance is not False
     if wished and isinstance(serving, ServingProblem) and serving.promise is not None:
         solution, grown = spread(session, serving.problem, solution, how)
     if wanted and not isinstance(serving, NeighbourServing):  # there it matters what is beside what
         solution = tidy(serving.problem, solution)
     made = Plan(serving, solution, outer)
+    if there is not None and solution.cost is not None:
+        return placing.place_plan(session, made, there, title, _placing_time(context, how), to)
 
     def view() -> Page:
         from cms.fleet.report.plans import plan_page
 
         return plan_page(made, title, shortage=short_of, growth=grown)
 
-    session.show(lambda: plan_to_json(made, short_of), view, output, picture)
+    session.show(lambda: plan_to_json(made, short_of), view, *to)
     return session.code_of(made.answer)
+
+
+def _placing_time(context: typer.Context, how: Search) -> float | None:
+    """Return the time that placing may take: as long as it takes, unless a limit is given."""
+    source = context.get_parameter_source("time_limit")
+    return None if source is None or source.name == "DEFAULT" else how.time_limit
+
+
+def _refuse_opposites(
+    context: typer.Context, plan: Path | None, published: str | None, *, shared: bool
+) -> None:
+    """Refuse options that do not go together.
+
+    Raises
+    ------
+    UsageError
+    """
+    given = {
+        name for name in context.params
+        if (source := context.get_parameter_source(name)) is None or source.name != "DEFAULT"
+    }  # fmt: skip
+    inputs = {"services", "operating_points"} & given
+    if published is not None and inputs:
+        raise options.usage_error("give --published or the two files, not both")
+    if plan is not None and (inputs or published is not None or "compact" in given):
+        raise options.usage_error(
+            f"{plan} is placed as it is; leave it out to plan anew", "plan.json"
+        )
+    for name, other in (
+        ("extra_gpus", "current"), ("compact", "current"), ("max_restarts", "compact"),
+        ("free", "compact"),
+    ):  # fmt: skip
+        if name in given and other not in given:
+            option = "--" + name.replace("_", "-")
+            raise options.usage_error(f"it goes with --{other}", option)
+    if context.params["balance"] and ("current" in given or shared):
+        other = "--current chooses the instances" if "current" in given else "it is for instances"
+        raise options.usage_error(
+            f"{other} that {'run before all' if 'current' in given else 'serve one service each'}; "
+            "leave out one of them",
+            "--balance",
+        )
+    for name in ("load_curves", "current"):
+        if shared and name in given:
+            raise options.usage_error(
+                "it is for instances that serve one service each; leave it or --time-sharing out",
+                "--" + name.replace("_", "-"),
+            )
 
 
 def _from_files(

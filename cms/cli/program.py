@@ -32,9 +32,8 @@ def program(
 ) -> int:
     """Write a problem as an integer program for other solvers.
 
-    It is MPS or LP by the file's ending.
-
-    The head of the file says what its variables and rows stand for.
+    It is MPS or LP by the file's ending. The head of the file says what its variables and rows
+    stand for.
     """
     session = session_of(context)
     session.begin(None, json=json, quiet=quiet)

@@ -47,13 +47,13 @@ def load_published(name: str, kind: type[T], command: str) -> T:
         if not (names := names_of(kind)):
             raise  # it says why nothing is there at all
         raise usage_error(
-            f"{name!r} is unknown{nearest(name, names)}; cms {command} takes {', '.join(names)}",
+            f"{name!r} is unknown{nearest(name, names)}; expected one of {', '.join(names)}",
             "--published",
         ) from None
     if isinstance(found, kind):
         return found
     what, other = {
-        "plan": ("a problem without services", "solve"),
+        "plan": ("a problem without services", "problem solve"),
         "solve": ("a scenario of services", "plan"),
     }[command]
     raise usage_error(f"{name!r} is {what}; use: cms {other} --published {name}", "--published")

@@ -1,4 +1,4 @@
-"""What ``cms reconcile`` is asked for: services, GPUs and terms, and rates that are not too old."""
+"""What ``cms replan`` is asked for: services, GPUs and terms, and rates that are not too old."""
 
 from __future__ import annotations
 
@@ -9,20 +9,18 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cms.errors import CmsError, FileError
+from cms.errors import FileError
 
 from .catalogue import find_gpu
-from .fleets import duration
-from .options import usage_error
+from .options import duration
 from .session import Session
-from .sharing import Sharing
 
 if TYPE_CHECKING:
     from cms.fleet.deployment import Deployment
     from cms.fleet.deployment.transition import Durations
     from cms.fleet.hardware import Gpu
     from cms.fleet.reconciling import Forecast, Planner, Rates, Terms, Tick
-    from cms.fleet.serving import OperatingPoint
+    from cms.fleet.serving import OperatingPoint, TimeSharing
 
 
 @dataclass(frozen=True)
@@ -36,7 +34,7 @@ class Asked:
     gpus : list of str or None
         Keys or device files; None for those that are there.
     rule : str or None
-    sharing : Sharing
+    sharing : TimeSharing or None
     costs : dict of str to Fraction
         Of a GPU, by its key.
     margin : Fraction
@@ -54,7 +52,7 @@ class Asked:
     points: Path
     gpus: list[str] | None
     rule: str | None
-    sharing: Sharing
+    sharing: TimeSharing | None
     costs: dict[str, Fraction]
     margin: Fraction
     time_limit: float | None
@@ -82,7 +80,7 @@ class Asked:
             there = [card.gpu.key for card in now.gpus()]
             limits = {gpu.key: there.count(gpu.key) for gpu in gpus}
         terms: dict[str, Any] = {"rule": self.rule}
-        if (shared := self.sharing.terms(self.rule)) is not None:
+        if (shared := self.sharing) is not None:
             terms = {
                 "sharing": "time", "rule": shared.rule, "max_services": shared.max_services,
                 "splits": shared.splits, "headroom": shared.headroom,
@@ -91,25 +89,6 @@ class Asked:
             asked, points, gpus, margin=self.margin, time_limit=self.time_limit, limits=limits,
             costs=self.costs, cancel=session.interrupts.cancel, **terms,
         )  # fmt: skip
-
-
-def seconds(text: str, option: str) -> Fraction:
-    """Read a time that has to be one: ``4h``.
-
-    Raises
-    ------
-    UsageError
-        If it is none.
-
-    Examples
-    --------
-    >>> seconds("4h", "--horizon")
-    Fraction(14400, 1)
-    """
-    found = duration(text, option)
-    if found is None:
-        raise usage_error(f"{text!r}: expected a time such as 4h", option)
-    return Fraction(round(found.total_seconds()))
 
 
 def _measured(now: Deployment, points: Iterable[OperatingPoint], path: Path) -> list[Gpu]:
@@ -151,27 +130,6 @@ def refuse_stale_rates(path: Path, rates: Rates, max_age: str) -> None:
             expected="rates up to now",
             fix="give every time its zone, set the clock, or allow it with --max-age",
         )  # fmt: skip
-
-
-def gpu_hours(text: str, option: str) -> Fraction:
-    """Read what something is worth in GPU hours.
-
-    Raises
-    ------
-    UsageError
-        If it is no number >= 0.
-
-    Examples
-    --------
-    >>> gpu_hours("0.05", "--restart-cost")
-    Fraction(1, 20)
-    """
-    from cms.values.numbers import exact
-
-    try:
-        return exact(text.strip(), "the GPU hours")
-    except CmsError as fault:
-        raise usage_error(str(fault), option) from None
 
 
 def folder_files(tick: Tick, asked: Asked) -> dict[str, str]:

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from cms.solving.solution import Solution
 
     from .progress import Doing
+    from .settings import Fleet
 
 _WIDTH_OF_FILES = 100
 """Columns of a report that goes to a file or a pipe, so that two runs compare line by line."""
@@ -74,8 +75,27 @@ class Session:
         self.json = False
         self.quiet = False
         self.has_answered = False
+        self.folder = Path()
+        self._fleet: Fleet | None = None
         self._doing: Doing | None = None
         self._written: list[tuple[Path, str]] = []
+
+    @property
+    def fleet(self) -> Fleet:
+        """The settings of ``fleet.toml``, or those that hold without one."""
+        if self._fleet is None:
+            from .settings import Fleet
+
+            self._fleet = Fleet()
+        return self._fleet
+
+    def settle(self, fleet: Fleet, folder: Path) -> None:
+        """Take note of the settings of a file; paths in them are relative to its folder."""
+        self._fleet, self.folder = fleet, folder
+
+    def beside(self, file: str | None) -> Path | None:
+        """Return the path of a file that the settings name."""
+        return None if file is None else self.folder / file
 
     def begin(self, output: Path | None, *, json: bool = False, quiet: bool = False) -> Path | None:
         """Take note of the command's own output options; return the file to write, if any.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
+from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -17,7 +18,7 @@ from . import options
 from .progress import CountProgress
 from .searching import heard
 from .session import Exit, Session, refuse_two_readers
-from .weights import LimitBy, limit_by_option
+from .weights import limit_by
 
 if TYPE_CHECKING:
     from cms.files import Parsed
@@ -25,88 +26,38 @@ if TYPE_CHECKING:
     from cms.fleet.sharing import SharingPlan, SharingProblem
     from cms.fleet.simulation.sharing_loop import SharedDay
 
-__all__ = [
-    "KINDS",
-    "Activity",
-    "Given",
-    "Hours",
-    "LimitBy",
-    "Pairs",
-    "Predictor",
-    "Problem",
-    "Protection",
-    "Term",
-    "Truth",
-    "simulate_day",
-]
+    from .settings import Colocation
 
 #: Formats that are replayed here.
 KINDS = ("cms-sharing-problem", "cms-sharing-solution")
 
-Hours = Annotated[
-    int | None,
-    typer.Option("--hours", metavar="N", min=1, help="Of a plan of sharing: how long.  [24]"),
-]
 Truth = Annotated[
     Path | None,
     typer.Option(
         "--truth", metavar="P.csv",
-        help="Of a plan of sharing: measured pairs, which say what happens.",
-    ),
-]  # fmt: skip
-Pairs = Annotated[
-    Path | None,
-    typer.Option(
-        "--pairs", metavar="P.csv",
-        help="The pairs that the scheduler goes by.  [default: those of --truth]",
-    ),
-]  # fmt: skip
-Predictor = Annotated[
-    Path | None,
-    typer.Option(
-        "--predictor", metavar="MODEL.json",
-        help="In place of --pairs: the scheduler goes by what 'cms predictor train' learnt.",
+        help="Of a co-location plan: measured pairs, which say what happens.",
     ),
 ]  # fmt: skip
 Activity = Annotated[
     Path | None,
     typer.Option(
         "--activity", metavar="TRACE.csv",
-        help="SM activities in per cent: time, and a column for each online class or model, or one "
-        "called activity.  [default: a sine with noise, by --seed]",
-    ),
-]  # fmt: skip
-Problem = Annotated[
-    Path | None,
-    typer.Option("--problem", metavar="FILE", help="The problem that share.json is a plan of."),
-]
-Protection = Annotated[
-    str | None,
-    typer.Option("--protection", metavar="on|off", help="The monitor of every GPU.  [on]"),
-]
-Term = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--term", metavar="K=V",
-        help="How the day is played: interval, quantile, stay, dead_band, restart, job_hours, "
-        "arrivals_per_hour, waiting_scale, tolerated, sample; may be repeated.",
+        help="Of a co-location plan: SM activities in per cent: time, and a column for each online "
+        "class or model, or one called activity.  [default: a sine with noise, by --seed]",
     ),
 ]  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """What is given for a plan of sharing; what is not given is None."""
+    """What is given for a co-location plan; what is not given is None."""
 
-    hours: int | None
     truth: Path | None
     pairs: Path | None
     predictor: Path | None
-    limit_by: str | None
     activity: Path | None
     problem: Path | None
-    protection: str | None
-    term: list[str] | None
+    settings: Colocation
 
     def refuse_all(self) -> None:
         """Refuse these options where a plan of instances is replayed.
@@ -115,25 +66,15 @@ class Given:
         ------
         UsageError
         """
-        named = {
-            "--hours": self.hours, "--truth": self.truth, "--pairs": self.pairs,
-            "--predictor": self.predictor, "--limit-by": self.limit_by,
-            "--activity": self.activity, "--problem": self.problem,
-            "--protection": self.protection, "--term": self.term,
-        }  # fmt: skip
-        for option, value in named.items():
-            if value is not None:
+        for field in fields(self):
+            if field.name != "settings" and getattr(self, field.name) is not None:
                 raise options.usage_error(
-                    "it is for plans of offline work beside online services (cms share)", option
+                    "it is for plans of offline work beside online services (cms colocate)",
+                    f"--{field.name}",
                 )
 
     def prepared(
-        self,
-        kind: str,
-        path: Path,
-        document: Parsed,
-        others: Mapping[str, object],
-        seed: int,
+        self, kind: str, path: Path, document: Parsed, others: Mapping[str, object], seed: int
     ) -> dict[str, Any]:
         """Read what is given, and return the arguments of ``share_day``.
 
@@ -144,7 +85,7 @@ class Given:
         for option, value in others.items():
             if value:
                 raise options.usage_error(
-                    "it is for plans of instances; a plan of sharing is simulated by the minute",
+                    "it is for plans of instances; a co-location plan is simulated by the minute",
                     option,
                 )
         read = (
@@ -162,18 +103,15 @@ class Given:
 
         if self.truth is None:
             raise options.usage_error(
-                f"{path} is a plan of sharing; what happens is for --truth P.csv to say, a table "
-                "of measured pairs as for 'cms share --pairs'"
+                f"{path} is a co-location plan; what happens is for --truth P.csv to say, a table "
+                "of measured pairs as for 'cms colocate match --pairs'"
             )
-        limit_by = limit_by_option(self.limit_by, self.predictor)
+        by = limit_by(self.settings, self.predictor)
         problem, plan = self._posed(kind, path, document)
-        terms = {**self._terms(), "protection": self._is_protected()}
-        if self.hours is not None:
-            terms["hours"] = self.hours
         try:
-            played = Terms(**terms)
+            played = Terms(**self._terms())
         except CmsError as fault:
-            raise options.usage_error(str(fault), "--term") from None
+            raise options.usage_error(str(fault), "[colocation.day]") from None
         found: dict[str, Any] = {"problem": problem, "plan": plan, "seed": seed, "terms": played}
         found["truth"] = read_measured_pairs(self.truth)
         if self.predictor is not None:
@@ -181,7 +119,7 @@ class Given:
                 raise options.usage_error("it stands in the place of --pairs", "--predictor")
             found["sees"] = PredictedWeights(
                 read_predictor(self.predictor), margin=problem.margin,
-                lowest_share=problem.lowest_share, limit_by=limit_by,
+                lowest_share=problem.lowest_share, limit_by=by,
             )  # fmt: skip
         if self.pairs is not None:
             seen = read_measured_pairs(self.pairs)
@@ -206,37 +144,25 @@ class Given:
         if self.problem is None:
             raise options.usage_error(
                 f"{path} says who shares a GPU, and not what there is; --problem FILE does, which "
-                "'cms share --problem FILE' has written"
+                "'cms colocate match --problem FILE' has written"
             )
         problem = read_sharing_problem(self.problem)
         return problem, sharing_solution_from_json(document, problem).plan
 
-    def _is_protected(self) -> bool:
-        if self.protection not in (None, "on", "off"):
-            raise options.usage_error(f"{self.protection!r}: expected on or off", "--protection")
-        return self.protection != "off"
-
     def _terms(self) -> dict[str, Any]:
         from cms.fleet.simulation.sharing_loop import Terms
         from cms.values.names import nearest
-        from cms.values.numbers import exact
 
-        given = options.pairs(self.term, "--term", "job_hours=4")
-        # What has an option of its own is none of them.
-        own = ("hours", "protection")
-        known = tuple(term.name for term in fields(Terms) if term.name not in own)
+        known = tuple(term.name for term in fields(Terms))
         found: dict[str, Any] = {}
-        for key, value in given.items():
+        for key, value in self.settings.day.items():
             if key not in known:
                 raise options.usage_error(
                     f"there is no {key!r}{nearest(key, known)}; expected {', '.join(known)}",
-                    "--term",
+                    "[colocation.day]",
                 )
-            try:
-                number = exact(value, key)
-            except CmsError as fault:
-                raise options.usage_error(str(fault), "--term") from None
-            found[key] = int(number) if number.denominator == 1 else number
+            is_whole = isinstance(value, Fraction) and value.denominator == 1
+            found[key] = int(value) if is_whole else value
         return found
 
 

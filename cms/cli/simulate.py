@@ -13,7 +13,9 @@ from cms.errors import CmsError
 from cms.values.names import nearest
 
 from . import framed, options, shared_day
+from .colocate import Pairs, Predictor, Problem
 from .documents import open_document
+from .fleet_file import FleetFile, with_fleet_file
 from .progress import CountProgress
 from .searching import heard
 from .session import Exit, Session, refuse_two_readers, session_of
@@ -23,11 +25,13 @@ if TYPE_CHECKING:
     from cms.fleet.serving import Plan
     from cms.fleet.simulation import Arrivals, Event, Simulation
 
+    from .settings import Traces
+
 _File = Annotated[
     Path,
     typer.Argument(
         metavar="plan.json",
-        help="A plan file, or one of sharing (share.json); '-' is standard input.",
+        help="A plan, or a co-location plan (share.json); '-' is standard input.",
     ),
 ]
 
@@ -47,17 +51,6 @@ _Arrivals = Annotated[
         "poisson or even.  [default: poisson]",
     ),
 ]  # fmt: skip
-_Column = Annotated[
-    str | None, typer.Option("--column", metavar="NAME", help="Where a trace has its times.")
-]
-_ServiceColumn = Annotated[
-    str | None,
-    typer.Option("--service-column", metavar="NAME", help="Where a trace says whose they are."),
-]
-_AsRecorded = Annotated[
-    bool,
-    typer.Option("--as-recorded", help="Do not stretch a trace's time to each service's rate."),
-]
 _Routing = Annotated[
     str,
     typer.Option(
@@ -67,9 +60,7 @@ _Routing = Annotated[
         autocompletion=options.offering(_routings),
     ),
 ]  # fmt: skip
-_Rate = Annotated[
-    str, typer.Option("--rate", metavar="FACTOR", help="What all rates are multiplied by.")
-]
+_Scale = Annotated[str, typer.Option("--scale", metavar="X", help="What if: all rates times X.")]
 _Seconds = Annotated[
     str | None,
     typer.Option(
@@ -99,47 +90,41 @@ _OnFailure = Annotated[
     str,
     typer.Option("--on-failure", metavar="HOW", help="retry what a failure hits once, or lose it."),
 ]
-_Picture = Annotated[
-    Path | None,
-    typer.Option("--picture", metavar="FILE.svg", help="Also draw the latencies: an SVG picture."),
-]
 
 
+@with_fleet_file
 def simulate(
     context: typer.Context,
     plan: _File,
     arrivals: _Arrivals = None,
-    column: _Column = None,
-    service_column: _ServiceColumn = None,
-    as_recorded: _AsRecorded = False,
     routing: _Routing = "weighted_random",
-    rate: _Rate = "1",
+    scale: _Scale = "1",
     seconds: _Seconds = None,
     requests: _Requests = None,
     events: _Events = None,
     surge: _Surge = None,
     on_failure: _OnFailure = "retry",
-    hours: shared_day.Hours = None,
     activity: shared_day.Activity = None,
     truth: shared_day.Truth = None,
-    pairs: shared_day.Pairs = None,
-    predictor: shared_day.Predictor = None,
-    limit_by: shared_day.LimitBy = None,
-    problem: shared_day.Problem = None,
-    protection: shared_day.Protection = None,
-    term: shared_day.Term = None,
+    pairs: Pairs = None,
+    predictor: Predictor = None,
+    problem: Problem = None,
+    fleet: FleetFile = None,
     seed: options.Seed = 0,
     threads: options.Threads = None,
-    picture: _Picture = None,
+    picture: options.Picture = None,
     output: options.Output = None,
     json: options.Json = False,
     quiet: options.Quiet = False,
 ) -> int:
     """Replay a plan request by request against its limits.
 
-    Of a plan of sharing ('cms share'), a day is simulated: activities change, jobs are matched anew
-    every quarter of an hour, a monitor takes them away. Exit code 0: all limits are kept; 1: one is
-    broken, or could not be replayed, as of a service that counts on a measured load curve.
+    Of a co-location plan a day is simulated: activities change, jobs are matched anew every quarter
+    of an hour, a monitor takes them away. Columns of traces, and how the day is played, stand in
+    [traces] and [colocation.day] of fleet.toml.
+
+    Exit code 0: all limits are kept; 1: one is broken, or could not be replayed, as of a service
+    that counts on a measured load curve.
     """
     session = session_of(context)
     output = session.begin(output, json=json, quiet=quiet)
@@ -151,15 +136,13 @@ def simulate(
         from cms.fleet.simulation.run import REQUESTS
 
         day = None
-        sharing = shared_day.Given(
-            hours, truth, pairs, predictor, limit_by, activity, problem, protection, term
-        )
+        settings = session.fleet
+        sharing = shared_day.Given(truth, pairs, predictor, activity, problem, settings.colocation)
         kind, node = open_document(plan)
         if kind in shared_day.KINDS:
             others = {
-                "--arrivals": arrivals, "--column": column, "--service-column": service_column,
-                "--as-recorded": as_recorded, "--routing": routing != "weighted_random",
-                "--rate": rate != "1", "--seconds": seconds, "--requests": requests,
+                "--arrivals": arrivals, "--routing": routing != "weighted_random",
+                "--scale": scale != "1", "--seconds": seconds, "--requests": requests,
                 "--events": events, "--surge": surge, "--on-failure": on_failure != "retry",
                 "--threads": threads, "--picture": picture,
             }  # fmt: skip
@@ -172,11 +155,10 @@ def simulate(
         if replayed.solution.cost is None:
             session.warn("the plan has no schedule, so nothing can be replayed")
             return session.code_of(replayed.answer)
-        how: dict[str, Any] = {"rate": rate, "seed": seed, "cancel": session.interrupts.cancel}
+        how: dict[str, Any] = {"rate": scale, "seed": seed, "cancel": session.interrupts.cancel}
         if isinstance(replayed.serving, SharedServing):
             queues = {
-                "--column": column, "--service-column": service_column,
-                "--as-recorded": as_recorded, "--seconds": seconds, "--events": events,
+                "--seconds": seconds, "--events": events,
                 "--surge": surge, "--threads": threads,
                 "--routing": routing != "weighted_random", "--on-failure": on_failure != "retry",
             }  # fmt: skip
@@ -184,7 +166,7 @@ def simulate(
             how["requests"] = REQUESTS if requests is None else requests
         else:
             how |= {
-                "arrivals": _arrivals(arrivals, column, service_column, as_recorded, replayed),
+                "arrivals": _arrivals(arrivals, settings.traces, replayed),
                 "routing": routing, "seconds": seconds, "requests": requests,
                 "events": _events(events, surge), "on_failure": on_failure, "threads": threads,
             }  # fmt: skip
@@ -245,13 +227,7 @@ def _events(path: Path | None, surges: list[str] | None) -> tuple[Event, ...]:
     return found
 
 
-def _arrivals(
-    texts: list[str] | None,
-    column: str | None,
-    service_column: str | None,
-    as_recorded: bool,
-    plan: Plan,
-) -> Arrivals:
+def _arrivals(texts: list[str] | None, traces: Traces, plan: Plan) -> Arrivals:
     from cms.fleet.simulation import EachItsOwn, Poisson, read_trace
     from cms.fleet.simulation.events import arrivals_of
 
@@ -259,7 +235,6 @@ def _arrivals(
     own: dict[str, Arrivals] = {}
     others: Arrivals = Poisson()
     given: set[str | None] = set()
-    traces = False
     for text in texts or ():
         name, equals, value = text.partition("=")
         if equals and name not in names and not Path(text).exists():
@@ -281,7 +256,8 @@ def _arrivals(
                     "that ends in .csv, with the name of a service and '=' before it or without",
                     "--arrivals",
                 )
-            found, traces = read_trace(value, column, service_column, scaled=not as_recorded), True
+            columns = traces.time_column, traces.service_column
+            found = read_trace(value, *columns, scaled=not traces.as_recorded)
         if whose in given:
             raise options.usage_error(
                 f"arrivals of {whose or 'all services'} are there twice; give them once",
@@ -292,8 +268,4 @@ def _arrivals(
             others = found
         else:
             own[whose] = found
-    if not traces and (column is not None or service_column is not None or as_recorded):
-        raise options.usage_error(
-            "--column, --service-column and --as-recorded are for a trace: --arrivals FILE.csv"
-        )
     return EachItsOwn(own, others) if own else others

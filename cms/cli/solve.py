@@ -73,7 +73,9 @@ def solve(
         return shards.solve_folder(session, problem, how, output, cluster, journal)
     for value, name in ((cluster, "--cluster"), (journal, "--journal")):
         if value is not None:
-            raise options.usage_error("is for problem folders, as cms pack writes them", name)
+            raise options.usage_error(
+                "is for problem folders, as cms problem pack writes them", name
+            )
     session.refuse_unwritable((output, "--output"), (picture, "--picture"))
     refuse_two_readers((problem, "problem.json"), (start, "--start"))
     with session.reading():
@@ -127,6 +129,6 @@ def _read(path: Path, *, plans: bool) -> MachineProblem:
     if kind == "cms-solution":
         raise options.usage_error(
             f"{path} holds a solution; to recheck it: cms check problem.json {path}; to improve on "
-            f"it: cms solve problem.json --start {path}"
+            f"it: cms problem solve problem.json --start {path}"
         )
     return problem_from_json(document)

@@ -1,13 +1,11 @@
-"""Where ``cms share`` has its weights from: measured pairs, or a predictor."""
+"""Where ``cms colocate match`` has its weights from: measured pairs, or a predictor."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Protocol
-
-import typer
+from typing import TYPE_CHECKING, Protocol
 
 from . import options
 
@@ -25,34 +23,28 @@ if TYPE_CHECKING:
     )
     from cms.fleet.sharing.problem import WeightFunction
 
-
-LimitBy = Annotated[
-    str | None,
-    typer.Option(
-        "--limit-by", metavar="upper|expected",
-        help="With --predictor: which predicted slowdown is held against the limit.  [upper]",
-    ),
-]  # fmt: skip
+    from .settings import Colocation
 
 
-def limit_by_option(given: str | None, predictor: Path | None) -> str:
-    """Return what ``--limit-by`` says.
+def limit_by(settings: Colocation, predictor: Path | None) -> str:
+    """Return which predicted slowdown is held against the limit.
 
     Raises
     ------
     UsageError
-        If it is given without a predictor, or as something else.
+        If it is said without a predictor, or is none of them.
     """
     from cms.fleet.sharing.predictor.weights import LIMITS_BY
     from cms.values.names import nearest
 
+    given, place = settings.limit_by, "[colocation] limit_by"
     if given is None:
         return LIMITS_BY[0]
     if predictor is None:
-        raise options.usage_error("it goes with --predictor", "--limit-by")
+        raise options.usage_error("it goes with --predictor", place)
     if given not in LIMITS_BY:
         raise options.usage_error(
-            f"{given!r}{nearest(given, LIMITS_BY)}; expected {' or '.join(LIMITS_BY)}", "--limit-by"
+            f"{given!r}{nearest(given, LIMITS_BY)}; expected {' or '.join(LIMITS_BY)}", place
         )
     return given
 
@@ -85,9 +77,8 @@ class By:
 
     pairs: Path | None
     predictor: Path | None
-    lower_end: bool
-    limit_by: str | None
     profiles: Path | None
+    settings: Colocation
 
     def refuse_the_rest(self) -> None:
         """Refuse options that do not go together.
@@ -102,15 +93,11 @@ class By:
             raise options.usage_error(
                 f"{said}; expected one of them: a table of measured pairs, or a trained predictor"
             )
-        if self.predictor is None:
-            for given, option in (
-                (self.lower_end, "--lower-end"), (self.profiles is not None, "--profiles"),
-            ):  # fmt: skip
-                if given:
-                    raise options.usage_error("it goes with --predictor", option)
-        limit_by_option(self.limit_by, self.predictor)
+        if self.predictor is None and self.profiles is not None:
+            raise options.usage_error("it goes with --predictor", "--profiles")
+        limit_by(self.settings, self.predictor)
 
-    def weights(self, margin: int, lowest_share: int) -> Weights:
+    def weights(self) -> Weights:
         """Read what the weights are from.
 
         Raises
@@ -125,6 +112,7 @@ class By:
             table_weights,
         )
 
+        margin, lowest_share = self.settings.margin, self.settings.lowest_share
         if self.pairs is not None:
             measured = read_measured_pairs(self.pairs)
             table = table_weights(measured, margin=margin, lowest_share=lowest_share)
@@ -134,8 +122,8 @@ class By:
         return _Predicted(
             PredictedWeights(
                 read_predictor(self.predictor), margin=margin, lowest_share=lowest_share,
-                lower_end=self.lower_end, profiles=more,
-                limit_by=limit_by_option(self.limit_by, self.predictor),
+                lower_end=self.settings.lower_end, profiles=more,
+                limit_by=limit_by(self.settings, self.predictor),
             )
         )  # fmt: skip
 

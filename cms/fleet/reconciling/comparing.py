@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
-from ...errors import CmsError, InvalidOption
+from ...errors import InvalidOption
 from ...files.documents import number_to_json
 from ...values.names import nearest
 from ..deployment import Deployment, Mode
@@ -154,7 +154,7 @@ def roomy_fleet(scene: Scene) -> Deployment:
     for key in devices:
         each = scene.planner.cost_of({key: 1})
         if not each:
-            raise CmsError(f"the GPU {key} costs nothing; expected a cost > 0 to play a trace")
+            raise InvalidOption(f"the GPU {key} costs nothing; expected a cost > 0 to play a trace")
         number[key] = 2 * int(peak.cost / each)
     return empty_fleet(number, devices, Mode.MPS if scene.planner.shares else Mode.MIG)
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 
-from ...errors import CmsError
+from ...errors import InvalidProblem
 from ..deployment import Deployment, FleetGpu, FleetNode, Mode
 from ..deployment.transition import Durations, Impossible
 from ..hardware import Gpu
@@ -86,14 +86,14 @@ def play(
 
     Raises
     ------
-    CmsError
+    InvalidProblem
         If the first plan does not fit.
     """
     end_s = scene.count * scene.terms.every_s
     plan = policy.first(scene)
     placed = first_on(fleet, plan)
     if not isinstance(placed, Deployment):
-        raise CmsError(f"the first plan of {policy.name} does not fit: {placed}")
+        raise InvalidProblem(f"the first plan of {policy.name} does not fit: {placed}")
     stage = _Stage(placed, plan, scene, durations)
     for at_s in policy.moments(scene):
         wished = policy.then(scene, at_s, stage.running(at_s))

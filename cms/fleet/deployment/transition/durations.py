@@ -123,7 +123,13 @@ def read_durations(path: StrPath) -> Durations:
     document, *others = read_yaml_or_json(read_source(path, holds="durations"), holds="durations")
     if others:
         raise others[0].error("a second document begins here", expected="one of durations")
-    given = m.build(_DurationsPart, document)
+    durations: Durations = m.read_as(document, build_durations)
+    return durations
+
+
+def build_durations(value: Any) -> Durations:
+    """Build durations from an object of a document, part of which may be left out."""
+    given = m.read_part(_DurationsPart, value)
     return Durations(**{key: getattr(given, key) for key in given.model_fields_set})
 
 

@@ -1,68 +1,48 @@
-"""``cms verify``: whether what should be there is there."""
+"""``cms apply --check``: the drift of a fleet from what should run."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
-
-import typer
+from typing import TYPE_CHECKING
 
 from cms.errors import FileError
 
-from . import options
 from .check import fault_lines
-from .fleets import MaxAge, read_fleet, refuse_stale_now, without_places
-from .observe import Gpus, NodeName, ServiceLabel, Sources, seen
-from .session import Exit, session_of
+from .export import TARGET
+from .fleets import read_fleet, refuse_stale, without_places
+from .observe import seen
+from .session import Exit, Session
 
 if TYPE_CHECKING:
     from cms.fleet.deployment import Deployment
 
-#: The deployment in a folder of `cms export`.
-TARGET = "target.json"
-#: What a folder of `cms transition` has: its document, and the folder of its steps.
+#: What a folder of `cms apply` has: its document, and the folder of its steps.
 TRANSITION, STEPS = "transition.json", "steps"
 
-_Against = Annotated[
-    Path,
-    typer.Option(
-        "--against", metavar="TARGET",
-        help="The deployment that should be there, a folder of 'cms export' or 'cms transition', "
-        "or one of its steps: DIR/steps/07.",
-    ),
-]  # fmt: skip
 
-
-def verify(
-    context: typer.Context,
-    sources: Sources,
-    against: _Against,
-    node: NodeName = None,
-    gpu: Gpus = None,
-    service_label: ServiceLabel = None,
-    max_age: MaxAge = "15min",
-    output: options.Output = None,
-    json: options.Json = False,
-    quiet: options.Quiet = False,
+def report_drift(
+    session: Session,
+    against: Path,
+    sources: list[str],
+    node: str | None,
+    gpu: list[str] | None,
+    max_age: str,
+    output: Path | None,
 ) -> int:
-    """Report the drift of a fleet from what should run.
-
-    Exit code 0: all is there; 1: something is not, or was observed too long ago.
-    """
-    session = session_of(context)
-    output = session.begin(output, json=json, quiet=quiet)
+    """Report what runs and should not, and what does not run and should; 1 if there is any."""
     session.refuse_unwritable((output, "--output"))
     with session.reading("reading and comparing"):
         from cms.fleet.deployment import instance, verifying
         from cms.fleet.deployment.observation.numbering import renumber_gpus
 
         path, target = _meant(against)
-        observed = seen(sources, node, without_places(target), gpu, service_label, target)
+        label = session.fleet.observation.service_label
+        observed = seen(sources, node, without_places(target), gpu, label, target)
         target = renumber_gpus(target, observed.deployment)
         found = verifying.settle_guesses(renumber_gpus(observed.deployment, target), target)
         for warning in observed.warnings:
             session.warn(warning)
-        refuse_stale_now(session, found, max_age, written=True)
+        refuse_stale(session, found, max_age, written=True)
         faults = verifying.verify(found, target, observed.of_pods)
         _, _, moved = verifying.settle_pods(found, target, observed.of_pods)
     gpus = {card.name for card in target.gpus()}
@@ -75,7 +55,7 @@ def verify(
     }
     if session.json:
         session.print_json(lambda: document)
-    elif not quiet:
+    elif not session.quiet:
         if unknown:
             session.warn(
                 f"what {unknown} of the instances do was not observed; their places were compared"

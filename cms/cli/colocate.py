@@ -1,4 +1,4 @@
-"""``cms share``: offline work beside online services on one GPU, for the most value."""
+"""``cms colocate match``: offline work beside online services on one GPU, for the most value."""
 
 from __future__ import annotations
 
@@ -9,16 +9,19 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from cms.values.numbers import shown
+
 from . import options
+from .fleet_file import FleetFile, with_fleet_file
 from .searching import Search, heard, option_values
 from .session import Exit, refuse_two_readers, session_of
-from .weights import By, LimitBy, Weights
+from .weights import By, Weights
 
 if TYPE_CHECKING:
-    from fractions import Fraction
-
     from cms.fleet.report.page import Page
     from cms.fleet.sharing import NamedGpus, OfflineClass, SharingProblem, SharingSolution
+
+    from .settings import Colocation
 
 _Online = Annotated[
     Path, typer.Option("--online", metavar="O.csv", help="GPUs with their online services.")
@@ -26,23 +29,17 @@ _Online = Annotated[
 _Offline = Annotated[
     Path, typer.Option("--offline", metavar="F.csv", help="The workloads that want a share.")
 ]
-_Pairs = Annotated[
+Pairs = Annotated[
     Path | None,
     typer.Option("--pairs", metavar="P.csv", help="What was measured of models in pairs."),
 ]
-_Predictor = Annotated[
+Predictor = Annotated[
     Path | None,
     typer.Option(
         "--predictor", metavar="MODEL.json",
-        help="In place of --pairs: what 'cms predictor train' learnt of them.",
+        help="In place of --pairs: what 'cms colocate train' learnt of them.",
     ),
 ]  # fmt: skip
-_LowerEnd = Annotated[
-    bool,
-    typer.Option(
-        "--lower-end", help="With --predictor: count the lower ends of predicted throughputs."
-    ),
-]
 _Profiles = Annotated[
     Path | None,
     typer.Option(
@@ -50,34 +47,13 @@ _Profiles = Annotated[
         help="With --predictor: what is known of models that it was not trained on.",
     ),
 ]  # fmt: skip
-_Margin = Annotated[
-    int,
-    typer.Option("--margin", metavar="PERCENT", min=0, max=100, help="Kept free on every GPU."),
-]
-_Lowest = Annotated[
-    int,
+Problem = Annotated[
+    Path | None,
     typer.Option(
-        "--lowest-share", metavar="PERCENT", min=0, max=100, help="Smaller shares are not given."
-    ),
-]
-_Limit = Annotated[
-    str | None,
-    typer.Option(
-        "--slowdown-limit", metavar="FACTOR", help="Of GPUs whose rows in O.csv have none."
-    ),
-]
-_WaitingScale = Annotated[
-    str | None,
-    typer.Option(
-        "--waiting-scale", metavar="SECONDS",
-        help="A workload that has waited so long (waiting_s in F.csv) counts twice, and so on in "
-        "quarters.  [default: waiting counts for nothing]",
+        "--problem", metavar="FILE",
+        help="The problem that share.json is a plan of: 'colocate match' writes it.",
     ),
 ]  # fmt: skip
-_Problem = Annotated[
-    Path | None,
-    typer.Option("--problem", metavar="FILE", help="Also write the problem, for 'cms check'."),
-]
 _Assign = Annotated[
     Path | None,
     typer.Option(
@@ -89,33 +65,30 @@ _Assign = Annotated[
 _MOST_PAIRS = 100_000
 
 
-def share(
+@with_fleet_file
+def match(
     context: typer.Context,
     online: _Online,
     offline: _Offline,
-    pairs: _Pairs = None,
-    predictor: _Predictor = None,
-    lower_end: _LowerEnd = False,
-    limit_by: LimitBy = None,
+    pairs: Pairs = None,
+    predictor: Predictor = None,
     profiles: _Profiles = None,
-    margin: _Margin = 10,
-    lowest_share: _Lowest = 5,
-    slowdown_limit: _Limit = None,
-    waiting_scale: _WaitingScale = None,
+    fleet: FleetFile = None,
     method: options.Method = "muxflow",
     option: options.MethodOptions = None,
     time_limit: options.TimeLimit = "60",
     seed: options.Seed = 0,
     assign: _Assign = None,
     picture: options.Picture = None,
-    problem: _Problem = None,
+    problem: Problem = None,
     output: options.Output = None,
     json: options.Json = False,
     quiet: options.Quiet = False,
 ) -> int:
     """Match offline workloads to GPUs of online services.
 
-    A proof says how much more any matching can be worth.
+    A proof says how much more any matching can be worth. What is kept free, and limits of
+    slowdowns, stand in [colocation] of fleet.toml.
     """
     session = session_of(context)
     output = session.begin(output, json=json, quiet=quiet)
@@ -128,11 +101,11 @@ def share(
         (output, "--output"), (problem, "--problem"), (assign, "--assign"), (picture, "--picture")
     )
     refuse_two_readers(*read)
-    by = By(pairs, predictor, lower_end, limit_by, profiles)
+    by = By(pairs, predictor, profiles, session.fleet.colocation)
     by.refuse_the_rest()
     with session.reading():
-        weights = by.weights(margin, lowest_share)
-        asked = _read(online, offline, weights, margin, lowest_share, slowdown_limit, waiting_scale)
+        weights = by.weights()
+        asked = _read(online, offline, weights, session.fleet.colocation)
         posed = asked.problem()
     arguments: dict[str, Any] = {
         "method": how.method, "options": option_values(how), "time_limit": how.time_limit,
@@ -189,34 +162,18 @@ class _Asked:
         )  # fmt: skip
 
 
-def _read(
-    online: Path, offline: Path, weights: Weights, margin: int, lowest_share: int,
-    limit: str | None, waiting_scale: str | None,
-) -> _Asked:  # fmt: skip
+def _read(online: Path, offline: Path, weights: Weights, settings: Colocation) -> _Asked:
     from cms.fleet.sharing import read_named_gpus, read_offline
 
-    factor = _number(limit, "the slowdown limit", "--slowdown-limit")
+    factor = settings.slowdown_limit
     if factor is not None and factor < 1:
-        said = f"it is {limit}; expected a factor >= 1, such as 1.2"
-        raise options.usage_error(said, "--slowdown-limit")
-    scale = _number(waiting_scale, "the scale of waiting", "--waiting-scale")
-    if scale == 0:
-        said = f"it is {waiting_scale}; expected seconds > 0, such as 3600"
-        raise options.usage_error(said, "--waiting-scale")
+        said = f"it is {shown(factor)}; expected a factor >= 1, such as 1.2"
+        raise options.usage_error(said, "[colocation] slowdown_limit")
     return _Asked(
-        read_named_gpus(online, slowdown_limit=factor), read_offline(offline, waiting_scale=scale),
-        weights, margin, lowest_share,
+        read_named_gpus(online, slowdown_limit=factor),
+        read_offline(offline, waiting_scale=settings.waiting_scale),
+        weights, settings.margin, settings.lowest_share,
     )  # fmt: skip
-
-
-def _number(given: str | None, what: str, option: str) -> Fraction | None:
-    from cms.errors import CmsError
-    from cms.values.numbers import exact
-
-    try:
-        return None if given is None else exact(given, what)
-    except CmsError as fault:
-        raise options.usage_error(str(fault), option) from None
 
 
 def _bucketing(asked: _Asked, solution: SharingSolution, arguments: dict[str, Any]) -> str:

@@ -1,4 +1,4 @@
-"""``cms explore``: the plan in a browser, with sliders."""
+"""``cms show --live``: the plan in a browser, with sliders."""
 
 from __future__ import annotations
 
@@ -10,55 +10,47 @@ from typing import Annotated, NoReturn
 
 import typer
 
-from . import options
-from .catalogue import find_gpu, gpu_keys
+from .catalogue import find_gpu
 from .options import usage_error
-from .plan import Points, Published, Services
 from .published import load_published
-from .session import session_of
 
-_Gpus = Annotated[
-    list[str] | None,
+Live = Annotated[
+    bool,
     typer.Option(
-        "--gpu", "-g", metavar="KEY",
-        help="A GPU to begin with; may be repeated.  [default: the one with most points]",
-        autocompletion=options.offering(gpu_keys),
+        "--live", help="Change rates, limits and GPUs in a browser; until Ctrl-C, on this machine."
     ),
-]  # fmt: skip
-_Port = Annotated[
+]
+Port = Annotated[
     int | None,
-    typer.Option("--port", min=1, max=65535, metavar="N", help="[default: a free one]"),
+    typer.Option(
+        "--port", min=1, max=65535, metavar="N", help="With --live.  [default: a free one]"
+    ),
 ]
-_Browser = Annotated[
-    bool, typer.Option("--browser/--no-browser", help="Open it in a browser, or say where it is.")
+Browser = Annotated[
+    bool, typer.Option("--browser/--no-browser", help="With --live: open it, or say where it is.")
 ]
-_Notebook = Annotated[
+Notebook = Annotated[
     Path | None,
     typer.Option(
         "--notebook", metavar="COPY.py",
-        help="Open it as a notebook instead: a copy of your own, written if it is not there.",
+        help="With --live: a notebook instead, a copy of your own.",
     ),
 ]  # fmt: skip
 
 
-def explore(
-    context: typer.Context,
-    services: Services = None,
-    operating_points: Points = None,
-    published: Published = None,
-    gpu: _Gpus = None,
-    port: _Port = None,
-    browser: _Browser = True,
-    notebook: _Notebook = None,
+def open_app(
+    services: Path | None,
+    operating_points: Path | None,
+    published: str | None,
+    gpu: list[str] | None,
+    port: int | None,
+    notebook: Path | None,
+    *,
+    browser: bool,
 ) -> NoReturn:
-    """Change rates, limits and GPUs in a browser and plan anew.
-
-    Give the two CSV files, or --published NAME (default S5). It runs on this machine alone, for
-    whoever has the address with its token, until Ctrl-C.
-    """
-    session_of(context).begin(None, json=False, quiet=False)
+    """Become the app: for whoever has the address with its token, until Ctrl-C."""
     if importlib.util.find_spec("marimo") is None:
-        raise usage_error("explore needs marimo, an extra: pip install '.[explore]'")
+        raise usage_error("--live needs marimo, an extra: pip install '.[explore]'")
     from cms.fleet import Scenario
     from cms.fleet import explore as room
 

@@ -1,4 +1,4 @@
-"""``cms capacity``: load curves of operating points, by simulation, once."""
+"""``cms calibrate``: load curves of operating points, by simulation, once."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from . import options
+from .fleet_file import FleetFile, with_fleet_file
 from .progress import CountProgress
 from .searching import heard
 from .session import Exit, session_of
@@ -20,12 +21,6 @@ _Output = Annotated[
     Path | None,
     typer.Option("--output", "-o", metavar="C.csv", help="Write the table there, not to stdout."),
 ]
-_Processes = Annotated[
-    int | None,
-    typer.Option(
-        "--processes", metavar="N", min=1, help="Only points with at most N processes."
-    ),
-]  # fmt: skip
 _LateShare = Annotated[
     str, typer.Option("--late-share", metavar="SHARE", help="How many requests may be later.")
 ]
@@ -41,10 +36,11 @@ _Requests = Annotated[
 ]
 
 
-def capacity(
+@with_fleet_file
+def calibrate(
     context: typer.Context,
     points: _Points,
-    processes: _Processes = None,
+    fleet: FleetFile = None,
     late_share: _LateShare = "1%",
     requests: _Requests = 1_000_000,
     seed: options.Seed = 0,
@@ -54,9 +50,7 @@ def capacity(
 ) -> int:
     """Simulate operating points for 'cms plan --load-curves'.
 
-    Each is run at up to 31 rates.
-
-    A latency in the table is the upper end of a 99 % interval.
+    Each is run at up to 31 rates. A latency in the table is the upper end of a 99 % interval.
     """
     session = session_of(context)
     session.begin(None, json=json, quiet=quiet)
@@ -69,7 +63,8 @@ def capacity(
         from cms.fleet.simulation.load_curves import load_curves, run_lengths
 
         measured = read_operating_points(points)
-        chosen = [each for each in measured if processes is None or each.processes <= processes]
+        most = session.fleet.plan.max_processes
+        chosen = [each for each in measured if most is None or each.processes <= most]
     progress = CountProgress(None if quiet else sys.stderr)
     each = sum(run_lengths(requests))
     try:

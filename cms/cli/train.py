@@ -1,4 +1,4 @@
-"""``cms predictor train``: from measured pairs to a predictor of pairs that were not measured."""
+"""``cms colocate train``: from measured pairs to a predictor of pairs that were not measured."""
 
 from __future__ import annotations
 
@@ -65,10 +65,6 @@ _WrittenProfiles = Annotated[
 ]  # fmt: skip
 
 
-def predictor() -> None:
-    """Train predictors of how workloads slow each other."""
-
-
 def train(
     context: typer.Context,
     pairs: _Pairs,
@@ -81,7 +77,7 @@ def train(
     json: options.Json = False,
     quiet: options.Quiet = False,
 ) -> int:
-    """Train a predictor for 'cms share --predictor'.
+    """Train a predictor of how workloads slow each other.
 
     It says how well the predictor does on pairs that it never saw.
 

@@ -1,9 +1,9 @@
-"""``cms report``: a file as a page that a browser shows, all of it in one file."""
+"""``cms show``: any document in the terminal, as a page, or as an app; two as their difference."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -11,9 +11,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from . import options
-from .check import fault_lines
+from .check import say_what_does_not_hold
+from .difference import show_difference
 from .documents import open_document
+from .fleet_file import FleetFile, with_fleet_file
+from .fleets import MaxAge
+from .live import Browser, Live, Notebook, Port, open_app
 from .options import usage_error
+from .pages import write_page
+from .plan import Gpus, Points, Published, Services
 from .progress import CountProgress
 from .rechecking import (
     recheck_deployment,
@@ -24,7 +30,6 @@ from .rechecking import (
 )
 from .searching import heard
 from .session import Exit, Session, refuse_two_readers, session_of
-from .transition import DurationsFile
 
 if TYPE_CHECKING:
     from cms.files import Parsed
@@ -33,92 +38,115 @@ if TYPE_CHECKING:
     from cms.schedule.faults import Violation
 
 _File = Annotated[
-    Path,
+    Path | None,
     typer.Argument(
         metavar="FILE",
         help="A plan, deployment, transition or simulation, a day of shared GPUs, a problem of "
-        "sharing, or rows of 'python -m bench' (.jsonl); '-' is standard input.",
+        "co-location, or rows of 'python -m bench' (.jsonl); '-' is standard input.",
     ),
 ]
-_Solution = Annotated[
-    Path | None, typer.Argument(metavar="[SOLUTION]", help="Of a problem of sharing, its solution.")
+_Second = Annotated[
+    Path | None,
+    typer.Argument(
+        metavar="[SECOND]",
+        help="Of a deployment, the one it is to become; of a co-location problem, its solution.",
+    ),
 ]
 _Html = Annotated[
-    Path, typer.Option("--output", "-o", metavar="PAGE.html", help="The page; '-' prints it.")
+    Path | None,
+    typer.Option("--output", "-o", metavar="PAGE.html", help="Write it as a page; '-' prints it."),
 ]
 _Title = Annotated[
     str | None, typer.Option("--title", metavar="TEXT", help="[default: the file's name]")
 ]
 _Curve = Annotated[
-    bool,
+    bool | None,
     typer.Option(
-        "--curve/--no-curve", help="Plan again at multiples of all rates, 0.5 to 4, and draw that."
+        "--curve/--no-curve",
+        help="Plan again at multiples of all rates, 0.5 to 4, within --time-limit in all.  "
+        "[default: on a page]",
     ),
 ]
-_TimeLimit = Annotated[
-    str,
-    typer.Option(
-        "--time-limit", metavar="SECONDS",
-        help="For planning again at all multiples together; 'none' for no limit.",
-    ),
-]  # fmt: skip
+_ExitCode = Annotated[
+    bool,
+    typer.Option("--exit-code", help="Of two deployments: exit with 1 unless they are the same."),
+]
 _ROWS = ".jsonl"
 _WITHOUT_A_PAGE = (
     "cms-problem", "cms-solution", "cms-sharing-solution", "cms-predictor",
 )  # fmt: skip
 
 
-def report(
+@with_fleet_file
+def show(
     context: typer.Context,
-    file: _File,
-    output: _Html,
-    solution: _Solution = None,
+    file: _File = None,
+    second: _Second = None,
+    output: _Html = None,
     title: _Title = None,
-    curve: _Curve = True,
-    time_limit: _TimeLimit = "60",
-    durations: DurationsFile = None,
+    curve: _Curve = None,
+    exit_code: _ExitCode = False,
+    live: Live = False,
+    services: Services = None,
+    operating_points: Points = None,
+    published: Published = None,
+    gpu: Gpus = None,
+    port: Port = None,
+    browser: Browser = True,
+    notebook: Notebook = None,
+    fleet: FleetFile = None,
+    max_age: MaxAge = "15min",
+    time_limit: options.TimeLimit = "60",
     seed: options.Seed = 0,
     threads: options.Threads = None,
+    picture: options.Picture = None,
     json: options.Json = False,
     quiet: options.Quiet = False,
 ) -> int:
-    """Recheck a file and write it as one HTML page.
+    """Show any document in the terminal or as one HTML page, rechecked.
 
-    The page fetches nothing.
-
-    Plans, and deployments with one, are planned again at multiples of all rates, each point proved.
+    Of two deployments it shows what one has to change to become the other. The page fetches
+    nothing. With --live the plan is shown in a browser with sliders for rates, limits and GPUs.
     """
     session = session_of(context)
-    to_pipe = str(output) == "-"
-    if to_pipe and json:
+    if live:
+        session.begin(None, quiet=quiet)
+        open_app(services, operating_points, published, gpu, port, notebook, browser=browser)
+    if file is None:
+        raise usage_error("give a file, or --live to plan in a browser", "FILE")
+    if str(output or "") == "-" and json:
         raise usage_error("'-' prints the page, and --json something else; name a file", "--output")
     session.begin(output, json=json, quiet=quiet)
     session.json = json  # a page goes into a pipe as it is
-    session.refuse_unwritable((output, "--output"))
-    refuse_two_readers((file, "FILE"), (solution, "SOLUTION"), (durations, "--durations"))
+    session.refuse_unwritable((output, "--output"), (picture, "--picture"))
+    refuse_two_readers((file, "FILE"), (second, "SECOND"))
+    drawn = output is not None if curve is None else curve
     asked = _Asked(
-        title or ("report" if str(file) == "-" else file.name), file, solution, durations,
-        options.time_limit(time_limit) if curve else 0.0, seed, threads,
+        title or ("report" if str(file) == "-" else file.name), file, second,
+        options.time_limit(time_limit) if drawn else 0.0, seed, threads,
     )  # fmt: skip
+    code = Exit.ANSWER
+    points: Sequence[RatePoint] | str = ()
     with session.reading():
         if file.suffix == _ROWS:
             kind, found, faults = _ROWS, *_rows(asked)
         else:
             kind, document = open_document(file)
+            if kind == "cms-deployment" and second is not None:
+                return show_difference(
+                    session, document, second, max_age, (output, picture), exit_code=exit_code
+                )
             found, faults = _rechecked(kind, document, asked)
     if faults:
-        said = {
-            "valid": False,
-            "faults": [{**fault._asdict(), "text": str(fault)} for fault in faults],
-        }
-        if session.json:
-            session.print_json(lambda: said)
-        elif not quiet:
-            session.print_text(fault_lines("not valid", faults))
-        return Exit.FAILED
-    points = _points(session, found, asked)
-    made = found if kind == _ROWS else _page(kind, found, asked, points)
-    return _write(session, kind, made, points, output)
+        return say_what_does_not_hold(session, faults)
+    if kind != _ROWS:
+        points = _points(session, found, asked)
+        found = _page(session, kind, found, asked, points)
+    session.quiet = quiet or str(output) == "-"
+    session.show(lambda: _said(kind, points), lambda: found, None, picture)
+    if output is not None:
+        write_page(found, output)
+    return Exit.INTERRUPTED if session.interrupts.pressed else code
 
 
 def _rows(asked: _Asked) -> tuple[Page, list[Violation]]:
@@ -138,7 +166,6 @@ class _Asked:
     title: str
     file: Path
     solution: Path | None
-    durations: Path | None
     seconds: float | None
     seed: int
     threads: int | None
@@ -157,15 +184,15 @@ def _rechecked(kind: str, document: Parsed, asked: _Asked) -> tuple[Any, list[Vi
         if asked.solution is None:
             raise usage_error(
                 f"{asked.file} holds a problem of sharing alone; give its solution, too: "
-                "cms report problem.json share.json -o page.html"
+                "cms show problem.json share.json -o page.html"
             )
 
         posed, answer, faults = recheck_sharing(document, parse_document(asked.solution))
         return (posed, answer), faults
     if asked.solution is not None:
         raise usage_error(
-            f"{asked.solution} is for a problem of sharing, and {asked.file} holds none; leave it "
-            "out"
+            f"{asked.solution} is for a deployment or a problem of sharing, and {asked.file} holds "
+            "none; leave it out"
         )
     if kind == "cms-deployment":
         return recheck_deployment(document)
@@ -214,7 +241,9 @@ def _points(session: Session, found: object, asked: _Asked) -> Sequence[RatePoin
         progress.end()
 
 
-def _page(kind: str, found: Any, asked: _Asked, points: Sequence[RatePoint] | str) -> Page:
+def _page(
+    session: Session, kind: str, found: Any, asked: _Asked, points: Sequence[RatePoint] | str
+) -> Page:
     source = asked.sources[0]
     if kind == "cms-plan":
         from cms.fleet.report.plans import plan_page
@@ -225,10 +254,9 @@ def _page(kind: str, found: Any, asked: _Asked, points: Sequence[RatePoint] | st
 
         return deployment_page(found, asked.title, source, points)
     if kind == "cms-transition":
-        from cms.fleet.deployment.transition import read_durations
         from cms.fleet.report.transitions import transition_page
 
-        own = None if asked.durations is None else read_durations(asked.durations)
+        own = session.fleet.transition.durations
         return transition_page(found, asked.title, source, durations=own)
     if kind == "cms-simulation":
         from cms.fleet.report.simulations import simulation_page
@@ -244,19 +272,11 @@ def _page(kind: str, found: Any, asked: _Asked, points: Sequence[RatePoint] | st
     return sharing_page(posed, answer, asked.title, asked.sources)
 
 
-def _write(
-    session: Session, kind: str, page: Page, points: Sequence[RatePoint] | str, output: Path
-) -> int:
+def _said(kind: str, points: Sequence[RatePoint] | str) -> dict[str, Any]:
     from cms.files import number_to_json
-    from cms.files.source import write_bytes
-    from cms.fleet.report.web import html
 
-    text = html(page).encode("utf-8")
-    write_bytes(text, output)
-    said: Mapping[str, Any] = {
-        "page": str(output),
+    return {
         "of": kind,
-        "bytes": len(text),
         "curve": [
             {
                 "rate": number_to_json(each.rate),
@@ -268,8 +288,3 @@ def _write(
             if not isinstance(each, str)
         ],
     }
-    if session.json:
-        session.print_json(lambda: said)
-    elif not session.quiet and str(output) != "-":
-        session.print_text(f"{output}: {len(text):,} bytes, rechecked before they were drawn\n")
-    return Exit.INTERRUPTED if session.interrupts.pressed else Exit.ANSWER

@@ -1,4 +1,4 @@
-"""``cms reconcile``: whether to go on with what runs or to change now, for the rates ahead."""
+"""``cms replan``: whether to go on with what runs or to change now, for the rates ahead."""
 
 from __future__ import annotations
 
@@ -8,15 +8,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from cms.errors import CmsError, InvalidProblem
+from cms.errors import InvalidProblem
 
-from . import options, sharing
-from .catalogue import gpu_keys
-from .fleets import Force, MaxAge, read_fleet, refuse_stale_now
-from .rates import Asked, folder_files, gpu_hours, refuse_stale_rates, seconds
+from . import options
+from .apply import MaxParallel, Tool
+from .fleet_file import FleetFile, with_fleet_file
+from .fleets import Current, Force, MaxAge, read_current
+from .plan import Costs, Gpus, Points, RateMargin, Rule, Services
+from .rates import Asked, folder_files, refuse_stale_rates
 from .searching import heard
 from .session import Exit, Session, refuse_two_readers, report_error, session_of
-from .transition import DurationsFile, MaxParallel
+from .sharing import Shared, time_sharing
 
 if TYPE_CHECKING:
     from cms.fleet.deployment import Deployment
@@ -31,23 +33,11 @@ def _forecasts() -> Iterable[str]:
     return FORECASTS
 
 
-def _rules() -> Iterable[str]:
-    from cms.fleet.serving import RULES
-
-    return RULES
-
-
-_Now = Annotated[
-    Path | None,
-    typer.Argument(
-        metavar="NOW", help="What runs (cms observe); '-' is standard input. Not with --trace."
-    ),
-]
 _Rates = Annotated[
     Path | None,
     typer.Option(
         "--rates", metavar="rates.csv",
-        help="Observed rates, now's the last: columns time, service, rate_rps; or the JSON of a "
+        help="Observed rates up to now: columns time, service, rate_rps; or the JSON of a "
         "Prometheus range query.",
     ),
 ]  # fmt: skip
@@ -55,52 +45,9 @@ _Trace = Annotated[
     Path | None,
     typer.Option(
         "--trace", metavar="TRACE.csv",
-        help="Instead of NOW and --rates: play policies on the end of these rates, and compare.",
+        help="Instead of --current and --rates: play policies on the end of these rates.",
     ),
 ]  # fmt: skip
-_Services = Annotated[
-    Path | None,
-    typer.Option(
-        "--services", "-s", metavar="S.csv", help="As for cms plan; its rates count for nothing."
-    ),
-]
-_Points = Annotated[
-    Path | None,
-    typer.Option("--operating-points", "-p", metavar="P.csv", help="As for cms plan."),
-]
-_Gpus = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--gpu", "-g", metavar="KEY",
-        help="What may be planned with; may be repeated.  [default: what NOW has and points were "
-        "measured on; of a trace, what all points were measured on]",
-        autocompletion=options.offering(gpu_keys),
-    ),
-]  # fmt: skip
-_Rule = Annotated[
-    str | None,
-    typer.Option(
-        "--rule", metavar="NAME",
-        help="What an instance counts for; see cms plan.  [default: capacity; with --sharing, "
-        "round_robin]",
-        autocompletion=options.offering(_rules),
-    ),
-]  # fmt: skip
-_Costs = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--cost", metavar="KEY=C", help="What one GPU costs (default 1); may be repeated."
-    ),
-]
-_Actuator = Annotated[
-    str, typer.Option("--actuator", metavar="TOOL", help="What cuts the GPUs: nvidia-smi.")
-]
-_Label = Annotated[
-    str,
-    typer.Option(
-        "--service-label", metavar="LABEL", help="Of a Prometheus series, what names its service."
-    ),
-]
 _Forecast = Annotated[
     str,
     typer.Option(
@@ -110,52 +57,14 @@ _Forecast = Annotated[
         autocompletion=options.offering(_forecasts),
     ),
 ]  # fmt: skip
-_Horizon = Annotated[
-    str, typer.Option("--horizon", metavar="TIME", help="How far to look ahead: 4h.")
-]
 _Every = Annotated[
     str,
     typer.Option("--every", metavar="TIME", help="From one moment to change plans to the next."),
-]
-_Lead = Annotated[
-    str,
-    typer.Option(
-        "--lead", metavar="TIME", help="What a change may take: plans have room for so much longer."
-    ),
-]
-_Margin = Annotated[
-    str, typer.Option("--margin", metavar="SHARE", help="Plan for rates that are so much higher.")
-]
-_ReplanCost = Annotated[
-    str, typer.Option("--replan-cost", metavar="HOURS", help="GPU hours that a change is worth.")
-]
-_RestartCost = Annotated[
-    str,
-    typer.Option("--restart-cost", metavar="HOURS", help="GPU hours that a start is worth."),
-]
-_Hysteresis = Annotated[
-    str,
-    typer.Option(
-        "--hysteresis", metavar="SHARE", help="Going on may cost so much more than changing."
-    ),
 ]
 _Play = Annotated[
     str,
     typer.Option(
         "--play", metavar="TIME", help="How much of a trace's end is played; before is history."
-    ),
-]
-_TimeLimit = Annotated[
-    str,
-    typer.Option(
-        "--time-limit", metavar="SECONDS", help="Of each plan, and of the way; 'none' for no limit."
-    ),
-]
-_Regrouped = Annotated[
-    bool,
-    typer.Option(
-        "--regrouped",
-        help="Change to the plan as it was made, not to the one on as few GPUs that keeps most.",
     ),
 ]
 _Folder = Annotated[
@@ -168,36 +77,26 @@ _Folder = Annotated[
 ]  # fmt: skip
 
 
-def reconcile(
+@with_fleet_file
+def replan(
     context: typer.Context,
-    now: _Now = None,
+    services: Services = None,
+    operating_points: Points = None,
+    current: Current = None,
     rates: _Rates = None,
     trace: _Trace = None,
-    services: _Services = None,
-    operating_points: _Points = None,
-    gpu: _Gpus = None,
-    rule: _Rule = None,
-    cost: _Costs = None,
-    service_label: _Label = "service",
+    fleet: FleetFile = None,
+    gpu: Gpus = None,
+    cost: Costs = None,
+    rule: Rule = None,
+    rate_margin: RateMargin = "5%",
+    shared: Shared = False,
     forecast: _Forecast = "daily",
-    horizon: _Horizon = "4h",
     every: _Every = "1h",
-    lead: _Lead = "30min",
-    margin: _Margin = "5%",
-    replan_cost: _ReplanCost = "4",
-    restart_cost: _RestartCost = "0.05",
-    hysteresis: _Hysteresis = "2%",
     play: _Play = "24h",
-    regrouped: _Regrouped = False,
-    shared: sharing.Kind = None,
-    max_services: sharing.MaxServices = None,
-    splits: sharing.Splits = None,
-    headroom: sharing.Headroom = None,
-    batching_overheads: sharing.Overheads = None,
-    actuator: _Actuator = "nvidia-smi",
-    durations: DurationsFile = None,
+    tool: Tool = "nvidia-smi",
     max_parallel: MaxParallel = None,
-    time_limit: _TimeLimit = "60",
+    time_limit: options.TimeLimit = "60",
     max_age: MaxAge = "15min",
     output: _Folder = None,
     force: Force = False,
@@ -206,7 +105,9 @@ def reconcile(
 ) -> int:
     """Decide to keep what runs or to change, for rates ahead.
 
-    Nothing is remembered from one call to the next: run it as often as you like.
+    Nothing is remembered from one call to the next: run it as often as you like. What a change
+    costs, and how far to look ahead, stands in [replan] of fleet.toml.
+
     Exit code 3: no plan is for the rates ahead, or no transition leads to it; 4: none was found.
     """
     session = session_of(context)
@@ -218,74 +119,71 @@ def reconcile(
 
         refuse_folder(output, force=force)
     refuse_two_readers(
-        (now, "NOW"), (rates, "--rates"), (trace, "--trace"), (services, "--services"),
-        (operating_points, "--operating-points"), (durations, "--durations"),
-        (batching_overheads, "--batching-overheads"),
+        (current, "--current"), (rates, "--rates"), (trace, "--trace"), (services, "--services"),
+        (operating_points, "--operating-points"),
     )  # fmt: skip
-    how = sharing.Sharing(shared, max_services, splits, headroom, batching_overheads)
-    how.refuse_the_rest(None, None)
-    if shared is not None and (trace is None or regrouped):
+    settings = session.fleet.replan
+    if shared and (trace is None or settings.regrouped):
         raise options.usage_error(
-            "it goes with --trace TRACE.csv alone, and not with --regrouped: no tool is written "
+            "it goes with --trace TRACE.csv alone, and not with regrouped: no tool is written "
             "for that prepares shares of GPUs, and every change is to the plan as it was made",
-            "--sharing",
+            "--time-sharing",
         )
     if services is None or operating_points is None:
         raise options.usage_error("give --services S.csv and --operating-points P.csv")
-    if (trace is None) == (now is None) or (rates is None) != (now is None):
+    if (trace is None) == (current is None) or (rates is None) != (current is None):
         raise options.usage_error(
-            "give what runs and its rates (cms reconcile now.json --rates rates.csv), or --trace "
+            "give what runs and its rates (--current now.json --rates rates.csv), or --trace "
             "TRACE.csv alone"
         )
-    if actuator != "nvidia-smi":
+    if tool != "nvidia-smi":
         from cms.fleet.deployment.transition.folder import actuator_of
 
-        actuator_of(actuator)
+        actuator_of(tool)
         raise options.usage_error(
-            f"{actuator!r}: a tick is planned instance by instance; expected nvidia-smi, or cms "
-            "transition to the plan of the hour",
-            "--actuator",
+            f"{tool!r}: a change is planned instance by instance; expected nvidia-smi, or 'cms "
+            "apply' to the plan of the hour",
+            "--tool",
         )
     with session.reading():
-        from cms.fleet.deployment.transition import read_durations
         from cms.fleet.reconciling import Terms, forecast_of, read_rates
 
         terms = Terms(
-            seconds(every, "--every"), seconds(lead, "--lead"), seconds(horizon, "--horizon"),
-            gpu_hours(replan_cost, "--replan-cost"),
-            gpu_hours(restart_cost, "--restart-cost"),
-            options.share(hysteresis, "--hysteresis"), regrouped,
+            options.seconds(every, "--every"), options.seconds(settings.lead, "lead"),
+            options.seconds(settings.horizon, "horizon"),
+            options.gpu_hours(settings.replan_cost, "replan_cost"),
+            options.gpu_hours(settings.restart_cost, "restart_cost"),
+            options.share(settings.hysteresis, "hysteresis"), settings.regrouped,
         )  # fmt: skip
         asked = Asked(
-            services, operating_points, gpu, rule, how, options.costs(cost),
-            options.share(margin, "--margin"), options.time_limit(time_limit), terms,
-            forecast_of(forecast), None if durations is None else read_durations(durations),
-            max_parallel, actuator,
+            services, operating_points, gpu, rule, time_sharing(session, rule) if shared else None,
+            options.costs(cost), options.share(rate_margin, "--rate-margin"),
+            options.time_limit(time_limit), terms, forecast_of(forecast),
+            session.fleet.transition.durations, max_parallel, tool,
         )  # fmt: skip
         path = trace or rates
         assert path is not None
-        known = read_rates(path, service_label)
+        known = read_rates(path, session.fleet.observation.service_label or "service")
         for warning in known.warnings:
             session.warn(f"{path}: {warning}")
         for gap in known.gaps:
             session.warn(f"{path}: {gap.said(known.is_clock)}")
-    if now is None:
+    if current is None:
         return _answered(session, lambda: _compare(session, known, asked, play, output))
     with session.reading():
-        today = read_fleet(now)
-        refuse_stale_now(session, today, max_age)
+        today = read_current(session, current, max_age)
         if output is not None:
             from cms.fleet.deployment.export import ExportOptions
             from cms.fleet.deployment.transition.folder import actuator_of
 
-            actuator_of(actuator).refuse(today, ExportOptions())
+            actuator_of(tool).refuse(today, ExportOptions())
         refuse_stale_rates(path, known, max_age)
         planner = asked.planner(session, known, today)
     return _answered(session, lambda: _tick(session, today, known, planner, asked, (output, force)))
 
 
 def _answered(session: Session, call: Any) -> int:
-    """Call, and give what is nobody's fault its exit code."""
+    """Call, and give what is proved impossible its exit code."""
     from cms.fleet.reconciling import NoPath
 
     try:
@@ -293,11 +191,6 @@ def _answered(session: Session, call: Any) -> int:
     except NoPath as fault:
         report_error(fault, Exit.INFEASIBLE, as_json=session.json)
         return Exit.INFEASIBLE
-    except CmsError as fault:
-        if type(fault) is not CmsError or session.interrupts.pressed:
-            raise
-        report_error(fault, Exit.NO_SCHEDULE, as_json=session.json)  # time was up
-        return Exit.NO_SCHEDULE
     return Exit.INTERRUPTED if session.interrupts.pressed else code
 
 
@@ -360,7 +253,7 @@ def _compare(session: Session, trace: Rates, asked: Asked, play: str, output: Pa
 
     with session.reading():
         planner = asked.planner(session, trace, None)
-        played = seconds(play, "--play")
+        played = options.seconds(play, "--play")
         first = trace.count - 1 - int(played / trace.step_s)
         if first < 0:
             raise InvalidProblem(

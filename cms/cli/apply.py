@@ -1,0 +1,314 @@
+"""``cms apply``: from what runs to what is wanted, step by step and above all floors."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from cms.errors import FileError
+
+from . import options
+from .documents import open_document
+from .drift import report_drift
+from .export import export_options
+from .fleet_file import FleetFile, with_fleet_file
+from .fleets import Current, Force, MaxAge, read_fleet, refuse_stale
+from .observe import Gpus, NodeName
+from .searching import heard
+from .session import Exit, Session, refuse_two_readers, session_of
+
+if TYPE_CHECKING:
+    from cms.fleet.deployment import Deployment, Wanted
+    from cms.fleet.deployment.transition import Impossible, Transition
+    from cms.fleet.report.page import Page
+
+_METHODS = ("ours", "exchange_and_compact")
+
+
+def _tools() -> Iterable[str]:
+    from cms.fleet.deployment.transition.folder import ACTUATORS
+
+    return ACTUATORS
+
+
+_Target = Annotated[
+    Path,
+    typer.Argument(
+        metavar="TARGET",
+        help="What is to run: a plan or a deployment; with --check a folder of 'cms export' or "
+        "'cms apply', or one of its steps as well: DIR/steps/07.",
+    ),
+]
+_Sources = Annotated[
+    list[str] | None,
+    typer.Argument(metavar="[SOURCE...]", help="With --check: what the tools printed, as for 'cms "
+    "observe'."),
+]  # fmt: skip
+_Check = Annotated[
+    bool,
+    typer.Option("--check", help="Report the drift of what runs from TARGET; exit with 1 if any."),
+]
+_Floor = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--floor", metavar="[SERVICE=]SHARE",
+        help="What every service, or one, keeps of the smaller of its old and new rate: 90%, "
+        "chat=50%; may be repeated.  [default: 100%]",
+    ),
+]  # fmt: skip
+_Spare = Annotated[
+    str,
+    typer.Option(
+        "--spare", metavar="auto|N",
+        help="At most N GPUs beyond the larger of before and after; auto: as few as do.",
+    ),
+]  # fmt: skip
+Tool = Annotated[
+    str,
+    typer.Option(
+        "--tool", metavar="NAME",
+        help="What partitions the GPUs: nvidia-smi (each instance), mig-parted (whole GPUs), "
+        "gpu-operator or slurm (whole GPUs, after a drain of the node).",
+        autocompletion=options.offering(_tools),
+    ),
+]  # fmt: skip
+_Method = Annotated[
+    str,
+    typer.Option(
+        "--method", "-m", metavar="NAME", help="ours, or exchange_and_compact to compare with.",
+        autocompletion=options.offering(lambda: _METHODS),
+    ),
+]  # fmt: skip
+MaxParallel = Annotated[
+    int | None,
+    typer.Option(
+        "--max-parallel", metavar="N", min=1,
+        help="Run at most N actions concurrently.  [default: all]",
+    ),
+]  # fmt: skip
+_Folder = Annotated[
+    Path | None,
+    typer.Option(
+        "--output", "-o", metavar="DIR",
+        help="The folder to write: run.sh, and for each step a script for the tool; '-' prints the "
+        "transition's JSON instead.",
+    ),
+]  # fmt: skip
+_Timeline = Annotated[
+    bool,
+    typer.Option(
+        "--timeline",
+        help="Also show what happens when on which GPU, and each service's lowest capacity.",
+    ),
+]
+_Rates = Annotated[
+    Path | None,
+    typer.Option(
+        "--rates", metavar="rates.csv",
+        help="Rates from the beginning on, compared with capacities: time, service, rate_rps.",
+    ),
+]  # fmt: skip
+
+
+@with_fleet_file
+def apply(
+    context: typer.Context,
+    target: _Target,
+    sources: _Sources = None,
+    current: Current = None,
+    check: _Check = False,
+    fleet: FleetFile = None,
+    tool: Tool = "nvidia-smi",
+    floor: _Floor = None,
+    spare: _Spare = "auto",
+    max_parallel: MaxParallel = None,
+    timeline: _Timeline = False,
+    rates: _Rates = None,
+    method: _Method = "ours",
+    node: NodeName = None,
+    gpu: Gpus = None,
+    max_age: MaxAge = "15min",
+    time_limit: options.TimeLimit = "none",
+    seed: options.Seed = 0,
+    picture: options.Picture = None,
+    output: _Folder = None,
+    force: Force = False,
+    json: options.Json = False,
+    quiet: options.Quiet = False,
+) -> int:
+    """Plan the way from what runs to a target, above all floors.
+
+    -o writes it as scripts, step by step. With --check it reports what is not there.
+
+    Exit code 3: it is proved impossible as asked; 4: no way was found, and there may be one.
+    """
+    session = session_of(context)
+    output = session.begin(output, json=json, quiet=quiet)
+    if check:
+        given = [*(sources or ()), *([] if current is None else [str(current)])]
+        return report_drift(session, target, given, node, gpu, max_age, output)
+    if sources or current is None:
+        raise options.usage_error(
+            "give what runs: --current now.json, which 'cms observe SOURCE... -o now.json' writes"
+        )
+    refuse_two_readers((current, "--current"), (target, "TARGET"), (rates, "--rates"))
+    if rates is not None and picture is None and output is None and not timeline:
+        raise options.usage_error("rates are drawn; add --timeline, --picture or -o", "--rates")
+    share, shares, words = _floors(floor)
+    as_grouped = session.fleet.placement.as_grouped
+    if method not in _METHODS:
+        raise options.usage_error(f"{method!r}: expected {' or '.join(_METHODS)}", "--method")
+    durations = session.fleet.transition.durations
+    how: dict[str, Any] = {"floor": share, "max_parallel": max_parallel, "durations": durations}
+    if method == "ours":
+        how |= {
+            "floors": shares, "spare": options.spare(spare, "--spare"), "as_grouped": as_grouped,
+            "seed": seed, "actuator": tool, "time_limit": options.time_limit(time_limit),
+            "cancel": session.interrupts.cancel,
+        }  # fmt: skip
+    elif tool != "nvidia-smi":
+        raise options.usage_error(
+            "exchange_and_compact cuts each instance; leave out --tool", "--method"
+        )
+    elif shares or as_grouped or spare != "auto":
+        raise options.usage_error(
+            "exchange_and_compact takes one --floor for all; leave out --spare and as_grouped",
+            "--method",
+        )
+    session.refuse_unwritable((picture, "--picture"))
+    if output is not None:
+        from cms.fleet.deployment.written_folder import refuse_folder
+
+        refuse_folder(output, force=force)
+    with session.reading():
+        from cms.fleet.deployment import Deployment
+        from cms.fleet.deployment.observation.numbering import renumber_gpus
+        from cms.fleet.deployment.transition.folder import FolderOptions, actuator_of, folder_of
+
+        own, told = actuator_of(tool), export_options(session)
+        start, to = read_fleet(current), _wanted(target)
+        if isinstance(to, Deployment):
+            start, to = renumber_gpus(start, to), renumber_gpus(to, start)
+        refuse_stale(session, start, max_age)
+        own.refuse(start, told)
+        known = None if rates is None else _rates(rates)
+    found = heard(session, lambda: _planned(start, to, method, how), doing="planning")
+    from cms.fleet.deployment.transition import Impossible
+    from cms.fleet.deployment.transition.whole_gpus import Actuator as Actuators
+
+    if isinstance(found, Impossible):
+        return _refuse(session, found)
+    timed = {
+        "durations": durations, "max_parallel": max_parallel,
+        "by_node": Actuators(tool).drains_nodes,
+    }  # fmt: skip
+
+    def view() -> Page:
+        from cms.fleet.report.transitions import transition_page, whole_gpus_words
+
+        notes = [] if tool == "nvidia-smi" else whole_gpus_words(found, to, tool)
+        where = "nothing is written without -o DIR" if output is None else f"written to {output}"
+        return transition_page(
+            found, rates=known, floor=words, timeline=timeline, notes=notes, where=where, **timed
+        )
+
+    def draw() -> str:
+        from cms.fleet.report.figure import drawing
+
+        return drawing(view())
+
+    drawn = None if output is None else draw  # what cannot be written is refused all the same
+    folder = folder_of(found, FolderOptions(tool, words, durations, max_parallel, told, drawn))
+
+    def document() -> dict[str, Any]:
+        from cms.fleet.deployment.transition import transition_to_json
+
+        return transition_to_json(found)
+
+    session.show(document, view, None, picture)
+    session.write_folder(folder.files, output, force=force)
+    return Exit.INTERRUPTED if session.interrupts.pressed else Exit.ANSWER
+
+
+def _floors(texts: list[str] | None) -> tuple[Fraction, dict[str, Fraction], str]:
+    """The share of all services, those of single ones, and both in words."""
+    alone = [text for text in texts or () if "=" not in text]
+    named = options.pairs([text for text in texts or () if "=" in text], "--floor", "chat=50%")
+    if len(alone) > 1:
+        raise options.usage_error(f"{alone[1]!r} is a second one for all services", "--floor")
+    share = options.share(alone[0], "--floor") if alone else Fraction(1)
+    shares = {name: options.share(text, "--floor") for name, text in named.items()}
+    from cms.values.numbers import shown
+
+    words = [f"{shown(share * 100)} %"]
+    words += [f"{name} {shown(own * 100)} %" for name, own in shares.items()]
+    return share, shares, ", ".join(words)
+
+
+def _spare(text: str) -> str | int:
+    if text == "auto":
+        return text
+    if not (text.isascii() and text.isdigit() and len(text) <= 9):
+        raise options.usage_error(f"{text!r}: expected auto or a whole number", "--spare")
+    return int(text)
+
+
+def _wanted(path: Path) -> Deployment | Wanted:
+    kind, document = open_document(path)
+    if kind != "cms-plan":
+        return read_fleet(path)
+    from cms.fleet.deployment import wanted_of
+    from cms.fleet.serving.plan_document import plan_from_json
+
+    plan = plan_from_json(document)
+    if plan.solution.cost is None:
+        raise FileError(path, "the plan has no schedule, so nothing leads to it")
+    return wanted_of(plan)
+
+
+def _rates(path: Path) -> dict[str, list[tuple[Fraction, Fraction]]]:
+    """Read rates as what they are so many seconds after the first."""
+    from cms.fleet.reconciling import read_rates
+
+    found = read_rates(path)
+    return {
+        service: [(at * found.step_s, rate) for at, rate in enumerate(own) if rate is not None]
+        for service, own in found.rates_rps.items()
+    }
+
+
+def _planned(
+    start: Deployment, to: Deployment | Wanted, method: str, how: dict[str, Any]
+) -> Transition | Impossible:
+    from cms.fleet.deployment import Deployment
+    from cms.fleet.deployment.transition import exchange_and_compact, transition
+
+    if isinstance(to, Deployment) and (method != "ours" or how.get("as_grouped")):
+        raise options.usage_error(
+            "a deployment says itself what lies where; give a plan for as_grouped and "
+            "--method exchange_and_compact"
+        )
+    if isinstance(to, Deployment) or method == "ours":
+        return transition(start, to, **how)
+    return exchange_and_compact(start, to, **how)
+
+
+def _refuse(session: Session, found: Impossible) -> int:
+    """Say why there is no way; nothing is written."""
+    document = {"found": False, "proof": found.proof.value, "reasons": list(found.reasons)}
+    if session.json:
+        session.print_json(lambda: document)
+    elif not session.quiet:
+        from cms.fleet.report.reasons import refusal_page
+
+        what = {
+            "checked": "there is no such transition, proof checked:",
+            "solver": "there is no such transition, claimed by the solver:",
+            "none": "no transition was found, and there may be one:",
+        }[found.proof.value]
+        session.print_page(refusal_page(what, found.reasons))
+    return Exit.NO_SCHEDULE if found.proof == "none" else Exit.INFEASIBLE

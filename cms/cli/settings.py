@@ -1,0 +1,180 @@
+"""The settings of ``fleet.toml``, section by section, with what holds where nothing is said."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from cms.files import fields as f
+from cms.files import model as m
+from cms.values.numbers import format_exact
+
+from . import options
+
+
+class _Words(f.Value):
+    """A text, or a number, that an option of the same meaning takes as well."""
+
+    def __init__(self, check: Callable[[str, str], Any]) -> None:
+        super().__init__(lambda value: self._text(value, check))
+
+    @staticmethod
+    def _text(value: Any, check: Callable[[str, str], Any]) -> str:
+        is_number = isinstance(value, int | Fraction) and not isinstance(value, bool)
+        text = format_exact(Fraction(value)) if is_number else value
+        if not isinstance(text, str):
+            raise f.refusal("a text or a number")
+        try:
+            check(text, "")
+        except options.UsageError as fault:
+            raise f.refusal(what=f"{{}}: {fault}") from None
+        return text
+
+
+_Share = Annotated[str, _Words(options.share)]
+_Time = Annotated[str, _Words(options.duration)]
+_Spare = Annotated[str, _Words(options.spare)]
+_GpuHours = Annotated[str, _Words(options.gpu_hours)]
+
+
+def _read_durations(value: Any) -> Any:
+    from cms.fleet.deployment.transition.durations import build_durations
+
+    return build_durations(value)
+
+
+_Counts = dict[str, f.Count]
+
+
+class Gpu(m.Part):
+    """A type of GPU that may be planned with."""
+
+    max: f.Count | None = None
+    cost: f.Exact | None = None
+    device: f.Text | None = None
+
+
+class Tables(m.Part):
+    """Files, beside this one where their paths are relative."""
+
+    services: f.Text | None = None
+    operating_points: f.Text | None = None
+    load_curves: f.Text | None = None
+    nodes: f.Text | None = None
+
+
+class Planning(m.Part):
+    """What plans have to keep."""
+
+    rule: f.Text | None = None
+    rate_margin: _Share | None = None
+    max_processes: f.AtLeastOne | None = None
+    balance: f.Flag | None = None
+    time_sharing: f.Flag | None = None
+
+
+class TimeSharing(m.Part):
+    """How services take turns on an instance, with ``time_sharing``."""
+
+    max_services: f.AtLeastOne | None = None
+    splits: f.Text | None = None
+    headroom: f.Text | None = None
+    batching_overheads: f.Text | None = None
+    interference: f.Text | None = None
+    utilisations: f.Text | None = None
+    classes: f.AtLeastOne | None = None
+
+
+class Placement(m.Part):
+    """Which instances may stand where."""
+
+    min_replicas: _Counts = Field(default_factory=dict)
+    spread: dict[str, f.Text] = Field(default_factory=dict)
+    anti_affinity: tuple[tuple[f.Text, f.Text], ...] = ()
+    max_per_gpu: _Counts = Field(default_factory=dict)
+    survive: f.Text | None = None
+    as_grouped: f.Flag = False
+
+
+class Observation(m.Part):
+    """How what runs is observed."""
+
+    service_label: f.Text | None = None
+    max_age: _Time | None = None
+
+
+class Transition(m.Part):
+    """How a fleet is changed."""
+
+    tool: f.Text | None = None
+    floor: _Share = "100%"
+    floors: dict[str, _Share] = Field(default_factory=dict)
+    spare: _Spare | None = None
+    max_parallel: f.AtLeastOne | None = None
+    durations: Annotated[Any, f.Value(_read_durations)] = None
+
+
+class Export(m.Part):
+    """What the files of partitioning tools say beside the deployment."""
+
+    operator_namespace: f.Text = "gpu-operator"
+    config_map: f.Text = "cms-mig-parted-config"
+    merge: f.Text | None = None
+    base: tuple[f.Text, ...] = ()
+    namespace: f.Text | None = None
+    pin_nodes: f.Flag = False
+    pin_gpus: f.Flag = False
+    slurm_types: dict[str, f.Text] = Field(default_factory=dict)
+    slurm_nodes: dict[str, f.Text] = Field(default_factory=dict)
+
+
+class Replanning(m.Part):
+    """When a change of plans is worth what it costs."""
+
+    forecast: f.Text | None = None
+    every: _Time | None = None
+    horizon: _Time = "4h"
+    lead: _Time = "30min"
+    replan_cost: _GpuHours = "4"
+    restart_cost: _GpuHours = "0.05"
+    hysteresis: _Share = "2%"
+    regrouped: f.Flag = False
+
+
+class Traces(m.Part):
+    """How recorded arrivals are read."""
+
+    time_column: f.Text | None = None
+    service_column: f.Text | None = None
+    as_recorded: f.Flag = False
+
+
+class Colocation(m.Part):
+    """Offline workloads beside online services, and how a day of them is played."""
+
+    margin: f.Count = 10
+    lowest_share: f.Count = 5
+    slowdown_limit: f.Exact | None = None
+    waiting_scale: f.Positive | None = None
+    lower_end: f.Flag = False
+    limit_by: f.Text | None = None
+    day: dict[str, f.Exact | f.Flag] = Field(default_factory=dict)
+
+
+class Fleet(m.Part):
+    """All settings; what a file leaves out is as it stands here."""
+
+    gpus: dict[str, Gpu] = Field(default_factory=dict)
+    tables: Tables = Tables()
+    plan: Planning = Planning()
+    time_sharing: TimeSharing = TimeSharing()
+    placement: Placement = Placement()
+    observation: Observation = Observation()
+    transition: Transition = Transition()
+    export: Export = Export()
+    replan: Replanning = Replanning()
+    traces: Traces = Traces()
+    colocation: Colocation = Colocation()
