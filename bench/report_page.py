@@ -1,4 +1,4 @@
-"""Rows of a results file as a page for ``cms report``: tables, proofs over time, every run."""
+"""Rows of a results file as a page for ``cms show``: tables, proofs over time, every run."""
 
 from __future__ import annotations
 

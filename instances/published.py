@@ -70,7 +70,7 @@ _operating_points = cache(partial(read_operating_points, _DATA / "a100_operating
 
 @cache
 def load_curves() -> Mapping[PointKey, LoadCurve]:
-    """Return the load curves of the operating points, simulated by ``cms capacity``.
+    """Return the load curves of the operating points, simulated by ``cms calibrate``.
 
     They are not the artifact's: the rules of the paper's scheduler ask for none.
     """

@@ -1,4 +1,4 @@
-"""Measured pairs as the table in CSV that ``cms share`` and ``cms predictor`` read."""
+"""Measured pairs as the table in CSV that ``cms colocate`` read."""
 
 from __future__ import annotations
 

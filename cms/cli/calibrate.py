@@ -10,6 +10,7 @@ import typer
 
 from . import options
 from .fleet_file import FleetFile, with_fleet_file
+from .plan import MaxProcesses
 from .progress import CountProgress
 from .searching import heard
 from .session import Exit, session_of
@@ -40,6 +41,7 @@ _Requests = Annotated[
 def calibrate(
     context: typer.Context,
     points: _Points,
+    max_processes: MaxProcesses = None,
     fleet: FleetFile = None,
     late_share: _LateShare = "1%",
     requests: _Requests = 1_000_000,
@@ -63,7 +65,7 @@ def calibrate(
         from cms.fleet.simulation.load_curves import load_curves, run_lengths
 
         measured = read_operating_points(points)
-        most = session.fleet.plan.max_processes
+        most = max_processes
         chosen = [each for each in measured if most is None or each.processes <= most]
     progress = CountProgress(None if quiet else sys.stderr)
     each = sum(run_lengths(requests))

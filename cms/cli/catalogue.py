@@ -1,4 +1,4 @@
-"""``cms gpus`` and ``cms algorithms``: what is there to choose from."""
+"""``cms gpus`` and ``cms problem algorithms``: what is there to choose from."""
 
 from __future__ import annotations
 

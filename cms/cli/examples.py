@@ -65,7 +65,7 @@ EXAMPLES = {
     "pack": ("cms problem pack jobs.parquet --head head.json -o fleet/",),
     "program": (
         "cms problem program problem.json -o problem.mps",
-        "cms problem program --published greedy -o greedy.lp",
+        "cms problem program --published set-cover-f2-3 -o cover.lp",
     ),
     "algorithms": ("cms problem algorithms",),
 }

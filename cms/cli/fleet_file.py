@@ -29,7 +29,7 @@ FleetFile = Annotated[
 _TABLES = ("services", "operating_points", "load_curves", "nodes")
 #: Settings that options of the same name override.
 _OPTIONS = {
-    "plan": ("rule", "rate_margin", "balance", "time_sharing"),
+    "plan": ("rule", "rate_margin", "max_processes", "balance", "shared"),
     "observation": ("max_age",),
     "transition": ("tool", "spare", "max_parallel"),
     "replan": ("forecast", "every"),

@@ -203,7 +203,7 @@ def seconds(text: str, option: str) -> Fraction:
 
     Examples
     --------
-    >>> seconds("4h", "--horizon")
+    >>> seconds("4h", "horizon")
     Fraction(14400, 1)
     """
     found = duration(text, option)
@@ -222,7 +222,7 @@ def gpu_hours(text: str, option: str) -> Fraction:
 
     Examples
     --------
-    >>> gpu_hours("0.05", "--restart-cost")
+    >>> gpu_hours("0.05", "restart_cost")
     Fraction(1, 20)
     """
     from cms.errors import CmsError

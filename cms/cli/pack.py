@@ -1,4 +1,4 @@
-"""``cms pack``: tables of very many jobs become a problem folder."""
+"""``cms problem pack``: tables of very many jobs become a problem folder."""
 
 from __future__ import annotations
 

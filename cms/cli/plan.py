@@ -37,6 +37,7 @@ class _Wishes:
     session: Session
     gpus: list[str] | None
     rule: str | None
+    max_processes: int | None
     limits: dict[str, int]
     costs: dict[str, Fraction]
     load_curves: Path | None
@@ -77,7 +78,7 @@ class _Wishes:
             load_curves = read_load_curves(self.load_curves)
         how: dict[str, Any] = {
             "rate_margin": self.rate_margin, "limits": self.limits, "costs": self.costs,
-            "max_processes": self.session.fleet.plan.max_processes or max_processes,
+            "max_processes": self.max_processes or max_processes,
         }  # fmt: skip
         given = services, operating_points, self.fleet(gpus)
         if not self.shares:
@@ -213,6 +214,10 @@ _MaxGpus = Annotated[
         "--max-gpus", metavar="KEY=N", help="How many there are of a GPU; may be repeated."
     ),
 ]
+MaxProcesses = Annotated[
+    int | None,
+    typer.Option("--max-processes", metavar="N", min=1, help="At most N processes in an instance."),
+]
 Costs = Annotated[
     list[str] | None,
     typer.Option(
@@ -235,6 +240,7 @@ def plan(
     rule: Rule = None,
     load_curves: LoadCurves = None,
     rate_margin: RateMargin = "0",
+    max_processes: MaxProcesses = None,
     shared: Shared = False,
     balance: _Balance = None,
     scale: _Scale = None,
@@ -267,8 +273,8 @@ def plan(
     output = session.begin(output, json=json, quiet=quiet)
     how = Search.read(method, option, time_limit, gap, seed, threads, start)
     wishes = _Wishes(
-        session, gpu, rule, options.limits(max_gpus), options.costs(cost), load_curves,
-        options.share(rate_margin, "--rate-margin"), shared, options.scales(scale), drop or [],
+        session, gpu, rule, max_processes, options.limits(max_gpus), options.costs(cost),
+        load_curves, options.share(rate_margin, "--rate-margin"), shared, options.scales(scale), drop or [],
     )  # fmt: skip
     session.refuse_unwritable((output, "--output"), (picture, "--picture"))
     refuse_two_readers(

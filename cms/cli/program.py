@@ -1,4 +1,4 @@
-"""``cms program``: a problem as an integer program for another solver."""
+"""``cms problem program``: a problem as an integer program for another solver."""
 
 from __future__ import annotations
 

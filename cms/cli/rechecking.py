@@ -1,4 +1,4 @@
-"""What ``cms check`` and ``cms report`` believe of a file, and what of it does not hold."""
+"""What ``cms check`` and ``cms show`` believe of a file, and what of it does not hold."""
 
 from __future__ import annotations
 

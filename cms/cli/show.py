@@ -103,7 +103,7 @@ def show(
     json: options.Json = False,
     quiet: options.Quiet = False,
 ) -> int:
-    """Show any document in the terminal or as one HTML page, rechecked.
+    """Recheck any document and show it, or write an HTML page.
 
     Of two deployments it shows what one has to change to become the other. The page fetches
     nothing. With --live the plan is shown in a browser with sliders for rates, limits and GPUs.

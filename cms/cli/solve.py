@@ -1,4 +1,4 @@
-"""``cms solve``: an abstract problem, without GPUs and services."""
+"""``cms problem solve``: an abstract problem, without GPUs and services."""
 
 from __future__ import annotations
 

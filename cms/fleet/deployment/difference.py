@@ -156,7 +156,7 @@ def _compared(now: FleetGpu, then: FleetGpu) -> GpuDifference:
     if now.mode is Mode.FIXED and then.mode is not Mode.FIXED:
         raise InvalidProblem(
             f"{now.name} is to have {then.instances[0]}, and was found not fit for a plan; "
-            "expected a target that was placed on what was observed last: cms place --now"
+            "expected a target that was placed on what was observed last: cms plan --current"
         )
     for what, first, second in (
         ("a", now.gpu.key, then.gpu.key),

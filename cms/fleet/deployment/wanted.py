@@ -18,7 +18,7 @@ __all__ = ["Wanted", "wanted_of"]
 #: What brings services that take turns onto GPUs: from empty ones it places.
 _REORGANISE = (
     "cms.fleet.deployment.transition.reorganise brings such a plan onto GPUs under MPS, empty ones "
-    "or in use (cms reconcile --sharing time follows rates with it), or plan without sharing"
+    "or in use (cms replan --time-sharing follows rates with it), or plan without sharing"
 )
 
 

@@ -7,7 +7,7 @@
 import marimo
 
 __generated_with = "0.25.2"
-app = marimo.App(width="full", app_title="cms explore")
+app = marimo.App(width="full", app_title="cms")
 
 
 @app.cell

@@ -182,7 +182,7 @@ def _service(entry: Parsed, one: _Series, label: str) -> str:
             f"{entry.label('metric')} has no label {label!r}",
             "metric",
             expected=f"the service's name there; its labels are: {others}",
-            fix="name another with --service-label",
+            fix="name another as service_label in [observation] of fleet.toml",
         )
     read: Callable[[Any], str] = f.name("service").read
     return m.read_as(entry.at("metric", label), read)

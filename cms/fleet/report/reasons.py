@@ -173,7 +173,7 @@ def between_classes(plan: Plan) -> str:
     """Say what lies between a plan under interference and its bound; empty if nothing does."""
     if not isinstance(plan.serving, NeighbourServing) or plan.answer.status == "infeasible":
         return ""
-    more = f"more than {plan.serving.classes} of them (--classes) may"
+    more = f"more than {plan.serving.classes} of them (classes in [time_sharing]) may"
     if plan.solution.status == "infeasible":
         return (
             "no plan keeps its limits beside the worst of each class, which does not say that "
@@ -194,7 +194,9 @@ def _kept(serving: SharedServing) -> str:
     slowed = isinstance(serving, NeighbourServing)
     beside = ", beside the worst that a block's name lets be there" if slowed else ""
     slower = "slowdowns that were not in the table, " if slowed else ""
-    more = "--headroom gpulet plans for more" if headroom is None else "the head-room is for them"
+    more = (
+        "the setting headroom plans for more" if headroom is None else "the head-room is for them"
+    )
     return (
         f"kept under the rule {rule}: every limit, if the requests of an instance come evenly "
         f"spaced, at up to the {rates}{beside}: never more than a batch in a frame. Not promised: "

@@ -122,7 +122,7 @@ def whole_gpus_words(found: Transition, to: Wanted | Deployment, actuator: str) 
         named = ", ".join(f"{card.name} {each}" for card, each in saved[:_NAMED])
         more = f" and {len(saved) - _NAMED} more" if len(saved) > _NAMED else ""
         yield (
-            f"{count(len(saved), 'instance')} that only --actuator nvidia-smi would keep, as it "
+            f"{count(len(saved), 'instance')} that only --tool nvidia-smi would keep, as it "
             f"changes parts of GPUs: {named}{more}"
         )
 

@@ -117,7 +117,7 @@ class LoadCurve:
         if batches_sha256 and not (evidence == "simulated" and _DIGEST.fullmatch(batches_sha256)):
             raise InvalidProblem(
                 f"the batches_sha256 of a load curve that was {evidence} is {batches_sha256!r}; "
-                "expected 64 hexadecimal digits, as 'cms capacity' writes them into the curves "
+                "expected 64 hexadecimal digits, as 'cms calibrate' writes them into the curves "
                 "that it simulates, and none if it was measured"
             )
 

@@ -293,7 +293,7 @@ class _Run:
         if verdict is Verdict.UNDECIDED:
             return tells_too_little(tally, self.load)
         return (
-            "arrivals in clumps wait for further frames; plan with more head-room (--headroom, "
+            "arrivals in clumps wait for further frames; plan with more head-room (headroom, "
             "--rate-margin)"
         )
 

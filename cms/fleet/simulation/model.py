@@ -185,7 +185,7 @@ def _not_replayed(
     else:
         why = (
             "a curve that does not say it was simulated for the plan's batch times; make it with "
-            "'cms capacity' from the plan's operating points"
+            "'cms calibrate' from the plan's operating points"
         )
     return f"{service.name} counts on {why}"
 

@@ -113,7 +113,7 @@ def read_trace(
 def _table(path: StrPath, column: str | None, service_column: str | None) -> Table:
     """Read the table, and see that it has the columns."""
     source = read_source(path, holds="a CSV table")
-    asked = {"--column": column, "--service-column": service_column}
+    asked = {"time_column": column, "service_column": service_column}
     wanted = {folded(name): name for name in (service_column, column) if name is not None}
     known = () if column is not None else (*_KNOWN, _END, _DURATION)
     optional = [*wanted.values(), *(name for name in known if name not in wanted)]
@@ -143,7 +143,7 @@ def _times(table: Table, column: str | None) -> Sequence[int]:
             raise table.rows[0].error(
                 f"no column is known to hold times: {', '.join(table.index)}",
                 expected=f"one of {', '.join(_KNOWN)}",
-                fix="name the column with --column",
+                fix="name it as time_column in [traces] of fleet.toml",
             )
         column = known[0]
     if unit := _UNIT.search(folded(re.sub("(?<=[a-z])(?=[A-Z])", "_", column))):

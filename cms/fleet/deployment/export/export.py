@@ -210,5 +210,5 @@ def refuse_doubtful(card: FleetGpu, instance: Instance, doubts: Mapping[str, str
     raise InvalidProblem(
         f"{card.name} has {instance.place} today, which would be deleted and may be what "
         f"{doubts[instance.profile]} holds, since the device plug-in does not tell; expected it at "
-        f"its place, or that nobody holds it: cms observe ... --release {place}"
+        f"its place, or that nobody holds it: cms observe ... --reclaim {place}"
     )

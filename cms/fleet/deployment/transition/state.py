@@ -224,7 +224,7 @@ class Fleet:
             elif not each.is_ours:
                 raise InvalidProblem(
                     f"{each} is on {card.name} and not ours, and the target has it no more; "
-                    "expected it to stay, or --release"
+                    "expected it to stay, or --reclaim"
                 )
             items.append(self.item(card, each, goes=same is None, temporary=False))
         if _is_blind(card) and _profiles(card) != _profiles(end):

@@ -444,5 +444,5 @@ def _not_ours(
     whose = "not ours" if not instance.is_ours else "perhaps another's"
     return InvalidProblem(
         f"{card.name} has {instance}, which is {whose}, and{why} as a whole; expected it to stay "
-        "as it is cut (the actuator nvidia-smi cuts parts of a GPU), or --release"
+        "as it is cut (--tool nvidia-smi cuts parts of a GPU), or --reclaim"
     )

@@ -106,7 +106,7 @@ def _computed(model: Model, table: NDArray[np.float64]) -> NDArray[np.float64]:
     if not np.isfinite(found).all():
         raise InvalidProblem(
             "the predictor's numbers, or those of profiles, are too large to compute with; "
-            "expected what 'cms predictor train' writes"
+            "expected what 'cms colocate train' writes"
         )
     return np.clip(found, 0.0, 1.0)
 

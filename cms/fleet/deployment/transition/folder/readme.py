@@ -18,7 +18,7 @@ _ORDER = (
     "`./run.sh --dry-run`: what would be done, and what is in the way of the first things.",
     "`./run.sh`: step after step; `--parallel N` for N things at once. Run it again after whatever "
     "stopped it: what is done is seen by looking, and not done again.",
-    "`cms observe` and `cms verify ... --against` this folder, or `steps/NN` on the way.",
+    "`cms observe` and `cms apply --check` on this folder, or `steps/NN` on the way.",
 )
 
 
@@ -72,7 +72,7 @@ def readme(
         "with step N, `--only N` does it alone. Every state on the way is legal and above the "
         "floors, so it may also be planned anew from there:\n\n"
         f"    cms observe {_sources(actuator)} -o now.json\n"
-        f"    cms transition now.json target.json {_flag(actuator)}-o again{_left(actuator)}",
+        f"    cms apply target.json --current now.json {_flag(actuator)}-o again{_left(actuator)}",
         "## How to go back",
         f"`./run.sh --undo N` goes back to what was there before step N, `--undo 1` all the way, "
         f"one thing after the other. {back} What hung, drained or had not started yet does not "
@@ -113,7 +113,7 @@ def _left(actuator: str) -> str:
 
 
 def _flag(actuator: str) -> str:
-    return "" if actuator == "nvidia-smi" else f"--actuator {actuator} "
+    return "" if actuator == "nvidia-smi" else f"--tool {actuator} "
 
 
 def _table(words: Summary) -> Iterable[str]:

@@ -187,7 +187,7 @@ serving() {
         serves=$(here=$at each_here </dev/null) || exit 1
         serves=$(printf '%s\n' "$serves" | head -n 1)
         if [ -z "$serves" ] && [ "$profile" = whole ]; then continue; fi # it is seen to be empty
-        printf '%s\n' "${serves:---release $node/$at}"
+        printf '%s\n' "${serves:---reclaim $node/$at}"
     done
 }
 each_here() {

@@ -71,7 +71,7 @@ examine() {
     has=$(beside <"$conf/cms/$node.conf")
     [ "$has" = "$(line_of nodes | beside)" ] ||
         fail "$conf/cms/$node.conf has: $has and would have: $(line_of nodes | beside)" \
-            "(cms transition ... --slurm-node '$node=...' says what is to stand there)"
+            "([export] slurm_nodes of fleet.toml says what is to stand there)"
     parted "examine $goal $other"
 }
 

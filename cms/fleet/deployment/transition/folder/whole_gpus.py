@@ -254,7 +254,7 @@ def refuse_part(transition: Transition, part: Part) -> None:
         if action.what in (What.CREATE, What.DELETE) and card.mode is Mode.MIG:
             raise InvalidProblem(
                 f"{action}: this cuts part of a GPU, which this actuator cannot; expected a "
-                "transition planned for it (--actuator), or the actuator nvidia-smi"
+                "transition planned for it (--tool), or the tool nvidia-smi"
             )
     if part.rewrites:
         doubts = doubtful(transition.start.node(part.node))
