@@ -51,6 +51,7 @@ def explain(
     plan: _Plan,
     service: _Service = None,
     operating_points: Points = None,
+    map: options.Map = None,
     published: Published = None,
     load_curves: LoadCurves = None,
     to: _To = None,
@@ -91,7 +92,9 @@ def explain(
                 Exit.NO_SCHEDULE, as_json=session.json,
             )  # fmt: skip
             return Exit.NO_SCHEDULE
-        points, curves = _measured(made, operating_points, published, load_curves)
+        points, curves = _measured(
+            made, operating_points, published, load_curves, options.columns(map)
+        )
     progress = CountProgress(
         None if session.quiet or session.json else sys.stderr, what="rates and limits"
     )
@@ -121,7 +124,11 @@ def explain(
 
 
 def _measured(
-    plan: Plan, points: Path | None, published: str | None, load_curves: Path | None
+    plan: Plan,
+    points: Path | None,
+    published: str | None,
+    load_curves: Path | None,
+    columns: dict[str, str],
 ) -> tuple[Iterable[OperatingPoint] | None, Mapping[PointKey, LoadCurve] | None]:
     """All that was measured, as far as it is given."""
     from cms.fleet.serving import Scenario, read_load_curves, read_operating_points
@@ -142,7 +149,7 @@ def _measured(
             "the plan was made with load curves, and keeps those of the points in use alone; give "
             "the table: --load-curves C.csv"
         )
-    return read_operating_points(points), curves
+    return read_operating_points(points, columns), curves
 
 
 def _explain(session: Session, path: Path, service: str, output: Path | None) -> int:

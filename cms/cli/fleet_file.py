@@ -111,6 +111,7 @@ def _defaults(fleet: Any, folder: Path) -> Mapping[str, Any]:
     for name in _TABLES:
         path = getattr(fleet.tables, name)
         found[name] = None if path is None else folder / path
+    found["map"] = [f"{own}={name}" for own, name in fleet.tables.map.items()]
     for part, names in _OPTIONS.items():
         found |= {name: getattr(getattr(fleet, part), name) for name in names}
     own = [f"{service}={share}" for service, share in fleet.transition.floors.items()]

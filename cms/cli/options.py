@@ -139,6 +139,40 @@ def pairs(texts: Sequence[str] | None, option: str, example: str) -> dict[str, s
     return result
 
 
+Map = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--map", metavar="YOURS=COLUMN",
+        help="A column of the tables that is called otherwise: qps=rate_rps; may be repeated.",
+    ),
+]  # fmt: skip
+
+
+def columns(texts: Sequence[str] | None) -> dict[str, str]:
+    """Read ``--map YOURS=COLUMN``.
+
+    Raises
+    ------
+    UsageError
+        If a COLUMN is none of the tables.
+
+    Examples
+    --------
+    >>> columns(["qps=rate_rps"])
+    {'qps': 'rate_rps'}
+    """
+    from cms.fleet.serving.csv_input import COLUMNS
+    from cms.values.names import nearest
+
+    found = pairs(texts, "--map", "qps=rate_rps")
+    for name in found.values():
+        if name not in COLUMNS:
+            known = ", ".join(COLUMNS)
+            message = f"{name!r} is no column{nearest(name, COLUMNS)}; expected one of {known}"
+            raise usage_error(message, "--map")
+    return found
+
+
 def share(text: str, option: str) -> Fraction:
     """Read a share: ``10%``, ``0.1`` or ``1/10``; above 1 only with its sign: ``120%``.
 

@@ -45,6 +45,7 @@ class _Wishes:
     shares: bool
     scales: options.Scales
     drop: list[str]
+    columns: dict[str, str]
 
     def what_if(self, services: Iterable[Service]) -> tuple[Service, ...]:
         """Return the services at the rates that are asked about, without those left out."""
@@ -232,6 +233,7 @@ def plan(
     plan: _Plan = None,
     services: Services = None,
     operating_points: Points = None,
+    map: options.Map = None,
     published: Published = None,
     fleet: FleetFile = None,
     gpu: Gpus = None,
@@ -275,7 +277,7 @@ def plan(
     wishes = _Wishes(
         session, gpu, rule, max_processes, options.limits(max_gpus), options.costs(cost),
         load_curves, options.share(rate_margin, "--rate-margin"), shared, options.scales(scale),
-        drop or [],
+        drop or [], options.columns(map),
     )  # fmt: skip
     session.refuse_unwritable((output, "--output"), (picture, "--picture"))
     refuse_two_readers(
@@ -404,7 +406,8 @@ def _from_files(
         raise options.usage_error(
             f"give {files}, or --published NAME; 'cms init' writes two files to begin with"
         )
-    asked, points = read_services(services), read_operating_points(operating_points)
+    asked = read_services(services, wishes.columns)
+    points = read_operating_points(operating_points, wishes.columns)
     gpus = [] if wishes.gpus else [only_device(points) or DEFAULT_GPU]
     posed = wishes.problem(wishes.what_if(asked), points, gpus, DEFAULT_RULE)
     return services.stem + wishes.said, posed

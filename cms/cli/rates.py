@@ -31,6 +31,8 @@ class Asked:
     ----------
     services, points : Path
         The two tables.
+    columns : dict of str to str
+        What the user's own names of columns stand for.
     gpus : list of str or None
         Keys or device files; None for those that are there.
     rule : str or None
@@ -50,6 +52,7 @@ class Asked:
 
     services: Path
     points: Path
+    columns: dict[str, str]
     gpus: list[str] | None
     rule: str | None
     sharing: TimeSharing | None
@@ -68,7 +71,8 @@ class Asked:
         from cms.fleet.serving import read_operating_points, read_services
         from cms.fleet.serving.measurements import only_device
 
-        asked, points = read_services(self.services), read_operating_points(self.points)
+        asked = read_services(self.services, self.columns)
+        points = read_operating_points(self.points, self.columns)
         same_services(rates, [each.name for each in asked])
         gpus = [find_gpu(key, "--gpu") for key in self.gpus or ()]
         if not gpus and now is not None:

@@ -82,6 +82,7 @@ def replan(
     context: typer.Context,
     services: Services = None,
     operating_points: Points = None,
+    map: options.Map = None,
     current: Current = None,
     rates: _Rates = None,
     trace: _Trace = None,
@@ -156,8 +157,8 @@ def replan(
             options.share(settings.hysteresis, "hysteresis"), settings.regrouped,
         )  # fmt: skip
         asked = Asked(
-            services, operating_points, gpu, rule, time_sharing(session, rule) if shared else None,
-            options.costs(cost), options.share(rate_margin, "--rate-margin"),
+            services, operating_points, options.columns(map), gpu, rule,
+            time_sharing(session, rule) if shared else None, options.costs(cost), options.share(rate_margin, "--rate-margin"),
             options.time_limit(time_limit), terms, forecast_of(forecast),
             session.fleet.transition.durations, max_parallel, tool,
         )  # fmt: skip

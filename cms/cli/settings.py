@@ -64,6 +64,7 @@ class Tables(m.Part):
     operating_points: f.Text | None = None
     load_curves: f.Text | None = None
     nodes: f.Text | None = None
+    map: dict[str, f.Text] = Field(default_factory=dict)
 
 
 class Planning(m.Part):

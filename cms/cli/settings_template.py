@@ -12,6 +12,7 @@ services = "services.csv"
 operating_points = "operating_points.csv"
 # load_curves = "curves.csv"           # of cms calibrate
 # nodes = "nodes.csv"                  # GPUs that are there: plans are placed on them
+# map = { qps = "rate_rps" }           # columns that are called otherwise in your tables
 
 # [gpus.a100-80gb]                     # what may be planned with, by its key in cms gpus
 # max = 8                              # default: any number

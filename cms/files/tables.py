@@ -191,12 +191,14 @@ def read_table(
     columns: Collection[str],
     optional: Collection[str] = (),
     kept: Collection[str] = (),
+    called: Mapping[str, str] | None = None,
 ) -> Table:
     """Read a CSV table with a header line, which has these columns in any order.
 
     In their names case does not count, nor whether blanks, hyphens, underscores, brackets or
-    nothing stand between words. All others than the `optional` ones are kept as
-    :attr:`TableRow.extra`; `kept` are those of them that somebody looks for under just this name.
+    nothing stand between words; `called` has other names of columns, with what they stand for. All
+    others than the `optional` ones are kept as :attr:`TableRow.extra`; `kept` are those of them
+    that somebody looks for under just this name.
     """
     source = path if isinstance(path, Source) else read_source(path, holds="a CSV table")
     delimiter = delimiter_of(source, [*columns, *optional, *kept])
@@ -205,7 +207,7 @@ def read_table(
     if not line:
         raise FileError(source.name, "the file has nothing but comments", expected="a CSV table")
     table = Table(source, line, {}, delimiter=delimiter)
-    _read_header(table, [cell.strip() for cell in cells], columns, optional, kept)
+    _read_header(table, [cell.strip() for cell in cells], columns, optional, kept, called)
     width = len(table.index)
     for line, cells in found:
         if len(cells) != width and (len(cells) < width or any(map(str.strip, cells[width:]))):
@@ -243,10 +245,13 @@ def _read_header(
     required: Collection[str],
     optional: Collection[str],
     kept: Collection[str],
+    called: Mapping[str, str] | None,
 ) -> None:
     while names and not names[-1]:  # what a spreadsheet leaves of columns that were cleared
         names.pop()
     asked = {bare(name): name for name in (*kept, *optional, *required)}
+    mapped = {own: name for own, name in (called or {}).items() if name in asked.values()}
+    asked |= {bare(own): name for own, name in mapped.items()}
     seen: dict[str, str] = {}
     for at, name in enumerate(names):
         if not name:
@@ -258,7 +263,9 @@ def _read_header(
             raise table.error(f"two columns are called {both}", fix="rename or remove one of them")
         table.index[meant] = at
     table.extra = tuple(n for n in table.index if n in kept or bare(n) not in asked)
-    for name in required:
+    for name in (*required, *mapped.values()):
         if name not in table.index:
             expected, fix = f"a header with {', '.join(required)}", nearest(name, table.extra, "")
+            if called is not None:
+                fix = fix or f"say which one it is: --map YOURS={name}"
             raise table.error(f"there is no column {name!r}", expected=expected, fix=fix)

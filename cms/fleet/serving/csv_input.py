@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from fractions import Fraction
 from typing import Any, TypeVar, cast
 
@@ -32,10 +32,12 @@ T = TypeVar("T")
 _ALLOWED = "allowed_profiles"
 _LIMIT = "latency_limit_ms"
 _OPTIONAL = (_LIMIT, _ALLOWED, "late_share", "queue")
+#: All that the tables may have and that counts.
+COLUMNS = tuple(dict.fromkeys((*SERVICE_COLUMNS, *_OPTIONAL, *HEEDED, *POINT_COLUMNS, COLD_START)))
 _SEPARATORS = re.compile(r"[;,\s]+")
 
 
-def read_services(path: StrPath) -> tuple[Service, ...]:
+def read_services(path: StrPath, called: Mapping[str, str] | None = None) -> tuple[Service, ...]:
     """Read the services from a CSV table.
 
     Parameters
@@ -45,6 +47,8 @@ def read_services(path: StrPath) -> tuple[Service, ...]:
         ``allowed_profiles`` (names with blanks, commas or semicolons between them, empty for all),
         ``late_share`` and ``queue`` (empty for what the rule says). Further columns are kept in
         ``Service.extra``; those that look like a limit, a rate or a wish are refused.
+    called : mapping, optional
+        Columns' names in the file, with what they stand for: ``{"qps": "rate_rps"}``.
 
     Returns
     -------
@@ -65,7 +69,7 @@ def read_services(path: StrPath) -> tuple[Service, ...]:
     >>> print(*read_services(path))
     chat (bert): 19 items/s within 6434 ms
     """
-    table = read_table(path, SERVICE_COLUMNS, _OPTIONAL, kept=HEEDED)
+    table = read_table(path, SERVICE_COLUMNS, _OPTIONAL, HEEDED, called or {})
     refuse_unknown_columns(table, (*_OPTIONAL, *HEEDED), "all")
     lines: dict[str, int] = {}
     services = []
@@ -98,7 +102,9 @@ def _service(row: TableRow, name: str) -> Service:
         raise row.error(str(fault)) from None
 
 
-def read_operating_points(path: StrPath) -> tuple[OperatingPoint, ...]:
+def read_operating_points(
+    path: StrPath, called: Mapping[str, str] | None = None
+) -> tuple[OperatingPoint, ...]:
     """Read measured operating points from a CSV table.
 
     Parameters
@@ -107,6 +113,8 @@ def read_operating_points(path: StrPath) -> tuple[OperatingPoint, ...]:
         Columns ``model,device,profile,processes,batch,throughput_rps,latency_ms``: throughput of
         the whole instance in items per second, latency of a batch in milliseconds. Further columns
         are kept in ``OperatingPoint.extra``; those that look like a limit to keep are refused.
+    called : mapping, optional
+        As for :func:`read_services`.
 
     Returns
     -------
@@ -129,7 +137,7 @@ def read_operating_points(path: StrPath) -> tuple[OperatingPoint, ...]:
     >>> print(*read_operating_points(path))
     bert on 1g.10gb, 2 processes, batch 1: 104.84 items/s at 19 ms
     """
-    table = read_table(path, POINT_COLUMNS, kept=(COLD_START,))
+    table = read_table(path, POINT_COLUMNS, kept=(COLD_START,), called=called or {})
     refuse_unknown_columns(table, (COLD_START,), "limits")
     lines: dict[tuple[str, str, str, int, int], int] = {}
     memory: dict[tuple[str, str], Any] = {}

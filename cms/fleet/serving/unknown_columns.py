@@ -57,5 +57,5 @@ def refuse_unknown_columns(
             raise table.error(
                 f"the column {shortened(repr(name))} is not known",
                 expected=f"one of {', '.join(known)}" if known else "a known column",
-                fix=hint or "rename or remove it",
+                fix=hint or "rename or remove it, or say what it is: --map YOURS=COLUMN",
             )
