@@ -158,7 +158,8 @@ def replan(
         )  # fmt: skip
         asked = Asked(
             services, operating_points, options.columns(map), gpu, rule,
-            time_sharing(session, rule) if shared else None, options.costs(cost), options.share(rate_margin, "--rate-margin"),
+            time_sharing(session, rule) if shared else None, options.costs(cost),
+            options.share(rate_margin, "--rate-margin"),
             options.time_limit(time_limit), terms, forecast_of(forecast),
             session.fleet.transition.durations, max_parallel, tool,
         )  # fmt: skip

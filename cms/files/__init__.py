@@ -20,25 +20,8 @@ from .solutions import read_solution, solution_from_json, solution_to_json, writ
 from .source import Source, read_source
 
 __all__ = [
-    "read_problem",
-    "write_problem",
-    "read_solution",
-    "write_program",
-    "write_solution",
-    "open_problem",
-    "pack",
-    "problem_to_json",
-    "problem_from_json",
-    "solution_to_json",
-    "solution_from_json",
-    "schedule_to_json",
-    "schedule_from_json",
-    "certificate_from_json",
-    "write_document",
-    "parse_json",
-    "lay_out",
-    "number_to_json",
-    "Parsed",
-    "Source",
-    "read_source",
-]
+    "Parsed", "Source", "certificate_from_json", "lay_out", "number_to_json", "open_problem",
+    "pack", "parse_json", "problem_from_json", "problem_to_json", "read_problem", "read_solution",
+    "read_source", "schedule_from_json", "schedule_to_json", "solution_from_json",
+    "solution_to_json", "write_document", "write_problem", "write_program", "write_solution",
+]  # fmt: skip

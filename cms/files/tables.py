@@ -167,6 +167,13 @@ class Table:
         """Build an error that points at a line, of which the header's is the default."""
         return FileError(self.source.name, what, line=line or self.line, **told)
 
+    def length_error(
+        self, line: int, cells: Sequence[str], expected: str, fix: str | None = None
+    ) -> FileError:
+        """Build the error that a row has too many cells, or too few."""
+        what = f"this row has {len(cells)} cell{'s' * (len(cells) != 1)}"
+        return self.error(what, line, expected=expected, fix=fix)
+
     def add(self, line: int, cells: Sequence[str]) -> None:
         """Add a row."""
         self.rows.append(TableRow(self, line, tuple([cell.strip() for cell in cells])))
@@ -212,12 +219,8 @@ def read_table(
     for line, cells in found:
         if len(cells) != width and (len(cells) < width or any(map(str.strip, cells[width:]))):
             fix = f"quote a cell that has a {DELIMITERS[delimiter]}" if len(cells) > width else None
-            expected = f"{width} as in the header on line {table.line}"
-            raise table.error(
-                f"this row has {len(cells)} cell{'s' * (len(cells) != 1)}",
-                line,
-                expected=expected,
-                fix=fix,
+            raise table.length_error(
+                line, cells, f"{width} as in the header on line {table.line}", fix
             )
         table.add(line, cells[:width])
     if not table.rows:
@@ -231,10 +234,7 @@ def read_headerless(path: StrPath, columns: Sequence[str]) -> list[TableRow]:
     table = Table(source, 0, {name: index for index, name in enumerate(columns)})
     for line, cells in records(source):
         if len(cells) != len(columns):
-            expected = f"{len(columns)}, one for each of {', '.join(columns)}"
-            raise table.error(
-                f"this row has {len(cells)} cell{'s' * (len(cells) != 1)}", line, expected=expected
-            )
+            raise table.length_error(line, cells, f"{len(columns)}: {', '.join(columns)}")
         table.add(line, cells)
     return table.rows
 
