@@ -203,6 +203,7 @@ BAD: dict[str, tuple[tuple[str, ...], str, str]] = {
         (LGI, "No MIG-enabled devices found.\n"), "file1.txt:1", "file0.txt:6",
     ),
     "MIG off and an instance": ((log(card(mig="Disabled")), LGI), "file1.txt:6", "file0.txt:5"),
+    "MIG off and a device of -L": ((log(card(mig="Disabled")), LIST), "file1.txt:2", "file0.txt"),
     "closed too early, by the XML": (
         (log(card(devices=[(2, 42), (1, 42)])), LGI), "file0.txt:5", "GPU instance 1",
     ),

@@ -67,10 +67,15 @@ def read_object(node: Parsed, model: type[T]) -> T:
                 what = f"{node.label(*path[:end])} has no {quoted(str(step))}"
                 expected = f"the key {quoted(str(step))}"
                 raise node.error(what, *path[:end], expected=expected) from None
-        if "ge" in told:
-            raise node.wrong(f"a whole number >= {told['ge']}", *path) from None
+        for bound, sign in (("ge", ">="), ("le", "<=")):
+            if bound in told:
+                raise node.wrong(f"a whole number {sign} {told[bound]}", *path) from None
         words = str(told.get("expected", "another value")).replace("'", '"')
         raise node.wrong(_EXPECTED.get(first["type"], words), *path) from None
+
+
+#: Of one resource on a node or of a pod: replicas of shared GPUs, which are the most, are fewer.
+_MOST = 1_000_000
 
 
 def _at(first: str, *path: str | int, default: Any = ...) -> Any:
@@ -93,7 +98,8 @@ def _whole(count: Any) -> Any:
 
 #: Amounts of NVIDIA's resources: ``2`` or ``"2"``.
 Amounts = Annotated[
-    dict[str, Annotated[int, BeforeValidator(_whole), Field(ge=0)]], BeforeValidator(_keep_gpus)
+    dict[str, Annotated[int, BeforeValidator(_whole), Field(ge=0, le=_MOST)]],
+    BeforeValidator(_keep_gpus),
 ]
 
 

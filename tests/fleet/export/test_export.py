@@ -164,7 +164,13 @@ mig-configs:
 """
 
 
-@pytest.mark.parametrize("text", [THEIRS, '{"version": "v1", "mig-configs": {}}', text_of({})])
+@pytest.mark.parametrize(
+    "text",
+    [
+        THEIRS, f"  {THEIRS}", f"---\n{THEIRS}---\n", '{"version": "v1", "mig-configs": {}}',
+        text_of({}),
+    ],
+)  # fmt: skip
 def test_an_existing_file_keeps_what_it_says_and_gains_ours(text: str) -> None:
     options = ExportOptions(merge=Source("theirs.yaml", text))
     written = export(MIXED, "mig-parted", options).files["mig-parted.yaml"]

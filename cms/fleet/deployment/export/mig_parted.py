@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import io
 import json
+import re
 from collections.abc import Iterable, Iterator, Mapping
 
 from ....errors import FileError, InvalidProblem
@@ -27,6 +28,9 @@ __all__ = [
     "changed_nodes", "config_names", "configs_of", "configs_text", "cut_of", "merged", "name_of",
     "node_cuts", "node_table", "text_of", "uuid_table", "write",
 ]  # fmt: skip
+
+#: The indents of the first configuration of a file, and of the dash of its first entry.
+_FIRST_CONFIG = re.compile(r"^mig-configs:\s*?\n\s*?( +)[^ ].*:\s*?\n\s*?( *)- ", re.M)
 
 
 def cut_of(card: FleetGpu) -> Cut:
@@ -81,7 +85,6 @@ def merged(source: Source, configs: Mapping[str, Mapping[int, Cut]]) -> str:
     something else.
     """
     from ruamel.yaml import YAML  # as in hardware.yaml_text: only for users' YAML
-    from ruamel.yaml.util import load_yaml_guess_indent
 
     source = Source(source.name, remove_head(source.text))
     text = text_of(configs)
@@ -96,9 +99,11 @@ def merged(source: Source, configs: Mapping[str, Mapping[int, Cut]]) -> str:
     yaml = YAML()
     yaml.preserve_quotes = True
     yaml.width = 4096
-    _, indent, offset = load_yaml_guess_indent(source.text)
-    yaml.indent(mapping=indent, sequence=(offset or 0) + 2, offset=offset or 0)
-    both = yaml.load(source.text)
+    lines = [line for line in source.text.splitlines() if not line.lstrip().startswith("#")]
+    first = _FIRST_CONFIG.search("\n".join(lines))  # of the user's: it is laid out likewise
+    indent, dash = (len(first[1]), len(first[2])) if first else (2, 4)
+    yaml.indent(mapping=indent, sequence=dash - indent + 2, offset=dash - indent)
+    both = next(filter(None, yaml.load_all(source.text)))  # ``---`` may begin an empty document
     for name, entries in yaml.load(text)["mig-configs"].items():
         both["mig-configs"].setdefault(name, entries)
     written = io.StringIO()

@@ -360,6 +360,13 @@ def _refuse_contradictions(read: _Reader) -> None:
             Statement(f"GPU {index} has GPU instance {each.gpu_instance}", each.where)
             for each in (card.devices or {}).values()
         ]
+        mig, listed = card.said.get("mig"), next(iter(card.listed.values()), None)
+        if mig is not None and mig.value == "off" and listed is not None:
+            raise fault_at(
+                listed.where,
+                f"GPU {index} has a MIG device here, and MIG is off in {mig.where}",
+                "listings of one time; observe the node again",
+            )
         if card.listed and card.devices is not None and card.listed.keys() != card.devices.keys():
             raise fault_at(
                 next(iter(card.listed.values())).where,
@@ -367,8 +374,8 @@ def _refuse_contradictions(read: _Reader) -> None:
                 f"{len(card.devices)} by {ASK}",
                 "both of one time, asked by root on the node",
             )
-        if "mig" in card.said and card.said["mig"].value == "on":
-            on.append(Statement(f"MIG is on on GPU {index}", card.said["mig"].where))
+        if mig is not None and mig.value == "on":
+            on.append(Statement(f"MIG is on on GPU {index}", mig.where))
     for said, where in read.none.items():
         for other in [*there, *(on if said == _NO_MIG else ())][:1]:
             raise fault_at(
