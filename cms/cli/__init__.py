@@ -14,14 +14,7 @@ __all__ = ["main"]
 
 
 def main() -> int:
-    """Run the ``cms`` command on the process's arguments; return (or exit with) its code.
-
-    Returns
-    -------
-    int
-        0 a checked answer; 1 bad data or a failed check; 2 bad usage; 3 infeasible; 4 no schedule
-        in time; 130 interrupted.
-    """
+    """Run the ``cms`` command on the process's arguments; return (or exit with) its code."""
     _keep_numbers_of_streams()
     # A Python that we start does not import what lies in the folder where we are.
     os.environ["PYTHONSAFEPATH"] = "1"

@@ -59,13 +59,7 @@ def gpus(
 
 
 def find_gpu(name: str, option: str = "") -> Gpu:
-    """Return a GPU by key or product name, or read it from a user's own device file.
-
-    Raises
-    ------
-    UsageError
-        If there is none; the option is named, and what else can be given.
-    """
+    """Return a GPU by key or product name, or read it from a user's own device file."""
     from cms.errors import InvalidOption
     from cms.fleet.hardware import gpu, read_gpu
     from cms.fleet.hardware import gpus as catalogue

@@ -172,25 +172,7 @@ def _explain(session: Session, path: Path, service: str, output: Path | None) ->
 
 
 def read_rechecked(session: Session, path: Path, done: str) -> Plan | int:
-    """Read a plan file and recheck it as ``cms check`` does.
-
-    Parameters
-    ----------
-    session : Session
-    path : Path
-    done : str
-        What is to be done with it, for errors: "explained".
-
-    Returns
-    -------
-    Plan or int
-        Or the exit code, once it is said what does not hold, or that the plan is infeasible.
-
-    Raises
-    ------
-    FileError, UsageError
-        If there is no plan in the file.
-    """
+    """Read a plan file and recheck it as ``cms check`` does."""
     kind, document = open_document(path)
     if kind == "cms-deployment":
         raise options.usage_error(

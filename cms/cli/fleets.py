@@ -40,16 +40,7 @@ _NOWHERE = "(plan)"
 
 
 def read_fleet(path: Path) -> Deployment:
-    """Read a deployment that something is to be done with.
-
-    Raises
-    ------
-    FileError
-        If it is no deployment, or one that cannot be as it is written; rates that are not met
-        hinder nothing.
-    UsageError
-        If it is a plan: how it becomes a deployment is said.
-    """
+    """Read a deployment that something is to be done with."""
     kind, document = open_document(path)
     if kind == "cms-plan":
         raise usage_error(
@@ -133,11 +124,6 @@ def refuse_stale(
     """Refuse what was observed too long ago; warn of nodes that nobody looked at.
 
     But where what stands there may be `written`, as a target is.
-
-    Raises
-    ------
-    CmsError
-        With the node, its age and the command to run again.
     """
     from cms.fleet.deployment.observation import age
 

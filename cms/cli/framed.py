@@ -12,20 +12,7 @@ _HOW = "the services of this plan share instances in time, whose frames are repl
 
 
 def arguments(arrivals: list[str] | None, queues: dict[str, Any]) -> str:
-    """Return how requests arrive, a key of ``FRAME_ARRIVALS``.
-
-    Parameters
-    ----------
-    arrivals : list of str or None
-        What is given for ``--arrivals``.
-    queues : dict
-        By option, what is given that only queues heed; what is not given is None or False.
-
-    Raises
-    ------
-    UsageError
-        If an option is given that frames do not heed, or the arrivals are of another kind.
-    """
+    """Return how requests arrive, a key of ``FRAME_ARRIVALS``."""
     from cms.fleet.simulation import FRAME_ARRIVALS
 
     for option, value in queues.items():
@@ -46,12 +33,7 @@ def arguments(arrivals: list[str] | None, queues: dict[str, Any]) -> str:
 
 
 def refuse_even(text: str) -> None:
-    """Refuse evenly spaced arrivals where queues are replayed.
-
-    Raises
-    ------
-    UsageError
-    """
+    """Refuse evenly spaced arrivals where queues are replayed."""
     if text == "even":
         raise options.usage_error(
             "'even': evenly spaced arrivals are for plans whose services share instances in time; "

@@ -94,11 +94,6 @@ def usage_error(message: str, option: str = "") -> Exception:
 def time_limit(text: str) -> float | None:
     """Read ``--time-limit``: seconds, or ``none``.
 
-    Raises
-    ------
-    UsageError
-        If it is neither.
-
     Examples
     --------
     >>> time_limit("2.5"), time_limit("none")
@@ -117,11 +112,6 @@ def time_limit(text: str) -> float | None:
 
 def pairs(texts: Sequence[str] | None, option: str, example: str) -> dict[str, str]:
     """Split the texts ``KEY=VALUE`` of an option that may be repeated.
-
-    Raises
-    ------
-    UsageError
-        If a text has no ``=``, a side is empty, or a key comes twice.
 
     Examples
     --------
@@ -151,11 +141,6 @@ Map = Annotated[
 def columns(texts: Sequence[str] | None) -> dict[str, str]:
     """Read ``--map YOURS=COLUMN``.
 
-    Raises
-    ------
-    UsageError
-        If a COLUMN is none of the tables.
-
     Examples
     --------
     >>> columns(["qps=rate_rps"])
@@ -175,11 +160,6 @@ def columns(texts: Sequence[str] | None) -> dict[str, str]:
 
 def share(text: str, option: str) -> Fraction:
     """Read a share: ``10%``, ``0.1`` or ``1/10``; above 1 only with its sign: ``120%``.
-
-    Raises
-    ------
-    UsageError
-        If it is no number >= 0, or one above 1 without a sign, which is most likely per cent.
 
     Examples
     --------
@@ -208,11 +188,6 @@ def share(text: str, option: str) -> Fraction:
 def duration(text: str, option: str) -> timedelta | None:
     """Read a time: ``90s``, ``15min``, ``2h``, ``1d``; a number alone is of minutes.
 
-    Raises
-    ------
-    UsageError
-        If it is none of these, nor ``none``.
-
     Examples
     --------
     >>> print(duration("2h", "--max-age"), duration("15", "--max-age"), duration("none", ""))
@@ -230,11 +205,6 @@ def duration(text: str, option: str) -> timedelta | None:
 def seconds(text: str, option: str) -> Fraction:
     """Read a time that has to be one: ``4h``.
 
-    Raises
-    ------
-    UsageError
-        If it is none.
-
     Examples
     --------
     >>> seconds("4h", "horizon")
@@ -248,11 +218,6 @@ def seconds(text: str, option: str) -> Fraction:
 
 def gpu_hours(text: str, option: str) -> Fraction:
     """Read what something is worth in GPU hours.
-
-    Raises
-    ------
-    UsageError
-        If it is no number >= 0.
 
     Examples
     --------
@@ -280,11 +245,6 @@ def spare(text: str, option: str) -> str | int:
 def costs(texts: Sequence[str] | None) -> dict[str, Fraction]:
     """Read ``--cost KEY=C``.
 
-    Raises
-    ------
-    UsageError
-        If a C is no number >= 0.
-
     Examples
     --------
     >>> costs(["a100-80gb=1.5"])
@@ -311,11 +271,6 @@ class Scales(NamedTuple):
 
 def scales(texts: Sequence[str] | None) -> Scales:
     """Read ``--scale X`` and ``--scale SERVICE=X``.
-
-    Raises
-    ------
-    UsageError
-        If an X is no number >= 0, or something has two of them.
 
     Examples
     --------
@@ -347,11 +302,6 @@ def scales(texts: Sequence[str] | None) -> Scales:
 
 def limits(texts: Sequence[str] | None) -> dict[str, int]:
     """Read ``--max-gpus KEY=N``.
-
-    Raises
-    ------
-    UsageError
-        If an N is no whole number >= 0.
 
     Examples
     --------

@@ -93,13 +93,7 @@ class _Wishes:
         return replace(shared, warnings=(*shared.warnings, *said))
 
     def fleet(self, default: Iterable[str | Gpu]) -> list[Gpu]:
-        """The GPUs, looked up or read from the user's own device files.
-
-        Raises
-        ------
-        UsageError
-            If a limit or a cost is of a GPU that is not among them.
-        """
+        """The GPUs, looked up or read from the user's own device files."""
         from cms.fleet.hardware.catalogue import is_called
 
         found = [
@@ -354,12 +348,7 @@ def _placing_time(context: typer.Context, how: Search) -> float | None:
 def _refuse_opposites(
     context: typer.Context, plan: Path | None, published: str | None, *, shared: bool
 ) -> None:
-    """Refuse options that do not go together.
-
-    Raises
-    ------
-    UsageError
-    """
+    """Refuse options that do not go together."""
     given = {
         name for name in context.params
         if (source := context.get_parameter_source(name)) is None or source.name != "DEFAULT"

@@ -24,18 +24,6 @@ _BAR_LETTERS = 20
 class Progress:
     """A context manager that logs a run; its instance is ``solve``'s ``on_improvement``.
 
-    Parameters
-    ----------
-    stream : text file
-        Where the lines go.
-    what : str, default "best"
-        The head of the column of costs ("GPUs").
-    prepare : callable, optional
-        Called once, in the log's own thread, before the first line: what the end of a long run
-        needs anyhow can be imported then, so that Ctrl-C is answered without that delay.
-    first, every : float
-        Seconds until the first line, and between lines when nothing improves.
-
     Notes
     -----
     A thread of its own writes, so that a line appears also while nothing improves. Improvements
@@ -135,14 +123,6 @@ class CountProgress:
     On a terminal it is a bar that stays on its line, elsewhere a line every five seconds; a run
     that is over within two seconds shows nothing.
 
-    Parameters
-    ----------
-    stream : text file or None
-    clock : callable, optional
-        Tells the time in seconds.
-    what : str
-        What is counted.
-
     Examples
     --------
     >>> import io
@@ -204,14 +184,6 @@ class Doing:
 
     On a terminal it is one line that is rewritten, and wiped away at the end; elsewhere, and in
     what is over within two seconds, there is none.
-
-    Parameters
-    ----------
-    stream : text file or None
-    what : str
-        "reading the files".
-    first : float
-        Seconds until the line appears.
 
     Examples
     --------

@@ -24,21 +24,7 @@ def _is_of(kind: type[Any], name: str) -> bool:
 
 
 def load_published(name: str, kind: type[T], command: str) -> T:
-    """Return the instance of this name.
-
-    Parameters
-    ----------
-    name : str
-    kind : type
-        What the command takes.
-    command : str
-        "plan" or "solve".
-
-    Raises
-    ------
-    UsageError
-        If there is none, with the names that the command takes; or if it is for the other command.
-    """
+    """Return the instance of this name."""
     from cms.values.names import nearest
 
     try:

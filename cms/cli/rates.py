@@ -25,30 +25,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Asked:
-    """What a tick and a trace have in common, read.
-
-    Parameters
-    ----------
-    services, points : Path
-        The two tables.
-    columns : dict of str to str
-        What the user's own names of columns stand for.
-    gpus : list of str or None
-        Keys or device files; None for those that are there.
-    rule : str or None
-    sharing : TimeSharing or None
-    costs : dict of str to Fraction
-        Of a GPU, by its key.
-    margin : Fraction
-    time_limit : float or None
-        Seconds of each plan.
-    terms : Terms
-    forecast : Forecast
-    durations : Durations or None
-    max_parallel : int or None
-    actuator : str
-        What cuts the GPUs.
-    """
+    """What a tick and a trace have in common, read."""
 
     services: Path
     points: Path

@@ -43,22 +43,7 @@ _PATIENCE_SECONDS = 0.75
 
 @dataclass(frozen=True, slots=True)
 class Search:
-    """The driver's options as the command line gives them.
-
-    Parameters
-    ----------
-    method : str
-    options : dict of str to str
-        The algorithm's own.
-    time_limit : float or None
-        Seconds.
-    gap : Fraction
-        Absolute, in cost.
-    seed : int
-    threads : int or None
-    start : Path or None
-        A solution or plan file.
-    """
+    """The driver's options as the command line gives them."""
 
     method: str
     options: dict[str, str]
@@ -79,13 +64,7 @@ class Search:
         threads: int | None,
         start: Path | None,
     ) -> Search:
-        """Turn texts into values.
-
-        Raises
-        ------
-        UsageError
-            If one of them is wrong.
-        """
+        """Turn texts into values."""
         from cms.values.numbers import exact
 
         try:
@@ -99,18 +78,7 @@ class Search:
 def search(
     session: Session, problem: MachineProblem, how: Search, *, counted: str, report: str
 ) -> Solution:
-    """Solve a problem, with a log of a long run on stderr.
-
-    Parameters
-    ----------
-    session : Session
-    problem : MachineProblem
-    how : Search
-    counted : str
-        What the costs are ("GPUs"), for the log's head.
-    report : str
-        The module that will print the answer.
-    """
+    """Solve a problem, with a log of a long run on stderr."""
     with session.reading():
         start = None if how.start is None else _read_start(how.start)
     arguments: dict[str, Any] = {
@@ -139,17 +107,7 @@ def search(
 def bounded_beside(
     session: Session, serving: NeighbourServing, solution: Solution, how: Search
 ) -> Solution:
-    """Bound what is needed whatever is beside what, in as much time again.
-
-    Parameters
-    ----------
-    session : Session
-    serving : NeighbourServing
-    solution : Solution
-        Of its problem.
-    how : Search
-        The method is always ``auto``: this is no schedule of the user's method.
-    """
+    """Bound what is needed whatever is beside what, in as much time again."""
     from .progress import FIRST_LINE_SECONDS
 
     if serving.outer == serving.problem:  # nothing is beside anything
@@ -163,23 +121,7 @@ def bounded_beside(
 def lacking(
     session: Session, problem: MachineProblem, solution: Solution, how: Search
 ) -> Shortage | None:
-    """Find out what would do where there is no schedule, in a small part of the time.
-
-    Parameters
-    ----------
-    session : Session
-    problem : MachineProblem
-    solution : Solution
-        Of this problem.
-    how : Search
-        The method is always ``auto``: the answer is not the user's method's.
-
-    Returns
-    -------
-    Shortage or None
-        None if there is a schedule, if Ctrl-C came first, or if blocks serve several jobs: then
-        nobody knows how to look for it.
-    """
+    """Find out what would do where there is no schedule, in a small part of the time."""
     from cms.problem.problem import Problem
 
     if not isinstance(problem, Problem):
@@ -212,14 +154,7 @@ def lacking(
 def spread(
     session: Session, problem: Problem, solution: Solution, how: Search
 ) -> tuple[Solution, Growth | None]:
-    """Let all demands grow as much as the machines found allow: their slack where it is of use.
-
-    Returns
-    -------
-    (Solution, Growth or None)
-        The solution with the schedule that was found; as it was and None if there is no schedule,
-        if Ctrl-C came first, or if the answer keeps its own schedule, which may not grow as much.
-    """
+    """Let all demands grow as much as the machines found allow: their slack where it is of use."""
     if solution.cost is None or session.interrupts.pressed:
         return solution, None
     limit = GROWTH_SECONDS if how.time_limit is None else min(GROWTH_SECONDS, how.time_limit)

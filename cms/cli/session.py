@@ -52,17 +52,6 @@ class Exit(IntEnum):
 class Session:
     """What a command needs besides its arguments: the terminal and Ctrl-C.
 
-    Parameters
-    ----------
-    interrupts : CommandCtrlC
-
-    Attributes
-    ----------
-    json, quiet : bool
-        The command's own options.
-    has_answered : bool
-        Whether something was written to stdout.
-
     Examples
     --------
     >>> session = Session(CommandCtrlC())
@@ -101,11 +90,6 @@ class Session:
         """Take note of the command's own output options; return the file to write, if any.
 
         ``--output -`` is ``--json``: a pipe gets the document, once, and nothing beside it.
-
-        Raises
-        ------
-        FileError
-            If that is wanted, and standard output is closed.
         """
         to_pipe = output is not None and str(output) == "-"
         if to_pipe and sys.stdout is None:
@@ -115,14 +99,7 @@ class Session:
         return None if to_pipe else output
 
     def refuse_unwritable(self, *files: tuple[Path | None, str]) -> None:
-        """Say before a long run, not after it, that a file cannot be written.
-
-        Raises
-        ------
-        UsageError
-            If a path is a folder, its folder does not exist, or a picture is to be no SVG; or if
-            one file, or standard output, is to be written twice.
-        """
+        """Say before a long run, not after it, that a file cannot be written."""
         printed = ["--output"] if self.json else []
         self._written = []
         taken: dict[Path, str] = {}
@@ -202,21 +179,7 @@ class Session:
     def write_folder(
         self, files: Mapping[str, str], path: Path | None, *, force: bool = False
     ) -> None:
-        """Write a folder of texts as a whole, if there is one to write; say what made way for it.
-
-        Parameters
-        ----------
-        files : Mapping[str, str]
-            Each by its path in the folder; scripts (``#!``) can be run.
-        path : Path or None
-        force : bool
-            Whether a folder that was not written here is moved aside.
-
-        Raises
-        ------
-        FileError
-            If the folder is somebody else's or cannot be written: then nothing has changed.
-        """
+        """Write a folder of texts as a whole, if there is one to write."""
         if path is None:
             return
         from cms.fleet.deployment.written_folder import write_folder
@@ -360,13 +323,7 @@ def session_of(context: typer.Context) -> Session:
 
 
 def refuse_two_readers(*files: tuple[Path | None, str]) -> None:
-    """Say that standard input can be read only once.
-
-    Raises
-    ------
-    UsageError
-        If more than one path is ``-``.
-    """
+    """Say that standard input can be read only once."""
     readers = [option for path, option in files if path is not None and str(path) == "-"]
     if len(readers) > 1:
         raise usage_error(
@@ -375,17 +332,7 @@ def refuse_two_readers(*files: tuple[Path | None, str]) -> None:
 
 
 def report_error(error: BaseException | str, code: int, *, as_json: bool, kind: str = "") -> None:
-    """Write what went wrong to stderr: one line, or a JSON document.
-
-    Parameters
-    ----------
-    error : exception or str
-    code : int
-        The exit code.
-    as_json : bool
-    kind : str
-        What to call it in JSON; by default the exception's class.
-    """
+    """Write what went wrong to stderr: one line, or a JSON document."""
     message = cut(str(error))
     if kind == "UsageError":
         message = " ".join(message.split())  # what may be chosen stands on lines of its own

@@ -45,12 +45,7 @@ def opened(
     journal: Path | None = None,
     threads: int | None = None,
 ) -> Iterator[ShardedProblem]:
-    """Open a problem folder, here or on a cluster, whose workers have threads of their own.
-
-    Raises
-    ------
-    FileError, ClusterError
-    """
+    """Open a problem folder, here or on a cluster, whose workers have threads of their own."""
     from cms.files import open_problem
 
     if cluster is None:

@@ -60,12 +60,7 @@ class Given:
     settings: Colocation
 
     def refuse_all(self) -> None:
-        """Refuse these options where a plan of instances is replayed.
-
-        Raises
-        ------
-        UsageError
-        """
+        """Refuse these options where a plan of instances is replayed."""
         for field in fields(self):
             if field.name != "settings" and getattr(self, field.name) is not None:
                 raise options.usage_error(
@@ -76,12 +71,7 @@ class Given:
     def prepared(
         self, kind: str, path: Path, document: Parsed, others: Mapping[str, object], seed: int
     ) -> dict[str, Any]:
-        """Read what is given, and return the arguments of ``share_day``.
-
-        Raises
-        ------
-        UsageError, CmsError
-        """
+        """Read what is given, and return the arguments of ``share_day``."""
         for option, value in others.items():
             if value:
                 raise options.usage_error(

@@ -97,12 +97,7 @@ def solve(
 def posed_of(
     path: Path | None, published: str | None, *, plans: bool = False
 ) -> tuple[str, MachineProblem]:
-    """Read a problem file, a plan's problem where plans are taken, or find a named problem.
-
-    Raises
-    ------
-    UsageError, FileError
-    """
+    """Read a problem file, a plan's problem where plans are taken, or find a named problem."""
     if (path is None) == (published is None):
         raise options.usage_error("give a problem file, or --published NAME")
     if path is not None:

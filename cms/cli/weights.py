@@ -27,13 +27,7 @@ if TYPE_CHECKING:
 
 
 def limit_by(settings: Colocation, predictor: Path | None) -> str:
-    """Return which predicted slowdown is held against the limit.
-
-    Raises
-    ------
-    UsageError
-        If it is said without a predictor, or is none of them.
-    """
+    """Return which predicted slowdown is held against the limit."""
     from cms.fleet.sharing.predictor.weights import LIMITS_BY
     from cms.values.names import nearest
 
@@ -81,12 +75,7 @@ class By:
     settings: Colocation
 
     def refuse_the_rest(self) -> None:
-        """Refuse options that do not go together.
-
-        Raises
-        ------
-        UsageError
-        """
+        """Refuse options that do not go together."""
         if (self.pairs is None) == (self.predictor is None):
             both = self.pairs is not None
             said = "--pairs and --predictor" + (" are both given" if both else ": none is given")
@@ -98,12 +87,7 @@ class By:
         limit_by(self.settings, self.predictor)
 
     def weights(self) -> Weights:
-        """Read what the weights are from.
-
-        Raises
-        ------
-        CmsError
-        """
+        """Read what the weights are from."""
         from cms.fleet.sharing import (
             PredictedWeights,
             read_measured_pairs,
