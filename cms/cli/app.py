@@ -27,7 +27,7 @@ from .explain import explain
 from .export import export
 from .init import init
 from .observe import observe
-from .options import UsageError
+from .options import COMMON, UsageError
 from .pack import pack
 from .plan import plan
 from .program import program
@@ -44,12 +44,13 @@ _EPILOG = (
     "Exit codes: 0 a checked answer; 1 bad data or a failed check; 2 bad usage; 3 infeasible; "
     "4 no schedule in time; 130 interrupted (the best schedule is still printed)."
 )
+_MORE = "Options of most commands (--json, --quiet, --fleet, ...) and exit codes: 'cms --help'."
 _CLICK_ERROR: type[Exception] = UsageError.__mro__[1]  # likewise, see UsageError
 _BAD_USAGE = (InvalidOption, UnknownInstance, UnknownMethod, UnsupportedProblem)
 
 
 class _Command(typer.core.TyperCommand):
-    """A command whose help shows examples."""
+    """A command whose help shows examples, and where common options are explained."""
 
     def format_help_text(self, ctx: Any, formatter: Any) -> None:
         super().format_help_text(ctx, formatter)
@@ -70,6 +71,8 @@ class _Grouped(typer.core.TyperGroup):
             ]
             with formatter.section(heading):
                 formatter.write_dl(rows)
+        with formatter.section("Options of the commands"):
+            formatter.write_dl(list(COMMON.items()))
 
 
 application = typer.Typer(
@@ -93,11 +96,11 @@ _GROUPS = (
 )  # fmt: skip
 for _heading, _commands in _COMMANDS.items():
     for _command in _commands:
-        application.command(cls=_Command, epilog=_EPILOG, rich_help_panel=_heading)(_command)
+        application.command(cls=_Command, epilog=_MORE, rich_help_panel=_heading)(_command)
 for _name, _heading, _help, _commands in _GROUPS:
     _group = typer.Typer(name=_name, help=_help)
     for _command in _commands:
-        _group.command(cls=_Command, epilog=_EPILOG)(_command)
+        _group.command(cls=_Command, epilog=_MORE)(_command)
     application.add_typer(_group, rich_help_panel=_heading)
 
 

@@ -41,7 +41,6 @@ _Requests = Annotated[
 def calibrate(
     context: typer.Context,
     points: _Points,
-    map: options.Map = None,
     max_processes: MaxProcesses = None,
     fleet: FleetFile = None,
     late_share: _LateShare = "1%",
@@ -65,7 +64,7 @@ def calibrate(
         from cms.fleet.serving.load_curve import curves_to_json, load_curves_text
         from cms.fleet.simulation.load_curves import load_curves, run_lengths
 
-        measured = read_operating_points(points, options.columns(map))
+        measured = read_operating_points(points, session.columns)
         most = max_processes
         chosen = [each for each in measured if most is None or each.processes <= most]
     progress = CountProgress(None if quiet else sys.stderr)

@@ -51,7 +51,6 @@ def explain(
     plan: _Plan,
     service: _Service = None,
     operating_points: Points = None,
-    map: options.Map = None,
     published: Published = None,
     load_curves: LoadCurves = None,
     to: _To = None,
@@ -92,9 +91,7 @@ def explain(
                 Exit.NO_SCHEDULE, as_json=session.json,
             )  # fmt: skip
             return Exit.NO_SCHEDULE
-        points, curves = _measured(
-            made, operating_points, published, load_curves, options.columns(map)
-        )
+        points, curves = _measured(made, operating_points, published, load_curves, session.columns)
     progress = CountProgress(
         None if session.quiet or session.json else sys.stderr, what="rates and limits"
     )

@@ -18,14 +18,7 @@ from cms.errors import FileError
 from .session import session_of
 
 NAME = "fleet.toml"
-FleetFile = Annotated[
-    Path | None,
-    typer.Option(
-        "--fleet", metavar=NAME,
-        help="Settings of the fleet; options override them; 'none' reads no file.  "
-        f"[default: {NAME}, where there is one]",
-    ),
-]  # fmt: skip
+FleetFile = Annotated[Path | None, typer.Option("--fleet", metavar=NAME, hidden=True)]
 _TABLES = ("services", "operating_points", "load_curves", "nodes")
 #: Settings that options of the same name override.
 _OPTIONS = {

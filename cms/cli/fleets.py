@@ -25,13 +25,7 @@ Current = Annotated[
     Path | None,
     typer.Option("--current", metavar="now.json", help="What runs today, by 'cms observe -o'."),
 ]
-MaxAge = Annotated[
-    str,
-    typer.Option(
-        "--max-age", metavar="TIME",
-        help="Refuse what was observed longer ago: 90s, 15min, 2h, or none for any time.",
-    ),
-]  # fmt: skip
+MaxAge = Annotated[str, typer.Option("--max-age", metavar="TIME", hidden=True)]
 Force = Annotated[
     bool,
     typer.Option("--force", help="Move a folder aside that was not written here, and write."),

@@ -30,7 +30,17 @@ def _methods() -> Iterable[str]:
     return algorithms()
 
 
-Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
+# Options of nearly every command; `cms --help` lists them once.
+COMMON = {
+    "--json": "Print JSON instead of text.",
+    "-q, --quiet": "Print neither progress nor report; only errors.",
+    "--fleet FILE": "Settings of the fleet; 'none' reads no file.  [default: fleet.toml]",
+    "--seed N": "Of what draws: the same seed, the same answer.  [default: 0]",
+    "--threads N": "Of what searches: the number of worker threads.  [default: 1 a core]",
+    "--max-age TIME": "Of what reads a fleet: refuse what was observed longer ago, as 90s, 15min, "
+    "2h; or none.  [default: 15min]",
+}
+Json = Annotated[bool, typer.Option("--json", hidden=True)]
 Output = Annotated[
     Path | None,
     typer.Option(
@@ -44,9 +54,7 @@ Picture = Annotated[
     Path | None,
     typer.Option("--picture", metavar="FILE.svg", help="Also draw the plan: an SVG picture."),
 ]
-Quiet = Annotated[
-    bool, typer.Option("--quiet", "-q", help="Print neither progress nor report; only errors.")
-]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", hidden=True)]
 Method = Annotated[
     str,
     typer.Option(
@@ -68,13 +76,8 @@ Gap = Annotated[
         "--gap", metavar="COST", help="Stop when the cost is at most this far above the bound."
     ),
 ]
-Seed = Annotated[
-    int, typer.Option("--seed", metavar="N", min=0, help="The same seed, the same answer.")
-]
-Threads = Annotated[
-    int | None,
-    typer.Option("--threads", metavar="N", min=1, help="How many to use.  [default: 1 a core]"),
-]
+Seed = Annotated[int, typer.Option("--seed", metavar="N", min=0, hidden=True)]
+Threads = Annotated[int | None, typer.Option("--threads", metavar="N", min=1, hidden=True)]
 Start = Annotated[
     Path | None,
     typer.Option("--start", metavar="FILE", help="A solution or plan file to improve on."),

@@ -82,7 +82,6 @@ def replan(
     context: typer.Context,
     services: Services = None,
     operating_points: Points = None,
-    map: options.Map = None,
     current: Current = None,
     rates: _Rates = None,
     trace: _Trace = None,
@@ -157,7 +156,7 @@ def replan(
             options.share(settings.hysteresis, "hysteresis"), settings.regrouped,
         )  # fmt: skip
         asked = Asked(
-            services, operating_points, options.columns(map), gpu, rule,
+            services, operating_points, session.columns, gpu, rule,
             time_sharing(session, rule) if shared else None, options.costs(cost),
             options.share(rate_margin, "--rate-margin"),
             options.time_limit(time_limit), terms, forecast_of(forecast),

@@ -78,6 +78,13 @@ class Session:
             self._fleet = Fleet()
         return self._fleet
 
+    @property
+    def columns(self) -> dict[str, str]:
+        """Other names of columns, by ``[tables] map``."""
+        from .options import columns
+
+        return columns([f"{own}={name}" for own, name in self.fleet.tables.map.items()])
+
     def settle(self, fleet: Fleet, folder: Path) -> None:
         """Take note of the settings of a file; paths in them are relative to its folder."""
         self._fleet, self.folder = fleet, folder
